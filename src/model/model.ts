@@ -1,0 +1,159 @@
+/**
+ * What the objects mean together, for one zone: validated, defaulted, immutable. Builders of rows and of host state
+ * take these values and nothing else. Addresses are text in canonical form (RFC 5952), checked before they get here.
+ */
+
+export type Topology = 'layer3' | 'layer2' | 'localnet';
+export type Role = 'primary' | 'secondary';
+export type GatewayMode = 'shared' | 'local';
+
+/** Name of a network in the cluster: `default`, `<namespace>_<udn>` or `cluster_udn_<cudn>` (topology.md §1.1). */
+export type NetworkName = string & { readonly __brand: 'NetworkName' };
+
+/** One value per address family; a family that is absent is not in use. */
+export interface PerFamily<T> {
+  readonly v4?: T;
+  readonly v6?: T;
+}
+
+/** A pod subnet range of a network. */
+export interface NetworkSubnet {
+  /** Network address and prefix length, host bits cleared. */
+  readonly cidr: string;
+  /** Prefix length of one node's subnet; layer3 only. */
+  readonly hostLength?: number;
+}
+
+/** The two addresses by which the host tells a network apart (topology.md §2, "GRM / MPM"). */
+export interface MasqueradePair {
+  readonly gatewayRouter: string;
+  readonly managementPort: string;
+}
+
+export interface Network {
+  readonly name: NetworkName;
+  /** 0 is the cluster default network; user-defined networks have 1…4095. */
+  readonly id: number;
+  readonly topology: Topology;
+  readonly role: Role;
+  readonly subnets: readonly NetworkSubnet[];
+  /** Join subnet per family, only for the families of `subnets`. */
+  readonly joinSubnets: PerFamily<string>;
+  /** Own masquerade addresses per family of `subnets`; absent for the default network. */
+  readonly masquerade: PerFamily<MasqueradePair>;
+  readonly mtu: number;
+  /** NAD keys `<namespace>/<name>` that stand for the network, sorted. Empty for the default network. */
+  readonly nads: readonly string[];
+  /** Namespaces whose primary network this is, sorted. */
+  readonly namespaces: readonly string[];
+  /** Node subnets (layer3 and default network) by node name, one CIDR per family, v4 first. */
+  readonly nodeSubnets: ReadonlyMap<string, readonly string[]>;
+  /** Datapath tunnel keys from the NAD annotation `k8s.ovn.org/tunnel-keys`; empty for layer3. */
+  readonly tunnelKeys: readonly number[];
+}
+
+/** What a node's `k8s.ovn.org/l3-gateway-config` says of its default network gateway (api.md §7.1). */
+export interface NodeGateway {
+  readonly mode: GatewayMode;
+  /** Name of the external bridge, e.g. `br-ex`. */
+  readonly bridge: string;
+  readonly macAddress: string;
+  /** Addresses with prefix length, v4 first. */
+  readonly addresses: readonly string[];
+  readonly nextHops: readonly string[];
+  readonly nodePortEnable: boolean;
+  /** 0 = untagged. */
+  readonly vlan: number;
+}
+
+/** A node as another zone sees it. */
+export interface NodeFacts {
+  readonly name: string;
+  /** 2…5000 (0 and 1 are reserved). */
+  readonly id: number;
+  readonly chassisId: string;
+  readonly encapIps: readonly string[];
+  /** Transit switch address per family with prefix length, e.g. `100.88.0.2/16`. */
+  readonly transitAddresses: PerFamily<string>;
+}
+
+/** The node whose zone is being built. */
+export interface LocalNode extends NodeFacts {
+  /** Absent when the node has no gateway (mode "" in the annotation). */
+  readonly gateway?: NodeGateway;
+  /** Primary address per family without prefix length. */
+  readonly primaryAddresses: PerFamily<string>;
+  /** Every address of the host with prefix length (`k8s.ovn.org/host-cidrs`). */
+  readonly hostAddresses: readonly string[];
+  /** False when the node said that OVN must not check packet sizes (`k8s.ovn.org/gateway-mtu-support`). */
+  readonly gatewayMtuSupport: boolean;
+  /** MAC of the default network's management port, if the node announced one. */
+  readonly managementPortMac?: string;
+}
+
+/** A service that pods of every primary network may reach through the default network (api.md §12). */
+export interface AllowedDefaultService {
+  /** `<namespace>/<name>`. */
+  readonly key: string;
+  readonly clusterIps: readonly string[];
+}
+
+export interface FeatureFlags {
+  readonly egressIp: boolean;
+  readonly egressFirewall: boolean;
+  readonly multicast: boolean;
+}
+
+/** Settings of the whole cluster (api.md §12). */
+export interface ClusterSettings {
+  readonly clusterSubnets: readonly NetworkSubnet[];
+  readonly serviceSubnets: readonly string[];
+  /** Join subnets of the cluster default network. */
+  readonly joinSubnets: PerFamily<string>;
+  /** Join subnets of user-defined networks that set none. */
+  readonly udnJoinSubnets: PerFamily<string>;
+  readonly transitSubnets: PerFamily<string>;
+  readonly masqueradeSubnets: PerFamily<string>;
+  readonly mtu: number;
+  readonly features: FeatureFlags;
+  /** e.g. `32768-60999`; empty leaves NAT.external_port_range empty. */
+  readonly ephemeralPortRange: string;
+  /** pktps of the `acl-logging` meter. */
+  readonly aclLoggingRateLimit: number;
+  /** `<namespace>/<name>` of services open to every primary network. */
+  readonly allowedDefaultServices: readonly string[];
+}
+
+/** One interface of one pod on one network. */
+export interface Attachment {
+  readonly namespace: string;
+  readonly pod: string;
+  /** UID of the pod; `iface-id-ver` of its logical switch port. */
+  readonly podUid: string;
+  readonly node: string;
+  readonly network: NetworkName;
+  /** `default`, or `<namespace>/<nad>` with `/<k>` for a repeated attachment. */
+  readonly nadKey: string;
+  readonly role: 'primary' | 'secondary' | 'infrastructure-locked';
+  readonly macAddress: string;
+  /** With prefix length; empty without IPAM. */
+  readonly addresses: readonly string[];
+  /** Ports of `k8s.ovn.org/open-default-ports`; only on the default network of a pod with a primary UDN. */
+  readonly openDefaultPorts: readonly OpenPort[];
+}
+
+export interface OpenPort {
+  readonly protocol: 'tcp' | 'udp' | 'sctp' | 'icmp';
+  /** Absent for icmp. */
+  readonly port?: number;
+}
+
+/** All that the builders need for one zone. */
+export interface Zone {
+  readonly settings: ClusterSettings;
+  readonly node: LocalNode;
+  readonly remoteNodes: readonly NodeFacts[];
+  readonly networks: readonly Network[];
+  readonly attachments: readonly Attachment[];
+  readonly allowedDefaultServices: readonly AllowedDefaultService[];
+}

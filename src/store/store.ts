@@ -1,0 +1,96 @@
+/**
+ * The one contract of both object sources: a Kubernetes API server and a directory of manifests.
+ * Nothing below it knows which one it has.
+ */
+import type { KubeObject, ObjectKey, ResourceKind } from '../api/objects.ts';
+
+export type StoreErrorCode =
+  | 'not-found'
+  | 'already-exists'
+  | 'conflict' //        the object changed since `resourceVersion`: read it again
+  | 'invalid' //         refused by validation: do not retry unchanged
+  | 'forbidden'
+  | 'unavailable' //     source out of reach: retry with back-off
+  | 'not-supported'; //  this source can't do it, and says why
+
+/** Failure of a store operation; `message` names object, field and remedy where there is one. */
+export class StoreError extends Error {
+  readonly code: StoreErrorCode;
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StoreError';
+    this.code = code;
+  }
+}
+
+export type WatchEvent<T extends KubeObject> =
+  | { readonly type: 'added' | 'modified' | 'deleted'; readonly object: T }
+  /** Everything that existed when the watch began has been delivered. */
+  | { readonly type: 'synced' };
+
+export interface WriteOptions {
+  /** Who writes which fields (server-side apply's field manager). */
+  readonly fieldManager: string;
+  /** Refuse with `conflict` unless the object still has this version. */
+  readonly resourceVersion?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface DeleteOptions {
+  /** Refuse with `conflict` unless the object still has this uid. */
+  readonly uid?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** What an object's owner wants to tell its user (core/v1 Event). */
+export interface ObjectEvent {
+  readonly regarding: KubeObject;
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Leadership among several managers; `signal` aborts when it is lost. */
+export interface Leadership extends AsyncDisposable {
+  readonly signal: AbortSignal;
+}
+
+export interface Store {
+  list<T extends KubeObject>(kind: ResourceKind<T>, signal?: AbortSignal): Promise<readonly T[]>;
+  get<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    key: ObjectKey,
+    signal?: AbortSignal,
+  ): Promise<T | undefined>;
+  /**
+   * Delivers what exists, then `synced`, then every change in order; may repeat or merge changes of one object.
+   * Survives lost connections and expired versions (410) by itself. Ends (resolves) when `signal` aborts.
+   */
+  watch<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    handler: (event: WatchEvent<T>) => void,
+    signal: AbortSignal,
+  ): Promise<void>;
+  create<T extends KubeObject>(kind: ResourceKind<T>, object: T, options: WriteOptions): Promise<T>;
+  /** JSON merge patch (RFC 7386) of metadata and spec. */
+  patch<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    key: ObjectKey,
+    patch: object,
+    options: WriteOptions,
+  ): Promise<T>;
+  /** JSON merge patch of the status subresource: `{ status: … }`, and annotations where the API allows it there. */
+  patchStatus<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    key: ObjectKey,
+    patch: object,
+    options: WriteOptions,
+  ): Promise<T>;
+  /** With finalizers the object stays, with a deletionTimestamp, until the last one is removed. */
+  delete(kind: ResourceKind, key: ObjectKey, options?: DeleteOptions): Promise<void>;
+  event(event: ObjectEvent): Promise<void>;
+  /** Waits for leadership under `name`; rejects when `signal` aborts first. */
+  lead(name: string, identity: string, signal: AbortSignal): Promise<Leadership>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+/** Which rooms of src/ a room may import from: data goes one way (docs/architecture.md). */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  ovsdb: [],
+  allocators: [],
+  api: ['allocators'],
+  model: ['api', 'allocators'],
+  topology: ['ovsdb', 'model', 'api', 'allocators'],
+  store: ['model', 'api', 'allocators'],
+  cluster: ['store', 'model', 'api', 'allocators'],
+  node: ['topology', 'store', 'model', 'api', 'allocators'],
+  cni: ['topology', 'store', 'model', 'api', 'allocators'],
+  daemon: ['cluster', 'node', 'cni', 'topology', 'store', 'model', 'api', 'allocators', 'ovsdb'],
+  lab: ['daemon', 'store', 'model', 'api', 'allocators', 'ovsdb'],
+  cli: [
+    'lab',
+    'daemon',
+    'cluster',
+    'node',
+    'cni',
+    'topology',
+    'store',
+    'model',
+    'api',
+    'allocators',
+    'ovsdb',
+  ],
+};
+
+/** Rooms whose files take values and return values: no sockets, files, processes or clocks. */
+const PURE_ROOMS = ['allocators', 'api', 'model', 'topology'];
+const PURE_BUILTINS = ['node:crypto'];
+
+const SOURCE = resolve(import.meta.dirname, '../../src');
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path).isDirectory() ? sourceFiles(path) : path.endsWith('.ts') ? [path] : [];
+  });
+}
+
+const importsOf = (file: string): string[] =>
+  [...readFileSync(file, 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)].map((m) => m[1] ?? '');
+
+const files = sourceFiles(SOURCE);
+const roomOf = (file: string): string => relative(SOURCE, file).split('/')[0] ?? '';
+
+describe('rooms', () => {
+  test('every room is known', () => {
+    expect([...new Set(files.map(roomOf))].filter((room) => !(room in MAY_IMPORT))).toEqual([]);
+  });
+
+  test('no room imports from a room further down the flow', () => {
+    const wrong = files.flatMap((file) =>
+      importsOf(file)
+        .filter((name) => name.startsWith('.'))
+        .map((name) => resolve(dirname(file), name))
+        .filter((target) => {
+          const [from, to] = [roomOf(file), roomOf(target)];
+          return from !== to && !(MAY_IMPORT[from] ?? []).includes(to);
+        })
+        .map((target) => `${relative(SOURCE, file)} imports ${relative(SOURCE, target)}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('pure rooms open nothing', () => {
+    const wrong = files
+      .filter((file) => PURE_ROOMS.includes(roomOf(file)))
+      .flatMap((file) =>
+        importsOf(file)
+          .filter((name) => name.startsWith('node:') && !PURE_BUILTINS.includes(name))
+          .map((name) => `${relative(SOURCE, file)} imports ${name}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+});

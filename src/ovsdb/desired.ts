@@ -38,6 +38,11 @@ export interface DesiredRow {
   readonly columns: Readonly<Record<string, DesiredValue>>;
   /** Every row whose set column must hold this row (switch → port, port group → port, router → NAT …). */
   readonly containers: readonly Containment[];
+  /**
+   * True for a row that another program makes (the local Chassis, NB_Global): it is neither inserted nor removed, only
+   * the columns listed here are compared, and of their sets and maps only the members listed here.
+   */
+  readonly partial?: true;
 }
 
 /** A row as the database holds it: optional → value or undefined, set → array, map → Map. */

@@ -1,0 +1,270 @@
+/** Settings from flags, environment and file, checked once; a mistake names its source, the value and what would do. */
+import { Address4, Address6 } from 'ip-address';
+import { parseDocument } from 'yaml';
+import type { ClusterSettings, NetworkSubnet } from '../model/model.ts';
+import { DEFAULT_SETTINGS } from '../model/settings.ts';
+import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
+
+export interface TlsFiles {
+  readonly privateKey?: string;
+  readonly certificate?: string;
+  readonly caCert?: string;
+}
+
+export interface Configuration {
+  readonly manifests?: string;
+  readonly state?: string;
+  readonly node?: string;
+  readonly nb?: string;
+  readonly sb?: string;
+  readonly tls: TlsFiles;
+  readonly settings: ClusterSettings;
+  /** Milliseconds; limit of every wait of a command. */
+  readonly timeout: number;
+  readonly metricsBindAddress: string;
+  readonly logLevel: string;
+}
+
+/** A setting that can't be used: which source gave it, its value, and what to write instead. */
+export class ConfigurationError extends Error {
+  constructor(source: string, problem: string) {
+    super(`${source}: ${problem}`);
+    this.name = 'ConfigurationError';
+  }
+}
+
+/** Name and text of a configuration file, already read. */
+export interface ConfigurationFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface ConfigurationSources {
+  readonly flags: RawOptions;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly file?: ConfigurationFile;
+  /** Content of the kernel's `ip_local_port_range`, if it could be read. */
+  readonly kernelPortRange?: string;
+}
+
+interface Given {
+  readonly text: string;
+  /** `--mtu`, `HEDDLE_MTU`, `heddle.yaml: mtu`. */
+  readonly source: string;
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+const DEFAULT_TIMEOUT_SECONDS = 30;
+const DEFAULT_METRICS_ADDRESS = '127.0.0.1:9476';
+
+/** A flag beats the environment, which beats the file, which beats the default. Throws ConfigurationError. */
+export function resolveConfiguration(sources: ConfigurationSources): Configuration {
+  const given = collect(sources);
+  const read = <T>(name: OptionName, parse: (value: string) => T, fallback: T): T => {
+    const found = given.get(name);
+    if (found === undefined) return fallback;
+    try {
+      return parse(found.text);
+    } catch (error) {
+      throw new ConfigurationError(found.source, messageOf(error));
+    }
+  };
+  const optional = <K extends string>(name: OptionName, key: K): { readonly [P in K]?: string } => {
+    const value = given.get(name)?.text;
+    return value === undefined || value === '' ? {} : ({ [key]: value } as { [P in K]?: string });
+  };
+  return {
+    ...optional('manifests', 'manifests'),
+    ...optional('state', 'state'),
+    ...optional('node', 'node'),
+    ...optional('nb', 'nb'),
+    ...optional('sb', 'sb'),
+    tls: {
+      ...optional('private-key', 'privateKey'),
+      ...optional('certificate', 'certificate'),
+      ...optional('ca-cert', 'caCert'),
+    },
+    settings: clusterSettings(read, sources.kernelPortRange),
+    timeout: read('timeout', integer(1, 86_400), DEFAULT_TIMEOUT_SECONDS) * 1000,
+    metricsBindAddress: read('metrics-bind-address', (text) => text, DEFAULT_METRICS_ADDRESS),
+    logLevel: read('log-level', oneOf(LOG_LEVELS), 'info'),
+  };
+}
+
+type Read = <T>(name: OptionName, parse: (value: string) => T, fallback: T) => T;
+
+function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
+  const defaults = DEFAULT_SETTINGS;
+  const perFamily = (
+    v4: OptionName,
+    v6: OptionName,
+    fallback: { readonly v4?: string; readonly v6?: string },
+  ): { v4: string; v6: string } => ({
+    v4: read(v4, cidr(4), fallback.v4 ?? ''),
+    v6: read(v6, cidr(6), fallback.v6 ?? ''),
+  });
+  return {
+    clusterSubnets: read('cluster-subnets', clusterSubnets, defaults.clusterSubnets),
+    serviceSubnets: read(
+      'k8s-service-cidrs',
+      (text): readonly string[] => list(text).map(cidr()),
+      defaults.serviceSubnets,
+    ),
+    joinSubnets: perFamily(
+      'gateway-v4-join-subnet',
+      'gateway-v6-join-subnet',
+      defaults.joinSubnets,
+    ),
+    udnJoinSubnets: defaults.udnJoinSubnets,
+    transitSubnets: perFamily(
+      'cluster-manager-v4-transit-subnet',
+      'cluster-manager-v6-transit-subnet',
+      defaults.transitSubnets,
+    ),
+    masqueradeSubnets: perFamily(
+      'gateway-v4-masquerade-subnet',
+      'gateway-v6-masquerade-subnet',
+      defaults.masqueradeSubnets,
+    ),
+    mtu: read('mtu', integer(576, 65_536), defaults.mtu),
+    features: {
+      egressIp: read('enable-egress-ip', boolean, defaults.features.egressIp),
+      egressFirewall: read('enable-egress-firewall', boolean, defaults.features.egressFirewall),
+      multicast: read('enable-multicast', boolean, defaults.features.multicast),
+    },
+    ephemeralPortRange: read(
+      'ephemeral-port-range',
+      portRange,
+      kernelPortRange.trim().replace(/\s+/, '-'),
+    ),
+    aclLoggingRateLimit: read(
+      'acl-logging-rate-limit',
+      integer(1, 1_000_000),
+      defaults.aclLoggingRateLimit,
+    ),
+    allowedDefaultServices: read(
+      'udn-allowed-default-services',
+      serviceList,
+      defaults.allowedDefaultServices,
+    ),
+  };
+}
+
+function collect(sources: ConfigurationSources): Map<OptionName, Given> {
+  const given = new Map<OptionName, Given>();
+  const inFile = sources.file === undefined ? new Map<string, string>() : readFile(sources.file);
+  for (const { name } of OPTIONS) {
+    const variable = environmentName(name);
+    const candidates: [string | undefined, string][] = [
+      [sources.flags[name], `--${name}`],
+      [sources.environment[variable] || undefined, variable],
+      [inFile.get(name), `${sources.file?.name ?? ''}: ${name}`],
+    ];
+    const found = candidates.find(([text]) => text !== undefined);
+    if (found?.[0] !== undefined) given.set(name, { text: found[0], source: found[1] });
+  }
+  return given;
+}
+
+function readFile(file: ConfigurationFile): Map<string, string> {
+  const document = parseDocument(file.text);
+  const [error] = document.errors;
+  if (error !== undefined) throw new ConfigurationError(file.name, error.message);
+  const content: unknown = document.toJS({ maxAliasCount: 0 });
+  if (content === null || content === undefined) return new Map();
+  if (typeof content !== 'object' || Array.isArray(content))
+    throw new ConfigurationError(file.name, 'must be a YAML mapping of setting to value');
+  const known = new Set<string>(OPTIONS.map(({ name }) => name));
+  const values = new Map<string, string>();
+  for (const [key, value] of Object.entries(content)) {
+    const source = `${file.name}: ${key}`;
+    if (!known.has(key))
+      throw new ConfigurationError(source, `no such setting; known are ${[...known].join(', ')}`);
+    if (Array.isArray(value)) values.set(key, value.map(String).join(','));
+    else if (['string', 'number', 'boolean'].includes(typeof value)) values.set(key, String(value));
+    else throw new ConfigurationError(source, 'must be a text, a number, true, false or a list');
+  }
+  return values;
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+const list = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+/** Parser of a canonical subnet: host bits must be clear. */
+const cidr =
+  (family?: 4 | 6) =>
+  (text: string): string => {
+    const v6 = text.includes(':');
+    const example = (family ?? (v6 ? 6 : 4)) === 6 ? 'fd98::/64' : '10.244.0.0/16';
+    if (!text.includes('/') || (family !== undefined && v6 !== (family === 6)))
+      throw new Error(`"${text}" is not a subnet such as ${example}`);
+    const parsed = parseAddress(text, v6);
+    if (parsed === undefined) throw new Error(`"${text}" is not a subnet such as ${example}`);
+    const start = parsed.startAddress().correctForm();
+    if (start !== parsed.correctForm())
+      throw new Error(`"${text}" has host bits set: write ${start}/${parsed.subnetMask}`);
+    return `${start}/${parsed.subnetMask}`;
+  };
+
+function parseAddress(text: string, v6: boolean): Address4 | Address6 | undefined {
+  if (v6) return Address6.isValid(text) ? new Address6(text) : undefined;
+  return Address4.isValid(text) ? new Address4(text) : undefined;
+}
+
+/** `CIDR` or `CIDR/HOSTLENGTH`, separated by commas; host length 24 or 64 by default (api.md §3.3). */
+function clusterSubnets(text: string): readonly NetworkSubnet[] {
+  const subnets = list(text).map((entry) => {
+    const [address, length, host] = entry.split('/');
+    const network = cidr()(`${address}/${length}`);
+    const v6 = network.includes(':');
+    const hostLength = host === undefined ? (v6 ? 64 : 24) : integer(1, v6 ? 64 : 31)(host);
+    if (v6 && hostLength !== 64) throw new Error(`"${entry}": IPv6 only supports /64 host subnets`);
+    if (hostLength <= Number(length))
+      throw new Error(`"${entry}": the host length must be longer than /${length}`);
+    return { cidr: network, hostLength };
+  });
+  if (subnets.length === 0) throw new Error('at least one subnet is needed');
+  return subnets;
+}
+
+const integer =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = /^\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
+    if (!(value >= least && value <= most))
+      throw new Error(`"${text}" is not a whole number from ${least} to ${most}`);
+    return value;
+  };
+
+const oneOf =
+  (choices: readonly string[]) =>
+  (text: string): string => {
+    if (!choices.includes(text)) throw new Error(`"${text}" is none of ${choices.join(', ')}`);
+    return text;
+  };
+
+const boolean = (text: string): boolean => oneOf(['true', 'false'])(text.toLowerCase()) === 'true';
+
+function portRange(text: string): string {
+  if (text === 'none') return '';
+  const [from, to, more] = text.split('-');
+  const low = integer(1, 65_535)(from ?? '');
+  const high = integer(1, 65_535)(to ?? '');
+  if (more !== undefined || low > high)
+    throw new Error(`"${text}" is not a range such as 32768-60999`);
+  return `${low}-${high}`;
+}
+
+function serviceList(text: string): readonly string[] {
+  const name = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?\/[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+  return list(text).map((entry) => {
+    if (!name.test(entry)) throw new Error(`"${entry}" is not namespace/name of a service`);
+    return entry;
+  });
+}

@@ -1,0 +1,142 @@
+/** Every setting of a process: one table gives the flags, the environment variables, the keys of the file and the help. */
+
+export type OptionGroup = 'where' | 'tls' | 'cluster' | 'behaviour';
+
+/** One setting: `--name` on the command line, `HEDDLE_NAME` in the environment, `name:` in the configuration file. */
+export interface OptionSpec {
+  readonly name: string;
+  readonly group: OptionGroup;
+  /** What stands behind the flag in the help, e.g. `DIR`. */
+  readonly value: string;
+  readonly description: string;
+  /** As the user would write it. */
+  readonly default?: string;
+}
+
+const option = <const N extends string>(
+  name: N,
+  group: OptionGroup,
+  value: string,
+  description: string,
+  fallback?: string,
+): OptionSpec & { readonly name: N } => ({
+  name,
+  group,
+  value,
+  description,
+  ...(fallback === undefined ? {} : { default: fallback }),
+});
+
+export const OPTIONS = [
+  option('manifests', 'where', 'DIR', 'directory of Kubernetes YAML to read objects from'),
+  option('state', 'where', 'DIR', 'directory for statuses and allocations'),
+  option('node', 'where', 'NAME', 'node whose OVN zone this is'),
+  option(
+    'nb',
+    'where',
+    'REMOTE',
+    'OVN Northbound: unix:PATH, tcp:HOST:PORT or ssl:HOST:PORT; several by commas',
+  ),
+  option('sb', 'where', 'REMOTE', 'OVN Southbound, for the chassis of remote nodes'),
+  option('private-key', 'tls', 'FILE', 'private key for ssl: remotes'),
+  option('certificate', 'tls', 'FILE', 'certificate for ssl: remotes'),
+  option('ca-cert', 'tls', 'FILE', 'certificates that the databases are verified with'),
+  option(
+    'cluster-subnets',
+    'cluster',
+    'LIST',
+    'pod subnets of the cluster default network',
+    '10.128.0.0/14/23',
+  ),
+  option('k8s-service-cidrs', 'cluster', 'LIST', 'service subnets', '172.16.1.0/24'),
+  option(
+    'gateway-v4-join-subnet',
+    'cluster',
+    'CIDR',
+    'IPv4 join subnet of the default network',
+    '100.64.0.0/16',
+  ),
+  option(
+    'gateway-v6-join-subnet',
+    'cluster',
+    'CIDR',
+    'IPv6 join subnet of the default network',
+    'fd98::/64',
+  ),
+  option(
+    'gateway-v4-masquerade-subnet',
+    'cluster',
+    'CIDR',
+    'IPv4 addresses that tell networks apart on a host',
+    '169.254.0.0/17',
+  ),
+  option(
+    'gateway-v6-masquerade-subnet',
+    'cluster',
+    'CIDR',
+    'IPv6 addresses of the same kind',
+    'fd69::/112',
+  ),
+  option(
+    'cluster-manager-v4-transit-subnet',
+    'cluster',
+    'CIDR',
+    'IPv4 subnet of the transit switches',
+    '100.88.0.0/16',
+  ),
+  option(
+    'cluster-manager-v6-transit-subnet',
+    'cluster',
+    'CIDR',
+    'IPv6 subnet of the transit switches',
+    'fd97::/64',
+  ),
+  option('mtu', 'cluster', 'BYTES', 'MTU of networks that set none', '1400'),
+  option(
+    'udn-allowed-default-services',
+    'cluster',
+    'LIST',
+    'default services that every primary network reaches',
+    'default/kubernetes,kube-system/kube-dns',
+  ),
+  option('enable-egress-ip', 'cluster', 'BOOL', 'prepare networks for EgressIP', 'true'),
+  option(
+    'enable-egress-firewall',
+    'cluster',
+    'BOOL',
+    'prepare networks for EgressFirewall',
+    'true',
+  ),
+  option(
+    'enable-multicast',
+    'cluster',
+    'BOOL',
+    'multicast within namespaces that ask for it',
+    'false',
+  ),
+  option(
+    'ephemeral-port-range',
+    'cluster',
+    'FROM-TO',
+    "ports for SNAT, 'none' leaves them to OVN; default: the kernel's range",
+  ),
+  option('acl-logging-rate-limit', 'cluster', 'PACKETS', 'logged packets per second', '20'),
+  option('timeout', 'behaviour', 'SECONDS', 'limit of every wait of a command', '30'),
+  option(
+    'metrics-bind-address',
+    'behaviour',
+    'HOST:PORT',
+    'where the daemon serves /metrics, /healthz and /readyz',
+    '127.0.0.1:9476',
+  ),
+  option('log-level', 'behaviour', 'LEVEL', 'trace, debug, info, warn, error or silent', 'info'),
+] as const;
+
+export type OptionName = (typeof OPTIONS)[number]['name'];
+
+/** Raw text of the settings that one source gave. */
+export type RawOptions = Readonly<Partial<Record<OptionName, string>>>;
+
+/** Name of the environment variable of a setting: `HEDDLE_CLUSTER_SUBNETS`. */
+export const environmentName = (name: string): string =>
+  `HEDDLE_${name.toUpperCase().replaceAll('-', '_')}`;

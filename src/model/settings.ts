@@ -1,0 +1,16 @@
+/** Defaults of the whole cluster (api.md §12; masquerade subnets: design, decisions). */
+import type { ClusterSettings } from './model.ts';
+
+export const DEFAULT_SETTINGS: ClusterSettings = {
+  clusterSubnets: [{ cidr: '10.128.0.0/14', hostLength: 23 }],
+  serviceSubnets: ['172.16.1.0/24'],
+  joinSubnets: { v4: '100.64.0.0/16', v6: 'fd98::/64' },
+  udnJoinSubnets: { v4: '100.65.0.0/16', v6: 'fd99::/64' },
+  transitSubnets: { v4: '100.88.0.0/16', v6: 'fd97::/64' },
+  masqueradeSubnets: { v4: '169.254.0.0/17', v6: 'fd69::/112' },
+  mtu: 1400,
+  features: { egressIp: true, egressFirewall: true, multicast: false },
+  ephemeralPortRange: '',
+  aclLoggingRateLimit: 20,
+  allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
+};

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError, resolveConfiguration } from '../../../src/daemon/configuration.ts';
+import type { RawOptions } from '../../../src/daemon/options.ts';
+
+const resolve = (flags: RawOptions = {}, environment = {}, text?: string) =>
+  resolveConfiguration({
+    flags,
+    environment,
+    ...(text === undefined ? {} : { file: { name: 'heddle.yaml', text } }),
+    kernelPortRange: '32768\t60999\n',
+  });
+
+describe('configuration', () => {
+  test('nothing given: the defaults, with the port range of the kernel', () => {
+    const { settings, timeout } = resolve();
+    expect(settings.clusterSubnets).toEqual([{ cidr: '10.128.0.0/14', hostLength: 23 }]);
+    expect(settings.masqueradeSubnets).toEqual({ v4: '169.254.0.0/17', v6: 'fd69::/112' });
+    expect(settings.ephemeralPortRange).toBe('32768-60999');
+    expect(timeout).toBe(30_000);
+  });
+
+  test('a flag beats the environment, which beats the file', () => {
+    const file = 'mtu: 1300\nnode: from-file\nnb: unix:/file.sock\n';
+    const environment = { HEDDLE_MTU: '1350', HEDDLE_NODE: 'from-environment' };
+    const found = resolve({ mtu: '1400' }, environment, file);
+    expect([found.settings.mtu, found.node, found.nb]).toEqual([
+      1400,
+      'from-environment',
+      'unix:/file.sock',
+    ]);
+  });
+
+  test('lists in the file may be YAML lists', () => {
+    const found = resolve({}, {}, 'cluster-subnets: [10.244.0.0/16/24, "fd00:10:244::/48"]');
+    expect(found.settings.clusterSubnets).toEqual([
+      { cidr: '10.244.0.0/16', hostLength: 24 },
+      { cidr: 'fd00:10:244::/48', hostLength: 64 },
+    ]);
+  });
+
+  test.each<[RawOptions, string]>([
+    [{ mtu: 'big' }, '--mtu: "big" is not a whole number from 576 to 65536'],
+    [
+      { 'cluster-subnets': '10.244.0.0/16/16' },
+      '--cluster-subnets: "10.244.0.0/16/16": the host length must be longer than /16',
+    ],
+    [
+      { 'cluster-subnets': '10.244.0.1/16' },
+      '--cluster-subnets: "10.244.0.1/16" has host bits set: write 10.244.0.0/16',
+    ],
+    [
+      { 'gateway-v4-join-subnet': 'fd98::/64' },
+      '--gateway-v4-join-subnet: "fd98::/64" is not a subnet such as 10.244.0.0/16',
+    ],
+    [{ 'enable-egress-ip': 'yes' }, '--enable-egress-ip: "yes" is none of true, false'],
+    [
+      { 'udn-allowed-default-services': 'dns' },
+      '--udn-allowed-default-services: "dns" is not namespace/name of a service',
+    ],
+    [
+      { 'ephemeral-port-range': '9-3' },
+      '--ephemeral-port-range: "9-3" is not a range such as 32768-60999',
+    ],
+  ])('%o is refused', (flags, message) => {
+    expect(() => resolve(flags)).toThrow(
+      new ConfigurationError(
+        message.split(': ')[0] ?? '',
+        message.slice(message.indexOf(': ') + 2),
+      ),
+    );
+  });
+
+  test('the environment and the file are named in errors, unknown keys refused', () => {
+    expect(() => resolve({}, { HEDDLE_MTU: '1' })).toThrow(/^HEDDLE_MTU: "1" is not/);
+    expect(() => resolve({}, {}, 'mtu: 1')).toThrow(/^heddle.yaml: mtu: "1" is not/);
+    expect(() => resolve({}, {}, 'mut: 1400')).toThrow(/^heddle.yaml: mut: no such setting/);
+    expect(() => resolve({}, {}, '- a\n')).toThrow(/must be a YAML mapping/);
+  });
+});

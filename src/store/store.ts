@@ -27,7 +27,9 @@ export class StoreError extends Error {
 export type WatchEvent<T extends KubeObject> =
   | { readonly type: 'added' | 'modified' | 'deleted'; readonly object: T }
   /** Everything that existed when the watch began has been delivered. */
-  | { readonly type: 'synced' };
+  | { readonly type: 'synced' }
+  /** The source can't be read at the moment, and why; the watch goes on trying. Changes that follow end it. */
+  | { readonly type: 'stalled'; readonly error: StoreError };
 
 export interface WriteOptions {
   /** Who writes which fields (server-side apply's field manager). */

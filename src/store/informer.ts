@@ -1,0 +1,216 @@
+import { objectKey, type KubeObject, type ObjectKey, type ResourceKind } from '../api/objects.ts';
+import { systemClock, type Clock } from './clock.ts';
+import { StoreError, type Store } from './store.ts';
+
+/** One object as it was and as it is: `before` absent = new, `after` absent = gone. */
+export interface Change<T extends KubeObject> {
+  readonly key: ObjectKey;
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+}
+
+export interface InformerOptions<T extends KubeObject> {
+  /** Told when a handler or the function of an index throws; everything else goes on. */
+  readonly onHandlerError: (error: unknown, change: Change<T>) => void;
+  /** Cuts an object down to what its readers need before it is kept (memory of large clusters). */
+  readonly keep?: (object: T) => T;
+  readonly clock?: Clock;
+}
+
+/** Objects by a value computed from each; one object may have several values. */
+export interface Index<T extends KubeObject> {
+  get(value: string): readonly T[];
+  values(): Iterable<string>;
+}
+
+const DEFAULT_SYNC_LIMIT = 60_000;
+
+class ValueIndex<T extends KubeObject> implements Index<T> {
+  readonly #valuesOf: (object: T) => readonly string[];
+  readonly #objects = new Map<string, Map<ObjectKey, T>>();
+  readonly #valuesByKey = new Map<ObjectKey, readonly string[]>();
+
+  constructor(valuesOf: (object: T) => readonly string[]) {
+    this.#valuesOf = valuesOf;
+  }
+
+  get(value: string): readonly T[] {
+    return [...(this.#objects.get(value)?.values() ?? [])];
+  }
+
+  values(): Iterable<string> {
+    return this.#objects.keys();
+  }
+
+  /** An object that `valuesOf` throws at is in no list. */
+  update({ key, after }: Change<T>): void {
+    for (const value of this.#valuesByKey.get(key) ?? []) {
+      const objects = this.#objects.get(value);
+      objects?.delete(key);
+      if (objects?.size === 0) this.#objects.delete(value);
+    }
+    this.#valuesByKey.delete(key);
+    if (after === undefined) return;
+    const values = this.#valuesOf(after);
+    for (const value of values) {
+      const objects = this.#objects.get(value) ?? new Map<ObjectKey, T>();
+      this.#objects.set(value, objects.set(key, after));
+    }
+    if (values.length > 0) this.#valuesByKey.set(key, values);
+  }
+}
+
+/** A kind's objects in memory, kept current by a watch: what controllers read instead of asking the store. */
+export class Informer<T extends KubeObject> {
+  readonly kind: ResourceKind<T>;
+  readonly #options: InformerOptions<T>;
+  readonly #clock: Clock;
+  readonly #objects = new Map<ObjectKey, T>();
+  readonly #indexes: ValueIndex<T>[] = [];
+  readonly #handlers = new Set<(change: Change<T>) => void>();
+  readonly #sync = Promise.withResolvers<void>();
+  #byNamespace: Index<T> | undefined;
+  #byLabel: Index<T> | undefined;
+  #isSynced = false;
+  #stalled: StoreError | undefined;
+
+  constructor(kind: ResourceKind<T>, options: InformerOptions<T>) {
+    this.kind = kind;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    // Nobody may be waiting for the first synchronisation when the watch fails.
+    this.#sync.promise.catch(() => undefined);
+  }
+
+  /** Follows the store until `signal` aborts. */
+  async run(store: Pick<Store, 'watch'>, signal: AbortSignal): Promise<void> {
+    try {
+      await store.watch(
+        this.kind,
+        (event) => {
+          if (event.type === 'stalled') this.#stalled = event.error;
+          else this.#stalled = undefined;
+          if (event.type === 'synced') {
+            this.#isSynced = true;
+            this.#sync.resolve();
+          } else if (event.type === 'deleted') this.#update(objectKey(event.object.metadata));
+          else if (event.type !== 'stalled')
+            this.#update(
+              objectKey(event.object.metadata),
+              this.#options.keep?.(event.object) ?? event.object,
+            );
+        },
+        signal,
+      );
+      this.#sync.reject(new StoreError('unavailable', `${this.kind.plural}: watch was ended`));
+    } catch (error) {
+      this.#sync.reject(error);
+      throw error;
+    }
+  }
+
+  /** True once everything that existed at the start is here. */
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** Why the source can't be read at the moment, if so. */
+  get stalled(): StoreError | undefined {
+    return this.#stalled;
+  }
+
+  /** Resolves when everything that existed at the start is here; rejects with the reason after `limit` milliseconds. */
+  async synced(limit: number = DEFAULT_SYNC_LIMIT): Promise<void> {
+    const late = Promise.withResolvers<never>();
+    const cancel = this.#clock.after(limit, () => {
+      const why = this.#stalled === undefined ? 'no answer' : this.#stalled.message;
+      late.reject(
+        new StoreError(
+          'unavailable',
+          `${this.kind.plural} (${this.kind.apiVersion}) could not be read within ${limit / 1000} s: ${why}`,
+          { cause: this.#stalled },
+        ),
+      );
+    });
+    try {
+      await Promise.race([this.#sync.promise, late.promise]);
+    } finally {
+      cancel();
+    }
+  }
+
+  get(key: ObjectKey): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(): readonly T[] {
+    return [...this.#objects.values()];
+  }
+
+  keys(): Iterable<ObjectKey> {
+    return this.#objects.keys();
+  }
+
+  inNamespace(namespace: string): readonly T[] {
+    this.#byNamespace ??= this.index((object) => [object.metadata.namespace ?? '']);
+    return this.#byNamespace.get(namespace);
+  }
+
+  /** Objects that carry all of `labels` with these values. */
+  withLabels(labels: Readonly<Record<string, string>>): readonly T[] {
+    const wanted = Object.entries(labels);
+    const [first] = wanted;
+    if (first === undefined) return this.list();
+    this.#byLabel ??= this.index((object) =>
+      Object.entries(object.metadata.labels ?? {}).map(([key, value]) => `${key}=${value}`),
+    );
+    return this.#byLabel
+      .get(`${first[0]}=${first[1]}`)
+      .filter((object) => wanted.every(([key, value]) => object.metadata.labels?.[key] === value));
+  }
+
+  /** Objects found by `valuesOf`; kept current from now on. Make it once, read it often. */
+  index(valuesOf: (object: T) => readonly string[]): Index<T> {
+    const index = new ValueIndex(valuesOf);
+    for (const [key, after] of this.#objects)
+      this.#call((change) => index.update(change), { key, before: undefined, after });
+    this.#indexes.push(index);
+    return index;
+  }
+
+  /** Calls `handler` for every object that is here, then for every change; the returned function ends that. */
+  onChange(handler: (change: Change<T>) => void): () => void {
+    this.#handlers.add(handler);
+    for (const [key, after] of new Map(this.#objects))
+      this.#call(handler, { key, before: undefined, after });
+    return () => {
+      this.#handlers.delete(handler);
+    };
+  }
+
+  #update(key: ObjectKey, after?: T): void {
+    const before = this.#objects.get(key);
+    if (before === undefined && after === undefined) return;
+    // A repeated event of the same version says nothing new.
+    const version = after?.metadata.resourceVersion;
+    if (
+      version !== undefined &&
+      version === before?.metadata.resourceVersion &&
+      after?.metadata.uid === before.metadata.uid
+    )
+      return;
+    if (after === undefined) this.#objects.delete(key);
+    else this.#objects.set(key, after);
+    const change = { key, before, after };
+    for (const index of this.#indexes) this.#call((value) => index.update(value), change);
+    for (const handler of new Set(this.#handlers)) this.#call(handler, change);
+  }
+
+  #call(handler: (change: Change<T>) => void, change: Change<T>): void {
+    try {
+      handler(change);
+    } catch (error) {
+      this.#options.onHandlerError(error, change);
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
+import { Informer, type Change } from '../../../src/store/informer.ts';
+import { StoreError, type Store, type WatchEvent } from '../../../src/store/store.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+interface Pod extends KubeObject {
+  readonly spec: { readonly nodeName?: string };
+}
+
+const PODS: ResourceKind<Pod> = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
+
+let version = 0;
+const pod = (
+  key: string,
+  nodeName = 'node1',
+  labels: Readonly<Record<string, string>> = {},
+): Pod => {
+  const [namespace = '', name = ''] = key.split('/');
+  version += 1;
+  const metadata = { namespace, name, labels, uid: key, resourceVersion: String(version) };
+  return { apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName } };
+};
+
+/** An informer whose watch events the test sends by hand. */
+function informerOfPods(): {
+  informer: Informer<Pod>;
+  send: (event: WatchEvent<Pod>) => void;
+  changes: string[];
+  errors: string[];
+  clock: ManualClock;
+  end: () => void;
+} {
+  const clock = new ManualClock();
+  const errors: string[] = [];
+  const informer = new Informer<Pod>(PODS, {
+    clock,
+    onHandlerError: (error, { key }) => errors.push(`${key}: ${String(error)}`),
+  });
+  let send: (event: WatchEvent<Pod>) => void = () => undefined;
+  const ended = Promise.withResolvers<void>();
+  const store: Pick<Store, 'watch'> = {
+    watch: (_kind, handler) => {
+      send = handler as unknown as typeof send;
+      return ended.promise;
+    },
+  };
+  void informer.run(store, new AbortController().signal);
+  const changes: string[] = [];
+  informer.onChange(({ key, before, after }: Change<Pod>) => {
+    const text = (value: Pod | undefined): string => value?.spec.nodeName ?? '-';
+    changes.push(`${key} ${text(before)} → ${text(after)}`);
+  });
+  return { informer, send: (event) => send(event), changes, errors, clock, end: ended.resolve };
+}
+
+describe('informer', () => {
+  test('keeps what the watch delivered and says how each object changed', () => {
+    const { informer, send, changes } = informerOfPods();
+    send({ type: 'added', object: pod('a/x') });
+    send({ type: 'modified', object: pod('a/x', 'node2') });
+    send({ type: 'added', object: pod('b/y') });
+    send({ type: 'deleted', object: pod('a/x', 'node2') });
+    expect(changes).toEqual([
+      'a/x - → node1',
+      'a/x node1 → node2',
+      'b/y - → node1',
+      'a/x node2 → -',
+    ]);
+    expect(informer.list().map(({ metadata }) => metadata.name)).toEqual(['y']);
+    expect(informer.get('b/y')?.spec.nodeName).toBe('node1');
+    expect(informer.get('a/x')).toBeUndefined();
+  });
+
+  test('repeated events say nothing new', () => {
+    const { send, changes } = informerOfPods();
+    const object = pod('a/x');
+    send({ type: 'added', object });
+    send({ type: 'modified', object });
+    send({ type: 'deleted', object });
+    send({ type: 'deleted', object });
+    expect(changes).toEqual(['a/x - → node1', 'a/x node1 → -']);
+  });
+
+  test('finds objects by namespace, labels and any computed value, as they change', () => {
+    const { informer, send } = informerOfPods();
+    const names = (pods: readonly Pod[]): string[] => pods.map(({ metadata }) => metadata.name);
+    send({ type: 'added', object: pod('a/x', 'node1', { app: 'web', tier: 'front' }) });
+    const byNode = informer.index(({ spec }) =>
+      spec.nodeName === undefined ? [] : [spec.nodeName],
+    );
+    send({ type: 'added', object: pod('a/y', 'node2', { app: 'web' }) });
+    send({ type: 'added', object: pod('b/z', 'node2', { app: 'db' }) });
+    expect(names(informer.inNamespace('a'))).toEqual(['x', 'y']);
+    expect(names(informer.withLabels({ app: 'web' }))).toEqual(['x', 'y']);
+    expect(names(informer.withLabels({ app: 'web', tier: 'front' }))).toEqual(['x']);
+    expect(names(informer.withLabels({}))).toEqual(['x', 'y', 'z']);
+    expect(names(byNode.get('node2'))).toEqual(['y', 'z']);
+
+    send({ type: 'modified', object: pod('a/y', 'node3', { app: 'db' }) });
+    send({ type: 'deleted', object: pod('b/z') });
+    expect(names(byNode.get('node2'))).toEqual([]);
+    expect([...byNode.values()]).toEqual(['node1', 'node3']);
+    expect(names(informer.withLabels({ app: 'db' }))).toEqual(['y']);
+    expect(names(informer.inNamespace('b'))).toEqual([]);
+  });
+
+  test('a late handler first hears of everything that is here', () => {
+    const { informer, send } = informerOfPods();
+    send({ type: 'added', object: pod('a/x') });
+    const heard: string[] = [];
+    const stop = informer.onChange(({ key }) => heard.push(key));
+    send({ type: 'added', object: pod('a/y') });
+    stop();
+    send({ type: 'added', object: pod('a/z') });
+    expect(heard).toEqual(['a/x', 'a/y']);
+  });
+
+  test('a handler or index that throws is reported and harms nobody else', () => {
+    const { informer, send, changes, errors } = informerOfPods();
+    informer.onChange(() => {
+      throw new Error('bad handler');
+    });
+    const byLabel = informer.index(({ metadata }) => {
+      if (metadata.name === 'bad') throw new Error('bad object');
+      return [metadata.name];
+    });
+    informer.onChange(({ key }) => changes.push(`second ${key}`));
+    send({ type: 'added', object: pod('a/bad') });
+    expect(changes).toEqual(['a/bad - → node1', 'second a/bad']);
+    expect(errors).toEqual(['a/bad: Error: bad object', 'a/bad: Error: bad handler']);
+    expect(byLabel.get('bad')).toEqual([]);
+  });
+
+  test('is synced when the watch says so', async () => {
+    const { informer, send, clock } = informerOfPods();
+    expect(informer.isSynced).toBe(false);
+    const synced = informer.synced(1000);
+    send({ type: 'added', object: pod('a/x') });
+    send({ type: 'synced' });
+    await synced;
+    expect(informer.isSynced).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+
+  test('gives up waiting after the limit and says why the source could not be read', async () => {
+    const { informer, send, clock } = informerOfPods();
+    const first = informer.synced(10_000);
+    void clock.advance(10_000);
+    await expect(first).rejects.toThrow('pods (v1) could not be read within 10 s: no answer');
+    send({ type: 'stalled', error: new StoreError('forbidden', 'pods: list is not allowed') });
+    expect(informer.stalled?.code).toBe('forbidden');
+    const second = informer.synced(5000);
+    void clock.advance(5000);
+    await expect(second).rejects.toThrow('within 5 s: pods: list is not allowed');
+    send({ type: 'synced' });
+    expect(informer.stalled).toBeUndefined();
+    await informer.synced();
+  });
+
+  test('waiting for a watch that ended fails at once', async () => {
+    const { informer, end } = informerOfPods();
+    end();
+    await expect(informer.synced()).rejects.toThrow('pods: watch was ended');
+  });
+});

@@ -75,6 +75,8 @@ export interface NodeFacts {
   readonly encapIps: readonly string[];
   /** Transit switch address per family with prefix length, e.g. `100.88.0.2/16`. */
   readonly transitAddresses: PerFamily<string>;
+  /** Every address of the host with prefix length (`k8s.ovn.org/host-cidrs`); empty if the node said none. */
+  readonly hostAddresses: readonly string[];
 }
 
 /** The node whose zone is being built. */
@@ -83,8 +85,6 @@ export interface LocalNode extends NodeFacts {
   readonly gateway?: NodeGateway;
   /** Primary address per family without prefix length. */
   readonly primaryAddresses: PerFamily<string>;
-  /** Every address of the host with prefix length (`k8s.ovn.org/host-cidrs`). */
-  readonly hostAddresses: readonly string[];
   /** False when the node said that OVN must not check packet sizes (`k8s.ovn.org/gateway-mtu-support`). */
   readonly gatewayMtuSupport: boolean;
   /** MAC of the default network's management port, if the node announced one. */
@@ -153,6 +153,8 @@ export interface Zone {
   readonly settings: ClusterSettings;
   readonly node: LocalNode;
   readonly remoteNodes: readonly NodeFacts[];
+  /** Every namespace of the cluster, sorted: the cluster default network groups the ports of each. */
+  readonly namespaces: readonly string[];
   readonly networks: readonly Network[];
   readonly attachments: readonly Attachment[];
   readonly allowedDefaultServices: readonly AllowedDefaultService[];

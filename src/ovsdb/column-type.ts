@@ -1,0 +1,338 @@
+import { OvsdbError, syntaxError } from './error.ts';
+import { isObject, numericValue, type NumericKind } from './json.ts';
+import { parseUuid, ZERO_UUID } from './uuid.ts';
+import { compareAtoms, compareUtf8 } from './atom-order.ts';
+import type { Atom, JsonObject, JsonValue } from './value.ts';
+
+/** Types of a column and of its members (RFC 7047 §3.2 `<type>`, `<base-type>`, `<atomic-type>`). */
+
+export type AtomicType = 'integer' | 'real' | 'boolean' | 'string' | 'uuid';
+
+const ATOMIC_TYPES: readonly string[] = ['integer', 'real', 'boolean', 'string', 'uuid'];
+
+export interface BaseType {
+  readonly type: AtomicType;
+  /** Allowed atoms in canonical order; excludes every other constraint. */
+  readonly enum?: readonly Atom[];
+  readonly minInteger?: number | bigint;
+  readonly maxInteger?: number | bigint;
+  readonly minReal?: number;
+  readonly maxReal?: number;
+  /** In Unicode code points. */
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly refTable?: string;
+  readonly refType?: 'strong' | 'weak';
+}
+
+export interface ColumnType {
+  readonly key: BaseType;
+  /** Present for a map. */
+  readonly value?: BaseType;
+  readonly min: 0 | 1;
+  /** `Infinity` for "unlimited". */
+  readonly max: number;
+}
+
+export type Cardinality = 'scalar' | 'optional' | 'set' | 'map';
+
+export function cardinality(type: ColumnType): Cardinality {
+  if (type.value !== undefined) return 'map';
+  if (type.max !== 1) return 'set';
+  return type.min === 1 ? 'scalar' : 'optional';
+}
+
+/** True when a monitor sends the whole new value instead of a difference. */
+export const isSentWhole = (type: ColumnType): boolean => type.max === 1;
+
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+const UINT_MAX = 2 ** 32 - 1;
+
+const ID = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** `<id>` of RFC 7047: what tables, columns and named uuids may be called. */
+export const isId = (text: string): boolean => ID.test(text);
+
+const BASE_MEMBERS: Readonly<Record<AtomicType, readonly string[]>> = {
+  integer: ['minInteger', 'maxInteger'],
+  real: ['minReal', 'maxReal'],
+  boolean: [],
+  string: ['minLength', 'maxLength'],
+  uuid: ['refTable', 'refType'],
+};
+
+function atomicType(json: JsonValue): AtomicType {
+  if (typeof json !== 'string' || !ATOMIC_TYPES.includes(json)) {
+    throw syntaxError('not an atomic type (integer, real, boolean, string, uuid)', json);
+  }
+  return json as AtomicType;
+}
+
+function noOtherMembers(json: JsonObject, allowed: readonly string[]): void {
+  const stranger = Object.keys(json).find((key) => !allowed.includes(key));
+  if (stranger !== undefined) {
+    throw syntaxError(`member "${stranger}" is not allowed here`, json);
+  }
+}
+
+function bound(json: JsonObject, name: string, kind: NumericKind) {
+  const given = json[name];
+  if (given === undefined) return undefined;
+  const value = numericValue(given, kind);
+  if (value === undefined)
+    throw syntaxError(`"${name}" must be ${kind === 'real' ? 'a' : 'an'} ${kind}`, json);
+  return value;
+}
+
+function integerBounds(json: JsonObject) {
+  const min = bound(json, 'minInteger', 'integer');
+  const max = bound(json, 'maxInteger', 'integer');
+  if ((min ?? INT64_MIN) > (max ?? INT64_MAX))
+    throw syntaxError('minInteger exceeds maxInteger', json);
+  return {
+    ...(min === undefined || min === INT64_MIN ? {} : { minInteger: min }),
+    ...(max === undefined || max === INT64_MAX ? {} : { maxInteger: max }),
+  };
+}
+
+function realBounds(json: JsonObject) {
+  const min = bound(json, 'minReal', 'real') as number | undefined;
+  const max = bound(json, 'maxReal', 'real') as number | undefined;
+  if ((min ?? -Infinity) > (max ?? Infinity)) throw syntaxError('minReal exceeds maxReal', json);
+  return {
+    ...(min === undefined ? {} : { minReal: min }),
+    ...(max === undefined ? {} : { maxReal: max }),
+  };
+}
+
+function length(json: JsonObject, name: string): number | undefined {
+  const value = bound(json, name, 'integer');
+  if (value === undefined) return undefined;
+  if (typeof value === 'bigint' || value < 0 || value > UINT_MAX) {
+    throw syntaxError(`"${name}" must be between 0 and ${UINT_MAX}`, json);
+  }
+  return value;
+}
+
+function lengthBounds(json: JsonObject) {
+  const min = length(json, 'minLength');
+  const max = length(json, 'maxLength');
+  if ((min ?? 0) > (max ?? UINT_MAX)) throw syntaxError('minLength exceeds maxLength', json);
+  return {
+    ...(min === undefined || min === 0 ? {} : { minLength: min }),
+    ...(max === undefined || max === UINT_MAX ? {} : { maxLength: max }),
+  };
+}
+
+function reference(json: JsonObject): Pick<BaseType, 'refTable' | 'refType'> {
+  const { refTable, refType } = json;
+  if (refTable === undefined) {
+    if (refType !== undefined) throw syntaxError('"refType" needs "refTable"', json);
+    return {};
+  }
+  if (typeof refTable !== 'string' || !isId(refTable)) {
+    throw syntaxError('"refTable" must be the name of a table', json);
+  }
+  if (refType !== undefined && refType !== 'strong' && refType !== 'weak') {
+    throw syntaxError('"refType" must be "strong" or "weak"', json);
+  }
+  return refType === 'weak' ? { refTable, refType } : { refTable };
+}
+
+/** Reads an atom of a type, without its constraints. `["named-uuid", …]` is no atom of the database. */
+export function parseBareAtom(type: AtomicType, json: JsonValue): Atom {
+  switch (type) {
+    case 'integer': {
+      const value = numericValue(json, 'integer');
+      if (value === undefined) throw syntaxError('expected an integer of 64 bits', json);
+      return value;
+    }
+    case 'real': {
+      const value = numericValue(json, 'real');
+      if (value === undefined) throw syntaxError('expected a number', json);
+      return value;
+    }
+    case 'boolean':
+      if (typeof json !== 'boolean') throw syntaxError('expected true or false', json);
+      return json;
+    case 'string':
+      if (typeof json !== 'string') throw syntaxError('expected a string', json);
+      return json;
+    case 'uuid': {
+      if (
+        !Array.isArray(json) ||
+        json.length !== 2 ||
+        json[0] !== 'uuid' ||
+        typeof json[1] !== 'string'
+      ) {
+        throw syntaxError('expected ["uuid", "…"]', json);
+      }
+      const uuid = parseUuid(json[1]);
+      if (uuid === undefined) throw syntaxError('not a valid UUID', json);
+      return uuid;
+    }
+  }
+}
+
+/** An atom of the database as wire JSON. */
+export const bareAtomToJson = (type: AtomicType, atom: Atom): JsonValue =>
+  type === 'uuid' ? ['uuid', atom] : atom;
+
+function enumMembers(type: AtomicType, json: JsonValue): readonly Atom[] {
+  const listed =
+    Array.isArray(json) && json.length === 2 && json[0] === 'set' ? (json[1] as JsonValue) : [json];
+  if (!Array.isArray(listed)) throw syntaxError('"enum" must be an atom or a set', json);
+  if (listed.length === 0) throw syntaxError('"enum" must have at least one member', json);
+  const atoms = (listed as readonly JsonValue[]).map((member) => parseBareAtom(type, member));
+  atoms.sort(compareAtoms);
+  if (atoms.some((atom, i) => i > 0 && compareAtoms(atoms[i - 1] as Atom, atom) === 0)) {
+    throw new OvsdbError('ovsdb error', '"enum" contains a duplicate');
+  }
+  return atoms;
+}
+
+/** `<base-type>`: throws `syntax error` with what is wrong. */
+export function parseBaseType(json: JsonValue): BaseType {
+  if (typeof json === 'string') return { type: atomicType(json) };
+  if (!isObject(json)) throw syntaxError('a base type is a name or an object', json);
+  if (json['type'] === undefined) throw syntaxError('required member "type" is missing', json);
+  const type = atomicType(json['type']);
+  if (json['enum'] !== undefined) {
+    noOtherMembers(json, ['type', 'enum']);
+    return { type, enum: enumMembers(type, json['enum']) };
+  }
+  noOtherMembers(json, ['type', ...BASE_MEMBERS[type]]);
+  switch (type) {
+    case 'integer':
+      return { type, ...integerBounds(json) };
+    case 'real':
+      return { type, ...realBounds(json) };
+    case 'string':
+      return { type, ...lengthBounds(json) };
+    case 'uuid':
+      return { type, ...reference(json) };
+    case 'boolean':
+      return { type };
+  }
+}
+
+function cardinalityBound(json: JsonValue, name: string): number {
+  const value = numericValue(json, 'integer');
+  if (value === undefined || typeof value === 'bigint' || value < 0 || value > UINT_MAX) {
+    throw syntaxError(
+      `"${name}" must be a whole number${name === 'max' ? ' or "unlimited"' : ''}`,
+      json,
+    );
+  }
+  return value;
+}
+
+/** `<type>` of a column: throws `syntax error` with what is wrong. */
+export function parseColumnType(json: JsonValue): ColumnType {
+  if (typeof json === 'string') return { key: { type: atomicType(json) }, min: 1, max: 1 };
+  if (!isObject(json)) throw syntaxError('a type is a name or an object', json);
+  noOtherMembers(json, ['key', 'value', 'min', 'max']);
+  if (json['key'] === undefined) throw syntaxError('required member "key" is missing', json);
+  const key = parseBaseType(json['key']);
+  const value = json['value'] === undefined ? undefined : parseBaseType(json['value']);
+  const min = json['min'] === undefined ? 1 : cardinalityBound(json['min'], 'min');
+  const max =
+    json['max'] === undefined
+      ? 1
+      : json['max'] === 'unlimited'
+        ? Infinity
+        : cardinalityBound(json['max'], 'max');
+  if (min > 1) throw syntaxError('"min" must be 0 or 1', json);
+  if (max < 1) throw syntaxError('"max" must be at least 1', json);
+  return { key, ...(value === undefined ? {} : { value }), min: min as 0 | 1, max };
+}
+
+const hasConstraints = (base: BaseType): boolean => Object.keys(base).length > 1;
+
+/** The type as the server writes it: a bare name when there is nothing to constrain. */
+export function baseTypeToJson(base: BaseType): JsonValue {
+  if (!hasConstraints(base)) return base.type;
+  const { enum: members, ...rest } = base;
+  if (members === undefined) return { ...rest };
+  const atoms = members.map((atom) => bareAtomToJson(base.type, atom));
+  return { type: base.type, enum: atoms.length === 1 ? (atoms[0] as JsonValue) : ['set', atoms] };
+}
+
+/** The type in canonical form: what is default is left out. */
+export function columnTypeToJson(type: ColumnType): JsonValue {
+  if (type.value === undefined && type.min === 1 && type.max === 1 && !hasConstraints(type.key)) {
+    return type.key.type;
+  }
+  return {
+    key: baseTypeToJson(type.key),
+    ...(type.value === undefined ? {} : { value: baseTypeToJson(type.value) }),
+    ...(type.min === 1 ? {} : { min: type.min }),
+    ...(type.max === 1 ? {} : { max: type.max === Infinity ? 'unlimited' : type.max }),
+  };
+}
+
+/** Throws `constraint violation` unless the atom is within the base type's limits. */
+export function checkAtom(base: BaseType, atom: Atom): void {
+  if (base.enum !== undefined && !base.enum.some((member) => compareAtoms(member, atom) === 0)) {
+    throw new OvsdbError(
+      'constraint violation',
+      `${String(atom)} is not one of the allowed values (${base.enum.map(String).join(', ')})`,
+    );
+  }
+  if (base.type === 'integer' || base.type === 'real') checkNumber(base, atom as number | bigint);
+  else if (base.type === 'string') checkString(base, atom as string);
+}
+
+function checkNumber(base: BaseType, value: number | bigint): void {
+  const min = base.minInteger ?? base.minReal;
+  const max = base.maxInteger ?? base.maxReal;
+  if ((min !== undefined && value < min) || (max !== undefined && value > max)) {
+    throw new OvsdbError(
+      'constraint violation',
+      `${value} is not in the valid range ${min ?? '-∞'} to ${max ?? '∞'}`,
+    );
+  }
+}
+
+/** Number of Unicode code points. */
+export function codePoints(text: string): number {
+  let count = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0xd800 && unit < 0xdc00 && i + 1 < text.length) {
+      const next = text.charCodeAt(i + 1);
+      if (next >= 0xdc00 && next < 0xe000) i++;
+    }
+    count++;
+  }
+  return count;
+}
+
+function checkString(base: BaseType, text: string): void {
+  if (base.minLength === undefined && base.maxLength === undefined) return;
+  const points = codePoints(text);
+  if (points < (base.minLength ?? 0) || points > (base.maxLength ?? Infinity)) {
+    throw new OvsdbError(
+      'constraint violation',
+      `"${text.slice(0, 60)}" has ${points} characters, allowed are ${base.minLength ?? 0} to ${base.maxLength ?? '∞'}`,
+    );
+  }
+}
+
+/** The atom that a column of this type has by default (RFC 7047 §5.2.1). */
+export function defaultAtom(type: AtomicType): Atom {
+  switch (type) {
+    case 'integer':
+    case 'real':
+      return 0;
+    case 'boolean':
+      return false;
+    case 'string':
+      return '';
+    case 'uuid':
+      return ZERO_UUID;
+  }
+}
+
+export { compareAtoms, compareUtf8 };

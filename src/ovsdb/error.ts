@@ -1,0 +1,78 @@
+import type { JsonValue } from './value.ts';
+
+/** Why something was refused. The first group are the words that OVSDB itself uses (RFC 7047, ovsdb-server). */
+export type OvsdbErrorCode =
+  | 'syntax error' //             malformed, or of another type than the schema says
+  | 'ovsdb error' //              well formed but impossible: duplicate member of a set
+  | 'constraint violation' //     outside of what the type allows
+  | 'referential integrity violation'
+  | 'unknown table'
+  | 'unknown column'
+  | 'unknown database'
+  | 'unknown mutator'
+  | 'range error' //              a mutation overflowed
+  | 'domain error' //             a mutation divided by zero
+  | 'duplicate uuid'
+  | 'duplicate uuid-name'
+  | 'not owner'
+  | 'timed out'
+  | 'aborted'
+  | 'rpc error' //                the server answered a request with an error
+  | 'protocol' //                 the peer broke the protocol: the connection was dropped
+  | 'inconsistent' //             an update does not fit the replica: it is loaded anew
+  | 'disconnected' //             no connection; what was in flight may or may not have happened
+  | 'closed' //                   the client was closed
+  | 'row deleted'
+  | 'read-only'
+  | 'bad remote' //               a connection method or TLS file that can't be used
+  | 'bad argument';
+
+/** Everything that this room throws. `details` is for people, `code` for programs. */
+export class OvsdbError extends Error {
+  override readonly name = 'OvsdbError';
+  readonly code: OvsdbErrorCode;
+  readonly details: string;
+  /** The JSON text at fault, shortened. */
+  readonly syntax: string | undefined;
+
+  constructor(
+    code: OvsdbErrorCode,
+    details: string,
+    options?: { readonly cause?: unknown; readonly syntax?: string },
+  ) {
+    super(
+      `${code}: ${details}`,
+      options?.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.code = code;
+    this.details = details;
+    this.syntax = options?.syntax;
+  }
+}
+
+/** True when the same intent may succeed later: connection lost, or the replica was behind. */
+export function isRetryable(error: unknown): error is OvsdbError {
+  return (
+    error instanceof OvsdbError &&
+    (error.code === 'disconnected' || error.code === 'timed out' || error.code === 'inconsistent')
+  );
+}
+
+const MAX_SYNTAX = 200;
+
+/** JSON for an error message: at most 200 characters. */
+export function shorten(value: JsonValue | undefined): string {
+  const text =
+    JSON.stringify(value, (_key, member: unknown) =>
+      typeof member === 'bigint' ? member.toString() : member,
+    ) ?? 'nothing';
+  return text.length > MAX_SYNTAX ? `${text.slice(0, MAX_SYNTAX)}…` : text;
+}
+
+/** `syntax error` about a piece of JSON. */
+export const syntaxError = (details: string, json?: JsonValue): OvsdbError =>
+  new OvsdbError(
+    'syntax error',
+    json === undefined ? details : `${details}: ${shorten(json)}`,
+    json === undefined ? undefined : { syntax: shorten(json) },
+  );

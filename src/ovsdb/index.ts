@@ -1,0 +1,13 @@
+/**
+ * OVSDB client: a replica of a database kept true by the server's monitor, transactions, locks.
+ * Everything that users of this folder need is exported here.
+ */
+export * from './value.ts';
+export * from './operation.ts';
+export * from './replica-view.ts';
+export { OvsdbError, isRetryable, type OvsdbErrorCode } from './error.ts';
+export { ZERO_UUID, isUuid, parseUuid, uuidFromName } from './uuid.ts';
+export * from './column-type.ts';
+export * from './schema.ts';
+export { stringify, jsonEquals } from './json.ts';
+export type { Change, Column, NewRow, Row, Tables } from './schema/column.ts';

@@ -1,0 +1,87 @@
+import { OvsdbError } from './error.ts';
+import type { JsonObject, JsonValue } from './value.ts';
+
+export const isObject = (json: JsonValue | undefined): json is JsonObject =>
+  typeof json === 'object' && json !== null && !Array.isArray(json);
+
+export type NumericKind = 'integer' | 'real';
+
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+
+/**
+ * The number as an integer of 64 bits (`number` when safe, else `bigint`) or as a real; undefined when it is neither.
+ * `1e3` is the integer 1000, `0.5` is none. Negative zero reads as zero.
+ */
+export function numericValue(json: JsonValue, kind: 'integer'): number | bigint | undefined;
+export function numericValue(json: JsonValue, kind: NumericKind): number | bigint | undefined;
+export function numericValue(json: JsonValue, kind: NumericKind): number | bigint | undefined {
+  if (typeof json === 'number') {
+    if (kind === 'real') return Number.isFinite(json) ? json + 0 : undefined;
+    if (!Number.isInteger(json)) return undefined;
+    return Number.isSafeInteger(json) ? json + 0 : inRange(BigInt(json));
+  }
+  if (typeof json === 'bigint') return kind === 'real' ? Number(json) : inRange(json);
+  return undefined;
+}
+
+function inRange(value: bigint): number | bigint | undefined {
+  if (value < INT64_MIN || value > INT64_MAX) return undefined;
+  return normalInteger(value);
+}
+
+/** An integer in the form that this client uses: `number` when safe. */
+export function normalInteger(value: bigint): number | bigint {
+  return value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value;
+}
+
+/** JSON text of a value. Integers beyond 2^53 are written in full; members keep their order. */
+export function stringify(json: JsonValue): string {
+  if (!hasBigint(json)) return JSON.stringify(json);
+  return write(json);
+}
+
+function hasBigint(json: JsonValue): boolean {
+  if (typeof json === 'bigint') return true;
+  if (typeof json !== 'object' || json === null) return false;
+  return (Array.isArray(json) ? (json as readonly JsonValue[]) : Object.values(json)).some(
+    hasBigint,
+  );
+}
+
+function write(json: JsonValue): string {
+  if (typeof json === 'bigint') return json.toString();
+  if (typeof json !== 'object' || json === null) return JSON.stringify(json);
+  if (Array.isArray(json)) return `[${(json as readonly JsonValue[]).map(write).join(',')}]`;
+  return `{${Object.entries(json)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${JSON.stringify(key)}:${write(value)}`)
+    .join(',')}}`;
+}
+
+/** Equality of JSON values; order of object members does not matter. */
+export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return (
+      a.length === b.length &&
+      a.every((member, i) => jsonEquals(member as JsonValue, b[i] as JsonValue))
+    );
+  }
+  if (isObject(a) && isObject(b)) {
+    const keys = Object.keys(a);
+    return (
+      keys.length === Object.keys(b).length &&
+      keys.every((key) => Object.hasOwn(b, key) && jsonEquals(a[key], b[key]))
+    );
+  }
+  if (typeof a === 'number' && typeof b === 'bigint') return BigInt(a) === b;
+  return false;
+}
+
+/** Throws `bad argument` unless the value can be sent as JSON: no NaN, no infinity. */
+export function checkFinite(value: number): number {
+  if (!Number.isFinite(value))
+    throw new OvsdbError('bad argument', `${value} can't be sent to a database`);
+  return value;
+}

@@ -1,0 +1,81 @@
+import type { FoundRow } from './desired.ts';
+import type { DatabaseSchema } from './schema.ts';
+import type { Datum, Uuid, Writable } from './value.ts';
+
+/** A row of the replica, read where it is: always the newest state, never a copy. */
+export interface ReplicaRow extends FoundRow {
+  readonly table: string;
+  readonly uuid: Uuid;
+  /** False once the row is gone; its columns then can't be read any more. */
+  readonly exists: boolean;
+  /** The column's value, the schema's default where the server never sent one. Throws on an unknown column. */
+  column(name: string): Datum;
+  /** True when the column holds this value. Compares stored codes: nothing is decoded. */
+  holds(column: string, value: Writable): boolean;
+  /** True when the set holds this member, or the map this key (and value, when given). */
+  includes(column: string, member: Writable, value?: Writable): boolean;
+}
+
+/** What an index looks at: a column, or the value of one key of a map column. */
+export type IndexColumn = string | { readonly column: string; readonly key: string };
+
+/** One place where a row is referred to: `column` of row `uuid` of `table`. */
+export interface Referrer {
+  readonly table: string;
+  readonly column: string;
+  readonly uuid: Uuid;
+}
+
+/** One row's change. `old` holds values as they were before: of the changed columns, or of all when deleted. */
+export interface RowChange {
+  readonly kind: 'inserted' | 'modified' | 'deleted';
+  readonly uuid: Uuid;
+  readonly old: ReadonlyMap<string, Datum>;
+}
+
+export interface TableChanges {
+  readonly table: string;
+  readonly rows: readonly RowChange[];
+}
+
+/** All that one message of the server (or one resync) changed; the replica already shows the new state. */
+export interface ReplicaChanges {
+  /** The replica's sequence number after the change. */
+  readonly sequence: number;
+  readonly tables: ReadonlyMap<string, TableChanges>;
+}
+
+export interface SubscribeOptions {
+  /** Tables to hear of; all when absent. */
+  readonly tables?: readonly string[];
+}
+
+/** The database as last seen, whole transactions only. */
+export interface ReplicaView {
+  readonly schema: DatabaseSchema;
+  /** False until the first complete contents arrived. */
+  readonly ready: boolean;
+  /** Grows with each change. */
+  readonly sequence: number;
+  /** True when the server has this table and we monitor it. */
+  hasTable(table: string): boolean;
+  /** True when the server has this column and we monitor it; others read as their default and can't be written. */
+  hasColumn(table: string, column: string): boolean;
+  size(table: string): number;
+  rows(table: string): Iterable<ReplicaRow>;
+  row(table: string, uuid: string): ReplicaRow | undefined;
+  /**
+   * Rows whose columns have these values, through a hash index that is made on first use and then kept.
+   * `find('Logical_Switch', ['name'], ['blue'])`,
+   * `find('ACL', [{ column: 'external_ids', key: 'owner' }], ['blue'])`.
+   */
+  find(
+    table: string,
+    columns: readonly IndexColumn[],
+    values: readonly Writable[],
+  ): readonly ReplicaRow[];
+  /** Who refers to a row of `table`: every reference column of every monitored table. */
+  referrers(table: string, uuid: string): readonly Referrer[];
+  /** Hears of each change once the whole message is in. Returns the unsubscribe function. */
+  subscribe(listener: (changes: ReplicaChanges) => void, options?: SubscribeOptions): () => void;
+}

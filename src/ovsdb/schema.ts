@@ -1,0 +1,242 @@
+import { OvsdbError, syntaxError } from './error.ts';
+import { columnTypeToJson, isId, parseColumnType, type ColumnType } from './column-type.ts';
+import { isObject, numericValue } from './json.ts';
+import type { JsonObject, JsonValue } from './value.ts';
+
+/** Schemas of databases (RFC 7047 §3.2), with ovsdb-server's rules about references. */
+
+export interface ColumnSchema {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly mutable: boolean;
+  readonly ephemeral: boolean;
+}
+
+export interface TableSchema {
+  readonly name: string;
+  readonly columns: ReadonlyMap<string, ColumnSchema>;
+  readonly maxRows: number;
+  /** False: a row lives only while a strong reference points at it. */
+  readonly isRoot: boolean;
+  /** Column lists that are unique over the table. */
+  readonly indexes: readonly (readonly string[])[];
+}
+
+export interface DatabaseSchema {
+  readonly name: string;
+  /** `x.y.z`; empty in old schemas that have none. */
+  readonly version: string;
+  readonly cksum: string;
+  readonly tables: ReadonlyMap<string, TableSchema>;
+}
+
+const VERSION = /^[0-9]+\.[0-9]+\.[0-9]+$/;
+
+/** The implicit columns of each table. */
+export const UUID_COLUMN: ColumnSchema = {
+  name: '_uuid',
+  type: { key: { type: 'uuid' }, min: 1, max: 1 },
+  mutable: false,
+  ephemeral: false,
+};
+export const VERSION_COLUMN: ColumnSchema = { ...UUID_COLUMN, name: '_version', ephemeral: true };
+
+/** The column, the implicit ones included; throws `unknown column`. */
+export function columnOf(table: TableSchema, name: string): ColumnSchema {
+  const column = table.columns.get(name);
+  if (column !== undefined) return column;
+  if (name === '_uuid') return UUID_COLUMN;
+  if (name === '_version') return VERSION_COLUMN;
+  throw new OvsdbError('unknown column', `table ${table.name} has no column ${name}`);
+}
+
+/** Throws `unknown table`. */
+export function tableOf(schema: DatabaseSchema, name: string): TableSchema {
+  const table = schema.tables.get(name);
+  if (table === undefined) {
+    throw new OvsdbError('unknown table', `database ${schema.name} has no table ${name}`);
+  }
+  return table;
+}
+
+function only(json: JsonObject, what: string, allowed: readonly string[]): void {
+  const stranger = Object.keys(json).find((key) => !allowed.includes(key));
+  if (stranger !== undefined) throw syntaxError(`${what} has an unexpected member "${stranger}"`);
+}
+
+function optionalBoolean(json: JsonObject, what: string, name: string, fallback: boolean): boolean {
+  const value = json[name];
+  if (value === undefined) return fallback;
+  if (typeof value !== 'boolean')
+    throw syntaxError(`${what}: "${name}" must be true or false`, value);
+  return value;
+}
+
+function within<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof OvsdbError)) throw error;
+    throw new OvsdbError(error.code, `${what}: ${error.details}`, { cause: error });
+  }
+}
+
+function checkName(what: string, name: string): void {
+  if (!isId(name))
+    throw syntaxError(`${what} must start with a letter and hold letters, digits and _`, name);
+  if (name.startsWith('_')) throw syntaxError(`${what} must not start with _`, name);
+}
+
+/** `<column-schema>`. */
+export function parseColumnSchema(json: JsonValue, name: string): ColumnSchema {
+  const what = `column ${name}`;
+  if (!isObject(json)) throw syntaxError(`${what} must be an object`, json);
+  only(json, what, ['type', 'mutable', 'ephemeral']);
+  const mutable = optionalBoolean(json, what, 'mutable', true);
+  const ephemeral = optionalBoolean(json, what, 'ephemeral', false);
+  const given = json['type'];
+  if (given === undefined) throw syntaxError(`${what} needs a "type"`);
+  const type = within(what, () => parseColumnType(given));
+  const isWeak = type.key.refType === 'weak' || type.value?.refType === 'weak';
+  return { name, type, mutable: mutable || isWeak, ephemeral };
+}
+
+function parseIndexes(
+  json: JsonValue | undefined,
+  table: string,
+  columns: ReadonlyMap<string, ColumnSchema>,
+): readonly (readonly string[])[] {
+  if (json === undefined) return [];
+  if (!Array.isArray(json)) throw syntaxError(`table ${table}: "indexes" must be an array`, json);
+  return (json as readonly JsonValue[]).map((index) => {
+    if (!Array.isArray(index) || index.length === 0) {
+      throw syntaxError(
+        `table ${table}: an index must be an array with at least one column`,
+        index,
+      );
+    }
+    const names = index.map((name: unknown) => {
+      const column = typeof name === 'string' ? columns.get(name) : undefined;
+      if (column === undefined) {
+        throw syntaxError(`table ${table}: an index names a column that does not exist`, index);
+      }
+      if (column.ephemeral) {
+        throw syntaxError(
+          `table ${table}: ephemeral column ${column.name} may not be in an index`,
+          index,
+        );
+      }
+      return column.name;
+    });
+    if (new Set(names).size !== names.length) {
+      throw syntaxError(`table ${table}: an index names a column twice`, index);
+    }
+    return names;
+  });
+}
+
+/** `<table-schema>`. */
+export function parseTableSchema(json: JsonValue, name: string): TableSchema {
+  const what = `table ${name}`;
+  if (!isObject(json)) throw syntaxError(`${what} must be an object`, json);
+  only(json, what, ['columns', 'maxRows', 'isRoot', 'indexes']);
+  const given = json['columns'];
+  if (given === undefined || !isObject(given))
+    throw syntaxError(`${what} needs an object "columns"`);
+  let maxRows = Infinity;
+  if (json['maxRows'] !== undefined) {
+    const value = numericValue(json['maxRows'], 'integer');
+    if (value === undefined || value <= 0)
+      throw syntaxError(`${what}: "maxRows" must be at least 1`, json['maxRows']);
+    maxRows = Number(value);
+  }
+  const isRoot = optionalBoolean(json, what, 'isRoot', false);
+  if (Object.keys(given).length === 0) throw syntaxError(`${what} must have at least one column`);
+  const columns = new Map<string, ColumnSchema>();
+  for (const [column, schema] of Object.entries(given)) {
+    checkName(`a column of ${what}`, column);
+    columns.set(
+      column,
+      within(what, () => parseColumnSchema(schema, column)),
+    );
+  }
+  return { name, columns, maxRows, isRoot, indexes: parseIndexes(json['indexes'], name, columns) };
+}
+
+function checkReferences(
+  table: TableSchema,
+  tables: ReadonlyMap<string, TableSchema>,
+): TableSchema {
+  const columns = new Map(table.columns);
+  for (const column of table.columns.values()) {
+    let { ephemeral } = column;
+    for (const base of [column.type.key, column.type.value]) {
+      if (base?.refTable === undefined) continue;
+      const target = tables.get(base.refTable);
+      if (target === undefined) {
+        throw syntaxError(
+          `column ${column.name} of table ${table.name} refers to table ${base.refTable}, which does not exist`,
+        );
+      }
+      // A strong reference that is not stored could not keep a garbage-collected row alive.
+      if (base.refType !== 'weak' && ephemeral && !target.isRoot) ephemeral = false;
+    }
+    columns.set(column.name, { ...column, ephemeral });
+  }
+  return { ...table, columns };
+}
+
+/** `<database-schema>`, from JSON (`get_schema`, an .ovsschema file, `_Server`). Throws `syntax error`. */
+export function parseSchema(json: JsonValue): DatabaseSchema {
+  if (!isObject(json)) throw syntaxError('a schema must be an object', json);
+  only(json, 'the schema', ['name', 'version', 'cksum', 'tables', '$schema']);
+  const { name, version = '', cksum = '' } = json;
+  const given = json['tables'];
+  if (typeof name !== 'string' || !isId(name)) throw syntaxError('a schema needs a "name"', name);
+  if (typeof version !== 'string' || (version !== '' && !VERSION.test(version))) {
+    throw syntaxError(`schema ${name}: "version" must look like 1.2.3`, version);
+  }
+  if (typeof cksum !== 'string')
+    throw syntaxError(`schema ${name}: "cksum" must be a string`, cksum);
+  if (!isObject(given)) throw syntaxError(`schema ${name} needs an object "tables"`);
+  const tables = new Map<string, TableSchema>();
+  for (const [table, schema] of Object.entries(given)) {
+    checkName(`a table of schema ${name}`, table);
+    tables.set(table, parseTableSchema(schema, table));
+  }
+  // Without any root table every table is one: nothing is collected (schemas older than isRoot).
+  if (![...tables.values()].some((table) => table.isRoot)) {
+    for (const [key, table] of tables) tables.set(key, { ...table, isRoot: true });
+  }
+  for (const [key, table] of tables) tables.set(key, checkReferences(table, tables));
+  return { name, version, cksum, tables };
+}
+
+export function columnSchemaToJson(column: ColumnSchema): JsonValue {
+  return {
+    type: columnTypeToJson(column.type),
+    ...(column.mutable ? {} : { mutable: false }),
+    ...(column.ephemeral ? { ephemeral: true } : {}),
+  };
+}
+
+export function tableSchemaToJson(table: TableSchema): JsonValue {
+  return {
+    columns: Object.fromEntries(
+      [...table.columns].map(([name, c]) => [name, columnSchemaToJson(c)]),
+    ),
+    ...(table.maxRows === Infinity ? {} : { maxRows: table.maxRows }),
+    ...(table.isRoot ? { isRoot: true } : {}),
+    ...(table.indexes.length === 0 ? {} : { indexes: table.indexes }),
+  };
+}
+
+/** The schema in canonical form. */
+export function schemaToJson(schema: DatabaseSchema): JsonValue {
+  return {
+    name: schema.name,
+    ...(schema.version === '' ? {} : { version: schema.version }),
+    ...(schema.cksum === '' ? {} : { cksum: schema.cksum }),
+    tables: Object.fromEntries([...schema.tables].map(([name, t]) => [name, tableSchemaToJson(t)])),
+  };
+}

@@ -1,0 +1,31 @@
+import type { Uuid } from '../value.ts';
+
+/** How one column reads, and whether the server lets us write it. */
+export interface Column<Read, Mutable extends boolean = true> {
+  readonly read: Read;
+  readonly mutable: Mutable;
+}
+
+type ReadOf<C> = C extends Column<infer R, boolean> ? R : never;
+
+/** What a column of this reading may be set to: a set also as one bare member, a map also as a record. */
+type WriteOf<R> =
+  R extends ReadonlyMap<infer K, infer V>
+    ? ReadonlyMap<K, V> | (K extends string ? { readonly [key: string]: V } : never)
+    : R;
+
+type MutableKeys<T> = {
+  [K in keyof T]: T[K] extends Column<unknown> ? K : never;
+}[keyof T];
+
+/** A row as the replica holds it: every column present, OVSDB defaults filled in. */
+export type Row<T> = { readonly uuid: Uuid } & { readonly [K in keyof T]: ReadOf<T[K]> };
+
+/** A row to insert: columns left out take the schema's default (RFC 7047 §5.2.1). */
+export type NewRow<T> = { readonly [K in keyof T]?: WriteOf<ReadOf<T[K]>> };
+
+/** Columns to overwrite. Immutable columns are not in this type at all. */
+export type Change<T> = { readonly [K in MutableKeys<T>]?: WriteOf<ReadOf<T[K]>> };
+
+/** Tables of a database: name → columns. Generated from its schema. */
+export type Tables = { readonly [table: string]: object };

@@ -1,0 +1,117 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { cardinality, type BaseType } from '../column-type.ts';
+import {
+  parseSchema,
+  type ColumnSchema,
+  type DatabaseSchema,
+  type TableSchema,
+} from '../schema.ts';
+import type { JsonValue } from '../value.ts';
+
+/** Which schema gives which file of types. */
+const SOURCES = [
+  { schema: 'ovn-nb.ovsschema', file: 'northbound.generated.ts', name: 'Northbound' },
+  { schema: 'ovn-sb.ovsschema', file: 'southbound.generated.ts', name: 'Southbound' },
+  { schema: 'vswitch.ovsschema', file: 'vswitch.generated.ts', name: 'OpenVSwitch' },
+] as const;
+
+const isSafe = (bound: number | bigint | undefined): boolean =>
+  bound !== undefined && Number.isSafeInteger(Number(bound));
+
+/** TypeScript type of one member of a column. */
+function memberType(base: BaseType): string {
+  if (base.enum !== undefined) {
+    return base.enum
+      .map((atom) => (typeof atom === 'string' ? quote(atom) : String(atom)))
+      .join(' | ');
+  }
+  switch (base.type) {
+    case 'integer':
+      return isSafe(base.minInteger) && isSafe(base.maxInteger) ? 'number' : 'Integer';
+    case 'real':
+      return 'number';
+    case 'boolean':
+      return 'boolean';
+    case 'string':
+      return 'string';
+    case 'uuid':
+      return 'Uuid';
+  }
+}
+
+const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+
+/** TypeScript type that reading a column gives. A scalar string with an enum is empty until it is first set. */
+function readType(column: ColumnSchema): string {
+  const { type } = column;
+  const member = memberType(type.key);
+  switch (cardinality(type)) {
+    case 'scalar':
+      return type.key.enum !== undefined &&
+        type.key.type === 'string' &&
+        !type.key.enum.includes('')
+        ? `${member} | ''`
+        : member;
+    case 'optional':
+      return `${member} | undefined`;
+    case 'set':
+      return `readonly ${member.includes('|') ? `(${member})` : member}[]`;
+    case 'map':
+      return `ReadonlyMap<${member}, ${type.value === undefined ? 'never' : memberType(type.value)}>`;
+  }
+}
+
+const references = (column: ColumnSchema): string => {
+  const targets = [column.type.key, column.type.value].flatMap((base) =>
+    base?.refTable === undefined
+      ? []
+      : [`${base.refType === 'weak' ? 'weak ' : ''}${base.refTable}`],
+  );
+  return targets.length === 0 ? '' : `  /** Refers to ${targets.join(' and ')}. */\n`;
+};
+
+/** Schema names such as `Open_vSwitch` and `NAT` are kept: they are the names in the database. */
+function tableText(table: TableSchema): string {
+  const columns = [...table.columns.values()].map(
+    (column) =>
+      `${references(column)}  readonly ${column.name}: Column<${readType(column)}${column.mutable ? '' : ', false'}>;\n`,
+  );
+  const root = table.isRoot ? '' : '/** Lives only while a strong reference points at it. */\n';
+  return `${root}export interface ${table.name} {\n${columns.join('')}}\n`;
+}
+
+/** Text of the generated file of one schema. */
+export function generatedText(schema: DatabaseSchema, source: string, name: string): string {
+  const tables = [...schema.tables.values()];
+  const body = tables.map(tableText).join('\n');
+  const imports = ['Integer', 'Uuid'].filter((type) => new RegExp(`\\b${type}\\b`).test(body));
+  return [
+    `// Written by \`npm run generate\` from schemas/${source} ${schema.version}. Edit the generator instead.\n`,
+    `import type { Column } from './column.ts';\n`,
+    imports.length === 0 ? '' : `import type { ${imports.join(', ')} } from '../value.ts';\n`,
+    `\n${body}\n`,
+    `/** Tables of ${schema.name} ${schema.version}. */\n`,
+    `export interface ${name} {\n${tables.map((t) => `  readonly ${t.name}: ${t.name};\n`).join('')}}\n`,
+  ].join('');
+}
+
+function main(args: readonly string[]): number {
+  const check = args.includes('--check');
+  const root = resolve(import.meta.dirname, '../../..');
+  let differing = 0;
+  for (const { schema, file, name } of SOURCES) {
+    const json = JSON.parse(readFileSync(join(root, 'schemas', schema), 'utf8')) as JsonValue;
+    const text = generatedText(parseSchema(json), schema, name);
+    const path = join(import.meta.dirname, file);
+    if (!check) {
+      writeFileSync(path, text);
+    } else if (readFileSync(path, 'utf8') !== text) {
+      differing++;
+      process.stderr.write(`${file} does not match schemas/${schema}: run \`npm run generate\`\n`);
+    }
+  }
+  return differing === 0 ? 0 : 1;
+}
+
+if (import.meta.main) process.exitCode = main(process.argv.slice(2));

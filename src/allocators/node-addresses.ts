@@ -1,0 +1,133 @@
+/** Addresses that follow from a node's or a network's id: nothing is stored, everything is arithmetic. */
+import { AllocationError } from './allocation-error.ts';
+import {
+  bitsOf,
+  formatAddress,
+  formatPrefix,
+  lastOf,
+  overlaps,
+  sizeOf,
+  type Address,
+  type InterfaceAddress,
+  type Prefix,
+} from './addresses.ts';
+
+/** The address at `index` of a prefix. Throws `out-of-range`. */
+export function addressAt(prefix: Prefix, index: number): Address {
+  const value = prefix.base + BigInt(index);
+  if (index < 0 || value > lastOf(prefix)) {
+    const wrapped = value & ((1n << BigInt(bitsOf(prefix.family))) - 1n);
+    throw new AllocationError(
+      'out-of-range',
+      `generated ip ${formatAddress({ family: prefix.family, value: wrapped })} from the idx ${index} is out of range in the network ${formatPrefix(prefix)}`,
+    );
+  }
+  return { family: prefix.family, value };
+}
+
+const interfaceAddressAt = (prefix: Prefix, index: number): InterfaceAddress => ({
+  ...addressAt(prefix, index),
+  length: prefix.length,
+});
+
+/** Gateway router's address on the join switch, or a node's on the transit switch: base + node id (api.md §6.4). */
+export const nodeAddress = (subnet: Prefix, nodeId: number): InterfaceAddress =>
+  interfaceAddressAt(subnet, nodeId);
+
+/** Cluster router's address on the join switch (api.md §6.4). */
+export const clusterRouterJoinAddress = (joinSubnet: Prefix): InterfaceAddress =>
+  interfaceAddressAt(joinSubnet, 1);
+
+/** First and second address of a pod subnet: gateway and management port (topology.md §2). */
+export const gatewayAddress = (subnet: Prefix): InterfaceAddress => interfaceAddressAt(subnet, 1);
+export const managementAddress = (subnet: Prefix): InterfaceAddress =>
+  interfaceAddressAt(subnet, 2);
+
+/** The two ends of a point-to-point link and the slice (/31 or /127) that they are in. */
+export interface AddressPair {
+  readonly first: InterfaceAddress;
+  readonly second: InterfaceAddress;
+}
+
+/** The `index`-th pair of a prefix: base + 2·index and the next. Throws `out-of-range`. */
+export function pairAt(prefix: Prefix, index: number): AddressPair {
+  const length = bitsOf(prefix.family) - 1;
+  return {
+    first: { ...addressAt(prefix, 2 * index), length },
+    second: { ...addressAt(prefix, 2 * index + 1), length },
+  };
+}
+
+/** Layer2 network on one node: transit router's side first, gateway router's second (api.md §6.4). */
+export const layer2TransitPair = (transitSubnet: Prefix, nodeId: number): AddressPair =>
+  pairAt(transitSubnet, nodeId);
+
+/** Port key of the transit router's port to a node's gateway router; 1 is its port to the switch (api.md §6.4). */
+export const transitRouterPortKey = (nodeId: number): number => 10 + nodeId;
+
+/** Offsets in the masquerade subnet that all networks share (api.md §6.8). */
+export const MASQUERADE_OFFSETS = {
+  ovn: 1,
+  host: 2,
+  hostEtpLocal: 3,
+  dummyNextHop: 4,
+  serviceHairpin: 5,
+} as const;
+const MASQUERADE_USER_BASE = 10;
+
+/** A network's own masquerade addresses (api.md §6.8). Throws `out-of-range`: id 0, or the subnet is too small. */
+export function masqueradeAddresses(
+  subnet: Prefix,
+  networkId: number,
+): { readonly gatewayRouter: Address; readonly managementPort: Address } {
+  if (!Number.isInteger(networkId) || networkId < 1)
+    throw new AllocationError(
+      'out-of-range',
+      'invalid argument: network ID should be bigger that 0',
+    );
+  const at = (port: string, index: number): Address => {
+    try {
+      return addressAt(subnet, index);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new AllocationError(
+        'out-of-range',
+        `failed generating network id '${networkId}' v${subnet.family}-masquerade-ips ${port} ip: ${reason}`,
+        { cause: error },
+      );
+    }
+  };
+  return {
+    gatewayRouter: at('gateway router', MASQUERADE_USER_BASE + 2 * networkId - 1),
+    managementPort: at('management port', MASQUERADE_USER_BASE + 2 * networkId),
+  };
+}
+
+/** The largest network id whose masquerade addresses fit into the subnet; 0 when none fits. */
+export function maxMasqueradeNetworkId(subnet: Prefix): number {
+  const room = (sizeOf(subnet) - 1n - BigInt(MASQUERADE_USER_BASE)) / 2n;
+  return room < 0n ? 0 : Number(room > 0xffffffffn ? 0xffffffffn : room);
+}
+
+/** Attempts to find a transit subnet beside what a network uses (api.md §6.5). */
+const TRANSIT_ATTEMPTS = 10;
+
+/**
+ * Transit subnet of a primary Layer2 network: the configured one, or the next of its size that overlaps none of
+ * `others` (api.md §6.5). Throws `exhausted` after ten attempts.
+ */
+export function findTransitSubnet(configured: Prefix, others: readonly Prefix[]): Prefix {
+  let candidate = configured;
+  for (let attempt = 0; attempt < TRANSIT_ATTEMPTS; attempt += 1) {
+    const clash = others.find((other) => overlaps(other, candidate));
+    if (clash === undefined) return candidate;
+    const larger = clash.length < candidate.length ? clash : candidate;
+    const base = lastOf(larger) + 1n;
+    if (base >> BigInt(bitsOf(candidate.family)) !== 0n) break;
+    candidate = { ...candidate, base };
+  }
+  throw new AllocationError(
+    'exhausted',
+    `can't generate transit subnets: failed to find non-overlapping transit subnet after ${TRANSIT_ATTEMPTS} attempts`,
+  );
+}

@@ -1,0 +1,137 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  bitsOf,
+  containsAddress,
+  formatAddress,
+  formatPrefix,
+  lastOf,
+  linkLocalOfMac,
+  macOfAddress,
+  overlaps,
+  parseAddress,
+  parseInterfaceAddress,
+  parseMac,
+  parsePrefix,
+  randomMac,
+  type Address,
+  type Prefix,
+} from '../../../src/allocators/addresses.ts';
+
+const address = (text: string): Address => {
+  const parsed = parseAddress(text);
+  if (parsed === undefined) throw new Error(`no address: ${text}`);
+  return parsed;
+};
+const prefix = (text: string): Prefix => {
+  const parsed = parsePrefix(text);
+  if (parsed === undefined) throw new Error(`no prefix: ${text}`);
+  return parsed;
+};
+
+const anyAddress: fc.Arbitrary<Address> = fc.oneof(
+  fc.bigInt(0n, (1n << 32n) - 1n).map((value) => ({ family: 4 as const, value })),
+  fc
+    .bigInt(0n, (1n << 128n) - 1n)
+    .filter((value) => value >> 32n !== 0xffffn)
+    .map((value) => ({ family: 6 as const, value })),
+);
+const anyPrefix = anyAddress.chain((one) =>
+  fc.integer({ min: 0, max: bitsOf(one.family) }).map((length) => {
+    const host = BigInt(bitsOf(one.family) - length);
+    return { family: one.family, base: (one.value >> host) << host, length };
+  }),
+);
+
+describe('text', () => {
+  test.each([
+    '',
+    '1.2.3',
+    '010.0.0.1',
+    '1.2.3.4/24',
+    '256.1.1.1',
+    'fe80::1%eth0',
+    '::ffff:10.0.0.1',
+    'blue',
+    '1.2.3.4 ',
+    'fd00:::1',
+  ])('%j is no address', (text) => {
+    expect(parseAddress(text)).toBeUndefined();
+  });
+
+  test.each([
+    '10.0.0.0',
+    '10.0.0.0/33',
+    '10.0.0.0/',
+    '10.0.0.0/8/24',
+    '10.0.0.0/-1',
+    'fd00::/129',
+    '10.0.0.0/08',
+  ])('%j is no network', (text) => {
+    expect(parsePrefix(text)).toBeUndefined();
+  });
+
+  test('host bits of a network are cleared, those of an interface kept', () => {
+    expect(formatPrefix(prefix('10.20.2.5/24'))).toBe('10.20.2.0/24');
+    expect(parseInterfaceAddress('10.20.2.5/24')).toEqual({
+      family: 4,
+      value: 0x0a140205n,
+      length: 24,
+    });
+  });
+
+  test('IPv6 is written in RFC 5952 form', () => {
+    expect(formatAddress(address('FD01:0000:0:1:0:0:0:0'))).toBe('fd01:0:0:1::');
+  });
+
+  test('what is written is read back', () => {
+    fc.assert(
+      fc.property(anyAddress, (one) => {
+        expect(address(formatAddress(one))).toEqual(one);
+      }),
+    );
+    fc.assert(
+      fc.property(anyPrefix, (one) => {
+        expect(prefix(formatPrefix(one))).toEqual(one);
+      }),
+    );
+  });
+});
+
+test('two prefixes overlap exactly when one holds the base or the last address of the other', () => {
+  fc.assert(
+    fc.property(anyPrefix, anyPrefix, (a, b) => {
+      const inside =
+        containsAddress(a, { family: b.family, value: b.base }) ||
+        containsAddress(a, { family: b.family, value: lastOf(b) }) ||
+        containsAddress(b, { family: a.family, value: a.base });
+      expect(overlaps(a, b)).toBe(inside);
+    }),
+  );
+});
+
+describe('MAC addresses', () => {
+  test.each([
+    ['10.20.2.5', '0a:58:0a:14:02:05'],
+    ['100.65.0.4', '0a:58:64:41:00:04'],
+    ['fd99::4', '0a:58:29:37:8e:56'],
+    ['2600:db8:0:2::3', '0a:58:a2:2f:f1:67'],
+  ])('of %s: %s', (ip, mac) => {
+    expect(macOfAddress(address(ip))).toBe(mac);
+  });
+
+  test('the link-local address is made of the MAC', () => {
+    expect(linkLocalOfMac('0a:58:0a:14:02:01')).toBe('fe80::858:aff:fe14:201');
+  });
+
+  test('random ones are local and unicast', () => {
+    expect(randomMac(() => Uint8Array.of(0xff, 0, 1, 2, 3, 4))).toBe('fe:00:01:02:03:04');
+    expect(randomMac(() => Uint8Array.of(0, 0, 1, 2, 3, 4))).toBe('02:00:01:02:03:04');
+  });
+
+  test('are written in lower case with colons', () => {
+    expect(parseMac('CA:FE:C0:FF:EE:00')).toBe('ca:fe:c0:ff:ee:00');
+    expect(parseMac('ca:fe:c0:ff:ee')).toBeUndefined();
+    expect(parseMac('ca:fe:c0:ff:ee:0g')).toBeUndefined();
+  });
+});

@@ -1,0 +1,140 @@
+/** `heddle lab …`: real OVN on several nodes, on this machine. */
+import { type Command, Option } from 'commander';
+import { attachInside } from '../lab/inside.ts';
+import { down, runningLab, up } from '../lab/life.ts';
+import { LabError, nodeCount, type LabKind } from '../lab/places.ts';
+import { labNames, labState } from '../lab/record.ts';
+import { labStatus, statusText } from '../lab/status.ts';
+
+const progress = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+const print = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+const nameOption = (): Option =>
+  new Option('--name <name>', 'which lab, when there are several')
+    .default('default')
+    .env('HEDDLE_LAB_NAME');
+
+/** Turns an error meant for people into one line and exit code 1; others keep their stack trace. */
+function forPeople<A extends unknown[]>(action: (...args: A) => Promise<void>) {
+  return async (...args: A): Promise<void> => {
+    try {
+      await action(...args);
+    } catch (error) {
+      if (!(error instanceof LabError)) throw error;
+      process.stderr.write(`heddle lab: ${error.message}\n`);
+      process.exitCode = 1;
+    }
+  };
+}
+
+interface Named {
+  readonly name: string;
+}
+
+async function status({ name, json }: { name?: string; json?: boolean }): Promise<void> {
+  const names = name === undefined ? labNames() : [name];
+  const found = [];
+  for (const each of names) {
+    const lab = labState(each);
+    found.push(
+      lab.state === 'running'
+        ? { state: lab.state, ...(await labStatus(lab.record)) }
+        : { name: each, state: lab.state },
+    );
+  }
+  if (json === true) print(JSON.stringify(name === undefined ? found : found[0], undefined, 2));
+  else if (found.length === 0) print("no lab is up; start one with 'heddle lab up'");
+  else
+    for (const lab of found)
+      print(
+        'nodes' in lab
+          ? statusText(lab)
+          : lab.state === 'stale'
+            ? `lab '${lab.name}' is not running any more; 'heddle lab down --name ${lab.name}' removes what it left`
+            : `lab '${lab.name}': there is none`,
+      );
+  if (name !== undefined && found[0]?.state !== 'running') process.exitCode = 1;
+}
+
+export function register(program: Command): void {
+  const lab = program
+    .command('lab')
+    .enablePositionalOptions()
+    .description(
+      'real OVN on several nodes on this machine, with an underlay, an outside host and pods',
+    );
+
+  lab
+    .command('up')
+    .description('start a lab in the background, and return when all its nodes answer')
+    .addOption(nameOption())
+    .addOption(
+      new Option(
+        '--kind <kind>',
+        "'host': on this machine's kernel, 'vm': in a virtual machine with a Debian kernel",
+      )
+        .choices(['host', 'vm'])
+        .default('host'),
+    )
+    .addOption(new Option('--nodes <number>', 'how many nodes').default(3).argParser(nodeCount))
+    .action(
+      forPeople(async (options: Named & { kind: LabKind; nodes: number }) => {
+        const record = await up({ ...options, progress });
+        print(statusText(await labStatus(record)));
+      }),
+    );
+
+  lab
+    .command('run')
+    .description(
+      "run a command inside, such as 'on n1 ovn-nbctl show', 'each ovs-vsctl show' or 'pod blue/web ip a'",
+    )
+    .addOption(nameOption())
+    .option('--node <node>', 'in the namespaces of this node')
+    .argument('<command...>')
+    .passThroughOptions()
+    .action(
+      forPeople(async (args: string[], { name, node }: Named & { node?: string }) => {
+        const record = runningLab(name);
+        process.exitCode = await attachInside(record, args, node === undefined ? {} : { node });
+      }),
+    );
+
+  lab
+    .command('shell')
+    .description('a shell inside, or in the namespaces of one node')
+    .addOption(nameOption())
+    .argument('[node]')
+    .action(
+      forPeople(async (node: string | undefined, { name }: Named) => {
+        const record = runningLab(name);
+        const shell = ['bash', '--rcfile', '/lab/shell-rc', '-i'];
+        process.exitCode = await attachInside(record, shell, node === undefined ? {} : { node });
+      }),
+    );
+
+  lab
+    .command('status')
+    .description('nodes, services, sockets and versions of the labs that are up')
+    .option('--name <name>', 'of this lab only; exit code 1 when it is not up')
+    .option('--json', 'as JSON')
+    .action(forPeople(status));
+
+  lab
+    .command('down')
+    .description('end a lab: nothing of it stays')
+    .addOption(nameOption())
+    .option('--all', 'end every lab of this machine')
+    .action(
+      forPeople(async ({ name, all }: Named & { all?: boolean }) => {
+        for (const each of all === true ? labNames() : [name])
+          print(
+            (await down(each, progress)) ? `lab '${each}' is gone` : `there is no lab '${each}'`,
+          );
+      }),
+    );
+}

@@ -1,0 +1,75 @@
+/** Makes what a lab starts from, installing what that needs. */
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { labScripts, LabError, type LabKind } from './places.ts';
+import { command } from './processes.ts';
+
+interface Need {
+  readonly program: string;
+  readonly package: string;
+  readonly why: string;
+}
+
+const NEEDS: Readonly<Record<LabKind, readonly Need[]>> = {
+  host: [
+    { program: 'mmdebstrap', package: 'mmdebstrap', why: "builds the nodes' root file system" },
+  ],
+  vm: [
+    { program: 'mmdebstrap', package: 'mmdebstrap', why: "builds the nodes' root file system" },
+    { program: 'qemu-system-x86_64', package: 'qemu-system-x86', why: 'runs the virtual machine' },
+    { program: 'mke2fs', package: 'e2fsprogs', why: 'writes its disk' },
+    { program: 'cpio', package: 'cpio', why: 'packs its initramfs' },
+    { program: 'depmod', package: 'kmod', why: "indexes its kernel's modules" },
+    { program: 'xz', package: 'xz-utils', why: "unpacks its kernel's modules" },
+  ],
+};
+
+/** Whether a program is in PATH, or where Debian keeps those of the administrator. */
+function isInstalled(program: string): boolean {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
+  return folders.some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function install(needs: readonly Need[], progress: (line: string) => void): Promise<void> {
+  const packages = needs.map((need) => need.package);
+  for (const need of needs) progress(`installing ${need.package} (apt): it ${need.why}`);
+  const apt = (...args: string[]): Promise<{ code: number; stderr: string; stdout: string }> =>
+    command('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=300', ...args], {
+      environment: { DEBIAN_FRONTEND: 'noninteractive' },
+    });
+  const args = ['install', '-y', '--no-install-recommends', ...packages];
+  let result = await apt(...args);
+  if (result.code !== 0) {
+    await apt('update'); // a fresh machine has no package lists yet
+    result = await apt(...args);
+  }
+  if (result.code !== 0)
+    throw new LabError(
+      `apt-get could not install ${packages.join(', ')}: ${(result.stderr || result.stdout).trim()}`,
+    );
+}
+
+/** Has everything ready from which a lab of that kind starts. Takes a minute the first time, nothing later. */
+export async function prepare(kind: LabKind, progress: (line: string) => void): Promise<void> {
+  const missing = NEEDS[kind].filter((need) => !isInstalled(need.program));
+  if (missing.length > 0) await install(missing, progress);
+  let pending = '';
+  const result = await command(join(labScripts, 'build'), [kind], {
+    onStdout(text) {
+      const lines = (pending + text).split('\n');
+      pending = lines.pop() ?? '';
+      for (const line of lines) progress(line);
+    },
+  });
+  if (result.code !== 0)
+    throw new LabError(
+      `the lab's file system could not be built (exit code ${result.code}): ${result.stderr.trim().split('\n').slice(-8).join('\n')}`,
+    );
+}

@@ -1,0 +1,115 @@
+/** Running commands inside a lab. */
+import { spawn } from 'node:child_process';
+import { command, type CommandOptions, type CommandResult } from './processes.ts';
+import { LabError } from './places.ts';
+import type { LabRecord } from './record.ts';
+
+/** Programs of the lab come before those of the nodes' root file system. */
+const PATH = '/lab/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Variables that a command inside gets from outside: the terminal's, and those meant for it. */
+const passed = (name: string): boolean => /^(TERM|COLORTERM|NO_COLOR|HEDDLE_.*)$/.test(name);
+
+export interface InsideOptions {
+  /** Node in whose namespaces the command runs; else it runs beside the nodes. */
+  readonly node?: string;
+  /** Folder to run in, as seen inside; `/` if left out. */
+  readonly folder?: string;
+}
+
+/** `env` with its arguments: a clean environment, the folder, and the command (in a node if one is named). */
+export function environmentArguments(
+  args: readonly string[],
+  options: InsideOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const variables = {
+    PATH,
+    HOME: '/root',
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    NODE_COMPILE_CACHE: '/tmp/node',
+  };
+  for (const [name, value] of Object.entries(environment))
+    if (passed(name) && value !== undefined) Object.assign(variables, { [name]: value });
+  return [
+    'env',
+    '-i',
+    ...(options.folder === undefined ? [] : ['-C', options.folder]),
+    ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+    ...(options.node === undefined ? [] : ['on', options.node]),
+    ...args,
+  ];
+}
+
+const enter = (init: number): string[] => [
+  `--target=${init}`,
+  '--mount',
+  '--net',
+  '--pid',
+  '--uts',
+  '--ipc',
+  '--cgroup',
+  '--',
+];
+
+/** Program and arguments that run `args` inside the lab from here. */
+export function insideArguments(
+  record: LabRecord,
+  args: readonly string[],
+  options: InsideOptions = {},
+): string[] {
+  if (record.init === undefined)
+    throw new LabError(`lab '${record.name}' has no process that commands could enter`);
+  return [
+    'nsenter',
+    ...enter(record.init.pid),
+    ...environmentArguments(args, options, process.env),
+  ];
+}
+
+/** Runs a command inside to its end and keeps what it wrote. */
+export function runInside(
+  record: LabRecord,
+  args: readonly string[],
+  options: InsideOptions & CommandOptions = {},
+): Promise<CommandResult> {
+  const [program = '', ...rest] = insideArguments(record, args, options);
+  return command(program, rest, options);
+}
+
+/** As `runInside`, for commands that must succeed: gives standard output, rejects with what went wrong otherwise. */
+export async function outputInside(
+  record: LabRecord,
+  args: readonly string[],
+  options: InsideOptions & CommandOptions = {},
+): Promise<string> {
+  const result = await runInside(record, args, options);
+  if (result.code !== 0) {
+    const said = (result.stderr || result.stdout).trim();
+    throw new LabError(
+      `in lab '${record.name}', ${args.slice(0, 6).join(' ')} failed with exit code ${result.code}${said === '' ? '' : `: ${said}`}`,
+    );
+  }
+  return result.stdout;
+}
+
+/** Runs a command inside with our own terminal or pipes; resolves with its exit code. */
+export function attachInside(
+  record: LabRecord,
+  args: readonly string[],
+  options: InsideOptions = {},
+): Promise<number> {
+  const [program = '', ...rest] = insideArguments(record, args, options);
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, rest, { stdio: 'inherit' });
+    // Ctrl-C reaches the command by itself, being in the same process group; we wait for what it makes of it.
+    const ignore = (): void => {};
+    process.on('SIGINT', ignore);
+    child.on('error', reject);
+    child.on('close', (code) => {
+      process.off('SIGINT', ignore);
+      resolve(code ?? 1);
+    });
+  });
+}

@@ -1,0 +1,257 @@
+/** A lab's life: up, found again, down. */
+import { spawn } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { outputInside } from './inside.ts';
+import { lock } from './lock.ts';
+import {
+  checkout,
+  labName,
+  LabError,
+  LABS_FOLDER,
+  labScripts,
+  rootFileSystem,
+  stateFolder,
+  type LabKind,
+} from './places.ts';
+import { firstChild, identify, isAlive, processesInNamespaceOf, waitFor } from './processes.ts';
+import { labState, readRecord, writeRecord, type LabRecord } from './record.ts';
+import { labStatus } from './status.ts';
+import { prepare } from './build.ts';
+
+/** Longest time for all nodes to answer, host kind. */
+const START_LIMIT_MS = 120_000;
+const STOP_LIMIT_MS = 20_000;
+
+export interface UpOptions {
+  readonly name: string;
+  readonly kind: LabKind;
+  readonly nodes: number;
+  /** Told what happens, a line at a time. */
+  readonly progress: (line: string) => void;
+}
+
+/** Quotes a value for a shell assignment. */
+const quoted = (value: string): string => `'${value.replaceAll("'", String.raw`'\''`)}'`;
+
+/** Folders that are visible inside under the path they have outside. */
+function shares(): string[] {
+  const modules = join(checkout, 'node_modules');
+  const real = existsSync(modules) ? realpathSync(modules) : modules;
+  return real.startsWith(`${checkout}/`) ? [checkout] : [checkout, real];
+}
+
+export function requireRoot(): void {
+  if (process.getuid?.() !== 0)
+    throw new LabError(
+      'a lab makes namespaces, links and mounts: run it as root, for example with sudo',
+    );
+}
+
+/** Brings a lab up and resolves when all its nodes answer. A lab that is up already is checked and repaired. */
+export async function up(options: UpOptions): Promise<LabRecord> {
+  const { kind, nodes, progress } = options;
+  const name = labName(options.name);
+  requireRoot();
+  await using _ = await lock(`lab-${name}`, () => {
+    progress(`another command works on lab '${name}', waiting for it`);
+  });
+  const found = labState(name);
+  if (found.state === 'running') {
+    const { record } = found;
+    if (record.kind !== kind || record.nodes !== nodes)
+      throw new LabError(
+        `lab '${name}' is up with ${record.nodes} nodes, kind ${record.kind}: end it first (heddle lab down --name ${name}), or give the new one another --name`,
+      );
+    await repair(record, progress);
+    return record;
+  }
+  if (found.state === 'stale') {
+    progress(`removing what an earlier lab '${name}' left`);
+    await remove(name);
+  }
+  await prepare(kind, progress);
+  return start(name, options);
+}
+
+async function start(name: string, { kind, nodes, progress }: UpOptions): Promise<LabRecord> {
+  const folder = stateFolder(name);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const variables = {
+    LAB_NAME: name,
+    LAB_KIND: kind,
+    LAB_NODES: String(nodes),
+    LAB_DATAPATH: 'netdev',
+    LAB_ROOT: rootFileSystem(),
+    LAB_SHARES: shares().join('\n'),
+  };
+  writeFileSync(
+    join(folder, 'env'),
+    Object.entries(variables)
+      .map(([key, value]) => `${key}=${quoted(value)}\n`)
+      .join(''),
+  );
+  const logFile = join(folder, 'lab.log');
+  const log = openSync(logFile, 'a');
+  const child = spawn(join(labScripts, 'host'), [folder], {
+    detached: true,
+    stdio: ['ignore', log, log],
+    cwd: '/',
+  });
+  closeSync(log);
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', reject);
+  });
+  failed.catch(() => {}); // read below, or of no interest any more
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => {
+      resolve();
+    });
+  });
+  let over = false;
+  void ended.then(() => (over = true));
+  const holder = child.pid === undefined ? undefined : identify(child.pid);
+  if (holder === undefined) {
+    await Promise.race([failed, ended]);
+    throw new LabError(startFailure(name, logFile, 'its first process ended at once'));
+  }
+  const begun: LabRecord = { name, kind, nodes, checkout, holder };
+  writeRecord(folder, begun);
+  let shown = 0;
+  const showLog = (): void => {
+    const lines = readFileSync(logFile, 'utf8').split('\n').slice(0, -1);
+    for (const line of lines.slice(shown)) progress(line);
+    shown = lines.length;
+  };
+  const outcome = await waitFor<'ready' | 'failed'>(() => {
+    showLog();
+    if (existsSync(join(folder, 'ready'))) return 'ready';
+    return over || existsSync(join(folder, 'failed')) ? 'failed' : undefined;
+  }, START_LIMIT_MS);
+  showLog();
+  const initPid = firstChild(holder.pid);
+  const init = initPid === undefined ? undefined : identify(initPid);
+  if (outcome !== 'ready' || init === undefined) {
+    const why =
+      outcome === undefined
+        ? `its nodes did not answer within ${START_LIMIT_MS / 1000} s`
+        : 'a step failed';
+    const message = startFailure(name, logFile, why);
+    await remove(name);
+    throw new LabError(message);
+  }
+  child.unref();
+  const record = { ...begun, init };
+  writeRecord(folder, record);
+  return record;
+}
+
+/** Says why a lab did not start, with the last lines of its log, which is removed with the rest. */
+function startFailure(name: string, logFile: string, why: string): string {
+  const tail = existsSync(logFile)
+    ? readFileSync(logFile, 'utf8').trim().split('\n').slice(-12)
+    : [];
+  return [
+    `lab '${name}' did not start: ${why}. Its last words:`,
+    ...tail.map((l) => `  ${l}`),
+  ].join('\n');
+}
+
+/** Starts again what died in a lab that is up. */
+async function repair(record: LabRecord, progress: (line: string) => void): Promise<void> {
+  const status = await labStatus(record);
+  for (const node of status.nodes)
+    for (const [service, pid] of Object.entries(node.services)) {
+      if (pid !== null) continue;
+      progress(`${node.name}: ${service} was not running, starting it`);
+      await outputInside(record, ['service', node.name, 'start', service]);
+    }
+}
+
+/** The lab of that name, which must be up. */
+export function runningLab(name: string): LabRecord {
+  const found = labState(labName(name));
+  if (found.state === 'running') return found.record;
+  throw new LabError(
+    found.state === 'stale'
+      ? `lab '${name}' is not running any more: start it again with 'heddle lab up --name ${name}'`
+      : `there is no lab '${name}': start it with 'heddle lab up --name ${name}'`,
+  );
+}
+
+/** Ends a lab and removes all of it. False when there was none. */
+export async function down(name: string, progress: (line: string) => void): Promise<boolean> {
+  labName(name);
+  requireRoot();
+  await using _ = await lock(`lab-${name}`, () => {
+    progress(`another command works on lab '${name}', waiting for it`);
+  });
+  if (labState(name).state === 'absent') return false;
+  await remove(name);
+  return true;
+}
+
+/** First processes of host labs with this state folder, also those that no record names. */
+function initsOf(folder: string): number[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .filter((entry) => {
+      try {
+        const words = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
+        if (words.includes('lab-init') && words.includes(folder)) return true;
+        return (
+          words[1] === '/lab/init-host' &&
+          readFileSync(`/proc/${entry}/environ`, 'utf8').split('\0').includes(`LAB_DIR=${folder}`)
+        );
+      } catch {
+        return false; // ended while we looked
+      }
+    })
+    .map(Number);
+}
+
+async function remove(name: string): Promise<void> {
+  const folder = stateFolder(name);
+  const record = readRecord(folder);
+  const inits = initsOf(folder);
+  const inside = inits.flatMap(processesInNamespaceOf).filter((pid) => pid !== process.pid);
+  const all = [...inits, ...inside].map(identify).filter((identity) => identity !== undefined);
+  if (record !== undefined && isAlive(record.holder)) {
+    all.push(record.holder);
+    kill(record.holder.pid);
+  }
+  for (const pid of inits) kill(pid); // the kernel ends everything in its PID namespace with it
+  const gone = await waitFor(() => (all.some(isAlive) ? undefined : true), STOP_LIMIT_MS);
+  if (gone === undefined)
+    throw new LabError(
+      `lab '${name}' does not end: processes ${all
+        .filter(isAlive)
+        .map((p) => p.pid)
+        .join(', ')} are still there after ${STOP_LIMIT_MS / 1000} s`,
+    );
+  rmSync(folder, { recursive: true, force: true });
+  try {
+    rmdirSync(LABS_FOLDER);
+  } catch {
+    // other labs are in it
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it ended before
+  }
+}

@@ -1,0 +1,73 @@
+/** What a lab consists of right now. */
+import { outputInside } from './inside.ts';
+import { nodeSockets, stateFolder, type LabKind, type NodeSockets } from './places.ts';
+import type { LabRecord } from './record.ts';
+
+export interface NodeStatus {
+  readonly name: string;
+  readonly address: string;
+  /** Process number inside the lab of each service; null when it does not run. */
+  readonly services: Readonly<Record<string, number | null>>;
+  /** Present when the sockets can be reached from outside. */
+  readonly sockets?: NodeSockets;
+}
+
+export interface LabStatus {
+  readonly name: string;
+  readonly kind: LabKind;
+  readonly folder: string;
+  readonly nodes: readonly NodeStatus[];
+  readonly versions: Readonly<Record<string, string>>;
+  /** Network namespaces of pods, `<namespace>_<pod>`. */
+  readonly pods: readonly string[];
+}
+
+interface Reported {
+  readonly nodes: readonly { name: string; services: Record<string, number | null> }[];
+  readonly versions: Record<string, string>;
+  readonly pods: readonly string[];
+}
+
+/** Underlay address of node `n<i>`. */
+export const nodeAddress = (node: string): string => `172.18.0.${10 + Number(node.slice(1))}`;
+
+export async function labStatus(record: LabRecord): Promise<LabStatus> {
+  const reported = JSON.parse(await outputInside(record, ['lab-status'])) as Reported;
+  const folder = stateFolder(record.name);
+  return {
+    name: record.name,
+    kind: record.kind,
+    folder,
+    nodes: reported.nodes.map(({ name, services }) => ({
+      name,
+      address: nodeAddress(name),
+      services,
+      ...(record.kind === 'host' ? { sockets: nodeSockets(folder, name) } : {}),
+    })),
+    versions: reported.versions,
+    pods: reported.pods,
+  };
+}
+
+/** The status as people read it. */
+export function statusText(status: LabStatus): string {
+  const { versions } = status;
+  const lines = [
+    `lab '${status.name}' (${status.kind}): ${status.nodes.length} nodes, OVN ${versions['ovn'] ?? '?'}, Open vSwitch ${versions['ovs'] ?? '?'}, kernel ${versions['kernel'] ?? '?'}; state in ${status.folder}`,
+  ];
+  for (const node of status.nodes) {
+    const dead = Object.entries(node.services)
+      .filter(([, pid]) => pid === null)
+      .map(([service]) => service);
+    lines.push(
+      `  ${node.name}  ${node.address}  ${dead.length === 0 ? 'all services run' : `NOT RUNNING: ${dead.join(', ')}`}` +
+        (node.sockets === undefined ? '' : `  --nb unix:${node.sockets.nb}`),
+    );
+  }
+  lines.push(
+    status.pods.length === 0
+      ? '  no pods'
+      : `  pods: ${status.pods.map((p) => p.replace('_', '/')).join(' ')}`,
+  );
+  return lines.join('\n');
+}

@@ -1,0 +1,122 @@
+/**
+ * Runs everything that CI runs, or the suites named as arguments, and ends with one line: `N passed, N failed, N skipped`.
+ * A check (types, lint …) counts as one test. Exit code 1 when anything failed or nothing ran.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { prepare } from '../src/lab/build.ts';
+import { checkout } from '../src/lab/places.ts';
+
+const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:generated'];
+const SUITES = ['unit', 'integration', 'e2e'];
+/** Suites that need the nodes' root file system, which holds the servers that they run. */
+const NEED_ROOT_FILE_SYSTEM = ['integration', 'e2e'];
+
+interface Count {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** The part of vitest's JSON report that is read here. */
+interface Report {
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly status: 'passed' | 'failed';
+    readonly message: string;
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  }[];
+}
+
+const say = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+function run(program: string, args: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      cwd: checkout,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, npm_config_loglevel: 'error' },
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      resolve(code ?? 1);
+    });
+  });
+}
+
+async function check(name: string, count: Count): Promise<void> {
+  const code = await run('npm', ['run', '--silent', name]);
+  say(`${code === 0 ? 'ok  ' : 'FAIL'} ${name}`);
+  if (code === 0) count.passed += 1;
+  else count.failed += 1;
+}
+
+async function suite(name: string, count: Count): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'heddle-test-'));
+  try {
+    const file = join(folder, 'report.json');
+    const code = await run('vitest', [
+      'run',
+      '--project',
+      name,
+      '--passWithNoTests',
+      '--reporter=default',
+      '--reporter=json',
+      `--outputFile.json=${file}`,
+    ]);
+    const failedBefore = count.failed;
+    add(JSON.parse(readFileSync(file, 'utf8')) as Report, count);
+    // Vitest also fails for what is no test's fault: an unhandled rejection, a file that can't be loaded.
+    if (code !== 0 && count.failed === failedBefore) count.failed += 1;
+  } catch (error) {
+    say(`FAIL ${name}: no report: ${String(error)}`);
+    count.failed += 1;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function add(report: Report, count: Count): void {
+  for (const file of report.testResults) {
+    if (
+      file.status === 'failed' &&
+      file.assertionResults.every((test) => test.status !== 'failed')
+    ) {
+      say(`FAIL ${relative(checkout, file.name)}: ${file.message}`);
+      count.failed += 1;
+    }
+    for (const test of file.assertionResults)
+      if (test.status === 'passed') count.passed += 1;
+      else if (test.status === 'failed') count.failed += 1;
+      else {
+        say(`skipped: ${test.fullName} (${relative(checkout, file.name)})`);
+        count.skipped += 1;
+      }
+  }
+}
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => name !== 'check' && !SUITES.includes(name));
+if (unknown.length > 0) {
+  say(`there is no suite ${unknown.join(', ')}: there are check, ${SUITES.join(', ')}`);
+  process.exit(2);
+}
+const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
+const count: Count = { passed: 0, failed: 0, skipped: 0 };
+
+if (wanted('check')) for (const name of CHECKS) await check(name, count);
+if (NEED_ROOT_FILE_SYSTEM.some(wanted) && process.getuid?.() === 0)
+  try {
+    await prepare('host', say);
+  } catch (error) {
+    say(`FAIL servers for the tests: ${String(error)}`);
+    count.failed += 1;
+  }
+for (const name of SUITES.filter(wanted)) await suite(name, count);
+
+say(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
+process.exitCode = count.failed > 0 || count.passed === 0 ? 1 : 0;

@@ -66,6 +66,15 @@ export interface TableRules {
   readonly foreignColumns?: readonly string[];
   /** Sets and maps in which others may have members of their own: only what we want is added, what we wanted is removed. */
   readonly sharedColumns?: readonly string[];
+  /**
+   * Tells which members of shared columns (keys of a map) are ours by their looks, so that what a former life
+   * of this program wanted is removed too.
+   */
+  readonly ownsMember?: (column: string, member: string | number | bigint | boolean) => boolean;
+  /** True for a row without our mark that we may take over when its key is desired. By itself it is never removed. */
+  readonly mayAdopt?: (row: FoundRow, container: RowReference | undefined) => boolean;
+  /** True for tables that keep networks apart (ACL, Port_Group …): written before connectivity, removed after it. */
+  readonly isolates?: boolean;
 }
 
 /** Rules for every table of one database in which we have rows; other tables are never read or written. */

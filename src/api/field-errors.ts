@@ -1,0 +1,67 @@
+/** Errors about one field of an object, worded like the causes of an API server's Invalid status. */
+
+export type FieldErrorType =
+  | 'Required'
+  | 'Invalid'
+  | 'TypeInvalid'
+  | 'NotSupported'
+  | 'Duplicate'
+  | 'TooLong'
+  | 'TooMany'
+  | 'Forbidden';
+
+/** Keys and indexes from the root of the object. */
+export type FieldPath = readonly (string | number)[];
+
+export interface FieldError {
+  readonly type: FieldErrorType;
+  readonly path: FieldPath;
+  /** The value that was refused; undefined where a value is missing. */
+  readonly value?: unknown;
+  readonly detail: string;
+}
+
+/** `spec.layer3.subnets[0].cidr`; map keys that are no plain names are put in brackets. */
+export function formatPath(path: FieldPath): string {
+  let text = '';
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`;
+    else if (/^[A-Za-z_$][A-Za-z0-9_$-]*$/.test(part)) text += text === '' ? part : `.${part}`;
+    else text += `[${part}]`;
+  }
+  return text === '' ? '<nil>' : text;
+}
+
+const LONGEST_VALUE = 200;
+
+/** A value as an error shows it: JSON, cut to a readable length. */
+export function formatValue(value: unknown): string {
+  if (typeof value === 'bigint') return String(value);
+  const text = JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'bigint' ? Number(inner) : inner,
+  ) as string | undefined;
+  if (text === undefined) return 'null';
+  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+}
+
+const TITLES: Readonly<Record<FieldErrorType, string>> = {
+  Required: 'Required value',
+  Invalid: 'Invalid value',
+  TypeInvalid: 'Invalid value',
+  NotSupported: 'Unsupported value',
+  Duplicate: 'Duplicate value',
+  TooLong: 'Too long',
+  TooMany: 'Too many',
+  Forbidden: 'Forbidden',
+};
+
+/** What is wrong, without the field: `Invalid value: 100: …`. */
+export function formatProblem({ type, value, detail }: FieldError): string {
+  const showsValue = !['Required', 'TooLong', 'Forbidden'].includes(type);
+  const parts = [TITLES[type], ...(showsValue ? [formatValue(value)] : []), detail];
+  return parts.filter((part) => part !== '').join(': ');
+}
+
+/** `spec.layer3.mtu: Invalid value: 100: …`. */
+export const formatFieldError = (error: FieldError): string =>
+  `${formatPath(error.path)}: ${formatProblem(error)}`;

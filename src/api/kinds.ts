@@ -1,0 +1,157 @@
+/** Every kind that we know, as the store addresses it. */
+import type { ResourceKind } from './objects.ts';
+import type {
+  ClusterNetworkConnect,
+  ClusterUserDefinedNetwork,
+  EgressFirewall,
+  EgressIP,
+  EgressQoS,
+  EgressService,
+  IPAMClaim,
+  Namespace,
+  NetworkAttachmentDefinition,
+  Node,
+  OVNSecondaryNetwork,
+  Pod,
+  Service,
+  UserDefinedNetwork,
+} from './types.ts';
+
+export const userDefinedNetworks: ResourceKind<UserDefinedNetwork> = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'UserDefinedNetwork',
+  plural: 'userdefinednetworks',
+  namespaced: true,
+};
+export const clusterUserDefinedNetworks: ResourceKind<ClusterUserDefinedNetwork> = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'ClusterUserDefinedNetwork',
+  plural: 'clusteruserdefinednetworks',
+  namespaced: false,
+};
+export const clusterNetworkConnects: ResourceKind<ClusterNetworkConnect> = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'ClusterNetworkConnect',
+  plural: 'clusternetworkconnects',
+  namespaced: false,
+};
+export const networkAttachmentDefinitions: ResourceKind<NetworkAttachmentDefinition> = {
+  apiVersion: 'k8s.cni.cncf.io/v1',
+  kind: 'NetworkAttachmentDefinition',
+  plural: 'network-attachment-definitions',
+  namespaced: true,
+};
+export const ipamClaims: ResourceKind<IPAMClaim> = {
+  apiVersion: 'k8s.cni.cncf.io/v1alpha1',
+  kind: 'IPAMClaim',
+  plural: 'ipamclaims',
+  namespaced: true,
+};
+export const ovnSecondaryNetworks: ResourceKind<OVNSecondaryNetwork> = {
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'OVNSecondaryNetwork',
+  plural: 'ovnsecondarynetworks',
+  namespaced: true,
+};
+export const egressIPs: ResourceKind<EgressIP> = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressIP',
+  plural: 'egressips',
+  namespaced: false,
+};
+export const egressFirewalls: ResourceKind<EgressFirewall> = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressFirewall',
+  plural: 'egressfirewalls',
+  namespaced: true,
+};
+export const egressQoSes: ResourceKind<EgressQoS> = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressQoS',
+  plural: 'egressqoses',
+  namespaced: true,
+};
+export const egressServices: ResourceKind<EgressService> = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressService',
+  plural: 'egressservices',
+  namespaced: true,
+};
+export const namespaces: ResourceKind<Namespace> = {
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+};
+export const nodes: ResourceKind<Node> = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  plural: 'nodes',
+  namespaced: false,
+};
+export const pods: ResourceKind<Pod> = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  plural: 'pods',
+  namespaced: true,
+};
+export const services: ResourceKind<Service> = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  plural: 'services',
+  namespaced: true,
+};
+export const endpointSlices: ResourceKind = {
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  plural: 'endpointslices',
+  namespaced: true,
+};
+export const leases: ResourceKind = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  plural: 'leases',
+  namespaced: true,
+};
+export const events: ResourceKind = {
+  apiVersion: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  namespaced: true,
+};
+
+/** All of the above. */
+export const resourceKinds: readonly ResourceKind[] = [
+  userDefinedNetworks,
+  clusterUserDefinedNetworks,
+  clusterNetworkConnects,
+  networkAttachmentDefinitions,
+  ipamClaims,
+  ovnSecondaryNetworks,
+  egressIPs,
+  egressFirewalls,
+  egressQoSes,
+  egressServices,
+  namespaces,
+  nodes,
+  pods,
+  services,
+  endpointSlices,
+  leases,
+  events,
+];
+
+/** Versions in which a kind may be written, besides the one that is stored. */
+const SERVED_VERSIONS: Readonly<Record<string, ResourceKind>> = {
+  'k8s.ovn.org/v1alpha1 UserDefinedNetwork': userDefinedNetworks,
+  'k8s.ovn.org/v1alpha1 ClusterUserDefinedNetwork': clusterUserDefinedNetworks,
+};
+
+/** The kind that an object's `apiVersion` and `kind` name, in any version that we serve; undefined if unknown. */
+export function resourceKindOf(apiVersion: string, kind: string): ResourceKind | undefined {
+  const served = `${apiVersion} ${kind}`;
+  return (
+    resourceKinds.find((known) => known.apiVersion === apiVersion && known.kind === kind) ??
+    (Object.hasOwn(SERVED_VERSIONS, served) ? SERVED_VERSIONS[served] : undefined)
+  );
+}

@@ -1,0 +1,287 @@
+/** Reads the text of a manifest: YAML or JSON, any number of documents, lists nested in any depth. Takes text, does no I/O. */
+import type { Document, Node as YamlNode } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import type { FieldError, FieldPath } from './field-errors.ts';
+import { formatPath, formatProblem } from './field-errors.ts';
+import type { KubeObject, ResourceKind } from './objects.ts';
+import type { PlainObject } from './schema.ts';
+import { isPlainObject, own } from './schema.ts';
+import { validateObject } from './validate.ts';
+
+/** A place in a file; line and column count from 1. */
+export interface Position {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** One object of a file that is valid in itself. */
+export interface ManifestDocument {
+  readonly kind: ResourceKind;
+  /** Validated, defaulted, in the stored version. */
+  readonly object: KubeObject;
+  /** As written, for checks of an update with `validateObject(…, old)`. */
+  readonly written: unknown;
+  /** Where the object begins. */
+  readonly position: Position;
+  /** Where a field is; the nearest field around it when it is not written. */
+  readonly positionOf: (path: FieldPath) => Position;
+}
+
+/** What is wrong with a file, an object or a field. */
+export interface ManifestError extends Position {
+  /** `UserDefinedNetwork blue/net`; absent when the text is no object at all. */
+  readonly object?: string;
+  /** `spec.layer3.mtu`. */
+  readonly field?: string;
+  readonly value?: unknown;
+  readonly message: string;
+}
+
+export interface UnknownKind extends Position {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly object: string;
+}
+
+export interface Manifest {
+  readonly documents: readonly ManifestDocument[];
+  readonly errors: readonly ManifestError[];
+  /** Accepted, but probably not what was meant: unknown fields. */
+  readonly warnings: readonly ManifestError[];
+  /** Objects of kinds that we don't know: the caller warns once per kind and skips them. */
+  readonly unknownKinds: readonly UnknownKind[];
+}
+
+/** Limits on hostile text. Our largest sensible object (400 subnets) has some thousand nodes and depth 8. */
+const MAX_TEXT = 32 * 1024 * 1024;
+const MAX_DEPTH = 100;
+const MAX_NODES = 1_000_000;
+
+/** `file:line:column: object: field: message`, with what is known. */
+export function formatManifestError(error: ManifestError): string {
+  const place = `${error.file}:${error.line}:${error.column}`;
+  return [place, error.object, error.field, error.message]
+    .filter((part) => part !== undefined && part !== '')
+    .join(': ');
+}
+
+/** `Kind namespace/name` as far as the object says. */
+export function describeObject(object: unknown): string {
+  if (!isPlainObject(object)) return 'object';
+  const kind = own(object, 'kind');
+  const metadata = own(object, 'metadata');
+  const meta = isPlainObject(metadata) ? metadata : {};
+  const text = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 253) : '');
+  const name = [text(own(meta, 'namespace')), text(own(meta, 'name'))].filter(Boolean).join('/');
+  return `${text(kind) || 'object'} ${name || '(without a name)'}`;
+}
+
+/** One part of a document that should be an object: the document itself, or an item of a List in it. */
+interface Part {
+  readonly value: unknown;
+  readonly path: FieldPath;
+}
+
+class Reader {
+  readonly documents: ManifestDocument[] = [];
+  readonly errors: ManifestError[] = [];
+  readonly warnings: ManifestError[] = [];
+  readonly unknownKinds: UnknownKind[] = [];
+  readonly #file: string;
+  readonly #lines: LineCounter;
+
+  constructor(file: string, lines: LineCounter) {
+    this.#file = file;
+    this.#lines = lines;
+  }
+
+  at(offset: number): Position {
+    const { line, col } = this.#lines.linePos(offset);
+    return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  }
+
+  /** Position of the value at `path`, or of the nearest value around it that is written. */
+  #positionOf(document: Document.Parsed, path: FieldPath): Position {
+    let node: YamlNode | null = document.contents;
+    let offset = node?.range?.[0] ?? document.range[0];
+    for (const part of path) {
+      if (isAlias(node)) node = node.resolve(document) ?? null;
+      const next = child(node, part);
+      if (next === undefined) break;
+      offset = next.offset;
+      node = next.node;
+    }
+    return this.at(offset);
+  }
+
+  read(document: Document.Parsed): void {
+    // One syntax error makes the parser stumble over the rest of the document: the first one is the cause.
+    const [syntax] = document.errors;
+    if (syntax !== undefined) {
+      const reason = /call stack/.test(syntax.message) ? 'nested too deeply' : syntax.message;
+      this.errors.push({ ...this.at(syntax.pos[0]), message: `not valid YAML: ${reason}` });
+      return;
+    }
+    if (document.contents === null) return;
+    if (isScalar(document.contents) && document.contents.value === null) return;
+    const value = this.#toValue(document);
+    if (value === undefined) return;
+    for (const part of this.#parts(value, [])) this.#readObject(document, part);
+  }
+
+  /** The document as plain data, or undefined after reporting why it can't be had. */
+  #toValue(document: Document.Parsed): unknown {
+    const start = this.at(document.contents?.range[0] ?? document.range[0]);
+    try {
+      const value: unknown = document.toJS({ maxAliasCount: 100 });
+      const problem = hostileShape(value);
+      if (problem === undefined) return value ?? undefined;
+      this.errors.push({ ...start, message: problem });
+    } catch (error) {
+      const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+      this.errors.push({ ...start, message: `not usable as an object: ${reason}` });
+    }
+    return undefined;
+  }
+
+  /** Objects of a document: items of `kind: …List` in any nesting, and of plain sequences. */
+  #parts(value: unknown, path: FieldPath): Part[] {
+    if (Array.isArray(value)) {
+      return value.flatMap((item: unknown, index) => this.#parts(item, [...path, index]));
+    }
+    if (isPlainObject(value)) {
+      const kind = own(value, 'kind');
+      const items = own(value, 'items');
+      if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)) {
+        return this.#parts(items, [...path, 'items']);
+      }
+    }
+    return [{ value, path }];
+  }
+
+  #readObject(document: Document.Parsed, { value, path }: Part): void {
+    const position = this.#positionOf(document, path);
+    const positionOf = (field: FieldPath): Position =>
+      this.#positionOf(document, [...path, ...field]);
+    const object = describeObject(value);
+    if (!isPlainObject(value)) {
+      const actual = Array.isArray(value)
+        ? 'a list'
+        : value === null
+          ? 'nothing'
+          : `a ${typeof value}`;
+      const message = `is ${actual}, not an object: write a map with apiVersion, kind and metadata`;
+      this.errors.push({ ...position, message });
+      return;
+    }
+    const result = validateObject(value);
+    if (result.outcome === 'unknown-kind') {
+      const { apiVersion, kindName } = result;
+      this.unknownKinds.push({ ...position, apiVersion, kind: kindName, object });
+      return;
+    }
+    for (const warning of result.warnings) {
+      this.warnings.push({ ...position, object, message: `${warning} is ignored` });
+    }
+    if (result.outcome === 'invalid') {
+      this.errors.push(...result.errors.map((error) => manifestError(error, object, positionOf)));
+      return;
+    }
+    const { kind, object: valid } = result;
+    this.documents.push({ kind, object: valid, written: value, position, positionOf });
+  }
+}
+
+/** The error of a field with its place in the file. */
+export function manifestError(
+  error: FieldError,
+  object: string,
+  positionOf: (path: FieldPath) => Position,
+): ManifestError {
+  return {
+    ...positionOf(error.path),
+    object,
+    ...(error.path.length === 0 ? {} : { field: formatPath(error.path) }),
+    ...(error.value === undefined ? {} : { value: error.value }),
+    message: formatProblem(error),
+  };
+}
+
+/** The value of a key or index in a YAML node, and where to point at: a key stands for its value. */
+function child(
+  node: YamlNode | null,
+  part: string | number,
+): { readonly node: YamlNode | null; readonly offset: number } | undefined {
+  if (isMap(node)) {
+    for (const { key, value } of node.items) {
+      if (isScalar(key) && String(key.value) === String(part)) {
+        const offset = key.range?.[0];
+        return offset === undefined ? undefined : { node: value as YamlNode | null, offset };
+      }
+    }
+  }
+  if (isSeq(node) && typeof part === 'number') {
+    const item = node.items[part] as YamlNode | null | undefined;
+    const offset = item?.range?.[0];
+    return item === undefined || offset === undefined ? undefined : { node: item, offset };
+  }
+  return undefined;
+}
+
+/** Why a value is refused before anything looks at it: too deep, too large when aliases are written out, odd keys. */
+function hostileShape(root: unknown): string | undefined {
+  let nodes = 0;
+  const visit = (value: unknown, depth: number): string | undefined => {
+    if (++nodes > MAX_NODES)
+      return `has more than ${MAX_NODES} values: split it into several objects`;
+    if (depth > MAX_DEPTH) return `is nested deeper than ${MAX_DEPTH} levels`;
+    if (typeof value !== 'object' || value === null) return undefined;
+    if (value instanceof Map || value instanceof Set || value instanceof Date) {
+      return 'holds a YAML type that Kubernetes objects do not have: use maps, lists, strings, numbers, booleans';
+    }
+    for (const key of Object.keys(value)) {
+      if (key === '__proto__') return 'has a key "__proto__", which no Kubernetes object has';
+      const problem = visit((value as PlainObject)[key], depth + 1);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  };
+  return visit(root, 0);
+}
+
+/**
+ * The objects of a manifest, each validated as an API server would. One bad document, object or field does not keep
+ * the others from being read. Never throws.
+ */
+export function parseManifest(text: string, file: string): Manifest {
+  const lines = new LineCounter();
+  const reader = new Reader(file, lines);
+  const failed = (message: string): Manifest => ({
+    documents: reader.documents,
+    errors: [...reader.errors, { file, line: 1, column: 1, message }],
+    warnings: reader.warnings,
+    unknownKinds: reader.unknownKinds,
+  });
+  if (text.length > MAX_TEXT) {
+    return failed(`is larger than ${MAX_TEXT / 1024 / 1024} MiB: split it into several files`);
+  }
+  try {
+    const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
+    const documents = parseAllDocuments(source, {
+      lineCounter: lines,
+      uniqueKeys: true,
+      prettyErrors: false,
+      merge: true,
+      stringKeys: true,
+      logLevel: 'silent',
+    });
+    for (const document of documents) reader.read(document);
+  } catch (error) {
+    // The parser recurses over nesting, and runs out of stack on text made for that.
+    const reason = error instanceof RangeError ? 'nested too deeply' : String(error);
+    return failed(`not valid YAML: ${reason}`);
+  }
+  const { documents, errors, warnings, unknownKinds } = reader;
+  return { documents, errors, warnings, unknownKinds };
+}

@@ -1,0 +1,200 @@
+/** Checks `metadata` as an API server does, and gives it its type. */
+import type { FieldError, FieldPath } from './field-errors.ts';
+import type { ObjectMeta } from './objects.ts';
+import type { PlainObject } from './schema.ts';
+import { isPlainObject, own } from './schema.ts';
+
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const NAME_PART = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+
+/** 256 KiB over all keys and values of annotations, as in the API server. */
+const ANNOTATIONS_SIZE = 256 * 1024;
+
+export const isDnsLabel = (text: string): boolean => text.length <= 63 && LABEL.test(text);
+export const isDnsSubdomain = (text: string): boolean => text.length <= 253 && SUBDOMAIN.test(text);
+
+const SUBDOMAIN_MESSAGE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
+  "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
+  "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LABEL_MESSAGE =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end " +
+  "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const QUALIFIED_MESSAGE =
+  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric " +
+  "character (e.g. 'MyName',  or 'my.name',  or '123-abc'), after an optional DNS subdomain prefix and '/'";
+const LABEL_VALUE_MESSAGE =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and " +
+  'end with an alphanumeric character (at most 63 characters)';
+
+/** `[prefix/]name`, as in label and annotation keys. */
+export function isQualifiedName(text: string): boolean {
+  const parts = text.split('/');
+  const name = parts.at(-1) ?? '';
+  if (parts.length > 2 || name.length > 63 || !NAME_PART.test(name)) return false;
+  return parts.length === 1 || isDnsSubdomain(parts[0] ?? '');
+}
+
+export const isLabelValue = (text: string): boolean =>
+  text.length <= 63 && (text === '' || NAME_PART.test(text));
+
+const invalid = (path: FieldPath, value: unknown, detail: string): FieldError => ({
+  type: 'Invalid',
+  path,
+  value,
+  detail,
+});
+
+const wrongType = (path: FieldPath, value: unknown, type: string): FieldError => ({
+  type: 'TypeInvalid',
+  path,
+  value,
+  detail: `must be a ${type}`,
+});
+
+function checkStringMap(
+  meta: PlainObject,
+  field: 'labels' | 'annotations',
+): { readonly entries: [string, string][]; readonly errors: FieldError[] } {
+  const path = ['metadata', field];
+  const map = own(meta, field);
+  if (map === undefined || map === null) return { entries: [], errors: [] };
+  if (!isPlainObject(map)) return { entries: [], errors: [wrongType(path, map, 'map of strings')] };
+  const entries: [string, string][] = [];
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(map)) {
+    // Annotation keys are compared in lower case; label keys as they are.
+    if (!isQualifiedName(field === 'annotations' ? key.toLowerCase() : key)) {
+      errors.push(invalid(path, key, QUALIFIED_MESSAGE));
+    } else if (typeof value !== 'string') {
+      errors.push(wrongType([...path, key], value, 'string (put the value in quotes)'));
+    } else {
+      entries.push([key, value]);
+    }
+  }
+  return { entries, errors };
+}
+
+function checkLabels(entries: readonly (readonly [string, string])[]): FieldError[] {
+  return entries
+    .filter(([, value]) => !isLabelValue(value))
+    .map(([, value]) => invalid(['metadata', 'labels'], value, LABEL_VALUE_MESSAGE));
+}
+
+function checkAnnotations(entries: readonly (readonly [string, string])[]): FieldError[] {
+  const size = entries.reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  if (size <= ANNOTATIONS_SIZE) return [];
+  const detail = `may not be more than ${ANNOTATIONS_SIZE} bytes`;
+  return [{ type: 'TooLong', path: ['metadata', 'annotations'], detail }];
+}
+
+function checkName(meta: PlainObject, isLabel: boolean): FieldError[] {
+  const path = ['metadata', 'name'];
+  const name = own(meta, 'name');
+  if (name === undefined || name === null || name === '') {
+    return [{ type: 'Required', path, detail: 'name or generateName is required' }];
+  }
+  if (typeof name !== 'string') return [wrongType(path, name, 'string (put the value in quotes)')];
+  if (isLabel ? isDnsLabel(name) : isDnsSubdomain(name)) return [];
+  const limit = isLabel ? 63 : 253;
+  const detail =
+    name.length > limit
+      ? `must be no more than ${limit} characters`
+      : isLabel
+        ? LABEL_MESSAGE
+        : SUBDOMAIN_MESSAGE;
+  return [invalid(path, name, detail)];
+}
+
+const TEXT_FIELDS = [
+  'generateName',
+  'uid',
+  'resourceVersion',
+  'creationTimestamp',
+  'deletionTimestamp',
+] as const;
+
+function checkLists(meta: PlainObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const finalizers = own(meta, 'finalizers');
+  if (finalizers !== undefined && finalizers !== null) {
+    const list: readonly unknown[] | undefined = Array.isArray(finalizers) ? finalizers : undefined;
+    if (list === undefined || !list.every((item) => typeof item === 'string')) {
+      errors.push(wrongType(['metadata', 'finalizers'], finalizers, 'list of strings'));
+    }
+  }
+  const owners = own(meta, 'ownerReferences');
+  if (owners === undefined || owners === null) return errors;
+  if (!Array.isArray(owners)) {
+    return [...errors, wrongType(['metadata', 'ownerReferences'], owners, 'list')];
+  }
+  for (const [index, owner] of (owners as unknown[]).entries()) {
+    for (const field of ['apiVersion', 'kind', 'name', 'uid']) {
+      const value = isPlainObject(owner) ? own(owner, field) : undefined;
+      if (typeof value !== 'string' || value === '') {
+        const path = ['metadata', 'ownerReferences', index, field];
+        errors.push(invalid(path, value, 'must not be empty'));
+      }
+    }
+  }
+  return errors;
+}
+
+export interface MetadataRules {
+  readonly namespaced: boolean;
+  /** Names of namespaces are labels; those of custom resources, nodes and pods are subdomains. */
+  readonly nameIsLabel?: boolean;
+}
+
+/**
+ * `metadata` of an object, or what is wrong with it. A namespaced object without a namespace belongs to `default`; the
+ * namespace of a cluster-scoped object is dropped (both as kubectl and the API server do).
+ */
+export function checkMetadata(
+  value: unknown,
+  { namespaced, nameIsLabel = false }: MetadataRules,
+): { readonly metadata?: ObjectMeta; readonly errors: readonly FieldError[] } {
+  if (!isPlainObject(value)) {
+    const error: FieldError =
+      value === undefined || value === null
+        ? {
+            type: 'Required',
+            path: ['metadata', 'name'],
+            detail: 'name or generateName is required',
+          }
+        : wrongType(['metadata'], value, 'map');
+    return { errors: [error] };
+  }
+  const labels = checkStringMap(value, 'labels');
+  const annotations = checkStringMap(value, 'annotations');
+  const given = own(value, 'namespace');
+  const namespace = given === undefined || given === null || given === '' ? 'default' : given;
+  const errors = [
+    ...checkName(value, nameIsLabel),
+    ...(!namespaced || (typeof namespace === 'string' && isDnsLabel(namespace))
+      ? []
+      : [invalid(['metadata', 'namespace'], namespace, LABEL_MESSAGE)]),
+    ...TEXT_FIELDS.flatMap((field) => {
+      const text = own(value, field);
+      if (text === undefined || text === null || typeof text === 'string') return [];
+      return [wrongType(['metadata', field], text, 'string (put the value in quotes)')];
+    }),
+    ...labels.errors,
+    ...checkLabels(labels.entries),
+    ...annotations.errors,
+    ...checkAnnotations(annotations.entries),
+    ...checkLists(value),
+  ];
+  if (errors.length > 0) return { errors };
+  const kept = Object.entries(value).filter(
+    ([key, child]) => child !== null && key !== 'namespace' && key !== 'managedFields',
+  );
+  const metadata = {
+    ...Object.fromEntries(kept),
+    ...(namespaced ? { namespace } : {}),
+    ...(own(value, 'labels') ? { labels: Object.fromEntries(labels.entries) } : {}),
+    ...(own(value, 'annotations') ? { annotations: Object.fromEntries(annotations.entries) } : {}),
+  } as unknown as ObjectMeta;
+  return { metadata, errors: [] };
+}

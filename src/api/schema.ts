@@ -1,0 +1,83 @@
+/** The part of a structural schema (apiextensions.k8s.io/v1) that our CRDs use, and what it does to an object's shape. */
+import type { FieldPath } from './field-errors.ts';
+import { formatPath } from './field-errors.ts';
+
+export interface ValidationRule {
+  readonly rule: string;
+  readonly message?: string;
+  readonly messageExpression?: string;
+  readonly fieldPath?: string;
+  readonly reason?: string;
+  readonly optionalOldSelf?: boolean;
+}
+
+export interface Schema {
+  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
+  readonly description?: string;
+  readonly format?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema;
+  readonly items?: Schema;
+  readonly required?: readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly default?: unknown;
+  readonly nullable?: boolean;
+  readonly 'x-kubernetes-validations'?: readonly ValidationRule[];
+  readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
+  readonly 'x-kubernetes-list-map-keys'?: readonly string[];
+}
+
+export type PlainObject = Readonly<Record<string, unknown>>;
+
+export const isPlainObject = (value: unknown): value is PlainObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Own property only: a key such as `constructor` never reaches Object.prototype. */
+export const own = (object: PlainObject, key: string): unknown =>
+  Object.hasOwn(object, key) ? object[key] : undefined;
+
+function shapeObject(
+  schema: Schema,
+  value: PlainObject,
+  path: FieldPath,
+  warnings: string[],
+): PlainObject {
+  const entries: [string, unknown][] = [];
+  for (const key of Object.keys(value)) {
+    const child = value[key];
+    const properties = schema.properties ?? {};
+    const known = Object.hasOwn(properties, key) ? properties[key] : schema.additionalProperties;
+    if (known === undefined) {
+      warnings.push(`unknown field "${formatPath([...path, key])}"`);
+    } else if (child !== null || known.nullable === true) {
+      entries.push([key, shape(known, child, [...path, key], warnings)]);
+    }
+  }
+  const result = Object.fromEntries(entries);
+  for (const [key, child] of Object.entries(schema.properties ?? {})) {
+    if (child.default !== undefined && !Object.hasOwn(result, key)) {
+      result[key] = structuredClone(child.default);
+    }
+  }
+  return result;
+}
+
+/**
+ * `value` with unknown fields and nulls removed and defaults filled in, as the API server stores it. Every removed
+ * field is named in `warnings`. Values of a wrong type are kept, for validation to complain about.
+ */
+export function shape(
+  schema: Schema,
+  value: unknown,
+  path: FieldPath,
+  warnings: string[],
+): unknown {
+  if (schema.type === 'object' && isPlainObject(value)) {
+    return shapeObject(schema, value, path, warnings);
+  }
+  const { items } = schema;
+  if (schema.type === 'array' && Array.isArray(value) && items !== undefined) {
+    return value.map((item: unknown, index) => shape(items, item, [...path, index], warnings));
+  }
+  return value;
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env node
+/** The `heddle` command. */
+import { Command, CommanderError } from 'commander';
+import { ConfigurationError } from '../daemon/configuration.ts';
+import { EXIT, report, tone } from './output.ts';
+
+/** A failure that the user can do something about: printed as one message, without a stack trace. */
+const isForPeople = (error: unknown): error is Error =>
+  error instanceof ConfigurationError || (error instanceof Error && 'code' in error);
+
+async function main(): Promise<void> {
+  const program = new Command('heddle')
+    .description(
+      'Network segmentation for OVN: networks declared as Kubernetes objects, kept true in OVN.',
+    )
+    .version('0.1.0', '-V, --version')
+    .showHelpAfterError('(heddle --help lists the commands)')
+    .exitOverride();
+  const commands = await Promise.all([]);
+  for (const { register } of commands as { register: (program: Command) => void }[])
+    register(program);
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? EXIT.success : EXIT.usage;
+      return;
+    }
+    if (!isForPeople(error)) throw error;
+    report(`${tone('heddle:', 'bad', process.stderr)} ${error.message}`);
+    process.exitCode = error instanceof ConfigurationError ? EXIT.usage : EXIT.unavailable;
+  }
+}
+
+await main();

@@ -1,0 +1,99 @@
+/** Flags of the commands, made from the table of settings, and the configuration that they, the environment and the file give. */
+import { readFileSync } from 'node:fs';
+import { Option, type Command } from 'commander';
+import {
+  ConfigurationError,
+  resolveConfiguration,
+  type Configuration,
+} from '../daemon/configuration.ts';
+import { environmentName, OPTIONS, type OptionName, type RawOptions } from '../daemon/options.ts';
+
+const GROUP_TITLES = {
+  where: 'Where:',
+  tls: 'TLS:',
+  cluster: 'Cluster settings (the same on every node):',
+  behaviour: 'Behaviour:',
+} as const;
+
+const CONFIG_VARIABLE = 'HEDDLE_CONFIG';
+
+/** Adds every setting of `groups` as a flag, and `--config`. */
+export function addSettings(
+  command: Command,
+  groups: readonly (keyof typeof GROUP_TITLES)[] = ['where', 'tls', 'cluster', 'behaviour'],
+): Command {
+  command.addOption(
+    new Option('--config <FILE>', `YAML file of settings (${CONFIG_VARIABLE})`).helpGroup(
+      GROUP_TITLES[groups[0] ?? 'where'],
+    ),
+  );
+  for (const spec of OPTIONS) {
+    if (!groups.includes(spec.group)) continue;
+    const fallback = spec.default === undefined ? '' : `; default ${spec.default}`;
+    command.addOption(
+      new Option(`--${spec.name} <${spec.value}>`, `${spec.description}${fallback}`).helpGroup(
+        GROUP_TITLES[spec.group],
+      ),
+    );
+  }
+  return command.addHelpText(
+    'after',
+    `\nEvery setting can also stand in the file (mtu: 1400) or in the environment (${environmentName('mtu')}=1400); a flag wins.`,
+  );
+}
+
+/** The configuration of a command from its flags, the environment and the file that `--config` or HEDDLE_CONFIG names. */
+export function configurationOf(command: Command): Configuration {
+  const values = command.optsWithGlobals<Record<string, unknown>>();
+  const flags: Partial<Record<OptionName, string>> = {};
+  for (const { name } of OPTIONS) {
+    const value = values[camelCase(name)];
+    if (typeof value === 'string') flags[name] = value;
+  }
+  const named = values['config'] ?? process.env[CONFIG_VARIABLE];
+  const file = typeof named === 'string' && named !== '' ? named : undefined;
+  const kernelPortRange = readOptional('/proc/sys/net/ipv4/ip_local_port_range');
+  return resolveConfiguration({
+    flags: flags satisfies RawOptions,
+    environment: process.env,
+    ...(file === undefined ? {} : { file: { name: file, text: readConfigurationFile(file) } }),
+    ...(kernelPortRange === undefined ? {} : { kernelPortRange }),
+  });
+}
+
+/** The settings a command can't do without; a missing one is an error that says how to give it. */
+export function needed<K extends 'manifests' | 'state' | 'node' | 'nb' | 'sb'>(
+  configuration: Configuration,
+  ...names: readonly K[]
+): Configuration & Readonly<Record<K, string>> {
+  for (const name of names) {
+    if (configuration[name] === undefined)
+      throw new ConfigurationError(
+        `--${name}`,
+        `is needed: give the flag, ${environmentName(name)} or "${name}:" in the configuration file`,
+      );
+  }
+  return configuration as Configuration & Record<K, string>;
+}
+
+const camelCase = (name: string): string =>
+  name.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+function readConfigurationFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new ConfigurationError(
+      '--config',
+      `${path} can't be read: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+function readOptional(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined; // not Linux: OVN chooses the ports
+  }
+}

@@ -1,0 +1,80 @@
+/** What people see: tables, colours on a terminal only, and the exit codes of every command. */
+import { styleText } from 'node:util';
+
+/** Exit codes; the same for every command. */
+export const EXIT = {
+  success: 0,
+  /** Something is wrong with an object or a network, and the command says what. */
+  problems: 1,
+  /** `plan` and `diff`: there is something to change. */
+  changes: 2,
+  /** The command line or the configuration can't be used. */
+  usage: 64,
+  /** A database, the lab or the API could not be reached in time. */
+  unavailable: 69,
+} as const;
+
+export type Tone = 'good' | 'bad' | 'warning' | 'quiet' | 'strong';
+
+const STYLES = {
+  good: 'green',
+  bad: 'red',
+  warning: 'yellow',
+  quiet: 'gray',
+  strong: 'bold',
+} as const satisfies Record<Tone, string>;
+
+/** `text` in colour when `stream` is a terminal and NO_COLOR is not set. */
+export const tone = (
+  text: string,
+  kind: Tone,
+  stream: NodeJS.WriteStream = process.stdout,
+): string => styleText(STYLES[kind], text, { stream });
+
+// A cell's colour must not count as width.
+const ESCAPES = new RegExp(`${String.fromCodePoint(27)}\\[[0-9;]*m`, 'g');
+const widthOf = (text: string): number => text.replace(ESCAPES, '').length;
+
+/** Rows in aligned columns under a header; two spaces between them, nothing behind the last. */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [header, ...rows];
+  const widths = header.map((_, column) =>
+    Math.max(...all.map((row) => widthOf(row[column] ?? ''))),
+  );
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) =>
+          column === row.length - 1
+            ? cell
+            : cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)),
+        )
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+export const print = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+/** Progress and complaints go to standard error, so that standard output is the result alone. */
+export const report = (text: string): void => {
+  process.stderr.write(`${text}\n`);
+};
+
+export const printJson = (value: unknown): void => {
+  print(
+    JSON.stringify(
+      value,
+      (_key, content: unknown): unknown =>
+        content instanceof Map
+          ? (Object.fromEntries(content) as unknown)
+          : typeof content === 'bigint'
+            ? content.toString()
+            : content,
+      2,
+    ),
+  );
+};

@@ -1,0 +1,51 @@
+/** What the daemon of one node says about its zone: one object per node, written once per change of anything in it. */
+import type { KubeObject, ObjectMeta, ResourceKind } from './objects.ts';
+
+/**
+ * How far a network is on a node.
+ * `Pending`: something that it needs is missing. `Committed`: its rows are in the Northbound database.
+ * `Programmed`: the data plane of this node has them. `Failed`: a row was refused.
+ */
+export type NetworkState = 'Pending' | 'Committed' | 'Programmed' | 'Failed';
+
+export interface ZoneNetworkStatus {
+  /** `default`, `<namespace>_<udn>` or `cluster_udn_<cudn>`. */
+  readonly name: string;
+  readonly state: NetworkState;
+  /** Why, and what to do; absent when all is well. */
+  readonly message?: string;
+  /** Logical switch ports of pods in this zone. */
+  readonly pods: number;
+}
+
+export interface ZoneProblem {
+  /** `Pod blue/web`, `Node n2`. */
+  readonly object: string;
+  readonly message: string;
+}
+
+export interface ZoneStatusContent {
+  /** RFC 3339; when this was written. */
+  readonly observedAt: string;
+  /** `nb_cfg` of the last commit, and what the data plane has reached. */
+  readonly northbound?: { readonly configured: number; readonly reached: number };
+  /** Why nothing could be done at all (no connection, node unknown …). */
+  readonly message?: string;
+  readonly networks: readonly ZoneNetworkStatus[];
+  readonly problems: readonly ZoneProblem[];
+}
+
+export interface ZoneStatus extends KubeObject {
+  readonly apiVersion: 'k8s.ovn.org/v1alpha1';
+  readonly kind: 'ZoneStatus';
+  /** Name of the node. */
+  readonly metadata: ObjectMeta;
+  readonly status?: ZoneStatusContent;
+}
+
+export const ZONE_STATUS: ResourceKind<ZoneStatus> = {
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'ZoneStatus',
+  plural: 'zonestatuses',
+  namespaced: false,
+};

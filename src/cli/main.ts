@@ -4,6 +4,15 @@ import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../daemon/configuration.ts';
 import { EXIT, report, tone } from './output.ts';
 
+interface CommandModule {
+  readonly register: (program: Command) => void;
+}
+
+/** Loaded when they are called: nobody waits for what they did not ask for. */
+const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
+  lab: () => import('./lab.ts'),
+};
+
 /** A failure that the user can do something about: printed as one message, without a stack trace. */
 const isForPeople = (error: unknown): error is Error =>
   error instanceof ConfigurationError || (error instanceof Error && 'code' in error);
@@ -16,9 +25,9 @@ async function main(): Promise<void> {
     .version('0.1.0', '-V, --version')
     .showHelpAfterError('(heddle --help lists the commands)')
     .exitOverride();
-  const commands = await Promise.all([]);
-  for (const { register } of commands as { register: (program: Command) => void }[])
-    register(program);
+  const called = COMMANDS[process.argv[2] ?? ''];
+  const loaders = called === undefined ? Object.values(COMMANDS) : [called];
+  for (const { register } of await Promise.all(loaders.map((load) => load()))) register(program);
   try {
     await program.parseAsync();
   } catch (error) {

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import { attachInside } from '../lab/inside.ts';
 import { down, runningLab, up } from '../lab/life.ts';
+import type { Families } from '../lab/node-facts.ts';
 import { LabError, nodeCount, type LabKind } from '../lab/places.ts';
 import { labNames, labState } from '../lab/record.ts';
 import { labStatus, statusText } from '../lab/status.ts';
@@ -18,6 +19,13 @@ const nameOption = (): Option =>
     .default('default')
     .env('HEDDLE_LAB_NAME');
 
+const nodesOption = (): Option =>
+  new Option('--nodes <number>', 'how many nodes').default(3).argParser(nodeCount);
+const familiesOption = (): Option =>
+  new Option('--families <families>', 'address families in the Node manifests')
+    .choices(['v4', 'v6', 'dual'])
+    .default('v4');
+
 /** Turns an error meant for people into one line and exit code 1; others keep their stack trace. */
 function forPeople<A extends unknown[]>(action: (...args: A) => Promise<void>) {
   return async (...args: A): Promise<void> => {
@@ -33,6 +41,11 @@ function forPeople<A extends unknown[]>(action: (...args: A) => Promise<void>) {
 
 interface Named {
   readonly name: string;
+}
+interface UpFlags extends Named {
+  readonly kind: LabKind;
+  readonly nodes: number;
+  readonly families: Families;
 }
 
 async function status({ name, json }: { name?: string; json?: boolean }): Promise<void> {
@@ -80,9 +93,10 @@ export function register(program: Command): void {
         .choices(['host', 'vm'])
         .default('host'),
     )
-    .addOption(new Option('--nodes <number>', 'how many nodes').default(3).argParser(nodeCount))
+    .addOption(nodesOption())
+    .addOption(familiesOption())
     .action(
-      forPeople(async (options: Named & { kind: LabKind; nodes: number }) => {
+      forPeople(async (options: UpFlags) => {
         const record = await up({ ...options, progress });
         print(statusText(await labStatus(record)));
       }),

@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path';
 import { outputInside } from './inside.ts';
 import { lock } from './lock.ts';
+import { writeNodeManifests, type Families } from './node-facts.ts';
 import {
   checkout,
   labName,
@@ -38,6 +39,8 @@ export interface UpOptions {
   readonly name: string;
   readonly kind: LabKind;
   readonly nodes: number;
+  /** Address families of the nodes' manifests; the underlay always has both. */
+  readonly families?: Families;
   /** Told what happens, a line at a time. */
   readonly progress: (line: string) => void;
 }
@@ -85,9 +88,13 @@ export async function up(options: UpOptions): Promise<LabRecord> {
   return start(name, options);
 }
 
-async function start(name: string, { kind, nodes, progress }: UpOptions): Promise<LabRecord> {
+async function start(
+  name: string,
+  { kind, nodes, families = 'v4', progress }: UpOptions,
+): Promise<LabRecord> {
   const folder = stateFolder(name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeNodeManifests(name, nodes, families);
   const variables = {
     LAB_NAME: name,
     LAB_KIND: kind,

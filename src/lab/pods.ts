@@ -1,0 +1,91 @@
+/** Pods in a lab: plugged in and out as their annotations say, until a real CNI plugin does it. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KubeObject } from '../api/objects.ts';
+import { isAttachable, networkNames, podAttachment, type PodAttachment } from './attachments.ts';
+import { outputInside } from './inside.ts';
+import { LabError, nodeNames, stateFolder } from './places.ts';
+import type { LabRecord } from './record.ts';
+
+/** TCP and UDP port on which every pod of a lab answers with its name. */
+export const SERVER_PORT = 8080;
+
+/** Seconds for ovn-controller to install the ports of new pods. */
+const INSTALL_LIMIT_S = 30;
+
+/** A port of br-int that belongs to a pod. */
+export interface PluggedPort {
+  readonly node: string;
+  readonly sandbox: string;
+  readonly device: string;
+  readonly 'iface-id': string;
+  readonly installed: boolean;
+}
+
+export const pluggedPorts = async (lab: LabRecord): Promise<PluggedPort[]> =>
+  JSON.parse(await outputInside(lab, ['lab-pods', 'list'])) as PluggedPort[];
+
+export interface AttachResult {
+  readonly attachments: readonly PodAttachment[];
+  readonly attached: readonly string[];
+  /** Sandboxes that went: of pods that are gone, or have other networks now. */
+  readonly detached: number;
+}
+
+/**
+ * Makes the lab's pods those of `pods`: new ones get their interfaces, a server that answers with their name, and are
+ * waited for; those that are gone are unplugged; the rest is left alone. `nads` give networks their names.
+ */
+export async function attachPods(
+  lab: LabRecord,
+  pods: readonly KubeObject[],
+  nads: readonly KubeObject[],
+  { waitSeconds = INSTALL_LIMIT_S }: { waitSeconds?: number } = {},
+): Promise<AttachResult> {
+  const names = networkNames(nads);
+  const attachments = pods.filter(isAttachable).map((pod) => podAttachment(pod, names));
+  const nodes = nodeNames(lab.nodes);
+  const lost = attachments.find((pod) => !nodes.includes(pod.node));
+  if (lost !== undefined)
+    throw new LabError(
+      `pod ${lost.name}: spec.nodeName is '${lost.node}', but lab '${lab.name}' has ${nodes.join(', ')}`,
+    );
+  const ports = await pluggedPorts(lab);
+  const present = new Set(ports.map((port) => port.sandbox));
+  const wanted = new Set(attachments.map((pod) => pod.sandbox));
+  const attach = attachments.filter((pod) => !present.has(pod.sandbox));
+  const detach = ports
+    .filter((port) => !wanted.has(port.sandbox))
+    .map(({ node, sandbox, ...port }) => ({
+      node,
+      sandbox,
+      namespace: namespaceOf(port['iface-id']),
+    }));
+  if (attach.length > 0 || detach.length > 0)
+    await outputInside(lab, ['lab-pods', 'apply'], {
+      input: JSON.stringify({
+        attach,
+        detach,
+        port: SERVER_PORT,
+        datapath: lab.kind === 'host' ? 'netdev' : 'system',
+        wait: waitSeconds,
+      }),
+    });
+  writeFileSync(podsFile(lab), `${JSON.stringify(attachments, undefined, 1)}\n`);
+  return {
+    attachments,
+    attached: attach.map((pod) => pod.name),
+    detached: new Set(detach.map((port) => port.sandbox)).size,
+  };
+}
+
+const podsFile = (lab: LabRecord): string => join(stateFolder(lab.name), 'pods.json');
+
+/** The pods that were attached last. */
+export function attachedPods(lab: LabRecord): PodAttachment[] {
+  if (!existsSync(podsFile(lab))) return [];
+  return JSON.parse(readFileSync(podsFile(lab), 'utf8')) as PodAttachment[];
+}
+
+/** `<namespace>_<pod>`, the last two words of every pod's logical port name. */
+const namespaceOf = (ifaceId: string): string => ifaceId.split('_').slice(-2).join('_');

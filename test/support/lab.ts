@@ -1,0 +1,35 @@
+/** Labs for end-to-end tests: one per test file, gone when it ends. */
+import { down, up } from '../../src/lab/life.ts';
+import type { LabKind } from '../../src/lab/places.ts';
+import type { LabRecord } from '../../src/lab/record.ts';
+
+/** Why no lab can run here, for the reason of a skipped test; undefined where one can. */
+export const whyNoLab: string | undefined =
+  process.platform !== 'linux'
+    ? 'a lab needs Linux'
+    : process.getuid?.() !== 0
+      ? 'a lab needs root: run the tests as root'
+      : undefined;
+
+export interface TestLab extends AsyncDisposable {
+  readonly record: LabRecord;
+}
+
+/** A lab of its own for the caller, with progress kept for the case that it does not come up. */
+export async function testLab(
+  name: string,
+  { kind = 'host', nodes = 3 }: { kind?: LabKind; nodes?: number } = {},
+): Promise<TestLab> {
+  const lines: string[] = [];
+  const keep = (line: string): void => {
+    lines.push(line);
+  };
+  await down(name, keep); // what a killed run of the same test left
+  const record = await up({ name, kind, nodes, progress: keep });
+  return {
+    record,
+    async [Symbol.asyncDispose]() {
+      await down(name, keep);
+    },
+  };
+}

@@ -1,0 +1,53 @@
+/** Address sets: one per family, named by the hash of their id. */
+
+import type { Family } from './addresses.ts';
+import { DEFAULT_CONTROLLER } from './names.ts';
+import { hashedName, OBJECT_ID, objectIds, type ExternalIds } from './object-ids.ts';
+import type { Rows } from './rows.ts';
+
+export interface AddressSet {
+  readonly name: string;
+  readonly ids: ExternalIds;
+}
+
+function addressSet(ids: ExternalIds & { readonly [OBJECT_ID]: string }): AddressSet {
+  return { name: hashedName(ids[OBJECT_ID]), ids };
+}
+
+/** Every address of every node. */
+export const nodeIps = (family: Family): AddressSet =>
+  addressSet(
+    objectIds(DEFAULT_CONTROLLER, 'ClusterNodeIPs', { name: 'node-ips', 'ip-family': family }),
+  );
+
+/** Pods behind egress services of the default network. */
+export const egressServicePods = (family: Family): AddressSet =>
+  addressSet(
+    objectIds(DEFAULT_CONTROLLER, 'EgressService', {
+      name: 'egresssvc-served-pods',
+      'ip-family': family,
+    }),
+  );
+
+/** Pods of a network that leave with an egress IP. */
+export const egressIpPods = (family: Family, network: string): AddressSet =>
+  addressSet(
+    objectIds(DEFAULT_CONTROLLER, 'EgressIP', {
+      name: 'egressip-served-pods',
+      'ip-family': family,
+      network,
+    }),
+  );
+
+/** Cluster IPs of the services that every primary network may use. */
+export const enabledServiceIps = (family: Family): AddressSet =>
+  addressSet(
+    objectIds('udn-enabled-svc', 'UDNEnabledService', {
+      name: 'udn-enabled-svc-cluster-ips',
+      'ip-family': family,
+    }),
+  );
+
+export function addAddressSet(rows: Rows, set: AddressSet, addresses: readonly string[]): void {
+  rows.named('Address_Set', set.name, { addresses, external_ids: set.ids });
+}

@@ -1,0 +1,111 @@
+/** Address arithmetic. Text at the edges (RFC 5952), unsigned numbers inside: 32 bit as number, 128 bit as bigint. */
+
+import { createHash } from 'node:crypto';
+import { Address4, Address6 } from 'ip-address';
+
+export type Family = 'v4' | 'v6';
+
+/** In the order in which addresses of two families are listed. */
+export const FAMILIES: readonly Family[] = ['v4', 'v6'];
+
+/** Family of an address or CIDR that was checked before it got here. */
+export const familyOf = (address: string): Family => (address.includes(':') ? 'v6' : 'v4');
+
+/** `ip4` or `ip6`, as matches spell it. */
+export const ipOf = (address: string): 'ip4' | 'ip6' => (address.includes(':') ? 'ip6' : 'ip4');
+
+/** The address of `10.0.0.2/16`: `10.0.0.2`. */
+export function withoutPrefix(cidr: string): string {
+  const slash = cidr.indexOf('/');
+  return slash === -1 ? cidr : cidr.slice(0, slash);
+}
+
+/** True for an address without prefix length: for text that a database holds. */
+export const isAddress = (text: string): boolean =>
+  !text.includes('/') && (Address4.isValid(text) || Address6.isValid(text));
+
+/** Prefix length of a CIDR; that of a single address is 32 or 128. */
+export function prefixLength(cidr: string): number {
+  const slash = cidr.indexOf('/');
+  return slash === -1 ? bitsOf(familyOf(cidr)) : Number(cidr.slice(slash + 1));
+}
+
+/** `/32` or `/128` behind an address. */
+export const asHost = (address: string): string => `${address}/${bitsOf(familyOf(address))}`;
+
+const bitsOf = (family: Family): number => (family === 'v4' ? 32 : 128);
+
+function valueV4(address: string): number {
+  const [a = '', b = '', c = '', d = ''] = address.split('.');
+  return ((Number(a) << 24) | (Number(b) << 16) | (Number(c) << 8) | Number(d)) >>> 0;
+}
+
+const textV4 = (value: number): string =>
+  `${value >>> 24}.${(value >>> 16) & 255}.${(value >>> 8) & 255}.${value & 255}`;
+
+const valueV6 = (address: string): bigint => new Address6(address).bigInt();
+
+const textV6 = (value: bigint): string => Address6.fromBigInt(value).correctForm();
+
+/** Number of an address, whatever its family. */
+const valueOf = (address: string): bigint =>
+  familyOf(address) === 'v4' ? BigInt(valueV4(address)) : valueV6(address);
+
+/**
+ * The `offset`-th address of a network, without prefix length: of `103.103.0.0/24` and 2, `103.103.0.2`.
+ * Throws when it lies outside of the network: a subnet that small must be refused where it is declared.
+ */
+export function nthAddress(cidr: string, offset: number): string {
+  const family = familyOf(cidr);
+  const hostBits = bitsOf(family) - prefixLength(cidr);
+  if (BigInt(offset) >= 1n << BigInt(hostBits)) {
+    throw new RangeError(
+      `address ${offset} is outside of ${cidr}: use a larger subnet or fewer nodes and networks`,
+    );
+  }
+  const base = withoutPrefix(cidr);
+  return family === 'v4'
+    ? textV4((valueV4(base) + offset) >>> 0)
+    : textV6(valueV6(base) + BigInt(offset));
+}
+
+/** As `nthAddress`, with the prefix length of the network: `103.103.0.2/24`. */
+export const nthInterface = (cidr: string, offset: number): string =>
+  `${nthAddress(cidr, offset)}/${prefixLength(cidr)}`;
+
+/** True if the address (or the whole smaller network) lies in `cidr`. */
+export function contains(cidr: string, address: string): boolean {
+  const family = familyOf(cidr);
+  if (family !== familyOf(address) || prefixLength(address) < prefixLength(cidr)) return false;
+  const shift = BigInt(bitsOf(family) - prefixLength(cidr));
+  return valueOf(withoutPrefix(cidr)) >> shift === valueOf(withoutPrefix(address)) >> shift;
+}
+
+/** True if the low bits of an address are `offset`, as those of `base + offset` are in any aligned network. */
+export function endsIn(address: string, offset: number): boolean {
+  const width = BigInt(32 - Math.clz32(offset));
+  return (valueOf(address) & ((1n << width) - 1n)) === BigInt(offset);
+}
+
+const hexByte = (value: number): string => value.toString(16).padStart(2, '0');
+
+/**
+ * MAC of an address (topology.md §2): `0a:58:` and the four bytes of an IPv4 address, or the first four bytes of the
+ * SHA-256 of an IPv6 address in canonical text.
+ */
+export function macOf(address: string): string {
+  const bytes =
+    familyOf(address) === 'v4'
+      ? address.split('.').map(Number)
+      : [...createHash('sha256').update(address).digest().subarray(0, 4)];
+  return ['0a', '58', ...bytes.map(hexByte)].join(':');
+}
+
+/** EUI-64 link-local address of a MAC (RFC 4291, appendix A). */
+export function linkLocalOf(mac: string): string {
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = mac
+    .split(':')
+    .map((byte) => parseInt(byte, 16));
+  const suffix = [a ^ 2, b, c, 0xff, 0xfe, d, e, f];
+  return textV6(suffix.reduce((value, byte) => (value << 8n) | BigInt(byte), 0xfe80n << 48n));
+}

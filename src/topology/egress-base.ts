@@ -1,0 +1,145 @@
+/** What EgressIP needs on every primary network before any pod uses it (topology.md §18.1). */
+
+import {
+  addAddressSet,
+  egressIpPods,
+  egressServicePods,
+  enabledServiceIps,
+  nodeIps,
+} from './address-sets.ts';
+import { familyOf, type Family } from './addresses.ts';
+import { DEFAULT_CONTROLLER } from './names.ts';
+import type { NetworkOnNode } from './network-on-node.ts';
+import {
+  MARK_EGRESS_REPLY,
+  MARK_EGRESS_TO_NODE,
+  POLICY_NO_REROUTE,
+  QOS_EGRESS_IP_REPLY,
+} from './numbers.ts';
+import { OBJECT_ID, objectIds, type ExternalIds } from './object-ids.ts';
+import { addAllowPolicy, addRoute } from './router-rows.ts';
+import { holds, type Rows } from './rows.ts';
+
+const protocolOf = (family: Family): 'ip4' | 'ip6' => (family === 'v4' ? 'ip4' : 'ip6');
+
+/** One value as it is, several as a set. */
+const oneOf = (values: readonly string[]): string =>
+  values.length === 1 ? (values[0] ?? '') : `{${values.join(', ')}}`;
+
+const egressIpIds = (
+  priority: number,
+  name: string,
+  family: 'ip' | 'ip4' | 'ip6',
+  network: string,
+): ExternalIds & { readonly [OBJECT_ID]: string } =>
+  objectIds(DEFAULT_CONTROLLER, 'EgressIP', {
+    priority: String(priority),
+    name,
+    'ip-family': family,
+    network,
+  });
+
+export function addEgressBaseRows(rows: Rows, on: NetworkOnNode): void {
+  if (!on.settings.features.egressIp || !on.isPrimary || on.podRanges.length === 0) return;
+  addNoReroute(rows, on, 'EIP-No-Reroute-reply-traffic', 'ip', `pkt.mark == ${MARK_EGRESS_REPLY}`);
+  for (const { family } of on.podRanges) {
+    addFamilyPolicies(rows, on, family);
+    addReplyMark(rows, on, family);
+    addAddressSet(rows, egressIpPods(family, on.network.name), []);
+  }
+  addRoutesForReroutedPods(rows, on);
+}
+
+function addNoReroute(
+  rows: Rows,
+  on: NetworkOnNode,
+  name: string,
+  family: 'ip' | 'ip4' | 'ip6',
+  match: string,
+  options?: Readonly<Record<string, string>>,
+): void {
+  addAllowPolicy(rows, on.names.clusterRouter, {
+    ids: egressIpIds(POLICY_NO_REROUTE, name, family, on.network.name),
+    priority: POLICY_NO_REROUTE,
+    match,
+    ...(options === undefined ? {} : { options }),
+  });
+}
+
+/** Traffic inside the cluster keeps its way, whatever egress IP its pod has. */
+function addFamilyPolicies(rows: Rows, on: NetworkOnNode, family: Family): void {
+  const ip = protocolOf(family);
+  const subnets = on.network.subnets
+    .map((subnet) => subnet.cidr)
+    .filter((cidr) => familyOf(cidr) === family);
+  const pods = `${ip}.src == ${oneOf(subnets)}`;
+  addNoReroute(
+    rows,
+    on,
+    'EIP-No-Reroute-Pod-To-Pod',
+    ip,
+    `${pods} && ${ip}.dst == ${oneOf(subnets)}`,
+  );
+  // Always the default network's join subnet, also for networks that have their own.
+  const join = on.settings.joinSubnets[family];
+  if (join !== undefined) {
+    addNoReroute(rows, on, 'EIP-No-Reroute-Pod-To-Join', ip, `${pods} && ${ip}.dst == ${join}`);
+  }
+  const served = [egressIpPods(family, on.network.name), egressServicePods(family)]
+    .map((set) => `${ip}.src == $${set.name}`)
+    .join(' || ');
+  addNoReroute(
+    rows,
+    on,
+    'EIP-No-Reroute-Pod-To-Node',
+    ip,
+    `(${served}) && ${ip}.dst == $${nodeIps(family).name}`,
+    { pkt_mark: String(MARK_EGRESS_TO_NODE) },
+  );
+  if (on.isDefault) return;
+  addNoReroute(
+    rows,
+    on,
+    'EIP-No-Reroute-Pod-To-CDN-Svc',
+    ip,
+    `(${served}) && ${ip}.dst == $${enabledServiceIps(family).name}`,
+  );
+}
+
+/** Replies of served pods are marked on their switch, so that they go back the way that the request came. */
+function addReplyMark(rows: Rows, on: NetworkOnNode, family: Family): void {
+  const ids = egressIpIds(
+    QOS_EGRESS_IP_REPLY,
+    'EgressIP-Mark-Reply-Traffic',
+    protocolOf(family),
+    on.network.name,
+  );
+  rows.keyed(
+    'QoS',
+    ids[OBJECT_ID],
+    {
+      direction: 'from-lport',
+      priority: QOS_EGRESS_IP_REPLY,
+      match: `${protocolOf(family)}.src == $${egressIpPods(family, on.network.name).name} && ct.trk && ct.rpl`,
+      action: new Map([['mark', MARK_EGRESS_REPLY]]),
+      external_ids: ids,
+    },
+    holds('Logical_Switch', on.names.nodeSwitch, 'qos_rules'),
+  );
+}
+
+/** Pods of other nodes that are rerouted here leave through this node's gateway router. */
+function addRoutesForReroutedPods(rows: Rows, on: NetworkOnNode): void {
+  if (on.gateway === undefined) return;
+  for (const { cidr } of on.network.subnets) {
+    const link = on.joinLinks.find((link) => link.family === familyOf(cidr));
+    // A network of one node: the route of its pods (layer3.ts, gateway.ts) is the route of all pods.
+    if (link === undefined || on.podRanges.some((range) => range.cidr === cidr)) continue;
+    addRoute(rows, on, on.names.clusterRouter, {
+      prefix: cidr,
+      nexthop: link.gatewayRouter,
+      policy: 'src-ip',
+      externalIds: {},
+    });
+  }
+}

@@ -1,0 +1,28 @@
+/** Reading columns of rows that a database holds: whatever is there, in the shape that its column has. */
+
+import type { FoundRow } from '../ovsdb/desired.ts';
+
+/** A text column; an optional one that is empty reads as undefined. */
+export function textOf(row: FoundRow, column: string): string | undefined {
+  const value = row.column(column);
+  return typeof value === 'string' ? value : undefined;
+}
+
+export function numberOf(row: FoundRow, column: string): number | undefined {
+  const value = row.column(column);
+  return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined;
+}
+
+/** A map of text to text. */
+export function mapOf(row: FoundRow, column: string): ReadonlyMap<string, string> {
+  const value = row.column(column);
+  return value instanceof Map ? (value as ReadonlyMap<string, string>) : new Map<string, string>();
+}
+
+export const idsOf = (row: FoundRow): ReadonlyMap<string, string> => mapOf(row, 'external_ids');
+
+/** True if an optional or set column holds something. */
+export function isSet(row: FoundRow, column: string): boolean {
+  const value = row.column(column);
+  return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== '';
+}

@@ -1,0 +1,53 @@
+/** Keys of rows that have no name of their own: built the same way from a desired row and from a row read back. */
+
+/** Rows with an object id are known by it wherever they are. */
+export interface RouteIdentity {
+  readonly prefix: string;
+  readonly policy: string | undefined;
+  readonly outputPort: string | undefined;
+  readonly nexthop: string;
+}
+
+/**
+ * A router has one route per prefix, policy and port, whose next hop may change; of default routes one per next hop.
+ */
+export function routeKey(router: string, route: RouteIdentity): string {
+  const isDefaultRoute = route.prefix === '0.0.0.0/0' || route.prefix === '::/0';
+  return [
+    router,
+    route.prefix,
+    route.policy ?? 'any',
+    route.outputPort ?? '-',
+    ...(isDefaultRoute ? [route.nexthop] : []),
+  ].join(' ');
+}
+
+export const policyKey = (router: string, priority: number, match: string): string =>
+  `${router} ${priority} ${match}`;
+
+export interface NatIdentity {
+  readonly type: string;
+  readonly logicalIp: string;
+  readonly logicalPort: string | undefined;
+  /** True for a rule limited to an address set: another rule than the one for everything. */
+  readonly limited: boolean;
+}
+
+/** The external address may change; source, port and limits are what tells one rule from another. */
+export const natKey = (router: string, nat: NatIdentity): string =>
+  [
+    router,
+    nat.type,
+    nat.logicalIp,
+    nat.logicalPort ?? '-',
+    ...(nat.limited ? ['limited'] : []),
+  ].join(' ');
+
+export const macBindingKey = (logicalPort: string, ip: string): string => `${logicalPort} ${ip}`;
+
+export const meterBandKey = (meter: string, action: string): string => `${meter} ${action}`;
+
+export const encapKey = (type: string, ip: string): string => `${type} ${ip}`;
+
+/** The only row of NB_Global. */
+export const NB_GLOBAL_KEY = 'NB_Global';

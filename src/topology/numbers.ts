@@ -1,0 +1,48 @@
+/** Numbers that rows share with other programs or with other zones (topology.md §2, §7.8, §18.1). */
+
+/** Offsets in the masquerade subnet: host, next hop of the service route, service hairpin. */
+export const HOST_MASQUERADE = 2;
+export const DUMMY_NEXT_HOP = 4;
+export const SERVICE_HAIRPIN = 5;
+/** Addresses of networks start after those reserved for the node. */
+const NETWORK_MASQUERADE = 10;
+
+export const gatewayMasqueradeOffset = (networkId: number): number =>
+  NETWORK_MASQUERADE + 2 * networkId - 1;
+export const managementMasqueradeOffset = (networkId: number): number =>
+  NETWORK_MASQUERADE + 2 * networkId;
+
+/** Offsets in a pod subnet: gateway (the router) and management port (the host). */
+export const POD_GATEWAY = 1;
+export const MANAGEMENT_PORT = 2;
+
+/** Offset of the distributed router in the join subnet; gateway routers have that of their node's id. */
+export const JOIN_CLUSTER_ROUTER = 1;
+
+/** Tunnel key of a network's transit switch: base and network id, the same on every zone. */
+const TRANSIT_SWITCH_KEY = 16711683;
+export const transitSwitchKey = (networkId: number): number => TRANSIT_SWITCH_KEY + networkId;
+
+/** Seconds after which a gateway router forgets an unused neighbour. */
+export const NEIGHBOUR_AGE = 300;
+
+/** Priorities of logical router policies. */
+export const POLICY_NODE_ADDRESS = 1004;
+export const POLICY_NO_REROUTE = 102;
+
+export const QOS_EGRESS_IP_REPLY = 103;
+
+/** Packet marks: replies to an egress IP, and pod traffic to other nodes that br-ex gives the node's address. */
+export const MARK_EGRESS_REPLY = 42;
+export const MARK_EGRESS_TO_NODE = 1008;
+
+/** Priorities and tiers of ACLs. */
+export const ACL_DEFAULT_DENY = 1000;
+export const ACL_DEFAULT_ALLOW = 1001;
+export const ACL_MULTICAST_DENY = 1011;
+export const ACL_MULTICAST_ALLOW = 1012;
+export const TIER_ISOLATION = 0;
+export const TIER_POLICY = 2;
+
+/** UDP port of Geneve (RFC 8926). */
+export const GENEVE_PORT = 6081;

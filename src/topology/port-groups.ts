@@ -1,0 +1,43 @@
+/** Port groups: names, ids, rows. Ports join them through their own containers. */
+
+import type { Containment } from '../ovsdb/desired.ts';
+import { DEFAULT_CONTROLLER } from './names.ts';
+import {
+  hashedName,
+  OBJECT_ID,
+  objectIds,
+  type ExternalIds,
+  type OwnerType,
+} from './object-ids.ts';
+import { holds, type Rows } from './rows.ts';
+
+export interface PortGroup {
+  readonly name: string;
+  readonly ids: ExternalIds;
+}
+
+function portGroup(controller: string, ownerType: OwnerType, name: string): PortGroup {
+  const ids = objectIds(controller, ownerType, { name });
+  return { name: hashedName(ids[OBJECT_ID]), ids };
+}
+
+/** Holds the management port, so that its ACLs cover the whole switch. */
+export const clusterPortGroup = (controller: string): PortGroup =>
+  portGroup(controller, 'Cluster', 'clusterPortGroup');
+
+/** Holds the ports that lead to routers, for multicast between nodes. */
+export const clusterRouterPortGroup = (controller: string): PortGroup =>
+  portGroup(controller, 'Cluster', 'clusterRtrPortGroup');
+
+/** Pods of a namespace on one network. */
+export const namespacePortGroup = (controller: string, namespace: string): PortGroup =>
+  portGroup(controller, 'Namespace', namespace);
+
+/** Default network ports of pods whose primary network is another one. */
+export const SECONDARY_PODS = portGroup(DEFAULT_CONTROLLER, 'UDNIsolation', 'SecondaryPods');
+
+export function addPortGroup(rows: Rows, group: PortGroup, ...containers: Containment[]): void {
+  rows.named('Port_Group', group.name, { external_ids: group.ids }, ...containers);
+}
+
+export const inGroup = (group: PortGroup): Containment => holds('Port_Group', group.name, 'ports');

@@ -1,0 +1,34 @@
+/** Desired rows as text: one line each, every column, and the rows that hold it. */
+
+import { RowReference, type DesiredRow, type DesiredValue } from '../../src/ovsdb/desired.ts';
+
+function atomText(value: unknown): string {
+  if (value instanceof RowReference) return `${value.table}/${value.key}`;
+  return String(value);
+}
+
+function valueText(value: DesiredValue): string {
+  if (Array.isArray(value)) return `[${value.map(atomText).join(', ')}]`;
+  if (value instanceof RowReference || typeof value !== 'object') return atomText(value);
+  const entries = value instanceof Map ? [...value] : Object.entries(value);
+  const texts = entries.map(([key, item]) => `${atomText(key)}=${atomText(item)}`);
+  return `{${texts.sort().join(' ')}}`;
+}
+
+/** `Logical_Switch join external_ids={…}`; `<` and the set columns that hold the row at the end. */
+export function rowText(row: DesiredRow): string {
+  const columns = Object.entries(row.columns)
+    .filter(([column, value]) => column !== 'name' || value !== row.key)
+    .map(([column, value]) => `${column}=${valueText(value)}`)
+    .sort();
+  const containers = row.containers.map(({ table, key, column }) => `< ${table}/${key}.${column}`);
+  return [
+    row.table,
+    row.key,
+    ...columns,
+    ...(row.partial ? ['(partial)'] : []),
+    ...containers,
+  ].join(' ');
+}
+
+export const rowTexts = (rows: readonly DesiredRow[]): string[] => rows.map(rowText).sort();

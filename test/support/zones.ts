@@ -1,0 +1,266 @@
+/** Zones to test with: two nodes and network `blue_blue`, as in the worked example of topology.md §24. */
+
+import type {
+  Attachment,
+  ClusterSettings,
+  LocalNode,
+  Network,
+  NetworkName,
+  NodeFacts,
+  Zone,
+} from '../../src/model/model.ts';
+
+export const CHASSIS_1 = 'c1111111-1111-4111-8111-111111111111';
+export const CHASSIS_2 = 'c2222222-2222-4222-8222-222222222222';
+
+export const networkName = (name: string): NetworkName => name as NetworkName;
+
+export const ipv4Settings: ClusterSettings = {
+  clusterSubnets: [{ cidr: '10.244.0.0/16', hostLength: 24 }],
+  serviceSubnets: ['10.96.0.0/16'],
+  joinSubnets: { v4: '100.64.0.0/16' },
+  udnJoinSubnets: { v4: '100.65.0.0/16' },
+  transitSubnets: { v4: '100.88.0.0/16' },
+  masqueradeSubnets: { v4: '169.254.0.0/17' },
+  mtu: 1400,
+  features: { egressIp: true, egressFirewall: true, multicast: false },
+  ephemeralPortRange: '32768-60999',
+  aclLoggingRateLimit: 20,
+  allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
+};
+
+export const ipv6Settings: ClusterSettings = {
+  ...ipv4Settings,
+  clusterSubnets: [{ cidr: 'fd00:10:244::/48', hostLength: 64 }],
+  serviceSubnets: ['fd00:10:96::/112'],
+  joinSubnets: { v6: 'fd98::/64' },
+  udnJoinSubnets: { v6: 'fd99::/64' },
+  transitSubnets: { v6: 'fd97::/64' },
+  masqueradeSubnets: { v6: 'fd69::/112' },
+};
+
+export const dualSettings: ClusterSettings = {
+  ...ipv4Settings,
+  clusterSubnets: [...ipv4Settings.clusterSubnets, ...ipv6Settings.clusterSubnets],
+  serviceSubnets: [...ipv4Settings.serviceSubnets, ...ipv6Settings.serviceSubnets],
+  joinSubnets: { ...ipv4Settings.joinSubnets, ...ipv6Settings.joinSubnets },
+  udnJoinSubnets: { ...ipv4Settings.udnJoinSubnets, ...ipv6Settings.udnJoinSubnets },
+  transitSubnets: { ...ipv4Settings.transitSubnets, ...ipv6Settings.transitSubnets },
+  masqueradeSubnets: { ...ipv4Settings.masqueradeSubnets, ...ipv6Settings.masqueradeSubnets },
+};
+
+export const worker: LocalNode = {
+  name: 'ovn-worker',
+  id: 2,
+  chassisId: CHASSIS_1,
+  encapIps: ['172.18.0.3'],
+  transitAddresses: { v4: '100.88.0.2/16' },
+  hostAddresses: ['172.18.0.3/16'],
+  primaryAddresses: { v4: '172.18.0.3' },
+  gatewayMtuSupport: true,
+  gateway: {
+    mode: 'shared',
+    bridge: 'breth0',
+    macAddress: '0a:58:ac:12:00:03',
+    addresses: ['172.18.0.3/16'],
+    nextHops: ['172.18.0.1'],
+    nodePortEnable: true,
+    vlan: 0,
+  },
+};
+
+export const worker2: NodeFacts = {
+  name: 'ovn-worker2',
+  id: 3,
+  chassisId: CHASSIS_2,
+  encapIps: ['172.18.0.4'],
+  transitAddresses: { v4: '100.88.0.3/16' },
+  hostAddresses: ['172.18.0.4/16'],
+};
+
+/** A further node of the cluster, with the id and addresses that follow from it. */
+export const furtherNode = (id: number): NodeFacts => ({
+  name: `node-${id}`,
+  id,
+  chassisId: `c${id}`,
+  encapIps: [`172.18.${id >> 8}.${id & 255}`],
+  transitAddresses: { v4: `100.88.${id >> 8}.${id & 255}/16` },
+  hostAddresses: [`172.18.${id >> 8}.${id & 255}/16`],
+});
+
+export const defaultNetwork: Network = {
+  name: networkName('default'),
+  id: 0,
+  topology: 'layer3',
+  role: 'primary',
+  subnets: ipv4Settings.clusterSubnets,
+  joinSubnets: ipv4Settings.joinSubnets,
+  masquerade: {},
+  mtu: 1400,
+  nads: [],
+  namespaces: ['default', 'kube-system'],
+  nodeSubnets: new Map([
+    ['ovn-worker', ['10.244.0.0/24']],
+    ['ovn-worker2', ['10.244.1.0/24']],
+  ]),
+  tunnelKeys: [],
+};
+
+export const blue: Network = {
+  name: networkName('blue_blue'),
+  id: 1,
+  topology: 'layer3',
+  role: 'primary',
+  subnets: [{ cidr: '103.103.0.0/16', hostLength: 24 }],
+  joinSubnets: { v4: '100.65.0.0/16' },
+  masquerade: { v4: { gatewayRouter: '169.254.0.11', managementPort: '169.254.0.12' } },
+  mtu: 1400,
+  nads: ['blue/blue'],
+  namespaces: ['blue'],
+  nodeSubnets: new Map([
+    ['ovn-worker', ['103.103.0.0/24']],
+    ['ovn-worker2', ['103.103.1.0/24']],
+  ]),
+  tunnelKeys: [],
+};
+
+export const exampleZone: Zone = {
+  settings: ipv4Settings,
+  node: worker,
+  remoteNodes: [worker2],
+  namespaces: ['blue', 'default', 'kube-system'],
+  networks: [defaultNetwork, blue],
+  attachments: [],
+  allowedDefaultServices: [
+    { key: 'default/kubernetes', clusterIps: ['10.96.0.1'] },
+    { key: 'kube-system/kube-dns', clusterIps: ['10.96.0.10'] },
+  ],
+};
+
+/** The example with addresses of both families. */
+export const dualZone: Zone = {
+  ...exampleZone,
+  settings: dualSettings,
+  node: {
+    ...worker,
+    transitAddresses: { v4: '100.88.0.2/16', v6: 'fd97::2/64' },
+    hostAddresses: ['172.18.0.3/16', 'fc00:f853::3/64'],
+    primaryAddresses: { v4: '172.18.0.3', v6: 'fc00:f853::3' },
+    gateway: {
+      ...(worker.gateway as NonNullable<LocalNode['gateway']>),
+      addresses: ['172.18.0.3/16', 'fc00:f853::3/64'],
+      nextHops: ['172.18.0.1', 'fc00:f853::1'],
+    },
+  },
+  remoteNodes: [
+    {
+      ...worker2,
+      transitAddresses: { v4: '100.88.0.3/16', v6: 'fd97::3/64' },
+      hostAddresses: ['172.18.0.4/16', 'fc00:f853::4/64'],
+    },
+  ],
+  networks: [
+    {
+      ...defaultNetwork,
+      subnets: dualSettings.clusterSubnets,
+      joinSubnets: dualSettings.joinSubnets,
+      nodeSubnets: new Map([
+        ['ovn-worker', ['10.244.0.0/24', 'fd00:10:244::/64']],
+        ['ovn-worker2', ['10.244.1.0/24', 'fd00:10:244:1::/64']],
+      ]),
+    },
+    {
+      ...blue,
+      subnets: [...blue.subnets, { cidr: 'fd20:103::/48', hostLength: 64 }],
+      joinSubnets: { v4: '100.65.0.0/16', v6: 'fd99::/64' },
+      masquerade: {
+        ...blue.masquerade,
+        v6: { gatewayRouter: 'fd69::b', managementPort: 'fd69::c' },
+      },
+      nodeSubnets: new Map([
+        ['ovn-worker', ['103.103.0.0/24', 'fd20:103:0:1::/64']],
+        ['ovn-worker2', ['103.103.1.0/24', 'fd20:103:0:2::/64']],
+      ]),
+    },
+  ],
+  allowedDefaultServices: [
+    { key: 'default/kubernetes', clusterIps: ['10.96.0.1', 'fd00:10:96::1'] },
+    { key: 'kube-system/kube-dns', clusterIps: ['10.96.0.10', 'fd00:10:96::a'] },
+  ],
+};
+
+/** The example with IPv6 only. */
+export const ipv6Zone: Zone = {
+  ...dualZone,
+  settings: ipv6Settings,
+  node: {
+    ...dualZone.node,
+    transitAddresses: { v6: 'fd97::2/64' },
+    hostAddresses: ['fc00:f853::3/64'],
+    primaryAddresses: { v6: 'fc00:f853::3' },
+    gateway: {
+      ...(worker.gateway as NonNullable<LocalNode['gateway']>),
+      addresses: ['fc00:f853::3/64'],
+      nextHops: ['fc00:f853::1'],
+    },
+  },
+  remoteNodes: [
+    { ...worker2, transitAddresses: { v6: 'fd97::3/64' }, hostAddresses: ['fc00:f853::4/64'] },
+  ],
+  networks: [
+    {
+      ...defaultNetwork,
+      subnets: ipv6Settings.clusterSubnets,
+      joinSubnets: ipv6Settings.joinSubnets,
+      nodeSubnets: new Map([
+        ['ovn-worker', ['fd00:10:244::/64']],
+        ['ovn-worker2', ['fd00:10:244:1::/64']],
+      ]),
+    },
+    {
+      ...blue,
+      subnets: [{ cidr: 'fd20:103::/48', hostLength: 64 }],
+      joinSubnets: { v6: 'fd99::/64' },
+      masquerade: { v6: { gatewayRouter: 'fd69::b', managementPort: 'fd69::c' } },
+      nodeSubnets: new Map([
+        ['ovn-worker', ['fd20:103:0:1::/64']],
+        ['ovn-worker2', ['fd20:103:0:2::/64']],
+      ]),
+    },
+  ],
+  allowedDefaultServices: [{ key: 'default/kubernetes', clusterIps: ['fd00:10:96::1'] }],
+};
+
+/** The same zone in local gateway mode. */
+export const inLocalMode = (zone: Zone): Zone => ({
+  ...zone,
+  node: {
+    ...zone.node,
+    ...(zone.node.gateway === undefined
+      ? {}
+      : { gateway: { ...zone.node.gateway, mode: 'local' as const } }),
+  },
+});
+
+/** pod1 of namespace blue: its port on network blue, and that on the default network. */
+export const bluePod: Attachment = {
+  namespace: 'blue',
+  pod: 'pod1',
+  podUid: 'b7a2d6c0-0000-4000-8000-000000000001',
+  node: 'ovn-worker',
+  network: blue.name,
+  nadKey: 'blue/blue',
+  role: 'primary',
+  macAddress: '0a:58:67:67:00:03',
+  addresses: ['103.103.0.3/24'],
+  openDefaultPorts: [],
+};
+
+export const bluePodDefault: Attachment = {
+  ...bluePod,
+  network: defaultNetwork.name,
+  nadKey: 'default',
+  role: 'infrastructure-locked',
+  macAddress: '0a:58:0a:f4:00:03',
+  addresses: ['10.244.0.3/24'],
+};

@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  contains,
+  endsIn,
+  isAddress,
+  linkLocalOf,
+  macOf,
+  nthAddress,
+  nthInterface,
+} from '../../../src/topology/addresses.ts';
+
+describe('MAC of an address (topology.md §2, node.md §1.4)', () => {
+  test.each([
+    ['103.103.0.1', '0a:58:67:67:00:01'],
+    ['169.254.0.4', '0a:58:a9:fe:00:04'],
+    ['fd20:0:0:2::2', '0a:58:71:49:7b:37'],
+    ['fd20:0:0:2::1', '0a:58:11:e5:af:2a'],
+    ['fd30::2', '0a:58:48:16:d2:dc'],
+    ['fd30::1', '0a:58:69:eb:d1:63'],
+    ['fd69::1', '0a:58:37:85:74:a5'],
+    ['fd69::4', '0a:58:1b:ac:71:41'],
+    ['fd69::d', '0a:58:8f:28:41:67'],
+    ['fd69::f', '0a:58:ae:00:25:95'],
+  ])('of %s is %s', (address, mac) => {
+    expect(macOf(address)).toBe(mac);
+  });
+});
+
+describe('addresses of a network', () => {
+  test.each([
+    ['100.65.0.0/16', 5000, '100.65.19.136'],
+    ['255.255.255.0/24', 255, '255.255.255.255'],
+    ['fd99::/64', 2, 'fd99::2'],
+    ['fd69::/112', 12, 'fd69::c'],
+    ['fd20:103:0:1::/64', 1, 'fd20:103:0:1::1'],
+  ])('%s + %i is %s', (cidr, offset, address) => {
+    expect(nthAddress(cidr, offset)).toBe(address);
+  });
+
+  test('carry the prefix length as interfaces', () => {
+    expect(nthInterface('100.65.0.0/16', 2)).toBe('100.65.0.2/16');
+  });
+
+  test('beyond its end are refused with the subnet and what to do', () => {
+    expect(() => nthAddress('10.0.0.0/30', 4)).toThrow(
+      'address 4 is outside of 10.0.0.0/30: use a larger subnet or fewer nodes and networks',
+    );
+    expect(() => nthAddress('fd69::/125', 11)).toThrow('outside of fd69::/125');
+  });
+
+  test('lie in it and end in their offset', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 65535 }), fc.boolean(), (offset, isV6) => {
+        const cidr = isV6 ? 'fd97::/64' : '100.88.0.0/16';
+        const address = nthAddress(cidr, offset);
+        return isAddress(address) && contains(cidr, address) && endsIn(address, offset);
+      }),
+    );
+  });
+
+  test.each([
+    ['10.0.0.0/8', '10.1.0.0/16', true],
+    ['10.1.0.0/16', '10.0.0.0/8', false],
+    ['10.0.0.0/8', 'fd00::1', false],
+    ['0.0.0.0/0', '1.2.3.4', true],
+    ['fd00::/8', 'fd12::/16', true],
+  ])('%s holds %s: %s', (cidr, address, expected) => {
+    expect(contains(cidr, address)).toBe(expected);
+  });
+});
+
+test('the link-local address of a MAC flips its local bit (RFC 4291)', () => {
+  expect(linkLocalOf('0a:58:67:67:00:01')).toBe('fe80::858:67ff:fe67:1');
+});

@@ -41,6 +41,8 @@ export interface ResourceKind<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
+  /** False where the API has no status subresource: the status is written like the spec. */
+  readonly hasStatus?: boolean;
   /** Only for inference; never set. */
   readonly type?: T;
 }

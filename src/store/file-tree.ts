@@ -1,0 +1,229 @@
+import { watch, type BigIntStats, type FSWatcher } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from './clock.ts';
+
+export interface FileTreeOptions {
+  /** Which file names (without folder) count. Names that begin with `.` never do: editors and ConfigMap mounts use them. */
+  readonly wants: (name: string) => boolean;
+  /** Something may have changed: scan soon. Called often; never before the first scan. */
+  readonly onHint: () => void;
+  /**
+   * Files are only ever replaced by renaming another over them, so an unchanged inode, size and time means unchanged
+   * content. Otherwise a file that the system says was written is read again whatever they say.
+   */
+  readonly replacedOnly: boolean;
+  readonly clock: Clock;
+}
+
+export interface TreeChanges {
+  /** Text of new and changed files by path below the root, with `/`. */
+  readonly changed: ReadonlyMap<string, string>;
+  readonly removed: ReadonlySet<string>;
+  /** Files and folders that are there but can't be read now, and why; `''` is the root. What was in them is not `removed`. */
+  readonly unreadable: ReadonlyMap<string, Error>;
+}
+
+/** Files larger than this are not manifests or records of anybody: 64 MiB. */
+const LARGEST = 64 * 1024 * 1024;
+
+interface Known {
+  readonly signature: string;
+  /** Read so soon after it was written that another write could have left the same time stamp. */
+  readonly unsure: boolean;
+}
+
+/** Time stamps of file systems move in steps of up to this many milliseconds. */
+const STEP = 50;
+
+const signatureOf = ({ ino, mtimeNs, size }: BigIntStats): string => `${ino} ${mtimeNs} ${size}`;
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : '';
+const isGone = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
+const asError = (error: unknown): Error =>
+  error instanceof Error ? error : new Error(String(error));
+
+/**
+ * A folder's files, however deep, and what changed in them since the last look. File system notifications only say that a look
+ * is due and where; the look itself is the truth. A scan of everything finds what a notification missed.
+ */
+export class FileTree {
+  readonly #root: string;
+  readonly #options: FileTreeOptions;
+  readonly #known = new Map<string, Known>();
+  readonly #watchers = new Map<string, FSWatcher>();
+  /** Folders and files (below the root) that notifications named since the last scan. */
+  #dirty = new Set<string>();
+  #closed = false;
+
+  constructor(root: string, options: FileTreeOptions) {
+    this.#root = root;
+    this.#options = options;
+  }
+
+  /** Why notifications don't arrive, if so (the machine's limit of watches): then only full scans find changes. */
+  unwatched: Error | undefined;
+
+  /** What changed since the last scan: anywhere, or (`'dirty'`) where notifications said so. */
+  async scan(where: 'everywhere' | 'dirty'): Promise<TreeChanges> {
+    const scan = new Scan();
+    const dirty = this.#dirty;
+    this.#dirty = new Set();
+    if (where === 'everywhere') {
+      await this.#folder('', scan, new Set(), dirty);
+      this.#forget(this.#known.keys(), scan);
+    } else
+      for (const path of dirty) {
+        if (path === '') await this.#folder('', scan, new Set(), dirty);
+        else await this.#path(path, scan, new Set(), dirty);
+        this.#forget(
+          [...this.#known.keys()].filter((known) => isAtOrBelow(known, path)),
+          scan,
+        );
+      }
+    return scan;
+  }
+
+  /** Looks at these files alone. */
+  async look(paths: Iterable<string>): Promise<TreeChanges> {
+    const scan = new Scan();
+    for (const path of paths) {
+      await this.#file(path, scan, true);
+      this.#forget([path], scan);
+    }
+    return scan;
+  }
+
+  /** The caller wrote this file itself: its content is no news. */
+  async wrote(path: string): Promise<void> {
+    const stats = await stat(join(this.#root, path), { bigint: true });
+    this.#known.set(path, { signature: signatureOf(stats), unsure: false });
+  }
+
+  /** The caller removed this file itself. */
+  removed(path: string): void {
+    this.#known.delete(path);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const watcher of this.#watchers.values()) watcher.close();
+    this.#watchers.clear();
+  }
+
+  #forget(candidates: Iterable<string>, scan: Scan): void {
+    const isUnreadable = (path: string): boolean =>
+      [...scan.unreadable.keys()].some((bad) => isAtOrBelow(path, bad));
+    for (const path of candidates)
+      if (!scan.seen.has(path) && this.#known.has(path) && !isUnreadable(path)) {
+        this.#known.delete(path);
+        scan.removed.add(path);
+      }
+  }
+
+  async #path(
+    path: string,
+    scan: Scan,
+    above: ReadonlySet<string>,
+    dirty: ReadonlySet<string>,
+  ): Promise<void> {
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    if (name.startsWith('.')) return;
+    let stats: BigIntStats;
+    try {
+      stats = await stat(join(this.#root, path), { bigint: true });
+    } catch (error) {
+      // A dangling link or a file that was removed meanwhile is simply not there.
+      if (!isGone(error)) scan.unreadable.set(path, asError(error));
+      return;
+    }
+    if (stats.isDirectory()) {
+      const identity = `${stats.dev} ${stats.ino}`;
+      if (above.has(identity)) return; // a link to a folder above
+      await this.#folder(path, scan, new Set([...above, identity]), dirty);
+    } else if (this.#options.wants(name)) await this.#file(path, scan, dirty.has(path));
+  }
+
+  async #folder(
+    path: string,
+    scan: Scan,
+    above: ReadonlySet<string>,
+    dirty: ReadonlySet<string>,
+  ): Promise<void> {
+    this.#watch(path); // before reading, so that nothing happens in between unseen
+    let names: string[];
+    try {
+      names = await readdir(join(this.#root, path));
+    } catch (error) {
+      this.#unwatch(path);
+      if (path === '' || !isGone(error)) scan.unreadable.set(path, asError(error));
+      return;
+    }
+    for (const name of names.sort())
+      await this.#path(path === '' ? name : `${path}/${name}`, scan, above, dirty);
+  }
+
+  async #file(path: string, scan: Scan, isDirty: boolean): Promise<void> {
+    const full = join(this.#root, path);
+    try {
+      const stats = await stat(full, { bigint: true });
+      if (!stats.isFile()) return;
+      scan.seen.add(path);
+      const known = this.#known.get(path);
+      const signature = signatureOf(stats);
+      const mayDiffer = known?.unsure === true || (isDirty && !this.#options.replacedOnly);
+      if (known?.signature === signature && !mayDiffer) return;
+      if (stats.size > LARGEST)
+        throw new Error(`has ${stats.size} bytes; more than ${LARGEST} are not read`);
+      const text = await readFile(full, 'utf8');
+      const unsure =
+        !this.#options.replacedOnly &&
+        this.#options.clock.now() - Number(stats.mtimeNs / 1_000_000n) < STEP;
+      this.#known.set(path, { signature, unsure });
+      scan.changed.set(path, text);
+    } catch (error) {
+      if (isGone(error)) scan.seen.delete(path);
+      else scan.unreadable.set(path, asError(error));
+    }
+  }
+
+  #watch(path: string): void {
+    if (this.#closed || this.#watchers.has(path)) return;
+    try {
+      const watcher = watch(join(this.#root, path), { persistent: false }, (_event, name) => {
+        const below = path === '' ? '' : `${path}/`;
+        // Hidden names are how mounted ConfigMaps switch to a new version: look at the whole folder.
+        this.#dirty.add(name === null || name.startsWith('.') ? path : `${below}${name}`);
+        this.#options.onHint();
+      });
+      watcher.on('error', () => {
+        this.#unwatch(path);
+        this.#dirty.add(path);
+        this.#options.onHint();
+      });
+      this.#watchers.set(path, watcher);
+      this.unwatched = undefined;
+    } catch (error) {
+      if (!isGone(error)) this.unwatched = asError(error);
+    }
+  }
+
+  #unwatch(path: string): void {
+    for (const [folder, watcher] of this.#watchers)
+      if (isAtOrBelow(folder, path)) {
+        watcher.close();
+        this.#watchers.delete(folder);
+      }
+  }
+}
+
+class Scan implements TreeChanges {
+  readonly changed = new Map<string, string>();
+  readonly removed = new Set<string>();
+  readonly unreadable = new Map<string, Error>();
+  readonly seen = new Set<string>();
+}
+
+const isAtOrBelow = (path: string, folder: string): boolean =>
+  folder === '' || path === folder || path.startsWith(`${folder}/`);

@@ -1,0 +1,293 @@
+import { mkdir, open, readFile, rename, rm, rmdir, type FileHandle } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import type { Clock } from './clock.ts';
+import { FileLock } from './file-lock.ts';
+import { FileTree, type TreeChanges } from './file-tree.ts';
+import { isJsonObject } from './json.ts';
+import type { ObjectRecord } from './object-record.ts';
+import { fileNameOf } from './record-path.ts';
+import { StoreError, type Leadership } from './store.ts';
+
+/** Records by path; undefined = the record is gone. */
+export type RecordChanges = ReadonlyMap<string, ObjectRecord | undefined>;
+
+export interface RecordWrite {
+  readonly path: string;
+  /** Undefined removes it. */
+  readonly record: ObjectRecord | undefined;
+  /** Must survive a power failure (an allocation), not only the end of the process (a status). */
+  readonly durable: boolean;
+}
+
+/** Where a manifests store keeps what controllers write. */
+export interface RecordStorage {
+  /** Told that another process may have changed something. */
+  onHint: () => void;
+  /** What changed since the last scan. */
+  scan(where: 'everywhere' | 'dirty'): Promise<RecordChanges>;
+  /** What changed in these since they were last read. */
+  look(paths: Iterable<string>): Promise<RecordChanges>;
+  /** Runs `work` while no other process does. */
+  locked<T>(work: () => Promise<T>): Promise<T>;
+  /** All or, when it rejects, an unknown part of the writes happened; each single one whole or not at all. */
+  write(writes: readonly RecordWrite[]): Promise<void>;
+  lead(name: string, identity: string, signal: AbortSignal): Promise<Leadership>;
+  readonly problems: ReadonlyMap<string, string>;
+  close(): void;
+}
+
+const LOCK_LIMIT = 10; // seconds; writers hold it for milliseconds
+const LEAD_POLL = 5; // seconds that one attempt waits; an orphaned attempt ends by itself
+
+/** The state directory on disk: `objects/…` (record-path.ts), `leases/…`, `lock`. */
+export class StateDirectory implements RecordStorage {
+  readonly #root: string;
+  readonly #tree: FileTree;
+  readonly #lock: FileLock;
+  readonly #problems = new Map<string, string>();
+  onHint: () => void = () => undefined;
+
+  private constructor(root: string, clock: Clock) {
+    this.#root = root;
+    this.#lock = new FileLock(join(root, 'lock'));
+    this.#tree = new FileTree(join(root, 'objects'), {
+      wants: isRecord,
+      onHint: () => this.onHint(),
+      replacedOnly: true,
+      clock,
+    });
+  }
+
+  static async open(root: string, clock: Clock): Promise<StateDirectory> {
+    try {
+      await mkdir(join(root, 'objects'), { recursive: true });
+      await mkdir(join(root, 'leases'), { recursive: true });
+    } catch (error) {
+      throw new StoreError(
+        'unavailable',
+        `state directory ${root} can't be created: ${String(error)}`,
+        { cause: error },
+      );
+    }
+    return new StateDirectory(root, clock);
+  }
+
+  get problems(): ReadonlyMap<string, string> {
+    return this.#problems;
+  }
+
+  async scan(where: 'everywhere' | 'dirty'): Promise<RecordChanges> {
+    return this.#read(await this.#tree.scan(where));
+  }
+
+  async look(paths: Iterable<string>): Promise<RecordChanges> {
+    return this.#read(await this.#tree.look(paths));
+  }
+
+  async #read({ changed, removed, unreadable }: TreeChanges): Promise<RecordChanges> {
+    const records = new Map<string, ObjectRecord | undefined>();
+    for (const [path, text] of changed) {
+      const record = parseRecord(text);
+      if (typeof record === 'string') await this.#setAside(path, record);
+      records.set(path, typeof record === 'string' ? undefined : record);
+    }
+    for (const path of removed) records.set(path, undefined);
+    for (const [path, error] of unreadable)
+      // The whole folder is made again with the next write.
+      if (path !== '' || !isMissing(error))
+        this.#problems.set(path, `${join(this.#root, 'objects', path)}: ${error.message}`);
+    return records;
+  }
+
+  async #setAside(path: string, why: string): Promise<void> {
+    const file = join(this.#root, 'objects', path);
+    const aside = `${file}.corrupt`;
+    try {
+      await rename(file, aside);
+      this.#problems.set(
+        path,
+        `${file}: ${why}; set aside as ${aside}: what controllers wrote to this object is written again or lost`,
+      );
+    } catch (error) {
+      this.#problems.set(path, `${file}: ${why}; it can't be set aside: ${String(error)}`);
+    }
+    this.#tree.removed(path);
+  }
+
+  async locked<T>(work: () => Promise<T>): Promise<T> {
+    if (!(await this.#lock.acquire(LOCK_LIMIT)))
+      throw new StoreError(
+        'unavailable',
+        `state directory ${this.#root}: another process has held its lock for ${LOCK_LIMIT} s; see \`fuser ${join(this.#root, 'lock')}\``,
+      );
+    try {
+      return await work();
+    } finally {
+      if (this.#lock.isAlive) await this.#lock.release();
+    }
+  }
+
+  async write(writes: readonly RecordWrite[]): Promise<void> {
+    try {
+      const files = await Promise.all(writes.map((write) => this.#prepare(write)));
+      if (!this.#lock.isAlive) throw new Error('the lock was lost');
+      const folders = new Set<string>();
+      for (const [index, { path, durable }] of writes.entries()) {
+        const file = join(this.#root, 'objects', path);
+        const temporary = files[index];
+        if (temporary === undefined) {
+          await rm(file, { force: true });
+          this.#tree.removed(path);
+          await rmdir(dirname(file)).catch(() => undefined); // only if that was its last object
+        } else {
+          await rename(temporary, file);
+          await this.#tree.wrote(path);
+          if (durable) folders.add(dirname(file));
+        }
+      }
+      await Promise.all([...folders].map(syncFolder));
+    } catch (error) {
+      for (const { path } of writes) this.#tree.removed(path); // read again whatever is there now
+      throw new StoreError('unavailable', `state directory ${this.#root}: ${String(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** Writes the temporary file that becomes the record; undefined for a removal. */
+  async #prepare({ path, record, durable }: RecordWrite): Promise<string | undefined> {
+    if (record === undefined) return undefined;
+    const file = join(this.#root, 'objects', path);
+    const temporary = join(dirname(file), `.${randomUUID()}`);
+    const handle = await openIn(temporary);
+    try {
+      await handle.writeFile(`${JSON.stringify(record, null, 1)}\n`);
+      if (durable) await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+    this.#problems.delete(path);
+    return temporary;
+  }
+
+  async lead(name: string, identity: string, signal: AbortSignal): Promise<Leadership> {
+    const lock = new FileLock(join(this.#root, 'leases', fileNameOf(name, '.lock')));
+    const aborted = Promise.withResolvers<never>();
+    const abort = (): void => aborted.reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      signal.throwIfAborted();
+      while (!(await Promise.race([lock.acquire(LEAD_POLL), aborted.promise])));
+      const file = join(this.#root, 'leases', fileNameOf(name, '.holder'));
+      await writeWhole(file, `${identity}\n`);
+    } catch (error) {
+      lock[Symbol.dispose]();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+    const lost = new AbortController();
+    lock.onLost((error) => lost.abort(error));
+    return {
+      signal: lost.signal,
+      [Symbol.asyncDispose]: async () => {
+        lock[Symbol.dispose]();
+        lost.abort(new StoreError('unavailable', `${name}: leadership was given up`));
+      },
+    };
+  }
+
+  close(): void {
+    this.#tree.close();
+    this.#lock[Symbol.dispose]();
+  }
+}
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+async function openIn(path: string): Promise<FileHandle> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await open(path, 'wx', 0o600);
+    } catch (error) {
+      // Another process may remove an empty folder between the two calls.
+      if (attempt > 5 || !isMissing(error)) throw error;
+      await mkdir(dirname(path), { recursive: true });
+    }
+}
+
+async function writeWhole(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomUUID()}`;
+  const handle = await openIn(temporary);
+  try {
+    await handle.writeFile(text);
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, path);
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The records below a state directory that may not be there, and those that can't be read. Writes nothing. */
+export async function readRecords(
+  root: string,
+  clock: Clock,
+): Promise<{ records: ReadonlyMap<string, ObjectRecord>; problems: ReadonlyMap<string, string> }> {
+  const tree = new FileTree(join(root, 'objects'), {
+    wants: isRecord,
+    onHint: () => undefined,
+    replacedOnly: true,
+    clock,
+  });
+  const records = new Map<string, ObjectRecord>();
+  const problems = new Map<string, string>();
+  try {
+    for (const [path, text] of (await tree.scan('everywhere')).changed) {
+      const record = parseRecord(text);
+      if (typeof record === 'string')
+        problems.set(path, `${join(root, 'objects', path)}: ${record}`);
+      else records.set(path, record);
+    }
+  } finally {
+    tree.close();
+  }
+  return { records, problems };
+}
+
+const isRecord = (name: string): boolean => name.endsWith('.json');
+
+/** The record, or what is wrong with the text. */
+function parseRecord(text: string): ObjectRecord | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  if (!isJsonObject(value)) return 'is not a JSON object';
+  for (const field of ['apiVersion', 'kind', 'namespace', 'name', 'uid', 'created'])
+    if (typeof value[field] !== 'string') return `${field} is not a string`;
+  if (!Number.isSafeInteger(value['generation'])) return 'generation is not a whole number';
+  for (const field of ['deleted', 'file'])
+    if (!['string', 'undefined'].includes(typeof value[field])) return `${field} is not a string`;
+  for (const field of ['manifest', 'written'])
+    if (value[field] !== undefined && !isJsonObject(value[field]))
+      return `${field} is not a JSON object`;
+  return value as unknown as ObjectRecord;
+}
+
+/** Who leads under `name` according to the state directory, for messages. */
+export async function leaderOf(root: string, name: string): Promise<string | undefined> {
+  const file = join(root, 'leases', fileNameOf(name, '.holder'));
+  return (await readFile(file, 'utf8').catch(() => undefined))?.trim();
+}

@@ -1,0 +1,20 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ManifestStore } from '../../../src/store/manifest-store.ts';
+import { plainRules } from '../../support/plain-rules.ts';
+import { storeContract } from '../../support/store-contract.ts';
+
+storeContract('manifests and a state directory', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'heddle-store-'));
+  const options = { manifests: folder, state: join(folder, '.state'), rules: plainRules };
+  const stores = [await ManifestStore.open(options), await ManifestStore.open(options)] as const;
+  return {
+    stores,
+    namespace: 'tenant-a',
+    async [Symbol.asyncDispose]() {
+      await Promise.all(stores.map((store) => store.close()));
+      await rm(folder, { recursive: true });
+    },
+  };
+});

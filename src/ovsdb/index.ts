@@ -11,3 +11,8 @@ export * from './column-type.ts';
 export * from './schema.ts';
 export { stringify, jsonEquals } from './json.ts';
 export type { Change, Column, NewRow, Row, Tables } from './schema/column.ts';
+export * from './datum.ts';
+export * from './difference.ts';
+export { parseJson } from './wire/json-cursor.ts';
+export { Framer, type FramerLimits } from './wire/framer.ts';
+export { Replica, type MonitoredColumns, type ReplicaOptions } from './replica/replica.ts';

@@ -1,0 +1,288 @@
+import {
+  bareAtomToJson,
+  cardinality,
+  checkAtom,
+  defaultAtom,
+  isId,
+  parseBareAtom,
+  type AtomicType,
+  type BaseType,
+  type ColumnType,
+} from './column-type.ts';
+import { compareAtoms } from './atom-order.ts';
+import { OvsdbError, syntaxError } from './error.ts';
+import { numericValue } from './json.ts';
+import { parseUuid } from './uuid.ts';
+import {
+  NamedUuid,
+  type Atom,
+  type Datum,
+  type JsonValue,
+  type Writable,
+  type WritableAtom,
+} from './value.ts';
+
+/** Values of columns: reading them from wire JSON, writing them in canonical form, comparing them. */
+
+/** The value that a column has when nobody set it (RFC 7047 §5.2.1). */
+export function defaultDatum(type: ColumnType): Datum {
+  const atom = defaultAtom(type.key.type);
+  switch (cardinality(type)) {
+    case 'scalar':
+      return atom;
+    case 'optional':
+      return undefined;
+    case 'set':
+      return type.min === 0 ? [] : [atom];
+    case 'map':
+      return type.min === 0
+        ? new Map()
+        : new Map([[atom, defaultAtom((type.value as BaseType).type)]]);
+  }
+}
+
+/** Members of a value as an array: a map's keys, a set's members, a scalar alone. */
+export function members(datum: Datum): readonly Atom[] {
+  if (datum === undefined) return [];
+  if (datum instanceof Map) return [...(datum as ReadonlyMap<Atom, Atom>).keys()];
+  return Array.isArray(datum) ? (datum as readonly Atom[]) : [datum as Atom];
+}
+
+/** How far a value may leave its type while it is read. */
+export interface DatumLimits {
+  /** A difference may have more or fewer members than the type allows. */
+  readonly anySize?: boolean;
+  /** Leave enum, range and length unchecked, as for data that the server itself sent. */
+  readonly trusted?: boolean;
+}
+
+const tagged = (json: JsonValue, tag: string): readonly JsonValue[] | undefined =>
+  Array.isArray(json) && json.length === 2 && json[0] === tag && Array.isArray(json[1])
+    ? (json[1] as readonly JsonValue[])
+    : undefined;
+
+const isTagged = (json: JsonValue): boolean => Array.isArray(json) && json[0] === 'set';
+
+function readAtom(base: BaseType, json: JsonValue, limits: DatumLimits): Atom {
+  const atom = parseBareAtom(base.type, json);
+  if (limits.trusted !== true) checkAtom(base, atom);
+  return atom;
+}
+
+function checkSize(type: ColumnType, size: number, json: JsonValue): void {
+  if (size < type.min || size > type.max) {
+    const what = type.value === undefined ? 'a set' : 'a map';
+    throw syntaxError(
+      `${what} must have ${type.min} to ${type.max === Infinity ? 'unlimited' : type.max} members, this has ${size}`,
+      json,
+    );
+  }
+}
+
+/**
+ * Reads a value in wire form and puts it into canonical order. Throws `syntax error` (another type, wrong number of members),
+ * `constraint violation` (enum, range, length) or `ovsdb error` (a member or key twice).
+ */
+export function parseDatum(type: ColumnType, json: JsonValue, limits: DatumLimits = {}): Datum {
+  return type.value === undefined
+    ? parseSet(type, json, limits)
+    : parseMap(type, type.value, json, limits);
+}
+
+function parseSet(type: ColumnType, json: JsonValue, limits: DatumLimits): Datum {
+  const listed = isTagged(json) ? tagged(json, 'set') : [json];
+  if (listed === undefined) throw syntaxError('expected ["set", […]]', json);
+  if (limits.anySize !== true) checkSize(type, listed.length, json);
+  const atoms = listed.map((member) => readAtom(type.key, member, limits));
+  return fromMembers(type, sortedUnique(atoms), limits);
+}
+
+function sortedUnique(atoms: Atom[]): readonly Atom[] {
+  atoms.sort(compareAtoms);
+  for (let i = 1; i < atoms.length; i++) {
+    if (compareAtoms(atoms[i - 1] as Atom, atoms[i] as Atom) === 0) {
+      throw new OvsdbError('ovsdb error', `set contains duplicate ${String(atoms[i])}`);
+    }
+  }
+  return atoms;
+}
+
+function fromMembers(type: ColumnType, atoms: readonly Atom[], limits: DatumLimits): Datum {
+  const kind = cardinality(type);
+  if (kind === 'set' || (limits.anySize === true && atoms.length > 1)) return atoms;
+  return atoms[0];
+}
+
+function parseMap(type: ColumnType, value: BaseType, json: JsonValue, limits: DatumLimits): Datum {
+  const listed = tagged(json, 'map');
+  if (listed === undefined) throw syntaxError('expected ["map", […]]', json);
+  if (limits.anySize !== true) checkSize(type, listed.length, json);
+  const pairs = listed.map((pair): [Atom, Atom] => {
+    if (!Array.isArray(pair) || pair.length !== 2) throw syntaxError('expected [key, value]', pair);
+    return [
+      readAtom(type.key, pair[0] as JsonValue, limits),
+      readAtom(value, pair[1] as JsonValue, limits),
+    ];
+  });
+  return sortedMap(pairs);
+}
+
+function sortedMap(pairs: [Atom, Atom][]): ReadonlyMap<Atom, Atom> {
+  pairs.sort((a, b) => compareAtoms(a[0], b[0]));
+  const map = new Map(pairs);
+  if (map.size !== pairs.length) throw new OvsdbError('ovsdb error', 'map contains duplicate key');
+  return map;
+}
+
+/** The value in the form in which ovsdb-server writes it: one member bare, otherwise tagged; in canonical order. */
+export function datumToJson(type: ColumnType, datum: Datum): JsonValue {
+  if (datum instanceof Map) {
+    const value = type.value?.type ?? 'string';
+    return [
+      'map',
+      [...(datum as ReadonlyMap<Atom, Atom>)].map(([k, v]) => [
+        bareAtomToJson(type.key.type, k),
+        bareAtomToJson(value, v),
+      ]),
+    ];
+  }
+  const atoms = members(datum).map((atom) => bareAtomToJson(type.key.type, atom));
+  return atoms.length === 1 ? (atoms[0] as JsonValue) : ['set', atoms];
+}
+
+function isRecord(value: Writable): value is { readonly [key: string]: WritableAtom } {
+  return (
+    typeof value === 'object' &&
+    !Array.isArray(value) &&
+    !(value instanceof Map) &&
+    !(value instanceof Set) &&
+    !(value instanceof NamedUuid)
+  );
+}
+
+/** Pairs of a map to be written. */
+function pairsOf(value: Writable): readonly (readonly [WritableAtom, WritableAtom])[] {
+  if (value === undefined) return [];
+  if (value instanceof Map) return [...(value as ReadonlyMap<WritableAtom, WritableAtom>)];
+  if (isRecord(value)) return Object.entries(value);
+  throw syntaxError('a map column takes a Map or a record');
+}
+
+/** Members of a set, or the one of a scalar, to be written. */
+function writableMembers(value: Writable): readonly WritableAtom[] {
+  if (value === undefined) return [];
+  if (value instanceof Set) return [...(value as ReadonlySet<WritableAtom>)];
+  if (Array.isArray(value)) return value as readonly WritableAtom[];
+  if (value instanceof Map || isRecord(value)) throw syntaxError('this column is not a map');
+  return [value as WritableAtom];
+}
+
+/** Checks that a JavaScript value is an atom of this type, and normalises it. */
+export function toAtom(base: BaseType, value: WritableAtom): Atom {
+  if (value instanceof NamedUuid) throw syntaxError(`row ${value.name} has no UUID yet`);
+  const atom = nativeAtom(base.type, value);
+  checkAtom(base, atom);
+  return atom;
+}
+
+function nativeAtom(type: AtomicType, value: Atom): Atom {
+  switch (type) {
+    case 'integer':
+    case 'real': {
+      const number =
+        typeof value === 'number' || typeof value === 'bigint'
+          ? numericValue(value, type)
+          : undefined;
+      if (number === undefined)
+        throw syntaxError(
+          `${String(value)} is not ${type === 'real' ? 'a real' : 'an integer of 64 bits'}`,
+        );
+      return number;
+    }
+    case 'boolean':
+      if (typeof value !== 'boolean') throw syntaxError(`${String(value)} is not true or false`);
+      return value;
+    case 'string':
+      if (typeof value !== 'string') throw syntaxError(`${String(value)} is not a string`);
+      if (value.includes('\0')) throw syntaxError('a string must not contain a NUL character');
+      if (!value.isWellFormed())
+        throw syntaxError('a string must not contain half a surrogate pair');
+      return value;
+    case 'uuid': {
+      const uuid = typeof value === 'string' ? parseUuid(value) : undefined;
+      if (uuid === undefined) throw syntaxError(`${String(value)} is not a UUID`);
+      return uuid;
+    }
+  }
+}
+
+/** A value to be written as a value of the column, checked against the type. Members given twice count once. */
+export function toDatum(type: ColumnType, value: Writable): Datum {
+  if (type.value !== undefined) {
+    const { value: valueType } = type;
+    const pairs = pairsOf(value).map(([k, v]): [Atom, Atom] => [
+      toAtom(type.key, k),
+      toAtom(valueType, v),
+    ]);
+    checkSize(type, pairs.length, null);
+    return sortedMap(pairs);
+  }
+  const atoms = writableMembers(value).map((atom) => toAtom(type.key, atom));
+  const unique = distinct(atoms.sort(compareAtoms));
+  checkSize(type, unique.length, null);
+  return fromMembers(type, unique, {});
+}
+
+const distinct = (sorted: readonly Atom[]): readonly Atom[] =>
+  sorted.filter((atom, i) => i === 0 || compareAtoms(sorted[i - 1] as Atom, atom) !== 0);
+
+function writableAtomToJson(base: BaseType, atom: WritableAtom): JsonValue {
+  if (!(atom instanceof NamedUuid)) return bareAtomToJson(base.type, toAtom(base, atom));
+  if (base.type !== 'uuid')
+    throw syntaxError(`a row can't be referred to in a column of type ${base.type}`);
+  if (!isId(atom.name))
+    throw syntaxError('the name of a new row must be letters, digits and _', atom.name);
+  return ['named-uuid', atom.name];
+}
+
+/** A value to be written as wire JSON, checked against the type; rows of the same transaction may be named. */
+export function writableToJson(
+  type: ColumnType,
+  value: Writable,
+  limits: DatumLimits = {},
+): JsonValue {
+  if (type.value !== undefined) {
+    const { value: valueType } = type;
+    const pairs = pairsOf(value);
+    if (limits.anySize !== true) checkSize(type, pairs.length, null);
+    return [
+      'map',
+      pairs.map(([k, v]) => [writableAtomToJson(type.key, k), writableAtomToJson(valueType, v)]),
+    ];
+  }
+  const given = writableMembers(value);
+  const unique = given.length > 1 ? [...new Set(given)] : given;
+  if (limits.anySize !== true) checkSize(type, unique.length, null);
+  const atoms = unique.map((atom) => writableAtomToJson(type.key, atom));
+  return atoms.length === 1 ? (atoms[0] as JsonValue) : ['set', atoms];
+}
+
+/** Order of two values of one type, as ovsdb-server sorts them: by size, then keys, then values. */
+export function compareDatums(a: Datum, b: Datum): number {
+  const [x, y] = [members(a), members(b)];
+  if (x.length !== y.length) return x.length - y.length;
+  for (let i = 0; i < x.length; i++) {
+    const order = compareAtoms(x[i] as Atom, y[i] as Atom);
+    if (order !== 0) return order;
+  }
+  if (a instanceof Map && b instanceof Map) {
+    for (const key of x) {
+      const order = compareAtoms(a.get(key) as Atom, b.get(key) as Atom);
+      if (order !== 0) return order;
+    }
+  }
+  return 0;
+}
+
+/** True when two values in canonical form are the same. */
+export const datumEquals = (a: Datum, b: Datum): boolean => a === b || compareDatums(a, b) === 0;

@@ -1,0 +1,88 @@
+import { cardinality, isSentWhole, type ColumnType } from './column-type.ts';
+import { compareAtoms } from './atom-order.ts';
+import { datumEquals, members, parseDatum } from './datum.ts';
+import { OvsdbError } from './error.ts';
+import type { Atom, Datum, JsonValue } from './value.ts';
+
+/** Differences of values as update2 and update3 carry them. */
+
+/**
+ * What turns `before` into `after`; undefined when they are equal. A column of at most one member: the new value.
+ * A larger set: members of exactly one of both. A larger map: pairs to remove (as they are), to add and to replace (as they
+ * will be).
+ */
+export function difference(
+  type: ColumnType,
+  before: Datum,
+  after: Datum,
+): { readonly datum: Datum } | undefined {
+  if (datumEquals(before, after)) return undefined;
+  if (isSentWhole(type)) return { datum: after };
+  return {
+    datum:
+      cardinality(type) === 'map'
+        ? mapDifference(before as ReadonlyMap<Atom, Atom>, after as ReadonlyMap<Atom, Atom>)
+        : symmetric(members(before), members(after)),
+  };
+}
+
+function symmetric(a: readonly Atom[], b: readonly Atom[]): readonly Atom[] {
+  const result: Atom[] = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    const order = i >= a.length ? 1 : j >= b.length ? -1 : compareAtoms(a[i] as Atom, b[j] as Atom);
+    if (order < 0) result.push(a[i++] as Atom);
+    else if (order > 0) result.push(b[j++] as Atom);
+    else {
+      i++;
+      j++;
+    }
+  }
+  return result;
+}
+
+function mapDifference(
+  before: ReadonlyMap<Atom, Atom>,
+  after: ReadonlyMap<Atom, Atom>,
+): ReadonlyMap<Atom, Atom> {
+  const pairs: [Atom, Atom][] = [];
+  for (const [key, value] of before) if (!after.has(key)) pairs.push([key, value]);
+  for (const [key, value] of after) if (before.get(key) !== value) pairs.push([key, value]);
+  return new Map(pairs.sort((a, b) => compareAtoms(a[0], b[0])));
+}
+
+/** Reads a difference in wire form: it may have more or fewer members than the type allows. */
+export const parseDifference = (type: ColumnType, json: JsonValue): Datum => {
+  if (isSentWhole(type)) return parseDatum(type, json, { trusted: true });
+  const datum = parseDatum(type, json, { trusted: true, anySize: true });
+  return datum instanceof Map ? datum : members(datum);
+};
+
+/** `before` with the difference applied. Throws `constraint violation` when the result has too few or too many members. */
+export function applyDifference(type: ColumnType, before: Datum, diff: Datum): Datum {
+  if (isSentWhole(type)) return diff;
+  const result =
+    diff instanceof Map
+      ? applyToMap(before as ReadonlyMap<Atom, Atom>, diff as ReadonlyMap<Atom, Atom>)
+      : symmetric(members(before), members(diff));
+  const size = members(result).length;
+  if (size < type.min || size > type.max) {
+    throw new OvsdbError(
+      'constraint violation',
+      `the difference gives ${size} members, allowed are ${type.min} to ${type.max}`,
+    );
+  }
+  return result;
+}
+
+function applyToMap(
+  before: ReadonlyMap<Atom, Atom>,
+  diff: ReadonlyMap<Atom, Atom>,
+): ReadonlyMap<Atom, Atom> {
+  const result = new Map(before);
+  for (const [key, value] of diff) {
+    if (result.get(key) === value) result.delete(key);
+    else result.set(key, value);
+  }
+  return new Map([...result].sort((a, b) => compareAtoms(a[0], b[0])));
+}

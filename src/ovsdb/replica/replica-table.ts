@@ -1,0 +1,194 @@
+import type { IndexColumn, Referrer, ReplicaRow } from '../replica-view.ts';
+import { columnOf, type TableSchema } from '../schema.ts';
+import { OvsdbError } from '../error.ts';
+import { EdgeIndex } from '../storage/edge-index.ts';
+import { HashIndex, type IndexPart } from '../storage/hash-index.ts';
+import type { Pools } from '../storage/pools.ts';
+import { TableStore, type StoredColumn } from '../storage/table-store.ts';
+import { toAtom } from '../datum.ts';
+import type { Writable, WritableAtom } from '../value.ts';
+import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
+
+interface KeptIndex {
+  readonly columns: readonly IndexColumn[];
+  index: HashIndex;
+}
+
+/** Where one column refers to: found through the column's own hash index or, for sets and maps, an index of edges. */
+interface KeptEdges {
+  readonly column: string;
+  readonly sources: (target: number) => readonly number[];
+}
+
+const nameOf = (columns: readonly IndexColumn[]): string => JSON.stringify(columns);
+
+/** One table of a replica: its rows and what is kept to find them. */
+export class ReplicaTable {
+  readonly schema: TableSchema;
+  readonly #pools: Pools;
+  /** Columns that the server has and that are monitored. */
+  readonly monitored: ReadonlySet<string>;
+  #store: TableStore;
+  #rowClass: RowClass;
+  readonly #indexes = new Map<string, KeptIndex>();
+  #edges = new Map<string, KeptEdges[]>();
+
+  constructor(schema: TableSchema, pools: Pools, monitored: ReadonlySet<string>) {
+    this.schema = schema;
+    this.#pools = pools;
+    this.monitored = monitored;
+    this.#store = new TableStore(schema, pools);
+    this.#rowClass = rowClass(this.#store.columns);
+  }
+
+  get name(): string {
+    return this.schema.name;
+  }
+
+  get store(): TableStore {
+    return this.#store;
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  /** An empty store with the same indexes, to be filled out of sight. */
+  emptyStore(): TableStore {
+    return new TableStore(this.schema, this.#pools);
+  }
+
+  /** Shows a store that was filled out of sight instead of the one so far. */
+  replaceStore(store: TableStore): void {
+    const old = this.#store;
+    this.#store = store;
+    this.#rowClass = rowClass(store.columns);
+    this.#edges.clear();
+    for (const kept of this.#indexes.values()) kept.index = this.#build(kept.columns);
+    old.dispose();
+  }
+
+  view(slot: number): RowView {
+    return new this.#rowClass(this.#store, slot);
+  }
+
+  *rows(): Generator<ReplicaRow> {
+    for (const slot of this.#store.slots()) yield this.view(slot);
+  }
+
+  row(uuid: string): ReplicaRow | undefined {
+    const id = this.#pools.uuids.find(uuid);
+    if (id <= 0) return undefined;
+    const slot = this.#store.slotOf(id);
+    return slot === 0 ? undefined : this.view(slot);
+  }
+
+  #column(name: string): StoredColumn {
+    const column = this.#store.column(name);
+    if (column !== undefined) return column;
+    columnOf(this.schema, name);
+    throw new OvsdbError('bad argument', `column ${name} can't be indexed`);
+  }
+
+  #build(columns: readonly IndexColumn[]): HashIndex {
+    const parts = columns.map((spec): IndexPart => {
+      if (typeof spec === 'string') return { column: this.#column(spec) };
+      const column = this.#column(spec.column);
+      const { keys, type } = column.codec;
+      if (type.value === undefined) {
+        throw new OvsdbError(
+          'bad argument',
+          `column ${spec.column} of table ${this.name} is not a map`,
+        );
+      }
+      const key = keys.intern(toAtom(type.key, spec.key));
+      keys.retain(key);
+      return { column, key };
+    });
+    const index = new HashIndex(this.#store, parts);
+    this.#store.follow(index);
+    return index;
+  }
+
+  find(columns: readonly IndexColumn[], values: readonly Writable[]): readonly ReplicaRow[] {
+    if (columns.length === 0 || columns.length !== values.length) {
+      throw new OvsdbError(
+        'bad argument',
+        'as many values as columns are needed, and at least one',
+      );
+    }
+    const name = nameOf(columns);
+    let kept = this.#indexes.get(name);
+    if (kept === undefined) {
+      kept = { columns, index: this.#build(columns) };
+      this.#indexes.set(name, kept);
+    }
+    const codes: number[] = [];
+    for (let i = 0; i < columns.length; i++) {
+      const code = this.#code(columns[i] as IndexColumn, values[i]);
+      if (code === -1) return [];
+      codes.push(code);
+    }
+    return kept.index.find(codes).map((slot) => this.view(slot));
+  }
+
+  #code(spec: IndexColumn, value: Writable): number {
+    if (typeof spec === 'string') {
+      const column = this.#column(spec);
+      const datum = expressible(column, value);
+      return datum === undefined ? -1 : column.codec.find(datum.datum);
+    }
+    const { codec } = this.#column(spec.column);
+    if (codec.values === undefined || codec.type.value === undefined) return -1;
+    try {
+      return codec.values.find(toAtom(codec.type.value, value as WritableAtom));
+    } catch (error) {
+      if (error instanceof OvsdbError) return -1;
+      throw error;
+    }
+  }
+
+  /** Columns of this table that refer to rows of `target`, made findable. */
+  #edgesTo(target: string): readonly KeptEdges[] {
+    let kept = this.#edges.get(target);
+    if (kept === undefined) {
+      kept = this.#store.columns.flatMap((column) => this.#edgesOf(column, target));
+      this.#edges.set(target, kept);
+    }
+    return kept;
+  }
+
+  #edgesOf(column: StoredColumn, target: string): readonly KeptEdges[] {
+    const { kind, type } = column.codec;
+    const result: KeptEdges[] = [];
+    if (type.key.refTable === target) {
+      if (kind === 'scalar' || kind === 'optional') {
+        const index = new HashIndex(this.#store, [{ column }]);
+        this.#store.follow(index);
+        const shift = kind === 'optional' ? 1 : 0;
+        result.push({ column: column.name, sources: (id) => index.find([id + shift]) });
+      } else {
+        result.push(this.#edgeIndex(column, 'key'));
+      }
+    }
+    if (type.value?.refTable === target) result.push(this.#edgeIndex(column, 'value'));
+    return result;
+  }
+
+  #edgeIndex(column: StoredColumn, part: 'key' | 'value'): KeptEdges {
+    const index = new EdgeIndex(this.#store, column, part);
+    this.#store.follow(index);
+    return { column: column.name, sources: (id) => [...new Set(index.sources(id))] };
+  }
+
+  /** Rows of this table that refer to a row of another. */
+  referrersTo(target: string, id: number): readonly Referrer[] {
+    return this.#edgesTo(target).flatMap(({ column, sources }) =>
+      sources(id).map((slot): Referrer => ({
+        table: this.name,
+        column,
+        uuid: this.#pools.uuids.text(this.#store.uuids[slot] as number),
+      })),
+    );
+  }
+}

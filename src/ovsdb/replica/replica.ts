@@ -1,0 +1,372 @@
+import { OvsdbError } from '../error.ts';
+import type {
+  IndexColumn,
+  Referrer,
+  ReplicaChanges,
+  ReplicaRow,
+  ReplicaView,
+  SubscribeOptions,
+  TableChanges,
+} from '../replica-view.ts';
+import type { DatabaseSchema } from '../schema.ts';
+import { Pools } from '../storage/pools.ts';
+import type { TableStore } from '../storage/table-store.ts';
+import { stringify } from '../json.ts';
+import type { Datum, JsonValue, Writable } from '../value.ts';
+import { CollectedChanges } from './changes.ts';
+import { ReplicaTable } from './replica-table.ts';
+import { DELETE, INSERT, REPLACE, type StagedTable } from './staging.ts';
+import { UpdateReader, type UpdateFormat } from './update-reader.ts';
+
+/** Which columns of which tables a replica holds: those that the server has and we monitor. */
+export type MonitoredColumns = ReadonlyMap<string, ReadonlySet<string>>;
+
+interface Subscription {
+  readonly listener: (changes: ReplicaChanges) => void;
+  readonly tables: ReadonlySet<string> | undefined;
+}
+
+export interface ReplicaOptions {
+  /** Every column of every table of the schema when absent. */
+  readonly monitored?: MonitoredColumns;
+  /** Hears what a subscriber threw; by default the error becomes an uncaught exception, outside of the replica. */
+  readonly onListenerError?: (error: unknown) => void;
+}
+
+/** The error of a subscriber, thrown where it can't stop the replica. */
+const rethrowLater = (error: unknown): void => {
+  queueMicrotask(() => {
+    throw error;
+  });
+};
+
+/**
+ * A database as the server's updates describe it, column by column. Changes are shown whole: first every row of a message, then indexes and
+ * references, then subscribers are called.
+ */
+export class Replica implements ReplicaView {
+  #schema: DatabaseSchema;
+  #pools = new Pools();
+  #tables = new Map<string, ReplicaTable>();
+  #sequence = 0;
+  #ready = false;
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #onListenerError: (error: unknown) => void;
+
+  constructor(schema: DatabaseSchema, options: ReplicaOptions = {}) {
+    this.#schema = schema;
+    this.#onListenerError = options.onListenerError ?? rethrowLater;
+    this.#define(schema, options.monitored);
+  }
+
+  #define(schema: DatabaseSchema, monitored: MonitoredColumns | undefined): void {
+    this.#schema = schema;
+    this.#tables = new Map(
+      [...schema.tables.values()].map((table) => [
+        table.name,
+        new ReplicaTable(
+          table,
+          this.#pools,
+          monitored === undefined
+            ? new Set(table.columns.keys())
+            : (monitored.get(table.name) ?? new Set()),
+        ),
+      ]),
+    );
+  }
+
+  get schema(): DatabaseSchema {
+    return this.#schema;
+  }
+
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  #table(name: string): ReplicaTable {
+    const table = this.#tables.get(name);
+    if (table === undefined) {
+      throw new OvsdbError('unknown table', `database ${this.#schema.name} has no table ${name}`);
+    }
+    return table;
+  }
+
+  hasTable(table: string): boolean {
+    return (this.#tables.get(table)?.monitored.size ?? 0) > 0;
+  }
+
+  hasColumn(table: string, column: string): boolean {
+    return this.#tables.get(table)?.monitored.has(column) ?? false;
+  }
+
+  size(table: string): number {
+    return this.#table(table).size;
+  }
+
+  rows(table: string): Iterable<ReplicaRow> {
+    return this.#table(table).rows();
+  }
+
+  row(table: string, uuid: string): ReplicaRow | undefined {
+    return this.#table(table).row(uuid);
+  }
+
+  find(
+    table: string,
+    columns: readonly IndexColumn[],
+    values: readonly Writable[],
+  ): readonly ReplicaRow[] {
+    return this.#table(table).find(columns, values);
+  }
+
+  referrers(table: string, uuid: string): readonly Referrer[] {
+    this.#table(table);
+    const id = this.#pools.uuids.find(uuid);
+    if (id <= 0) return [];
+    return [...this.#tables.values()].flatMap((other) => other.referrersTo(table, id));
+  }
+
+  subscribe(
+    listener: (changes: ReplicaChanges) => void,
+    options: SubscribeOptions = {},
+  ): () => void {
+    const subscription: Subscription = {
+      listener,
+      tables: options.tables === undefined ? undefined : new Set(options.tables),
+    };
+    for (const table of options.tables ?? []) this.#table(table);
+    this.#subscriptions.add(subscription);
+    return () => {
+      this.#subscriptions.delete(subscription);
+    };
+  }
+
+  /** Distinct values kept and the bytes they take, for metrics. */
+  get statistics(): Pools['statistics'] & { readonly rows: number } {
+    const rows = [...this.#tables.values()].reduce((sum, table) => sum + table.size, 0);
+    return { ...this.#pools.statistics, rows };
+  }
+
+  /** A reader for one message; `tables` are those that its monitor covers, all when absent. */
+  reader(
+    format: UpdateFormat,
+    mode: 'changes' | 'contents',
+    tables?: readonly string[],
+  ): UpdateReader {
+    const covered =
+      tables === undefined
+        ? this.#tables
+        : new Map(tables.map((name) => [name, this.#table(name)] as const));
+    return new UpdateReader(covered, this.#pools.uuids, format, mode);
+  }
+
+  /**
+   * Shows what a reader has read. Throws `inconsistent`, having changed nothing, when it does not fit: the caller
+   * must load the contents anew. `isReady`: the contents are complete with it.
+   */
+  show(reader: UpdateReader, isReady: boolean): void {
+    const staged = reader.finish();
+    for (const table of staged) table.prepare();
+    const changes = new Map<string, CollectedChanges>();
+    for (const table of staged) {
+      const collected = this.#apply(table);
+      if (collected !== undefined) changes.set(table.table.name, collected);
+    }
+    const becameReady = isReady && !this.#ready;
+    if (isReady) this.#ready = true;
+    if (changes.size > 0 || becameReady) this.#sequence++;
+    for (const collected of changes.values()) collected.settle();
+    this.#pools.sweep();
+    if (changes.size > 0 || becameReady) this.#tell(changes);
+  }
+
+  /** What a reader has read will not be shown: gives back what only it used. */
+  discard(): void {
+    this.#pools.sweep();
+  }
+
+  /** Applies one update given as JSON, as the server would send it. For tests and recorded sessions. */
+  apply(update: JsonValue, format: UpdateFormat, mode: 'changes' | 'contents' = 'changes'): void {
+    const reader = this.reader(format, mode);
+    try {
+      const bytes = Buffer.from(stringify(update));
+      const end = reader.push(bytes, 0, bytes.length);
+      if (bytes.subarray(end).toString().trim() !== '') {
+        throw new OvsdbError('syntax error', 'something follows the table updates');
+      }
+      this.show(reader, mode === 'contents' || this.#ready);
+    } catch (error) {
+      this.discard();
+      throw error;
+    }
+  }
+
+  #wanted(table: string): boolean {
+    for (const { tables } of this.#subscriptions) {
+      if (tables === undefined || tables.has(table)) return true;
+    }
+    return false;
+  }
+
+  #apply(staged: StagedTable): CollectedChanges | undefined {
+    const { table, fresh } = staged;
+    const wanted = this.#wanted(table.name);
+    const collected = new CollectedChanges(table.name, this.#pools.uuids);
+    if (fresh !== undefined) {
+      if (fresh.size === 0) {
+        fresh.dispose();
+        return undefined;
+      }
+      fresh.sequence = this.#sequence + 1;
+      table.replaceStore(fresh);
+      if (wanted) for (const slot of fresh.slots()) collected.inserted(fresh.uuids[slot] as number);
+      return collected;
+    }
+    let changed = false;
+    const { store } = table;
+    staged.each((kind, uuid, words, from, to) => {
+      changed =
+        this.#applyRow(store, kind, uuid, words, from, to, wanted ? collected : undefined) ||
+        changed;
+    });
+    if (!changed) return undefined;
+    store.sequence = this.#sequence + 1;
+    return collected;
+  }
+
+  #applyRow(
+    store: TableStore,
+    kind: number,
+    uuid: number,
+    words: Uint32Array,
+    from: number,
+    to: number,
+    collected: CollectedChanges | undefined,
+  ): boolean {
+    if (kind === INSERT) {
+      const slot = store.insert(uuid);
+      for (let i = from; i < to; i += 2)
+        store.set(slot, words[i] as number, words[i + 1] as number);
+      store.finish(slot);
+      collected?.inserted(uuid);
+      return true;
+    }
+    const slot = store.slotOf(uuid);
+    if (kind === DELETE) {
+      collected?.deleted(this.#pools.uuids.text(uuid), oldValues(store, slot));
+      store.delete(slot);
+      return true;
+    }
+    const cells =
+      kind === REPLACE ? replacement(store, slot, words, from, to) : pairs(words, from, to);
+    const changed = cells.filter(([position, cell]) => store.cell(slot, position) !== cell);
+    if (changed.length === 0) return false;
+    const positions = new Set(changed.map(([position]) => position));
+    collected?.modified(this.#pools.uuids.text(uuid), oldValues(store, slot, positions));
+    store.begin(slot, positions);
+    for (const [position, cell] of changed) store.set(slot, position, cell);
+    store.finish(slot, positions);
+    return true;
+  }
+
+  #tell(tables: ReadonlyMap<string, TableChanges>): void {
+    const sequence = this.#sequence;
+    for (const { listener, tables: wanted } of this.#subscriptions) {
+      const seen =
+        wanted === undefined ? tables : new Map([...tables].filter(([table]) => wanted.has(table)));
+      if (seen.size === 0 && wanted !== undefined && tables.size > 0) continue;
+      try {
+        listener({ sequence, tables: seen });
+      } catch (error) {
+        this.#onListenerError(error);
+      }
+    }
+  }
+
+  /**
+   * The database has another schema now (converted, or another server): rows are kept where table and column types stayed the same,
+   * until the new contents are compared with them.
+   */
+  redefine(schema: DatabaseSchema, monitored: MonitoredColumns): void {
+    const old = this.#tables;
+    this.#pools = new Pools();
+    this.#define(schema, monitored);
+    for (const [name, table] of this.#tables) {
+      const before = old.get(name);
+      if (before !== undefined) copyRows(before, table);
+    }
+  }
+}
+
+const pairs = (words: Uint32Array, from: number, to: number): [number, number][] => {
+  const result: [number, number][] = [];
+  for (let i = from; i < to; i += 2) result.push([words[i] as number, words[i + 1] as number]);
+  return result;
+};
+
+/** Cells of a whole row: columns that are not named have their default. */
+function replacement(
+  store: TableStore,
+  slot: number,
+  words: Uint32Array,
+  from: number,
+  to: number,
+): [number, number][] {
+  const named = new Map(pairs(words, from, to));
+  void slot;
+  return store.columns.map(({ position, codec }) => [
+    position,
+    named.get(position) ?? codec.defaultCell,
+  ]);
+}
+
+function oldValues(
+  store: TableStore,
+  slot: number,
+  positions?: ReadonlySet<number>,
+): ReadonlyMap<string, Datum> {
+  const result = new Map<string, Datum>();
+  for (const { name, position, codec } of store.columns) {
+    if (positions === undefined || positions.has(position)) {
+      result.set(name, codec.datum(store.cell(slot, position)));
+    }
+  }
+  return result;
+}
+
+/** Copies rows between replicas that do not share their pools, as far as the columns are of one type. */
+function copyRows(from: ReplicaTable, to: ReplicaTable): void {
+  const { store } = to;
+  const columns = store.columns.flatMap((column) => {
+    const before = from.store.column(column.name);
+    const same =
+      before !== undefined &&
+      JSON.stringify(typeText(before.codec.type)) === JSON.stringify(typeText(column.codec.type));
+    return same ? [{ before, column }] : [];
+  });
+  for (const slot of from.store.slots()) {
+    const uuid = store.pools.uuids.intern(
+      from.store.pools.uuids.text(from.store.uuids[slot] as number),
+    );
+    const copy = store.insert(uuid);
+    for (const { before, column } of columns) {
+      store.set(
+        copy,
+        column.position,
+        column.codec.cell(before.codec.datum(from.store.cell(slot, before.position))),
+      );
+    }
+    store.finish(copy);
+  }
+}
+
+const typeText = (type: {
+  readonly key: { readonly type: string };
+  readonly value?: { readonly type: string };
+  readonly min: number;
+  readonly max: number;
+}) => [type.key.type, type.value?.type, type.min, String(type.max)];

@@ -1,0 +1,153 @@
+import { toAtom, toDatum } from '../datum.ts';
+import { OvsdbError } from '../error.ts';
+import type { ReplicaRow } from '../replica-view.ts';
+import type { AtomCodec } from '../storage/atom-codec.ts';
+import type { StoredColumn, TableStore } from '../storage/table-store.ts';
+import type { Datum, Uuid, Writable, WritableAtom } from '../value.ts';
+import type { BaseType } from '../column-type.ts';
+
+/** A light view of one row: remembers where it is, copies nothing. */
+export class RowView implements ReplicaRow {
+  readonly #store: TableStore;
+  readonly #slot: number;
+  readonly #generation: number;
+  #uuid: Uuid | undefined;
+
+  constructor(store: TableStore, slot: number) {
+    this.#store = store;
+    this.#slot = slot;
+    this.#generation = store.generation(slot);
+  }
+
+  get table(): string {
+    return this.#store.schema.name;
+  }
+
+  get uuid(): Uuid {
+    if (this.#uuid === undefined) {
+      this.#check();
+      this.#uuid = this.#store.pools.uuids.text(this.#store.uuids[this.#slot] as number);
+    }
+    return this.#uuid;
+  }
+
+  get exists(): boolean {
+    return this.#store.generation(this.#slot) === this.#generation;
+  }
+
+  #check(): void {
+    if (!this.exists) {
+      throw new OvsdbError(
+        'row deleted',
+        `row ${this.#uuid ?? ''} of table ${this.table} is not in the database any more`,
+      );
+    }
+  }
+
+  #column(name: string): StoredColumn {
+    const column = this.#store.column(name);
+    if (column === undefined) {
+      throw new OvsdbError('unknown column', `table ${this.table} has no column ${name}`);
+    }
+    return column;
+  }
+
+  #cell(column: StoredColumn): number {
+    this.#check();
+    return this.#store.cell(this.#slot, column.position);
+  }
+
+  column(name: string): Datum {
+    const column = this.#column(name);
+    return column.codec.datum(this.#cell(column));
+  }
+
+  /** The column at this position of the table: what the typed properties of a row read. */
+  at(position: number): Datum {
+    const column = this.#store.columns[position] as StoredColumn;
+    return column.codec.datum(this.#cell(column));
+  }
+
+  holds(name: string, value: Writable): boolean {
+    const column = this.#column(name);
+    const datum = expressible(column, value);
+    return datum !== undefined && column.codec.find(datum.datum) === this.#cell(column);
+  }
+
+  includes(name: string, member: WritableAtom, value?: WritableAtom): boolean {
+    const column = this.#column(name);
+    const { codec } = column;
+    const cell = this.#cell(column);
+    const key = findAtom(codec.keys, codec.type.key, member);
+    if (key === -1) return false;
+    if (codec.kind === 'scalar') return cell === key;
+    if (codec.kind === 'optional') return cell === key + 1;
+    if (value === undefined) return codec.position(cell, key) !== -1;
+    if (codec.values === undefined || codec.type.value === undefined) return false;
+    const code = findAtom(codec.values, codec.type.value, value);
+    return code !== -1 && codec.valueAt(cell, key) === code;
+  }
+
+  /** Every column, as a plain object: for people and for JSON. */
+  toJSON(): { readonly [column: string]: unknown } {
+    const result: Record<string, unknown> = { _uuid: this.uuid };
+    for (const column of this.#store.columns) {
+      const value = column.codec.datum(this.#cell(column));
+      result[column.name] =
+        value instanceof Map ? Object.fromEntries(value as ReadonlyMap<string, unknown>) : value;
+    }
+    return result;
+  }
+}
+
+function findAtom(codec: AtomCodec, base: BaseType, value: WritableAtom): number {
+  try {
+    return codec.find(toAtom(base, value));
+  } catch (error) {
+    if (error instanceof OvsdbError) return -1;
+    throw error;
+  }
+}
+
+/** The value in canonical form; undefined when the column could never hold it. */
+export function expressible(
+  column: StoredColumn,
+  value: Writable,
+): { readonly datum: Datum } | undefined {
+  try {
+    return { datum: toDatum(column.codec.type, value) };
+  } catch (error) {
+    if (error instanceof OvsdbError) return undefined;
+    throw error;
+  }
+}
+
+/** Rows of one table with a property for each column. */
+export type RowClass = new (store: TableStore, slot: number) => RowView;
+
+const OWN = new Set([
+  'constructor',
+  'table',
+  'uuid',
+  'exists',
+  'column',
+  'at',
+  'holds',
+  'includes',
+  'toJSON',
+]);
+
+/** A class of row views that reads each column as a property. Columns named as a method are read by `column(name)`. */
+export function rowClass(columns: readonly StoredColumn[]): RowClass {
+  class TableRow extends RowView {}
+  for (const { name, position } of columns) {
+    if (OWN.has(name)) continue;
+    Object.defineProperty(TableRow.prototype, name, {
+      enumerable: true,
+      get(this: RowView) {
+        return this.at(position);
+      },
+    });
+  }
+  return TableRow;
+}

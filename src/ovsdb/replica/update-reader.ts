@@ -1,0 +1,256 @@
+import { OvsdbError, syntaxError } from '../error.ts';
+import type { ColumnCodec } from '../storage/column-codec.ts';
+import type { UuidPool } from '../storage/uuid-pool.ts';
+import { CLOSE_BRACE, COLON, COMMA, JsonCursor, OPEN_BRACE } from '../wire/json-cursor.ts';
+import type { ReplicaTable } from './replica-table.ts';
+import { DELETE, INSERT, MODIFY, REPLACE, StagedTable, type StagingMode } from './staging.ts';
+
+/** `update`: old and new rows in full (RFC 7047 §4.1.6); `update2`: differences, as update3 too. */
+export type UpdateFormat = 'update' | 'update2';
+
+/** A column as the reader needs it: found by the bytes of its name. */
+interface NamedColumn {
+  readonly name: Buffer;
+  readonly position: number;
+  readonly codec: ColumnCodec;
+}
+
+/** Finds names by their bytes without making strings of them. */
+class NameTable {
+  readonly #byHash = new Map<number, NamedColumn[]>();
+
+  constructor(columns: Iterable<NamedColumn>) {
+    for (const column of columns) {
+      const hash = hashName(column.name, 0, column.name.length);
+      this.#byHash.set(hash, [...(this.#byHash.get(hash) ?? []), column]);
+    }
+  }
+
+  find(text: Buffer, start: number, end: number): NamedColumn | undefined {
+    const candidates = this.#byHash.get(hashName(text, start, end));
+    if (candidates === undefined) return undefined;
+    for (const candidate of candidates) {
+      const { name } = candidate;
+      if (name.length !== end - start) continue;
+      let i = 0;
+      while (i < name.length && name[i] === text[start + i]) i++;
+      if (i === name.length) return candidate;
+    }
+    return undefined;
+  }
+}
+
+function hashName(text: Buffer, start: number, end: number): number {
+  let hash = end - start;
+  for (let i = start; i < end; i++) hash = (Math.imul(hash, 31) + (text[i] as number)) | 0;
+  return hash;
+}
+
+interface OpenTable {
+  readonly staged: StagedTable;
+  readonly names: NameTable;
+}
+
+/**
+ * Reads `<table-updates>` from the bytes of one message straight into columns. The bytes may come in pieces, cut behind
+ * any row: `push` reads what is there, `finish` says that the object is complete.
+ */
+export class UpdateReader {
+  readonly #tables: ReadonlyMap<string, ReplicaTable>;
+  readonly #format: UpdateFormat;
+  readonly #mode: StagingMode;
+  readonly #uuids: UuidPool;
+  readonly #cursor = new JsonCursor();
+  readonly staged = new Map<string, OpenTable>();
+  #state: 'start' | 'table' | 'after-table' | 'row' | 'after-row' | 'done' = 'start';
+  #current: OpenTable | undefined;
+  #isFirst = true;
+
+  constructor(
+    tables: ReadonlyMap<string, ReplicaTable>,
+    uuids: UuidPool,
+    format: UpdateFormat,
+    mode: StagingMode,
+  ) {
+    this.#tables = tables;
+    this.#uuids = uuids;
+    this.#format = format;
+    this.#mode = mode;
+    // Complete contents say by silence that a table is empty.
+    if (mode === 'contents') for (const name of tables.keys()) this.#open(name);
+  }
+
+  get isDone(): boolean {
+    return this.#state === 'done';
+  }
+
+  #open(name: string): OpenTable {
+    let open = this.staged.get(name);
+    if (open === undefined) {
+      const table = this.#tables.get(name);
+      if (table === undefined) {
+        throw new OvsdbError(
+          'inconsistent',
+          `an update is about table ${name}, which is not monitored`,
+        );
+      }
+      open = {
+        staged: new StagedTable(table, this.#mode),
+        names: new NameTable(
+          table.store.columns
+            .filter((column) => table.monitored.has(column.name))
+            .map(({ name: column, position, codec }) => ({
+              name: Buffer.from(column),
+              position,
+              codec,
+            })),
+        ),
+      };
+      this.staged.set(name, open);
+    }
+    return open;
+  }
+
+  /**
+   * Reads the bytes from `position` up to `end`; returns where it stopped, behind the closing brace when done.
+   * Throws `syntax error` or `inconsistent`; the message is then of no use.
+   */
+  push(bytes: Buffer, position: number, end: number): number {
+    const cursor = this.#cursor;
+    cursor.reset(bytes, position, end);
+    while (this.#state !== 'done' && cursor.peek() !== -1) this.#step(cursor);
+    return cursor.position;
+  }
+
+  #step(cursor: JsonCursor): void {
+    switch (this.#state) {
+      case 'start':
+        cursor.expect(OPEN_BRACE);
+        this.#state = 'table';
+        this.#isFirst = true;
+        break;
+      case 'table':
+        if (this.#isFirst && cursor.take(CLOSE_BRACE)) {
+          this.#state = 'done';
+          break;
+        }
+        cursor.string();
+        this.#current = this.#open(cursor.lastText);
+        cursor.expect(COLON);
+        cursor.expect(OPEN_BRACE);
+        this.#state = 'row';
+        this.#isFirst = true;
+        break;
+      case 'row':
+        if (this.#isFirst && cursor.take(CLOSE_BRACE)) {
+          this.#state = 'after-table';
+          break;
+        }
+        this.#row(cursor, this.#current as OpenTable);
+        this.#state = 'after-row';
+        break;
+      case 'after-row':
+        if (cursor.take(COMMA)) {
+          this.#state = 'row';
+          this.#isFirst = false;
+        } else {
+          cursor.expect(CLOSE_BRACE);
+          this.#state = 'after-table';
+        }
+        break;
+      case 'after-table':
+        if (cursor.take(COMMA)) {
+          this.#state = 'table';
+          this.#isFirst = false;
+        } else {
+          cursor.expect(CLOSE_BRACE);
+          this.#state = 'done';
+        }
+        break;
+      case 'done':
+        break;
+    }
+  }
+
+  #row(cursor: JsonCursor, open: OpenTable): void {
+    cursor.string();
+    const uuid = this.#uuids.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
+    if (uuid <= 0) throw syntaxError(`"${cursor.lastText}" is not the UUID of a row`);
+    cursor.expect(COLON);
+    if (this.#format === 'update2') this.#update2(cursor, open, uuid);
+    else this.#update(cursor, open, uuid);
+  }
+
+  /** `{"initial": row}`, `{"insert": row}`, `{"modify": difference}` or `{"delete": null}`. */
+  #update2(cursor: JsonCursor, open: OpenTable, uuid: number): void {
+    cursor.expect(OPEN_BRACE);
+    cursor.string();
+    const { text, textStart } = cursor;
+    const length = cursor.textEnd - textStart;
+    const letter = text[textStart];
+    const second = text[textStart + 1];
+    const { staged } = open;
+    staged.beginRow();
+    if (letter === 0x64 && length === 6) {
+      cursor.expect(COLON);
+      cursor.skip();
+      staged.endRow(DELETE, uuid);
+    } else if (letter === 0x6d && length === 6) {
+      cursor.expect(COLON);
+      this.#cells(cursor, open, true);
+      staged.endRow(MODIFY, uuid);
+    } else if (letter === 0x69 && second === 0x6e && (length === 6 || length === 7)) {
+      cursor.expect(COLON);
+      this.#cells(cursor, open, false);
+      if (this.#mode === 'contents') staged.endContents(uuid);
+      else staged.endRow(INSERT, uuid);
+    } else {
+      throw syntaxError(`"${cursor.lastText}" is no kind of row update`);
+    }
+    if (!cursor.take(CLOSE_BRACE)) staged.fail('a row update must have exactly one member');
+  }
+
+  /** `{"new": row}`, `{"old": changed columns, "new": row}` or `{"old": row}`. */
+  #update(cursor: JsonCursor, open: OpenTable, uuid: number): void {
+    const { staged } = open;
+    let hasOld = false;
+    let hasNew = false;
+    staged.beginRow();
+    cursor.object(() => {
+      const name = cursor.lastText;
+      if (name === 'new') {
+        hasNew = true;
+        this.#cells(cursor, open, false);
+      } else if (name === 'old') {
+        hasOld = true;
+        cursor.skip();
+      } else throw syntaxError(`"${name}" is no part of a row update`);
+    });
+    if (!hasNew && !hasOld) staged.fail('a row update is empty');
+    if (this.#mode === 'contents') staged.endContents(uuid);
+    else staged.endRow(hasNew ? (hasOld ? REPLACE : INSERT) : DELETE, uuid);
+  }
+
+  #cells(cursor: JsonCursor, open: OpenTable, isDifference: boolean): void {
+    cursor.expect(OPEN_BRACE);
+    if (cursor.take(CLOSE_BRACE)) return;
+    const { staged, names } = open;
+    do {
+      cursor.string();
+      const column = names.find(cursor.text, cursor.textStart, cursor.textEnd);
+      cursor.expect(COLON);
+      // A column nobody asked for, of a newer server.
+      if (column === undefined) cursor.skip();
+      else staged.addCell(column.position, column.codec.read(cursor, isDifference));
+    } while (cursor.take(COMMA));
+    cursor.expect(CLOSE_BRACE);
+  }
+
+  /** The staged tables, once the object is complete. */
+  finish(): readonly StagedTable[] {
+    if (this.#state !== 'done') throw syntaxError('table updates end too early');
+    const tables = [...this.staged.values()].map((open) => open.staged);
+    for (const table of tables) table.finish();
+    return tables;
+  }
+}

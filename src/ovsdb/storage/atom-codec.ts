@@ -1,0 +1,216 @@
+import type { AtomicType } from '../column-type.ts';
+import { syntaxError } from '../error.ts';
+import { CLOSE_BRACKET, COMMA, OPEN_BRACKET, type JsonCursor } from '../wire/json-cursor.ts';
+import { numericValue } from '../json.ts';
+import type { Atom } from '../value.ts';
+import type { NumberPool } from './number-pool.ts';
+import type { StringPool } from './string-pool.ts';
+import type { UuidPool } from './uuid-pool.ts';
+
+/** How atoms of one type become codes of 32 bits and back. Equal atoms have equal codes; code 0 is the default. */
+export interface AtomCodec {
+  /** Reads an atom in wire form; throws `syntax error` when it is of another type. */
+  read(cursor: JsonCursor): number;
+  intern(atom: Atom): number;
+  /** Code of an atom, -1 if it is nowhere in the replica. */
+  find(atom: Atom): number;
+  atom(code: number): Atom;
+  compare(a: number, b: number): number;
+  retain(code: number): void;
+  release(code: number): void;
+}
+
+class StringCodec implements AtomCodec {
+  readonly #pool: StringPool;
+
+  constructor(pool: StringPool) {
+    this.#pool = pool;
+  }
+
+  read(cursor: JsonCursor): number {
+    cursor.string();
+    return this.#pool.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
+  }
+
+  intern(atom: Atom): number {
+    return this.#pool.intern(atom as string);
+  }
+
+  find(atom: Atom): number {
+    return this.#pool.find(atom as string);
+  }
+
+  atom(code: number): Atom {
+    return this.#pool.text(code);
+  }
+
+  compare(a: number, b: number): number {
+    return this.#pool.compare(a, b);
+  }
+
+  retain(code: number): void {
+    if (code !== 0) this.#pool.retain(code);
+  }
+
+  release(code: number): void {
+    if (code !== 0) this.#pool.release(code);
+  }
+}
+
+const TAG = Buffer.from('uuid');
+
+/** True when the cursor's last string is this ASCII word. */
+export function lastIs(cursor: JsonCursor, word: Buffer): boolean {
+  const { text, textStart, textEnd } = cursor;
+  if (textEnd - textStart !== word.length) return false;
+  for (let i = 0; i < word.length; i++) if (text[textStart + i] !== word[i]) return false;
+  return true;
+}
+
+class UuidCodec implements AtomCodec {
+  readonly #pool: UuidPool;
+
+  constructor(pool: UuidPool) {
+    this.#pool = pool;
+  }
+
+  read(cursor: JsonCursor): number {
+    cursor.expect(OPEN_BRACKET);
+    return this.readTagged(cursor);
+  }
+
+  /** Behind the opening bracket. */
+  readTagged(cursor: JsonCursor): number {
+    cursor.string();
+    if (!lastIs(cursor, TAG)) throw syntaxError(`expected ["uuid", "…"], not "${cursor.lastText}"`);
+    cursor.expect(COMMA);
+    cursor.string();
+    const id = this.#pool.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
+    if (id === -1) throw syntaxError(`"${cursor.lastText}" is not a valid UUID`);
+    cursor.expect(CLOSE_BRACKET);
+    return id;
+  }
+
+  intern(atom: Atom): number {
+    return this.#pool.intern(atom as string);
+  }
+
+  find(atom: Atom): number {
+    return this.#pool.find(atom as string);
+  }
+
+  atom(code: number): Atom {
+    return this.#pool.text(code);
+  }
+
+  compare(a: number, b: number): number {
+    return this.#pool.compare(a, b);
+  }
+
+  retain(code: number): void {
+    if (code !== 0) this.#pool.retain(code);
+  }
+
+  release(code: number): void {
+    if (code !== 0) this.#pool.release(code);
+  }
+}
+
+class NumberCodec implements AtomCodec {
+  readonly #pool: NumberPool;
+  readonly #kind: 'integer' | 'real';
+
+  constructor(pool: NumberPool, kind: 'integer' | 'real') {
+    this.#pool = pool;
+    this.#kind = kind;
+  }
+
+  read(cursor: JsonCursor): number {
+    const value = cursor.number();
+    if (typeof value === 'number' && Number.isSafeInteger(value)) return this.#pool.intern(value);
+    const normal = numericValue(value, this.#kind);
+    if (normal === undefined) throw syntaxError(`${value} is not an integer of 64 bits`);
+    return this.#pool.intern(normal);
+  }
+
+  intern(atom: Atom): number {
+    return this.#pool.intern(atom as number | bigint);
+  }
+
+  find(atom: Atom): number {
+    return this.#pool.find(atom as number | bigint);
+  }
+
+  atom(code: number): Atom {
+    return this.#pool.value(code);
+  }
+
+  compare(a: number, b: number): number {
+    return this.#pool.compare(a, b);
+  }
+
+  retain(code: number): void {
+    this.#pool.retain(code);
+  }
+
+  release(code: number): void {
+    this.#pool.release(code);
+  }
+}
+
+class BooleanCodec implements AtomCodec {
+  read(cursor: JsonCursor): number {
+    const byte = cursor.peek();
+    if (byte === 0x74) {
+      cursor.literal('true');
+      return 1;
+    }
+    if (byte !== 0x66) cursor.fail('true or false');
+    cursor.literal('false');
+    return 0;
+  }
+
+  intern(atom: Atom): number {
+    return atom === true ? 1 : 0;
+  }
+
+  find(atom: Atom): number {
+    return atom === true ? 1 : 0;
+  }
+
+  atom(code: number): Atom {
+    return code === 1;
+  }
+
+  compare(a: number, b: number): number {
+    return a - b;
+  }
+
+  retain(): void {
+    // Nothing is kept for the two of them.
+  }
+
+  release(): void {
+    // Nothing is kept for the two of them.
+  }
+}
+
+export interface AtomPools {
+  readonly strings: StringPool;
+  readonly uuids: UuidPool;
+  readonly numbers: NumberPool;
+}
+
+export function atomCodec(type: AtomicType, pools: AtomPools): AtomCodec {
+  switch (type) {
+    case 'string':
+      return new StringCodec(pools.strings);
+    case 'uuid':
+      return new UuidCodec(pools.uuids);
+    case 'integer':
+    case 'real':
+      return new NumberCodec(pools.numbers, type);
+    case 'boolean':
+      return new BooleanCodec();
+  }
+}

@@ -1,0 +1,82 @@
+import type { AtomicType, ColumnType } from '../column-type.ts';
+import { atomCodec, type AtomCodec } from './atom-codec.ts';
+import { ColumnCodec } from './column-codec.ts';
+import { NumberPool } from './number-pool.ts';
+import { SequencePool } from './sequence-pool.ts';
+import { StringPool } from './string-pool.ts';
+import { UuidPool } from './uuid-pool.ts';
+
+/** Everything that is stored once for all tables of a replica. */
+export class Pools {
+  readonly strings = new StringPool();
+  readonly uuids = new UuidPool();
+  readonly numbers = new NumberPool();
+  readonly #sequences = new Map<string, SequencePool>();
+  readonly #codecs = new Map<AtomicType, AtomCodec>();
+
+  atom(type: AtomicType): AtomCodec {
+    let codec = this.#codecs.get(type);
+    if (codec === undefined) {
+      codec = atomCodec(type, this);
+      this.#codecs.set(type, codec);
+    }
+    return codec;
+  }
+
+  /** Sets of `key`, or maps of `key` to `value`. */
+  sequences(key: AtomicType, value: AtomicType | undefined): SequencePool {
+    const name = value === undefined ? key : `${key}:${value}`;
+    let pool = this.#sequences.get(name);
+    if (pool === undefined) {
+      const keys = this.atom(key);
+      const values = value === undefined ? keys : this.atom(value);
+      pool =
+        value === undefined
+          ? new SequencePool(
+              (code) => keys.retain(code),
+              (code) => keys.release(code),
+            )
+          : new SequencePool(
+              (code, position) => (position & 1 ? values : keys).retain(code),
+              (code, position) => (position & 1 ? values : keys).release(code),
+            );
+      this.#sequences.set(name, pool);
+    }
+    return pool;
+  }
+
+  column(type: ColumnType): ColumnCodec {
+    return new ColumnCodec(
+      type,
+      this.atom(type.key.type),
+      type.value === undefined ? undefined : this.atom(type.value.type),
+      this.sequences(type.key.type, type.value?.type),
+    );
+  }
+
+  /** Gives back what no row uses any more. Only between messages: nothing may be held outside of rows. */
+  sweep(): void {
+    for (const pool of this.#sequences.values()) pool.sweep();
+    this.strings.sweep();
+    this.uuids.sweep();
+    this.numbers.sweep();
+  }
+
+  /** Distinct things kept, for metrics. */
+  get statistics(): {
+    strings: number;
+    uuids: number;
+    numbers: number;
+    sequences: number;
+    bytes: number;
+  } {
+    const sequences = [...this.#sequences.values()];
+    return {
+      strings: this.strings.count,
+      uuids: this.uuids.count,
+      numbers: this.numbers.count,
+      sequences: sequences.reduce((sum, pool) => sum + pool.count, 0),
+      bytes: this.strings.reserved + sequences.reduce((sum, pool) => sum + pool.reserved, 0),
+    };
+  }
+}

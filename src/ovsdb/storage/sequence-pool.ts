@@ -1,0 +1,109 @@
+import { Entries } from './entries.ts';
+import { IdTable } from './id-table.ts';
+
+function hashWords(words: Uint32Array, length: number): number {
+  let hash = 0x9e3779b9 ^ length;
+  for (let i = 0; i < length; i++) {
+    hash = Math.imul(hash ^ (words[i] as number), 0x85ebca6b);
+    hash = (hash << 13) | (hash >>> 19);
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}
+
+/**
+ * Each distinct sequence of codes once: the members of a set in order, or key, value, key, value … of a map.
+ * A sequence in the pool holds its members; id 0 is the empty one.
+ */
+export class SequencePool {
+  readonly #entries: Entries<Uint32Array>;
+  readonly #table: IdTable;
+  readonly #retainMember: (code: number, position: number) => void;
+
+  constructor(
+    retainMember: (code: number, position: number) => void,
+    releaseMember: (code: number, position: number) => void,
+  ) {
+    this.#retainMember = retainMember;
+    this.#entries = new Entries(
+      (size) => new Uint32Array(size),
+      (id) => {
+        this.#table.remove(id, this.#entries.hash[id] as number);
+        const chunk = this.#entries.chunkOf(id);
+        const offset = this.#entries.offsetOf(id);
+        const length = this.#entries.length[id] as number;
+        for (let i = 0; i < length; i++) releaseMember(chunk[offset + i] as number, i);
+      },
+    );
+    this.#table = new IdTable((id) => this.#entries.hash[id] as number);
+  }
+
+  get count(): number {
+    return this.#entries.count;
+  }
+
+  get reserved(): number {
+    return this.#entries.reserved * 4;
+  }
+
+  retain(id: number): void {
+    this.#entries.retain(id);
+  }
+
+  release(id: number): void {
+    this.#entries.release(id);
+  }
+
+  sweep(): void {
+    this.#entries.sweep();
+  }
+
+  length(id: number): number {
+    return id === 0 ? 0 : (this.#entries.length[id] as number);
+  }
+
+  /** The arena that holds this sequence, from `offset(id)` on. */
+  words(id: number): Uint32Array {
+    return this.#entries.chunkOf(id);
+  }
+
+  offset(id: number): number {
+    return this.#entries.offsetOf(id);
+  }
+
+  #find(words: Uint32Array, length: number, hash: number): number {
+    const { slots, mask } = this.#table;
+    const entries = this.#entries;
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const id = slots[at] as number;
+      if (id === 0) return -1;
+      if (entries.hash[id] !== hash || entries.length[id] !== length) continue;
+      const chunk = entries.chunkOf(id);
+      const offset = entries.offsetOf(id);
+      let i = 0;
+      while (i < length && chunk[offset + i] === words[i]) i++;
+      if (i === length) return id;
+    }
+  }
+
+  /** Id of the sequence of the first `length` words, or -1. */
+  find(words: Uint32Array, length: number): number {
+    return length === 0 ? 0 : this.#find(words, length, hashWords(words, length));
+  }
+
+  intern(words: Uint32Array, length: number): number {
+    if (length === 0) return 0;
+    const hash = hashWords(words, length);
+    const found = this.#find(words, length, hash);
+    if (found !== -1) return found;
+    const id = this.#entries.add(length, hash);
+    const chunk = this.#entries.chunkOf(id);
+    const offset = this.#entries.offsetOf(id);
+    for (let i = 0; i < length; i++) {
+      chunk[offset + i] = words[i] as number;
+      this.#retainMember(words[i] as number, i);
+    }
+    this.#table.add(id, hash);
+    return id;
+  }
+}

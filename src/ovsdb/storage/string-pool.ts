@@ -1,0 +1,146 @@
+import { Entries } from './entries.ts';
+import { IdTable } from './id-table.ts';
+
+const encoder = new TextEncoder();
+
+/** FNV-1a over bytes. */
+function hashBytes(bytes: Uint8Array, start: number, end: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = start; i < end; i++) hash = Math.imul(hash ^ (bytes[i] as number), 0x01000193);
+  return (hash ^ (hash >>> 15)) >>> 0;
+}
+
+/** Texts are decoded once when they are used this often (map keys, network names), up to a limit. */
+const CACHED_FROM_USES = 8;
+const CACHED_LIMIT = 4096;
+
+/** Each distinct string once, as UTF-8. Id 0 is the empty string. */
+export class StringPool {
+  readonly #entries: Entries<Buffer>;
+  readonly #table: IdTable;
+  #scratch = Buffer.alloc(4096);
+  #texts = new Map<number, string>();
+
+  constructor() {
+    this.#entries = new Entries(
+      // A buffer of its own: a slice of Node's shared pool would keep that alive.
+      (size) => Buffer.from(new ArrayBuffer(size)),
+      (id) => {
+        this.#table.remove(id, this.#entries.hash[id] as number);
+        this.#texts.delete(id);
+      },
+    );
+    this.#table = new IdTable((id) => this.#entries.hash[id] as number);
+  }
+
+  get count(): number {
+    return this.#entries.count;
+  }
+
+  get reserved(): number {
+    return this.#entries.reserved;
+  }
+
+  retain(id: number): void {
+    this.#entries.retain(id);
+  }
+
+  release(id: number): void {
+    this.#entries.release(id);
+  }
+
+  sweep(): void {
+    this.#entries.sweep();
+  }
+
+  /** Id of the string with these UTF-8 bytes, or -1. */
+  findBytes(bytes: Uint8Array, start: number, end: number): number {
+    if (start === end) return 0;
+    return this.#find(bytes, start, end, hashBytes(bytes, start, end));
+  }
+
+  #find(bytes: Uint8Array, start: number, end: number, hash: number): number {
+    const { slots, mask } = this.#table;
+    const entries = this.#entries;
+    const length = end - start;
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const id = slots[at] as number;
+      if (id === 0) return -1;
+      if (entries.hash[id] !== hash || entries.length[id] !== length) continue;
+      const chunk = entries.chunkOf(id);
+      const offset = entries.offsetOf(id);
+      let i = 0;
+      while (i < length && chunk[offset + i] === bytes[start + i]) i++;
+      if (i === length) return id;
+    }
+  }
+
+  /** Id of the string with these UTF-8 bytes, which must be valid. */
+  internBytes(bytes: Uint8Array, start: number, end: number): number {
+    if (start === end) return 0;
+    const hash = hashBytes(bytes, start, end);
+    const found = this.#find(bytes, start, end, hash);
+    if (found !== -1) return found;
+    const id = this.#entries.add(end - start, hash);
+    const chunk = this.#entries.chunkOf(id);
+    const offset = this.#entries.offsetOf(id);
+    if (end - start < 48) {
+      for (let i = start; i < end; i++) chunk[offset + i - start] = bytes[i] as number;
+    } else {
+      chunk.set(bytes.subarray(start, end), offset);
+    }
+    this.#table.add(id, hash);
+    return id;
+  }
+
+  #encode(text: string): number {
+    if (text.length * 3 > this.#scratch.length) this.#scratch = Buffer.alloc(text.length * 3);
+    return encoder.encodeInto(text, this.#scratch).written;
+  }
+
+  intern(text: string): number {
+    return this.internBytes(this.#scratch, 0, this.#encode(text));
+  }
+
+  find(text: string): number {
+    return this.findBytes(this.#scratch, 0, this.#encode(text));
+  }
+
+  text(id: number): string {
+    if (id === 0) return '';
+    const entries = this.#entries;
+    const often = (entries.uses[id] as number) >= CACHED_FROM_USES;
+    if (often) {
+      const cached = this.#texts.get(id);
+      if (cached !== undefined) return cached;
+    }
+    const offset = entries.offsetOf(id);
+    const text = entries
+      .chunkOf(id)
+      .toString('utf8', offset, offset + (entries.length[id] as number));
+    if (often) {
+      if (this.#texts.size >= CACHED_LIMIT) this.#texts.clear();
+      this.#texts.set(id, text);
+    }
+    return text;
+  }
+
+  /** Order by bytes. */
+  compare(a: number, b: number): number {
+    if (a === b) return 0;
+    const entries = this.#entries;
+    const [x, y] = [
+      a === 0 ? 0 : (entries.length[a] as number),
+      b === 0 ? 0 : (entries.length[b] as number),
+    ];
+    const length = Math.min(x, y);
+    if (length === 0) return x - y;
+    const [left, right] = [entries.chunkOf(a), entries.chunkOf(b)];
+    const [i, j] = [entries.offsetOf(a), entries.offsetOf(b)];
+    for (let k = 0; k < length; k++) {
+      const order = (left[i + k] as number) - (right[j + k] as number);
+      if (order !== 0) return order;
+    }
+    return x - y;
+  }
+}

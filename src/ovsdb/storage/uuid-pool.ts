@@ -1,0 +1,163 @@
+import { grown, IdTable } from './id-table.ts';
+import type { Uuid } from '../value.ts';
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+/** Value of a hexadecimal digit by its ASCII code; 255 for anything else. */
+const DIGIT = new Uint8Array(256).fill(255);
+for (let i = 0; i < 10; i++) DIGIT[48 + i] = i;
+for (let i = 0; i < 6; i++) DIGIT[97 + i] = DIGIT[65 + i] = 10 + i;
+
+const DASH = 45;
+
+/** Each distinct UUID once, as four words. Id 0 is the zero UUID. */
+export class UuidPool {
+  #words: Uint32Array = new Uint32Array(256);
+  #uses: Uint32Array = new Uint32Array(64);
+  #top = 1;
+  #free: number[] = [];
+  #fresh: number[] = [];
+  readonly #table: IdTable = new IdTable((id) => this.#hashOf(id));
+  readonly #parsed = new Uint32Array(4);
+
+  #hashOf(id: number): number {
+    const words = this.#words;
+    return hashOf(
+      words[id * 4] as number,
+      words[id * 4 + 1] as number,
+      words[id * 4 + 2] as number,
+      words[id * 4 + 3] as number,
+    );
+  }
+
+  get count(): number {
+    return this.#top - 1 - this.#free.length;
+  }
+
+  retain(id: number): void {
+    this.#uses[id] = (this.#uses[id] as number) + 1;
+  }
+
+  release(id: number): void {
+    const uses = (this.#uses[id] as number) - 1;
+    this.#uses[id] = uses;
+    if (uses === 0) this.#fresh.push(id);
+  }
+
+  sweep(): void {
+    for (let id = this.#fresh.pop(); id !== undefined; id = this.#fresh.pop()) {
+      const at = id * 4;
+      const words = this.#words;
+      const present = words[at] || words[at + 1] || words[at + 2] || words[at + 3];
+      if (id === 0 || this.#uses[id] !== 0 || !present) continue;
+      this.#table.remove(id, this.#hashOf(id));
+      words.fill(0, at, at + 4);
+      this.#free.push(id);
+    }
+  }
+
+  /** Reads 36 characters of text into `#parsed`; false when they are no UUID. */
+  #parse(bytes: Uint8Array, start: number): boolean {
+    let at = start;
+    let bad = 0;
+    for (let word = 0; word < 4; word++) {
+      let value = 0;
+      for (let digit = 0; digit < 8; digit++) {
+        const position = at - start;
+        if (position === 8 || position === 13 || position === 18 || position === 23) {
+          bad |= (bytes[at] as number) ^ DASH;
+          at++;
+        }
+        const nibble = DIGIT[bytes[at++] as number] as number;
+        bad |= nibble & 0xf0;
+        value = (value << 4) | nibble;
+      }
+      this.#parsed[word] = value;
+    }
+    return bad === 0;
+  }
+
+  #lookup(create: boolean): number {
+    const [a, b, c, d] = this.#parsed as unknown as [number, number, number, number];
+    if ((a | b | c | d) === 0) return 0;
+    const hash = hashOf(a, b, c, d);
+    const { slots, mask } = this.#table;
+    const words = this.#words;
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const id = slots[at] as number;
+      if (id === 0) break;
+      const w = id * 4;
+      if (words[w] === a && words[w + 1] === b && words[w + 2] === c && words[w + 3] === d)
+        return id;
+    }
+    return create ? this.#add(hash) : -1;
+  }
+
+  #add(hash: number): number {
+    const id = this.#free.pop() ?? this.#top++;
+    if (id >= this.#uses.length) {
+      this.#uses = grown(this.#uses, id + 1);
+      this.#words = grown(this.#words, this.#uses.length * 4);
+    }
+    this.#words.set(this.#parsed, id * 4);
+    this.#uses[id] = 0;
+    this.#fresh.push(id);
+    this.#table.add(id, hash);
+    return id;
+  }
+
+  /** Id of the UUID written in 36 ASCII characters from `start` on; -1 when it is none. */
+  internBytes(bytes: Uint8Array, start: number, end: number): number {
+    return end - start === 36 && this.#parse(bytes, start) ? this.#lookup(true) : -1;
+  }
+
+  #parseText(text: string): boolean {
+    return text.length === 36 && this.#parse(Buffer.from(text, 'latin1'), 0);
+  }
+
+  /** Id of a UUID; -1 for a text that is none. */
+  intern(text: string): number {
+    return this.#parseText(text) ? this.#lookup(true) : -1;
+  }
+
+  find(text: string): number {
+    return this.#parseText(text) ? this.#lookup(false) : -1;
+  }
+
+  text(id: number): Uuid {
+    return uuidText(this.#words, id * 4);
+  }
+
+  /** The UUIDs themselves, four words each: stays right when the ids are given to others. */
+  words(ids: readonly number[]): Uint32Array {
+    const result = new Uint32Array(ids.length * 4);
+    ids.forEach((id, i) => {
+      for (let k = 0; k < 4; k++) result[i * 4 + k] = this.#words[id * 4 + k] as number;
+    });
+    return result;
+  }
+
+  compare(a: number, b: number): number {
+    for (let i = 0; i < 4; i++) {
+      const order = (this.#words[a * 4 + i] as number) - (this.#words[b * 4 + i] as number);
+      if (order !== 0) return order;
+    }
+    return 0;
+  }
+}
+
+/** The UUID in four words from `at` on. */
+export function uuidText(words: Uint32Array, at: number): Uuid {
+  let result = '';
+  for (let i = 0; i < 16; i++) {
+    if (i === 4 || i === 6 || i === 8 || i === 10) result += '-';
+    const word = words[at + (i >> 2)] as number;
+    result += HEX[(word >>> (24 - (i & 3) * 8)) & 0xff] as string;
+  }
+  return result as Uuid;
+}
+
+function hashOf(a: number, b: number, c: number, d: number): number {
+  const hash = Math.imul(a ^ Math.imul(b, 0x85ebca6b) ^ Math.imul(c, 0xc2b2ae35) ^ d, 0x9e3779b1);
+  return (hash ^ (hash >>> 15)) >>> 0;
+}

@@ -1,0 +1,160 @@
+import { OvsdbError } from '../error.ts';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  MAX_DEPTH,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './json-cursor.ts';
+
+/** What the bytes are inside of. */
+const OUTSIDE = 0;
+const STRUCTURE = 1;
+const STRING = 2;
+const ESCAPE = 3;
+
+export interface FramerLimits {
+  /** Bytes of one message; none by default. */
+  readonly maxBytes?: number;
+  /** Levels of nesting; 1000 by default, as in ovsdb-server. */
+  readonly maxDepth?: number;
+}
+
+/**
+ * Finds where the messages of a stream end: a message is one JSON object, and nothing but white space may stand between two.
+ * `scan` is given each chunk once and remembers across chunk borders. Once it has thrown, the stream is broken for good.
+ */
+export class MessageScanner {
+  #state = OUTSIDE;
+  #depth = 0;
+  #length = 0;
+  #broken: OvsdbError | undefined;
+  readonly #maxBytes: number;
+  readonly #maxDepth: number;
+  /** Behind the last `}` that closed a member of nesting level `watchDepth`, in the scanned chunk; -1: none. */
+  lastClose = -1;
+  /** Braces open around what `lastClose` looks for. */
+  watchDepth = 3;
+  #braces = 0;
+
+  constructor(limits: FramerLimits = {}) {
+    this.#maxBytes = limits.maxBytes ?? Infinity;
+    this.#maxDepth = limits.maxDepth ?? MAX_DEPTH;
+  }
+
+  /** True while a message is incomplete. */
+  get isInside(): boolean {
+    return this.#state !== OUTSIDE;
+  }
+
+  /** True when the stream is broken. */
+  get isBroken(): boolean {
+    return this.#broken !== undefined;
+  }
+
+  #fail(details: string): never {
+    this.#broken = new OvsdbError('protocol', details);
+    throw this.#broken;
+  }
+
+  /** Position behind the message that ends first in `bytes` from `from` on; -1 if none ends there. */
+  scan(bytes: Uint8Array, from: number): number {
+    if (this.#broken !== undefined) throw this.#broken;
+    this.lastClose = -1;
+    let at = from;
+    if (this.#state === OUTSIDE) {
+      at = this.#begin(bytes, from);
+      if (at === -1) return -1;
+    }
+    const end = this.#scanInside(bytes, at);
+    this.#length += (end === -1 ? bytes.length : end) - at;
+    if (this.#length > this.#maxBytes)
+      this.#fail(`a message is larger than ${this.#maxBytes} bytes`);
+    if (end !== -1) this.#length = 0;
+    return end;
+  }
+
+  #begin(bytes: Uint8Array, from: number): number {
+    for (let at = from; at < bytes.length; at++) {
+      const byte = bytes[at] as number;
+      if (byte === OPEN_BRACE) {
+        this.#state = STRUCTURE;
+        return at;
+      }
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) {
+        this.#fail(`a message must start with "{", not with byte 0x${byte.toString(16)}`);
+      }
+    }
+    return -1;
+  }
+
+  #scanInside(bytes: Uint8Array, from: number): number {
+    const { length } = bytes;
+    let state = this.#state;
+    let depth = this.#depth;
+    let braces = this.#braces;
+    const watch = this.watchDepth;
+    for (let at = from; at < length; at++) {
+      const byte = bytes[at] as number;
+      if (state === STRING) {
+        if (byte === QUOTE) state = STRUCTURE;
+        else if (byte === BACKSLASH) state = ESCAPE;
+      } else if (state === ESCAPE) state = STRING;
+      else if (byte === QUOTE) state = STRING;
+      else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        if (byte === OPEN_BRACE) braces++;
+        if (++depth > this.#maxDepth)
+          this.#fail(`JSON is nested more than ${this.#maxDepth} levels deep`);
+      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+        depth--;
+        if (byte === CLOSE_BRACE && --braces === watch) this.lastClose = at + 1;
+        if (depth === 0) {
+          this.#state = OUTSIDE;
+          this.#depth = 0;
+          this.#braces = 0;
+          return at + 1;
+        }
+      }
+    }
+    this.#state = state;
+    this.#depth = depth;
+    this.#braces = braces;
+    return -1;
+  }
+}
+
+/** Cuts a stream into messages: bytes in, whole messages out. */
+export class Framer {
+  readonly #scanner: MessageScanner;
+  #parts: Buffer[] = [];
+
+  constructor(limits?: FramerLimits) {
+    this.#scanner = new MessageScanner(limits);
+  }
+
+  /** The messages that this chunk completes. Throws `protocol` when the stream can't be one of OVSDB; it stays broken then. */
+  push(chunk: Uint8Array): Buffer[] {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const messages: Buffer[] = [];
+    let start = 0;
+    for (;;) {
+      const end = this.#scanner.scan(bytes, start);
+      if (end === -1) break;
+      this.#parts.push(bytes.subarray(start, end));
+      messages.push(
+        this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts),
+      );
+      this.#parts = [];
+      start = end;
+    }
+    if (this.#scanner.isInside && start < bytes.length) this.#parts.push(bytes.subarray(start));
+    return messages;
+  }
+
+  /** True between messages: a stream may end here. */
+  get isIdle(): boolean {
+    return !this.#scanner.isInside;
+  }
+}

@@ -1,0 +1,431 @@
+import { syntaxError } from '../error.ts';
+import { normalInteger } from '../json.ts';
+import type { JsonValue } from '../value.ts';
+
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
+export const COLON = 0x3a;
+export const COMMA = 0x2c;
+const MINUS = 0x2d;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
+
+/** Nesting that ovsdb-server itself allows. */
+export const MAX_DEPTH = 1000;
+
+const ESCAPES: Readonly<Record<number, number>> = {
+  0x22: 0x22,
+  0x5c: 0x5c,
+  0x2f: 0x2f,
+  0x62: 0x08,
+  0x66: 0x0c,
+  0x6e: 0x0a,
+  0x72: 0x0d,
+  0x74: 0x09,
+};
+
+/** Numbers of a common form: an integer that a double holds exactly. */
+const SHORT_INTEGER = 15;
+
+/**
+ * Reads JSON from bytes, one token at a time. Text of a string is left where it is: `text`, `start` and `end` say where
+ * its UTF-8 lies (in the input, or in a scratch buffer when it had escapes).
+ */
+export class JsonCursor {
+  bytes: Buffer;
+  position: number;
+  end: number;
+  /** Where the last string's UTF-8 bytes are. */
+  text: Buffer;
+  textStart = 0;
+  textEnd = 0;
+  #scratch = Buffer.alloc(1024);
+
+  constructor(bytes: Buffer = Buffer.alloc(0), position = 0, end = bytes.length) {
+    this.bytes = bytes;
+    this.text = bytes;
+    this.position = position;
+    this.end = end;
+  }
+
+  reset(bytes: Buffer, position = 0, end = bytes.length): void {
+    this.bytes = bytes;
+    this.position = position;
+    this.end = end;
+  }
+
+  fail(expected: string): never {
+    const from = Math.max(0, this.position - 20);
+    const near = this.bytes.toString('utf8', from, Math.min(this.end, this.position + 20));
+    throw syntaxError(
+      this.position >= this.end
+        ? `JSON ends where ${expected} was expected, after "${near}"`
+        : `bad JSON: ${expected} was expected at byte ${this.position - from} of "${near}"`,
+    );
+  }
+
+  /** The next byte that is not white space; -1 at the end. Stays before it. */
+  peek(): number {
+    while (this.position < this.end) {
+      const byte = this.bytes[this.position] as number;
+      if (byte > 0x20) return byte;
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) this.fail('a value');
+      this.position++;
+    }
+    return -1;
+  }
+
+  /** Steps over the byte if it is next. */
+  take(byte: number): boolean {
+    if (this.peek() !== byte) return false;
+    this.position++;
+    return true;
+  }
+
+  expect(byte: number): void {
+    if (this.peek() !== byte) this.fail(`"${String.fromCharCode(byte)}"`);
+    this.position++;
+  }
+
+  /** Reads a string; its UTF-8 is then at `text`, `textStart`, `textEnd`. */
+  string(): void {
+    if (this.peek() !== QUOTE) this.fail('a string');
+    const { bytes, end } = this;
+    let at = this.position + 1;
+    const start = at;
+    let wide = 0;
+    for (; at < end; at++) {
+      const byte = bytes[at] as number;
+      if (byte === QUOTE) {
+        this.position = at + 1;
+        this.text = bytes;
+        this.textStart = start;
+        this.textEnd = at;
+        if (wide > 0x7f) this.#checkUtf8();
+        return;
+      }
+      if (byte === BACKSLASH) {
+        this.#escaped(start, at);
+        return;
+      }
+      if (byte < 0x20) {
+        this.position = at;
+        this.fail('a control character to be escaped');
+      }
+      wide |= byte;
+    }
+    this.position = end;
+    this.fail('the end of a string');
+  }
+
+  #checkUtf8(): void {
+    const problem = invalidUtf8(this.text, this.textStart, this.textEnd);
+    if (problem !== -1)
+      throw syntaxError(`a string is not valid UTF-8 (byte ${problem - this.textStart})`);
+  }
+
+  /** The slow way: a string with escapes, decoded into the scratch buffer. */
+  #escaped(start: number, firstEscape: number): void {
+    const { bytes, end } = this;
+    let out = firstEscape - start;
+    this.#room(out + 8);
+    bytes.copy(this.#scratch, 0, start, firstEscape);
+    let at = firstEscape;
+    for (;;) {
+      if (at >= end) {
+        this.position = end;
+        this.fail('the end of a string');
+      }
+      const byte = bytes[at++] as number;
+      if (byte === QUOTE) break;
+      this.#room(out + 8);
+      if (byte === BACKSLASH) {
+        this.position = at;
+        const code = this.#escape();
+        at = this.position;
+        out = writeUtf8(this.#scratch, out, code);
+      } else {
+        if (byte < 0x20) {
+          this.position = at - 1;
+          this.fail('a control character to be escaped');
+        }
+        this.#scratch[out++] = byte;
+      }
+    }
+    this.position = at;
+    this.text = this.#scratch;
+    this.textStart = 0;
+    this.textEnd = out;
+    this.#checkUtf8();
+  }
+
+  #room(size: number): void {
+    if (size <= this.#scratch.length) return;
+    const larger = Buffer.alloc(size * 2);
+    this.#scratch.copy(larger);
+    this.#scratch = larger;
+  }
+
+  /** The code point of an escape; stands behind the backslash. */
+  #escape(): number {
+    const kind = this.position < this.end ? (this.bytes[this.position++] as number) : 0;
+    if (kind !== 0x75) {
+      const simple = ESCAPES[kind];
+      if (simple === undefined) this.fail('an escape such as \\n');
+      return simple;
+    }
+    const unit = this.#hex4();
+    if (unit === 0) throw syntaxError('a string contains the null character \\u0000');
+    if (unit < 0xd800 || unit > 0xdfff) return unit;
+    const isPair =
+      unit < 0xdc00 &&
+      this.bytes[this.position] === BACKSLASH &&
+      this.bytes[this.position + 1] === 0x75;
+    if (!isPair) throw syntaxError('half a surrogate pair in a string');
+    this.position += 2;
+    const low = this.#hex4();
+    if (low < 0xdc00 || low > 0xdfff) throw syntaxError('half a surrogate pair in a string');
+    return 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+  }
+
+  #hex4(): number {
+    const text = this.bytes.toString(
+      'latin1',
+      this.position,
+      Math.min(this.end, this.position + 4),
+    );
+    if (!/^[0-9a-fA-F]{4}$/.test(text)) this.fail('four hexadecimal digits');
+    this.position += 4;
+    return Number.parseInt(text, 16);
+  }
+
+  /** The last string read, as text. */
+  get lastText(): string {
+    return this.text.toString('utf8', this.textStart, this.textEnd);
+  }
+
+  /** Reads a number: an integer in 64 bits exactly (`bigint` beyond 2^53), otherwise a double. */
+  number(): number | bigint {
+    this.peek();
+    const { bytes, end } = this;
+    const start = this.position;
+    let at = start;
+    const negative = bytes[at] === MINUS;
+    if (negative) at++;
+    const first = at;
+    let value = 0;
+    while (at < end) {
+      const digit = (bytes[at] as number) - DIGIT_0;
+      if (digit < 0 || digit > 9) break;
+      value = value * 10 + digit;
+      at++;
+    }
+    const digits = at - first;
+    if (digits === 0) this.fail('a number');
+    if (digits > 1 && bytes[first] === DIGIT_0) throw syntaxError('a number must not start with 0');
+    const next = at < end ? (bytes[at] as number) : 0;
+    const isInteger = next !== 0x2e && next !== 0x65 && next !== 0x45;
+    if (isInteger && digits <= SHORT_INTEGER) {
+      this.position = at;
+      return negative && value !== 0 ? -value : value;
+    }
+    return this.#longNumber(start, at, isInteger);
+  }
+
+  #digits(from: number, what: string): number {
+    let at = from;
+    while (
+      at < this.end &&
+      (this.bytes[at] as number) >= DIGIT_0 &&
+      (this.bytes[at] as number) <= DIGIT_9
+    )
+      at++;
+    if (at === from) {
+      this.position = at;
+      this.fail(what);
+    }
+    return at;
+  }
+
+  #longNumber(start: number, from: number, isInteger: boolean): number | bigint {
+    let at = from;
+    if (this.bytes[at] === 0x2e) at = this.#digits(at + 1, 'a digit after the decimal point');
+    if (this.bytes[at] === 0x65 || this.bytes[at] === 0x45) {
+      at++;
+      if (this.bytes[at] === 0x2b || this.bytes[at] === MINUS) at++;
+      at = this.#digits(at, 'a digit of the exponent');
+    }
+    this.position = at;
+    const text = this.bytes.toString('latin1', start, at);
+    if (isInteger) {
+      const exact = BigInt(text);
+      if (exact >= -(2n ** 63n) && exact < 2n ** 63n) return normalInteger(exact);
+    }
+    const value = Number(text);
+    if (!Number.isFinite(value)) throw syntaxError(`number ${text} is outside of the valid range`);
+    return value + 0;
+  }
+
+  literal(word: string): void {
+    for (let i = 0; i < word.length; i++) {
+      if (this.position >= this.end || this.bytes[this.position] !== word.charCodeAt(i))
+        this.fail(word);
+      this.position++;
+    }
+  }
+
+  /** Steps over any value, checking it no further than its end needs. */
+  skip(depth = 0): void {
+    if (depth > MAX_DEPTH) throw syntaxError(`JSON is nested more than ${MAX_DEPTH} levels deep`);
+    const byte = this.peek();
+    if (byte === QUOTE) this.string();
+    else if (byte === OPEN_BRACE) {
+      this.object(() => {
+        this.skip(depth + 1);
+      });
+    } else if (byte === OPEN_BRACKET) {
+      this.array(() => {
+        this.skip(depth + 1);
+      });
+    } else this.#scalar(byte);
+  }
+
+  #scalar(byte: number): JsonValue {
+    if (byte === 0x74) {
+      this.literal('true');
+      return true;
+    }
+    if (byte === 0x66) {
+      this.literal('false');
+      return false;
+    }
+    if (byte === 0x6e) {
+      this.literal('null');
+      return null;
+    }
+    return this.number();
+  }
+
+  /** Calls `each` before each member of an array. */
+  array(each: (index: number) => void): void {
+    this.expect(OPEN_BRACKET);
+    if (this.take(CLOSE_BRACKET)) return;
+    for (let index = 0; ; index++) {
+      each(index);
+      if (this.take(CLOSE_BRACKET)) return;
+      this.expect(COMMA);
+    }
+  }
+
+  /** Calls `member` before each value of an object, its name being the last string. */
+  object(member: () => void): void {
+    this.expect(OPEN_BRACE);
+    if (this.take(CLOSE_BRACE)) return;
+    for (;;) {
+      this.string();
+      this.expect(COLON);
+      member();
+      if (this.take(CLOSE_BRACE)) return;
+      this.expect(COMMA);
+    }
+  }
+
+  /** Reads any value. Of members given twice the last one counts. */
+  value(depth = 0): JsonValue {
+    if (depth > MAX_DEPTH) throw syntaxError(`JSON is nested more than ${MAX_DEPTH} levels deep`);
+    const byte = this.peek();
+    if (byte === QUOTE) {
+      this.string();
+      return this.lastText;
+    }
+    if (byte === OPEN_BRACKET) {
+      const items: JsonValue[] = [];
+      this.array(() => {
+        items.push(this.value(depth + 1));
+      });
+      return items;
+    }
+    if (byte === OPEN_BRACE) {
+      const result: { [key: string]: JsonValue } = {};
+      this.object(() => {
+        const name = this.lastText;
+        const value = this.value(depth + 1);
+        if (name === '__proto__') {
+          Object.defineProperty(result, name, {
+            value,
+            enumerable: true,
+            writable: true,
+            configurable: true,
+          });
+        } else result[name] = value;
+      });
+      return result;
+    }
+    return this.#scalar(byte);
+  }
+}
+
+function writeUtf8(out: Buffer, at: number, code: number): number {
+  let to = at;
+  if (code < 0x80) out[to++] = code;
+  else if (code < 0x800) {
+    out[to++] = 0xc0 | (code >> 6);
+    out[to++] = 0x80 | (code & 0x3f);
+  } else if (code < 0x10000) {
+    out[to++] = 0xe0 | (code >> 12);
+    out[to++] = 0x80 | ((code >> 6) & 0x3f);
+    out[to++] = 0x80 | (code & 0x3f);
+  } else {
+    out[to++] = 0xf0 | (code >> 18);
+    out[to++] = 0x80 | ((code >> 12) & 0x3f);
+    out[to++] = 0x80 | ((code >> 6) & 0x3f);
+    out[to++] = 0x80 | (code & 0x3f);
+  }
+  return to;
+}
+
+/** Position of the first byte that is not valid UTF-8 (overlong forms and surrogates included), or -1. */
+export function invalidUtf8(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end) {
+    const byte = bytes[at] as number;
+    if (byte < 0x80) {
+      at++;
+      continue;
+    }
+    const more =
+      byte >= 0xc2 && byte < 0xe0
+        ? 1
+        : byte >= 0xe0 && byte < 0xf0
+          ? 2
+          : byte >= 0xf0 && byte < 0xf5
+            ? 3
+            : 0;
+    if (more === 0 || at + more >= end) return at;
+    const second = bytes[at + 1] as number;
+    const low = byte === 0xe0 ? 0xa0 : byte === 0xf0 ? 0x90 : 0x80;
+    const high = byte === 0xed ? 0x9f : byte === 0xf4 ? 0x8f : 0xbf;
+    if (second < low || second > high) return at;
+    for (let i = 2; i <= more; i++) {
+      if (((bytes[at + i] as number) & 0xc0) !== 0x80) return at;
+    }
+    at += more + 1;
+  }
+  return -1;
+}
+
+/** Reads one JSON text from bytes or a string: integers of 64 bits exact, nothing else after it. Throws `syntax error`. */
+export function parseJson(input: Uint8Array | string): JsonValue {
+  const bytes =
+    typeof input === 'string'
+      ? Buffer.from(input)
+      : Buffer.from(input.buffer, input.byteOffset, input.byteLength);
+  const cursor = new JsonCursor(bytes);
+  const value = cursor.value();
+  if (cursor.peek() !== -1) cursor.fail('nothing more');
+  return value;
+}

@@ -1,0 +1,159 @@
+/** Life of a connection to one of several remotes, without I/O: the caller passes the time and performs what comes out. */
+
+/** Milliseconds of a monotonic clock. */
+export type Millis = number;
+
+export interface LinkTiming {
+  /** Pause after the first round of failures; doubles up to `maxBackoff`. */
+  readonly minBackoff: Millis;
+  readonly maxBackoff: Millis;
+  /** How long an attempt to connect may take. */
+  readonly connectTimeout: Millis;
+  /** Silence after which a probe is sent, and after which the connection is given up; 0: never. */
+  readonly probeInterval: Millis;
+}
+
+/** Defaults of Open vSwitch. */
+export const DEFAULT_TIMING: LinkTiming = {
+  minBackoff: 1000,
+  maxBackoff: 8000,
+  connectTimeout: 20_000,
+  probeInterval: 5000,
+};
+
+interface Attempts {
+  /** Tries left that need no pause: one for each remote. */
+  readonly freeTries: number;
+  readonly backoff: Millis;
+}
+
+export type LinkState =
+  | ({ readonly kind: 'waiting'; readonly until: Millis } & Attempts)
+  | ({ readonly kind: 'connecting'; readonly since: Millis } & Attempts)
+  | ({ readonly kind: 'active'; readonly since: Millis; readonly lastHeard: Millis } & Attempts)
+  | ({ readonly kind: 'probing'; readonly since: Millis; readonly probedAt: Millis } & Attempts)
+  | { readonly kind: 'stopped' };
+
+export type LinkInput =
+  | { readonly kind: 'tick' }
+  /** The transport is open. */
+  | { readonly kind: 'opened' }
+  /** Bytes arrived. */
+  | { readonly kind: 'heard' }
+  /** The database behind it is loaded: this remote is good, later failures start counting anew. */
+  | { readonly kind: 'settled' }
+  /** The attempt or the connection failed. */
+  | { readonly kind: 'failed' }
+  /** Leave this remote for the next at once: it is not the leader any more. */
+  | { readonly kind: 'move-on' }
+  | { readonly kind: 'stop' };
+
+export type LinkEffect = 'connect' | 'send-probe' | 'disconnect' | 'none';
+
+/** Before the first attempt; `remotes` is how many there are to try without a pause. */
+export const initialLink = (now: Millis, remotes: number): LinkState => ({
+  kind: 'waiting',
+  until: now,
+  freeTries: remotes,
+  backoff: 0,
+});
+
+function afterFailure(state: Attempts, now: Millis, timing: LinkTiming): LinkState {
+  if (state.freeTries > 1) {
+    return { kind: 'waiting', until: now, freeTries: state.freeTries - 1, backoff: state.backoff };
+  }
+  const backoff = Math.min(Math.max(timing.minBackoff, state.backoff * 2), timing.maxBackoff);
+  return { kind: 'waiting', until: now + backoff, freeTries: 0, backoff };
+}
+
+/** One step of the connection's life. `remotes`: how many there are now. Opens nothing: the caller performs the effect. */
+export function step(
+  state: LinkState,
+  input: LinkInput,
+  now: Millis,
+  timing: LinkTiming,
+  remotes: number,
+): [LinkState, LinkEffect] {
+  if (state.kind === 'stopped') return [state, 'none'];
+  switch (input.kind) {
+    case 'stop':
+      return [{ kind: 'stopped' }, state.kind === 'waiting' ? 'none' : 'disconnect'];
+    case 'failed':
+      return state.kind === 'waiting'
+        ? [state, 'none']
+        : [afterFailure(state, now, timing), 'disconnect'];
+    case 'move-on':
+      return state.kind === 'waiting'
+        ? [state, 'none']
+        : [
+            afterFailure({ ...state, freeTries: Math.max(state.freeTries, 2) }, now, timing),
+            'disconnect',
+          ];
+    case 'opened':
+      return state.kind === 'connecting'
+        ? [{ ...state, kind: 'active', since: now, lastHeard: now }, 'none']
+        : [state, 'none'];
+    case 'heard':
+      return state.kind === 'active' || state.kind === 'probing'
+        ? [
+            {
+              kind: 'active',
+              since: state.since,
+              lastHeard: now,
+              freeTries: state.freeTries,
+              backoff: state.backoff,
+            },
+            'none',
+          ]
+        : [state, 'none'];
+    case 'settled':
+      // One try more than there are remotes: the one that was just good may be tried again at once.
+      return [{ ...state, freeTries: remotes + 1, backoff: 0 }, 'none'];
+    case 'tick':
+      return tick(state, now, timing);
+  }
+}
+
+function tick(state: LinkState, now: Millis, timing: LinkTiming): [LinkState, LinkEffect] {
+  const due = deadline(state, timing);
+  if (due === undefined || now < due) return [state, 'none'];
+  switch (state.kind) {
+    case 'waiting':
+      return [
+        { kind: 'connecting', since: now, freeTries: state.freeTries, backoff: state.backoff },
+        'connect',
+      ];
+    case 'active':
+      return [
+        {
+          kind: 'probing',
+          since: state.since,
+          probedAt: now,
+          freeTries: state.freeTries,
+          backoff: state.backoff,
+        },
+        'send-probe',
+      ];
+    case 'connecting':
+    case 'probing':
+      return [afterFailure(state, now, timing), 'disconnect'];
+    case 'stopped':
+      return [state, 'none'];
+  }
+}
+
+/** When the next `tick` has something to do; undefined: never. */
+export function deadline(state: LinkState, timing: LinkTiming): Millis | undefined {
+  switch (state.kind) {
+    case 'waiting':
+      return state.until;
+    case 'connecting':
+      return state.since + timing.connectTimeout;
+    case 'active':
+      return timing.probeInterval === 0 ? undefined : state.lastHeard + timing.probeInterval;
+    case 'probing':
+      return timing.probeInterval === 0 ? undefined : state.probedAt + timing.probeInterval;
+    case 'stopped':
+      return undefined;
+  }
+}

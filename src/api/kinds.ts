@@ -58,6 +58,7 @@ export const egressIPs: ResourceKind<EgressIP> = {
   kind: 'EgressIP',
   plural: 'egressips',
   namespaced: false,
+  hasStatus: false,
 };
 export const egressFirewalls: ResourceKind<EgressFirewall> = {
   apiVersion: 'k8s.ovn.org/v1',

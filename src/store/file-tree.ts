@@ -52,7 +52,7 @@ export class FileTree {
   readonly #root: string;
   readonly #options: FileTreeOptions;
   readonly #known = new Map<string, Known>();
-  readonly #watchers = new Map<string, FSWatcher>();
+  readonly #watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: string }>();
   /** Folders and files (below the root) that notifications named since the last scan. */
   #dirty = new Set<string>();
   #closed = false;
@@ -108,7 +108,7 @@ export class FileTree {
 
   close(): void {
     this.#closed = true;
-    for (const watcher of this.#watchers.values()) watcher.close();
+    for (const { watcher } of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
   }
 
@@ -151,9 +151,10 @@ export class FileTree {
     above: ReadonlySet<string>,
     dirty: ReadonlySet<string>,
   ): Promise<void> {
-    this.#watch(path); // before reading, so that nothing happens in between unseen
     let names: string[];
     try {
+      const { dev, ino } = await stat(join(this.#root, path), { bigint: true });
+      this.#watch(path, `${dev} ${ino}`); // before reading, so that nothing happens in between unseen
       names = await readdir(join(this.#root, path));
     } catch (error) {
       this.#unwatch(path);
@@ -188,8 +189,10 @@ export class FileTree {
     }
   }
 
-  #watch(path: string): void {
-    if (this.#closed || this.#watchers.has(path)) return;
+  #watch(path: string, inode: string): void {
+    const existing = this.#watchers.get(path);
+    if (this.#closed || existing?.inode === inode) return;
+    existing?.watcher.close(); // of a folder that is no longer the one at this path
     try {
       const watcher = watch(join(this.#root, path), { persistent: false }, (_event, name) => {
         const below = path === '' ? '' : `${path}/`;
@@ -202,7 +205,7 @@ export class FileTree {
         this.#dirty.add(path);
         this.#options.onHint();
       });
-      this.#watchers.set(path, watcher);
+      this.#watchers.set(path, { watcher, inode });
       this.unwatched = undefined;
     } catch (error) {
       if (!isGone(error)) this.unwatched = asError(error);
@@ -210,7 +213,7 @@ export class FileTree {
   }
 
   #unwatch(path: string): void {
-    for (const [folder, watcher] of this.#watchers)
+    for (const [folder, { watcher }] of this.#watchers)
       if (isAtOrBelow(folder, path)) {
         watcher.close();
         this.#watchers.delete(folder);

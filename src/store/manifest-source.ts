@@ -55,9 +55,13 @@ export class ManifestSource {
     const stillUnreadable = new Map(
       [...otherUnreadable].filter(([path]) => !changed.has(path) && !removed.has(path)),
     );
-    const before = [...this.#unreadable.keys()].join('\n');
+    const before = JSON.stringify([...this.#unreadable.keys()]);
     this.#unreadable = new Map([...stillUnreadable, ...unreadable]);
-    if (changed.size > 0 || removed.size > 0 || before !== [...this.#unreadable.keys()].join('\n'))
+    if (
+      changed.size > 0 ||
+      removed.size > 0 ||
+      before !== JSON.stringify([...this.#unreadable.keys()])
+    )
       this.#wanted = undefined;
     for (const file of removed) this.#files.delete(file);
     for (const [file, text] of changed) {

@@ -93,6 +93,9 @@ export class ObjectCache {
     const siblings = this.#byKind.get(key) ?? new Map<ObjectId, CachedObject>();
     this.#byKind.set(key, siblings.set(id, next));
     const isNew = previous === undefined || previous.record.uid !== next.record.uid;
+    const { resourceVersion } = next.object.metadata;
+    // Where the manifest is, is no change of the object.
+    if (!isNew && previous.object.metadata.resourceVersion === resourceVersion) return;
     this.#tell(key, { type: isNew ? 'added' : 'modified', object: next.object });
   }
 

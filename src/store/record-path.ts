@@ -13,6 +13,7 @@ import { groupOf } from './object-record.ts';
 const LONGEST = 200;
 
 function encode(name: string): string {
+  if (name === '') return '%';
   const safe = [...Buffer.from(name)]
     .map((byte, index) => {
       const character = String.fromCharCode(byte);

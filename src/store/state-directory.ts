@@ -45,7 +45,8 @@ export class StateDirectory implements RecordStorage {
   readonly #root: string;
   readonly #tree: FileTree;
   readonly #lock: FileLock;
-  readonly #problems = new Map<string, string>();
+  readonly #corrupt = new Map<string, string>();
+  readonly #unreadable = new Map<string, string>();
   onHint: () => void = () => undefined;
 
   private constructor(root: string, clock: Clock) {
@@ -74,7 +75,7 @@ export class StateDirectory implements RecordStorage {
   }
 
   get problems(): ReadonlyMap<string, string> {
-    return this.#problems;
+    return new Map([...this.#corrupt, ...this.#unreadable]);
   }
 
   async scan(where: 'everywhere' | 'dirty'): Promise<RecordChanges> {
@@ -88,15 +89,19 @@ export class StateDirectory implements RecordStorage {
   async #read({ changed, removed, unreadable }: TreeChanges): Promise<RecordChanges> {
     const records = new Map<string, ObjectRecord | undefined>();
     for (const [path, text] of changed) {
+      this.#unreadable.delete(path);
       const record = parseRecord(text);
       if (typeof record === 'string') await this.#setAside(path, record);
       records.set(path, typeof record === 'string' ? undefined : record);
     }
-    for (const path of removed) records.set(path, undefined);
+    for (const path of removed) {
+      this.#unreadable.delete(path);
+      records.set(path, undefined);
+    }
     for (const [path, error] of unreadable)
       // The whole folder is made again with the next write.
       if (path !== '' || !isMissing(error))
-        this.#problems.set(path, `${join(this.#root, 'objects', path)}: ${error.message}`);
+        this.#unreadable.set(path, `${join(this.#root, 'objects', path)}: ${error.message}`);
     return records;
   }
 
@@ -105,12 +110,12 @@ export class StateDirectory implements RecordStorage {
     const aside = `${file}.corrupt`;
     try {
       await rename(file, aside);
-      this.#problems.set(
+      this.#corrupt.set(
         path,
         `${file}: ${why}; set aside as ${aside}: what controllers wrote to this object is written again or lost`,
       );
     } catch (error) {
-      this.#problems.set(path, `${file}: ${why}; it can't be set aside: ${String(error)}`);
+      this.#corrupt.set(path, `${file}: ${why}; it can't be set aside: ${String(error)}`);
     }
     this.#tree.removed(path);
   }
@@ -167,7 +172,6 @@ export class StateDirectory implements RecordStorage {
     } finally {
       await handle.close();
     }
-    this.#problems.delete(path);
     return temporary;
   }
 

@@ -1,0 +1,63 @@
+import { formatFieldError } from '../api/field-errors.ts';
+import { resourceKindOf } from '../api/kinds.ts';
+import { parseManifest, type ManifestError } from '../api/manifest.ts';
+import { validateObject } from '../api/validate.ts';
+import type { KubeObject } from '../api/objects.ts';
+import type { ObjectRules, Problem } from './manifest-rules.ts';
+
+const NAMELESS = '(without a name)';
+
+function problem(severity: Problem['severity'], error: ManifestError): Omit<Problem, 'file'> {
+  const { line, object, field, message } = error;
+  return {
+    severity,
+    line,
+    ...(object === undefined ? {} : { object }),
+    ...(field === undefined ? {} : { field }),
+    message,
+  };
+}
+
+/** Namespaces carry their name as a label, so that selectors can name them: an API server adds it to each. */
+function admitted(object: KubeObject): KubeObject {
+  if (object.apiVersion !== 'v1' || object.kind !== 'Namespace') return object;
+  const { name, labels } = object.metadata;
+  const withName = { ...labels, 'kubernetes.io/metadata.name': name };
+  return { ...object, metadata: { ...object.metadata, labels: withName } };
+}
+
+/** The rules of all kinds that we know: what an API server with our CRDs accepts. */
+export const objectRules: ObjectRules = {
+  read(text, file) {
+    const { documents, errors, warnings, unknownKinds } = parseManifest(text, file);
+    return {
+      objects: documents.map(({ kind, object, position }) => ({
+        kind,
+        object: admitted(object),
+        line: position.line,
+      })),
+      rejected: errors.flatMap(({ object = NAMELESS }) =>
+        object.endsWith(NAMELESS) ? [] : [object],
+      ),
+      incomplete: errors.some(({ object = NAMELESS }) => object.endsWith(NAMELESS)),
+      problems: [
+        ...errors.map((error) => problem('error', error)),
+        ...warnings.map((warning) => problem('warning', warning)),
+      ],
+      unknownKinds,
+    };
+  },
+  validate(object, before) {
+    const result = validateObject(object, before);
+    switch (result.outcome) {
+      case 'valid':
+        return [];
+      case 'invalid':
+        return result.errors.map(formatFieldError);
+      case 'unknown-kind':
+        // Events and leases are ours to write, and nobody's to declare.
+        return [];
+    }
+  },
+  kindOf: resourceKindOf,
+};

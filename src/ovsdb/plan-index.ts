@@ -1,0 +1,279 @@
+import { RowReference, type DatabaseRules, type DesiredRow, type DesiredValue } from './desired.ts';
+import type { PlanProblem } from './plan-change.ts';
+import { eachReference, type Entry } from './plan-entry.ts';
+import { planTables, type PlanColumn, type PlanTable, type PlanTables } from './plan-table.ts';
+import type { ReplicaChanges, ReplicaRow, ReplicaView, RowChange } from './replica-view.ts';
+import type { DatabaseSchema } from './schema.ts';
+import type { Atom, Datum } from './value.ts';
+
+/**
+ * Which rows are wanted and which rows of the database have their keys, kept up to date from both sides, with the
+ * entries that either side touched since they were last settled.
+ */
+export class RowIndex {
+  readonly tables: PlanTables;
+  readonly schema: DatabaseSchema;
+  /** Entries to be looked at. */
+  readonly dirty = new Set<Entry>();
+  /** Entries that others refer to and whose row may have become another one. */
+  readonly shifted = new Set<Entry>();
+  /** Rows wanted in tables that have no rules. */
+  readonly strangers = new Map<DesiredRow, PlanProblem>();
+  readonly #replica: ReplicaView;
+  #isFilled = false;
+
+  constructor(replica: ReplicaView, rules: DatabaseRules) {
+    this.#replica = replica;
+    this.schema = replica.schema;
+    this.tables = planTables(replica, rules);
+  }
+
+  claim(unit: string, row: DesiredRow): void {
+    const table = this.tables.get(row.table);
+    if (table === undefined) {
+      this.strangers.set(row, {
+        kind: 'no-rules',
+        table: row.table,
+        key: row.key,
+        unit,
+        message: `${row.table} "${row.key}": there are no rules for this table, so its rows can't be told apart: add them to the database's rules`,
+      });
+      return;
+    }
+    const entry = table.entry(row.key);
+    entry.addClaim({ unit, row });
+    this.#countReferences(table, row, 1);
+    this.#touch(entry);
+  }
+
+  unclaim(unit: string, row: DesiredRow): void {
+    this.strangers.delete(row);
+    const table = this.tables.get(row.table);
+    const entry = table?.entries.get(row.key);
+    if (table === undefined || entry === undefined) return;
+    entry.dropClaim(unit, row);
+    rememberUnwanted(table, entry, row);
+    this.#touch(entry);
+    this.#countReferences(table, row, -1);
+  }
+
+  /** Reads which rows of the database have which keys, once. */
+  fill(): void {
+    if (this.#isFilled) return;
+    this.#isFilled = true;
+    for (const table of this.tables.values()) {
+      if (!table.isPresent) continue;
+      const { container } = table.rules;
+      if (container === undefined || table.isRoot) {
+        for (const row of this.#replica.rows(table.name)) {
+          this.#attach(table, row, container && this.containerOf(table, row));
+        }
+      } else {
+        this.#fillFromContainers(table, container.table, container.column);
+      }
+    }
+  }
+
+  /** Rows that live only within a container are found by walking the containers. */
+  #fillFromContainers(table: PlanTable, holders: string, column: string): void {
+    if (!this.#replica.hasColumn(holders, column)) return;
+    for (const holder of this.#replica.rows(holders)) {
+      const key = this.#keyOf(holders, holder);
+      const reference = key === undefined ? undefined : new RowReference(holders, key);
+      for (const uuid of asMembers(holder.column(column))) {
+        if (table.byUuid.has(uuid)) {
+          this.#identify(table, uuid);
+          continue;
+        }
+        const row = this.#replica.row(table.name, uuid);
+        if (row !== undefined) this.#attach(table, row, reference);
+      }
+    }
+  }
+
+  /** Takes note of rows that appeared, changed, vanished, and of rows that became or ceased to be members of a set. */
+  observe(changes: ReplicaChanges): void {
+    if (!this.#isFilled) return;
+    const queue = new IdentifyQueue();
+    for (const { table: name, rows } of changes.tables.values()) {
+      const table = this.tables.get(name);
+      if (table === undefined) continue;
+      for (const change of rows) {
+        queue.add(table, change.uuid);
+        for (const column of table.sets.values()) {
+          const target = this.tables.get(column.type.key.refTable ?? '');
+          if (target === undefined) continue;
+          for (const uuid of this.#movedMembers(table, column, change)) queue.add(target, uuid);
+        }
+      }
+    }
+    for (let next = queue.take(); next !== undefined; next = queue.take()) {
+      const [table, uuid] = next;
+      if (!this.#identify(table, uuid)) continue;
+      // The row has another key now, and so have the rows that are known by their place in it.
+      const row = this.#replica.row(table.name, uuid);
+      if (row === undefined) continue;
+      for (const dependent of this.tables.values()) {
+        const { container } = dependent.rules;
+        if (
+          container?.table !== table.name ||
+          !this.#replica.hasColumn(table.name, container.column)
+        )
+          continue;
+        for (const member of asMembers(row.column(container.column))) queue.add(dependent, member);
+      }
+    }
+  }
+
+  /** UUIDs that entered or left a set of references. */
+  #movedMembers(table: PlanTable, column: PlanColumn, change: RowChange): readonly string[] {
+    const isNew = change.kind === 'inserted';
+    if (!isNew && !change.old.has(column.name)) return [];
+    const before = isNew ? [] : asMembers(change.old.get(column.name));
+    const row = change.kind === 'deleted' ? undefined : this.#replica.row(table.name, change.uuid);
+    const after = row === undefined ? [] : asMembers(row.column(column.name));
+    if (before.length === 0) return after;
+    if (after.length === 0) return before;
+    return [...new Set(before).symmetricDifference(new Set(after))];
+  }
+
+  /** Finds a row's key and owner anew; true when they are others than before. */
+  #identify(table: PlanTable, uuid: string): boolean {
+    const before = table.byUuid.get(uuid);
+    const wasOurs = before?.isOurs(uuid);
+    if (before !== undefined) {
+      before.detach(uuid);
+      table.byUuid.delete(uuid);
+      this.#touch(before);
+    }
+    const row = this.#replica.row(table.name, uuid);
+    const after =
+      row === undefined ? undefined : this.#attach(table, row, this.containerOf(table, row));
+    return before !== after || wasOurs !== after?.isOurs(uuid);
+  }
+
+  #attach(
+    table: PlanTable,
+    row: ReplicaRow,
+    container: RowReference | undefined,
+  ): Entry | undefined {
+    const key = table.rules.keyOf(row, container);
+    if (key === undefined) return undefined;
+    const entry = table.entry(key);
+    entry.attach(row, table.rules.isOurs(row, container));
+    table.byUuid.set(row.uuid, entry);
+    this.#touch(entry);
+    return entry;
+  }
+
+  #keyOf(name: string, row: ReplicaRow): string | undefined {
+    const table = this.tables.get(name);
+    return table?.rules.keyOf(row, this.containerOf(table, row));
+  }
+
+  /** The row that identifies this one. Held by several, it belongs to one of ours, or to the first. */
+  containerOf(table: PlanTable, row: ReplicaRow): RowReference | undefined {
+    const { container } = table.rules;
+    if (container === undefined) return undefined;
+    const holders = this.#replica
+      .referrers(table.name, row.uuid)
+      .filter((r) => r.table === container.table && r.column === container.column)
+      .map((r) => this.#replica.row(r.table, r.uuid))
+      .filter((holder) => holder !== undefined)
+      .sort((a, b) => (a.uuid < b.uuid ? -1 : 1));
+    const holder =
+      holders.length < 2 ? holders[0] : (holders.find((h) => this.#isOurs(h)) ?? holders[0]);
+    if (holder === undefined) return undefined;
+    const key = this.#keyOf(container.table, holder);
+    return key === undefined ? undefined : new RowReference(container.table, key);
+  }
+
+  #isOurs(row: ReplicaRow): boolean {
+    const table = this.tables.get(row.table);
+    return table?.rules.isOurs(row, this.containerOf(table, row)) === true;
+  }
+
+  #countReferences(table: PlanTable, row: DesiredRow, step: 1 | -1): void {
+    const count = (reference: { readonly table: string; readonly key: string }): void => {
+      const target = this.tables.get(reference.table)?.entry(reference.key);
+      if (target === undefined) return;
+      target.referenceCount += step;
+      if (target.isVacant) target.table.forget(target);
+    };
+    for (const container of row.containers) count(container);
+    for (const column of table.references) eachReference(row.columns[column.name], count);
+  }
+
+  #touch(entry: Entry): void {
+    if (entry.isVacant) {
+      this.dirty.delete(entry);
+      this.shifted.delete(entry);
+      entry.table.forget(entry);
+      return;
+    }
+    if (entry.referenceCount > 0) this.shifted.add(entry);
+    if (entry.claim !== undefined || entry.ours.length > 0 || entry.unwanted !== undefined) {
+      this.dirty.add(entry);
+    } else {
+      this.dirty.delete(entry);
+    }
+  }
+
+  /** Ends a pass: what was found right, or is nothing of ours, is not looked at again until something touches it. */
+  settle(unsettled: ReadonlySet<Entry>): void {
+    for (const entry of this.dirty) {
+      if (unsettled.has(entry)) continue;
+      this.dirty.delete(entry);
+      entry.isDirty = false;
+      if (entry.isVacant) entry.table.forget(entry);
+    }
+    for (const entry of unsettled) this.dirty.add(entry);
+    this.shifted.clear();
+  }
+}
+
+/** Rows whose keys are to be found anew, each once until it is taken. */
+class IdentifyQueue {
+  readonly #waiting: (readonly [PlanTable, string])[] = [];
+  readonly #known = new Map<PlanTable, Set<string>>();
+
+  add(table: PlanTable, uuid: string): void {
+    let known = this.#known.get(table);
+    if (known === undefined) this.#known.set(table, (known = new Set()));
+    if (known.has(uuid)) return;
+    known.add(uuid);
+    this.#waiting.push([table, uuid]);
+  }
+
+  take(): readonly [PlanTable, string] | undefined {
+    const next = this.#waiting.pop();
+    if (next !== undefined) this.#known.get(next[0])?.delete(next[1]);
+    return next;
+  }
+}
+
+const asMembers = (datum: Datum): readonly string[] =>
+  Array.isArray(datum) ? (datum as readonly string[]) : [];
+
+/** Members of shared columns that a wish had: they go, unless another wish has them too. */
+function rememberUnwanted(table: PlanTable, entry: Entry, row: DesiredRow): void {
+  for (const column of table.columns) {
+    const isShared = column.kind === 'shared' || (row.partial === true && column.kind === 'exact');
+    const value = row.columns[column.name];
+    if (!isShared || value === undefined || column.type.max === 1) continue;
+    entry.unwanted ??= new Map();
+    const members = entry.unwanted.get(column.name) ?? new Set<Atom>();
+    for (const member of wantedKeys(value)) members.add(member);
+    entry.unwanted.set(column.name, members);
+  }
+}
+
+/** Members of a set, or keys of a map, that a wish names. */
+function wantedKeys(value: DesiredValue): readonly Atom[] {
+  if (Array.isArray(value)) return (value as readonly unknown[]).filter(isAtom);
+  if (value instanceof Map)
+    return [...(value as ReadonlyMap<unknown, unknown>).keys()].filter(isAtom);
+  return isAtom(value) ? [value] : Object.keys(value);
+}
+
+const isAtom = (value: unknown): value is Atom => typeof value !== 'object';

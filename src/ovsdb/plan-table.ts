@@ -1,0 +1,106 @@
+import type { ColumnType } from './column-type.ts';
+import { defaultDatum } from './datum.ts';
+import type { DatabaseRules, TableRules } from './desired.ts';
+import type { ReplicaView } from './replica-view.ts';
+import type { Datum } from './value.ts';
+import { Entry } from './plan-entry.ts';
+
+/** A table as the plan sees it: the caller's rules joined with the server's schema, and the rows known by key. */
+
+/** Which differences of a column are ours to repair. */
+export type ColumnKind =
+  | 'exact' //    the whole value
+  | 'shared' //   members that we want
+  | 'members'; // references: rows of ours that should be in the set, and those that should not
+
+export interface PlanColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly kind: ColumnKind;
+  readonly mutable: boolean;
+  /** Holds references to other rows, as set member, map key or map value. */
+  readonly isReference: boolean;
+  readonly isStrong: boolean;
+  readonly defaultValue: Datum;
+}
+
+const isReference = (type: ColumnType): boolean =>
+  type.key.refTable !== undefined || type.value?.refTable !== undefined;
+
+const isStrong = (type: ColumnType): boolean =>
+  (type.key.refTable !== undefined && type.key.refType !== 'weak') ||
+  (type.value?.refTable !== undefined && type.value.refType !== 'weak');
+
+function kindOf(name: string, type: ColumnType, rules: TableRules): ColumnKind {
+  if (type.key.refTable !== undefined && type.value === undefined && type.max > 1) return 'members';
+  return rules.sharedColumns?.includes(name) === true && type.max > 1 ? 'shared' : 'exact';
+}
+
+export class PlanTable {
+  readonly name: string;
+  readonly rules: TableRules;
+  /** False when the server lacks the table: nothing of it is read or written. */
+  readonly isPresent: boolean;
+  readonly isRoot: boolean;
+  /** Columns that are compared and written. */
+  readonly columns: readonly PlanColumn[];
+  readonly references: readonly PlanColumn[];
+  /** Every set of references, those that others write included: where rows can be members. */
+  readonly sets: ReadonlyMap<string, PlanColumn>;
+  readonly entries = new Map<string, Entry>();
+  readonly byUuid = new Map<string, Entry>();
+  readonly #byName: ReadonlyMap<string, PlanColumn>;
+  #last: Entry | undefined;
+
+  constructor(name: string, rules: TableRules, replica: ReplicaView) {
+    this.name = name;
+    this.rules = rules;
+    const schema = replica.schema.tables.get(name);
+    this.isPresent = schema !== undefined && replica.hasTable(name);
+    this.isRoot = schema?.isRoot ?? true;
+    const all = [...(schema?.columns.values() ?? [])]
+      .filter((column) => replica.hasColumn(name, column.name))
+      .map(({ name: column, type, mutable }): PlanColumn => ({
+        name: column,
+        type,
+        kind: kindOf(column, type, rules),
+        mutable,
+        isReference: isReference(type),
+        isStrong: isStrong(type),
+        defaultValue: defaultDatum(type),
+      }));
+    this.columns = all.filter((column) => rules.foreignColumns?.includes(column.name) !== true);
+    this.references = this.columns.filter((column) => column.isReference);
+    this.sets = new Map(all.filter((c) => c.kind === 'members').map((c) => [c.name, c]));
+    this.#byName = new Map(this.columns.map((column) => [column.name, column]));
+  }
+
+  column(name: string): PlanColumn | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** The entry of a key, made on first use. */
+  entry(key: string): Entry {
+    // Rows of one container come one after the other: the last one is asked for again and again.
+    if (this.#last?.key === key) return this.#last;
+    let entry = this.entries.get(key);
+    if (entry === undefined) {
+      entry = new Entry(this, key);
+      this.entries.set(key, entry);
+    }
+    this.#last = entry;
+    return entry;
+  }
+
+  forget(entry: Entry): void {
+    this.entries.delete(entry.key);
+    if (this.#last === entry) this.#last = undefined;
+  }
+}
+
+export type PlanTables = ReadonlyMap<string, PlanTable>;
+
+export const planTables = (replica: ReplicaView, rules: DatabaseRules): PlanTables =>
+  new Map(
+    Object.entries(rules).map(([name, table]) => [name, new PlanTable(name, table, replica)]),
+  );

@@ -1,0 +1,107 @@
+import type { DatabaseRules, DesiredRow } from './desired.ts';
+import { DEFAULT_BATCH_LIMITS } from './plan-change.ts';
+import type { BatchLimits, Plan, PlanOptions, PlanProblem } from './plan-change.ts';
+import { sameDesiredRow } from './plan-entry.ts';
+import { inBatches, inOrder } from './plan-order.ts';
+import { PlanPass } from './plan-pass.ts';
+import { RowIndex } from './plan-index.ts';
+import type { ReplicaChanges, ReplicaView } from './replica-view.ts';
+
+/**
+ * Keeps the desired rows of one database by the unit that wants them, knows which rows changed on either side, and
+ * plans those alone. The plan of the changed rows is the same as that of a full pass.
+ */
+export class Reconciler {
+  readonly #replica: ReplicaView;
+  readonly #rules: DatabaseRules;
+  readonly #limits: BatchLimits;
+  readonly #units = new Map<string, readonly DesiredRow[]>();
+  #index: RowIndex;
+  #pass = 0;
+
+  constructor(replica: ReplicaView, rules: DatabaseRules, options: PlanOptions = {}) {
+    this.#replica = replica;
+    this.#rules = rules;
+    this.#limits = options.limits ?? DEFAULT_BATCH_LIMITS;
+    this.#index = new RowIndex(replica, rules);
+  }
+
+  get units(): ReadonlyMap<string, readonly DesiredRow[]> {
+    return this.#units;
+  }
+
+  /** Number of rows that the next plan will look at. */
+  get dirtyCount(): number {
+    return this.#index.dirty.size;
+  }
+
+  /** Replaces what a unit wants. Rows that stay the same cost a comparison and are not planned again. */
+  setUnit(unit: string, rows: readonly DesiredRow[]): void {
+    const before = this.#units.get(unit) ?? [];
+    const byKey = new Map<string, DesiredRow>();
+    for (const row of before) byKey.set(`${row.table} ${row.key}`, row);
+    const stay = new Set<DesiredRow>();
+    const after = rows.map((row) => {
+      const old = before.length === 0 ? undefined : byKey.get(`${row.table} ${row.key}`);
+      if (old === undefined || stay.has(old) || !sameDesiredRow(old, row)) {
+        // New wishes first: a row that goes from one wish to another is never unwanted in between.
+        this.#index.claim(unit, row);
+        return row;
+      }
+      stay.add(old);
+      return old;
+    });
+    for (const row of before) if (!stay.has(row)) this.#index.unclaim(unit, row);
+    if (after.length === 0) this.#units.delete(unit);
+    else this.#units.set(unit, after);
+  }
+
+  removeUnit(unit: string): void {
+    this.setUnit(unit, []);
+  }
+
+  /** Follows the replica's changes until the returned function is called. */
+  follow(): () => void {
+    return this.#replica.subscribe((changes) => this.observe(changes));
+  }
+
+  /** Takes note of one change of the replica: rows that it touched are looked at by the next plan. */
+  observe(changes: ReplicaChanges): void {
+    this.#index.observe(changes);
+  }
+
+  /** Forgets what is known of the database: the next plan is a full pass. */
+  resync(): void {
+    this.#index = new RowIndex(this.#replica, this.#rules);
+    for (const [unit, rows] of this.#units) {
+      for (const row of rows) this.#index.claim(unit, row);
+    }
+  }
+
+  /**
+   * What to do for the rows that changed since they were last found right. Calling it again without any change in
+   * between gives the same plan: a row is looked at until the replica shows it as it should be.
+   */
+  plan(): Plan {
+    if (this.#index.schema !== this.#replica.schema) this.resync();
+    const index = this.#index;
+    index.fill();
+    this.#pass += 1;
+    const pass = new PlanPass(index, this.#replica, this.#pass);
+    pass.run();
+    const groups = inOrder(pass.changes, index.tables);
+    const changes = groups.flat(2);
+    const problems: readonly PlanProblem[] = [...index.strangers.values(), ...pass.problems];
+    index.settle(pass.unsettled);
+    return {
+      database: this.#replica.schema.name,
+      isEmpty: changes.length === 0,
+      changes,
+      batches: inBatches(groups, this.#limits),
+      problems,
+      leftOut: [...pass.leftOut].sort(),
+      names: pass.names(changes),
+      examined: pass.examined,
+    };
+  }
+}

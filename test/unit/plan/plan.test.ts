@@ -43,7 +43,7 @@ function found(table: string, name: string) {
 }
 
 const names = (table: string): readonly string[] =>
-  [...database.rows(table)].map((candidate) => String(candidate.column('name'))).toSorted();
+  [...database.rows(table)].map((candidate) => candidate.column('name') as string).toSorted();
 
 beforeEach(() => {
   database = new MemoryDatabase(schema);

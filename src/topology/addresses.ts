@@ -100,12 +100,3 @@ export function macOf(address: string): string {
       : [...createHash('sha256').update(address).digest().subarray(0, 4)];
   return ['0a', '58', ...bytes.map(hexByte)].join(':');
 }
-
-/** EUI-64 link-local address of a MAC (RFC 4291, appendix A). */
-export function linkLocalOf(mac: string): string {
-  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = mac
-    .split(':')
-    .map((byte) => parseInt(byte, 16));
-  const suffix = [a ^ 2, b, c, 0xff, 0xfe, d, e, f];
-  return textV6(suffix.reduce((value, byte) => (value << 8n) | BigInt(byte), 0xfe80n << 48n));
-}

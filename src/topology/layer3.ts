@@ -1,8 +1,9 @@
 /** The distributed router, the pods' switch and the groups of a Layer3 network on the zone's node (topology.md §7.1, §7.2). */
 
+import { linkLocalOfMac } from '../allocators/addresses.ts';
 import { RowReference } from '../ovsdb/desired.ts';
 import { addAcl, anyOf, DIRECTIONS } from './acls.ts';
-import { ipOf, linkLocalOf, macOf, withoutPrefix } from './addresses.ts';
+import { ipOf, macOf, withoutPrefix } from './addresses.ts';
 import { COPP } from './database.ts';
 import { controllerOf, gatewayChassis, loadBalancerGroups } from './names.ts';
 import {
@@ -157,7 +158,7 @@ function multicastConfig(ranges: readonly PodRange[], mac: string): Record<strin
     mcast_querier: 'true',
     mcast_eth_src: mac,
     ...(v4 === undefined ? {} : { mcast_ip4_src: v4.gateway }),
-    ...(v6 === undefined ? {} : { mcast_ip6_src: linkLocalOf(mac) }),
+    ...(v6 === undefined ? {} : { mcast_ip6_src: linkLocalOfMac(mac) }),
   };
 }
 

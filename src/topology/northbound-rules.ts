@@ -69,14 +69,13 @@ export function northboundRules(context: RulesContext): DatabaseRules {
     Logical_Switch: {
       keyOf: nameKey,
       isOurs: (row) => hasNetworkMark(row) || isDefaultSwitch(row, names),
-      foreignColumns: ['load_balancer', 'dns_records', 'forwarding_groups'],
     },
     Logical_Switch_Port: {
       container: { table: 'Logical_Switch', column: 'ports' },
       keyOf: nameKey,
       isOurs: (row, container) => isSwitchPort(row, container?.key, names, context.node.name),
-      // Written by ovn-northd; mirrors are for people who look into traffic.
-      foreignColumns: ['up', 'dynamic_addresses', 'tag', 'mirror_rules'],
+      // Written by ovn-northd.
+      foreignColumns: ['up', 'dynamic_addresses', 'tag'],
     },
     Logical_Router: {
       keyOf: nameKey,
@@ -84,12 +83,12 @@ export function northboundRules(context: RulesContext): DatabaseRules {
         hasNetworkMark(row) ||
         (nameKey(row) === names.clusterRouter && idsOf(row).has('k8s-cluster-router')) ||
         (nameKey(row) === names.gatewayRouter && idsOf(row).has('physical_ips')),
-      foreignColumns: ['load_balancer'],
     },
     Logical_Router_Port: {
       container: { table: 'Logical_Router', column: 'ports' },
       keyOf: nameKey,
       isOurs: (row, container) => isRouterPort(row, container?.key, names, context.node.name),
+      // Written by ovn-northd.
       foreignColumns: ['ipv6_prefix', 'status'],
     },
     Gateway_Chassis: {
@@ -131,36 +130,22 @@ export function northboundRules(context: RulesContext): DatabaseRules {
       keyOf: (row) => macBindingKey(textOf(row, 'logical_port') ?? '', textOf(row, 'ip') ?? ''),
       // Without marks of its own: on a gateway router of this node, with the MAC that we derive from the address.
       isOurs: (row) => {
-        const [port = '', ip = ''] = [textOf(row, 'logical_port'), textOf(row, 'ip')];
+        const ip = textOf(row, 'ip') ?? '';
         return (
-          prefixFrom(port, context.node.name)?.startsWith('rtoe-GR_') === true &&
-          isAddress(ip) &&
-          textOf(row, 'mac') === macOf(ip)
+          isOnGateway(row, context.node.name) && isAddress(ip) && textOf(row, 'mac') === macOf(ip)
         );
       },
+      mayAdopt: (row) => isOnGateway(row, context.node.name),
     },
   };
 }
 
+const isOnGateway = (row: FoundRow, node: string): boolean =>
+  prefixFrom(textOf(row, 'logical_port'), node)?.startsWith('rtoe-GR_') === true;
+
 function databaseTables(): DatabaseRules {
   return {
-    NB_Global: {
-      keyOf: () => NB_GLOBAL_KEY,
-      isOurs: () => false,
-      foreignColumns: [
-        'nb_cfg',
-        'nb_cfg_timestamp',
-        'sb_cfg',
-        'sb_cfg_timestamp',
-        'hv_cfg',
-        'hv_cfg_timestamp',
-        'external_ids',
-        'connections',
-        'ssl',
-        'ipsec',
-      ],
-      sharedColumns: ['options'],
-    },
+    NB_Global: { keyOf: () => NB_GLOBAL_KEY, isOurs: () => false },
     Copp: { keyOf: nameKey, isOurs: (row) => nameKey(row) === COPP },
     Meter: { keyOf: nameKey, isOurs: (row) => METERS.includes(nameKey(row) ?? '') },
     Meter_Band: {
@@ -180,19 +165,24 @@ function groupTables(): DatabaseRules {
     Load_Balancer_Group: {
       keyOf: nameKey,
       isOurs: (row) => loadBalancerGroup.test(nameKey(row) ?? ''),
-      foreignColumns: ['load_balancer'],
     },
     Port_Group: {
       keyOf: nameKey,
       isOurs: isOwnedBy('Cluster', 'Namespace', 'UDNIsolation'),
+      // Nobody has a name that is a hash of our ids by chance.
+      mayAdopt: isUnmarked,
+      isolates: true,
     },
     Address_Set: {
       keyOf: nameKey,
       isOurs: isOwnedBy('EgressIP', 'EgressService', 'ClusterNodeIPs', 'UDNEnabledService'),
+      mayAdopt: isUnmarked,
+      isolates: true,
     },
     ACL: {
       keyOf: idKey,
       isOurs: isOwnedBy('NetpolNode', 'NetpolDefault', 'MulticastCluster', 'UDNIsolation'),
+      isolates: true,
     },
   } satisfies Record<string, TableRules>;
 }

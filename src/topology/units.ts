@@ -28,7 +28,7 @@ import { controllerOf, DEFAULT_NETWORK, isDefault } from './names.ts';
 import { networkOnNode } from './network-on-node.ts';
 import { addPodRows } from './pods.ts';
 import { addPortGroup, namespacePortGroup } from './port-groups.ts';
-import { renderedNetworks } from './rendered-networks.ts';
+import { renderedZone } from './rendered-zone.ts';
 import { Rows } from './rows.ts';
 import { isSame } from './same.ts';
 import { addEnabledServiceRoutes } from './services.ts';
@@ -114,20 +114,14 @@ const podKey = (attachment: Attachment): string =>
   `pod/${attachment.namespace}/${attachment.pod}/${attachment.nadKey}`;
 
 function buildIndex(zone: Zone): ZoneIndex {
-  const { networks } = renderedNetworks(zone);
-  const pods = new Map<string, Attachment>();
-  for (const attachment of zone.attachments) {
-    if (attachment.node === zone.node.name && networks.has(attachment.network)) {
-      pods.set(podKey(attachment), attachment);
-    }
-  }
+  const { networks, remoteNodes, ports } = renderedZone(zone);
   const { egressFirewall, multicast } = zone.settings.features;
   const groupsByNetwork = new Map<string, ReadonlySet<string>>();
   return {
     zone,
     networks,
-    remoteNodes: new Map(zone.remoteNodes.map((node) => [node.name, node])),
-    pods,
+    remoteNodes,
+    pods: new Map([...ports.values()].map((attachment) => [podKey(attachment), attachment])),
     groups(network) {
       const known = groupsByNetwork.get(network.name);
       if (known !== undefined) return known;

@@ -83,9 +83,9 @@ export const furtherNode = (id: number): NodeFacts => ({
   name: `node-${id}`,
   id,
   chassisId: `c${id}`,
-  encapIps: [`172.18.${id >> 8}.${id & 255}`],
+  encapIps: [`172.19.${id >> 8}.${id & 255}`],
   transitAddresses: { v4: `100.88.${id >> 8}.${id & 255}/16` },
-  hostAddresses: [`172.18.${id >> 8}.${id & 255}/16`],
+  hostAddresses: [`172.19.${id >> 8}.${id & 255}/16`],
 });
 
 export const defaultNetwork: Network = {

@@ -4,7 +4,6 @@ import {
   contains,
   endsIn,
   isAddress,
-  linkLocalOf,
   macOf,
   nthAddress,
   nthInterface,
@@ -68,8 +67,4 @@ describe('addresses of a network', () => {
   ])('%s holds %s: %s', (cidr, address, expected) => {
     expect(contains(cidr, address)).toBe(expected);
   });
-});
-
-test('the link-local address of a MAC flips its local bit (RFC 4291)', () => {
-  expect(linkLocalOf('0a:58:67:67:00:01')).toBe('fe80::858:67ff:fe67:1');
 });

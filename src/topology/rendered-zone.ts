@@ -1,0 +1,130 @@
+/** What of a zone gets rows: all but objects whose rows would have the names of others', which are refused with a reason. */
+
+import type { Attachment, Network, NodeFacts, Zone } from '../model/model.ts';
+import { bridgePort, isDefault, localNames, podPort, prefixOf, transitPort } from './names.ts';
+
+/** An object without rows in this zone. */
+export interface Refusal {
+  readonly kind: 'network' | 'node' | 'pod';
+  /** Name of the network or node, `<namespace>/<name>` of the pod. */
+  readonly name: string;
+  /** For people: what clashes and what to do. */
+  readonly reason: string;
+}
+
+export interface RenderedZone {
+  readonly networks: ReadonlyMap<string, Network>;
+  readonly remoteNodes: ReadonlyMap<string, NodeFacts>;
+  /** Attachments of this node's pods by the name of their port. */
+  readonly ports: ReadonlyMap<string, Attachment>;
+  readonly refused: readonly Refusal[];
+}
+
+export function renderedZone(zone: Zone): RenderedZone {
+  const refused: Refusal[] = [];
+  const networks = renderedNetworks(zone, refused);
+  const remoteNodes = renderedNodes(zone, refused);
+  return { networks, remoteNodes, ports: renderedPorts(zone, networks, refused), refused };
+}
+
+/**
+ * Networks in the order of their ids; a later one whose switches would have the name of an earlier one's is refused:
+ * UDNs `a-b` and `a.b` have one prefix, a node `join` would have the join switch for its pods.
+ */
+function renderedNetworks(zone: Zone, refused: Refusal[]): Map<string, Network> {
+  const networks = new Map<string, Network>();
+  const owners = new Map<string, string>();
+  const inOrder = zone.networks
+    .filter((network) => network.topology === 'layer3' || isDefault(network))
+    .sort((a, b) => a.id - b.id || (a.name < b.name ? -1 : 1));
+  for (const network of inOrder) {
+    const names = localNames(network.name, zone.node.name);
+    const switches = [
+      names.nodeSwitch,
+      names.joinSwitch,
+      names.externalSwitch,
+      names.transitSwitch,
+    ];
+    const taken = switches.find((name) => owners.has(name));
+    if (taken !== undefined) {
+      refused.push({
+        kind: 'network',
+        name: network.name,
+        reason: `network "${network.name}": its switch "${taken}" would have the name of one of network "${owners.get(taken)}"; rename one of the two`,
+      });
+    } else if (new Set(switches).size < switches.length) {
+      refused.push({
+        kind: 'network',
+        name: network.name,
+        reason: `network "${network.name}": node "${zone.node.name}" has the name of a switch of every network; rename the node`,
+      });
+    } else {
+      networks.set(network.name, network);
+      for (const name of switches) owners.set(name, network.name);
+    }
+  }
+  return networks;
+}
+
+/** Nodes in the order of their ids: a chassis and a tunnel address belong to one node. */
+function renderedNodes(zone: Zone, refused: Refusal[]): Map<string, NodeFacts> {
+  const nodes = new Map<string, NodeFacts>();
+  const owners = new Map<string, string>();
+  const claim = (node: NodeFacts): void => {
+    for (const fact of factsOf(node)) owners.set(fact, node.name);
+  };
+  claim(zone.node);
+  for (const node of [...zone.remoteNodes].sort((a, b) => a.id - b.id)) {
+    const taken = factsOf(node).find((fact) => owners.has(fact));
+    if (taken === undefined) {
+      nodes.set(node.name, node);
+      claim(node);
+    } else {
+      refused.push({
+        kind: 'node',
+        name: node.name,
+        reason: `node "${node.name}": ${taken} is that of node "${owners.get(taken)}" too; correct the annotations of the wrong one`,
+      });
+    }
+  }
+  return nodes;
+}
+
+const factsOf = (node: NodeFacts): string[] => [
+  `name ${node.name}`,
+  `node id ${node.id}`,
+  `chassis id ${node.chassisId}`,
+  ...node.encapIps.map((ip) => `tunnel address ${ip}`),
+];
+
+/** The first attachment has the name; ports that lead to the bridge and to other nodes had theirs before. */
+function renderedPorts(
+  zone: Zone,
+  networks: ReadonlyMap<string, Network>,
+  refused: Refusal[],
+): Map<string, Attachment> {
+  const ports = new Map<string, Attachment>();
+  const prefixes = new Set([...networks.values()].map((network) => prefixOf(network.name)));
+  const bridge = zone.node.gateway?.bridge;
+  const ownBridgePort = bridge === undefined ? undefined : bridgePort(bridge, '', zone.node.name);
+  for (const attachment of zone.attachments) {
+    if (attachment.node !== zone.node.name || !networks.has(attachment.network)) continue;
+    const { namespace, pod, nadKey } = attachment;
+    const port = podPort(nadKey, namespace, pod);
+    const prefix = port.slice(0, port.length - pod.length);
+    const isTaken =
+      ports.has(port) ||
+      port === ownBridgePort ||
+      (port.startsWith(transitPort(prefix, '')) && prefixes.has(prefix));
+    if (isTaken) {
+      refused.push({
+        kind: 'pod',
+        name: `${namespace}/${pod}`,
+        reason: `pod "${namespace}/${pod}": its port on "${nadKey}" would be "${port}", a name that another port has; rename the pod or its namespace`,
+      });
+    } else {
+      ports.set(port, attachment);
+    }
+  }
+  return ports;
+}

@@ -33,13 +33,24 @@ export function formatPath(path: FieldPath): string {
 }
 
 const LONGEST_VALUE = 200;
+const DEEPEST_VALUE = 8;
+
+/** The value with what lies too deep left out: JSON of hostile nesting would run out of stack. */
+function shallow(value: unknown, depth: number): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth >= DEEPEST_VALUE) return '…';
+  if (Array.isArray(value)) {
+    return value.slice(0, LONGEST_VALUE).map((item: unknown) => shallow(item, depth + 1));
+  }
+  const entries = Object.entries(value).slice(0, LONGEST_VALUE);
+  return Object.fromEntries(entries.map(([key, item]) => [key, shallow(item, depth + 1)]));
+}
 
 /** A value as an error shows it: JSON, cut to a readable length. */
 export function formatValue(value: unknown): string {
-  if (typeof value === 'bigint') return String(value);
-  const text = JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'bigint' ? Number(inner) : inner,
-  ) as string | undefined;
+  const short = typeof value === 'string' ? value.slice(0, LONGEST_VALUE + 1) : shallow(value, 0);
+  const text = JSON.stringify(short) as string | undefined;
   if (text === undefined) return 'null';
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
 }

@@ -141,6 +141,15 @@ function checkLists(meta: PlainObject): FieldError[] {
   return errors;
 }
 
+/** Fields of metadata that we know, besides namespace, labels and annotations; others are dropped. */
+const KEPT_FIELDS: readonly string[] = [
+  'name',
+  ...TEXT_FIELDS,
+  'generation',
+  'finalizers',
+  'ownerReferences',
+];
+
 export interface MetadataRules {
   readonly namespaced: boolean;
   /** Names of namespaces are labels; those of custom resources, nodes and pods are subdomains. */
@@ -188,7 +197,7 @@ export function checkMetadata(
   ];
   if (errors.length > 0) return { errors };
   const kept = Object.entries(value).filter(
-    ([key, child]) => child !== null && key !== 'namespace' && key !== 'managedFields',
+    ([key, child]) => child !== null && KEPT_FIELDS.includes(key),
   );
   const metadata = {
     ...Object.fromEntries(kept),

@@ -1,0 +1,76 @@
+/** What a network is configured to be, whichever object says so, and the settings of the cluster that it is read with. */
+
+export type NetworkTopology = 'layer3' | 'layer2' | 'localnet';
+
+/** A pod range. */
+export interface SubnetEntry {
+  /** Network address and prefix length, host bits cleared, canonical text. */
+  readonly cidr: string;
+  /** Prefix length of one node's subnet; layer3 only. */
+  readonly hostLength?: number;
+}
+
+/** One CIDR per address family. */
+export interface FamilyCidrs {
+  readonly v4?: string;
+  readonly v6?: string;
+}
+
+export interface EvpnVrf {
+  readonly vni: number;
+  readonly routeTarget?: string;
+  readonly vid?: number;
+}
+
+/** A network as its NAD describes it, defaults filled in. All CIDRs are canonical, with host bits cleared. */
+export interface NetworkConfig {
+  readonly name: string;
+  readonly topology: NetworkTopology;
+  readonly role: 'primary' | 'secondary';
+  readonly mtu: number;
+  /** Empty: no address management. */
+  readonly subnets: readonly SubnetEntry[];
+  readonly excludeSubnets: readonly string[];
+  readonly reservedSubnets: readonly string[];
+  readonly infrastructureSubnets: readonly string[];
+  readonly defaultGatewayIPs: readonly string[];
+  /** Both families for layer3 and layer2, defaults included; empty for localnet. */
+  readonly joinSubnets: FamilyCidrs;
+  /** Only primary layer2. */
+  readonly transitSubnets: FamilyCidrs;
+  readonly allowPersistentIPs: boolean;
+  readonly physicalNetworkName?: string;
+  readonly vlan?: number;
+  readonly transport?: 'no-overlay' | 'evpn';
+  readonly outboundSnat?: 'enabled' | 'disabled';
+  readonly evpn?: { readonly vtep: string; readonly macVrf?: EvpnVrf; readonly ipVrf?: EvpnVrf };
+  readonly uplink?: string;
+}
+
+/** Settings of the cluster that networks are checked against (api.md §12). */
+export interface ClusterAddressing {
+  readonly clusterSubnets: readonly { readonly cidr: string }[];
+  readonly serviceSubnets: readonly string[];
+  /** Join subnets of the cluster default network. */
+  readonly joinSubnets: FamilyCidrs;
+  /** Join subnets of user-defined networks that set none. */
+  readonly udnJoinSubnets: FamilyCidrs;
+  readonly transitSubnets: FamilyCidrs;
+  readonly masqueradeSubnets: FamilyCidrs;
+  readonly mtu: number;
+}
+
+/** Values of a per-family record, v4 first. */
+export const familyCidrs = ({ v4, v6 }: FamilyCidrs): string[] =>
+  [v4, v6].filter((cidr) => cidr !== undefined);
+
+/** A value, or why there is none. */
+export type Outcome<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: string };
+
+export const succeed = <T>(value: T): Outcome<T> => ({ ok: true, value });
+export const fail = (error: string): { readonly ok: false; readonly error: string } => ({
+  ok: false,
+  error,
+});

@@ -1,8 +1,8 @@
 /** Reads the text of a manifest: YAML or JSON, any number of documents, lists nested in any depth. Takes text, does no I/O. */
-import type { Document, Node as YamlNode } from 'yaml';
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import type { Document, Node as YamlNode, Scalar } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
 import type { FieldError, FieldPath } from './field-errors.ts';
-import { formatPath, formatProblem } from './field-errors.ts';
+import { formatPath, formatProblem, formatValue } from './field-errors.ts';
 import type { KubeObject, ResourceKind } from './objects.ts';
 import type { PlainObject } from './schema.ts';
 import { isPlainObject, own } from './schema.ts';
@@ -57,6 +57,8 @@ export interface Manifest {
 const MAX_TEXT = 32 * 1024 * 1024;
 const MAX_DEPTH = 100;
 const MAX_NODES = 1_000_000;
+const MAX_OPEN = 1000;
+const LONGEST_REASON = 200;
 
 /** `file:line:column: object: field: message`, with what is known. */
 export function formatManifestError(error: ManifestError): string {
@@ -119,12 +121,20 @@ class Reader {
     // One syntax error makes the parser stumble over the rest of the document: the first one is the cause.
     const [syntax] = document.errors;
     if (syntax !== undefined) {
-      const reason = /call stack/.test(syntax.message) ? 'nested too deeply' : syntax.message;
+      const reason = /call stack/.test(syntax.message)
+        ? 'nested too deeply'
+        : syntax.message.slice(0, LONGEST_REASON);
       this.errors.push({ ...this.at(syntax.pos[0]), message: `not valid YAML: ${reason}` });
       return;
     }
     if (document.contents === null) return;
     if (isScalar(document.contents) && document.contents.value === null) return;
+    const twice = duplicateKey(document);
+    if (twice !== undefined) {
+      const message = `not valid YAML: key ${formatValue(twice.value)} is written twice in one map`;
+      this.errors.push({ ...this.at(twice.range?.[0] ?? 0), message });
+      return;
+    }
     const value = this.#toValue(document);
     if (value === undefined) return;
     for (const part of this.#parts(value, [])) this.#readObject(document, part);
@@ -229,10 +239,41 @@ function child(
   return undefined;
 }
 
+/** The second of two equal keys of a map. */
+function duplicateKey(document: Document.Parsed): Scalar | undefined {
+  let found: Scalar | undefined;
+  visit(document, {
+    Map: (_, map) => {
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        // Several merge keys are allowed: each adds what the others lack.
+        if (seen.has(key.value) && key.value !== '<<') {
+          found = key;
+          return visit.BREAK;
+        }
+        seen.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return found;
+}
+
+/** Whether flow collections are opened so often without being closed that parsing them would take very long. */
+function opensWithoutEnd(text: string): boolean {
+  let open = 0;
+  for (const [bracket] of text.matchAll(/[[\]{}]/g)) {
+    open = bracket === '[' || bracket === '{' ? open + 1 : Math.max(0, open - 1);
+    if (open > MAX_OPEN) return true;
+  }
+  return false;
+}
+
 /** Why a value is refused before anything looks at it: too deep, too large when aliases are written out, odd keys. */
 function hostileShape(root: unknown): string | undefined {
   let nodes = 0;
-  const visit = (value: unknown, depth: number): string | undefined => {
+  const walk = (value: unknown, depth: number): string | undefined => {
     if (++nodes > MAX_NODES)
       return `has more than ${MAX_NODES} values: split it into several objects`;
     if (depth > MAX_DEPTH) return `is nested deeper than ${MAX_DEPTH} levels`;
@@ -242,12 +283,12 @@ function hostileShape(root: unknown): string | undefined {
     }
     for (const key of Object.keys(value)) {
       if (key === '__proto__') return 'has a key "__proto__", which no Kubernetes object has';
-      const problem = visit((value as PlainObject)[key], depth + 1);
+      const problem = walk((value as PlainObject)[key], depth + 1);
       if (problem !== undefined) return problem;
     }
     return undefined;
   };
-  return visit(root, 0);
+  return walk(root, 0);
 }
 
 /**
@@ -266,11 +307,13 @@ export function parseManifest(text: string, file: string): Manifest {
   if (text.length > MAX_TEXT) {
     return failed(`is larger than ${MAX_TEXT / 1024 / 1024} MiB: split it into several files`);
   }
+  if (opensWithoutEnd(text)) return failed('not valid YAML: nested too deeply');
   try {
     const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
     const documents = parseAllDocuments(source, {
       lineCounter: lines,
-      uniqueKeys: true,
+      // The parser compares every pair of keys; duplicateKey() needs one pass.
+      uniqueKeys: false,
       prettyErrors: false,
       merge: true,
       stringKeys: true,

@@ -104,7 +104,7 @@ spec: { topology: Layer2, layer2: { role: Primary, subnets: [10.0.0.0/24], mtuu:
       '[1]',
       'net.yaml:1:2: is a number, not an object: write a map with apiVersion, kind and metadata',
     ],
-    ['a: 1\na: 2', 'net.yaml:2:1: not valid YAML: Map keys must be unique'],
+    ['a: 1\na: 2', 'net.yaml:2:1: not valid YAML: key "a" is written twice in one map'],
     ['a:\n\tb: 1', 'net.yaml:2:1: not valid YAML: Tabs are not allowed as indentation'],
     ['? [a]\n: b', 'net.yaml:1:3: not valid YAML: With stringKeys, all keys must be strings'],
     ['__proto__: { a: 1 }', 'net.yaml:1:1: has a key "__proto__", which no Kubernetes object has'],

@@ -35,7 +35,7 @@ export const ACL_LOGGING_METER = 'acl-logging';
 export const METERS: readonly string[] = [...PROTECTED.map(rateLimiter), ACL_LOGGING_METER];
 
 export function addDatabaseRows(rows: Rows, zone: Pick<Zone, 'settings' | 'node'>): void {
-  rows.partial('NB_Global', NB_GLOBAL_KEY, {
+  rows.keyed('NB_Global', NB_GLOBAL_KEY, {
     name: zone.node.name,
     options: { name: zone.node.name },
   });

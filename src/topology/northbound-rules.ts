@@ -145,7 +145,25 @@ const isOnGateway = (row: FoundRow, node: string): boolean =>
 
 function databaseTables(): DatabaseRules {
   return {
-    NB_Global: { keyOf: () => NB_GLOBAL_KEY, isOurs: () => false },
+    NB_Global: {
+      // One row, everybody's: ours are a name and an option.
+      keyOf: () => NB_GLOBAL_KEY,
+      isOurs: () => false,
+      mayAdopt: () => true,
+      sharedColumns: ['options'],
+      foreignColumns: [
+        'nb_cfg',
+        'nb_cfg_timestamp',
+        'sb_cfg',
+        'sb_cfg_timestamp',
+        'hv_cfg',
+        'hv_cfg_timestamp',
+        'external_ids',
+        'connections',
+        'ssl',
+        'ipsec',
+      ],
+    },
     Copp: { keyOf: nameKey, isOurs: (row) => nameKey(row) === COPP },
     Meter: { keyOf: nameKey, isOurs: (row) => METERS.includes(nameKey(row) ?? '') },
     Meter_Band: {

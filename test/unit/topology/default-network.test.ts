@@ -149,7 +149,7 @@ test('rows that exist once per database (topology.md §5)', () => {
     'Meter_Band reject-rate-limiter drop action=drop rate=25 < Meter/reject-rate-limiter.bands',
     'Meter_Band svc-monitor-rate-limiter drop action=drop rate=25 < Meter/svc-monitor-rate-limiter.bands',
     'Meter_Band tcp-reset-rate-limiter drop action=drop rate=25 < Meter/tcp-reset-rate-limiter.bands',
-    'NB_Global NB_Global name=ovn-worker options={name=ovn-worker} (partial)',
+    'NB_Global NB_Global name=ovn-worker options={name=ovn-worker}',
     'Port_Group a8747502060113802905 external_ids={k/id=default-network-controller:UDNIsolation:SecondaryPods k/name=SecondaryPods k/owner-controller=default-network-controller k/owner-type=UDNIsolation}',
   ]);
 });

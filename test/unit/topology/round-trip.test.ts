@@ -1,0 +1,264 @@
+import { readFileSync } from 'node:fs';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Zone } from '../../../src/model/model.ts';
+import type { JsonValue, Plan } from '../../../src/ovsdb/index.ts';
+import { commitPlan, parseSchema, plan } from '../../../src/ovsdb/index.ts';
+import { northboundRules } from '../../../src/topology/northbound-rules.ts';
+import { southboundRules } from '../../../src/topology/southbound-rules.ts';
+import { zoneUnits } from '../../../src/topology/units.ts';
+import { MemoryDatabase } from '../../support/memory-database.ts';
+import {
+  bluePod,
+  bluePodDefault,
+  CHASSIS_1,
+  CHASSIS_2,
+  defaultNetwork,
+  dualZone,
+  exampleZone,
+  inLocalMode,
+  worker,
+} from '../../support/zones.ts';
+
+const schemaOf = (name: string) =>
+  parseSchema(JSON.parse(readFileSync(`schemas/ovn-${name}.ovsschema`, 'utf8')) as JsonValue);
+
+const busyZone: Zone = {
+  ...exampleZone,
+  attachments: [bluePod, { ...bluePodDefault, openDefaultPorts: [{ protocol: 'tcp', port: 80 }] }],
+};
+
+/** Everything that a database holds, as text. */
+const contents = (database: MemoryDatabase): string =>
+  [...database.schema.tables.values()]
+    .flatMap(({ name, columns }) =>
+      database
+        .rows(name)
+        .map((row) => [...columns.keys()].map((column) => show(row.column(column))).join(' ')),
+    )
+    .join('\n');
+
+const show = (value: unknown): string =>
+  JSON.stringify(value instanceof Map ? [...value] : (value ?? null));
+
+let northbound: MemoryDatabase;
+let southbound: MemoryDatabase;
+
+beforeEach(() => {
+  northbound = new MemoryDatabase(schemaOf('nb'));
+  southbound = new MemoryDatabase(schemaOf('sb'));
+});
+
+function planOf(zone: Zone, name: 'Northbound' | 'Southbound' = 'Northbound'): Plan {
+  const units = new Map(
+    [...zoneUnits(zone)]
+      .filter(([, unit]) => unit.database === name)
+      .map(([key, unit]) => [key, unit.build()] as const),
+  );
+  return name === 'Northbound'
+    ? plan(units, northbound, northboundRules(zone))
+    : plan(units, southbound, southboundRules(zone));
+}
+
+/** Commits what a zone wants and returns what was done, as `insert Table key`. */
+async function apply(zone: Zone): Promise<string[]> {
+  const changes = planOf(zone);
+  expect(changes.problems).toEqual([]);
+  const { refused, kind } = await commitPlan(northbound, changes);
+  expect([kind, refused]).toEqual([changes.isEmpty ? 'unchanged' : 'success', []]);
+  return changes.changes.map(({ action, table, key }) => `${action} ${table} ${key}`).sort();
+}
+
+describe('what the zone wants, in a Northbound database', () => {
+  test.each([
+    ['IPv4', busyZone],
+    ['both families', dualZone],
+  ])('%s: fits the schema, and a second look finds nothing to do', async (_name, zone) => {
+    expect((await apply(zone)).length).toBeGreaterThan(130);
+    expect(await apply(zone)).toEqual([]);
+  });
+
+  test('nothing of a network remains when it is gone, and nothing else is touched', async () => {
+    await apply({ ...busyZone, networks: [defaultNetwork] });
+    const before = northbound.rows('Logical_Switch').length;
+    const made = await apply(busyZone);
+    expect(made.length).toBeGreaterThan(50);
+    const removed = await apply({ ...busyZone, networks: [defaultNetwork] });
+    const opposite = (text: string): string => text.replace('insert', 'delete');
+    expect(removed).toEqual(made.map(opposite).sort());
+    expect(northbound.rows('Logical_Switch').length).toBe(before);
+    expect(contents(northbound)).not.toContain('blue_blue');
+  });
+
+  test('rows of a whole network that a former life left are removed at the first look', async () => {
+    await apply(busyZone);
+    // A daemon that never knew network blue_blue.
+    const removed = await apply({ ...exampleZone, networks: [defaultNetwork] });
+    expect(removed).toContain('delete Logical_Router GR_blue_blue_ovn-worker');
+    expect(removed).toContain('delete Static_MAC_Binding rtoe-GR_blue_blue_ovn-worker 169.254.0.4');
+    expect(removed).toContain('delete Port_Group a6305690735356339486');
+    expect(removed).toContain('delete Load_Balancer_Group blue_blue_clusterSwitchLBGroup');
+  });
+
+  test('a change of gateway mode changes a router option, next hops, and routes to services', async () => {
+    await apply(exampleZone);
+    expect(await apply(inLocalMode(exampleZone))).toEqual([
+      'delete Logical_Router_Static_Route blue_blue_ovn_cluster_router 10.96.0.1 dst-ip -',
+      'delete Logical_Router_Static_Route blue_blue_ovn_cluster_router 10.96.0.10 dst-ip -',
+      'update Logical_Router blue_blue_ovn_cluster_router',
+      'update Logical_Router_Static_Route blue_blue_ovn_cluster_router 103.103.0.0/24 src-ip -',
+      'update Logical_Router_Static_Route ovn_cluster_router 10.244.0.0/24 src-ip -',
+    ]);
+  });
+
+  test('a node that loses its gateway and gets it back', async () => {
+    await apply(exampleZone);
+    const { gateway: _gateway, ...node } = worker;
+    const removed = await apply({ ...exampleZone, node });
+    expect(removed).toContain('delete Logical_Router GR_ovn-worker');
+    expect(removed).toContain('delete Logical_Switch ext_ovn-worker');
+    expect(removed).toContain('delete Logical_Switch_Port jtor-GR_ovn-worker');
+    expect(removed.filter((text) => text.startsWith('insert'))).toEqual([]);
+    expect((await apply(exampleZone)).filter((text) => text.startsWith('delete'))).toEqual([]);
+  });
+
+  test("others' rows on switches and routers of ours stay", async () => {
+    await apply(busyZone);
+    const [nodeSwitch] = northbound
+      .rows('Logical_Switch')
+      .filter((row) => row.column('name') === 'blue_blue_ovn-worker');
+    const [router] = northbound
+      .rows('Logical_Router')
+      .filter((row) => row.column('name') === 'GR_ovn-worker');
+    const port = '11111111-1111-4111-8111-111111111111';
+    const route = '22222222-2222-4222-8222-222222222222';
+    northbound.write(
+      { op: 'insert', table: 'Logical_Switch_Port', uuid: port, row: { name: 'probe' } },
+      {
+        op: 'mutate',
+        table: 'Logical_Switch',
+        where: [['_uuid', '==', ['uuid', nodeSwitch!.uuid]]],
+        mutations: [['ports', 'insert', ['uuid', port]]],
+      },
+      {
+        op: 'insert',
+        table: 'Logical_Router_Static_Route',
+        uuid: route,
+        row: { ip_prefix: '192.0.2.0/24', nexthop: '172.18.0.7' },
+      },
+      {
+        op: 'mutate',
+        table: 'Logical_Router',
+        where: [['_uuid', '==', ['uuid', router!.uuid]]],
+        mutations: [['static_routes', 'insert', ['uuid', route]]],
+      },
+      { op: 'insert', table: 'Logical_Switch', row: { name: 'lab' } },
+      {
+        op: 'insert',
+        table: 'ACL',
+        row: { priority: 1, direction: 'to-lport', match: '1', action: 'drop' },
+      },
+    );
+    expect(await apply(busyZone)).toEqual([]);
+    expect(northbound.row('Logical_Switch_Port', port)?.column('name')).toBe('probe');
+    expect(northbound.row('Logical_Router_Static_Route', route)).toBeDefined();
+  });
+
+  test('what was edited by hand comes back', async () => {
+    await apply(busyZone);
+    northbound.write(
+      {
+        op: 'update',
+        table: 'Logical_Router_Port',
+        where: [['name', '==', 'rtos-blue_blue_ovn-worker']],
+        row: { mac: '00:00:00:00:00:01' },
+      },
+      {
+        op: 'update',
+        table: 'Logical_Switch',
+        where: [['name', '==', 'blue_blue_join']],
+        row: { external_ids: ['map', []] },
+      },
+      {
+        op: 'update',
+        table: 'Logical_Switch_Port',
+        where: [['name', '==', 'blue_pod1']],
+        row: { enabled: false, up: true },
+      },
+      {
+        op: 'update',
+        table: 'Static_MAC_Binding',
+        where: [['ip', '==', '169.254.0.2']],
+        row: { mac: '00:00:00:00:00:02' },
+      },
+      { op: 'update', table: 'NB_Global', where: [], row: { name: 'x', nb_cfg: 7 } },
+    );
+    expect(await apply(busyZone)).toEqual([
+      'update Logical_Router_Port rtos-blue_blue_ovn-worker',
+      'update Logical_Switch blue_blue_join',
+      'update Logical_Switch_Port blue_pod1',
+      'update NB_Global NB_Global',
+      'update Static_MAC_Binding rtoe-GR_blue_blue_ovn-worker 169.254.0.2',
+    ]);
+    const [port] = northbound
+      .rows('Logical_Switch_Port')
+      .filter((row) => row.column('name') === 'blue_pod1');
+    expect(port?.column('up')).toBe(true);
+    expect(northbound.rows('NB_Global')[0]?.column('nb_cfg')).toBe(7);
+  });
+});
+
+describe('the Southbound database', () => {
+  test('gets the chassis of other nodes, and a word on the own one once ovn-controller has made it', async () => {
+    const first = planOf(exampleZone, 'Southbound');
+    expect(first.problems.map(({ kind, key }) => [kind, key])).toEqual([
+      ['missing-row', CHASSIS_1],
+    ]);
+    await commitPlan(southbound, first);
+    expect(
+      southbound.rows('Chassis').map((row) => [row.column('name'), row.column('hostname')]),
+    ).toEqual([[CHASSIS_2, 'ovn-worker2']]);
+    const encap = '33333333-3333-4333-8333-333333333333';
+    southbound.write(
+      {
+        op: 'insert',
+        table: 'Encap',
+        uuid: encap,
+        row: {
+          type: 'geneve',
+          ip: '172.18.0.3',
+          chassis_name: CHASSIS_1,
+          options: ['map', [['csum', 'true']]],
+        },
+      },
+      {
+        op: 'insert',
+        table: 'Chassis',
+        row: {
+          name: CHASSIS_1,
+          hostname: 'ovn-worker',
+          encaps: ['uuid', encap],
+          other_config: ['map', [['is-interconn', 'true']]],
+          nb_cfg: 3,
+        },
+      },
+    );
+    const second = planOf(exampleZone, 'Southbound');
+    expect(second.problems).toEqual([]);
+    await commitPlan(southbound, second);
+    const own = southbound.rows('Chassis').find((row) => row.column('name') === CHASSIS_1);
+    expect(own?.column('other_config')).toEqual(
+      new Map([
+        ['is-interconn', 'true'],
+        ['is-remote', 'false'],
+      ]),
+    );
+    expect([own?.column('hostname'), own?.column('nb_cfg')]).toEqual(['ovn-worker', 3]);
+    expect(planOf(exampleZone, 'Southbound').isEmpty).toBe(true);
+  });
+
+  test('loses the chassis of a node that is gone, with its tunnel endpoints', async () => {
+    await commitPlan(southbound, planOf(exampleZone, 'Southbound'));
+    await commitPlan(southbound, planOf({ ...exampleZone, remoteNodes: [] }, 'Southbound'));
+    expect([southbound.size('Chassis'), southbound.size('Encap')]).toEqual([0, 0]);
+  });
+});

@@ -24,9 +24,15 @@ export class StoreError extends Error {
   }
 }
 
+/** True when the same call, or one based on a newer reading, may succeed. */
+export const isRetryable = (error: unknown): error is StoreError =>
+  error instanceof StoreError && (error.code === 'unavailable' || error.code === 'conflict');
+
 export type WatchEvent<T extends KubeObject> =
-  | { readonly type: 'added' | 'modified' | 'deleted'; readonly object: T }
-  /** Everything that existed when the watch began has been delivered. */
+  | { readonly type: 'added' | 'modified'; readonly object: T }
+  /** The object as last seen, or only its identity if it went while the source was out of reach. */
+  | { readonly type: 'deleted'; readonly object: T }
+  /** Everything that existed when the watch began has been delivered; again after the source was out of reach. */
   | { readonly type: 'synced' }
   /** The source can't be read at the moment, and why; the watch goes on trying. Changes that follow end it. */
   | { readonly type: 'stalled'; readonly error: StoreError };

@@ -1,0 +1,66 @@
+/** Stands between a client and an API server, and does to watches what networks do. */
+import { createServer, type ServerResponse } from 'node:http';
+import { request } from 'node:https';
+import { once } from 'node:events';
+import type { KubeApi } from './kube-api.ts';
+
+export interface ApiProxy extends AsyncDisposable {
+  readonly url: string;
+  /** Method and path with query of every request so far. */
+  readonly requests: string[];
+  /** Cuts every open connection. */
+  cut(): void;
+  /** Changes the lines of watches on their way: several for one, or none. */
+  mangle: (line: string) => readonly string[];
+  /** Answers a request itself, instead of the server. */
+  intercept: (target: string, response: ServerResponse) => boolean;
+}
+
+export async function startApiProxy(api: KubeApi): Promise<ApiProxy> {
+  const requests: string[] = [];
+  const server = createServer((incoming, response) => {
+    const target = incoming.url ?? '/';
+    requests.push(`${incoming.method} ${target}`);
+    if (proxy.intercept(target, response)) return;
+    const outgoing = request(
+      `${api.url}${target}`,
+      { method: incoming.method, headers: incoming.headers, ca: api.ca, agent: false },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        response.flushHeaders();
+        if (!target.includes('watch=1')) {
+          answer.pipe(response);
+          return;
+        }
+        let rest = '';
+        answer.setEncoding('utf8').on('data', (chunk: string) => {
+          const lines = (rest + chunk).split('\n');
+          rest = lines.pop() ?? '';
+          for (const line of lines)
+            for (const changed of proxy.mangle(line)) response.write(`${changed}\n`);
+        });
+        answer.on('end', () => response.end()).on('error', () => response.destroy());
+      },
+    );
+    outgoing.on('error', () => response.destroy());
+    response.on('close', () => outgoing.destroy());
+    incoming.pipe(outgoing);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const proxy: ApiProxy = {
+    url: `http://127.0.0.1:${address.port}`,
+    requests,
+    cut: () => server.closeAllConnections(),
+    mangle: (line) => [line],
+    intercept: () => false,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return proxy;
+}

@@ -1,0 +1,224 @@
+/** A real Kubernetes API server (test/kube-mini) on loopback, with an etcd of its own. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { stringify } from 'yaml';
+import { systemClock } from '../../src/store/clock.ts';
+import { kubeconfigConnection } from '../../src/store/kubeconfig.ts';
+import type { KubernetesConnection } from '../../src/store/kubernetes-connection.ts';
+
+const BUILD = resolve(import.meta.dirname, '../kube-mini/build');
+const START_LIMIT = 60_000;
+
+export interface KubeApi extends AsyncDisposable {
+  readonly url: string;
+  /** PEM of the server's certificate, which is its own authority. */
+  readonly ca: string;
+  readonly kubeconfig: string;
+  readonly connection: KubernetesConnection;
+  /** One call past our client, for what a test prepares or looks at itself. */
+  call(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
+  /** `kubectl apply` of custom resource definitions; resolves when they are served. */
+  install(definitions: readonly object[]): Promise<void>;
+  stop(): Promise<void>;
+  /** Starts it again on the same port and data. */
+  start(): Promise<void>;
+  /** Forgets old versions, so that watches from them end with 410. */
+  compact(): Promise<void>;
+}
+
+/** The programs, or why they can't be had on this machine. */
+async function programs(): Promise<{ etcd: string; server: string } | string> {
+  try {
+    const run = promisify(execFile);
+    const [etcd, server] = await Promise.all([
+      run(BUILD, ['etcd'], { timeout: 300_000 }),
+      run(BUILD, ['apiserver'], { timeout: 900_000 }),
+    ]);
+    return { etcd: etcd.stdout.trim(), server: server.stdout.trim() };
+  } catch (error) {
+    const { stderr } = error as { stderr?: string };
+    return stderr?.trim().split('\n').at(-1) ?? String(error);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+async function until(
+  what: string,
+  output: () => string,
+  check: () => Promise<boolean>,
+): Promise<void> {
+  const end = Date.now() + START_LIMIT;
+  while (!(await check().catch(() => false))) {
+    if (Date.now() > end) throw new Error(`${what} within ${START_LIMIT / 1000} s: ${output()}`);
+    await sleep(50);
+  }
+}
+
+class Program {
+  readonly #child: ChildProcess;
+  #output = '';
+
+  constructor(command: string, args: readonly string[]) {
+    this.#child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.on('data', (data: Buffer) => {
+        this.#output = (this.#output + data.toString()).slice(-4000);
+      });
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  async kill(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    this.#child.kill('SIGKILL');
+    await once(this.#child, 'exit');
+  }
+}
+
+/** Starts one, or says why that can't be done here. */
+export async function startKubeApi(): Promise<KubeApi | string> {
+  const found = await programs();
+  if (typeof found === 'string') return found;
+  const folder = await mkdtemp(join(tmpdir(), 'heddle-kube-'));
+  const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()];
+  const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+  const peerUrl = `http://127.0.0.1:${peerPort}`;
+  const etcd = new Program(found.etcd, [
+    `--data-dir=${join(folder, 'etcd')}`,
+    `--listen-client-urls=${etcdUrl}`,
+    `--advertise-client-urls=${etcdUrl}`,
+    `--listen-peer-urls=${peerUrl}`,
+    `--initial-advertise-peer-urls=${peerUrl}`,
+    `--initial-cluster=default=${peerUrl}`,
+    '--unsafe-no-fsync',
+    '--log-level=warn',
+  ]);
+  const etcdPost = async (path: string, body: object): Promise<Record<string, unknown>> => {
+    const answer = await fetch(`${etcdUrl}${path}`, { method: 'POST', body: JSON.stringify(body) });
+    return (await answer.json()) as Record<string, unknown>;
+  };
+  await until(
+    'etcd did not answer',
+    () => etcd.output,
+    async () => (await fetch(`${etcdUrl}/health`)).ok,
+  );
+
+  const url = `https://127.0.0.1:${port}`;
+  const pki = join(folder, 'pki');
+  let server: Program | undefined;
+  let ca = '';
+  const call: KubeApi['call'] = (method, path, body) =>
+    new Promise((resolve, reject) => {
+      const headers = { authorization: 'Bearer admin', 'content-type': 'application/json' };
+      const outgoing = request(
+        `${url}${path}`,
+        { method, ca, headers, agent: false },
+        (response) => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+          response.on('error', reject).on('end', () => {
+            const status = response.statusCode ?? 0;
+            resolve({ status, body: text.startsWith('{') ? (JSON.parse(text) as unknown) : text });
+          });
+        },
+      );
+      outgoing.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  const start = async (): Promise<void> => {
+    const running = new Program(found.server, [
+      `-etcd=${etcdUrl}`,
+      `-port=${port}`,
+      `-cert-dir=${pki}`,
+    ]);
+    server = running;
+    await until(
+      'the API server did not answer',
+      () => running.output,
+      async () => {
+        ca = await readFile(join(pki, 'apiserver.crt'), 'utf8');
+        return (await call('GET', '/readyz')).status === 200;
+      },
+    );
+  };
+  await start();
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(
+    kubeconfig,
+    stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
+      clusters: [
+        { name: 'test', cluster: { server: url, 'certificate-authority': 'pki/apiserver.crt' } },
+      ],
+      users: [{ name: 'admin', user: { token: 'admin' } }],
+    }),
+  );
+  return {
+    url,
+    ca,
+    kubeconfig,
+    connection: await kubeconfigConnection({
+      files: [kubeconfig],
+      clock: systemClock,
+      environment: process.env,
+    }),
+    call,
+    start,
+    stop: async () => server?.kill(),
+    async install(definitions) {
+      const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+      for (const definition of definitions) {
+        const { status, body } = await call('POST', path, definition);
+        if (status !== 201) throw new Error(`CRD refused: ${JSON.stringify(body)}`);
+      }
+      for (const definition of definitions as readonly Definition[]) {
+        const { group, names, versions } = definition.spec;
+        for (const { name } of versions)
+          await until(
+            `${names.plural} not served`,
+            () => server?.output ?? '',
+            async () =>
+              (await call('GET', `/apis/${group}/${name}/${names.plural}`)).status === 200,
+          );
+      }
+    },
+    async compact() {
+      const { header } = await etcdPost('/v3/kv/range', { key: 'AA==' });
+      const { revision } = header as { revision: string };
+      await etcdPost('/v3/kv/compaction', { revision, physical: true });
+    },
+    async [Symbol.asyncDispose]() {
+      await server?.kill();
+      await etcd.kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Definition {
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly { readonly name: string }[];
+  };
+}

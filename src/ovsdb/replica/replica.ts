@@ -8,10 +8,10 @@ import type {
   SubscribeOptions,
   TableChanges,
 } from '../replica-view.ts';
-import type { DatabaseSchema } from '../schema.ts';
+import { schemaToJson, type DatabaseSchema } from '../schema.ts';
 import { Pools } from '../storage/pools.ts';
 import type { TableStore } from '../storage/table-store.ts';
-import { stringify } from '../json.ts';
+import { jsonEquals, stringify } from '../json.ts';
 import type { Datum, JsonValue, Writable } from '../value.ts';
 import { CollectedChanges } from './changes.ts';
 import { ReplicaTable } from './replica-table.ts';
@@ -20,6 +20,12 @@ import { UpdateReader, type UpdateFormat } from './update-reader.ts';
 
 /** Which columns of which tables a replica holds: those that the server has and we monitor. */
 export type MonitoredColumns = ReadonlyMap<string, ReadonlySet<string>>;
+
+interface DefinedTables {
+  readonly schema: DatabaseSchema;
+  readonly pools: Pools;
+  readonly tables: Map<string, ReplicaTable>;
+}
 
 interface Subscription {
   readonly listener: (changes: ReplicaChanges) => void;
@@ -48,6 +54,8 @@ export class Replica implements ReplicaView {
   #schema: DatabaseSchema;
   #pools = new Pools();
   #tables = new Map<string, ReplicaTable>();
+  /** Definition of a new schema, until its contents are there. */
+  #next: DefinedTables | undefined;
   #sequence = 0;
   #ready = false;
   readonly #subscriptions = new Set<Subscription>();
@@ -56,23 +64,7 @@ export class Replica implements ReplicaView {
   constructor(schema: DatabaseSchema, options: ReplicaOptions = {}) {
     this.#schema = schema;
     this.#onListenerError = options.onListenerError ?? rethrowLater;
-    this.#define(schema, options.monitored);
-  }
-
-  #define(schema: DatabaseSchema, monitored: MonitoredColumns | undefined): void {
-    this.#schema = schema;
-    this.#tables = new Map(
-      [...schema.tables.values()].map((table) => [
-        table.name,
-        new ReplicaTable(
-          table,
-          this.#pools,
-          monitored === undefined
-            ? new Set(table.columns.keys())
-            : (monitored.get(table.name) ?? new Set()),
-        ),
-      ]),
-    );
+    this.#tables = defineTables(schema, options.monitored, this.#pools);
   }
 
   get schema(): DatabaseSchema {
@@ -157,11 +149,12 @@ export class Replica implements ReplicaView {
     mode: 'changes' | 'contents',
     tables?: readonly string[],
   ): UpdateReader {
+    const { tables: defined, pools } = this.#next ?? { tables: this.#tables, pools: this.#pools };
     const covered =
       tables === undefined
-        ? this.#tables
-        : new Map(tables.map((name) => [name, this.#table(name)] as const));
-    return new UpdateReader(covered, this.#pools.uuids, format, mode);
+        ? defined
+        : new Map([...defined].filter(([name]) => tables.includes(name)));
+    return new UpdateReader(covered, pools.uuids, format, mode);
   }
 
   /**
@@ -171,7 +164,7 @@ export class Replica implements ReplicaView {
   show(reader: UpdateReader, isReady: boolean): void {
     const staged = reader.finish();
     for (const table of staged) table.prepare();
-    const changes = new Map<string, CollectedChanges>();
+    const changes = new Map(this.#next === undefined ? [] : this.#switch(this.#next));
     for (const table of staged) {
       const collected = this.#apply(table);
       if (collected !== undefined) changes.set(table.table.name, collected);
@@ -261,8 +254,7 @@ export class Replica implements ReplicaView {
       store.delete(slot);
       return true;
     }
-    const cells =
-      kind === REPLACE ? replacement(store, slot, words, from, to) : pairs(words, from, to);
+    const cells = kind === REPLACE ? replacement(store, words, from, to) : pairs(words, from, to);
     const changed = cells.filter(([position, cell]) => store.cell(slot, position) !== cell);
     if (changed.length === 0) return false;
     const positions = new Set(changed.map(([position]) => position));
@@ -288,18 +280,81 @@ export class Replica implements ReplicaView {
   }
 
   /**
-   * The database has another schema now (converted, or another server): rows are kept where table and column types stayed the same,
-   * until the new contents are compared with them.
+   * The database has another schema now (converted, or another server). What there is stays visible until the new
+   * contents are shown; then it is replaced at once, and what did not change is not reported.
    */
   redefine(schema: DatabaseSchema, monitored: MonitoredColumns): void {
-    const old = this.#tables;
-    this.#pools = new Pools();
-    this.#define(schema, monitored);
-    for (const [name, table] of this.#tables) {
-      const before = old.get(name);
+    this.#next = undefined;
+    if (sameDefinition(this.#schema, this.#tables, schema, monitored)) {
+      this.#schema = schema;
+      return;
+    }
+    const pools = new Pools();
+    const tables = defineTables(schema, monitored, pools);
+    for (const [name, table] of tables) {
+      const before = this.#tables.get(name);
       if (before !== undefined) copyRows(before, table);
     }
+    this.#next = { schema, pools, tables };
   }
+
+  /** Switches to the new definition; rows of tables that are gone are reported as deleted. */
+  #switch(next: DefinedTables): ReadonlyMap<string, CollectedChanges> {
+    const gone = new Map<string, CollectedChanges>();
+    for (const [name, table] of this.#tables) {
+      if (next.tables.has(name) || table.size === 0 || !this.#wanted(name)) continue;
+      const collected = new CollectedChanges(name, this.#pools.uuids);
+      for (const slot of table.store.slots()) {
+        const uuid = this.#pools.uuids.text(table.store.uuids[slot] as number);
+        collected.deleted(uuid, oldValues(table.store, slot));
+      }
+      gone.set(name, collected);
+    }
+    this.#schema = next.schema;
+    this.#pools = next.pools;
+    this.#tables = next.tables;
+    this.#next = undefined;
+    return gone;
+  }
+}
+
+/** Whether nothing that is stored would change: the same tables, columns, types and monitored columns. */
+function sameDefinition(
+  schema: DatabaseSchema,
+  tables: ReadonlyMap<string, ReplicaTable>,
+  next: DatabaseSchema,
+  monitored: MonitoredColumns,
+): boolean {
+  const shape = (given: DatabaseSchema): JsonValue => {
+    const { tables: shapes } = schemaToJson(given) as { readonly tables: JsonValue };
+    return shapes;
+  };
+  return (
+    jsonEquals(shape(schema), shape(next)) &&
+    [...tables.values()].every((table) => {
+      const columns = monitored.get(table.name) ?? new Set<string>();
+      return columns.size === table.monitored.size && columns.isSubsetOf(table.monitored);
+    })
+  );
+}
+
+function defineTables(
+  schema: DatabaseSchema,
+  monitored: MonitoredColumns | undefined,
+  pools: Pools,
+): Map<string, ReplicaTable> {
+  return new Map(
+    [...schema.tables.values()].map((table) => [
+      table.name,
+      new ReplicaTable(
+        table,
+        pools,
+        monitored === undefined
+          ? new Set(table.columns.keys())
+          : (monitored.get(table.name) ?? new Set()),
+      ),
+    ]),
+  );
 }
 
 const pairs = (words: Uint32Array, from: number, to: number): [number, number][] => {
@@ -311,13 +366,11 @@ const pairs = (words: Uint32Array, from: number, to: number): [number, number][]
 /** Cells of a whole row: columns that are not named have their default. */
 function replacement(
   store: TableStore,
-  slot: number,
   words: Uint32Array,
   from: number,
   to: number,
 ): [number, number][] {
   const named = new Map(pairs(words, from, to));
-  void slot;
   return store.columns.map(({ position, codec }) => [
     position,
     named.get(position) ?? codec.defaultCell,

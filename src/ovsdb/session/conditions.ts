@@ -1,0 +1,82 @@
+import { jsonEquals } from '../json.ts';
+import type { Clause } from '../operation.ts';
+import type { JsonObject, JsonValue } from '../value.ts';
+
+type Conditions = ReadonlyMap<string, readonly Clause[]>;
+
+/**
+ * The three lives of a monitor's conditions: what is wanted, what the server was asked for and has not confirmed, what
+ * it works with. Only one change may be under way.
+ */
+export class MonitorConditions {
+  #wanted: Conditions;
+  #requested: Conditions | undefined;
+  #acknowledged: Conditions;
+
+  constructor(initial: Conditions) {
+    this.#wanted = initial;
+    this.#acknowledged = initial;
+  }
+
+  set(table: string, where: readonly Clause[]): void {
+    this.#wanted = new Map([...this.#wanted, [table, where]]);
+  }
+
+  /** True when the server works with what is wanted. */
+  get isSettled(): boolean {
+    return this.#requested === undefined && same(this.#wanted, this.#acknowledged);
+  }
+
+  get acknowledged(): Conditions {
+    return this.#acknowledged;
+  }
+
+  /** Requests of a `monitor_cond_change`, if one may and must be sent now. */
+  takeChange(): JsonObject | undefined {
+    if (this.#requested !== undefined) return undefined;
+    const requests: { [table: string]: JsonValue } = {};
+    for (const [table, where] of this.#wanted) {
+      if (!equal(where, this.#acknowledged.get(table)))
+        requests[table] = [{ where: where as JsonValue }];
+    }
+    if (Object.keys(requests).length === 0) return undefined;
+    this.#requested = this.#wanted;
+    return requests;
+  }
+
+  /** The change that was under way is in effect. */
+  acknowledge(): void {
+    if (this.#requested === undefined) return;
+    this.#acknowledged = this.#requested;
+    this.#requested = undefined;
+  }
+
+  /** The change that was under way was refused: it is not tried again. */
+  refuse(): void {
+    this.#requested = undefined;
+    this.#wanted = this.#acknowledged;
+  }
+
+  /**
+   * The connection is new. Returns false when a change was under way: what the server last worked with is then unknown, so the contents
+   * must be loaded anew, at once with what is wanted.
+   */
+  reconnect(): boolean {
+    if (this.#requested === undefined) return true;
+    this.#requested = undefined;
+    this.#acknowledged = this.#wanted;
+    return false;
+  }
+
+  /** The contents will be loaded anew anyway: at once with what is wanted. */
+  restart(): void {
+    this.#requested = undefined;
+    this.#acknowledged = this.#wanted;
+  }
+}
+
+const equal = (a: readonly Clause[] | undefined, b: readonly Clause[] | undefined): boolean =>
+  jsonEquals(a ?? [], b ?? []);
+
+const same = (a: Conditions, b: Conditions): boolean =>
+  [...new Set([...a.keys(), ...b.keys()])].every((table) => equal(a.get(table), b.get(table)));

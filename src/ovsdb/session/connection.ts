@@ -1,0 +1,282 @@
+import type { Socket } from 'node:net';
+import { OvsdbError, shorten } from '../error.ts';
+import { stringify } from '../json.ts';
+import type { JsonValue } from '../value.ts';
+import {
+  MessageStream,
+  type Message,
+  type UpdateHead,
+  type UpdateSink,
+} from '../wire/message-stream.ts';
+import type { FramerLimits } from '../wire/framer.ts';
+
+/** A reply as it is handed to whoever asked, inside the read loop: before any later message is looked at. */
+export interface Reply {
+  readonly result: JsonValue | undefined;
+  readonly error: JsonValue | undefined;
+  /** Took the reply's table updates. */
+  readonly sink: UpdateSink | undefined;
+  readonly head: UpdateHead | undefined;
+  /** Why the updates are of no use. */
+  readonly failure: OvsdbError | undefined;
+}
+
+export interface RequestOptions {
+  /** Where the table updates of the reply go; called when the reply begins. */
+  readonly sink?: (head: UpdateHead) => UpdateSink;
+}
+
+interface Pending {
+  readonly method: string;
+  readonly onReply: (reply: Reply) => void;
+  readonly onLost: (error: OvsdbError) => void;
+  readonly sink: ((head: UpdateHead) => UpdateSink) | undefined;
+}
+
+export interface Update {
+  readonly monitor: JsonValue;
+  readonly lastId: string | undefined;
+  readonly sink: UpdateSink;
+  readonly failure: OvsdbError | undefined;
+}
+
+export interface ConnectionHandler {
+  /** Where updates of this monitor go; undefined: it is not ours. */
+  sinkForUpdate(monitor: JsonValue): UpdateSink | undefined;
+  update(update: Update): void;
+  /** Any other notification: `locked`, `stolen`, `monitor_canceled` … */
+  notification(method: string, params: readonly JsonValue[]): void;
+  /** Bytes arrived. */
+  heard(): void;
+  /** The connection is gone; called once. Requests without an answer have been told before. */
+  closed(error: OvsdbError): void;
+}
+
+/** What passed through a connection, for metrics. */
+export interface Traffic {
+  bytesReceived: number;
+  bytesSent: number;
+  messagesReceived: number;
+  messagesSent: number;
+}
+
+/** JSON-RPC 1.0 over one open socket (RFC 7047 §4). Messages are handled to the end in the order in which they arrive. */
+export class Connection {
+  readonly #socket: Socket;
+  readonly #handler: ConnectionHandler;
+  readonly #stream: MessageStream;
+  readonly #pending = new Map<number, Pending>();
+  readonly traffic: Traffic = {
+    bytesReceived: 0,
+    bytesSent: 0,
+    messagesReceived: 0,
+    messagesSent: 0,
+  };
+  #nextId = 1;
+  #isCorked = false;
+  #error: OvsdbError | undefined;
+
+  constructor(socket: Socket, handler: ConnectionHandler, limits?: FramerLimits) {
+    this.#socket = socket;
+    this.#handler = handler;
+    this.#stream = new MessageStream(
+      {
+        sinkForReply: (head) => this.#sinkForReply(head),
+        sinkForUpdate: (head) =>
+          head.monitor === undefined ? undefined : handler.sinkForUpdate(head.monitor),
+        message: (message, sink, head, failure) => {
+          this.#message(message, sink, head, failure);
+        },
+      },
+      limits,
+    );
+    socket.on('data', (chunk: Buffer) => {
+      this.#data(chunk);
+    });
+    socket.on('error', (error) => {
+      this.close(new OvsdbError('disconnected', error.message, { cause: error }));
+    });
+    socket.on('close', () => {
+      this.close(new OvsdbError('disconnected', 'the server closed the connection'));
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#error === undefined;
+  }
+
+  get pendingRequests(): number {
+    return this.#pending.size;
+  }
+
+  #data(chunk: Buffer): void {
+    if (this.#error !== undefined) return;
+    this.traffic.bytesReceived += chunk.length;
+    this.#handler.heard();
+    try {
+      this.#stream.push(chunk);
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      this.close(
+        new OvsdbError('protocol', `the server sent what can't be understood: ${error.details}`, {
+          cause: error,
+        }),
+      );
+    }
+  }
+
+  /** Only one request at a time may await table updates, so a reply whose id comes last can be told by that. */
+  #sinkForReply(head: UpdateHead): UpdateSink | undefined {
+    if (typeof head.id === 'number') return this.#pending.get(head.id)?.sink?.(head);
+    if (head.id !== undefined) return undefined;
+    const waiting = [...this.#pending.values()].filter((pending) => pending.sink !== undefined);
+    return waiting.length === 1 ? waiting[0]?.sink?.(head) : undefined;
+  }
+
+  #message(
+    message: Message,
+    sink: UpdateSink | undefined,
+    head: UpdateHead | undefined,
+    failure: OvsdbError | undefined,
+  ): void {
+    this.traffic.messagesReceived++;
+    if (this.#error !== undefined) return;
+    if (message.method === undefined) this.#reply(message, sink, head, failure);
+    else this.#request(message, sink, head, failure);
+  }
+
+  #reply(
+    message: Message,
+    sink: UpdateSink | undefined,
+    head: UpdateHead | undefined,
+    failure: OvsdbError | undefined,
+  ): void {
+    const { id, result, error } = message;
+    const pending = typeof id === 'number' ? this.#pending.get(id) : undefined;
+    if (pending === undefined || typeof id !== 'number') {
+      // The answer to our own probe carries the id that the server's probe has, too.
+      if (id === 'echo') return;
+      throw new OvsdbError('protocol', `reply to a request that was not made (id ${shorten(id)})`);
+    }
+    this.#pending.delete(id);
+    pending.onReply({ result, error: error ?? undefined, sink, head, failure });
+  }
+
+  #request(
+    message: Message,
+    sink: UpdateSink | undefined,
+    head: UpdateHead | undefined,
+    failure: OvsdbError | undefined,
+  ): void {
+    const { id, method, params } = message;
+    if (typeof method !== 'string') throw new OvsdbError('protocol', 'a method must be a string');
+    if (sink !== undefined && head?.monitor !== undefined) {
+      this.#handler.update({ monitor: head.monitor, lastId: head.lastId, sink, failure });
+      return;
+    }
+    if (id === undefined || id === null) {
+      if (method.startsWith('update')) return;
+      if (!Array.isArray(params))
+        throw new OvsdbError('protocol', `${method} without an array of params`);
+      this.#handler.notification(method, params as readonly JsonValue[]);
+    } else if (method === 'echo') {
+      this.#send({ id, result: params ?? [], error: null });
+    } else {
+      this.#send({ id, result: null, error: 'unknown method' });
+    }
+  }
+
+  #send(message: JsonValue): void {
+    if (this.#error !== undefined) return;
+    const text = stringify(message);
+    this.traffic.messagesSent++;
+    this.traffic.bytesSent += Buffer.byteLength(text);
+    // Everything said in one turn of the event loop leaves in one write.
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      this.#socket.cork();
+      process.nextTick(() => {
+        this.#isCorked = false;
+        this.#socket.uncork();
+      });
+    }
+    this.#socket.write(text);
+  }
+
+  /**
+   * Sends a request. `onReply` is called in the read loop; `onLost` when the connection ends first. Returns the id, for
+   * `forget`.
+   */
+  request(
+    method: string,
+    params: readonly JsonValue[],
+    onReply: (reply: Reply) => void,
+    onLost: (error: OvsdbError) => void,
+    options: RequestOptions = {},
+  ): number {
+    const id = this.#nextId++;
+    if (this.#error !== undefined) {
+      onLost(this.#error);
+      return id;
+    }
+    this.#pending.set(id, { method, onReply, onLost, sink: options.sink });
+    this.#send({ id, method, params });
+    return id;
+  }
+
+  /** A request whose reply feeds nothing: resolves with its result, rejects with `rpc error`. */
+  call(method: string, params: readonly JsonValue[]): Promise<JsonValue> {
+    return new Promise((resolve, reject) => {
+      this.request(
+        method,
+        params,
+        ({ result, error }) => {
+          if (error === undefined) resolve(result ?? null);
+          else reject(new OvsdbError('rpc error', `${method}: ${errorText(error)}`));
+        },
+        reject,
+      );
+    });
+  }
+
+  notify(method: string, params: readonly JsonValue[]): void {
+    this.#send({ id: null, method, params });
+  }
+
+  /** Asks the peer for a sign of life. */
+  probe(): void {
+    this.#send({ id: 'echo', method: 'echo', params: [] });
+  }
+
+  /** Ends the connection. What is still unanswered is told why. */
+  close(error: OvsdbError): void {
+    if (this.#error !== undefined) return;
+    this.#socket.destroy();
+    this.#ended(error);
+  }
+
+  #ended(error: OvsdbError): void {
+    this.#error = error;
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { onLost } of pending) onLost(error);
+    this.#handler.closed(error);
+  }
+
+  /** Ends the connection after what was said has been sent. */
+  end(): void {
+    if (this.#error !== undefined) return;
+    this.#socket.end();
+    this.#ended(new OvsdbError('closed', 'the client was closed'));
+  }
+}
+
+/** A reply's error for people: a plain string, or an object with `error` and `details`. */
+export function errorText(error: JsonValue | undefined): string {
+  if (typeof error === 'string') return error;
+  if (typeof error === 'object' && error !== null && !Array.isArray(error)) {
+    const { error: kind, details } = error as { error?: JsonValue; details?: JsonValue };
+    if (typeof kind === 'string') return typeof details === 'string' ? `${kind}: ${details}` : kind;
+  }
+  return shorten(error);
+}

@@ -1,0 +1,87 @@
+import { isObject } from '../json.ts';
+import type { Operation, OperationResult, Outcome } from '../operation.ts';
+import type { JsonValue } from '../value.ts';
+import { errorText } from './connection.ts';
+
+/** Words of the server after which the same transaction may succeed later, or on another server. */
+const TRY_AGAIN: readonly string[] = [
+  'timed out',
+  'canceled',
+  'database not available',
+  'unknown database',
+  'cluster error',
+];
+
+interface Failure {
+  readonly error: string;
+  readonly details: string;
+}
+
+function failureOf(json: JsonValue | undefined): Failure | undefined {
+  if (!isObject(json) || typeof json['error'] !== 'string') return undefined;
+  return {
+    error: json['error'],
+    details: typeof json['details'] === 'string' ? json['details'] : '',
+  };
+}
+
+const lockOf = (operation: Operation | undefined): string =>
+  operation?.op === 'assert' ? operation.lock : '';
+
+const tableOf = (operation: Operation | undefined): string | undefined =>
+  operation !== undefined && 'table' in operation ? operation.table : undefined;
+
+/** What the server's reply to a transaction means. `operations` are those that were sent. */
+export function outcomeOf(
+  operations: readonly Operation[],
+  result: JsonValue | undefined,
+  error: JsonValue | undefined,
+): Outcome {
+  if (error !== undefined) {
+    const text = typeof error === 'string' ? error : (failureOf(error)?.error ?? '');
+    if (TRY_AGAIN.includes(text)) return { kind: 'try-again', reason: errorText(error) };
+    const failure = failureOf(error);
+    return failure === undefined
+      ? { kind: 'error', error: text === '' ? 'rpc error' : text, details: errorText(error) }
+      : { kind: 'error', ...failure };
+  }
+  if (!Array.isArray(result)) {
+    return {
+      kind: 'error',
+      error: 'protocol',
+      details: 'the reply to a transaction is not an array',
+    };
+  }
+  const results = result as readonly JsonValue[];
+  const at = results.findIndex((member) => failureOf(member) !== undefined);
+  if (at === -1) {
+    return {
+      kind: 'success',
+      results: results.map((member) => (isObject(member) ? member : {}) as OperationResult),
+    };
+  }
+  // One member more than operations: the commit as a whole was refused.
+  return refused(operations, results, at);
+}
+
+function refused(
+  operations: readonly Operation[],
+  results: readonly JsonValue[],
+  at: number,
+): Outcome {
+  const failure = failureOf(results[at]) as Failure;
+  const operation = operations[at];
+  const position = operation === undefined ? {} : { operation: at };
+  if (TRY_AGAIN.includes(failure.error)) {
+    return { kind: 'try-again', reason: `${failure.error}: ${failure.details}`, ...position };
+  }
+  if (failure.error === 'not owner') return { kind: 'not-locked', lock: lockOf(operation) };
+  if (failure.error === 'aborted') {
+    return {
+      kind: 'aborted',
+      results: results.slice(0, at) as unknown as readonly OperationResult[],
+    };
+  }
+  const table = tableOf(operation);
+  return { kind: 'error', ...failure, ...position, ...(table === undefined ? {} : { table }) };
+}

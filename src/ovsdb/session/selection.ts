@@ -1,0 +1,157 @@
+import { columnTypeToJson } from '../column-type.ts';
+import { OvsdbError } from '../error.ts';
+import { jsonEquals } from '../json.ts';
+import type { Clause } from '../operation.ts';
+import type { ColumnSchema, DatabaseSchema, TableSchema } from '../schema.ts';
+import type { JsonObject, JsonValue } from '../value.ts';
+import type { MonitoredColumns } from '../replica/replica.ts';
+
+/** What of a table is wanted. */
+export interface TableSelection {
+  /** All columns when absent. */
+  readonly columns?: readonly string[];
+  /** Rows that match one of these clauses; all rows when absent or empty, none for `[false]`. */
+  readonly where?: readonly Clause[];
+  /** Columns that are read once and change without being reported: only initial contents and inserts carry them. */
+  readonly silent?: readonly string[];
+}
+
+/** Tables by name; `true`: the whole table. */
+export type Selection = { readonly [table: string]: TableSelection | true };
+
+/** What a client and a server have in common, and what they have not. */
+export interface Definition {
+  /** Everything the program knows or the server has, with the server's types. */
+  readonly schema: DatabaseSchema;
+  readonly monitored: MonitoredColumns;
+  /** Differences that somebody should know of, in words. */
+  readonly warnings: readonly string[];
+}
+
+const sameType = (a: ColumnSchema, b: ColumnSchema): boolean =>
+  jsonEquals(columnTypeToJson(a.type), columnTypeToJson(b.type));
+
+function mergeTable(
+  known: TableSchema | undefined,
+  server: TableSchema | undefined,
+  warn: (text: string) => void,
+): TableSchema {
+  if (server === undefined) {
+    warn(`the server has no table ${known?.name}: it reads as empty and can't be written`);
+    return known as TableSchema;
+  }
+  if (known === undefined) return server;
+  const columns = new Map(server.columns);
+  for (const column of known.columns.values()) {
+    const theirs = server.columns.get(column.name);
+    if (theirs === undefined) {
+      warn(
+        `the server has no column ${column.name} in table ${known.name}: it reads as its default and can't be written`,
+      );
+      columns.set(column.name, column);
+    } else if (!sameType(column, theirs)) {
+      warn(
+        `column ${column.name} of table ${known.name} has another type on the server, which is used`,
+      );
+    }
+  }
+  return { ...server, columns };
+}
+
+function wantedTables(
+  schema: DatabaseSchema,
+  known: DatabaseSchema | undefined,
+  selection: Selection | undefined,
+): readonly string[] {
+  if (selection !== undefined) return Object.keys(selection);
+  return [...(known ?? schema).tables.keys()];
+}
+
+/**
+ * Which columns to monitor on this server. What it lacks is left out with a warning; what the program does not know and did not ask
+ * for is ignored. `known`: the schema that the program was written for.
+ */
+export function define(
+  server: DatabaseSchema,
+  known: DatabaseSchema | undefined,
+  selection: Selection | undefined,
+): Definition {
+  const warnings: string[] = [];
+  const warn = (text: string): void => {
+    warnings.push(text);
+  };
+  const tables = new Map<string, TableSchema>();
+  const monitored = new Map<string, ReadonlySet<string>>();
+  for (const name of wantedTables(server, known, selection)) {
+    const [theirs, ours] = [server.tables.get(name), known?.tables.get(name)];
+    if (theirs === undefined && ours === undefined) {
+      warn(`the server has no table ${name}`);
+      continue;
+    }
+    tables.set(name, mergeTable(ours, theirs, warn));
+    const chosen = selection?.[name];
+    const wanted = chosen === undefined || chosen === true ? undefined : chosen.columns;
+    for (const column of wanted ?? []) {
+      if (
+        theirs !== undefined &&
+        !theirs.columns.has(column) &&
+        ours?.columns.has(column) !== true
+      ) {
+        warn(`the server has no column ${column} in table ${name}`);
+      }
+    }
+    const columns = wanted ?? [...((ours ?? theirs)?.columns.keys() ?? [])];
+    monitored.set(name, new Set(columns.filter((column) => theirs?.columns.has(column) === true)));
+  }
+  return { schema: { ...server, tables }, monitored, warnings };
+}
+
+/** `<monitor-requests>`. Tables of which nothing can be monitored are left out. */
+export function monitorRequests(
+  monitored: MonitoredColumns,
+  conditions: ReadonlyMap<string, readonly Clause[]>,
+  selection: Selection | undefined,
+  withConditions: boolean,
+): JsonObject {
+  const requests: { [table: string]: JsonValue } = {};
+  for (const [table, columns] of monitored) {
+    if (columns.size === 0) continue;
+    const where = conditions.get(table);
+    const chosen = selection?.[table];
+    const silent = new Set(chosen === undefined || chosen === true ? [] : (chosen.silent ?? []));
+    const names = [...columns];
+    const loud = names.filter((column) => !silent.has(column));
+    const quiet = names.filter((column) => silent.has(column));
+    const condition =
+      withConditions && where !== undefined && where.length > 0
+        ? { where: where as JsonValue }
+        : {};
+    requests[table] = [
+      ...(loud.length === 0 ? [] : [{ columns: loud, ...condition }]),
+      ...(quiet.length === 0
+        ? []
+        : [{ columns: quiet, select: { modify: false }, ...(loud.length === 0 ? condition : {}) }]),
+    ];
+  }
+  return requests;
+}
+
+/** Conditions that the selection starts with. */
+export const initialConditions = (
+  selection: Selection | undefined,
+): ReadonlyMap<string, readonly Clause[]> =>
+  new Map(
+    Object.entries(selection ?? {}).flatMap(([table, chosen]) =>
+      chosen === true || chosen.where === undefined ? [] : [[table, chosen.where] as const],
+    ),
+  );
+
+/** Throws `unknown table` for a table that is not monitored. */
+export function checkMonitored(monitored: MonitoredColumns, table: string): void {
+  if (!monitored.has(table)) {
+    throw new OvsdbError(
+      'unknown table',
+      `table ${table} is not among those that this client monitors`,
+    );
+  }
+}

@@ -1,0 +1,310 @@
+import { OvsdbError } from '../error.ts';
+import type { JsonValue } from '../value.ts';
+import { MessageScanner, type FramerLimits } from './framer.ts';
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  JsonCursor,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './json-cursor.ts';
+
+/** What a message is about, as far as it was read before its table updates. */
+export interface UpdateHead {
+  readonly id: JsonValue | undefined;
+  /** The monitor that a notification names. */
+  readonly monitor: JsonValue | undefined;
+  /** Of a reply to `monitor_cond_since`: whether the server still knew the last transaction. */
+  readonly found: boolean | undefined;
+  readonly lastId: string | undefined;
+}
+
+/** Takes table updates as bytes, in pieces cut behind any row. */
+export interface UpdateSink {
+  /** Returns where it stopped: behind the closing brace when `isDone`. */
+  push(bytes: Buffer, position: number, end: number): number;
+  readonly isDone: boolean;
+}
+
+/** A message in whole: what is absent in the JSON is undefined. Updates that went to a sink are not repeated here. */
+export interface Message {
+  readonly id: JsonValue | undefined;
+  readonly method: JsonValue | undefined;
+  readonly params: JsonValue | undefined;
+  readonly result: JsonValue | undefined;
+  readonly error: JsonValue | undefined;
+}
+
+export interface MessageHandler {
+  /** Whether a reply with this id (undefined: not known yet) or a notification of this monitor brings table updates. */
+  sinkForReply(head: UpdateHead): UpdateSink | undefined;
+  sinkForUpdate(head: UpdateHead): UpdateSink | undefined;
+  /** A whole message; `sink` took its updates, unless `failure` says why it could not. */
+  message(
+    message: Message,
+    sink: UpdateSink | undefined,
+    head: UpdateHead | undefined,
+    failure: OvsdbError | undefined,
+  ): void;
+}
+
+/** Messages larger than this are read while they arrive. */
+const STREAM_FROM = 128 * 1024;
+
+/** The sink of the message that is arriving, and what belongs to it. */
+interface Streaming {
+  readonly head: UpdateHead;
+  readonly sink: UpdateSink;
+  /** Whether the updates are the last member of an array. */
+  readonly inArray: boolean;
+  readonly before: Partial<Message>;
+  failure: OvsdbError | undefined;
+}
+
+/**
+ * Bytes of a connection in, messages out, in order. Table updates never become JSON values: they go to a sink as they arrive, row by row, so
+ * that a message of any size takes little memory and never holds up the event loop.
+ */
+export class MessageStream {
+  readonly #scanner: MessageScanner;
+  readonly #handler: MessageHandler;
+  /** The incomplete message, as far as no sink has taken it. */
+  #parts: Buffer[] = [];
+  #length = 0;
+  /** Behind the last complete row, counted from the start of `#parts`; -1: none. */
+  #safe = -1;
+  #streaming: Streaming | undefined;
+  #sniffed = false;
+
+  constructor(handler: MessageHandler, limits?: FramerLimits) {
+    this.#handler = handler;
+    this.#scanner = new MessageScanner(limits);
+  }
+
+  /** Throws `protocol` or `syntax error` when the peer sends what is no message; the connection is then to be dropped. */
+  push(chunk: Buffer): void {
+    let start = 0;
+    for (;;) {
+      const end = this.#scanner.scan(chunk, start);
+      const { lastClose } = this.#scanner;
+      if (end === -1) {
+        if (this.#scanner.isInside)
+          this.#keep(chunk.subarray(start), lastClose === -1 ? -1 : lastClose - start);
+        return;
+      }
+      this.#append(chunk.subarray(start, end));
+      this.#complete();
+      start = end;
+    }
+  }
+
+  #append(part: Buffer): void {
+    this.#parts.push(part);
+    this.#length += part.length;
+  }
+
+  #joined(): Buffer {
+    return this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+  }
+
+  #keep(part: Buffer, safe: number): void {
+    if (safe !== -1) this.#safe = this.#length + safe;
+    this.#append(part);
+    if (this.#streaming === undefined && !this.#sniffed && this.#length >= STREAM_FROM) {
+      this.#sniffed = true;
+      const joined = this.#joined();
+      const found = this.#sniff(joined);
+      if (found !== undefined) {
+        this.#streaming = found.streaming;
+        this.#drop(joined, found.position);
+      } else this.#parts = [joined];
+    }
+    if (this.#streaming !== undefined && this.#safe > 0) this.#feed(this.#joined(), this.#safe);
+  }
+
+  /** Gives complete rows to the sink and keeps the rest. */
+  #feed(bytes: Buffer, end: number): void {
+    this.#drop(bytes, this.#pushTo(this.#streaming as Streaming, bytes, 0, end));
+    this.#safe = -1;
+  }
+
+  #drop(bytes: Buffer, position: number): void {
+    const rest = bytes.subarray(position);
+    this.#parts = rest.length === 0 ? [] : [rest];
+    this.#length = rest.length;
+    if (this.#safe !== -1) this.#safe -= position;
+  }
+
+  /** What the sink can't use makes the whole update useless, but not the connection. */
+  #pushTo(streaming: Streaming, bytes: Buffer, position: number, end: number): number {
+    if (streaming.failure !== undefined) return end;
+    try {
+      return streaming.sink.push(bytes, position, end);
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      streaming.failure = error;
+      return end;
+    }
+  }
+
+  /** Reads the head of a large message up to its table updates; undefined when it has none or can't be told yet. */
+  #sniff(bytes: Buffer): { streaming: Streaming; position: number } | undefined {
+    const cursor = new JsonCursor(bytes);
+    const before: { -readonly [K in keyof Message]?: Message[K] } = {};
+    try {
+      cursor.expect(OPEN_BRACE);
+      for (;;) {
+        cursor.string();
+        const name = cursor.lastText;
+        cursor.expect(COLON);
+        const isParams = name === 'params';
+        if (isParams || name === 'result') {
+          const found = this.#updatesIn(cursor, isParams, before.id);
+          if (found === undefined) return undefined;
+          return { streaming: { ...found, before, failure: undefined }, position: cursor.position };
+        }
+        const value = cursor.value();
+        if (name === 'id' || name === 'method' || name === 'error') before[name] = value;
+        cursor.expect(COMMA);
+      }
+    } catch (error) {
+      if (error instanceof OvsdbError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Steps to the table updates in `params` or `result`; the cursor then stands before their brace. */
+  #updatesIn(
+    cursor: JsonCursor,
+    isParams: boolean,
+    id: JsonValue | undefined,
+  ): { head: UpdateHead; sink: UpdateSink; inArray: boolean } | undefined {
+    let head: UpdateHead = { id, monitor: undefined, found: undefined, lastId: undefined };
+    const inArray = cursor.peek() === OPEN_BRACKET;
+    if (inArray) {
+      cursor.expect(OPEN_BRACKET);
+      const first = cursor.value();
+      cursor.expect(COMMA);
+      if (isParams) head = { ...head, monitor: first };
+      else if (typeof first === 'boolean') head = { ...head, found: first };
+      else return undefined;
+      if (cursor.peek() === QUOTE) {
+        cursor.string();
+        head = { ...head, lastId: cursor.lastText };
+        cursor.expect(COMMA);
+      }
+    }
+    if (cursor.peek() !== OPEN_BRACE || (isParams && !inArray)) return undefined;
+    const sink = isParams ? this.#handler.sinkForUpdate(head) : this.#handler.sinkForReply(head);
+    return sink === undefined ? undefined : { head, sink, inArray };
+  }
+
+  #complete(): void {
+    const bytes = this.#joined();
+    const streaming = this.#streaming;
+    this.#parts = [];
+    this.#length = 0;
+    this.#safe = -1;
+    this.#streaming = undefined;
+    this.#sniffed = false;
+    if (streaming === undefined) {
+      this.#small(bytes);
+      return;
+    }
+    const position = this.#pushTo(streaming, bytes, 0, bytes.length);
+    if (streaming.failure === undefined && !streaming.sink.isDone) {
+      streaming.failure = new OvsdbError('syntax error', 'table updates end too early');
+    }
+    // When the updates were of no use, nobody knows where they ended: what came before them must do.
+    const after = streaming.failure === undefined ? tail(bytes, position, streaming.inArray) : {};
+    this.#deliver({ ...streaming.before, ...after }, streaming);
+  }
+
+  #deliver(parts: Partial<Message>, streaming: Streaming | undefined): void {
+    const { id, method, params, result, error } = parts;
+    this.#handler.message(
+      { id, method, params, result, error },
+      streaming?.sink,
+      streaming?.head,
+      streaming?.failure,
+    );
+  }
+
+  /** A message that came in one piece: its members are found first, then updates go to their sink. */
+  #small(bytes: Buffer): void {
+    const cursor = new JsonCursor(bytes);
+    const parts: { -readonly [K in keyof Message]?: Message[K] } = {};
+    const ranges = new Map<string, [number, number]>();
+    cursor.object(() => {
+      const name = cursor.lastText;
+      if (name === 'params' || name === 'result') {
+        const from = cursor.position;
+        cursor.skip();
+        ranges.set(name, [from, cursor.position]);
+      } else {
+        const value = cursor.value();
+        if (name === 'id' || name === 'method' || name === 'error') parts[name] = value;
+        else throw new OvsdbError('protocol', `a message has an unexpected member "${name}"`);
+      }
+    });
+    const isUpdate =
+      parts.method === 'update' || parts.method === 'update2' || parts.method === 'update3';
+    for (const [name, [from, to]] of ranges) {
+      const isParams = name === 'params';
+      if (!isParams || isUpdate) {
+        const streaming = this.#updatesFrom(bytes, from, to, isParams, parts);
+        if (streaming !== undefined) {
+          this.#deliver(parts, streaming);
+          return;
+        }
+      }
+      const value = new JsonCursor(bytes, from, to).value();
+      if (isParams) parts.params = value;
+      else parts.result = value;
+    }
+    this.#deliver(parts, undefined);
+  }
+
+  #updatesFrom(
+    bytes: Buffer,
+    from: number,
+    to: number,
+    isParams: boolean,
+    before: Partial<Message>,
+  ): Streaming | undefined {
+    const cursor = new JsonCursor(bytes, from, to);
+    let found: { head: UpdateHead; sink: UpdateSink; inArray: boolean } | undefined;
+    try {
+      found = this.#updatesIn(cursor, isParams, before.id);
+    } catch (error) {
+      // An array that is not one of updates: read as a plain value.
+      if (!(error instanceof OvsdbError)) throw error;
+    }
+    if (found === undefined) return undefined;
+    const streaming: Streaming = { ...found, before, failure: undefined };
+    this.#pushTo(streaming, bytes, cursor.position, to);
+    if (streaming.failure === undefined && !streaming.sink.isDone) {
+      streaming.failure = new OvsdbError('syntax error', 'table updates end too early');
+    }
+    return streaming;
+  }
+}
+
+/** Members of a message behind its table updates. */
+function tail(bytes: Buffer, position: number, inArray: boolean): Partial<Message> {
+  const cursor = new JsonCursor(bytes, position);
+  const parts: { -readonly [K in keyof Message]?: Message[K] } = {};
+  if (inArray) cursor.expect(CLOSE_BRACKET);
+  while (cursor.take(COMMA)) {
+    cursor.string();
+    const name = cursor.lastText;
+    cursor.expect(COLON);
+    const value = cursor.value();
+    if (name === 'id' || name === 'method' || name === 'error') parts[name] = value;
+  }
+  cursor.expect(CLOSE_BRACE);
+  return parts;
+}

@@ -7,6 +7,8 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          // Conditions are waited for as long as a busy machine needs; none of these tests waits for time to pass.
+          expect: { poll: { timeout: 10_000 } },
           include: ['test/unit/**/*.test.ts', 'test/conformance/**/*.test.ts'],
           testTimeout: 20_000,
         },

@@ -16,6 +16,7 @@ import type {
   Service,
   UserDefinedNetwork,
 } from './types.ts';
+import type { ZoneStatus } from './zone-status.ts';
 
 export const userDefinedNetworks: ResourceKind<UserDefinedNetwork> = {
   apiVersion: 'k8s.ovn.org/v1',
@@ -78,6 +79,12 @@ export const egressServices: ResourceKind<EgressService> = {
   plural: 'egressservices',
   namespaced: true,
 };
+export const zoneStatuses: ResourceKind<ZoneStatus> = {
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'ZoneStatus',
+  plural: 'zonestatuses',
+  namespaced: false,
+};
 export const namespaces: ResourceKind<Namespace> = {
   apiVersion: 'v1',
   kind: 'Namespace',
@@ -133,6 +140,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   egressFirewalls,
   egressQoSes,
   egressServices,
+  zoneStatuses,
   namespaces,
   nodes,
   pods,

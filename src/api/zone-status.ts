@@ -1,5 +1,5 @@
 /** What the daemon of one node says about its zone: one object per node, written once per change of anything in it. */
-import type { KubeObject, ObjectMeta, ResourceKind } from './objects.ts';
+import type { KubeObject, ObjectMeta } from './objects.ts';
 
 /**
  * How far a network is on a node.
@@ -42,10 +42,3 @@ export interface ZoneStatus extends KubeObject {
   readonly metadata: ObjectMeta;
   readonly status?: ZoneStatusContent;
 }
-
-export const ZONE_STATUS: ResourceKind<ZoneStatus> = {
-  apiVersion: 'k8s.ovn.org/v1alpha1',
-  kind: 'ZoneStatus',
-  plural: 'zonestatuses',
-  namespaced: false,
-};

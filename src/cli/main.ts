@@ -11,6 +11,8 @@ interface CommandModule {
 /** Loaded when they are called: nobody waits for what they did not ask for. */
 const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   lab: () => import('./lab.ts'),
+  show: () => import('./status.ts'),
+  status: () => import('./status.ts'),
 };
 
 /** A failure that the user can do something about: printed as one message, without a stack trace. */
@@ -27,7 +29,8 @@ async function main(): Promise<void> {
     .exitOverride();
   const called = COMMANDS[process.argv[2] ?? ''];
   const loaders = called === undefined ? Object.values(COMMANDS) : [called];
-  for (const { register } of await Promise.all(loaders.map((load) => load()))) register(program);
+  const modules = await Promise.all(loaders.map((load) => load()));
+  for (const { register } of new Set(modules)) register(program);
   try {
     await program.parseAsync();
   } catch (error) {

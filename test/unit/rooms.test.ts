@@ -32,7 +32,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
 /** Rooms whose files take values and return values: no sockets, files, processes or clocks. */
 const PURE_ROOMS = ['allocators', 'api', 'model', 'topology'];
-const PURE_BUILTINS = ['node:crypto'];
+const PURE_BUILTINS = ['node:crypto', 'node:util'];
 
 const SOURCE = resolve(import.meta.dirname, '../../src');
 

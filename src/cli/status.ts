@@ -1,0 +1,189 @@
+/** `heddle status` and `heddle show`: what became of networks, nodes and pods, from the objects and what the nodes report. */
+import type { Command } from 'commander';
+import { objectKey } from '../api/objects.ts';
+import { podNetworks } from '../api/pod-annotations.ts';
+import { openStore } from '../daemon/object-store.ts';
+import {
+  isHealthy,
+  overviewOf,
+  type NetworkOnNode,
+  type NetworkOverview,
+  type Overview,
+} from '../daemon/overview.ts';
+import { readOverviewObjects } from '../daemon/overview-objects.ts';
+import type { NetworkName } from '../model/model.ts';
+import { localNames } from '../topology/names.ts';
+import { addSettings, configurationOf, needed } from './options.ts';
+import { EXIT, print, printJson, report, table, tone, type Tone } from './output.ts';
+
+const STATE_TONES: Readonly<Record<NetworkOnNode['state'], Tone>> = {
+  Programmed: 'good',
+  Committed: 'warning',
+  Pending: 'warning',
+  Failed: 'bad',
+  Unknown: 'quiet',
+};
+
+export function register(program: Command): void {
+  addSettings(
+    program
+      .command('status')
+      .description(
+        'each network on each node: allocated, committed, in the data plane, or what is wrong',
+      )
+      .option('--json', 'as JSON')
+      .addHelpText('after', '\nExit code: 0 all is well, 1 something is wrong.'),
+    ['where', 'cluster'],
+  ).action(async (_options: unknown, command: Command) => status(command));
+  addSettings(
+    program
+      .command('show')
+      .description(
+        'one network (blue_blue, blue/blue or the name of a CUDN) or one pod (namespace/pod)',
+      )
+      .argument('<name>', 'network, or namespace/name of a UserDefinedNetwork or pod')
+      .option('--json', 'as JSON'),
+    ['where', 'cluster'],
+  ).action(async (name: string, _options: unknown, command: Command) => show(name, command));
+}
+
+const isJson = (command: Command): boolean => command.opts<{ json?: boolean }>().json === true;
+
+async function status(command: Command): Promise<void> {
+  const configuration = needed(configurationOf(command), 'manifests', 'state');
+  await using store = await openStore(configuration, { dryRun: true });
+  const overview = overviewOf(await readOverviewObjects(store.objects), configuration.settings);
+  const problems = store.problems();
+  if (isJson(command)) printJson({ ...overview, manifests: problems });
+  else printOverview(overview, problems);
+  process.exitCode = isHealthy(overview) && problems.length === 0 ? EXIT.success : EXIT.problems;
+}
+
+function printOverview(overview: Overview, manifests: readonly string[]): void {
+  print(
+    table(
+      ['NETWORK', 'ID', 'TOPOLOGY', 'ROLE', 'SUBNETS', 'PODS', 'NODES'],
+      overview.networks.map((network) => [
+        network.name,
+        network.id === undefined ? '-' : String(network.id),
+        network.topology ?? '-',
+        network.role ?? '-',
+        network.subnets.join(' ') || '-',
+        String(network.pods.length),
+        nodeSummary(network),
+      ]),
+    ),
+  );
+  print('');
+  print(
+    table(
+      ['NODE', 'ID', 'NB_CFG', 'REACHED', 'REPORTED'],
+      overview.nodes.map((node) => [
+        node.name,
+        node.id === undefined ? '-' : String(node.id),
+        String(node.northbound?.configured ?? '-'),
+        String(node.northbound?.reached ?? '-'),
+        node.message === undefined ? (node.observedAt ?? 'never') : tone(node.message, 'bad'),
+      ]),
+    ),
+  );
+  const problems = [
+    ...overview.networks.flatMap(({ object, name, conditions }) =>
+      conditions
+        .filter(({ status }) => status === 'False')
+        .map(({ type, message }) => `${object ?? name}: ${type}: ${message}`),
+    ),
+    ...overview.problems.map(({ object, message }) => `${object}: ${message}`),
+    ...manifests,
+  ];
+  if (problems.length > 0) print(`\n${tone('Problems', 'bad')}`);
+  for (const problem of new Set(problems)) print(`  ${problem}`);
+}
+
+/** `n1,n2 Programmed; n3 Pending: …`. */
+function nodeSummary({ nodes }: NetworkOverview): string {
+  const groups = Map.groupBy(nodes, ({ state, message }) =>
+    message === undefined ? state : `${state}: ${message}`,
+  );
+  return [...groups]
+    .map(([text, members]) => {
+      const [state = 'Unknown'] = text.split(':') as NetworkOnNode['state'][];
+      return `${members.map(({ node }) => node).join(',')} ${tone(text, STATE_TONES[state])}`;
+    })
+    .join('; ');
+}
+
+async function show(name: string, command: Command): Promise<void> {
+  const configuration = needed(configurationOf(command), 'manifests', 'state');
+  await using store = await openStore(configuration, { dryRun: true });
+  const objects = await readOverviewObjects(store.objects);
+  const overview = overviewOf(objects, configuration.settings);
+  const network = overview.networks.find((candidate) =>
+    [candidate.name, candidate.object?.split(' ')[1], ...candidate.nads].includes(name),
+  );
+  if (network !== undefined) {
+    if (isJson(command)) printJson(network);
+    else printNetwork(network);
+    return;
+  }
+  const pod = objects.pods.find(({ metadata }) => objectKey(metadata) === name);
+  if (pod === undefined) {
+    const known = overview.networks.map((candidate) => candidate.name).join(', ');
+    report(`heddle show: no network and no pod is called "${name}"; networks are ${known}`);
+    process.exitCode = EXIT.problems;
+    return;
+  }
+  const networks = podNetworks(pod);
+  const shown = {
+    pod: name,
+    node: pod.spec.nodeName,
+    uid: pod.metadata.uid,
+    interfaces: [...(networks.value ?? [])].map(([nad, content]) => ({ nad, ...content })),
+    problems: networks.errors.map(({ message }) => message),
+  };
+  if (isJson(command)) printJson(shown);
+  else {
+    print(`Pod ${name} on node ${shown.node ?? '-'} (uid ${shown.uid ?? '-'})`);
+    print(
+      table(
+        ['NETWORK', 'ROLE', 'MAC', 'ADDRESSES', 'GATEWAYS'],
+        shown.interfaces.map(({ nad, role, macAddress, addresses, gateways }) => [
+          nad,
+          role ?? '-',
+          macAddress,
+          addresses.join(' ') || '-',
+          gateways.join(' ') || '-',
+        ]),
+      ),
+    );
+    for (const problem of shown.problems) print(tone(problem, 'bad'));
+  }
+  if (shown.problems.length > 0 || shown.interfaces.length === 0) process.exitCode = EXIT.problems;
+}
+
+function printNetwork(network: NetworkOverview): void {
+  print(`Network ${network.name}${network.object === undefined ? '' : ` (${network.object})`}`);
+  print(`  id        ${network.id ?? 'not allocated'}`);
+  print(`  topology  ${network.topology ?? '-'} ${network.role ?? ''}`);
+  print(`  subnets   ${network.subnets.join(' ') || '-'}`);
+  if (network.nads.length > 0) print(`  NADs      ${network.nads.join(' ')}`);
+  for (const { type, status, message } of network.conditions)
+    print(`  ${tone(`${type} ${status}`, status === 'True' ? 'good' : 'bad')}: ${message}`);
+  print('');
+  print(
+    table(
+      ['NODE', 'SUBNETS', 'STATE', 'SWITCH', 'GATEWAY ROUTER'],
+      network.nodes.map(({ node, subnets, state, message }) => {
+        const names = localNames(network.name as NetworkName, node);
+        return [
+          node,
+          subnets.join(' ') || '-',
+          tone(message === undefined ? state : `${state}: ${message}`, STATE_TONES[state]),
+          names.nodeSwitch,
+          names.gatewayRouter,
+        ];
+      }),
+    ),
+  );
+  if (network.pods.length > 0) print(`\npods: ${network.pods.join(' ')}`);
+}

@@ -1,0 +1,60 @@
+/**
+ * The handshake with the data plane (ovn-nb(5), NB_Global): after a commit `nb_cfg` is raised; ovn-northd copies it
+ * to `sb_cfg` once the Southbound database is written, and `hv_cfg` is what every chassis has reached.
+ */
+import type { Operation, ReplicaView, Transactor } from '../ovsdb/index.ts';
+
+export interface ConfigurationSequence {
+  /** Raised by whoever changed something. */
+  readonly configured: number;
+  /** What ovn-northd and every chassis have reached. */
+  readonly reached: number;
+}
+
+const ZERO: ConfigurationSequence = { configured: 0, reached: 0 };
+
+/** The sequence numbers as the replica shows them; zero before NB_Global exists. */
+export function configurationSequence(replica: ReplicaView): ConfigurationSequence {
+  if (!replica.hasTable('NB_Global')) return ZERO;
+  const [row] = replica.rows('NB_Global');
+  if (row === undefined) return ZERO;
+  const number = (column: string): number => Number(row.column(column));
+  return { configured: number('nb_cfg'), reached: Math.min(number('sb_cfg'), number('hv_cfg')) };
+}
+
+/**
+ * Makes the single row of NB_Global where a new database has none yet; loses the race against another
+ * writer by a `wait` that does not match, which is success too.
+ */
+export const createGlobalRow: readonly Operation[] = [
+  {
+    op: 'wait',
+    table: 'NB_Global',
+    where: [],
+    columns: ['name'],
+    until: '==',
+    rows: [],
+    timeout: 0,
+  },
+  { op: 'insert', table: 'NB_Global', row: {} },
+];
+
+/**
+ * Raises `nb_cfg` and returns the number to wait for, which is read in the same transaction: others raise it too.
+ * Undefined when the database could not take it now; the caller tries again later.
+ */
+export async function raiseConfiguration(
+  database: Transactor,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const outcome = await database.transact(
+    [
+      { op: 'mutate', table: 'NB_Global', where: [], mutations: [['nb_cfg', '+=', 1]] },
+      { op: 'select', table: 'NB_Global', where: [], columns: ['nb_cfg'] },
+    ],
+    { signal },
+  );
+  if (outcome.kind !== 'success') return undefined;
+  const value = outcome.results[1]?.rows?.[0]?.['nb_cfg'];
+  return typeof value === 'number' ? value : undefined;
+}

@@ -1,0 +1,193 @@
+/** What is known of all networks, nodes and pods, put together for people: pure, from lists of objects. */
+import { networkId } from '../api/network-annotations.ts';
+import { nodeId, nodeSubnets } from '../api/node-annotations.ts';
+import { objectKey, type Condition, type KubeObject } from '../api/objects.ts';
+import { podNetworks } from '../api/pod-annotations.ts';
+import { parseNad } from '../api/nad.ts';
+import { clusterNetworkName, DEFAULT_NETWORK, networkName } from '../api/network-name.ts';
+import type {
+  ClusterUserDefinedNetwork,
+  NetworkAttachmentDefinition,
+  Node,
+  Pod,
+  UserDefinedNetwork,
+} from '../api/types.ts';
+import type { NetworkState, ZoneStatus, ZoneStatusContent } from '../api/zone-status.ts';
+import type { ClusterSettings } from '../model/model.ts';
+
+export interface OverviewObjects {
+  readonly userDefinedNetworks: readonly UserDefinedNetwork[];
+  readonly clusterUserDefinedNetworks: readonly ClusterUserDefinedNetwork[];
+  readonly networkAttachmentDefinitions: readonly NetworkAttachmentDefinition[];
+  readonly nodes: readonly Node[];
+  readonly pods: readonly Pod[];
+  readonly zoneStatuses: readonly ZoneStatus[];
+}
+
+/** A network on one node. */
+export interface NetworkOnNode {
+  readonly node: string;
+  readonly subnets: readonly string[];
+  /** What the node's daemon said last; `Unknown` when it never said anything. */
+  readonly state: NetworkState | 'Unknown';
+  readonly message?: string;
+}
+
+export interface NetworkOverview {
+  readonly name: string;
+  /** Object that declares it: `UserDefinedNetwork blue/blue`; absent for the default network and NADs made by hand. */
+  readonly object?: string;
+  readonly id?: number;
+  readonly topology?: string;
+  readonly role?: string;
+  readonly subnets: readonly string[];
+  readonly conditions: readonly Condition[];
+  readonly nads: readonly string[];
+  readonly nodes: readonly NetworkOnNode[];
+  /** `namespace/name` of pods with an interface on it. */
+  readonly pods: readonly string[];
+}
+
+export interface NodeOverview {
+  readonly name: string;
+  readonly id?: number;
+  readonly observedAt?: string;
+  readonly northbound?: { readonly configured: number; readonly reached: number };
+  readonly message?: string;
+}
+
+export interface Overview {
+  readonly networks: readonly NetworkOverview[];
+  readonly nodes: readonly NodeOverview[];
+  /** Everything that is wrong with some object, from all nodes, each once. */
+  readonly problems: readonly { readonly object: string; readonly message: string }[];
+}
+
+/** Puts the picture together; networks by id, the ones without an id last. */
+export function overviewOf(objects: OverviewObjects, settings: ClusterSettings): Overview {
+  const declared = new Map<string, KubeObject>();
+  for (const object of objects.userDefinedNetworks)
+    declared.set(networkName(object.metadata.namespace ?? '', object.metadata.name), object);
+  for (const object of objects.clusterUserDefinedNetworks)
+    declared.set(clusterNetworkName(object.metadata.name), object);
+  const zones = new Map(objects.zoneStatuses.map((zone) => [zone.metadata.name, zone.status]));
+  const nads = nadsByNetwork(objects.networkAttachmentDefinitions, settings);
+  const pods = podsByNad(objects.pods);
+  const names = new Set([DEFAULT_NETWORK, ...declared.keys(), ...nads.keys()]);
+  const networks = [...names].map((name): NetworkOverview => {
+    const ofNetwork = nads.get(name) ?? [];
+    const [first] = ofNetwork;
+    const object = declared.get(name);
+    const config = first?.config;
+    const id = name === DEFAULT_NETWORK ? 0 : first?.id;
+    const subnets = name === DEFAULT_NETWORK ? settings.clusterSubnets : (config?.subnets ?? []);
+    const keys = name === DEFAULT_NETWORK ? [DEFAULT_NETWORK] : ofNetwork.map(({ key }) => key);
+    return {
+      name,
+      ...(object === undefined ? {} : { object: describe(object) }),
+      ...(id === undefined ? {} : { id }),
+      ...(name === DEFAULT_NETWORK
+        ? { topology: 'layer3', role: 'primary' }
+        : config === undefined
+          ? {}
+          : { topology: config.topology, role: config.role }),
+      subnets: subnets.map(({ cidr, hostLength }) =>
+        hostLength === undefined ? cidr : `${cidr}/${hostLength}`,
+      ),
+      conditions: conditionsOf(object),
+      nads: ofNetwork.map(({ key }) => key),
+      nodes: objects.nodes.map((node) => onNode(node, name, zones)),
+      pods: [...new Set(keys.flatMap((key) => pods.get(key) ?? []))].sort(),
+    };
+  });
+  return {
+    networks: networks.sort(
+      (a, b) => (a.id ?? Infinity) - (b.id ?? Infinity) || (a.name < b.name ? -1 : 1),
+    ),
+    nodes: objects.nodes.map((node) => nodeOverview(node, zones)),
+    problems: problemsOf(objects.zoneStatuses),
+  };
+}
+
+/** False when something failed, is refused, or a node has a problem: what a monitoring script asks. */
+export const isHealthy = (overview: Overview): boolean =>
+  overview.problems.length === 0 &&
+  overview.nodes.every(({ message }) => message === undefined) &&
+  overview.networks.every(
+    ({ conditions, nodes }) =>
+      conditions.every(({ status }) => status !== 'False') &&
+      nodes.every(({ state }) => state !== 'Failed'),
+  );
+
+const describe = (object: KubeObject): string => `${object.kind} ${objectKey(object.metadata)}`;
+
+const conditionsOf = (object: KubeObject | undefined): readonly Condition[] =>
+  (object?.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
+
+function nadsByNetwork(
+  nads: readonly NetworkAttachmentDefinition[],
+  settings: ClusterSettings,
+): ReadonlyMap<string, readonly NetworkNad[]> {
+  const parsed = nads.flatMap((nad): NetworkNad[] => {
+    const result = parseNad(nad, settings);
+    if (result.outcome !== 'network') return [];
+    return [{ key: objectKey(nad.metadata), config: result.config, id: networkId(nad).value }];
+  });
+  return Map.groupBy(
+    parsed.sort((a, b) => (a.key < b.key ? -1 : 1)),
+    ({ config }) => config.name,
+  );
+}
+
+interface NetworkNad {
+  readonly key: string;
+  readonly config: Extract<ReturnType<typeof parseNad>, { outcome: 'network' }>['config'];
+  readonly id: number | undefined;
+}
+
+function podsByNad(pods: readonly Pod[]): ReadonlyMap<string, readonly string[]> {
+  const byNad = new Map<string, string[]>();
+  for (const pod of pods) {
+    for (const nadKey of podNetworks(pod).value?.keys() ?? []) {
+      const nad = nadKey.split('/').slice(0, 2).join('/');
+      const keys = byNad.get(nad) ?? [];
+      keys.push(objectKey(pod.metadata));
+      byNad.set(nad, keys);
+    }
+  }
+  return byNad;
+}
+
+type Zones = ReadonlyMap<string, ZoneStatusContent | undefined>;
+
+function onNode(node: Node, network: string, zones: Zones): NetworkOnNode {
+  const { name } = node.metadata;
+  const found = zones.get(name)?.networks.find((candidate) => candidate.name === network);
+  return {
+    node: name,
+    subnets: nodeSubnets(node).value?.get(network) ?? [],
+    state: found?.state ?? 'Unknown',
+    ...(found?.message === undefined ? {} : { message: found.message }),
+  };
+}
+
+function nodeOverview(node: Node, zones: Zones): NodeOverview {
+  const { name } = node.metadata;
+  const { observedAt, northbound, message } = zones.get(name) ?? {};
+  const id = nodeId(node).value;
+  return {
+    name,
+    ...(id === undefined ? {} : { id }),
+    ...(observedAt === undefined ? {} : { observedAt }),
+    ...(northbound === undefined ? {} : { northbound }),
+    ...(message === undefined ? {} : { message }),
+  };
+}
+
+function problemsOf(zoneStatuses: readonly ZoneStatus[]): Overview['problems'] {
+  const problems = zoneStatuses.flatMap(({ status }) => status?.problems ?? []);
+  const unique = new Map(
+    problems.map((problem) => [`${problem.object} ${problem.message}`, problem]),
+  );
+  return [...unique.values()].sort((a, b) => (a.object < b.object ? -1 : 1));
+}

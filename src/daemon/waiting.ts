@@ -1,0 +1,42 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { OvsdbError } from '../ovsdb/index.ts';
+
+/** Between looks at a condition that nothing announces. */
+const POLL = 20;
+
+/** Something that was not there in time; the message names what was waited for. */
+export class TimedOutError extends Error {
+  readonly code = 'TIMED_OUT';
+
+  constructor(what: string, options?: ErrorOptions) {
+    super(`gave up waiting for ${what}`, options);
+    this.name = 'TimedOutError';
+  }
+}
+
+/** Resolves when the condition holds; rejects with a TimedOutError that names `what` when `signal` aborts first. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  signal: AbortSignal,
+  what: string | (() => string),
+): Promise<void> {
+  while (!(await condition())) {
+    if (signal.aborted)
+      throw new TimedOutError(typeof what === 'string' ? what : what(), { cause: signal.reason });
+    await pause(POLL);
+  }
+}
+
+/** Runs `task` with a signal that aborts after `limit` milliseconds, or when `outer` does. */
+export async function within<T>(
+  limit: number,
+  task: (signal: AbortSignal) => Promise<T>,
+  outer?: AbortSignal,
+): Promise<T> {
+  const timeout = AbortSignal.timeout(limit);
+  return task(outer === undefined ? timeout : AbortSignal.any([timeout, outer]));
+}
+
+/** True for failures that time or the other side explain, not a fault of ours. */
+export const isForPeople = (error: unknown): error is Error =>
+  error instanceof TimedOutError || error instanceof OvsdbError;

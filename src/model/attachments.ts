@@ -1,0 +1,43 @@
+/** Pods → their interfaces on networks. */
+import { openDefaultPorts, podNetworks, type PodNetwork } from '../api/pod-annotations.ts';
+import type { Pod } from '../api/types.ts';
+import type { NetworkName, OpenPort } from './model.ts';
+import { optional, type Reading, reading } from './reading.ts';
+
+/** An interface whose network is still to be looked up by its NAD. */
+export interface PodInterface {
+  readonly nadKey: string;
+  readonly podNetwork: PodNetwork;
+  readonly openDefaultPorts: readonly OpenPort[];
+}
+
+/** Name of the network behind a NAD key; undefined while nothing is known of the NAD. */
+export type NetworkOfNad = (nad: string) => NetworkName | undefined;
+
+export const DEFAULT_NAD_KEY = 'default';
+
+/** True for pods that have no port in OVN: on the host's network, or done with their work. */
+export const hasNoPorts = (pod: Pod): boolean =>
+  pod.spec.hostNetwork === true ||
+  pod.status?.phase === 'Succeeded' ||
+  pod.status?.phase === 'Failed';
+
+/** A pod's interfaces in the order of its annotation; none for a pod without ports. */
+export function readInterfaces(pod: Pod): Reading<readonly PodInterface[]> {
+  if (hasNoPorts(pod)) return { kind: 'value', value: [] };
+  return reading(() => {
+    const networks = optional(podNetworks(pod));
+    if (networks === undefined) return [];
+    const open = openDefaultPorts(pod);
+    return [...networks].map(([nadKey, podNetwork]) => ({
+      nadKey,
+      podNetwork,
+      // A malformed list opens nothing; the rest of the pod goes on (topology.md §17.1).
+      openDefaultPorts: nadKey === DEFAULT_NAD_KEY ? (open.value ?? []) : [],
+    }));
+  });
+}
+
+/** What is wrong with the pod's open ports, if anything: it harms them alone. */
+export const openPortsProblem = (pod: Pod): string | undefined =>
+  openDefaultPorts(pod).errors[0]?.message;

@@ -1,0 +1,72 @@
+/** Node objects → what a zone needs to know of nodes. */
+import {
+  CHASSIS_ID,
+  chassisId,
+  ENCAP_IPS,
+  encapIps,
+  gatewayConfig,
+  gatewayMtuSupport,
+  hostCidrs,
+  managementPortMacs,
+  nodeId,
+  nodeSubnets,
+  nodeTransitAddresses,
+  PRIMARY_ADDRESSES,
+  primaryAddresses,
+} from '../api/node-annotations.ts';
+import type { Node } from '../api/types.ts';
+import type { LocalNode, NodeFacts, NodeGateway, PerFamily } from './model.ts';
+import { awaited, optional, type Reading, reading, required } from './reading.ts';
+
+const BY_NODE = 'the node itself writes it (heddle node, heddle lab), or its manifest carries it';
+
+const DEFAULT_NETWORK = 'default';
+
+function factsOf(node: Node): NodeFacts {
+  return {
+    name: node.metadata.name,
+    chassisId: required(chassisId(node), CHASSIS_ID, BY_NODE),
+    encapIps: required(encapIps(node), ENCAP_IPS, BY_NODE),
+    id: awaited(nodeId(node), 'node id (annotation k8s.ovn.org/node-id)'),
+    transitAddresses: awaited(
+      nodeTransitAddresses(node),
+      'transit switch address (annotation k8s.ovn.org/node-transit-switch-port-ifaddr)',
+    ),
+    hostAddresses: optional(hostCidrs(node)) ?? [],
+  };
+}
+
+/** What other zones need to know of a node. */
+export const readNodeFacts = (node: Node): Reading<NodeFacts> => reading(() => factsOf(node));
+
+/** What its own zone needs to know of a node. */
+export const readLocalNode = (node: Node): Reading<LocalNode> =>
+  reading(() => {
+    const facts = factsOf(node);
+    const gateway = gatewayOf(node);
+    const addresses = required(primaryAddresses(node), PRIMARY_ADDRESSES, BY_NODE);
+    const mac = optional(managementPortMacs(node))?.get(DEFAULT_NETWORK);
+    return {
+      ...facts,
+      ...(gateway === undefined ? {} : { gateway }),
+      primaryAddresses: withoutLength(addresses),
+      gatewayMtuSupport: optional(gatewayMtuSupport(node)) ?? true,
+      ...(mac === undefined ? {} : { managementPortMac: mac }),
+    };
+  });
+
+function gatewayOf(node: Node): NodeGateway | undefined {
+  const config = optional(gatewayConfig(node));
+  if (config === undefined || config.mode === 'disabled') return undefined;
+  const { mode, bridge, macAddress, addresses, nextHops, nodePortEnable, vlan } = config;
+  return { mode, bridge, macAddress, addresses, nextHops, nodePortEnable, vlan };
+}
+
+const withoutLength = ({ v4, v6 }: PerFamily<string>): PerFamily<string> => ({
+  ...(v4 === undefined ? {} : { v4: v4.replace(/\/.*/, '') }),
+  ...(v6 === undefined ? {} : { v6: v6.replace(/\/.*/, '') }),
+});
+
+/** Subnets of a node by network, v4 first; entries that can't be read are left out and are a problem of the node. */
+export const readNodeSubnets = (node: Node): ReadonlyMap<string, readonly string[]> =>
+  nodeSubnets(node).value ?? new Map<string, readonly string[]>();

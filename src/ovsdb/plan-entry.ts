@@ -70,9 +70,7 @@ export class Entry {
     if (this.claim === undefined) {
       this.claim = claim;
     } else {
-      const all = [this.claim, ...(this.rivals ?? []), claim].sort((a, b) =>
-        a.unit < b.unit ? -1 : a.unit > b.unit ? 1 : 0,
-      );
+      const all = [this.claim, ...(this.rivals ?? []), claim].sort(compareClaims);
       this.claim = all[0];
       this.rivals = all.slice(1);
     }
@@ -122,6 +120,24 @@ export class Entry {
     this.others = without(this.others, uuid);
   }
 }
+
+/** By unit, then by what is wanted: which wish counts does not depend on which came first. */
+function compareClaims(a: Claim, b: Claim): number {
+  if (a.unit !== b.unit) return a.unit < b.unit ? -1 : 1;
+  if (sameColumns(a.row, b.row)) return 0;
+  return columnsText(a.row) < columnsText(b.row) ? -1 : 1;
+}
+
+const columnsText = (row: DesiredRow): string =>
+  JSON.stringify(
+    Object.entries(row.columns).sort(([a], [b]) => (a < b ? -1 : 1)),
+    (_key, value) => {
+      if (typeof value === 'bigint') return value.toString();
+      return value instanceof Map
+        ? [...(value as ReadonlyMap<unknown, unknown>)]
+        : (value as unknown);
+    },
+  );
 
 const without = (rows: readonly ReplicaRow[], uuid: string): readonly ReplicaRow[] => {
   const rest = rows.filter((row) => row.uuid !== uuid);

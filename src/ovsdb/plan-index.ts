@@ -41,9 +41,12 @@ export class RowIndex {
       return;
     }
     const entry = table.entry(row.key);
+    const before = entry.row;
     entry.addClaim({ unit, row });
     this.#countReferences(table, row, 1);
     this.#touch(entry);
+    if (before === undefined) this.#touchFoundMembers(table, entry);
+    else if (before !== entry.row) this.#touchListed(table, before);
   }
 
   unclaim(unit: string, row: DesiredRow): void {
@@ -52,8 +55,11 @@ export class RowIndex {
     const entry = table?.entries.get(row.key);
     if (table === undefined || entry === undefined) return;
     entry.dropClaim(unit, row);
-    rememberUnwanted(table, entry, row);
+    // What is ours goes as a whole; what is not is left as it was before we wanted anything of it.
+    if (entry.claim !== undefined || row.partial === true) rememberUnwanted(table, entry, row);
+    else entry.unwanted = undefined;
     this.#touch(entry);
+    this.#touchListed(table, row);
     this.#countReferences(table, row, -1);
   }
 
@@ -194,14 +200,42 @@ export class RowIndex {
   }
 
   #countReferences(table: PlanTable, row: DesiredRow, step: 1 | -1): void {
-    const count = (reference: { readonly table: string; readonly key: string }): void => {
-      const target = this.tables.get(reference.table)?.entry(reference.key);
-      if (target === undefined) return;
-      target.referenceCount += step;
-      if (target.isVacant) target.table.forget(target);
-    };
-    for (const container of row.containers) count(container);
-    for (const column of table.references) eachReference(row.columns[column.name], count);
+    for (const container of row.containers) this.#countReference(container, step);
+    for (const column of table.references) {
+      eachReference(row.columns[column.name], (target) => this.#countReference(target, step));
+    }
+  }
+
+  #countReference(reference: Reference, step: 1 | -1): void {
+    const target = this.tables.get(reference.table)?.entry(reference.key);
+    if (target === undefined) return;
+    target.referenceCount += step;
+    if (target.isVacant) this.#touch(target);
+  }
+
+  /** Where a row lists the members of a set it decides about them; where it does no more, they decide themselves. */
+  #touchListed(table: PlanTable, row: DesiredRow): void {
+    for (const column of table.references) {
+      if (column.kind !== 'members') continue;
+      eachReference(row.columns[column.name], (reference) => {
+        const target = this.tables.get(reference.table)?.entries.get(reference.key);
+        if (target !== undefined) this.#touch(target);
+      });
+    }
+  }
+
+  /** A row that was there before anybody wanted it: what it holds is to be seen in that light. */
+  #touchFoundMembers(table: PlanTable, entry: Entry): void {
+    for (const row of [...entry.ours, ...entry.others]) {
+      for (const column of table.sets.values()) {
+        const target = this.tables.get(column.type.key.refTable ?? '');
+        if (target === undefined) continue;
+        for (const uuid of asMembers(row.column(column.name))) {
+          const member = target.byUuid.get(uuid);
+          if (member !== undefined) this.#touch(member);
+        }
+      }
+    }
   }
 
   #touch(entry: Entry): void {
@@ -231,6 +265,8 @@ export class RowIndex {
     this.shifted.clear();
   }
 }
+
+type Reference = { readonly table: string; readonly key: string };
 
 /** Rows whose keys are to be found anew, each once until it is taken. */
 class IdentifyQueue {

@@ -69,6 +69,7 @@ export class PlanPass {
   #entriesToLookAt(): readonly Entry[] {
     const { dirty, shifted, tables } = this.#index;
     const moved = new Set<Entry>();
+    for (const entry of dirty) entry.isDirty = true;
     for (const entry of shifted) {
       this.#resolver.resolve(entry);
       if (entry.lastUuid !== undefined && entry.lastUuid !== entry.uuid) moved.add(entry);
@@ -76,11 +77,12 @@ export class PlanPass {
     if (moved.size > 0) {
       for (const table of tables.values()) {
         for (const entry of table.entries.values()) {
-          if (entry.claim !== undefined && this.#refersTo(entry, moved)) dirty.add(entry);
+          if (entry.claim === undefined || !this.#refersTo(entry, moved)) continue;
+          entry.isDirty = true;
+          dirty.add(entry);
         }
       }
     }
-    for (const entry of dirty) entry.isDirty = true;
     return [...dirty];
   }
 
@@ -374,21 +376,25 @@ export class PlanPass {
   /** Sets that must hold the row, and those that hold it and must not. False when the row can't be placed. */
   #planMemberships(entry: Entry, kept: ReplicaRow | undefined, change: ChangeDraft): boolean {
     const places = entry.containers();
-    let placed = 0;
-    let left = 0;
+    let missing = 0;
+    /** Places in which the row lives: one of them is enough, without any it would vanish at once. */
+    let homes = 0;
+    let reachable = 0;
     for (const place of places) {
       const table = this.#index.tables.get(place.table);
       if (table !== undefined && (!table.isPresent || !table.sets.has(place.column))) {
         if (table.isPresent) this.#leaveOut(table, place.column);
-        left++;
         continue;
       }
+      const isHome = table?.sets.get(place.column)?.isStrong === true;
+      if (isHome) homes++;
       const container = this.#resolver.target(place);
       if (container?.uuid === undefined) {
         this.#reportUnresolved(entry, place, `belongs into ${place.column} of`);
+        missing++;
         continue;
       }
-      placed++;
+      if (isHome) reachable++;
       const holder = container.kept;
       if (kept !== undefined && holder?.includes(place.column, kept.uuid) === true) continue;
       change.leansOn.add(container);
@@ -402,10 +408,10 @@ export class PlanPass {
     }
     if (kept !== undefined) {
       // A row that can't be put where it belongs stays where it is.
-      if (placed + left === places.length) this.#leaveWrongSets(entry, kept, change);
+      if (missing === 0) this.#leaveWrongSets(entry, kept, change);
       return true;
     }
-    return placed > 0 || places.length === 0;
+    return homes === 0 || reachable > 0;
   }
 
   #leaveWrongSets(entry: Entry, kept: ReplicaRow, change: ChangeDraft): void {
@@ -417,10 +423,14 @@ export class PlanPass {
       if (set === undefined || holder === undefined) continue;
       if (this.#removals.goes(uuid)) {
         this.#removals.wait(uuid, entry);
+        // The set goes with its row. Should the row be wanted again before that, this one is to be looked at again.
+        this.unsettled.add(entry);
         continue;
       }
-      if (holder.claim !== undefined && holder.kept?.uuid === uuid) {
-        if (entry.isIn(holder, column) || holder.row?.columns[column] !== undefined) continue;
+      const isKept = holder.kept?.uuid === uuid;
+      if (isKept && entry.isIn(holder, column)) continue;
+      if (isKept && holder.claim !== undefined) {
+        if (holder.row?.columns[column] !== undefined) continue;
       } else {
         // A set of others: ours leaves it only when it can't be in two places.
         const isPlace =

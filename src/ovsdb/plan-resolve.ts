@@ -22,7 +22,7 @@ export const label = (row: { readonly table: string; readonly key: string }): st
 
 export class Resolver {
   readonly problems: PlanProblem[] = [];
-  /** Entries with a problem: to be looked at again by each plan. */
+  /** Entries to be looked at again by each plan, because something is not as it should be. */
   readonly troubled = new Set<Entry>();
   /** Rows whose key others than their UUID's name changed: they get their key back instead of being removed. */
   readonly reclaimed = new Map<string, Entry>();
@@ -185,6 +185,10 @@ export class Resolver {
       }
       if (attempt === 1 && this.#mayReclaim(entry, found, row)) {
         this.reclaimed.set(uuid, entry);
+        // Until the row has its key back, both keys are to be seen together.
+        this.troubled.add(entry);
+        const holder = entry.table.byUuid.get(uuid);
+        if (holder !== undefined) this.troubled.add(holder);
         entry.kept = found;
         return;
       }

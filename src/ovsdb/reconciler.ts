@@ -38,20 +38,24 @@ export class Reconciler {
   /** Replaces what a unit wants. Rows that stay the same cost a comparison and are not planned again. */
   setUnit(unit: string, rows: readonly DesiredRow[]): void {
     const before = this.#units.get(unit) ?? [];
-    const byKey = new Map<string, DesiredRow>();
-    for (const row of before) byKey.set(`${row.table} ${row.key}`, row);
-    const stay = new Set<DesiredRow>();
+    const byKey = Map.groupBy(before.keys(), (i) => nameOf(before[i] as DesiredRow));
+    const stays = new Set<number>();
     const after = rows.map((row) => {
-      const old = before.length === 0 ? undefined : byKey.get(`${row.table} ${row.key}`);
-      if (old === undefined || stay.has(old) || !sameDesiredRow(old, row)) {
-        // New wishes first: a row that goes from one wish to another is never unwanted in between.
-        this.#index.claim(unit, row);
-        return row;
+      const old =
+        byKey.size === 0
+          ? undefined
+          : byKey
+              .get(nameOf(row))
+              ?.find((i) => !stays.has(i) && sameDesiredRow(before[i] as DesiredRow, row));
+      if (old !== undefined) {
+        stays.add(old);
+        return before[old] as DesiredRow;
       }
-      stay.add(old);
-      return old;
+      // New wishes first: a row that goes from one wish to another is never unwanted in between.
+      this.#index.claim(unit, row);
+      return row;
     });
-    for (const row of before) if (!stay.has(row)) this.#index.unclaim(unit, row);
+    for (const [i, row] of before.entries()) if (!stays.has(i)) this.#index.unclaim(unit, row);
     if (after.length === 0) this.#units.delete(unit);
     else this.#units.set(unit, after);
   }
@@ -105,3 +109,5 @@ export class Reconciler {
     };
   }
 }
+
+const nameOf = (row: DesiredRow): string => `${row.table} ${row.key}`;

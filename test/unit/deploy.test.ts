@@ -1,0 +1,332 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Environment } from '@marcbachmann/cel-js';
+import { describe, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { definitions } from '../../src/api/catalog.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+interface Role extends Manifest {
+  readonly rules: readonly Rule[];
+}
+interface Policy extends Manifest {
+  readonly spec: {
+    readonly variables?: readonly { readonly name: string; readonly expression: string }[];
+    readonly matchConditions?: readonly { readonly expression: string }[];
+    readonly validations: readonly {
+      readonly expression: string;
+      readonly message?: string;
+      readonly messageExpression?: string;
+    }[];
+  };
+}
+
+const yamlFiles = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml')
+    .sort();
+const resourcesOf = (file: string): string[] =>
+  (parse(readFileSync(join(ROOT, file), 'utf8')) as { resources: string[] }).resources;
+const manifests = yamlFiles('deploy').flatMap((name) =>
+  parseAllDocuments(readFileSync(join(ROOT, 'deploy', name), 'utf8')).map(
+    (document) => document.toJS() as Manifest,
+  ),
+);
+const named = <T extends Manifest>(kind: string, name: string): T => {
+  const found = manifests.find((it) => it.kind === kind && it.metadata.name === name);
+  if (found === undefined) return expect.unreachable(`no ${kind} ${name}`);
+  return found as T;
+};
+
+describe('deploy/', () => {
+  test('kubectl apply -k installs every file and every definition', () => {
+    const [definitionsFolder, files] = [
+      resourcesOf('deploy/kustomization.yaml').filter((name) => name.includes('/')),
+      resourcesOf('deploy/kustomization.yaml').filter((name) => !name.includes('/')),
+    ];
+    expect(definitionsFolder).toEqual(['../schemas/crds']);
+    expect(files.toSorted()).toEqual(yamlFiles('deploy'));
+    expect(resourcesOf('schemas/crds/kustomization.yml')).toEqual(yamlFiles('schemas/crds'));
+  });
+
+  test('the definitions convert through a service that is there', () => {
+    const services = definitions.flatMap(({ spec }) => {
+      const { conversion } = spec as { conversion?: { webhook?: { clientConfig?: object } } };
+      return conversion?.webhook?.clientConfig ?? [];
+    });
+    expect(services).toHaveLength(2);
+    const service = named<Manifest & { spec: { ports: { port: number }[] } }>(
+      'Service',
+      'heddle-cluster',
+    );
+    for (const client of services)
+      expect(client).toMatchObject({
+        service: {
+          name: service.metadata.name,
+          namespace: service.metadata.namespace,
+          port: service.spec.ports[0]?.port,
+        },
+      });
+  });
+});
+
+describe('permissions', () => {
+  const roles = manifests.filter(({ kind }) => kind === 'ClusterRole' || kind === 'Role') as Role[];
+  /** `verb group/resource` for everything that a role allows to change. */
+  const writes = (name: string): string[] =>
+    named<Role>('ClusterRole', name)
+      .rules.flatMap(({ apiGroups, resources, verbs }) =>
+        apiGroups.flatMap((group) =>
+          resources.flatMap((resource) =>
+            verbs
+              .filter((verb) => !['get', 'list', 'watch'].includes(verb))
+              .map((verb) => `${verb} ${group === '' ? '' : `${group}/`}${resource}`),
+          ),
+        ),
+      )
+      .sort();
+
+  test('nothing is granted by wildcard, and nobody may escalate', () => {
+    for (const { metadata, rules } of roles)
+      for (const rule of rules) {
+        const all = [...rule.apiGroups, ...rule.resources, ...rule.verbs];
+        expect(all, metadata.name).not.toContain('*');
+        for (const word of ['escalate', 'bind', 'impersonate', 'deletecollection', 'pods/exec'])
+          expect(all, metadata.name).not.toContain(word);
+        expect(rule.apiGroups, metadata.name).not.toContain('rbac.authorization.k8s.io');
+      }
+    const overCluster = roles.filter(({ kind }) => kind === 'ClusterRole');
+    for (const { rules } of overCluster)
+      expect(rules.flatMap(({ resources }) => resources)).not.toContain('secrets');
+  });
+
+  test('the node daemon writes about nodes, pods and zones, never about networks', () => {
+    expect(writes('heddle-node')).toEqual([
+      'create events',
+      'create k8s.ovn.org/zonestatuses',
+      'patch events',
+      'patch k8s.ovn.org/zonestatuses/status',
+      'patch nodes/status',
+      'patch pods/status',
+    ]);
+  });
+
+  test('the cluster manager writes what it owns', () => {
+    expect(writes('heddle-cluster').filter((line) => !line.includes('k8s.ovn.org/'))).toEqual([
+      'create discovery.k8s.io/endpointslices',
+      'create events',
+      'create k8s.cni.cncf.io/network-attachment-definitions',
+      'delete discovery.k8s.io/endpointslices',
+      'delete k8s.cni.cncf.io/network-attachment-definitions',
+      'patch discovery.k8s.io/endpointslices',
+      'patch events',
+      'patch k8s.cni.cncf.io/ipamclaims/status',
+      'patch k8s.cni.cncf.io/network-attachment-definitions',
+      'patch nodes/status',
+      'patch pods/status',
+    ]);
+    const own = writes('heddle-cluster').filter((line) => line.includes('k8s.ovn.org/'));
+    expect(own.every((line) => /^(patch|update) /.test(line))).toBe(true);
+  });
+
+  test('tenants get networks of their namespace, not those across namespaces', () => {
+    const resources = named<Role>('ClusterRole', 'heddle-network-editor').rules.flatMap(
+      (rule) => rule.resources,
+    );
+    expect(resources).toEqual(['userdefinednetworks']);
+    expect(
+      manifests.filter(({ kind }) => kind.endsWith('Binding')).map(({ metadata }) => metadata.name),
+    ).not.toContain('heddle-network-editor');
+  });
+});
+
+describe('admission policies', () => {
+  const cel = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true });
+
+  /** Messages of the validations that refuse a request; `[]` = admitted. */
+  function verdict(name: string, request: Record<string, unknown>): string[] {
+    const {
+      variables = [],
+      validations,
+      matchConditions = [],
+    } = named<Policy>('ValidatingAdmissionPolicy', name).spec;
+    const context: Record<string, unknown> = { oldObject: null, ...request, variables: {} };
+    const evaluate = (expression: string): unknown => cel.parse(expression)(context);
+    if (!matchConditions.every(({ expression }) => evaluate(expression) === true)) return [];
+    for (const variable of variables) {
+      const known = context['variables'] as Record<string, unknown>;
+      context['variables'] = { ...known, [variable.name]: evaluate(variable.expression) };
+    }
+    return validations
+      .filter(({ expression }) => evaluate(expression) !== true)
+      .map(({ message, messageExpression = '' }) => message ?? String(evaluate(messageExpression)));
+  }
+
+  test('every policy denies through a binding, and an unanswered one refuses', () => {
+    const policies = manifests.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+    expect(policies.length).toBeGreaterThan(0);
+    for (const { metadata, spec } of policies as (Policy & { spec: { failurePolicy: string } })[]) {
+      expect(spec.failurePolicy).toBe('Fail');
+      expect(named('ValidatingAdmissionPolicyBinding', `${metadata.name}-binding`)).toMatchObject({
+        spec: { policyName: metadata.name, validationActions: ['Deny'] },
+      });
+    }
+  });
+
+  const KEY = 'k8s.ovn.org/primary-user-defined-network';
+  const namespace = (labels?: Record<string, string>): object => ({
+    metadata: { name: 'a', ...(labels === undefined ? {} : { labels }) },
+  });
+  test.each<[string, object, object, boolean]>([
+    ['added', namespace({}), namespace({ [KEY]: '' }), false],
+    ['added to no labels at all', namespace(), namespace({ [KEY]: '' }), false],
+    ['removed', namespace({ [KEY]: '' }), namespace({}), false],
+    ['changed in value', namespace({ [KEY]: '' }), namespace({ [KEY]: 'x' }), true],
+    ['absent', namespace({ a: 'b' }), namespace({ a: 'c' }), true],
+    ['absent without labels', namespace(), namespace(), true],
+  ])('the namespace label %s', (_what, oldObject, object, admitted) => {
+    expect(verdict('user-defined-networks-namespace-label', { oldObject, object })).toEqual(
+      admitted
+        ? []
+        : [
+            "The 'k8s.ovn.org/primary-user-defined-network' label cannot be added/removed after the namespace was created",
+          ],
+    );
+  });
+
+  const TUNNEL = 'k8s.ovn.org/connect-router-tunnel-key';
+  const SUBNET = 'k8s.ovn.org/network-connect-subnet';
+  const MANAGER = 'system:serviceaccount:heddle:heddle-cluster';
+  const annotated = (annotations: Record<string, string>): object => ({
+    metadata: { annotations },
+  });
+  test.each<[string, string, object | null, object, number]>([
+    ['a user creates one without', 'anna', null, { metadata: {} }, 0],
+    ['a user creates one with a key', 'anna', null, annotated({ [TUNNEL]: '1' }), 1],
+    ['a user creates one with subnets', 'anna', null, annotated({ [SUBNET]: '{}' }), 1],
+    [
+      'a user edits something else',
+      'anna',
+      annotated({ [TUNNEL]: '1' }),
+      annotated({ [TUNNEL]: '1', a: 'b' }),
+      0,
+    ],
+    [
+      'a user removes both',
+      'anna',
+      annotated({ [TUNNEL]: '1', [SUBNET]: '{}' }),
+      { metadata: {} },
+      2,
+    ],
+    [
+      'the manager sets both',
+      MANAGER,
+      { metadata: {} },
+      annotated({ [TUNNEL]: '1', [SUBNET]: '{}' }),
+      0,
+    ],
+    [
+      'the manager changes the subnets',
+      MANAGER,
+      annotated({ [SUBNET]: '{}' }),
+      annotated({ [SUBNET]: '{"a":1}' }),
+      0,
+    ],
+    [
+      'the manager changes the key',
+      MANAGER,
+      annotated({ [TUNNEL]: '1' }),
+      annotated({ [TUNNEL]: '2' }),
+      1,
+    ],
+  ])('annotations of a connection: %s', (_what, username, oldObject, object, refusals) => {
+    const request = { userInfo: { username } };
+    expect(verdict('cnc-annotation-validation', { request, oldObject, object })).toHaveLength(
+      refusals,
+    );
+  });
+
+  test('a pod can not ask for other addresses once it exists', () => {
+    const pod = (value?: string): object =>
+      value === undefined
+        ? { metadata: {} }
+        : annotated({ 'v1.multus-cni.io/default-network': value });
+    const refused = (oldObject: object, object: object): boolean =>
+      verdict('default-network-annotation', { oldObject, object }).length > 0;
+    expect(refused(pod(), pod())).toBe(false);
+    expect(refused(pod('[]'), pod('[]'))).toBe(false);
+    expect(refused(pod(), pod('[]'))).toBe(true);
+    expect(refused(pod('[]'), pod())).toBe(true);
+  });
+
+  describe('a node daemon', () => {
+    const daemon = {
+      username: 'system:serviceaccount:heddle:heddle-node',
+      extra: { 'authentication.kubernetes.io/node-name': ['n1'] },
+    };
+    const write = (
+      resource: string,
+      object: object,
+      oldObject: object | null,
+      userInfo: object = daemon,
+    ): string[] =>
+      verdict('heddle-node-writes-its-own', {
+        request: { userInfo, resource: { resource } },
+        object,
+        oldObject,
+      });
+    const node = (name: string, annotations: Record<string, string> = {}, status = {}): object => ({
+      metadata: { name, annotations },
+      status,
+    });
+    const pod = (nodeName: string, annotations = {}): object => ({
+      metadata: { name: 'p', annotations },
+      spec: { nodeName },
+      status: { phase: 'Running' },
+    });
+
+    test('writes annotations of its node, its pods, and the status of its zone', () => {
+      const gateway = { 'k8s.ovn.org/l3-gateway-config': '{}' };
+      expect(write('nodes', node('n1', gateway), node('n1'))).toEqual([]);
+      expect(write('pods', pod('n1', { a: 'b' }), pod('n1'))).toEqual([]);
+      expect(write('zonestatuses', { metadata: { name: 'n1' }, status: { x: 1 } }, null)).toEqual(
+        [],
+      );
+    });
+
+    test('writes nothing about another node, its pods or its zone', () => {
+      const message = 'the Heddle daemon of node "n1" may only write about that node and its pods';
+      expect(write('nodes', node('n2', { a: 'b' }), node('n2'))).toEqual([message]);
+      expect(write('pods', pod('n2', { a: 'b' }), pod('n2'))).toEqual([message]);
+      expect(write('zonestatuses', { metadata: { name: 'n2' } }, null)).toEqual([message]);
+      const unbound = { username: daemon.username, extra: {} };
+      expect(write('nodes', node('n1'), node('n1'), unbound)).toHaveLength(1);
+    });
+
+    test('changes neither what the kubelet reports nor what the cluster manager gave', () => {
+      expect(write('nodes', node('n1', {}, { phase: 'x' }), node('n1'))).toEqual([
+        'the Heddle daemon writes annotations of nodes and pods, not their status',
+      ]);
+      for (const key of ['node-subnets', 'node-id', 'node-transit-switch-port-ifaddr'])
+        expect(write('nodes', node('n1', { [`k8s.ovn.org/${key}`]: '7' }), node('n1'))).toEqual([
+          'node-subnets, node-id and node-transit-switch-port-ifaddr are written by the cluster manager',
+        ]);
+    });
+
+    test('is the only one that this is asked of', () => {
+      expect(write('nodes', node('n2', {}, { a: 1 }), node('n2'), { username: 'anna' })).toEqual(
+        [],
+      );
+    });
+  });
+});

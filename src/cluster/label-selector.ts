@@ -1,0 +1,32 @@
+import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
+
+type Labels = Readonly<Record<string, string>>;
+
+/**
+ * metav1.LabelSelector: `{}` selects everything, undefined nothing. An unknown operator selects nothing, so that a selector
+ * nobody understands never widens what is selected.
+ */
+export function matchesSelector(selector: LabelSelector | undefined, labels: Labels = {}): boolean {
+  if (selector === undefined) return false;
+  return (
+    Object.entries(selector.matchLabels ?? {}).every(
+      ([key, value]) => Object.hasOwn(labels, key) && labels[key] === value,
+    ) && (selector.matchExpressions ?? []).every((requirement) => meets(requirement, labels))
+  );
+}
+
+function meets({ key, operator, values = [] }: LabelSelectorRequirement, labels: Labels): boolean {
+  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,173 @@
+/** The cluster manager: its controllers on one store, started in the right order. */
+import { systemClock, type Clock } from '../store/clock.ts';
+import type { Store } from '../store/store.ts';
+import type { Failure, WorkQueue } from '../store/work-queue.ts';
+import { IdentityController } from './identity-controller.ts';
+import { ClusterInformers } from './informers.ts';
+import { NetworkController } from './network-controller.ts';
+import { incompatibility } from '../api/nad.ts';
+import { NetworkRegistry } from './network-registry.ts';
+import { NodeController } from './node-controller.ts';
+import type { ClusterManagerSettings, Log } from './settings.ts';
+import { StatusController } from './status-controller.ts';
+
+export interface ClusterManagerOptions {
+  readonly store: Store;
+  readonly settings: ClusterManagerSettings;
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** Stops the manager. */
+  readonly signal: AbortSignal;
+}
+
+/** Something that the manager could not bring about, for people. */
+export interface ManagerProblem {
+  /** `UserDefinedNetwork/blue/net`, `nad/blue/net`, `node/worker` … */
+  readonly object: string;
+  readonly message: string;
+}
+
+const SETTLE_POLL = 5;
+
+export class ClusterManager {
+  readonly #options: ClusterManagerOptions;
+  readonly #clock: Clock;
+  readonly #informers: ClusterInformers;
+  readonly #networks: NetworkController;
+  readonly #identities: IdentityController;
+  readonly #nodes: NodeController;
+  readonly #statuses: StatusController;
+  readonly #queues: ReadonlyMap<string, WorkQueue>;
+  readonly #started = Promise.withResolvers<void>();
+
+  constructor(options: ClusterManagerOptions) {
+    this.#options = options;
+    const { store, settings, log, clock = systemClock } = options;
+    this.#clock = clock;
+    const informers = new ClusterInformers(clock, log);
+    const registry = new NetworkRegistry({
+      settings: settings.cluster,
+      limit: settings.limits.networks,
+      incompatibility,
+    });
+    const onFailure = (failure: Failure): void => this.#failed(failure);
+    const common = { store, informers, registry, settings, clock, log, onFailure };
+    this.#informers = informers;
+    this.#networks = new NetworkController({
+      ...common,
+      onNetworks: (names) => this.#identities.wake(names),
+      onOutcome: (key) => this.#statuses.wake(key),
+    });
+    this.#identities = new IdentityController({
+      ...common,
+      onNetwork: (name) => {
+        this.#nodes.networkChanged(name);
+        if (registry.network(name) === undefined) this.#networks.retryRefused();
+      },
+    });
+    this.#nodes = new NodeController({
+      ...common,
+      nodes: informers.nodes,
+      quiet: async () => {
+        while (this.#networks.queue.size + this.#identities.queue.size > 0) {
+          await this.#networks.queue.idle();
+          await this.#identities.queue.idle();
+        }
+      },
+      onFailures: (network) => this.#statuses.failuresChanged(network),
+    });
+    this.#statuses = new StatusController({
+      ...common,
+      outcomeOf: (key) => this.#networks.outcomeOf(key),
+      failuresOf: (network) => this.#nodes.subnets.failuresOf(network),
+    });
+    this.#queues = new Map([
+      ['networks', this.#networks.queue],
+      ['identities', this.#identities.queue],
+      ['nodes', this.#nodes.queue],
+      ['statuses', this.#statuses.queue],
+    ]);
+    // Nobody may be waiting for the start when it fails.
+    this.#started.promise.catch(() => undefined);
+  }
+
+  /**
+   * Works until the signal aborts or leadership is lost; resolves when everything under way has ended. Allocations are read
+   * back first, so nothing is given out twice whenever a manager was stopped.
+   */
+  async run(): Promise<void> {
+    const { store, settings, signal } = this.#options;
+    try {
+      await using leadership = await store.lead(settings.leaseName, settings.identity, signal);
+      await this.#work(AbortSignal.any([signal, leadership.signal]));
+    } catch (error) {
+      this.#started.reject(error);
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
+    const { store } = this.#options;
+    const following = this.#informers.run(store, signal);
+    // A watch that fails before all are synced ends the start, not the process.
+    await Promise.race([this.#informers.synced(), following]);
+    if (signal.aborted) return;
+    this.#identities.adopt();
+    this.#nodes.adopt();
+    const queues = [...this.#queues.values()].map((queue) => queue.run(signal));
+    this.#networks.follow();
+    this.#identities.follow();
+    this.#nodes.follow();
+    this.#statuses.follow();
+    signal.addEventListener('abort', () => this.#nodes.stop(), { once: true });
+    this.#started.resolve();
+    await Promise.all([following, ...queues]);
+  }
+
+  /** Resolves when all that could be done for what the store holds is done. */
+  async settled(signal: AbortSignal = this.#options.signal): Promise<void> {
+    await this.#started.promise;
+    while (!signal.aborted) {
+      for (const queue of this.#queues.values()) await queue.idle();
+      if (this.#isIdle() && (await this.#informers.areCurrent(this.#options.store, signal))) {
+        if (this.#isIdle()) return;
+      } else await this.#pause();
+    }
+  }
+
+  #isIdle(): boolean {
+    return this.#nodes.isIdle && [...this.#queues.values()].every((queue) => queue.size === 0);
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.after(SETTLE_POLL, resolve);
+    });
+  }
+
+  /** What could not be done, sorted by object. */
+  problems(): readonly ManagerProblem[] {
+    const problems: ManagerProblem[] = [];
+    for (const [object, outcome] of this.#networks.outcomes())
+      for (const { message } of outcome.problems) problems.push({ object, message });
+    for (const [nad, message] of this.#identities.problems())
+      problems.push({ object: `NetworkAttachmentDefinition/${nad}`, message });
+    for (const network of this.#nodes.subnets.networks())
+      for (const [node, message] of this.#nodes.subnets.failuresOf(network))
+        problems.push({ object: `Node/${node}`, message });
+    for (const [name, queue] of this.#queues)
+      for (const [key, { error }] of queue.failing)
+        problems.push({ object: `${name}: ${key}`, message: messageOf(error) });
+    return problems.toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
+  }
+
+  #failed({ key, error, attempt, retryIn }: Failure): void {
+    this.#options.log.warn(
+      { object: key, error: messageOf(error), attempt, retryIn: Math.round(retryIn) },
+      'not reconciled, will be tried again',
+    );
+  }
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

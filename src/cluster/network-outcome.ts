@@ -1,0 +1,120 @@
+/** What became of a declared network, and the conditions that say so (api.md §4.5). Pure. */
+import type { StatedCondition } from './conditions.ts';
+import type { Declaration } from './declarations.ts';
+
+export interface NetworkProblem {
+  readonly namespace: string;
+  /** Undefined = the general reason of the object's kind. */
+  readonly reason?: string;
+  readonly message: string;
+}
+
+export interface NetworkOutcome {
+  /** Namespaces whose NAD is as it should be, sorted. */
+  readonly ready: readonly string[];
+  /** NADs on their way out, `<namespace>/<name>`. */
+  readonly deleting: readonly string[];
+  readonly problems: readonly NetworkProblem[];
+}
+
+/** Condition `NetworkCreated`. */
+export function networkCreated(
+  kind: Declaration['kind'],
+  { ready, deleting, problems }: NetworkOutcome,
+): StatedCondition {
+  const type = 'NetworkCreated';
+  const isCluster = kind === 'ClusterUserDefinedNetwork';
+  if (problems.length > 0) {
+    const general = isCluster ? 'NetworkAttachmentDefinitionSyncError' : 'SyncError';
+    const reasons = new Set(problems.map(({ reason }) => reason ?? general));
+    const [only = general] = reasons;
+    return {
+      type,
+      status: 'False',
+      reason: reasons.size === 1 ? only : general,
+      message: problems.map(({ message }) => message).join('\n'),
+    };
+  }
+  if (deleting.length > 0)
+    return {
+      type,
+      status: 'False',
+      reason: 'NetworkAttachmentDefinitionDeleted',
+      message: isCluster
+        ? `NetworkAttachmentDefinition are being deleted: [${deleting.join(' ')}]`
+        : 'NetworkAttachmentDefinition is being deleted',
+    };
+  return {
+    type,
+    status: 'True',
+    reason: 'NetworkAttachmentDefinitionCreated',
+    message: isCluster
+      ? `NetworkAttachmentDefinition has been created in following namespaces: [${ready.join(', ')}]`
+      : 'NetworkAttachmentDefinition has been created',
+  };
+}
+
+/** Condition `NetworkAllocationSucceeded`; names one node that failed, as the events name all of them. */
+export function networkAllocationSucceeded(failing: Iterable<string>): StatedCondition {
+  const [node] = [...failing].toSorted();
+  const type = 'NetworkAllocationSucceeded';
+  return node === undefined
+    ? {
+        type,
+        status: 'True',
+        reason: 'NetworkAllocationSucceeded',
+        message: 'Network allocation succeeded for all synced nodes.',
+      }
+    : {
+        type,
+        status: 'False',
+        reason: 'InternalError',
+        message: `Network allocation failed for at least one node: ${node}, check UDN events for more info.`,
+      };
+}
+
+/** What nodes report about a network in their zone. */
+const ZONE_CONDITION = 'Ready-In-Zone-';
+
+/**
+ * Condition `NetworkReady` (seed 000): true when every node that renders the network reports it in the data plane;
+ * undefined while no node has reported.
+ */
+export function networkReady(
+  reported: readonly StatedCondition[],
+  existingNodes: ReadonlySet<string>,
+): StatedCondition | undefined {
+  const zones = reported
+    .filter(({ type }) => type.startsWith(ZONE_CONDITION))
+    .map((condition) => ({ node: condition.type.slice(ZONE_CONDITION.length), condition }))
+    .filter(({ node }) => existingNodes.has(node))
+    .toSorted((a, b) => (a.node < b.node ? -1 : 1));
+  if (zones.length === 0) return undefined;
+  const waiting = zones.filter(({ condition }) => condition.status !== 'True');
+  const type = 'NetworkReady';
+  return waiting.length === 0
+    ? {
+        type,
+        status: 'True',
+        reason: 'NetworkInDataPlane',
+        message: `Network is in the data plane of every node that uses it: [${zones.map(({ node }) => node).join(', ')}]`,
+      }
+    : {
+        type,
+        status: 'False',
+        reason: 'NetworkNotInDataPlane',
+        message: waiting.map(({ node, condition }) => `${node}: ${condition.message}`).join('\n'),
+      };
+}
+
+/** Zone conditions of nodes that are no longer there. */
+export const staleZoneConditions = (
+  reported: readonly Pick<StatedCondition, 'type'>[],
+  existingNodes: ReadonlySet<string>,
+): readonly string[] =>
+  reported
+    .map(({ type }) => type)
+    .filter(
+      (type) =>
+        type.startsWith(ZONE_CONDITION) && !existingNodes.has(type.slice(ZONE_CONDITION.length)),
+    );

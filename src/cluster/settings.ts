@@ -1,0 +1,32 @@
+import type { LabelSelector } from '../api/types.ts';
+import type { ClusterSettings } from '../model/model.ts';
+
+/** How many networks there may be (seed 000, risks: a tenant must not exhaust the cluster). */
+export interface NetworkLimits {
+  /** User-defined networks in all; ids end at 4095. */
+  readonly networks: number;
+  /** UserDefinedNetworks and OVNSecondaryNetworks in one namespace. */
+  readonly networksPerNamespace: number;
+}
+
+export interface ClusterManagerSettings {
+  readonly cluster: ClusterSettings;
+  readonly limits: NetworkLimits;
+  /** Nodes that get no subnets (another network provider serves them). */
+  readonly noHostSubnetNodes?: LabelSelector;
+  /** Name of the lease that managers compete for. */
+  readonly leaseName: string;
+  /** Who this manager is among several. */
+  readonly identity: string;
+}
+
+export const DEFAULT_LIMITS: NetworkLimits = { networks: 4095, networksPerNamespace: 4095 };
+export const DEFAULT_LEASE_NAME = 'heddle-cluster-manager';
+
+/** Where controllers tell what they decide; pino fits. */
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

@@ -1,0 +1,191 @@
+/** Statuses of the objects that declare networks, and the events of failed allocations (api.md §4.5, §4.6). */
+import type { KubeObject } from '../api/objects.ts';
+import type { Clock } from '../store/clock.ts';
+import { StoreError, type Store } from '../store/store.ts';
+import { WorkQueue, type Failure } from '../store/work-queue.ts';
+import { conditionsOf, StatusWriter, type StatedCondition } from './conditions.ts';
+import {
+  declarationKey,
+  kindOf,
+  networkOf,
+  parseDeclarationKey,
+  topologyOf,
+  type Declaration,
+} from './declarations.ts';
+import type { ClusterInformers } from './informers.ts';
+import {
+  networkAllocationSucceeded,
+  networkCreated,
+  networkReady,
+  staleZoneConditions,
+  type NetworkOutcome,
+} from './network-outcome.ts';
+import type { NetworkRegistry } from './network-registry.ts';
+import type { SubnetFailures } from './node-subnets.ts';
+import { DEFAULT_NETWORK } from './node-controller.ts';
+
+export interface StatusControllerOptions {
+  readonly store: Pick<Store, 'patchStatus' | 'event'>;
+  readonly informers: ClusterInformers;
+  readonly registry: NetworkRegistry;
+  readonly clock: Clock;
+  readonly outcomeOf: (key: string) => NetworkOutcome | undefined;
+  readonly failuresOf: (network: string) => SubnetFailures;
+  readonly onFailure: (failure: Failure) => void;
+}
+
+export class StatusController {
+  readonly queue: WorkQueue;
+  readonly #options: StatusControllerOptions;
+  readonly #writer: StatusWriter;
+  /** Failures of which there was an event, by network. */
+  readonly #told = new Map<string, Set<string>>();
+
+  constructor(options: StatusControllerOptions) {
+    this.#options = options;
+    const { store, clock, onFailure } = options;
+    this.#writer = new StatusWriter({
+      store,
+      clock,
+      fieldManager: 'user-defined-network-controller',
+    });
+    this.queue = new WorkQueue({
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      onFailure,
+      parallelism: 8,
+      clock,
+    });
+  }
+
+  /** Follows the objects, so that a status that was overwritten comes back. */
+  follow(): void {
+    const { udns, cudns, secondaries, nodes } = this.#options.informers;
+    for (const informer of [udns, cudns, secondaries])
+      informer.onChange((change: { readonly after: Declaration | undefined }) => {
+        if (change.after !== undefined) this.queue.add(`status/${declarationKey(change.after)}`);
+      });
+    nodes.onChange(({ after }) => {
+      if (after === undefined) this.#wakeAll();
+    });
+  }
+
+  wake(key: string): void {
+    this.queue.add(`status/${key}`);
+  }
+
+  /** The nodes that lack a subnet of the network have changed. */
+  failuresChanged(network: string): void {
+    for (const object of this.#declarationsOf(network)) this.wake(declarationKey(object));
+    this.queue.add(`event/${network}`);
+  }
+
+  #wakeAll(): void {
+    const { udns, cudns, secondaries } = this.#options.informers;
+    for (const object of [...udns.list(), ...cudns.list(), ...secondaries.list()])
+      this.wake(declarationKey(object));
+  }
+
+  #declarationsOf(network: string): readonly Declaration[] {
+    const { udns, cudns, secondaries } = this.#options.informers;
+    return [...udns.list(), ...cudns.list(), ...secondaries.list()].filter(
+      (object) => networkOf(object) === network,
+    );
+  }
+
+  #object(key: string): Declaration | undefined {
+    const { kind, object } = parseDeclarationKey(key);
+    const { udns, cudns, secondaries } = this.#options.informers;
+    switch (kind) {
+      case 'UserDefinedNetwork':
+        return udns.get(object);
+      case 'ClusterUserDefinedNetwork':
+        return cudns.get(object);
+      case 'OVNSecondaryNetwork':
+        return secondaries.get(object);
+    }
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    const slash = key.indexOf('/');
+    const rest = key.slice(slash + 1);
+    if (key.slice(0, slash) === 'event') await this.#tellFailures(rest);
+    else await this.#writeStatus(rest, signal);
+  }
+
+  async #writeStatus(key: string, signal: AbortSignal): Promise<void> {
+    const object = this.#object(key);
+    const outcome = this.#options.outcomeOf(key);
+    if (object === undefined || outcome === undefined) return;
+    const nodes = new Set(this.#options.informers.nodes.keys());
+    const current = conditionsOf(object);
+    const conditions = [
+      networkCreated(object.kind, outcome),
+      this.#allocation(object, outcome),
+      networkReady(current, nodes),
+    ].filter((condition) => condition !== undefined);
+    const isCluster = object.kind === 'ClusterUserDefinedNetwork';
+    try {
+      await this.#writer.write(
+        kindOf(object),
+        object,
+        {
+          conditions,
+          removed: [
+            'NetworkAllocationSucceeded',
+            'NetworkReady',
+            ...staleZoneConditions(current, nodes),
+          ],
+          ...(isCluster ? { fields: { activeNamespaces: outcome.ready } } : {}),
+        },
+        signal,
+      );
+    } catch (error) {
+      // Somebody wrote meanwhile, or the object went: its next change wakes us again.
+      if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
+        throw error;
+    }
+  }
+
+  /** Networks whose pods or nodes get addresses say whether that worked. */
+  #allocation(object: Declaration, outcome: NetworkOutcome): StatedCondition | undefined {
+    const network = networkOf(object);
+    const isAllocated =
+      topologyOf(object) !== 'localnet' ||
+      (this.#options.registry.network(network)?.config.subnets.length ?? 0) > 0;
+    if (outcome.ready.length === 0 || !isAllocated) return undefined;
+    return networkAllocationSucceeded(this.#options.failuresOf(network).keys());
+  }
+
+  async #tellFailures(network: string): Promise<void> {
+    const { failuresOf, store } = this.#options;
+    const failures = failuresOf(network);
+    const before = this.#told.get(network) ?? new Set<string>();
+    const told = new Set([...before].filter((node) => failures.has(node)));
+    this.#told.set(network, told);
+    for (const [node, error] of failures) {
+      if (told.has(node)) continue;
+      for (const regarding of this.#regarding(network, node))
+        await store.event({
+          regarding,
+          type: 'Warning',
+          reason: 'NetworkAllocationFailed',
+          message: `Error occurred for node ${node}: ${error}`,
+        });
+      told.add(node);
+    }
+  }
+
+  /** Whose users should know: the network's objects, its NADs where nobody declares it, or the node. */
+  #regarding(network: string, node: string): readonly KubeObject[] {
+    const { informers, registry } = this.#options;
+    if (network === DEFAULT_NETWORK) {
+      const object = informers.nodes.get(node);
+      return object === undefined ? [] : [object];
+    }
+    const declared = this.#declarationsOf(network);
+    if (declared.length > 0) return declared;
+    return (registry.network(network)?.nads ?? [])
+      .map(({ key }) => informers.nads.get(key))
+      .filter((nad) => nad !== undefined);
+  }
+}

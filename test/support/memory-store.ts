@@ -1,0 +1,282 @@
+import {
+  objectKey,
+  type KubeObject,
+  type ObjectKey,
+  type ObjectMeta,
+  type ResourceKind,
+} from '../../src/api/objects.ts';
+import {
+  StoreError,
+  type DeleteOptions,
+  type Leadership,
+  type ObjectEvent,
+  type Store,
+  type WatchEvent,
+  type WriteOptions,
+} from '../../src/store/store.ts';
+
+/** One write as it reaches the store, before it is done. */
+export interface Write {
+  readonly verb: 'create' | 'patch' | 'patchStatus' | 'delete' | 'event';
+  readonly kind: string;
+  readonly key: ObjectKey;
+  readonly fieldManager: string;
+}
+
+interface Watcher {
+  readonly kind: string;
+  readonly notify: (event: WatchEvent<KubeObject>) => void;
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function merge(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const result = new Map(Object.entries(isObject(target) ? target : {}));
+  for (const [key, value] of Object.entries(patch))
+    if (value === null || value === undefined) result.delete(key);
+    else result.set(key, merge(result.get(key), value));
+  return Object.fromEntries(result);
+}
+
+/** An API server in memory, for tests: the store contract with garbage collection, without validation. */
+export class MemoryStore implements Store {
+  readonly #objects = new Map<string, Map<ObjectKey, KubeObject>>();
+  readonly #watchers = new Set<Watcher>();
+  readonly #leaders = new Map<string, Promise<void>>();
+  readonly events: ObjectEvent[] = [];
+  readonly writes: Write[] = [];
+  /** Called before every write; may throw in its stead or abort somebody's signal. */
+  beforeWrite: (write: Write) => void = () => undefined;
+  #version = 0;
+  #created = 0;
+
+  #kind(kind: string): Map<ObjectKey, KubeObject> {
+    const objects = this.#objects.get(kind) ?? new Map<ObjectKey, KubeObject>();
+    this.#objects.set(kind, objects);
+    return objects;
+  }
+
+  async list<T extends KubeObject>(kind: ResourceKind<T>): Promise<readonly T[]> {
+    await Promise.resolve();
+    return [...this.#kind(kind.kind).values()] as T[];
+  }
+
+  async get<T extends KubeObject>(kind: ResourceKind<T>, key: ObjectKey): Promise<T | undefined> {
+    await Promise.resolve();
+    return this.#kind(kind.kind).get(key) as T | undefined;
+  }
+
+  async watch<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    handler: (event: WatchEvent<T>) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (signal.aborted) return;
+    const queue: WatchEvent<KubeObject>[] = [
+      ...[...this.#kind(kind.kind).values()].map((object) => ({ type: 'added' as const, object })),
+      { type: 'synced' },
+    ];
+    let wake = Promise.withResolvers<void>();
+    const watcher: Watcher = {
+      kind: kind.kind,
+      notify: (event) => {
+        queue.push(event);
+        wake.resolve();
+      },
+    };
+    this.#watchers.add(watcher);
+    const stop = (): void => wake.resolve();
+    signal.addEventListener('abort', stop, { once: true });
+    while (!signal.aborted) {
+      const event = queue.shift();
+      if (event === undefined) {
+        await wake.promise;
+        wake = Promise.withResolvers<void>();
+      } else {
+        await Promise.resolve();
+        if (!signal.aborted) handler(event as WatchEvent<T>);
+      }
+    }
+    this.#watchers.delete(watcher);
+  }
+
+  async create<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    object: T,
+    options: WriteOptions,
+  ): Promise<T> {
+    await Promise.resolve();
+    this.#created += 1;
+    const { generateName } = object.metadata;
+    const name = object.metadata.name || `${generateName ?? ''}${this.#created.toString(36)}`;
+    const key = objectKey({ ...object.metadata, name });
+    this.#writing({ verb: 'create', kind: kind.kind, key, fieldManager: options.fieldManager });
+    if (this.#kind(kind.kind).has(key))
+      throw new StoreError('already-exists', `${kind.plural} "${key}" already exists`);
+    const metadata: ObjectMeta = {
+      creationTimestamp: new Date(this.#created * 1000).toISOString().replace('.000', ''),
+      uid: `uid-${this.#created}`,
+      generation: 1,
+      ...object.metadata,
+      name,
+    };
+    return this.#put(kind.kind, key, { ...object, metadata }, 'added') as T;
+  }
+
+  async patch<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    key: ObjectKey,
+    patch: object,
+    options: WriteOptions,
+  ): Promise<T> {
+    return await this.#patched(kind, key, 'patch', options, (before) => {
+      const after = merge(before, patch) as KubeObject;
+      const { status: _status, ...rest } = after;
+      return before.status === undefined ? rest : { ...rest, status: before.status };
+    });
+  }
+
+  async patchStatus<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    key: ObjectKey,
+    patch: object,
+    options: WriteOptions,
+  ): Promise<T> {
+    return await this.#patched(kind, key, 'patchStatus', options, (before) => {
+      const { status, metadata } = patch as { status?: unknown; metadata?: ObjectMeta };
+      const labels = metadata?.labels;
+      const annotations = metadata?.annotations;
+      const ofCore = kind.apiVersion === 'v1' ? { metadata: { labels, annotations } } : {};
+      const wanted = Object.fromEntries(
+        Object.entries(ofCore.metadata ?? {}).filter(([, value]) => value !== undefined),
+      );
+      return merge(before, {
+        ...(status === undefined ? {} : { status }),
+        metadata: wanted,
+      }) as KubeObject;
+    });
+  }
+
+  async delete(kind: ResourceKind, key: ObjectKey, options: DeleteOptions = {}): Promise<void> {
+    await Promise.resolve();
+    this.#writing({ verb: 'delete', kind: kind.kind, key, fieldManager: '' });
+    const object = this.#existing(kind, key);
+    if (options.uid !== undefined && options.uid !== object.metadata.uid)
+      throw new StoreError('conflict', `${kind.plural} "${key}" has another uid`);
+    if ((object.metadata.finalizers ?? []).length === 0) {
+      this.#remove(kind.kind, key, object);
+      return;
+    }
+    if (object.metadata.deletionTimestamp !== undefined) return;
+    const metadata = { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    this.#put(kind.kind, key, { ...object, metadata }, 'modified');
+  }
+
+  async event(event: ObjectEvent): Promise<void> {
+    await Promise.resolve();
+    const key = objectKey(event.regarding.metadata);
+    this.#writing({ verb: 'event', kind: event.regarding.kind, key, fieldManager: '' });
+    this.events.push(event);
+  }
+
+  async lead(name: string, _identity: string, signal: AbortSignal): Promise<Leadership> {
+    const before = this.#leaders.get(name) ?? Promise.resolve();
+    const released = Promise.withResolvers<void>();
+    this.#leaders.set(
+      name,
+      before.then(() => released.promise),
+    );
+    const aborted = Promise.withResolvers<never>();
+    const abort = (): void => {
+      released.resolve();
+      aborted.reject(signal.reason);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    aborted.promise.catch(() => undefined);
+    await Promise.race([before, aborted.promise]);
+    return {
+      signal,
+      [Symbol.asyncDispose]: async () => {
+        released.resolve();
+        await Promise.resolve();
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  /** How many watches are open. */
+  get watching(): number {
+    return this.#watchers.size;
+  }
+
+  #writing(write: Write): void {
+    this.beforeWrite(write);
+    this.writes.push(write);
+  }
+
+  #existing(kind: ResourceKind, key: ObjectKey): KubeObject {
+    const object = this.#kind(kind.kind).get(key);
+    if (object === undefined)
+      throw new StoreError('not-found', `${kind.plural} "${key}" not found`);
+    return object;
+  }
+
+  async #patched<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    key: ObjectKey,
+    verb: 'patch' | 'patchStatus',
+    { fieldManager, resourceVersion }: WriteOptions,
+    change: (before: KubeObject) => KubeObject,
+  ): Promise<T> {
+    await Promise.resolve();
+    this.#writing({ verb, kind: kind.kind, key, fieldManager });
+    const before = this.#existing(kind, key);
+    if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
+      throw new StoreError('conflict', `${kind.plural} "${key}" has been modified`);
+    const after = change(before);
+    if (JSON.stringify(after) === JSON.stringify(before)) return before as T;
+    const isGone =
+      after.metadata.deletionTimestamp !== undefined &&
+      (after.metadata.finalizers ?? []).length === 0;
+    if (!isGone) return this.#put(kind.kind, key, after, 'modified') as T;
+    this.#remove(kind.kind, key, after);
+    return after as T;
+  }
+
+  #put(kind: string, key: ObjectKey, object: KubeObject, type: 'added' | 'modified'): KubeObject {
+    this.#version += 1;
+    const metadata = { ...object.metadata, resourceVersion: String(this.#version) };
+    const stored = { ...object, metadata };
+    this.#kind(kind).set(key, stored);
+    this.#notify(kind, { type, object: stored });
+    return stored;
+  }
+
+  #remove(kind: string, key: ObjectKey, object: KubeObject): void {
+    this.#kind(kind).delete(key);
+    this.#notify(kind, { type: 'deleted', object });
+    if (object.metadata.uid !== undefined) this.#collect(object.metadata.uid);
+  }
+
+  // What the garbage collector of Kubernetes does: what a vanished object owned is deleted.
+  #collect(uid: string): void {
+    for (const [kind, objects] of this.#objects)
+      for (const [key, object] of objects)
+        if (object.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true)
+          void this.delete(
+            { apiVersion: object.apiVersion, kind, plural: kind, namespaced: true },
+            key,
+          ).catch(() => undefined);
+  }
+
+  #notify(kind: string, event: WatchEvent<KubeObject>): void {
+    for (const watcher of this.#watchers) if (watcher.kind === kind) watcher.notify(event);
+  }
+}

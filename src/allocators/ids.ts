@@ -33,11 +33,11 @@ export class IdAllocator {
     return this.#byId.get(id);
   }
 
-  /** The owner's id: the one that it holds, else a free one. Throws `exhausted`. */
-  allocate(owner: string): number {
+  /** The owner's id: the one that it holds, else a free one up to `atMost`. Throws `exhausted`. */
+  allocate(owner: string, atMost?: number): number {
     const held = this.#byOwner.get(owner);
     if (held !== undefined) return held;
-    const id = this.#ids.take();
+    const id = this.#ids.take(atMost);
     if (id === undefined)
       throw new AllocationError('exhausted', `failed to allocate the id for the resource ${owner}`);
     this.#hold(owner, id);

@@ -29,13 +29,15 @@ export class RoundRobin {
     return Number.isInteger(value) && value >= this.#first && value <= this.#last;
   }
 
-  /** The next free number, now taken; undefined when there is none. */
-  take(): number | undefined {
-    const span = this.#last - this.#first + 1;
+  /** The next free number up to `atMost`, now taken; undefined when there is none. */
+  take(atMost: number = this.#last): number | undefined {
+    const last = Math.min(this.#last, atMost);
+    const span = last - this.#first + 1;
     // Marked numbers that are not usable count too, so this only shortens the scan of a range that is surely full.
-    if (span <= 0 || this.#taken.size >= span) return undefined;
+    if (span <= 0 || this.#taken.size >= this.#last - this.#first + 1) return undefined;
+    const start = this.#next > last ? this.#first : this.#next;
     for (let step = 0; step < span; step += 1) {
-      const value = this.#first + ((this.#next - this.#first + step) % span);
+      const value = this.#first + ((start - this.#first + step) % span);
       if (this.#taken.has(value) || !this.#usable(value)) continue;
       this.#taken.add(value);
       this.#next = value + 1;

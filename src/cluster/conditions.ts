@@ -1,4 +1,5 @@
 /** Conditions in an object's status: several writers, each with types of its own. */
+import { withCondition, withoutCondition } from '../api/conditions.ts';
 import { objectKey, type Condition, type KubeObject, type ResourceKind } from '../api/objects.ts';
 import { timestamp, type Clock } from '../store/clock.ts';
 import type { Store } from '../store/store.ts';
@@ -6,15 +7,9 @@ import type { Store } from '../store/store.ts';
 /** A condition as its writer states it; when it began is found out when it is written. */
 export type StatedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
-/** Kubernetes' limit of a condition's message, in characters. */
-const MESSAGE_LIMIT = 32_768;
-
-const cut = (message: string): string =>
-  message.length <= MESSAGE_LIMIT ? message : `${message.slice(0, MESSAGE_LIMIT - 1)}…`;
-
 /**
  * `current` with `stated` in it: types that nobody stated stay, those in `removed` go. Returns `current` itself when nothing
- * changes. The transition time changes with the status only, as Kubernetes has it.
+ * changes.
  */
 export function mergeConditions(
   current: readonly Condition[],
@@ -22,21 +17,9 @@ export function mergeConditions(
   now: string,
   removed: readonly string[] = [],
 ): readonly Condition[] {
-  const kept = current.filter(
-    ({ type }) => !removed.includes(type) || stated.some((one) => one.type === type),
-  );
-  let changed = kept.length !== current.length;
-  const merged = new Map(kept.map((condition) => [condition.type, condition]));
-  for (const { type, status, reason, message: full } of stated) {
-    const before = merged.get(type);
-    const message = cut(full);
-    if (before?.status === status && before.reason === reason && before.message === message)
-      continue;
-    changed = true;
-    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now;
-    merged.set(type, { type, status, reason, message, lastTransitionTime });
-  }
-  return changed ? [...merged.values()] : current;
+  const gone = removed.filter((type) => !stated.some((one) => one.type === type));
+  const kept = gone.reduce(withoutCondition, current);
+  return stated.reduce((list, one) => withCondition(list, one, now), kept);
 }
 
 export const conditionsOf = (object: KubeObject): readonly Condition[] => {

@@ -4,6 +4,7 @@ import {
   ovnSecondaryNetworks,
   userDefinedNetworks,
 } from '../api/kinds.ts';
+import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
 import { clusterNetworkName, networkName } from '../api/network-name.ts';
 import { ovnSecondaryNetworkName, type NetworkObject } from '../api/network-spec.ts';
 import { objectKey, type ResourceKind } from '../api/objects.ts';
@@ -13,8 +14,6 @@ import { matchesSelector } from './label-selector.ts';
 
 /** An object that declares a network. */
 export type Declaration = NetworkObject;
-
-export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 
 const KINDS: Readonly<Record<Declaration['kind'], ResourceKind<Declaration>>> = {
   UserDefinedNetwork: userDefinedNetworks,

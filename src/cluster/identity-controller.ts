@@ -1,13 +1,14 @@
 /** Ids and tunnel keys of networks, on every NAD that stands for them (api.md §6.2). */
 import { AllocationError } from '../allocators/allocation-error.ts';
 import { networkAttachmentDefinitions } from '../api/kinds.ts';
+import { NETWORK_ID, NETWORK_NAME, TUNNEL_KEYS } from '../api/network-annotations.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
 import type { Clock } from '../store/clock.ts';
 import type { Change } from '../store/informer.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { WorkQueue, type Failure } from '../store/work-queue.ts';
 import type { ClusterInformers } from './informers.ts';
-import { identityAnnotations, NETWORK_ID, NETWORK_NAME, readNad, TUNNEL_KEYS } from './nads.ts';
+import { identityAnnotations, readNad } from './nads.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
 

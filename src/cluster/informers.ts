@@ -10,6 +10,7 @@ import {
   ovnSecondaryNetworks,
   pods,
   userDefinedNetworks,
+  zoneStatuses,
 } from '../api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { Clock } from '../store/clock.ts';
@@ -26,6 +27,7 @@ import type {
   Pod,
   UserDefinedNetwork,
 } from '../api/types.ts';
+import type { ZoneStatus } from '../api/zone-status.ts';
 import type { Log } from './settings.ts';
 
 export class ClusterInformers {
@@ -39,6 +41,7 @@ export class ClusterInformers {
   readonly nodes: Informer<Node>;
   readonly pods: Informer<Pod>;
   readonly slices: Informer<KubeObject>;
+  readonly zones: Informer<ZoneStatus>;
   /** NADs by the uid of the object that controls them. */
   readonly nadsByOwner: Index<NetworkAttachmentDefinition>;
   readonly #all: readonly Informer<KubeObject>[];
@@ -61,6 +64,7 @@ export class ClusterInformers {
     this.nodes = informer(nodes);
     this.pods = informer(pods);
     this.slices = informer(endpointSlices);
+    this.zones = informer(zoneStatuses);
     this.nadsByOwner = this.nads.index(({ metadata }) =>
       (metadata.ownerReferences ?? [])
         .filter(({ controller }) => controller === true)
@@ -77,6 +81,7 @@ export class ClusterInformers {
       this.nodes,
       this.pods,
       this.slices,
+      this.zones,
     ] as unknown as readonly Informer<KubeObject>[];
   }
 

@@ -1,14 +1,19 @@
 /** NADs as the cluster manager reads, makes and mends them. Pure. */
 import { parsePrefix } from '../allocators/addresses.ts';
 import { NETWORK_FINALIZER, parseNad } from '../api/nad.ts';
+import {
+  formatTunnelKeys,
+  NETWORK_ID,
+  NETWORK_NAME,
+  networkId,
+  TUNNEL_KEYS,
+  tunnelKeys,
+} from '../api/network-annotations.ts';
 import type { ClusterAddressing } from '../api/network-config.ts';
 import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
 import type { NetworkIdentity, RegisteredNad } from './network-registry.ts';
 
-export const NETWORK_NAME = 'k8s.ovn.org/network-name';
-export const NETWORK_ID = 'k8s.ovn.org/network-id';
-export const TUNNEL_KEYS = 'k8s.ovn.org/tunnel-keys';
 const OUR_ANNOTATIONS = 'k8s.ovn.org';
 
 export type NadReading =
@@ -34,39 +39,21 @@ export function readNad(nad: NetworkAttachmentDefinition, settings: ClusterAddre
       ownerKind: owner?.kind,
       ownerUid: owner?.uid,
       config: parsed.config,
-      networkId: readNetworkId(nad),
-      tunnelKeys: readTunnelKeys(nad),
+      // What can't be read is written anew.
+      networkId: networkId(nad).value,
+      tunnelKeys: tunnelKeys(nad).value,
     },
   };
-}
-
-/** The id that a NAD carries; undefined when there is none or it is no number: it is written anew then. */
-export function readNetworkId({ metadata }: NetworkAttachmentDefinition): number | undefined {
-  const text = metadata.annotations?.[NETWORK_ID];
-  return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : undefined;
-}
-
-function readTunnelKeys({ metadata }: NetworkAttachmentDefinition): readonly number[] | undefined {
-  const text = metadata.annotations?.[TUNNEL_KEYS];
-  if (text === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) && value.every((key) => Number.isInteger(key))
-      ? (value as number[])
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Annotations that tell a network's identity, on every NAD of it. */
 export const identityAnnotations = (
   network: string,
-  { id, tunnelKeys }: NetworkIdentity,
+  { id, tunnelKeys: keys }: NetworkIdentity,
 ): Readonly<Record<string, string>> => ({
   [NETWORK_NAME]: network,
   [NETWORK_ID]: String(id),
-  [TUNNEL_KEYS]: JSON.stringify(tunnelKeys),
+  [TUNNEL_KEYS]: formatTunnelKeys(keys),
 });
 
 /** A NAD to create, with its network's identity from the start. */

@@ -3,16 +3,17 @@ import { AllocationError } from '../allocators/allocation-error.ts';
 import { parsePrefix } from '../allocators/addresses.ts';
 import { networkAttachmentDefinitions } from '../api/kinds.ts';
 import { NETWORK_FINALIZER, renderNad } from '../api/nad.ts';
+import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
 import type { NetworkConfig } from '../api/network-config.ts';
+import { hostCidrs } from '../api/node-annotations.ts';
 import { objectKey } from '../api/objects.ts';
 import { nodeOverlap } from '../api/overlap.ts';
-import type { NetworkAttachmentDefinition } from '../api/types.ts';
+import type { NetworkAttachmentDefinition, Node } from '../api/types.ts';
 import type { Clock } from '../store/clock.ts';
 import type { Change } from '../store/informer.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { WorkQueue, type Again, type Failure } from '../store/work-queue.ts';
 import {
-  PRIMARY_NETWORK_LABEL,
   declarationKey,
   invalidPrimaryNetwork,
   kindOf,
@@ -94,7 +95,8 @@ export class NetworkController {
     for (const informer of [udns, cudns, secondaries])
       informer.onChange((change: Pick<Change<Declaration>, 'before' | 'after'>) => {
         const object = change.after ?? change.before;
-        if (object !== undefined) this.queue.add(declarationKey(object));
+        if (object !== undefined && wantedOf(change.before) !== wantedOf(change.after))
+          this.queue.add(declarationKey(object));
       });
     namespaces.onChange(({ key, before, after }) => {
       const [labels, labelsBefore] = [after?.metadata.labels, before?.metadata.labels];
@@ -112,7 +114,7 @@ export class NetworkController {
     });
     nodes.onChange(({ before, after }) => {
       const hosts = (node: typeof after): string =>
-        JSON.stringify([node?.metadata.name, hostAddressesOf(node?.metadata.annotations)]);
+        JSON.stringify([node?.metadata.name, hostAddressesOf(node)]);
       if (hosts(before) !== hosts(after)) this.retryRefused();
     });
     pods.onChange(({ before, after }) => {
@@ -349,9 +351,9 @@ export class NetworkController {
       );
     const overlap = nodeOverlap(
       config.subnets,
-      informers.nodes.list().map(({ metadata }) => ({
-        name: metadata.name,
-        hostAddresses: hostAddressesOf(metadata.annotations),
+      informers.nodes.list().map((node) => ({
+        name: node.metadata.name,
+        hostAddresses: hostAddressesOf(node),
       })),
     );
     if (overlap !== undefined)
@@ -459,6 +461,13 @@ function problemOf(namespace: string, error: unknown): NetworkProblem {
   throw error;
 }
 
+/** What an object asks for, as text: a change of its status alone asks for nothing. */
+function wantedOf(object: Declaration | undefined): string {
+  if (object === undefined) return '';
+  const { labels, annotations, finalizers, deletionTimestamp, uid } = object.metadata;
+  return JSON.stringify([uid, deletionTimestamp, finalizers, labels, annotations, object.spec]);
+}
+
 const isOwnedBy = (nad: NetworkAttachmentDefinition, { metadata }: Declaration): boolean =>
   nad.metadata.ownerReferences?.some(
     ({ controller, uid }) => controller === true && uid === metadata.uid,
@@ -467,16 +476,6 @@ const isOwnedBy = (nad: NetworkAttachmentDefinition, { metadata }: Declaration):
 const prefixesOf = (config: NetworkConfig): PrimaryNetwork['subnets'] =>
   config.subnets.map(({ cidr }) => parsePrefix(cidr)).filter((prefix) => prefix !== undefined);
 
-const HOST_CIDRS = 'k8s.ovn.org/host-cidrs';
-
-/** A node's own addresses; an annotation that is no list of texts says nothing. */
-export function hostAddressesOf(
-  annotations: Readonly<Record<string, string>> | undefined,
-): readonly string[] {
-  try {
-    const value: unknown = JSON.parse(annotations?.[HOST_CIDRS] ?? '[]');
-    return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
-  } catch {
-    return [];
-  }
-}
+/** A node's own addresses; one that says nothing readable of them has none. */
+const hostAddressesOf = (node: Node | undefined): readonly string[] =>
+  node === undefined ? [] : (hostCidrs(node).value ?? []);

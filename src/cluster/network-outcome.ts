@@ -1,4 +1,5 @@
 /** What became of a declared network, and the conditions that say so (api.md §4.5). Pure. */
+import type { ZoneNetworkStatus } from '../api/zone-status.ts';
 import type { StatedCondition } from './conditions.ts';
 import type { Declaration } from './declarations.ts';
 
@@ -73,48 +74,35 @@ export function networkAllocationSucceeded(failing: Iterable<string>): StatedCon
       };
 }
 
-/** What nodes report about a network in their zone. */
-const ZONE_CONDITION = 'Ready-In-Zone-';
+/** What one node says of a network. */
+export interface ZoneReport extends Pick<ZoneNetworkStatus, 'state' | 'message'> {
+  readonly node: string;
+}
 
 /**
  * Condition `NetworkReady` (seed 000): true when every node that renders the network reports it in the data plane;
- * undefined while no node has reported.
+ * undefined while no node renders it.
  */
-export function networkReady(
-  reported: readonly StatedCondition[],
-  existingNodes: ReadonlySet<string>,
-): StatedCondition | undefined {
-  const zones = reported
-    .filter(({ type }) => type.startsWith(ZONE_CONDITION))
-    .map((condition) => ({ node: condition.type.slice(ZONE_CONDITION.length), condition }))
-    .filter(({ node }) => existingNodes.has(node))
-    .toSorted((a, b) => (a.node < b.node ? -1 : 1));
-  if (zones.length === 0) return undefined;
-  const waiting = zones.filter(({ condition }) => condition.status !== 'True');
+export function networkReady(reports: readonly ZoneReport[]): StatedCondition | undefined {
+  if (reports.length === 0) return undefined;
+  const sorted = reports.toSorted((a, b) => (a.node < b.node ? -1 : 1));
+  const waiting = sorted.filter(({ state }) => state !== 'Programmed');
   const type = 'NetworkReady';
   return waiting.length === 0
     ? {
         type,
         status: 'True',
         reason: 'NetworkInDataPlane',
-        message: `Network is in the data plane of every node that uses it: [${zones.map(({ node }) => node).join(', ')}]`,
+        message: `Network is in the data plane of every node that uses it: [${sorted.map(({ node }) => node).join(', ')}]`,
       }
     : {
         type,
         status: 'False',
         reason: 'NetworkNotInDataPlane',
-        message: waiting.map(({ node, condition }) => `${node}: ${condition.message}`).join('\n'),
+        message: waiting
+          .map(({ node, state, message }) =>
+            message === undefined ? `${node}: ${state}` : `${node}: ${state}: ${message}`,
+          )
+          .join('\n'),
       };
 }
-
-/** Zone conditions of nodes that are no longer there. */
-export const staleZoneConditions = (
-  reported: readonly Pick<StatedCondition, 'type'>[],
-  existingNodes: ReadonlySet<string>,
-): readonly string[] =>
-  reported
-    .map(({ type }) => type)
-    .filter(
-      (type) =>
-        type.startsWith(ZONE_CONDITION) && !existingNodes.has(type.slice(ZONE_CONDITION.length)),
-    );

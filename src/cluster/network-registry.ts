@@ -179,9 +179,8 @@ export class NetworkRegistry {
       this.#checkPrefix(name);
       this.#checkLimit();
     }
-    const id = this.#allocateId(name);
+    const id = this.#allocateId(name, config);
     try {
-      if (config.role === 'primary') this.#checkMasquerade(id, config);
       const tunnelKeys = this.#keys.allocateForNetwork(name, id, tunnelKeyCount(config));
       this.#prefixes.set(ovnPrefix(name), name);
       return { id, tunnelKeys };
@@ -333,32 +332,30 @@ export class NetworkRegistry {
       );
   }
 
-  #allocateId(name: string): number {
+  /**
+   * Primary networks get ids that the masquerade subnets have room for: a subnet that is too small is found here, when the
+   * network comes, and not later on the nodes.
+   */
+  #allocateId(name: string, config: NetworkConfig): number {
+    const subnets = config.role === 'primary' ? this.#masqueradeSubnets(config) : [];
+    const [tightest] = subnets
+      .map((subnet) => ({ subnet, room: maxMasqueradeNetworkId(subnet) }))
+      .toSorted((a, b) => a.room - b.room);
     try {
-      return this.#ids.allocate(name);
+      const id = this.#ids.allocate(name, tightest?.room);
+      // An id that the network has brought along may be too large too.
+      for (const subnet of subnets) masqueradeAddresses(subnet, id);
+      return id;
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
+      const isFull = tightest === undefined || this.#ids.size >= MAX_NETWORK_ID;
       throw new AllocationError(
         error.code,
-        `${error.message}: all ${MAX_NETWORK_ID} network ids are in use, delete a network`,
+        isFull
+          ? `${error.message}: all ${MAX_NETWORK_ID} network ids are in use, delete a network`
+          : `${messageOfRoom(tightest.subnet, tightest.room)}: masquerade subnet ${formatPrefix(tightest.subnet)} has room for network ids up to ${tightest.room}, configure a larger one`,
         { cause: error },
       );
-    }
-  }
-
-  /** A subnet that is too small is found here, when the network comes, and not later on the nodes. */
-  #checkMasquerade(id: number, config: NetworkConfig): void {
-    for (const subnet of this.#masqueradeSubnets(config)) {
-      try {
-        masqueradeAddresses(subnet, id);
-      } catch (error) {
-        if (!(error instanceof AllocationError)) throw error;
-        throw new AllocationError(
-          error.code,
-          `${error.message}: masquerade subnet ${formatPrefix(subnet)} has room for network ids up to ${maxMasqueradeNetworkId(subnet)}, configure a larger one`,
-          { cause: error },
-        );
-      }
     }
   }
 
@@ -370,6 +367,17 @@ export class NetworkRegistry {
       .filter((prefix) => prefix !== undefined && families.has(prefix.family))
       .filter((prefix) => prefix !== undefined);
   }
+}
+
+/** What the first id without addresses in the masquerade subnet runs into. */
+function messageOfRoom(subnet: Prefix, room: number): string {
+  try {
+    masqueradeAddresses(subnet, room + 1);
+  } catch (error) {
+    if (error instanceof AllocationError) return error.message;
+    throw error;
+  }
+  return `network id ${room + 1} has no masquerade addresses`;
 }
 
 /** Keys that are stored for a network: the transit switch's follows from the id (api.md §6.7). */

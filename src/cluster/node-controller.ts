@@ -5,6 +5,9 @@ import { FIRST_NODE_ID, IdAllocator, MAX_NODE_ID } from '../allocators/ids.ts';
 import { nodeAddress } from '../allocators/node-addresses.ts';
 import { nodes as nodeKind } from '../api/kinds.ts';
 import { matchesSelector } from './label-selector.ts';
+import type { FamilyCidrs } from '../api/network-config.ts';
+import { DEFAULT_NETWORK } from '../api/network-name.ts';
+import { nodeId, nodeSubnets } from '../api/node-annotations.ts';
 import type { Node } from '../api/types.ts';
 import type { Clock } from '../store/clock.ts';
 import type { Change, Informer } from '../store/informer.ts';
@@ -12,12 +15,11 @@ import type { Store } from '../store/store.ts';
 import { WorkQueue, type Failure } from '../store/work-queue.ts';
 import { Batch } from './batch.ts';
 import type { NetworkRegistry } from './network-registry.ts';
-import { nodeAnnotations, readNodeId, readNodeSubnets } from './node-annotations.ts';
+import { nodeAnnotations } from './node-annotations.ts';
+import { familiesOf } from './nads.ts';
 import { NodeSubnets, type SubnetFailures } from './node-subnets.ts';
 import { oldestFirst } from './order.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
-
-export const DEFAULT_NETWORK = 'default';
 
 export interface NodeControllerOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
@@ -74,7 +76,7 @@ export class NodeController {
     for (const network of this.#options.registry.networks()) this.#setNetwork(network.name);
     for (const node of this.#served()) {
       this.#adoptId(node);
-      this.subnets.adopt(node.metadata.name, readNodeSubnets(node));
+      this.subnets.adopt(node.metadata.name, carriedSubnets(node));
     }
     for (const network of this.subnets.networks()) this.#allocate(network);
   }
@@ -92,8 +94,7 @@ export class NodeController {
   networkChanged(name: string): void {
     if (!this.#setNetwork(name)) return;
     // Nodes may carry subnets of a network that is only now known.
-    for (const node of this.#served())
-      this.subnets.adopt(node.metadata.name, readNodeSubnets(node));
+    for (const node of this.#served()) this.subnets.adopt(node.metadata.name, carriedSubnets(node));
     this.#allocate(name);
     this.#batch.add(this.#options.nodes.keys());
   }
@@ -149,7 +150,7 @@ export class NodeController {
       return;
     }
     if (this.#isServed(node)) {
-      this.subnets.adopt(name, readNodeSubnets(node));
+      this.subnets.adopt(name, carriedSubnets(node));
       for (const network of this.subnets.networks()) {
         this.subnets.allocate(name, network);
         this.#report(network);
@@ -188,7 +189,8 @@ export class NodeController {
   }
 
   #adoptId(node: Node): void {
-    const id = readNodeId(node);
+    // What can't be read is written anew.
+    const id = nodeId(node).value;
     if (id === undefined || this.#ids.idOf(node.metadata.name) !== undefined) return;
     try {
       this.#ids.reserve(node.metadata.name, id);
@@ -216,17 +218,17 @@ export class NodeController {
     }
   }
 
-  #transitAddresses(id: number): Readonly<Record<string, string>> {
-    const { v4, v6 } = this.#options.settings.cluster.transitSubnets;
-    const families = new Set(
-      this.#options.settings.cluster.clusterSubnets.map(({ cidr }) => parsePrefix(cidr)?.family),
-    );
-    const entries = Object.entries({ ipv4: v4, ipv6: v6 }).flatMap(([key, cidr]) => {
+  #transitAddresses(id: number): FamilyCidrs {
+    const { clusterSubnets, transitSubnets } = this.#options.settings.cluster;
+    const families = familiesOf(clusterSubnets);
+    const address = (cidr: string | undefined): string | undefined => {
       const prefix = cidr === undefined ? undefined : parsePrefix(cidr);
-      if (prefix === undefined || !families.has(prefix.family)) return [];
-      return [[key, formatInterfaceAddress(nodeAddress(prefix, id))] as const];
-    });
-    return Object.fromEntries(entries);
+      return prefix === undefined || !families.has(prefix.family)
+        ? undefined
+        : formatInterfaceAddress(nodeAddress(prefix, id));
+    };
+    const [v4, v6] = [address(transitSubnets.v4), address(transitSubnets.v6)];
+    return { ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) };
   }
 
   /**
@@ -235,9 +237,13 @@ export class NodeController {
    */
   #withUnreadable(node: Node): ReadonlyMap<string, readonly string[]> {
     const held = new Map(this.subnets.subnetsOf(node.metadata.name));
-    for (const [network, subnets] of readNodeSubnets(node))
+    for (const [network, subnets] of carriedSubnets(node))
       if (!this.subnets.has(network) && this.#options.registry.isUnreadable(network))
         held.set(network, subnets);
     return held;
   }
 }
+
+/** What the node carries, as far as it can be read; the rest is written anew. */
+const carriedSubnets = (node: Node): ReadonlyMap<string, readonly string[]> =>
+  nodeSubnets(node).value ?? new Map<string, readonly string[]>();

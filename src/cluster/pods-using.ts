@@ -1,7 +1,6 @@
 import { objectKey } from '../api/objects.ts';
+import { POD_NETWORKS } from '../api/pod-annotations.ts';
 import type { Pod } from '../api/types.ts';
-
-const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
 
 /**
  * Why a NAD can't go yet: pods carry its key in their network annotation, or one carries an annotation that can't be read

@@ -1,9 +1,10 @@
 /** Statuses of the objects that declare networks, and the events of failed allocations (api.md §4.5, §4.6). */
+import { DEFAULT_NETWORK } from '../api/network-name.ts';
 import type { KubeObject } from '../api/objects.ts';
 import type { Clock } from '../store/clock.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { WorkQueue, type Failure } from '../store/work-queue.ts';
-import { conditionsOf, StatusWriter, type StatedCondition } from './conditions.ts';
+import { StatusWriter, type StatedCondition } from './conditions.ts';
 import {
   declarationKey,
   kindOf,
@@ -17,12 +18,11 @@ import {
   networkAllocationSucceeded,
   networkCreated,
   networkReady,
-  staleZoneConditions,
   type NetworkOutcome,
+  type ZoneReport,
 } from './network-outcome.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import type { SubnetFailures } from './node-subnets.ts';
-import { DEFAULT_NETWORK } from './node-controller.ts';
 
 export interface StatusControllerOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
@@ -59,13 +59,15 @@ export class StatusController {
 
   /** Follows the objects, so that a status that was overwritten comes back. */
   follow(): void {
-    const { udns, cudns, secondaries, nodes } = this.#options.informers;
+    const { udns, cudns, secondaries, zones } = this.#options.informers;
     for (const informer of [udns, cudns, secondaries])
       informer.onChange((change: { readonly after: Declaration | undefined }) => {
         if (change.after !== undefined) this.queue.add(`status/${declarationKey(change.after)}`);
       });
-    nodes.onChange(({ after }) => {
-      if (after === undefined) this.#wakeAll();
+    zones.onChange(({ before, after }) => {
+      const networks = [before, after].flatMap((zone) => zone?.status?.networks ?? []);
+      for (const name of new Set(networks.map((network) => network.name)))
+        for (const object of this.#declarationsOf(name)) this.wake(declarationKey(object));
     });
   }
 
@@ -77,12 +79,6 @@ export class StatusController {
   failuresChanged(network: string): void {
     for (const object of this.#declarationsOf(network)) this.wake(declarationKey(object));
     this.queue.add(`event/${network}`);
-  }
-
-  #wakeAll(): void {
-    const { udns, cudns, secondaries } = this.#options.informers;
-    for (const object of [...udns.list(), ...cudns.list(), ...secondaries.list()])
-      this.wake(declarationKey(object));
   }
 
   #declarationsOf(network: string): readonly Declaration[] {
@@ -116,12 +112,10 @@ export class StatusController {
     const object = this.#object(key);
     const outcome = this.#options.outcomeOf(key);
     if (object === undefined || outcome === undefined) return;
-    const nodes = new Set(this.#options.informers.nodes.keys());
-    const current = conditionsOf(object);
     const conditions = [
       networkCreated(object.kind, outcome),
       this.#allocation(object, outcome),
-      networkReady(current, nodes),
+      networkReady(this.#reportsOf(networkOf(object))),
     ].filter((condition) => condition !== undefined);
     const isCluster = object.kind === 'ClusterUserDefinedNetwork';
     try {
@@ -154,6 +148,19 @@ export class StatusController {
       (this.#options.registry.network(network)?.config.subnets.length ?? 0) > 0;
     if (outcome.ready.length === 0 || !isAllocated) return undefined;
     return networkAllocationSucceeded(this.#options.failuresOf(network).keys());
+  }
+
+  /** What the nodes that are there say of the network. */
+  #reportsOf(network: string): readonly ZoneReport[] {
+    const { zones, nodes } = this.#options.informers;
+    return zones
+      .list()
+      .filter(({ metadata }) => nodes.get(metadata.name) !== undefined)
+      .flatMap(({ metadata, status }) =>
+        (status?.networks ?? [])
+          .filter(({ name }) => name === network)
+          .map((report) => ({ ...report, node: metadata.name })),
+      );
   }
 
   async #tellFailures(network: string): Promise<void> {

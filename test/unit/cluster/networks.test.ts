@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { networkAttachmentDefinitions, userDefinedNetworks } from '../../../src/api/kinds.ts';
+import {
+  networkAttachmentDefinitions,
+  userDefinedNetworks,
+  zoneStatuses,
+} from '../../../src/api/kinds.ts';
+import type { NetworkState, ZoneStatus } from '../../../src/api/zone-status.ts';
 import {
   ALLOCATED,
   apply,
@@ -255,36 +260,48 @@ describe('a network that is there', () => {
     expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
   });
 
-  test('is ready when every node that reports says so; reports of nodes that left are dropped', async () => {
+  test('is ready when every node that renders it has it in the data plane', async () => {
     const store = new MemoryStore();
     await using running = startManager(store);
     await apply(store, node('node1'), node('node2'), namespace('blue'));
     await apply(store, layer3('blue/net', '10.20.0.0/16/24'));
-    await running.settled();
-    const report = (name: string, status: string, message: string): object => ({
-      type: `Ready-In-Zone-${name}`,
-      status,
-      reason: 'Reported',
-      message,
-      lastTransitionTime: '2026-01-01T00:00:00Z',
-    });
-    const udn = await store.get(userDefinedNetworks, 'blue/net');
-    const reports = [report('node1', 'True', 'ok'), report('node2', 'False', 'waiting for hv_cfg')];
-    const status = { conditions: [...(udn?.status?.conditions ?? []), ...reports] };
-    await store.patchStatus(userDefinedNetworks, 'blue/net', { status }, { fieldManager: 'node' });
+    await apply(store, zone('node1', 'Programmed'), zone('node2', 'Pending', 'no chassis'));
     await running.settled();
     expect(await conditions(store, 'blue/net')).toContain(
-      'NetworkReady=False NetworkNotInDataPlane: node2: waiting for hv_cfg',
+      'NetworkReady=False NetworkNotInDataPlane: node2: Pending: no chassis',
     );
-    await remove.node(store, 'node2');
+    const status = { networks: [{ name: 'blue_net', state: 'Programmed', pods: 0 }] };
+    await store.patchStatus(zoneStatuses, 'node2', { status }, { fieldManager: 'node2' });
     await running.settled();
-    expect(await conditions(store, 'blue/net')).toEqual([
-      ALLOCATED,
-      CREATED,
-      'NetworkReady=True NetworkInDataPlane: Network is in the data plane of every node that uses it: [node1]',
-      'Ready-In-Zone-node1=True Reported: ok',
-    ]);
+    expect(await conditions(store, 'blue/net')).toContain(
+      'NetworkReady=True NetworkInDataPlane: Network is in the data plane of every node that uses it: [node1, node2]',
+    );
+    await store.patchStatus(
+      zoneStatuses,
+      'node1',
+      { status: { networks: [] } },
+      { fieldManager: 'x' },
+    );
+    await store.patchStatus(
+      zoneStatuses,
+      'node2',
+      { status: { networks: [] } },
+      { fieldManager: 'x' },
+    );
+    await running.settled();
+    expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
   });
+});
+
+const zone = (name: string, state: NetworkState, message?: string): ZoneStatus => ({
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'ZoneStatus',
+  metadata: { name },
+  status: {
+    observedAt: '2026-01-01T00:00:00Z',
+    networks: [{ name: 'blue_net', state, pods: 0, ...(message === undefined ? {} : { message }) }],
+    problems: [],
+  },
 });
 
 describe('a network that is deleted', () => {

@@ -124,11 +124,7 @@ export class StatusController {
         object,
         {
           conditions,
-          removed: [
-            'NetworkAllocationSucceeded',
-            'NetworkReady',
-            ...staleZoneConditions(current, nodes),
-          ],
+          removed: ['NetworkAllocationSucceeded', 'NetworkReady'],
           ...(isCluster ? { fields: { activeNamespaces: outcome.ready } } : {}),
         },
         signal,

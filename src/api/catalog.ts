@@ -17,6 +17,11 @@ export interface CustomResourceDefinition {
       readonly storage: boolean;
       readonly schema: { readonly openAPIV3Schema: Schema };
       readonly subresources?: { readonly status?: object };
+      readonly additionalPrinterColumns?: readonly {
+        readonly name: string;
+        readonly type: string;
+        readonly jsonPath: string;
+      }[];
     }[];
   };
 }

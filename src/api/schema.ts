@@ -45,6 +45,7 @@ function shapeObject(
   const entries: [string, unknown][] = [];
   for (const key of Object.keys(value)) {
     const child = value[key];
+    if (child === undefined) continue;
     const properties = schema.properties ?? {};
     const known = Object.hasOwn(properties, key) ? properties[key] : schema.additionalProperties;
     if (known === undefined) {

@@ -95,17 +95,12 @@ function fieldError(error: ErrorObject, root: unknown, base: FieldPath): FieldEr
     }
     case 'maxLength':
       return { type: 'TooLong', path, value, detail: `may not be more than ${limit} bytes` };
-    case 'maxItems': {
-      const count = Array.isArray(value) ? value.length : value;
-      return { type: 'TooMany', path, value: count, detail: `must have at most ${limit} items` };
+    case 'maxItems':
+    case 'maxProperties': {
+      const count = Object.keys(value as object).length;
+      const detail = `must have at most ${limit} item${limit === '1' ? '' : 's'}`;
+      return { type: 'TooMany', path, value: count, detail };
     }
-    case 'maxProperties':
-      return {
-        type: 'TooMany',
-        path,
-        value: isPlainObject(value) ? Object.keys(value).length : value,
-        detail: `must have at most ${limit} items`,
-      };
     case 'minItems':
       return invalid(`should have at least ${limit} items`);
     case 'minProperties':

@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { definitions, schemaOf } from '../../../src/api/catalog.ts';
+import { celProgram } from '../../../src/api/cel.ts';
+import { resourceKinds } from '../../../src/api/kinds.ts';
+import type { Schema } from '../../../src/api/schema.ts';
+
+const FOLDER = join(import.meta.dirname, '../../../schemas/crds');
+
+const yaml = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.yaml'))
+  .sort()
+  .map((name): unknown => parse(readFileSync(join(FOLDER, name), 'utf8')));
+
+const named = (plural: string): (typeof definitions)[number] => {
+  const found = definitions.find(({ spec }) => spec.names.plural === plural);
+  if (found === undefined) throw new Error(`no CRD of ${plural}`);
+  return found;
+};
+
+test('the generated file holds what schemas/crds say (else: node schemas/generate-crds.ts)', () => {
+  expect(definitions).toEqual(yaml);
+});
+
+describe('a CRD', () => {
+  // api.md §1.1.
+  test.each([
+    ['userdefinednetworks', 'Namespaced', ['udn'], ['v1', 'v1alpha1'], true, []],
+    ['clusteruserdefinednetworks', 'Cluster', ['cudn'], ['v1', 'v1alpha1'], true, []],
+    [
+      'clusternetworkconnects',
+      'Cluster',
+      ['cnc'],
+      ['v1'],
+      true,
+      ['Age .metadata.creationTimestamp date', 'Status .status.status string'],
+    ],
+    [
+      'egressips',
+      'Cluster',
+      ['eip'],
+      ['v1'],
+      false,
+      [
+        'EgressIPs .spec.egressIPs[*] string',
+        'Assigned Node .status.items[*].node string',
+        'Assigned EgressIPs .status.items[*].egressIP string',
+      ],
+    ],
+    [
+      'egressfirewalls',
+      'Namespaced',
+      undefined,
+      ['v1'],
+      true,
+      ['EgressFirewall Status .status.status string'],
+    ],
+    ['egressqoses', 'Namespaced', undefined, ['v1'], true, ['Status .status.status string']],
+    [
+      'egressservices',
+      'Namespaced',
+      undefined,
+      ['v1'],
+      true,
+      ['Assigned Host .status.host string'],
+    ],
+    ['ovnsecondarynetworks', 'Namespaced', ['osn'], ['v1alpha1'], true, []],
+    ['network-attachment-definitions', 'Namespaced', ['net-attach-def'], ['v1'], false, []],
+    ['ipamclaims', 'Namespaced', undefined, ['v1alpha1'], true, []],
+  ])('%s is as documented', (plural, scope, shortNames, versions, hasStatus, columns) => {
+    const { spec } = named(plural);
+    expect(spec.scope).toBe(scope);
+    expect(spec.names.shortNames).toEqual(shortNames);
+    expect(spec.versions.map(({ name }) => name)).toEqual(versions);
+    expect(spec.versions.map(({ storage }) => storage)).toEqual(versions.map((_, i) => i === 0));
+    expect(spec.versions[0]?.subresources?.status !== undefined).toBe(hasStatus);
+    const printed = spec.versions[0]?.additionalPrinterColumns ?? [];
+    expect(printed.map(({ name, jsonPath, type }) => `${name} ${jsonPath} ${type}`)).toEqual(
+      columns,
+    );
+  });
+
+  test('of a namespaced and of a cluster-wide network describe layer3 and layer2 alike', () => {
+    const own = schemaOf('k8s.ovn.org/v1', 'UserDefinedNetwork')?.properties?.['spec'];
+    const cluster = schemaOf('k8s.ovn.org/v1', 'ClusterUserDefinedNetwork')?.properties?.['spec']
+      ?.properties?.['network'];
+    expect(cluster?.properties?.['layer3']).toEqual(own?.properties?.['layer3']);
+    expect(cluster?.properties?.['layer2']).toEqual(own?.properties?.['layer2']);
+  });
+
+  test('has rules that parse', () => {
+    const rules = (schema: Schema): string[] => [
+      ...(schema['x-kubernetes-validations'] ?? []).map(({ rule }) => rule),
+      ...Object.values(schema.properties ?? {}).flatMap(rules),
+      ...[schema.items, schema.additionalProperties].flatMap((child) =>
+        child === undefined ? [] : rules(child),
+      ),
+    ];
+    const all = definitions.flatMap(({ spec }) =>
+      spec.versions.flatMap(({ schema }) => rules(schema.openAPIV3Schema)),
+    );
+    expect(all.length).toBeGreaterThan(100);
+    for (const rule of all) expect(() => celProgram(rule)).not.toThrow();
+  });
+
+  test('has no default: what a user did not write stays unwritten', () => {
+    expect(JSON.stringify(definitions)).not.toContain('"default":');
+  });
+
+  test('exists for every kind of our groups', () => {
+    const missing = resourceKinds
+      .filter(({ apiVersion }) => /^k8s\.(ovn\.org|cni\.cncf\.io)\//.test(apiVersion))
+      .filter(({ apiVersion, kind }) => schemaOf(apiVersion, kind) === undefined);
+    expect(missing).toEqual([]);
+  });
+});

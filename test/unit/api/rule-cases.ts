@@ -1022,11 +1022,10 @@ const connectRules: readonly RuleCase[] = [
   ).map(([type, field, content]) => ({
     rule: `selector ${type}`,
     valid: selectors(clusterSelector, primarySelector),
-    invalid: selectors(type === 'PrimaryUserDefinedNetworks' ? clusterSelector : primarySelector, {
-      ...(type === 'SecondaryUserDefinedNetworks' || type === 'NetworkAttachmentDefinitions'
-        ? { ...clusterSelector, [field]: content }
-        : { networkSelectionType: type }),
-    }),
+    invalid: selectors(
+      type === 'PrimaryUserDefinedNetworks' ? clusterSelector : primarySelector,
+      content === both ? { ...clusterSelector, [field]: content } : { networkSelectionType: type },
+    ),
     message: inconsistent(type, field),
   })),
 ];

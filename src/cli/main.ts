@@ -10,7 +10,11 @@ interface CommandModule {
 
 /** Loaded when they are called: nobody waits for what they did not ask for. */
 const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
+  apply: () => import('./apply.ts'),
+  diff: () => import('./plan.ts'),
   lab: () => import('./lab.ts'),
+  node: () => import('./node.ts'),
+  plan: () => import('./plan.ts'),
   show: () => import('./status.ts'),
   status: () => import('./status.ts'),
 };

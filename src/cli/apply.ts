@@ -1,0 +1,113 @@
+/** `heddle apply`: commit once, wait for the data plane, exit. */
+import type { Command } from 'commander';
+import type { ZoneNetworkStatus } from '../api/zone-status.ts';
+import { createLogger } from '../daemon/logger.ts';
+import { until, within } from '../daemon/waiting.ts';
+import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
+import type { CommitRecord } from '../daemon/zone-controller.ts';
+import { ZoneStatusWriter, zoneReport } from '../daemon/zone-status-writer.ts';
+import { addSettings, configurationOf, needed } from './options.ts';
+import { EXIT, print, printJson, report, table, tone } from './output.ts';
+
+export function register(program: Command): void {
+  addSettings(
+    program
+      .command('apply')
+      .description('bring the zone of --node to what the manifests say, once')
+      .option('--no-wait', 'return after the commit, without waiting for the data plane')
+      .option('--json', 'result as JSON')
+      .addHelpText(
+        'after',
+        '\nExit code: 0 done, 1 done except for what is listed as a problem, 64 usage, 69 not reachable in time.',
+      ),
+  ).action(async (options: ApplyOptions, command: Command) => {
+    const configuration = needed(configurationOf(command), 'manifests', 'state', 'node', 'nb');
+    await apply(configuration, options);
+  });
+}
+
+interface ApplyOptions {
+  readonly wait: boolean;
+  readonly json?: boolean;
+}
+
+interface ApplyResult {
+  readonly node: string;
+  /** Rows written, by database. */
+  readonly rows: Readonly<Record<string, number>>;
+  readonly northbound: { readonly configured: number; readonly reached: number } | undefined;
+  readonly networks: readonly ZoneNetworkStatus[];
+  readonly problems: readonly { readonly object: string; readonly message: string }[];
+  readonly manifests: readonly string[];
+}
+
+async function apply(configuration: ZoneConfiguration, options: ApplyOptions): Promise<void> {
+  const rows: Record<string, number> = { Northbound: 0, Southbound: 0 };
+  const onCommit = ({ database, rows: count, duration }: CommitRecord): void => {
+    rows[database] = (rows[database] ?? 0) + count;
+    report(`${database}: ${count} rows committed in ${Math.round(duration)} ms`);
+  };
+  const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
+  await using runtime = await ZoneRuntime.open({ configuration, log, mode: 'write', onCommit });
+  const { controller, store } = runtime;
+  const status = new ZoneStatusWriter(store.objects, configuration.node);
+  const settle = async (signal: AbortSignal): Promise<void> => {
+    await runtime.allocated(signal);
+    controller.update((await runtime.connected(signal), runtime.zone()));
+    await until(
+      async () => {
+        const result = await controller.flush({ announce: options.wait, signal });
+        if (result.kind === 'again') log.debug({ reason: result.reason }, 'once more');
+        return result.kind === 'settled';
+      },
+      signal,
+      'the databases to take the changes',
+    );
+    if (!options.wait) return;
+    const { configured } = controller.sequence;
+    if (controller.sequence.reached < configured)
+      report(`waiting for the data plane (nb_cfg ${configured})`);
+    await until(
+      () => controller.sequence.reached >= configured,
+      signal,
+      () =>
+        `the data plane: nb_cfg is ${configured}, ovn-northd and the chassis reached ${controller.sequence.reached}; are ovn-northd and ovn-controller running? (--no-wait doesn't ask)`,
+    );
+  };
+  await within(configuration.timeout, settle);
+  const result: ApplyResult = {
+    node: configuration.node,
+    rows,
+    northbound: controller.sequence,
+    networks: controller.networks(),
+    problems: runtime.problems(),
+    manifests: store.problems(),
+  };
+  await within(configuration.timeout, (signal) =>
+    status.write(zoneReport(controller, result.problems), signal),
+  );
+  if (options.json === true) printJson(result);
+  else printResult(result, options.wait);
+  if (result.problems.length > 0 || result.manifests.length > 0) process.exitCode = EXIT.problems;
+}
+
+function printResult(result: ApplyResult, waited: boolean): void {
+  const { Northbound: north = 0, Southbound: south = 0 } = result.rows;
+  const written =
+    north + south === 0 ? 'nothing to change' : `${north} Northbound and ${south} Southbound rows`;
+  const confirmed = waited ? `, in the data plane (nb_cfg ${result.northbound?.reached})` : '';
+  print(`node ${result.node}: ${written}${confirmed}`);
+  print(
+    table(
+      ['NETWORK', 'STATE', 'PODS HERE'],
+      result.networks.map(({ name, state, message, pods }) => [
+        name,
+        message === undefined ? tone(state, 'good') : `${tone(state, 'bad')}: ${message}`,
+        String(pods),
+      ]),
+    ),
+  );
+  for (const problem of result.manifests) report(`${tone('!', 'bad', process.stderr)} ${problem}`);
+  for (const { object, message } of result.problems)
+    report(`${tone('!', 'bad', process.stderr)} ${object}: ${message}`);
+}

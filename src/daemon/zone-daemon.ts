@@ -1,0 +1,161 @@
+/** `heddle node`: stays, and keeps its zone true whatever changes on either side. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { serveHealth } from './health.ts';
+import type { Logger } from './logger.ts';
+import { ZoneMetrics } from './metrics.ts';
+import { ZoneRuntime, type ZoneConfiguration } from './zone-runtime.ts';
+import { ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
+
+/** Changes within this time of each other are written together. */
+const GATHER = 10;
+/** A pass that could not finish is tried again at the latest after this. */
+const RETRY = 1000;
+/** Refused rows and other problems are looked at again at the latest after this. */
+const REVISIT = 30_000;
+
+/** Wakes one waiting loop; a wake while nobody waits is remembered. */
+class Bell {
+  #rung = Promise.withResolvers<void>();
+
+  ring(): void {
+    this.#rung.resolve();
+  }
+
+  /** Resolves at the next ring, after `limit` milliseconds or when `signal` aborts. */
+  async heard(limit: number, signal: AbortSignal): Promise<void> {
+    const timer = new AbortController();
+    const late = pause(limit, undefined, {
+      signal: AbortSignal.any([signal, timer.signal]),
+    }).catch(() => undefined);
+    await Promise.race([this.#rung.promise, late]);
+    timer.abort();
+    this.#rung = Promise.withResolvers<void>();
+  }
+}
+
+/** Runs until `signal` aborts. Rejects only for a configuration that can't be used. */
+export async function runZone(
+  configuration: ZoneConfiguration,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const bell = new Bell();
+  const metrics = new ZoneMetrics();
+  let notReady: string | undefined = 'starting';
+  await using health = await serveHealth({
+    address: configuration.metricsBindAddress,
+    registry: metrics.registry,
+    notReady: () => notReady,
+  });
+  await using runtime = await ZoneRuntime.open({
+    configuration,
+    log,
+    mode: 'write',
+    onCommit: (commit) => {
+      metrics.commit(commit);
+      log.info({ component: 'zone', ...commit }, 'committed');
+    },
+    onWork: () => bell.ring(),
+  });
+  log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
+  const daemon = new ZoneDaemon(runtime, metrics, log, bell);
+  runtime.store.onProblems((problems) => {
+    for (const problem of problems) log.warn({ component: 'manifests' }, problem);
+  });
+  while (!signal.aborted) {
+    const wait = await daemon.pass(signal);
+    notReady = daemon.notReady;
+    await bell.heard(wait, signal);
+    if (!signal.aborted) await pause(GATHER);
+  }
+  log.info({ component: 'daemon' }, 'stopping; the networks stay as they are');
+}
+
+class ZoneDaemon {
+  notReady: string | undefined = 'starting';
+  readonly #runtime: ZoneRuntime;
+  readonly #metrics: ZoneMetrics;
+  readonly #log: Logger;
+  readonly #bell: Bell;
+  readonly #status: ZoneStatusWriter;
+  #isAllocated = false;
+  #isFollowing = false;
+  #said: string | undefined;
+
+  constructor(runtime: ZoneRuntime, metrics: ZoneMetrics, log: Logger, bell: Bell) {
+    this.#runtime = runtime;
+    this.#metrics = metrics;
+    this.#log = log;
+    this.#bell = bell;
+    this.#status = new ZoneStatusWriter(runtime.store.objects, runtime.configuration.node);
+  }
+
+  /** One pass; returns how many milliseconds later the next one is due at the latest. */
+  async pass(signal: AbortSignal): Promise<number> {
+    let wait = REVISIT;
+    try {
+      const blocked = await this.#write(signal);
+      this.#say(blocked);
+      if (blocked !== undefined) wait = RETRY;
+    } catch (error) {
+      if (signal.aborted) return 0;
+      this.#say(error instanceof Error ? error.message : String(error));
+      wait = RETRY;
+    }
+    await this.#report(signal);
+    return wait;
+  }
+
+  /** Writes what differs; returns why it could not, if so. */
+  async #write(signal: AbortSignal): Promise<string | undefined> {
+    const { configuration, controller, northbound, southbound } = this.#runtime;
+    for (const [name, database] of [
+      ['Northbound', northbound],
+      ['Southbound', southbound],
+    ] as const) {
+      if (database === undefined) continue;
+      const unavailable = database.unavailable();
+      this.#metrics.available(name, unavailable === undefined);
+      if (unavailable !== undefined) return unavailable;
+    }
+    if (!this.#isAllocated) {
+      // Before the first allocation is complete a right network could look unwanted.
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(configuration.timeout)]);
+      await this.#runtime.allocated(limit);
+      this.#isAllocated = true;
+    }
+    if (!this.#isFollowing) {
+      for (const database of [northbound, southbound])
+        database?.replica.subscribe(() => this.#bell.ring());
+      this.#isFollowing = true;
+    }
+    controller.update(this.#runtime.zone());
+    const result = await controller.flush({ announce: true, signal });
+    return result.kind === 'again' ? result.reason : undefined;
+  }
+
+  /** Why nothing works is said once, not at each attempt. */
+  #say(blocked: string | undefined): void {
+    this.notReady = blocked;
+    if (blocked !== undefined && blocked !== this.#said)
+      this.#log.warn({ component: 'zone' }, blocked);
+    this.#said = blocked;
+  }
+
+  async #report(signal: AbortSignal): Promise<void> {
+    const { controller } = this.#runtime;
+    const problems = this.#runtime.problems();
+    const report = zoneReport(controller, problems, this.notReady);
+    const { configured, reached } = report.northbound ?? { configured: 0, reached: 0 };
+    this.#metrics.state({
+      networks: report.networks,
+      problems: problems.length,
+      behind: Math.max(0, configured - reached),
+    });
+    try {
+      await this.#status.write(report, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#log.warn({ component: 'zone', error }, 'status not written');
+    }
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * One zone at work: objects, the cluster manager beside them, the node's pod addresses, the zone's databases. Commands
+ * open it, wait for what they need, and let the zone controller do the rest.
+ */
+import { hostname } from 'node:os';
+import { ClusterManager } from '../cluster/manager.ts';
+import { PodAddressController } from '../cluster/pod-address-controller.ts';
+import { DEFAULT_LEASE_NAME, DEFAULT_LIMITS } from '../cluster/settings.ts';
+import type { Zone } from '../model/model.ts';
+import type { Configuration } from './configuration.ts';
+import { openDatabase, SOUTHBOUND_TABLES, ZONE_LOCK, type OpenDatabase } from './databases.ts';
+import type { Logger } from './logger.ts';
+import { ObjectFeed } from './object-feed.ts';
+import { openStore, type OpenObjects } from './object-store.ts';
+import { TimedOutError, until } from './waiting.ts';
+import { ZoneController, type CommitRecord } from './zone-controller.ts';
+
+/** What a zone can't do without. */
+export type ZoneConfiguration = Configuration &
+  Readonly<Record<'manifests' | 'state' | 'node' | 'nb', string>>;
+
+export interface RuntimeOptions {
+  readonly configuration: ZoneConfiguration;
+  readonly log: Logger;
+  /**
+   * `write`: allocations are stored and the databases written. `look`: allocations are made in memory
+   * alone. `as-is`: nothing new is allocated.
+   */
+  readonly mode: 'write' | 'look' | 'as-is';
+  readonly onCommit?: (commit: CommitRecord) => void;
+  /** Called when there may be something to do. */
+  readonly onWork?: () => void;
+}
+
+/** Something that could not be done in time, in words. */
+export class NotReadyError extends Error {
+  readonly code = 'NOT_READY';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'NotReadyError';
+  }
+}
+
+/** How long another process gets to be the leader before we take it that there is one. */
+const LEADER_PATIENCE = 2000;
+
+export class ZoneRuntime implements AsyncDisposable {
+  readonly configuration: ZoneConfiguration;
+  readonly store: OpenObjects;
+  readonly feed: ObjectFeed;
+  readonly northbound: OpenDatabase;
+  readonly southbound: OpenDatabase | undefined;
+  readonly controller: ZoneController;
+  readonly #options: RuntimeOptions;
+  readonly #stop = new AbortController();
+  readonly #manager: ClusterManager | undefined;
+  readonly #podAddresses: PodAddressController | undefined;
+  readonly #running: Promise<unknown>;
+  #failure: unknown;
+
+  private constructor(options: RuntimeOptions, store: OpenObjects) {
+    const { configuration, log, mode } = options;
+    const { settings, node } = configuration;
+    const signal = this.#stop.signal;
+    this.#options = options;
+    this.configuration = configuration;
+    this.store = store;
+    const onWork = (): void => options.onWork?.();
+    this.feed = new ObjectFeed({ store: store.objects, node, settings, log, onChange: onWork });
+    const database = { tls: configuration.tls, log, onAvailable: onWork };
+    this.northbound = openDatabase({
+      ...database,
+      name: 'OVN_Northbound',
+      flag: '--nb',
+      remotes: configuration.nb,
+      ...(mode === 'write' ? { lock: ZONE_LOCK } : {}),
+    });
+    this.southbound =
+      configuration.sb === undefined
+        ? undefined
+        : openDatabase({
+            ...database,
+            name: 'OVN_Southbound',
+            flag: '--sb',
+            remotes: configuration.sb,
+            tables: SOUTHBOUND_TABLES,
+          });
+    this.controller = new ZoneController({
+      northbound: this.northbound,
+      ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
+      log,
+      ...(options.onCommit === undefined ? {} : { onCommit: options.onCommit }),
+    });
+    if (mode !== 'as-is') {
+      const common = { store: store.objects, log, signal };
+      this.#manager = new ClusterManager({
+        ...common,
+        settings: {
+          cluster: settings,
+          limits: DEFAULT_LIMITS,
+          leaseName: DEFAULT_LEASE_NAME,
+          identity: `${hostname()}-${process.pid}`,
+        },
+      });
+      this.#podAddresses = new PodAddressController({ ...common, node, settings });
+    }
+    this.#running = Promise.all(
+      [this.feed.run(signal), this.#manager?.run(), this.#podAddresses?.run()].map((task) =>
+        task?.catch((error: unknown) => this.#failed(error)),
+      ),
+    );
+  }
+
+  /** Opens the objects and begins to connect to the databases. */
+  static async open(options: RuntimeOptions): Promise<ZoneRuntime> {
+    const store = await openStore(options.configuration, { dryRun: options.mode !== 'write' });
+    try {
+      return new ZoneRuntime(options, store);
+    } catch (error) {
+      await store[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Waits until all that can be allocated is; a problem of one object is not waited for. */
+  async allocated(signal: AbortSignal): Promise<void> {
+    await this.feed.synced(this.configuration.timeout);
+    if (this.#manager !== undefined) await this.#settled(this.#manager, signal);
+    await this.#podAddresses?.settled(signal);
+    // What the controllers wrote comes back through the watches.
+    await until(() => this.feed.isCurrent(signal), signal, 'the objects to be read back');
+    this.#throwFailure();
+  }
+
+  async #settled(manager: ClusterManager, signal: AbortSignal): Promise<void> {
+    const isLeading = await until(
+      () => manager.isLeading,
+      AbortSignal.timeout(LEADER_PATIENCE),
+      'leadership',
+    ).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof TimedOutError) return false;
+        throw error;
+      },
+    );
+    if (isLeading) {
+      await manager.settled(signal);
+      return;
+    }
+    // Another process is the cluster manager: its allocations are awaited, not made.
+    await until(
+      () => this.feed.builder.pending.length === 0,
+      signal,
+      () =>
+        `allocations by the cluster manager that leads: ${this.feed.builder.pending
+          .map(({ object, message }) => `${object}: ${message}`)
+          .join(', ')}`,
+    );
+  }
+
+  /** Waits until the databases can be written. */
+  async connected(signal: AbortSignal): Promise<void> {
+    await this.northbound.ready(signal);
+    await this.southbound?.ready(signal);
+  }
+
+  /** The zone of the node. Throws NotReadyError when the node is not known well enough. */
+  zone(): Zone {
+    const zone = this.feed.builder.zone();
+    if (zone !== undefined) return zone;
+    const { node, manifests } = this.configuration;
+    const object = `Node ${node}`;
+    const found = [...this.feed.builder.problems, ...this.feed.builder.pending].find(
+      (problem) => problem.object === object,
+    );
+    throw new NotReadyError(
+      found === undefined
+        ? `--node ${node}: no Node of this name in ${manifests}; add its manifest or correct the name`
+        : `${object}: ${found.message}`,
+    );
+  }
+
+  /** Everything that is wrong with some object, one line each, from manifests to rows. */
+  problems(): readonly { readonly object: string; readonly message: string }[] {
+    return [
+      ...this.feed.builder.problems,
+      ...this.feed.builder.pending.map(({ object, message }) => ({
+        object,
+        message: `waits for ${message}`,
+      })),
+      ...(this.#manager?.problems() ?? []),
+      ...(this.#podAddresses?.problems() ?? []),
+      ...this.controller.refusals.map(({ kind, name, reason }) => ({
+        object: `${kind} ${name}`,
+        message: reason,
+      })),
+      ...this.controller.problems.map(({ table, key, message }) => ({
+        object: `${table} ${key}`,
+        message,
+      })),
+    ];
+  }
+
+  /** Throws what ended a part that should have run on. */
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure as Error;
+  }
+
+  #failed(error: unknown): void {
+    if (this.#stop.signal.aborted) return;
+    this.#failure ??= error;
+    this.#options.log.error({ component: 'zone', error }, 'a part of the daemon ended');
+    this.#options.onWork?.();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    this.controller.close();
+    await this.#running;
+    await this.southbound?.[Symbol.asyncDispose]();
+    await this.northbound[Symbol.asyncDispose]();
+    await this.store[Symbol.asyncDispose]();
+  }
+}

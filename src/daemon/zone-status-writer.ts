@@ -1,0 +1,60 @@
+/** Tells the object store what became of the zone, once per change. */
+import { isDeepStrictEqual } from 'node:util';
+import { zoneStatuses } from '../api/kinds.ts';
+import type { ZoneProblem, ZoneStatusContent } from '../api/zone-status.ts';
+import { StoreError, type Store } from '../store/store.ts';
+import type { ZoneController } from './zone-controller.ts';
+
+/** All but the time of writing. */
+export type ZoneReport = Omit<ZoneStatusContent, 'observedAt'>;
+
+/** What the controller knows, for people; `message` says why nothing works, if so. */
+export function zoneReport(
+  controller: ZoneController,
+  problems: readonly ZoneProblem[],
+  message?: string,
+): ZoneReport {
+  return {
+    ...(message === undefined ? { northbound: controller.sequence } : { message }),
+    networks: controller.networks(),
+    problems,
+  };
+}
+
+export class ZoneStatusWriter {
+  readonly #store: Store;
+  readonly #node: string;
+  readonly #now: () => Date;
+  #written: ZoneReport | undefined;
+
+  constructor(store: Store, node: string, now: () => Date = () => new Date()) {
+    this.#store = store;
+    this.#node = node;
+    this.#now = now;
+  }
+
+  /** Writes `report` unless it is what was written last. */
+  async write(report: ZoneReport, signal: AbortSignal): Promise<void> {
+    if (isDeepStrictEqual(this.#written, report)) return;
+    const status: ZoneStatusContent = { observedAt: this.#now().toISOString(), ...report };
+    const options = { fieldManager: `heddle-node-${this.#node}`, signal };
+    // A merge patch keeps what it doesn't name: absent fields are taken away by null.
+    const patch = {
+      status: { message: null, northbound: null, ...status },
+    };
+    try {
+      await this.#store.patchStatus(zoneStatuses, this.#node, patch, options);
+    } catch (error) {
+      if (!(error instanceof StoreError && error.code === 'not-found')) throw error;
+      const { apiVersion, kind } = zoneStatuses;
+      const metadata = { name: this.#node };
+      await this.#store.create(
+        zoneStatuses,
+        { apiVersion: apiVersion as 'k8s.ovn.org/v1alpha1', kind: kind as 'ZoneStatus', metadata },
+        options,
+      );
+      await this.#store.patchStatus(zoneStatuses, this.#node, patch, options);
+    }
+    this.#written = report;
+  }
+}

@@ -56,7 +56,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     controller.update((await runtime.connected(signal), runtime.zone()));
     await until(
       async () => {
-        const result = await controller.flush({ announce: options.wait, signal });
+        const result = await controller.flush(signal);
         if (result.kind === 'again') log.debug({ reason: result.reason }, 'once more');
         return result.kind === 'settled';
       },

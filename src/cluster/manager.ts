@@ -39,6 +39,7 @@ export class ClusterManager {
   readonly #statuses: StatusController;
   readonly #queues: ReadonlyMap<string, WorkQueue>;
   readonly #started = Promise.withResolvers<void>();
+  #isLeading = false;
 
   constructor(options: ClusterManagerOptions) {
     this.#options = options;
@@ -99,11 +100,19 @@ export class ClusterManager {
     const { store, settings, signal } = this.#options;
     try {
       await using leadership = await store.lead(settings.leaseName, settings.identity, signal);
+      this.#isLeading = true;
       await this.#work(AbortSignal.any([signal, leadership.signal]));
     } catch (error) {
       this.#started.reject(error);
       if (!signal.aborted) throw error;
+    } finally {
+      this.#isLeading = false;
     }
+  }
+
+  /** True while this manager, and no other, makes the allocations. */
+  get isLeading(): boolean {
+    return this.#isLeading;
   }
 
   async #work(signal: AbortSignal): Promise<void> {

@@ -78,6 +78,8 @@ export class ZoneController {
   #zone: Zone | undefined;
   /** By network: the `nb_cfg` that its last change went out with. */
   readonly #sequenceOf = new Map<string, number>();
+  /** `nb_cfg` when we began: what was there before went out with it at the latest. */
+  #firstSequence: number | undefined;
   /** Networks with changes that no raised `nb_cfg` stands for yet. */
   readonly #unannounced = new Set<string>();
   /** Made when it is asked for; each zone has its own. */
@@ -110,14 +112,9 @@ export class ZoneController {
     return this.#targets.some(({ reconciler }) => reconciler.dirtyCount > 0);
   }
 
-  /** Writes what differs. With `announce`, raises `nb_cfg` after a change so that the data plane confirms it. */
-  async flush({
-    announce,
-    signal,
-  }: {
-    readonly announce: boolean;
-    readonly signal: AbortSignal;
-  }): Promise<FlushResult> {
+  /** Writes what differs, and raises `nb_cfg` after a change so that the data plane confirms it. */
+  async flush(signal: AbortSignal): Promise<FlushResult> {
+    const { replica, transactor } = this.#options.northbound;
     let committed = 0;
     // Chassis of remote nodes come before the ports that ask for them.
     for (const target of this.#targets.toReversed()) {
@@ -125,8 +122,8 @@ export class ZoneController {
       if (result.kind === 'again') return result;
       committed += result.committed;
     }
-    if (announce && this.#unannounced.size > 0) {
-      const { replica, transactor } = this.#options.northbound;
+    this.#firstSequence ??= configurationSequence(replica).configured;
+    if (this.#unannounced.size > 0) {
       if (replica.size('NB_Global') === 0) await transactor.transact(createGlobalRow, { signal });
       const sequence = await raiseConfiguration(transactor, signal);
       if (sequence === undefined) return { kind: 'again', reason: 'nb_cfg could not be raised' };
@@ -187,7 +184,7 @@ export class ZoneController {
           state: 'Pending',
           message: `node ${zone.node.name} has no subnet of this network yet`,
         };
-      const sequence = this.#sequenceOf.get(network.name) ?? 0;
+      const sequence = this.#sequenceOf.get(network.name) ?? this.#firstSequence ?? 0;
       const isAnnounced = !this.#unannounced.has(network.name);
       return { ...status, state: isAnnounced && reached >= sequence ? 'Programmed' : 'Committed' };
     });

@@ -130,7 +130,7 @@ class ZoneDaemon {
       this.#isFollowing = true;
     }
     controller.update(this.#runtime.zone());
-    const result = await controller.flush({ announce: true, signal });
+    const result = await controller.flush(signal);
     return result.kind === 'again' ? result.reason : undefined;
   }
 

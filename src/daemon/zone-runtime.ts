@@ -4,7 +4,6 @@
  */
 import { hostname } from 'node:os';
 import { ClusterManager } from '../cluster/manager.ts';
-import { PodAddressController } from '../cluster/pod-address-controller.ts';
 import { DEFAULT_LEASE_NAME, DEFAULT_LIMITS } from '../cluster/settings.ts';
 import type { Zone } from '../model/model.ts';
 import type { Configuration } from './configuration.ts';
@@ -55,7 +54,6 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #options: RuntimeOptions;
   readonly #stop = new AbortController();
   readonly #manager: ClusterManager | undefined;
-  readonly #podAddresses: PodAddressController | undefined;
   readonly #running: Promise<unknown>;
   #failure: unknown;
 
@@ -103,13 +101,14 @@ export class ZoneRuntime implements AsyncDisposable {
           identity: `${hostname()}-${process.pid}`,
         },
       });
-      this.#podAddresses = new PodAddressController({ ...common, node, settings });
     }
-    this.#running = Promise.all(
-      [this.feed.run(signal), this.#manager?.run(), this.#podAddresses?.run()].map((task) =>
-        task?.catch((error: unknown) => this.#failed(error)),
-      ),
-    );
+    const watched = async (task: Promise<void>): Promise<void> => {
+      await task.catch((error: unknown) => this.#failed(error));
+    };
+    this.#running = Promise.all([
+      watched(this.feed.run(signal)),
+      ...(this.#manager === undefined ? [] : [watched(this.#manager.run())]),
+    ]);
   }
 
   /** Opens the objects and begins to connect to the databases. */
@@ -127,7 +126,6 @@ export class ZoneRuntime implements AsyncDisposable {
   async allocated(signal: AbortSignal): Promise<void> {
     await this.feed.synced(this.configuration.timeout);
     if (this.#manager !== undefined) await this.#settled(this.#manager, signal);
-    await this.#podAddresses?.settled(signal);
     // What the controllers wrote comes back through the watches.
     await until(() => this.feed.isCurrent(signal), signal, 'the objects to be read back');
     this.#throwFailure();
@@ -191,7 +189,6 @@ export class ZoneRuntime implements AsyncDisposable {
         message: `waits for ${message}`,
       })),
       ...(this.#manager?.problems() ?? []),
-      ...(this.#podAddresses?.problems() ?? []),
       ...this.controller.refusals.map(({ kind, name, reason }) => ({
         object: `${kind} ${name}`,
         message: reason,

@@ -3,7 +3,7 @@
 # Node nI has 172.18.0.(10+I) and fd00:172:18::(10+I) on br-ex, which holds eth0; "ext", .100, is the outside host.
 [ -n "${LAB_DIR:-}" ] || LAB_DIR=$(< /run/lab-dir)
 . "$LAB_DIR/env"
-export LAB_DIR NO_COLOR=1
+export LAB_DIR LAB_DATAPATH NO_COLOR=1
 LAB_PRIVATE=/var/lib/lab        # databases, seen in the lab only
 LAB_NET4=172.18.0 LAB_NET6=fd00:172:18:
 OVS_SCHEMA=/usr/share/openvswitch/vswitch.ovsschema

@@ -1,13 +1,10 @@
 /** Which interfaces a pod gets, from its annotations: what a CNI plugin would be told (node.md §6). Pure. */
 import { createHash } from 'node:crypto';
+import type { Reading } from '../api/annotations.ts';
+import { annotatedNetworkName } from '../api/network-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
+import { POD_NETWORKS, podNetworks, type PodRoute } from '../api/pod-annotations.ts';
 import { LabError } from './places.ts';
-
-export interface PodRoute {
-  readonly dest: string;
-  /** Absent: the destination is on the link. */
-  readonly nextHop?: string;
-}
 
 /** One interface of a pod and its other end, which is plugged into br-int of the pod's node. */
 export interface PodInterface {
@@ -39,73 +36,24 @@ export interface PodAttachment {
 /** Network name by NAD key, for `k8s.ovn.org/network`. */
 export type NetworkNames = ReadonlyMap<string, string>;
 
-export const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
-const NETWORK_NAME = 'k8s.ovn.org/network-name';
-
 /** Without a network's own: the reference's default (api.md §12). */
 const DEFAULT_MTU = 1400;
 
-type Json = Readonly<Record<string, unknown>>;
-
-const isRecord = (value: unknown): value is Json =>
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** An address with or without prefix length, as `ip` takes it: nothing else gets into a command. */
-const ADDRESS = /^[0-9a-fA-F:.]{2,45}(\/\d{1,3})?$/;
-const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i;
-
-/** Field readers of one annotation entry; their errors name pod, entry and field. */
-class Entry {
-  readonly #where: string;
-  readonly #fields: Json;
-
-  constructor(pod: string, key: string, value: unknown) {
-    this.#where = `pod ${pod}: annotation ${POD_NETWORKS}: entry "${key}"`;
-    if (!isRecord(value)) throw new LabError(`${this.#where} is no object`);
-    this.#fields = value;
-  }
-
-  text(field: string): string | undefined {
-    const value = this.#fields[field];
-    if (value === undefined || value === null || value === '') return undefined;
-    if (typeof value !== 'string') throw new LabError(`${this.#where}: ${field} is no string`);
-    return value;
-  }
-
-  list(field: string): readonly unknown[] {
-    const value = this.#fields[field];
-    if (value === undefined || value === null) return [];
-    if (!Array.isArray(value)) throw new LabError(`${this.#where}: ${field} is no list`);
-    return value;
-  }
-
-  address(value: unknown, field: string): string {
-    if (typeof value !== 'string' || !ADDRESS.test(value))
-      throw new LabError(`${this.#where}: ${field}: ${JSON.stringify(value)} is no address`);
-    return value;
-  }
-
-  get mac(): string {
-    const mac = this.text('mac_address');
-    if (mac === undefined || !MAC.test(mac))
-      throw new LabError(`${this.#where}: mac_address ${JSON.stringify(mac)} is no MAC address`);
-    return mac.toLowerCase();
-  }
-
-  get routes(): PodRoute[] {
-    return this.list('routes').map((route) => {
-      if (!isRecord(route)) throw new LabError(`${this.#where}: routes holds no object`);
-      const dest = this.address(route['dest'], 'routes[].dest');
-      const nextHop = route['nextHop'];
-      return nextHop === undefined || nextHop === ''
-        ? { dest }
-        : { dest, nextHop: this.address(nextHop, 'routes[].nextHop') };
-    });
-  }
+/** The value of an annotation; errors of reading it become one that the user sees. */
+function readable<T>({ value, errors }: Reading<T>): T | undefined {
+  const [first] = errors;
+  if (first !== undefined) throw new LabError(first.message);
+  return value;
 }
 
 /** Prefix of OVN names for a NAD: `blue/l3-net` → `blue.l3.net_` (topology.md §1.2). */
 const namePrefix = (nadKey: string): string => `${nadKey.replaceAll(/[-/]/g, '.')}_`;
+
+/** `<namespace>/<nad>` of a NAD key, which may end in the number of a repeated attachment. */
+const nadOf = (nadKey: string): string => nadKey.split('/').slice(0, 2).join('/');
 
 const sandboxOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex');
@@ -116,7 +64,7 @@ function specField(pod: KubeObject, field: string): unknown {
 
 /** Whether a pod runs on a node and has been given its networks. */
 export const isAttachable = (pod: KubeObject): boolean =>
-  pod.metadata.annotations?.[POD_NETWORKS] !== undefined &&
+  podNetworks(pod).value !== undefined &&
   pod.metadata.deletionTimestamp === undefined &&
   typeof specField(pod, 'nodeName') === 'string' &&
   specField(pod, 'hostNetwork') !== true;
@@ -126,8 +74,7 @@ export function networkNames(nads: readonly KubeObject[]): NetworkNames {
   const names = new Map<string, string>();
   for (const nad of nads) {
     const key = `${nad.metadata.namespace ?? ''}/${nad.metadata.name}`;
-    const annotated = nad.metadata.annotations?.[NETWORK_NAME];
-    const name = annotated ?? configuredName(nad);
+    const name = annotatedNetworkName(nad).value ?? configuredName(nad);
     if (name !== undefined) names.set(key, name);
   }
   return names;
@@ -154,28 +101,23 @@ export function podAttachment(pod: KubeObject, networks: NetworkNames): PodAttac
   const netns = `${namespace}_${podName}`;
   if (netns.length > 200)
     throw new LabError(`pod ${name}: its name is too long for a network namespace of the lab`);
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(pod.metadata.annotations?.[POD_NETWORKS] ?? '');
-  } catch (cause) {
-    throw new LabError(`pod ${name}: annotation ${POD_NETWORKS} is no JSON`, { cause });
-  }
-  if (!isRecord(parsed)) throw new LabError(`pod ${name}: annotation ${POD_NETWORKS} is no object`);
-  const entries = Object.entries(parsed).sort(([a], [b]) =>
+  const networksOfPod = readable(podNetworks(pod));
+  if (networksOfPod === undefined)
+    throw new LabError(`pod ${name}: annotation ${POD_NETWORKS} is not set`);
+  const entries = [...networksOfPod].sort(([a], [b]) =>
     a === 'default' ? -1 : b === 'default' ? 1 : a < b ? -1 : 1,
   );
   const sandbox = sandboxOf([name, uid, node, entries, entries.map(([key]) => networks.get(key))]);
   let secondaries = 0;
-  const interfaces = entries.map(([key, value], index): PodInterface => {
-    const entry = new Entry(name, key, value);
-    const role = entry.text('role') ?? (key === 'default' ? 'primary' : 'secondary');
+  const interfaces = entries.map(([key, entry], index): PodInterface => {
+    const role = entry.role ?? (key === 'default' ? 'primary' : 'secondary');
     const device =
       key === 'default' ? 'eth0' : role === 'primary' ? 'ovn-udn1' : `net${++secondaries}`;
-    const addresses = entry.list('ip_addresses').map((a) => entry.address(a, 'ip_addresses'));
-    const network = networks.get(key);
+    const { addresses } = entry;
+    const network = networks.get(nadOf(key));
     if (key !== 'default' && network === undefined)
       throw new LabError(
-        `pod ${name}: annotation ${POD_NETWORKS}: entry "${key}": there is no NetworkAttachmentDefinition ${key}`,
+        `pod ${name}: annotation ${POD_NETWORKS}: entry "${key}": there is no NetworkAttachmentDefinition ${nadOf(key)}`,
       );
     // Second interfaces are told apart by the number that their other end has in the pod: lo 1, eth0 2 … (node.md §6.3).
     const suffix = `_${index + 2}`;
@@ -183,14 +125,14 @@ export function podAttachment(pod: KubeObject, networks: NetworkNames): PodAttac
       device,
       hostDevice:
         index === 0 ? sandbox.slice(0, 15) : sandbox.slice(0, 15 - suffix.length) + suffix,
-      mac: entry.mac,
+      mac: entry.macAddress,
       mtu: DEFAULT_MTU,
       addresses,
-      gateways: entry.list('gateway_ips').map((a) => entry.address(a, 'gateway_ips')),
+      gateways: entry.gateways,
       routes: entry.routes,
       nadKey: key,
       externalIds: {
-        attached_mac: entry.mac,
+        attached_mac: entry.macAddress,
         'iface-id': `${key === 'default' ? '' : namePrefix(key)}${namespace}_${podName}`,
         'iface-id-ver': uid,
         sandbox,

@@ -1,7 +1,8 @@
 /** Running commands inside a lab. */
 import { spawn } from 'node:child_process';
 import { command, type CommandOptions, type CommandResult } from './processes.ts';
-import { LabError } from './places.ts';
+import { startSession } from './channel.ts';
+import { LabError, stateFolder } from './places.ts';
 import type { LabRecord } from './record.ts';
 
 /** Programs of the lab come before those of the nodes' root file system. */
@@ -53,29 +54,38 @@ const enter = (init: number): string[] => [
   '--',
 ];
 
-/** Program and arguments that run `args` inside the lab from here. */
-export function insideArguments(
-  record: LabRecord,
-  args: readonly string[],
-  options: InsideOptions = {},
-): string[] {
+/** Arguments of nsenter that run `argv` in a lab on the host's kernel. */
+function entering(record: LabRecord, argv: readonly string[]): string[] {
   if (record.init === undefined)
     throw new LabError(`lab '${record.name}' has no process that commands could enter`);
-  return [
-    'nsenter',
-    ...enter(record.init.pid),
-    ...environmentArguments(args, options, process.env),
-  ];
+  return [...enter(record.init.pid), ...argv];
 }
 
 /** Runs a command inside to its end and keeps what it wrote. */
-export function runInside(
+export async function runInside(
   record: LabRecord,
   args: readonly string[],
   options: InsideOptions & CommandOptions = {},
 ): Promise<CommandResult> {
-  const [program = '', ...rest] = insideArguments(record, args, options);
-  return command(program, rest, options);
+  const argv = environmentArguments(args, options, process.env);
+  if (record.kind === 'host') return command('nsenter', entering(record, argv), options);
+  const output: Buffer[] = [];
+  const errors: Buffer[] = [];
+  await using session = await startSession(stateFolder(record.name), argv, {
+    onOutput(data) {
+      output.push(data);
+      options.onStdout?.(data.toString());
+    },
+    onErrorOutput: (data) => errors.push(data),
+  });
+  session.input(options.input ?? '');
+  session.endInput();
+  const code = await session.ended;
+  return {
+    code,
+    stdout: Buffer.concat(output).toString(),
+    stderr: Buffer.concat(errors).toString(),
+  };
 }
 
 /** As `runInside`, for commands that must succeed: gives standard output, rejects with what went wrong otherwise. */
@@ -100,9 +110,15 @@ export function attachInside(
   args: readonly string[],
   options: InsideOptions = {},
 ): Promise<number> {
-  const [program = '', ...rest] = insideArguments(record, args, options);
+  const argv = environmentArguments(args, options, process.env);
+  return record.kind === 'host'
+    ? attachToProcess(entering(record, argv))
+    : attachToMachine(record, argv);
+}
+
+function attachToProcess(args: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, rest, { stdio: 'inherit' });
+    const child = spawn('nsenter', args, { stdio: 'inherit' });
     // Ctrl-C reaches the command by itself, being in the same process group; we wait for what it makes of it.
     const ignore = (): void => {};
     process.on('SIGINT', ignore);
@@ -112,4 +128,41 @@ export function attachInside(
       resolve(code ?? 1);
     });
   });
+}
+
+async function attachToMachine(record: LabRecord, argv: readonly string[]): Promise<number> {
+  const { stdin, stdout, stderr } = process;
+  const interactive = stdin.isTTY && stdout.isTTY;
+  await using session = await startSession(
+    stateFolder(record.name),
+    argv,
+    { onOutput: (data) => stdout.write(data), onErrorOutput: (data) => stderr.write(data) },
+    interactive ? { terminal: [stdout.rows, stdout.columns] } : {},
+  );
+  const resize = (): void => {
+    session.resize(stdout.rows, stdout.columns);
+  };
+  const input = (data: Buffer): void => {
+    session.input(data);
+  };
+  const end = (): void => {
+    session.endInput();
+  };
+  if (interactive) {
+    stdin.setRawMode(true);
+    stdout.on('resize', resize);
+  }
+  stdin.on('data', input);
+  stdin.on('end', end);
+  try {
+    return await session.ended;
+  } finally {
+    stdin.off('data', input);
+    stdin.off('end', end);
+    stdin.pause();
+    if (interactive) {
+      stdin.setRawMode(false);
+      stdout.off('resize', resize);
+    }
+  }
 }

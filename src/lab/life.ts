@@ -26,7 +26,15 @@ import {
   stateFolder,
   type LabKind,
 } from './places.ts';
-import { firstChild, identify, isAlive, processesInNamespaceOf, waitFor } from './processes.ts';
+import {
+  firstChild,
+  identify,
+  isAlive,
+  processesInNamespaceOf,
+  shellQuoted,
+  waitFor,
+} from './processes.ts';
+import { machineWords, savedState, startSavedMachine } from './machine.ts';
 import { labState, readRecord, writeRecord, type LabRecord } from './record.ts';
 import { labStatus } from './status.ts';
 import { prepare } from './build.ts';
@@ -44,9 +52,6 @@ export interface UpOptions {
   /** Told what happens, a line at a time. */
   readonly progress: (line: string) => void;
 }
-
-/** Quotes a value for a shell assignment. */
-const quoted = (value: string): string => `'${value.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Folders that are visible inside under the path they have outside. */
 function shares(): string[] {
@@ -88,13 +93,41 @@ export async function up(options: UpOptions): Promise<LabRecord> {
   return start(name, options);
 }
 
-async function start(
-  name: string,
-  { kind, nodes, families = 'v4', progress }: UpOptions,
-): Promise<LabRecord> {
+async function start(name: string, options: UpOptions): Promise<LabRecord> {
   const folder = stateFolder(name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  writeNodeManifests(name, nodes, families);
+  writeNodeManifests(name, options.nodes, options.families ?? 'v4');
+  return options.kind === 'vm' ? startVm(name, folder, options) : startHost(name, folder, options);
+}
+
+async function startVm(
+  name: string,
+  folder: string,
+  { kind, nodes, progress }: UpOptions,
+): Promise<LabRecord> {
+  const state = await savedState(nodes, progress);
+  progress(`starting the machine with ${nodes} nodes from its saved state`);
+  let record: LabRecord | undefined;
+  try {
+    await startSavedMachine(name, folder, nodes, shares(), state, (holder) => {
+      record = { name, kind, nodes, checkout, holder };
+      writeRecord(folder, record);
+    });
+    if (record === undefined) throw new LabError('the virtual machine has no process');
+    writeFileSync(join(folder, 'ready'), 'ready\n');
+    return record;
+  } catch (error) {
+    const words = machineWords(folder);
+    await remove(name);
+    throw new LabError(`lab '${name}' did not start: ${String(error)}\n${words}`, { cause: error });
+  }
+}
+
+async function startHost(
+  name: string,
+  folder: string,
+  { kind, nodes, progress }: UpOptions,
+): Promise<LabRecord> {
   const variables = {
     LAB_NAME: name,
     LAB_KIND: kind,
@@ -106,7 +139,7 @@ async function start(
   writeFileSync(
     join(folder, 'env'),
     Object.entries(variables)
-      .map(([key, value]) => `${key}=${quoted(value)}\n`)
+      .map(([key, value]) => `${key}=${shellQuoted(value)}\n`)
       .join(''),
   );
   const logFile = join(folder, 'lab.log');

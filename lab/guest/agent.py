@@ -19,6 +19,7 @@ import threading
 import time
 
 HEADER = struct.Struct('!cI')
+LONGEST = 64 << 20
 
 
 def ports():
@@ -30,6 +31,10 @@ def ports():
 
 class Gone(Exception):
     """The other side closed the port."""
+
+
+class Greeted(Exception):
+    """Somebody else has opened the port since: we never saw that the one before left."""
 
 
 class Port:
@@ -53,6 +58,8 @@ class Port:
 
     def frame(self):
         kind, length = HEADER.unpack(self.read(HEADER.size))
+        if kind not in b'HXIEW' or length > LONGEST:
+            raise Gone  # the rest of a frame whose begin went to another session
         return kind, self.read(length)
 
     def send(self, kind, payload=b''):
@@ -83,8 +90,8 @@ def pump(port, kind, descriptor):
             return
 
 
-def session(port):
-    kind, payload = port.frame()
+def session(port, nonce=None):
+    kind, payload = (b'H', nonce) if nonce else port.frame()
     while kind == b'H':
         port.send(b'H', payload)
         kind, payload = port.frame()
@@ -122,6 +129,8 @@ def session(port):
     try:
         while True:
             kind, payload = port.frame()
+            if kind == b'H':
+                raise Greeted(payload)
             if kind == b'I':
                 try:
                     os.write(stdin, payload) if terminal else (child.stdin.write(payload), child.stdin.flush())
@@ -148,14 +157,18 @@ def session(port):
 
 
 def serve(path):
-    port = Port(path)
+    port, nonce = Port(path), None
     while True:
-        if not port.connected():
+        if nonce is None and not port.connected():
             time.sleep(0.05)
             continue
         try:
-            session(port)
+            session(port, nonce)
+            nonce = None
+        except Greeted as greeted:
+            nonce = greeted.args[0]
         except (Gone, OSError, ValueError):
+            nonce = None
             time.sleep(0.02)
 
 

@@ -19,6 +19,13 @@ const nameOption = (): Option =>
     .default('default')
     .env('HEDDLE_LAB_NAME');
 
+const kindOption = (): Option =>
+  new Option(
+    '--kind <kind>',
+    "'host': on this machine's kernel, 'vm': in a virtual machine with a Debian kernel",
+  )
+    .choices(['host', 'vm'])
+    .default('host');
 const nodesOption = (): Option =>
   new Option('--nodes <number>', 'how many nodes').default(3).argParser(nodeCount);
 const familiesOption = (): Option =>
@@ -85,14 +92,7 @@ export function register(program: Command): void {
     .command('up')
     .description('start a lab in the background, and return when all its nodes answer')
     .addOption(nameOption())
-    .addOption(
-      new Option(
-        '--kind <kind>',
-        "'host': on this machine's kernel, 'vm': in a virtual machine with a Debian kernel",
-      )
-        .choices(['host', 'vm'])
-        .default('host'),
-    )
+    .addOption(kindOption())
     .addOption(nodesOption())
     .addOption(familiesOption())
     .action(
@@ -137,6 +137,77 @@ export function register(program: Command): void {
     .option('--name <name>', 'of this lab only; exit code 1 when it is not up')
     .option('--json', 'as JSON')
     .action(forPeople(status));
+
+  lab
+    .command('demo')
+    .description(
+      './dev up: a lab with the two tenants of examples/two-tenants, measured with packets',
+    )
+    .addOption(nameOption())
+    .addOption(kindOption())
+    .addOption(nodesOption())
+    .addOption(familiesOption())
+    .action(
+      forPeople(async (options: UpFlags) => {
+        const { demo } = await import('../lab/demo.ts');
+        const result = await demo({ ...options, progress });
+        print(`\n${result.text}`);
+        if (result.surprises.length > 0) process.exitCode = 1;
+      }),
+    );
+
+  lab
+    .command('daemons')
+    .description(
+      "start 'heddle node' on every node where it does not run, with the lab's manifests",
+    )
+    .addOption(nameOption())
+    .action(
+      forPeople(async ({ name }: Named) => {
+        const { startDaemons } = await import('../lab/daemons.ts');
+        const started = await startDaemons(runningLab(name));
+        print(started.length === 0 ? 'all run already' : `started on ${started.join(', ')}`);
+      }),
+    );
+
+  lab
+    .command('attach')
+    .description("plug the lab's pods in and out, as the lab's manifests and their state say")
+    .addOption(nameOption())
+    .action(
+      forPeople(async ({ name }: Named) => {
+        const record = runningLab(name);
+        const { readObjects } = await import('../lab/objects.ts');
+        const { attachPods } = await import('../lab/pods.ts');
+        const { pods, nads } = await readObjects(name);
+        const { attachments, attached, detached } = await attachPods(record, pods, nads);
+        print(
+          `${attachments.length} pods: ${attached.length} plugged in now, ${detached} unplugged`,
+        );
+      }),
+    );
+
+  lab
+    .command('matrix')
+    .description('measure with packets which pods reach which')
+    .addOption(nameOption())
+    .option('--default', "between the pods' addresses on the cluster default network")
+    .option('--json', 'as JSON')
+    .action(
+      forPeople(async (options: Named & { default?: boolean; json?: boolean }) => {
+        const record = runningLab(options.name);
+        const { attachedPods } = await import('../lab/pods.ts');
+        const { connectivity, endpoints, matrixText } = await import('../lab/connectivity.ts');
+        const ends = endpoints(
+          attachedPods(record),
+          options.default === true ? 'default' : 'primary',
+        );
+        const cells = await connectivity(record, ends);
+        print(
+          options.json === true ? JSON.stringify(cells, undefined, 2) : matrixText(ends, cells),
+        );
+      }),
+    );
 
   lab
     .command('down')

@@ -19,9 +19,10 @@ interface Claim extends Disposable {
 }
 
 /** Claims a free port; the claim of a process that has ended counts as none. */
-function claimPort(folder: string): Claim | undefined {
+function claimPort(folder: string, except: ReadonlySet<number>): Claim | undefined {
   const self = identify(process.pid);
   for (let port = 1; port <= PORTS; port += 1) {
+    if (except.has(port)) continue;
     const file = `${portSocket(folder, port)}.user`;
     for (const attempt of ['first', 'after a stale claim']) {
       try {
@@ -52,9 +53,13 @@ function isStale(file: string): boolean {
   }
 }
 
-async function anyPort(folder: string, signal: AbortSignal): Promise<Claim> {
+async function anyPort(
+  folder: string,
+  except: ReadonlySet<number>,
+  signal: AbortSignal,
+): Promise<Claim> {
   for (;;) {
-    const claim = claimPort(folder);
+    const claim = claimPort(folder, except);
     if (claim !== undefined) return claim;
     if (signal.aborted)
       throw new LabError(`all ${PORTS} command ports of the virtual machine stayed busy`);
@@ -76,10 +81,12 @@ export interface Session extends AsyncDisposable {
 }
 
 const GREETING_LIMIT_MS = 60_000;
+/** How long one port is tried before another one is. */
+const PORT_LIMIT_MS = 5_000;
 
 /**
- * Starts a command in the machine whose ports are in `folder`. Waits for a free port, and for the machine to answer on it, at most
- * `limit` milliseconds each. Disposing it kills a command that still runs.
+ * Starts a command in the machine whose ports are in `folder`. Waits at most `limit` milliseconds for a free port on which
+ * the machine answers. Disposing the session kills a command that still runs.
  */
 export async function startSession(
   folder: string,
@@ -90,14 +97,7 @@ export async function startSession(
     limit = GREETING_LIMIT_MS,
   }: { terminal?: readonly [number, number]; limit?: number } = {},
 ): Promise<Session> {
-  const claim = await anyPort(folder, AbortSignal.timeout(limit));
-  let socket: Socket;
-  try {
-    socket = await greet(portSocket(folder, claim.port), limit, handlers);
-  } catch (error) {
-    claim[Symbol.dispose]();
-    throw error;
-  }
+  const { claim, socket } = await answeringPort(folder, handlers, limit);
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => {
       claim[Symbol.dispose]();
@@ -132,6 +132,30 @@ export async function startSession(
       await closed;
     },
   };
+}
+
+/** A port on which the machine answers, claimed and greeted. */
+async function answeringPort(
+  folder: string,
+  handlers: SessionHandlers,
+  limit: number,
+): Promise<{ claim: Claim; socket: Socket }> {
+  const signal = AbortSignal.timeout(limit);
+  const silent = new Set<number>();
+  for (;;) {
+    const claim = await anyPort(folder, silent, signal);
+    try {
+      return {
+        claim,
+        socket: await greet(portSocket(folder, claim.port), PORT_LIMIT_MS, handlers),
+      };
+    } catch (error) {
+      claim[Symbol.dispose]();
+      if (signal.aborted || !(error instanceof LabError)) throw error;
+      silent.add(claim.port);
+      if (silent.size === PORTS) silent.clear(); // busy, or still starting: begin again
+    }
+  }
 }
 
 /** Connects and exchanges greetings; frames after them go to the handlers, the exit code as event `exit-code`. */

@@ -1,0 +1,86 @@
+/** `heddle node` on each node of a lab, in the background, as a cluster would run it. */
+import { join } from 'node:path';
+import { outputInside, runInside } from './inside.ts';
+import { manifestsFolder } from './node-facts.ts';
+import { checkout, LabError, nodeNames, nodeSockets, remote, stateFolder } from './places.ts';
+import type { LabRecord } from './record.ts';
+
+/** Name of its log and process number in the node's state folder. */
+const DAEMON = 'heddle-node';
+
+/** Where a lab's daemons keep statuses and allocations. */
+export const objectsState = (name: string): string => join(stateFolder(name), 'state');
+
+/** The daemon's log, as seen from the host for a lab on the host's kernel. */
+export const daemonLog = (name: string, node: string): string =>
+  join(stateFolder(name), node, `${DAEMON}.log`);
+
+/** Program and arguments of the daemon of one node. */
+export function daemonCommand(
+  lab: LabRecord,
+  node: string,
+  more: readonly string[] = [],
+): string[] {
+  const sockets = nodeSockets(stateFolder(lab.name), node);
+  return [
+    join(lab.checkout, 'node_modules/.bin/node'),
+    join(checkout, 'src/cli/main.ts'),
+    'node',
+    `--manifests=${manifestsFolder(lab.name)}`,
+    `--state=${objectsState(lab.name)}`,
+    `--node=${node}`,
+    `--nb=${remote(sockets.nb)}`,
+    `--sb=${remote(sockets.sb)}`,
+    ...more,
+  ];
+}
+
+/** Number of the daemon's process inside the lab; undefined when it does not run. */
+export async function daemonProcess(lab: LabRecord, node: string): Promise<number | undefined> {
+  const { code, stdout } = await runInside(lab, ['lab-daemon', node, DAEMON, 'pid']);
+  return code === 0 ? Number(stdout) : undefined;
+}
+
+/** Starts the daemon of a node; it runs until it is stopped, or the lab ends. */
+export async function startDaemon(
+  lab: LabRecord,
+  node: string,
+  more: readonly string[] = [],
+): Promise<void> {
+  await outputInside(lab, ['lab-daemon', node, DAEMON, 'start', ...daemonCommand(lab, node, more)]);
+}
+
+/** Ends the daemon of a node, by SIGTERM or without giving it a chance, and waits until it is gone. */
+export async function stopDaemon(
+  lab: LabRecord,
+  node: string,
+  how: 'stop' | 'kill' = 'stop',
+): Promise<void> {
+  await outputInside(lab, ['lab-daemon', node, DAEMON, how]);
+}
+
+/** Starts the daemons that do not run yet; returns the nodes where one was started. */
+export async function startDaemons(
+  lab: LabRecord,
+  more: readonly string[] = [],
+): Promise<readonly string[]> {
+  const started: string[] = [];
+  for (const node of nodeNames(lab.nodes)) {
+    if ((await daemonProcess(lab, node)) !== undefined) continue;
+    await startDaemon(lab, node, more);
+    started.push(node);
+  }
+  return started;
+}
+
+/** Fails with the daemon's last words when one has ended. */
+export async function expectDaemons(lab: LabRecord): Promise<void> {
+  for (const node of nodeNames(lab.nodes)) {
+    if ((await daemonProcess(lab, node)) !== undefined) continue;
+    const log = daemonLog(lab.name, node);
+    const { stdout } = await runInside(lab, ['tail', '-n', '5', log]);
+    throw new LabError(
+      `heddle node has ended on ${node}. The last lines of ${log}:\n${stdout.trimEnd()}`,
+    );
+  }
+}

@@ -1,0 +1,119 @@
+/** `./dev up`: a lab, two tenants with the same subnet on it, and proof by packets that they are apart. */
+import { join } from 'node:path';
+import { networkName } from '../api/network-name.ts';
+import { networkId } from '../api/network-annotations.ts';
+import type { KubeObject } from '../api/objects.ts';
+import { connectivity, endpoints, matrixText, surprises, type Cell } from './connectivity.ts';
+import { startDaemons } from './daemons.ts';
+import { up, type UpOptions } from './life.ts';
+import { addManifests, awaitDataPlane, readObjects, type LabObjects } from './objects.ts';
+import { checkout, LabError } from './places.ts';
+import { attachPods, type AttachResult } from './pods.ts';
+import type { LabRecord } from './record.ts';
+
+const EXAMPLE = join(checkout, 'examples/two-tenants');
+/** The example has pods on n1, n2 and n3. */
+const FEWEST_NODES = 3;
+const HOST_LIMIT_S = 60;
+/** In the virtual machine every instruction is emulated. */
+const VM_LIMIT_S = 300;
+
+/** Names of the networks that UserDefinedNetworks declare. */
+export const networksOf = (objects: readonly KubeObject[]): string[] =>
+  objects.map(({ metadata }) => networkName(metadata.namespace ?? '', metadata.name));
+
+export interface DemoResult {
+  readonly text: string;
+  /** Pairs of pods that are not as they should be; empty when all is well. */
+  readonly surprises: readonly string[];
+}
+
+/** Brings up the lab with the example on it, measures who reaches whom, and says what there is to see. */
+export async function demo(options: UpOptions): Promise<DemoResult> {
+  const { progress } = options;
+  if (options.nodes < FEWEST_NODES)
+    throw new LabError(
+      `examples/two-tenants has pods on ${FEWEST_NODES} nodes: give --nodes 3 or more`,
+    );
+  const lab = await up(options);
+  const manifests = addManifests(lab.name, EXAMPLE);
+  progress(`manifests of the two tenants are in ${manifests}`);
+  const started = await startDaemons(lab);
+  if (started.length > 0) progress(`heddle node runs on ${started.join(', ')}`);
+  const declared = networksOf((await readObjects(lab.name)).networks);
+  progress('waiting until the data plane of every node has the networks');
+  await awaitDataPlane(lab, declared, lab.kind === 'host' ? HOST_LIMIT_S : VM_LIMIT_S);
+  const objects = await readObjects(lab.name);
+  const result = await attachPods(lab, objects.pods, objects.nads);
+  progress(`${result.attachments.length} pods are plugged in; sending packets between all of them`);
+  const { attachments } = result;
+  const ends = endpoints(attachments);
+  const cells = await connectivity(lab, ends, lab.kind === 'host' ? 5 : 20);
+  const networkOf = new Map(ends.map((end) => [end.pod, end.nadKey]));
+  const wrong = surprises(cells, (from, to) => networkOf.get(from) === networkOf.get(to));
+  return { text: report(lab, objects, result, cells, wrong), surprises: wrong };
+}
+
+function report(
+  lab: LabRecord,
+  objects: LabObjects,
+  { attachments }: AttachResult,
+  cells: readonly Cell[],
+  wrong: readonly string[],
+): string {
+  const ends = endpoints(attachments);
+  const networks = objects.networks.map((network) => {
+    const { namespace = '', name } = network.metadata;
+    const nad = objects.nads.find(
+      ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
+    );
+    const id = nad === undefined ? undefined : networkId(nad).value;
+    const count = ends.filter((end) => end.nadKey === `${namespace}/${name}`).length;
+    return `  ${networkName(namespace, name)}  id ${id ?? '?'}, ${subnetsOf(network)}, ${count} pods (UserDefinedNetwork ${namespace}/${name})`;
+  });
+  const firstPod = attachments[0]?.name ?? 'blue/web-1';
+  const other = ends.at(-1)?.addresses[0] ?? '';
+  return [
+    `Networks, the same subnet in both:`,
+    ...networks,
+    '',
+    'Who reaches whom, measured with packets:',
+    '',
+    matrixText(ends, cells),
+    '',
+    wrong.length === 0
+      ? 'Every pod reaches the pods of its own network on every node, and no other.'
+      : ['NOT as it should be:', ...wrong.map((line) => `  ${line}`)].join('\n'),
+    '',
+    'Next:',
+    ...nextCommands(lab, firstPod, other).map(([command, why]) => `  ${command.padEnd(52)} ${why}`),
+  ].join('\n');
+}
+
+function subnetsOf(network: KubeObject): string {
+  const spec = network.spec as
+    | { subnets?: string[]; layer3?: { subnets?: { cidr: string }[] } }
+    | undefined;
+  const subnets = spec?.layer3?.subnets?.map(({ cidr }) => cidr) ?? spec?.subnets ?? [];
+  return subnets.join(' ');
+}
+
+function nextCommands(lab: LabRecord, pod: string, address: string): [string, string][] {
+  const name = lab.name === 'default' ? '' : ` --name ${lab.name}`;
+  const folder = `/run/heddle-lab/${lab.name}`;
+  return [
+    [`./dev lab run${name} -- on n1 ovn-nbctl show`, 'what node n1 has in its Northbound database'],
+    [`./dev lab run${name} -- pod ${pod} ping -c3 ${address}`, 'a pod pings another'],
+    [`./dev status --manifests ${folder}/manifests --state ${folder}/state`, 'networks and nodes'],
+    [
+      `$EDITOR ${folder}/manifests/two-tenants/blue.yaml`,
+      'change something: it is applied at once',
+    ],
+    [
+      `./dev lab attach${name} && ./dev lab matrix${name}`,
+      'after a change of pods: plug in, measure again',
+    ],
+    [`./dev lab shell n1${name}`, 'a shell on node n1'],
+    [`./dev lab down${name}`, 'end it all'],
+  ];
+}

@@ -1,0 +1,104 @@
+/** The objects of a lab: its manifests, and what the daemons made of them. */
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  networkAttachmentDefinitions,
+  pods,
+  userDefinedNetworks,
+  zoneStatuses,
+} from '../api/kinds.ts';
+import { objectKey, type KubeObject } from '../api/objects.ts';
+import type { ZoneStatus } from '../api/zone-status.ts';
+import { openStore, type OpenObjects } from '../daemon/object-store.ts';
+import { isAttachable } from './attachments.ts';
+import { expectDaemons, objectsState } from './daemons.ts';
+import { manifestsFolder } from './node-facts.ts';
+import { LabError, nodeNames } from './places.ts';
+import type { LabRecord } from './record.ts';
+
+/** Opens the objects of a lab for reading. */
+export const openObjects = (name: string): Promise<OpenObjects> =>
+  openStore({ manifests: manifestsFolder(name), state: objectsState(name) }, { dryRun: true });
+
+/** Copies a folder of manifests into the lab's, in place of one of the same name; returns where it is now. */
+export function addManifests(name: string, folder: string): string {
+  if (!existsSync(folder)) throw new LabError(`there is no folder ${folder}`);
+  const target = join(manifestsFolder(name), basename(folder));
+  mkdirSync(manifestsFolder(name), { recursive: true });
+  rmSync(target, { recursive: true, force: true });
+  cpSync(folder, target, { recursive: true });
+  return target;
+}
+
+/** What is still missing until every network is in the data plane of every node, and every pod has its addresses. */
+export interface Progress {
+  readonly missing: readonly string[];
+}
+
+/** Pure: what is missing, in words, from what the daemons report. */
+export function missing(
+  nodes: readonly string[],
+  networks: readonly string[],
+  statuses: readonly ZoneStatus[],
+  podObjects: readonly KubeObject[],
+): string[] {
+  const zones = new Map(statuses.map((zone) => [zone.metadata.name, zone.status]));
+  const words: string[] = [];
+  for (const node of nodes) {
+    const zone = zones.get(node);
+    if (zone?.message !== undefined) words.push(`${node}: ${zone.message}`);
+    for (const network of networks) {
+      const found = zone?.networks.find((each) => each.name === network);
+      if (found?.state === 'Programmed') continue;
+      const why = found?.message === undefined ? '' : ` (${found.message})`;
+      words.push(`network ${network} on ${node}: ${found?.state ?? 'not reported'}${why}`);
+    }
+  }
+  for (const pod of podObjects)
+    if (!isAttachable(pod)) words.push(`pod ${objectKey(pod.metadata)} has no addresses yet`);
+  return words;
+}
+
+/** Waits until nothing is missing; fails with what is, after `seconds` or when a daemon has ended. */
+export async function awaitDataPlane(
+  lab: LabRecord,
+  networks: readonly string[],
+  seconds: number,
+): Promise<void> {
+  await using store = await openObjects(lab.name);
+  const nodes = nodeNames(lab.nodes);
+  const end = performance.now() + seconds * 1000;
+  for (let round = 1; ; round += 1) {
+    const words = missing(
+      nodes,
+      networks,
+      await store.objects.list(zoneStatuses),
+      await store.objects.list(pods),
+    );
+    if (words.length === 0) return;
+    if (round % 20 === 0) await expectDaemons(lab);
+    if (performance.now() > end) {
+      const problems = store.problems();
+      throw new LabError(
+        [`not in the data plane after ${seconds} s:`, ...words, ...problems].join('\n  '),
+      );
+    }
+    await sleep(100);
+  }
+}
+
+export interface LabObjects {
+  readonly pods: readonly KubeObject[];
+  readonly nads: readonly KubeObject[];
+  readonly networks: readonly KubeObject[];
+}
+
+export async function readObjects(name: string): Promise<LabObjects> {
+  await using store = await openObjects(name);
+  return {
+    pods: await store.objects.list(pods),
+    nads: await store.objects.list(networkAttachmentDefinitions),
+    networks: await store.objects.list(userDefinedNetworks),
+  };
+}

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { networkNames, podAttachment } from '../../../src/lab/attachments.ts';
+import { nad, pod } from '../../support/pods.ts';
+
+const names = networkNames([nad('blue/l3-net', 'blue_l3-net')]);
+const web = pod('blue/web-1', 'n2', [
+  {
+    nadKey: 'blue/l3-net',
+    address: '10.20.1.5/24',
+    role: 'primary',
+    gateway: '10.20.1.1',
+    routes: [{ dest: '10.20.0.0/16', nextHop: '10.20.1.1' }],
+  },
+  {
+    nadKey: 'default',
+    address: '10.244.1.5/24',
+    role: 'infrastructure-locked',
+    routes: [{ dest: '10.244.0.0/16', nextHop: '10.244.1.1' }],
+  },
+]);
+
+describe('attachments of a pod', () => {
+  test('a pod with a primary network has it on ovn-udn1, with the default route, and the default network on eth0', () => {
+    const attachment = podAttachment(web, names);
+    expect(attachment).toMatchObject({ name: 'blue/web-1', node: 'n2', namespace: 'blue_web-1' });
+    expect(attachment.interfaces).toEqual([
+      {
+        device: 'eth0',
+        hostDevice: attachment.sandbox.slice(0, 15),
+        mac: '0a:58:0a:f4:01:05',
+        mtu: 1400,
+        addresses: ['10.244.1.5/24'],
+        gateways: [],
+        routes: [{ dest: '10.244.0.0/16', nextHop: '10.244.1.1' }],
+        nadKey: 'default',
+        externalIds: {
+          attached_mac: '0a:58:0a:f4:01:05',
+          'iface-id': 'blue_web-1',
+          'iface-id-ver': 'uid-of-blue/web-1',
+          ip_addresses: '10.244.1.5/24',
+          'pod-if-name': 'eth0',
+          sandbox: attachment.sandbox,
+        },
+      },
+      {
+        device: 'ovn-udn1',
+        hostDevice: `${attachment.sandbox.slice(0, 13)}_3`,
+        mac: '0a:58:0a:14:01:05',
+        mtu: 1400,
+        addresses: ['10.20.1.5/24'],
+        gateways: ['10.20.1.1'],
+        routes: [{ dest: '10.20.0.0/16', nextHop: '10.20.1.1' }],
+        nadKey: 'blue/l3-net',
+        externalIds: {
+          attached_mac: '0a:58:0a:14:01:05',
+          'iface-id': 'blue.l3.net_blue_web-1',
+          'iface-id-ver': 'uid-of-blue/web-1',
+          ip_addresses: '10.20.1.5/24',
+          'k8s.ovn.org/nad': 'blue/l3-net',
+          'k8s.ovn.org/network': 'blue_l3-net',
+          'pod-if-name': 'ovn-udn1',
+          sandbox: attachment.sandbox,
+        },
+      },
+    ]);
+  });
+
+  test('the sandbox is another one when anything changed, and the same when nothing did', () => {
+    const sandbox = podAttachment(web, names).sandbox;
+    expect(podAttachment(structuredClone(web), names).sandbox).toBe(sandbox);
+    const again = { ...web, metadata: { ...web.metadata, uid: 'another' } };
+    const elsewhere = { ...web, spec: { nodeName: 'n3' } };
+    expect(podAttachment(again, names).sandbox).not.toBe(sandbox);
+    expect(podAttachment(elsewhere, names).sandbox).not.toBe(sandbox);
+  });
+
+  test('an entry whose NAD is not there names both', () => {
+    expect(() => podAttachment(web, new Map())).toThrow(
+      'pod blue/web-1: annotation k8s.ovn.org/pod-networks: entry "blue/l3-net": there is no NetworkAttachmentDefinition blue/l3-net',
+    );
+  });
+
+  test('a broken annotation never reaches a command', () => {
+    const broken = (value: string) => ({
+      ...web,
+      metadata: { ...web.metadata, annotations: { 'k8s.ovn.org/pod-networks': value } },
+    });
+    expect(() => podAttachment(broken('{'), names)).toThrow(
+      /Pod blue\/web-1: annotation k8s.ovn.org\/pod-networks/,
+    );
+    const address = JSON.stringify({
+      default: { mac_address: '0a:58:0a:f4:01:05', ip_addresses: ['10.0.0.1/24 dev x'] },
+    });
+    expect(() => podAttachment(broken(address), names)).toThrow(/10\.0\.0\.1\/24 dev x/);
+  });
+
+  test('a NAD without the annotation gives the name of its config', () => {
+    const plain = {
+      ...nad('a/b', ''),
+      metadata: { namespace: 'a', name: 'b' },
+      spec: { config: '{"name":"a_b"}' },
+    };
+    expect(networkNames([plain])).toEqual(new Map([['a/b', 'a_b']]));
+  });
+});

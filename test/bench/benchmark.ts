@@ -1,0 +1,46 @@
+/** What a benchmark is, and what it answers. Every file of this folder that exports `benchmarks` takes part. */
+
+export interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit:
+    | 'ms'
+    | 's'
+    | 'us'
+    | 'rows'
+    | 'transactions'
+    | 'MB'
+    | 'B/row'
+    | 'ratio'
+    | 'operations';
+  /** The least that it could be, measured in the same run. */
+  readonly floor?: number;
+  /** What it should not exceed. */
+  readonly goal?: number;
+}
+
+export interface Benchmark {
+  /** Name for `--only`; benchmarks whose names start with it are run too. */
+  readonly name: string;
+  /** One line that says what is measured. */
+  readonly title: string;
+  /** Runs in a process of its own. `progress` goes to standard error. */
+  run(progress: (text: string) => void): Promise<readonly Figure[]>;
+}
+
+export interface BenchmarkModule {
+  readonly benchmarks: readonly Benchmark[];
+}
+
+/** Milliseconds that something takes, and its result. */
+export async function timed<T>(action: () => T | Promise<T>): Promise<readonly [T, number]> {
+  const start = performance.now();
+  const result = await action();
+  return [result, performance.now() - start];
+}
+
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+/** Most memory that this process had, in megabytes. */
+export const peakMemory = (): number => process.resourceUsage().maxRSS / 1024;

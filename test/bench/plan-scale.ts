@@ -1,0 +1,131 @@
+import { commitPlan, plan, type Plan } from '../../src/ovsdb/index.ts';
+import { peakMemory, timed, median, type Benchmark, type Figure } from './benchmark.ts';
+import { loadedClient, northboundServer, rawTime } from './fill.ts';
+import { RawSender } from './raw-sender.ts';
+import { operationsOf } from '../../src/ovsdb/plan-operations.ts';
+import { countRows, LAYER3_RULES, layer3Units } from './workload.ts';
+
+/** The plan alone: the workload of the client's figures, 2M + 9 rows for each network in a zone of M nodes. */
+
+async function againstRight(
+  size: number,
+  progress: (text: string) => void,
+): Promise<readonly Figure[]> {
+  await using server = await northboundServer();
+  const units = layer3Units(size, size);
+  const rows = countRows(units);
+  progress(`filling with ${rows} rows`);
+  let first: Plan;
+  {
+    await using client = await loadedClient(server);
+    first = plan(units, client.replica, LAYER3_RULES);
+    const outcome = await commitPlan(client, first);
+    if (outcome.kind !== 'success') throw new Error(JSON.stringify(outcome).slice(0, 500));
+  }
+  progress('loading');
+  await using client = await loadedClient(server);
+  const times: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    globalThis.gc?.();
+    // Built anew each time: rows that were never looked at before, as after a restart.
+    const wanted = layer3Units(size, size);
+    globalThis.gc?.();
+    const [result, wall] = await timed(() => plan(wanted, client.replica, LAYER3_RULES));
+    if (!result.isEmpty)
+      throw new Error(`${result.changes.length} changes against a right database`);
+    progress(`round ${round + 1}: ${wall.toFixed(0)} ms`);
+    times.push(wall);
+  }
+  return [
+    { name: 'rows', value: rows, unit: 'rows' },
+    {
+      name: 'plan, first round',
+      value: times[0] ?? 0,
+      unit: 'ms',
+      ...(size === 500 ? { goal: 1000 } : {}),
+    },
+    {
+      name: 'plan, median of 5',
+      value: median(times),
+      unit: 'ms',
+      ...(size === 500 ? { goal: 1000 } : {}),
+    },
+    { name: 'plan per row', value: (median(times) * 1000) / rows, unit: 'us' },
+    { name: 'peak memory of the client', value: peakMemory(), unit: 'MB' },
+  ];
+}
+
+/** One network after the other, each a plan and a commit of its own, against the same transactions sent raw. */
+async function commitNetworks(progress: (text: string) => void): Promise<readonly Figure[]> {
+  const networks = 60;
+  const nodes = 100;
+  await using server = await northboundServer();
+  await using client = await loadedClient(server);
+  await using bare = await northboundServer();
+  await using sender = await RawSender.connect(bare.socket);
+  const ours: number[] = [];
+  const commits: number[] = [];
+  const raw: number[] = [];
+  const { Reconciler } = await import('../../src/ovsdb/index.ts');
+  const reconciler = new Reconciler(client.replica, LAYER3_RULES);
+  reconciler.follow();
+  reconciler.plan();
+  for (const [unit, rows] of layer3Units(networks, nodes)) {
+    globalThis.gc?.();
+    const start = performance.now();
+    reconciler.setUnit(unit, rows);
+    const wanted = reconciler.plan();
+    const planned = performance.now();
+    const outcome = await commitPlan(client, wanted);
+    const end = performance.now();
+    if (outcome.kind !== 'success') throw new Error(JSON.stringify(outcome).slice(0, 500));
+    ours.push(end - start);
+    commits.push(end - planned);
+    const operations = wanted.batches.map(operationsOf);
+    const before = performance.now();
+    for (const batch of operations) await sender.transact('OVN_Northbound', batch);
+    raw.push(performance.now() - before);
+  }
+  progress(`${networks} networks of ${2 * nodes + 9} rows`);
+  const floor = median(raw.slice(10));
+  return [
+    { name: 'plan and commit of one network', value: median(ours.slice(10)), unit: 'ms', floor },
+    { name: 'commit alone', value: median(commits.slice(10)), unit: 'ms', floor },
+    {
+      name: 'plan and commit, raw sender = 1',
+      value: median(ours.slice(10)) / floor,
+      unit: 'ratio',
+      goal: 1.6,
+    },
+  ];
+}
+
+async function commitAll(progress: (text: string) => void): Promise<readonly Figure[]> {
+  await using server = await northboundServer();
+  const units = layer3Units(100, 100);
+  await using client = await loadedClient(server);
+  const wanted = plan(units, client.replica, LAYER3_RULES);
+  progress(`${wanted.changes.length} rows in ${wanted.batches.length} transactions`);
+  const [outcome, wall] = await timed(() => commitPlan(client, wanted));
+  if (outcome.kind !== 'success') throw new Error(JSON.stringify(outcome).slice(0, 500));
+  const floor = await rawTime(wanted);
+  return [{ name: 'commit', value: wall, unit: 'ms', floor }];
+}
+
+export const benchmarks: readonly Benchmark[] = [
+  ...[100, 200, 500].map((size): Benchmark => ({
+    name: `plan-${size}x${size}`,
+    title: `plan of ${size}×${size} desired rows against a right replica`,
+    run: (progress) => againstRight(size, progress),
+  })),
+  {
+    name: 'commit-network',
+    title: 'one network of 100 nodes (209 rows): plan and commit against the raw sender',
+    run: commitNetworks,
+  },
+  {
+    name: 'commit-100x100',
+    title: '100 networks of 209 rows in one plan against the raw sender',
+    run: commitAll,
+  },
+];

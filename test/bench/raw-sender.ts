@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { stringify, type JsonValue, type Operation } from '../../src/ovsdb/index.ts';
+
+/**
+ * The floor of a commit: sends transactions as they are over a socket and counts the replies. No replica, no monitor,
+ * no plan.
+ */
+export class RawSender implements AsyncDisposable {
+  readonly #socket: Socket;
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
+  #message: string[] = [];
+  #waiting: ((reply: string) => void)[] = [];
+  #nextId = 0;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setEncoding('latin1');
+    socket.on('data', (chunk: string) => {
+      this.#read(chunk);
+    });
+  }
+
+  static async connect(path: string): Promise<RawSender> {
+    const socket = connect(path);
+    await once(socket, 'connect');
+    return new RawSender(socket);
+  }
+
+  /** A message ends with the brace that closes its first one. */
+  #read(chunk: string): void {
+    let start = 0;
+    for (let i = 0; i < chunk.length; i++) {
+      const c = chunk.charCodeAt(i);
+      if (this.#isText) {
+        if (this.#isEscaped) this.#isEscaped = false;
+        else if (c === 0x5c) this.#isEscaped = true;
+        else if (c === 0x22) this.#isText = false;
+      } else if (c === 0x22) this.#isText = true;
+      else if (c === 0x7b) this.#depth++;
+      else if (c === 0x7d && --this.#depth === 0) {
+        this.#message.push(chunk.slice(start, i + 1));
+        start = i + 1;
+        const reply = this.#message.join('');
+        this.#message = [];
+        this.#waiting.shift()?.(reply);
+      }
+    }
+    if (start < chunk.length) this.#message.push(chunk.slice(start));
+  }
+
+  /** One transaction; throws when the server refuses it. */
+  async transact(database: string, operations: readonly Operation[]): Promise<void> {
+    const text = stringify({
+      id: this.#nextId++,
+      method: 'transact',
+      params: [database, ...(operations as unknown as readonly JsonValue[])],
+    });
+    const reply = new Promise<string>((resolve) => this.#waiting.push(resolve));
+    this.#socket.write(text);
+    const answer = await reply;
+    // Only an error is long to tell from a result: results hold "error" as null at the top level alone.
+    if (answer.includes('"details"')) throw new Error(answer.slice(0, 500));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#socket, 'close');
+    this.#socket.destroy();
+    await closed;
+  }
+}

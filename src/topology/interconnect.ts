@@ -15,8 +15,25 @@ export const ROUTE_NODE_ID = 'ic-node';
 /** External id of transit ports: the node that they stand for. */
 export const PORT_NODE_ID = 'node';
 
-const transitInterfaces = (node: NodeFacts): string[] =>
-  FAMILIES.flatMap((family) => node.transitAddresses[family] ?? []);
+/** A node's end of every transit switch: the same for all networks. */
+interface TransitEnd {
+  readonly mac: string;
+  readonly interfaces: readonly string[];
+}
+
+const transitEnds = new WeakMap<NodeFacts, TransitEnd>();
+
+/** Undefined for a node without transit addresses. */
+function transitEnd(node: NodeFacts): TransitEnd | undefined {
+  const known = transitEnds.get(node);
+  if (known !== undefined) return known;
+  const interfaces = FAMILIES.flatMap((family) => node.transitAddresses[family] ?? []);
+  const [first] = interfaces;
+  if (first === undefined) return undefined;
+  const end = { mac: macOf(withoutPrefix(first)), interfaces };
+  transitEnds.set(node, end);
+  return end;
+}
 
 /** The transit switch and this node's own port on it. */
 export function addTransitSwitchRows(rows: Rows, on: NetworkOnNode): void {
@@ -31,15 +48,14 @@ export function addTransitSwitchRows(rows: Rows, on: NetworkOnNode): void {
     },
     external_ids: on.networkRoleIds,
   });
-  const interfaces = transitInterfaces(node);
-  const [first] = interfaces;
-  if (first === undefined) return;
+  const end = transitEnd(node);
+  if (end === undefined) return;
   rows.named(
     'Logical_Router_Port',
     names.routerToTransit,
     {
-      mac: macOf(withoutPrefix(first)),
-      networks: interfaces,
+      mac: end.mac,
+      networks: end.interfaces,
       options: { mcast_flood: 'true' },
     },
     holds('Logical_Router', names.clusterRouter, 'ports'),
@@ -63,11 +79,10 @@ export function addRemoteNodeRows(
   network: Network,
   node: NodeFacts,
 ): void {
-  const interfaces = transitInterfaces(node);
-  const [first] = interfaces;
+  const end = transitEnd(node);
   const subnets = network.nodeSubnets.get(node.name) ?? [];
   // A node without subnet has no part in this network yet.
-  if (first === undefined || subnets.length === 0) return;
+  if (end === undefined || subnets.length === 0) return;
   const prefix = prefixOf(network.name);
   const router = clusterRouter(prefix);
   rows.named(
@@ -75,7 +90,7 @@ export function addRemoteNodeRows(
     transitPort(prefix, node.name),
     {
       type: 'remote',
-      addresses: [[macOf(withoutPrefix(first)), ...interfaces].join(' ')],
+      addresses: [[end.mac, ...end.interfaces].join(' ')],
       options: {
         'requested-chassis': node.chassisId,
         'requested-tnl-key': String(node.id),

@@ -43,6 +43,3 @@ export const ACL_MULTICAST_DENY = 1011;
 export const ACL_MULTICAST_ALLOW = 1012;
 export const TIER_ISOLATION = 0;
 export const TIER_POLICY = 2;
-
-/** UDP port of Geneve (RFC 8926). */
-export const GENEVE_PORT = 6081;

@@ -34,7 +34,7 @@ export function register(program: Command): void {
       .option(
         '--old <FILE>',
         'what is stored now (a file or directory, repeatable): checks the files as updates of it',
-        (path: string, paths: readonly string[] = []) => [...paths, path],
+        appended,
       )
       .option('--strict', 'warnings fail, too')
       .addHelpText(
@@ -46,6 +46,11 @@ export function register(program: Command): void {
     process.exitCode = validate(files, command);
   });
 }
+
+const appended = (path: string, paths: readonly string[] | undefined): readonly string[] => [
+  ...(paths ?? []),
+  path,
+];
 
 class Unreadable extends Error {}
 
@@ -108,8 +113,12 @@ function identityOf(object: unknown): string {
   const kind = resourceKindOf(String(own(object, 'apiVersion')), String(own(object, 'kind')));
   const metadata = own(object, 'metadata');
   if (kind === undefined || !isPlainObject(metadata)) return '';
-  const namespace = kind.namespaced ? String(own(metadata, 'namespace') ?? 'default') : undefined;
-  return `${kind.kind} ${objectKey({ namespace, name: String(own(metadata, 'name')) })}`;
+  const [name, namespace = 'default'] = ['name', 'namespace'].map((field) => {
+    const value = own(metadata, field);
+    return typeof value === 'string' ? value : undefined;
+  });
+  if (name === undefined) return '';
+  return `${kind.kind} ${objectKey({ name, namespace: kind.namespaced ? namespace : undefined })}`;
 }
 
 const ONLY_ON_UPDATE =

@@ -1,0 +1,133 @@
+/** The databases of node ovn-worker (zones.ts) and ovn-northd as they really run: what northd makes of our rows. */
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Zone } from '../../src/model/model.ts';
+import { commitPlan, OvsdbClient, plan, type Plan } from '../../src/ovsdb/index.ts';
+import { northboundRules } from '../../src/topology/northbound-rules.ts';
+import { southboundRules } from '../../src/topology/southbound-rules.ts';
+import { zoneUnits, type Database } from '../../src/topology/units.ts';
+import { ovsProgram } from './ovs-programs.ts';
+import { OvsdbServer, runOvs, SCHEMAS } from './ovsdb-server.ts';
+import { CHASSIS_1 } from './zones.ts';
+
+const soon = (): AbortSignal => AbortSignal.timeout(30_000);
+
+export class OvnZone implements AsyncDisposable {
+  readonly northbound: OvsdbServer;
+  readonly southbound: OvsdbServer;
+  readonly #clients: Readonly<Record<Database, OvsdbClient>>;
+  readonly #northd: ChildProcess;
+  readonly #log: string;
+
+  private constructor(northbound: OvsdbServer, southbound: OvsdbServer) {
+    this.northbound = northbound;
+    this.southbound = southbound;
+    this.#clients = {
+      Northbound: new OvsdbClient({
+        remotes: northbound.remote,
+        database: 'OVN_Northbound',
+      }).start(),
+      Southbound: new OvsdbClient({
+        remotes: southbound.remote,
+        database: 'OVN_Southbound',
+      }).start(),
+    };
+    this.#log = join(northbound.folder, 'northd.log');
+    const program = ovsProgram('ovn-northd');
+    this.#northd = spawn(
+      program.command,
+      [
+        ...program.args,
+        `--ovnnb-db=${northbound.remote}`,
+        `--ovnsb-db=${southbound.remote}`,
+        `--unixctl=${join(northbound.folder, 'northd.ctl')}`,
+        `--log-file=${this.#log}`,
+        '--verbose=off',
+        '--verbose=file:info',
+      ],
+      { stdio: 'ignore', cwd: northbound.folder },
+    );
+  }
+
+  static async start(): Promise<OvnZone> {
+    const northbound = await OvsdbServer.start({ name: 'northbound' });
+    const southbound = await OvsdbServer.start({
+      name: 'southbound',
+      schema: join(SCHEMAS, 'ovn-sb.ovsschema'),
+    });
+    const zone = new OvnZone(northbound, southbound);
+    for (const client of Object.values(zone.#clients)) await client.ready(soon());
+    // ovn-controller's part: this node's own chassis.
+    await zone.sbctl('chassis-add', CHASSIS_1, 'geneve', '172.18.0.3');
+    return zone;
+  }
+
+  planOf(zone: Zone, database: Database): Plan {
+    const units = new Map(
+      [...zoneUnits(zone)]
+        .filter(([, unit]) => unit.database === database)
+        .map(([key, unit]) => [key, unit.build()] as const),
+    );
+    const rules = database === 'Northbound' ? northboundRules(zone) : southboundRules(zone);
+    return plan(units, this.#clients[database].replica, rules);
+  }
+
+  /** Commits what a zone wants, chassis first, and waits until northd has made flows of it. Returns what was refused. */
+  async apply(zone: Zone): Promise<string[]> {
+    const messages: string[] = [];
+    for (const database of ['Southbound', 'Northbound'] as const) {
+      const { refused, kind, reason } = await commitPlan(
+        this.#clients[database],
+        this.planOf(zone, database),
+      );
+      messages.push(...refused.map(({ message }) => message));
+      if (kind !== 'success' && kind !== 'unchanged') messages.push(reason ?? kind);
+    }
+    await this.nbctl('--wait=sb', 'sync');
+    return messages;
+  }
+
+  nbctl(...command: readonly string[]): Promise<string> {
+    return runOvs('ovn-nbctl', [`--db=${this.northbound.remote}`, '--timeout=30', ...command]);
+  }
+
+  sbctl(...command: readonly string[]): Promise<string> {
+    return runOvs('ovn-sbctl', [`--db=${this.southbound.remote}`, '--timeout=30', ...command]);
+  }
+
+  /** What the logical network does with a packet that enters a switch: ports and changes, in order. */
+  async trace(logicalSwitch: string, packet: string): Promise<string[]> {
+    const text = await runOvs('ovn-trace', [
+      `--db=${this.southbound.remote}`,
+      '--minimal',
+      logicalSwitch,
+      packet,
+    ]);
+    return text
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => /^(output|eth\.dst|ct_snat)/.test(line));
+  }
+
+  /** Warnings and errors that northd wrote, without time. */
+  warnings(): string[] {
+    return readFileSync(this.#log, 'utf8')
+      .split('\n')
+      .filter((line) => /\|(WARN|ERR|EMER)\|/.test(line))
+      .map((line) => line.replace(/^.*\|(WARN|ERR|EMER)\|/, ''));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of Object.values(this.#clients)) await client[Symbol.asyncDispose]();
+    if (this.#northd.exitCode === null) {
+      const ended = once(this.#northd, 'exit');
+      this.#northd.kill('SIGKILL');
+      await ended;
+    }
+    await this.southbound[Symbol.asyncDispose]();
+    await this.northbound[Symbol.asyncDispose]();
+  }
+}

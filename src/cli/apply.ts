@@ -7,7 +7,17 @@ import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
 import type { CommitRecord } from '../daemon/zone-controller.ts';
 import { ZoneStatusWriter, zoneReport } from '../daemon/zone-status-writer.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
-import { EXIT, print, printJson, report, table, tone } from './output.ts';
+import {
+  EXIT,
+  print,
+  printJson,
+  report,
+  reportComplaints,
+  reportProblems,
+  table,
+  tone,
+} from './output.ts';
+import type { Complaint } from '../daemon/object-store.ts';
 
 export function register(program: Command): void {
   addSettings(
@@ -38,7 +48,7 @@ interface ApplyResult {
   readonly northbound: { readonly configured: number; readonly reached: number } | undefined;
   readonly networks: readonly ZoneNetworkStatus[];
   readonly problems: readonly { readonly object: string; readonly message: string }[];
-  readonly manifests: readonly string[];
+  readonly manifests: readonly Complaint[];
 }
 
 async function apply(configuration: ZoneConfiguration, options: ApplyOptions): Promise<void> {
@@ -81,14 +91,17 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     northbound: controller.sequence,
     networks: controller.networks(),
     problems: runtime.problems(),
-    manifests: store.problems(),
+    manifests: store.complaints(),
   };
   await within(configuration.timeout, (signal) =>
     status.write(zoneReport(controller, result.problems), signal),
   );
   if (options.json === true) printJson(result);
   else printResult(result, options.wait);
-  if (result.problems.length > 0 || result.manifests.length > 0) process.exitCode = EXIT.problems;
+  const isWrong = [reportComplaints(result.manifests), reportProblems(result.problems)].some(
+    Boolean,
+  );
+  if (isWrong) process.exitCode = EXIT.problems;
 }
 
 function printResult(result: ApplyResult, waited: boolean): void {
@@ -107,7 +120,4 @@ function printResult(result: ApplyResult, waited: boolean): void {
       ]),
     ),
   );
-  for (const problem of result.manifests) report(`${tone('!', 'bad', process.stderr)} ${problem}`);
-  for (const { object, message } of result.problems)
-    report(`${tone('!', 'bad', process.stderr)} ${object}: ${message}`);
 }

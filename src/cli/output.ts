@@ -78,3 +78,23 @@ export const printJson = (value: unknown): void => {
     ),
   );
 };
+
+/** Complaints about manifests, errors first, to standard error; true when one is an error. */
+export function reportComplaints(
+  complaints: readonly { readonly severity: 'error' | 'warning'; readonly text: string }[],
+): boolean {
+  const errors = complaints.filter(({ severity }) => severity === 'error');
+  for (const { text } of errors) report(`${tone('error:', 'bad', process.stderr)} ${text}`);
+  for (const { severity, text } of complaints)
+    if (severity === 'warning') report(`${tone('warning:', 'warning', process.stderr)} ${text}`);
+  return errors.length > 0;
+}
+
+/** What is wrong with objects and rows, to standard error; true when there is anything. */
+export function reportProblems(
+  problems: readonly { readonly object: string; readonly message: string }[],
+): boolean {
+  for (const { object, message } of problems)
+    report(`${tone('error:', 'bad', process.stderr)} ${object}: ${message}`);
+  return problems.length > 0;
+}

@@ -9,7 +9,7 @@ import {
 } from '../daemon/zone-runtime.ts';
 import { planToJson, renderPlan } from '../ovsdb/index.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
-import { EXIT, print, printJson, report, tone } from './output.ts';
+import { EXIT, print, printJson, reportComplaints, reportProblems, tone } from './output.ts';
 
 export function register(program: Command): void {
   const command = (
@@ -63,7 +63,7 @@ async function look(
   runtime.controller.update(runtime.zone());
   const plans = runtime.controller.plans();
   const problems = runtime.problems();
-  const manifests = runtime.store.problems();
+  const manifests = runtime.store.complaints();
   if (options.json === true) {
     printJson({
       node: configuration.node,
@@ -76,12 +76,10 @@ async function look(
       print(tone(plan.database, 'strong'));
       print(renderPlan(plan, { details: options.summary !== true }));
     }
-    for (const text of manifests) report(`${tone('!', 'bad', process.stderr)} ${text}`);
-    for (const { object, message } of problems)
-      report(`${tone('!', 'bad', process.stderr)} ${object}: ${message}`);
   }
   const isWrong =
-    problems.length > 0 || manifests.length > 0 || plans.some((plan) => plan.problems.length > 0);
+    [reportComplaints(manifests), reportProblems(problems)].some(Boolean) ||
+    plans.some((plan) => plan.problems.length > 0);
   const changes = plans.some(({ isEmpty }) => !isEmpty);
   process.exitCode = changes ? EXIT.changes : isWrong ? EXIT.problems : EXIT.success;
 }

@@ -14,7 +14,16 @@ import { readOverviewObjects } from '../daemon/overview-objects.ts';
 import type { NetworkName } from '../model/model.ts';
 import { localNames } from '../topology/names.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
-import { EXIT, print, printJson, report, table, tone, type Tone } from './output.ts';
+import {
+  EXIT,
+  print,
+  printJson,
+  report,
+  reportComplaints,
+  table,
+  tone,
+  type Tone,
+} from './output.ts';
 
 const STATE_TONES: Readonly<Record<NetworkOnNode['state'], Tone>> = {
   Programmed: 'good',
@@ -53,13 +62,14 @@ async function status(command: Command): Promise<void> {
   const configuration = needed(configurationOf(command), 'manifests', 'state');
   await using store = await openStore(configuration, { dryRun: true });
   const overview = overviewOf(await readOverviewObjects(store.objects), configuration.settings);
-  const problems = store.problems();
-  if (isJson(command)) printJson({ ...overview, manifests: problems });
-  else printOverview(overview, problems);
-  process.exitCode = isHealthy(overview) && problems.length === 0 ? EXIT.success : EXIT.problems;
+  const manifests = store.complaints();
+  if (isJson(command)) printJson({ ...overview, manifests });
+  else printOverview(overview);
+  const isBroken = reportComplaints(manifests);
+  process.exitCode = isHealthy(overview) && !isBroken ? EXIT.success : EXIT.problems;
 }
 
-function printOverview(overview: Overview, manifests: readonly string[]): void {
+function printOverview(overview: Overview): void {
   print(
     table(
       ['NETWORK', 'ID', 'TOPOLOGY', 'ROLE', 'SUBNETS', 'PODS', 'NODES'],
@@ -94,7 +104,6 @@ function printOverview(overview: Overview, manifests: readonly string[]): void {
         .map(({ type, message }) => `${object ?? name}: ${type}: ${message}`),
     ),
     ...overview.problems.map(({ object, message }) => `${object}: ${message}`),
-    ...manifests,
   ];
   if (problems.length > 0) print(`\n${tone('Problems', 'bad')}`);
   for (const problem of new Set(problems)) print(`  ${problem}`);

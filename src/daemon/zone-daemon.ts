@@ -59,8 +59,12 @@ export async function runZone(
   });
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
   const daemon = new ZoneDaemon(runtime, metrics, log, bell);
-  runtime.store.onProblems((problems) => {
-    for (const problem of problems) log.warn({ component: 'manifests' }, problem);
+  const said = new Set<string>();
+  runtime.store.onComplaints((complaints) => {
+    for (const { text } of complaints)
+      if (!said.has(text)) log.warn({ component: 'manifests' }, text);
+    said.clear();
+    for (const { text } of complaints) said.add(text);
   });
   while (!signal.aborted) {
     const wait = await daemon.pass(signal);

@@ -79,7 +79,7 @@ export async function awaitDataPlane(
     if (words.length === 0) return;
     if (round % 20 === 0) await expectDaemons(lab);
     if (performance.now() > end) {
-      const problems = store.problems();
+      const problems = store.complaints().map(({ text }) => text);
       throw new LabError(
         [`not in the data plane after ${seconds} s:`, ...words, ...problems].join('\n  '),
       );

@@ -1,0 +1,246 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { Installation, type CommandResult } from '../../support/heddle.ts';
+import { OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
+
+const WORKED_EXAMPLE = join(import.meta.dirname, 'fixtures/worked-example');
+
+/** A zone without a data plane: `--no-wait` is for that. */
+async function zone(): Promise<AsyncDisposable & { server: OvsdbServer; heddle: Installation }> {
+  const server = await OvsdbServer.start();
+  const heddle = new Installation([
+    '--node=ovn-worker',
+    `--nb=${server.remote}`,
+    '--cluster-subnets=10.244.0.0/16/24',
+    '--k8s-service-cidrs=10.96.0.0/16',
+  ]);
+  heddle.copy(WORKED_EXAMPLE);
+  return {
+    server,
+    heddle,
+    async [Symbol.asyncDispose]() {
+      heddle[Symbol.dispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const nbctl = (server: OvsdbServer, ...args: readonly string[]): Promise<string> =>
+  runOvs('ovn-nbctl', [`--db=${server.remote}`, ...args]);
+
+const names = async (server: OvsdbServer, table: string): Promise<string[]> =>
+  (await nbctl(server, '--bare', '--columns=name', 'list', table))
+    .split('\n')
+    .filter(Boolean)
+    .sort();
+
+const ended = ({ code, stderr }: CommandResult, expected: number): void => {
+  expect(code, stderr).toBe(expected);
+};
+
+describe('heddle apply', () => {
+  test('writes the networks into an empty database, and nothing the second time', async () => {
+    await using bed = await zone();
+    ended(await bed.heddle.run('apply', '--no-wait'), 0);
+    expect(await names(bed.server, 'Logical_Router')).toEqual([
+      'GR_blue_blue_ovn-worker',
+      'GR_ovn-worker',
+      'blue_blue_ovn_cluster_router',
+      'ovn_cluster_router',
+    ]);
+    expect(await nbctl(bed.server, 'lsp-get-addresses', 'blue.blue_blue_pod1')).toBe(
+      '0a:58:67:67:00:03 103.103.0.3\n',
+    );
+    const before = await nbctl(bed.server, 'get', 'NB_Global', '.', 'nb_cfg');
+    const again = await bed.heddle.run('apply', '--no-wait', '--json');
+    ended(again, 0);
+    expect(JSON.parse(again.stdout)).toMatchObject({ rows: { Northbound: 0, Southbound: 0 } });
+    expect(await nbctl(bed.server, 'get', 'NB_Global', '.', 'nb_cfg')).toBe(before);
+  });
+
+  test('a network whose manifest is gone leaves nothing behind, others and rows of others stay', async () => {
+    await using bed = await zone();
+    bed.heddle.write(
+      'red.yaml',
+      `apiVersion: v1
+kind: Namespace
+metadata: { name: red, labels: { k8s.ovn.org/primary-user-defined-network: "" } }
+---
+apiVersion: k8s.ovn.org/v1alpha1
+kind: UserDefinedNetwork
+metadata: { name: red, namespace: red }
+spec: { topology: Layer3, role: Primary, subnets: [103.103.0.0/16/24] }
+`,
+    );
+    ended(await bed.heddle.run('apply', '--no-wait'), 0);
+    expect(await names(bed.server, 'Logical_Switch')).toContain('red_red_ovn-worker');
+    await nbctl(bed.server, 'ls-add', 'mine', '--', 'lsp-add', 'blue_blue_ovn-worker', 'theirs');
+    bed.heddle.remove('red.yaml');
+    ended(await bed.heddle.run('apply', '--no-wait'), 0);
+    for (const table of [
+      'Logical_Switch',
+      'Logical_Router',
+      'Logical_Switch_Port',
+      'Logical_Router_Port',
+      'Load_Balancer_Group',
+      'Static_MAC_Binding',
+      'NAT',
+      'Logical_Router_Static_Route',
+      'Logical_Router_Policy',
+      'Port_Group',
+      'Address_Set',
+      'ACL',
+      'QoS',
+    ])
+      expect(await nbctl(bed.server, 'list', table), table).not.toMatch(/red_red/);
+    expect(await names(bed.server, 'Logical_Switch')).toContain('mine');
+    expect(await names(bed.server, 'Logical_Switch_Port')).toContain('theirs');
+    expect(await names(bed.server, 'Logical_Switch')).toContain('blue_blue_ovn-worker');
+  });
+
+  test('what is wrong is named with file, line, object and field; everything else goes on', async () => {
+    await using bed = await zone();
+    bed.heddle.write('broken.yaml', 'kind: [\n');
+    bed.heddle.write(
+      'wrong.yaml',
+      `apiVersion: v1
+kind: Namespace
+metadata: { name: red, labels: { k8s.ovn.org/primary-user-defined-network: "" } }
+---
+apiVersion: k8s.ovn.org/v1
+kind: UserDefinedNetwork
+metadata: { name: host, namespace: red }
+spec: { topology: Layer3, layer3: { role: Primary, subnets: [{ cidr: 10.244.0.0/16, hostSubnet: 24 }] } }
+---
+apiVersion: k8s.ovn.org/v1
+kind: UserDefinedNetwork
+metadata: { name: small, namespace: red }
+spec:
+  topology: Layer3
+  layer3: { role: Primary, mtu: 100, subnets: [{ cidr: 10.1.0.0/16 }] }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web, namespace: red }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: lost, namespace: nowhere }
+spec: { nodeName: ovn-worker }
+`,
+    );
+    const result = await bed.heddle.run('apply', '--no-wait');
+    ended(result, 1);
+    expect(result.stderr).toMatch(/broken\.yaml:2/);
+    expect(result.stderr).toMatch(
+      /wrong\.yaml:1\d: UserDefinedNetwork red\/small: spec\.layer3\.mtu: .*576/,
+    );
+    expect(result.stderr).toMatch(
+      /UserDefinedNetwork[ /]red\/host: .*overlaps.* cluster subnet|cluster subnet .*overlaps/,
+    );
+    expect(result.stderr).toMatch(/apps\/v1 Deployment|Deployment/);
+    expect(result.stderr).toMatch(/Pod nowhere\/lost.*namespace/);
+    expect(await names(bed.server, 'Logical_Router')).toContain('blue_blue_ovn_cluster_router');
+  });
+
+  test('an unreachable database and an unknown node end with a message and code 69', async () => {
+    await using bed = await zone();
+    const lost = await bed.heddle.run('apply', '--nb', 'unix:/nowhere.sock', '--timeout', '1');
+    ended(lost, 69);
+    expect(lost.stderr).toMatch(/OVN_Northbound \(--nb unix:\/nowhere\.sock\).*ENOENT/);
+    const unknown = await bed.heddle.run('apply', '--node', 'ovn-wroker', '--no-wait');
+    ended(unknown, 69);
+    expect(unknown.stderr).toMatch(/--node ovn-wroker: no Node of this name/);
+  });
+
+  test('without a data plane the wait ends with what was waited for', async () => {
+    await using bed = await zone();
+    const result = await bed.heddle.run('apply', '--timeout', '5');
+    ended(result, 69);
+    expect(result.stderr).toMatch(/gave up waiting for the data plane: nb_cfg is 1/);
+  });
+});
+
+describe('heddle plan and diff', () => {
+  test('plan shows what apply would do, changes nothing, and says so with its exit code', async () => {
+    await using bed = await zone();
+    const plan = await bed.heddle.run('plan');
+    ended(plan, 2);
+    expect(plan.stdout).toMatch(/Logical_Switch: \d+ to add/);
+    expect(plan.stdout).toMatch(/ {2}\+ blue_blue_ovn-worker\n/);
+    expect(await names(bed.server, 'Logical_Switch')).toEqual([]);
+    ended(await bed.heddle.run('status'), 0);
+    ended(await bed.heddle.run('apply', '--no-wait'), 0);
+    ended(await bed.heddle.run('plan'), 0);
+  });
+
+  test('plan and apply agree on what is allocated', async () => {
+    await using bed = await zone();
+    const planned = await bed.heddle.run('plan', '--json');
+    ended(await bed.heddle.run('apply', '--no-wait'), 0);
+    const { databases } = JSON.parse(planned.stdout) as {
+      databases: [{ changes: { table: string; key: string }[] }];
+    };
+    const switches = databases[0].changes
+      .filter(({ table }) => table === 'Logical_Switch')
+      .map(({ key }) => key)
+      .sort();
+    expect(await names(bed.server, 'Logical_Switch')).toEqual(switches);
+  });
+
+  test('diff shows rows of ours that somebody edited or removed', async () => {
+    await using bed = await zone();
+    ended(await bed.heddle.run('apply', '--no-wait'), 0);
+    ended(await bed.heddle.run('diff'), 0);
+    await nbctl(
+      bed.server,
+      'lsp-set-addresses',
+      'k8s-blue_blue_ovn-worker',
+      'unknown',
+      '--',
+      'lr-route-del',
+      'GR_blue_blue_ovn-worker',
+      '0.0.0.0/0',
+    );
+    const drift = await bed.heddle.run('diff');
+    ended(drift, 2);
+    expect(drift.stdout).toMatch(/Logical_Router_Static_Route: 1 to add/);
+    expect(drift.stdout).toMatch(
+      /~ k8s-blue_blue_ovn-worker\n {6}addresses: \[unknown\] → \["0a:58:67:67:00:02 103.103.0.2"\]/,
+    );
+  });
+});
+
+describe('heddle node', () => {
+  test('repairs what others break, survives its own death and that of the server', async () => {
+    await using bed = await zone();
+    const isThere = async (): Promise<boolean> =>
+      (await names(bed.server, 'Logical_Switch')).includes('blue_blue_ovn-worker');
+    {
+      await using daemon = bed.heddle.daemon();
+      await until('the network', isThere, 30_000);
+      await nbctl(bed.server, 'ls-del', 'blue_blue_ovn-worker');
+      await until('the switch to be back', isThere);
+      await daemon.end('SIGKILL');
+    }
+    const rows = await nbctl(bed.server, 'list', 'Logical_Switch_Port');
+    await using daemon = bed.heddle.daemon();
+    await until('the second daemon', () => daemon.log.includes('"isHeld":true'), 30_000);
+    await nbctl(bed.server, 'ls-del', 'blue_blue_join');
+    await until('the join switch', async () =>
+      (await names(bed.server, 'Logical_Switch')).includes('blue_blue_join'),
+    );
+    expect(await nbctl(bed.server, 'list', 'Logical_Switch_Port')).toBe(rows);
+    expect(await daemon.end('SIGTERM')).toBe(0);
+    expect(await isThere()).toBe(true);
+  });
+
+  test('a second process does not write while the first one holds the lock', async () => {
+    await using bed = await zone();
+    await using daemon = bed.heddle.daemon();
+    await until('the lock', () => daemon.log.includes('"isHeld":true'), 30_000);
+    const second = await bed.heddle.run('apply', '--no-wait', '--timeout', '4');
+    ended(second, 69);
+    expect(second.stderr).toMatch(/another Heddle process holds the lock "heddle_zone"/);
+  });
+});

@@ -1,0 +1,100 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync, cpSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+
+const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts');
+
+export interface CommandResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A directory of manifests and a state directory of their own, and the `heddle` command on them. */
+export class Installation implements Disposable {
+  readonly folder = mkdtempSync(join(tmpdir(), 'heddle-'));
+  readonly manifests = join(this.folder, 'manifests');
+  readonly state = join(this.folder, 'state');
+  readonly #flags: readonly string[];
+
+  constructor(flags: readonly string[] = []) {
+    mkdirSync(this.manifests);
+    mkdirSync(this.state);
+    this.#flags = flags;
+  }
+
+  /** Copies a file or folder into the manifests. */
+  copy(path: string): void {
+    cpSync(path, this.manifests, { recursive: true });
+  }
+
+  write(name: string, text: string): void {
+    const path = join(this.manifests, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
+
+  remove(name: string): void {
+    rmSync(join(this.manifests, name));
+  }
+
+  /** Runs a command to its end. */
+  async run(command: string, ...args: readonly string[]): Promise<CommandResult> {
+    const child = this.#spawn(command, args);
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    const code = await new Promise<number | null>((done) => child.once('close', done));
+    return { code, stdout: stdout(), stderr: stderr() };
+  }
+
+  /** Starts `heddle node`; ends it with the returned object. */
+  daemon(...args: readonly string[]): Daemon {
+    return new Daemon(this.#spawn('node', ['--metrics-bind-address', '127.0.0.1:0', ...args]));
+  }
+
+  #spawn(command: string, args: readonly string[]): ChildProcess {
+    const where = ['--manifests', this.manifests, '--state', this.state];
+    return spawn(process.execPath, [MAIN, command, ...where, ...this.#flags, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NO_COLOR: '1' },
+    });
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export class Daemon implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<number | null>;
+  readonly #log: () => string;
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    this.#ended = new Promise((done) => child.once('close', done));
+    collect(child.stdout);
+    this.#log = collect(child.stderr);
+  }
+
+  get log(): string {
+    return this.#log();
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.#child.kill(signal);
+    return this.#ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end('SIGKILL');
+  }
+}
+
+function collect(stream: NodeJS.ReadableStream | null): () => string {
+  let text = '';
+  stream?.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  return () => text;
+}

@@ -3,23 +3,19 @@ import { objectKey, type KubeObject, type ObjectKey, type ResourceKind } from '.
 import { systemClock, timestamp, type Clock } from './clock.ts';
 import { applyMergePatch, type JsonObject } from './json.ts';
 import type { ObjectRules, Problem } from './manifest-rules.ts';
-import { ManifestSource, type SourcedObject } from './manifest-source.ts';
+import { ManifestReconciler, type Outcome } from './manifest-reconciler.ts';
+import { ManifestSource } from './manifest-source.ts';
 import { MemoryRecords } from './memory-records.ts';
-import { ObjectCache, type CachedObject } from './object-cache.ts';
+import { ObjectCache } from './object-cache.ts';
 import { coreEvent, countedAgain, EVENTS, type CoreEvent } from './object-event.ts';
 import {
-  acceptManifest,
   createdRecord,
   deletedRecord,
   describeRecord,
-  idOfObject,
-  isReplacement,
-  objectId,
   objectOf,
   patchRecord,
   type ObjectRecord,
 } from './object-record.ts';
-import { recordPath } from './record-path.ts';
 import { readRecords, StateDirectory, type RecordStorage } from './state-directory.ts';
 import {
   StoreError,
@@ -30,7 +26,7 @@ import {
   type WatchEvent,
   type WriteOptions,
 } from './store.ts';
-import { RecordWriter, type Address, type Transaction } from './record-writer.ts';
+import { addressOf, RecordWriter } from './record-writer.ts';
 
 export interface ManifestStoreOptions {
   /** Directory of manifests, read and watched, never written. */
@@ -59,8 +55,6 @@ export interface ManifestStoreTiming {
 const TIMING: ManifestStoreTiming = { debounce: 30, removalGrace: 300, poll: 5000 };
 /** Looking at everything may take this part of the time at most. */
 const POLL_SHARE = 0.05;
-/** Events are forgotten after an hour, as in Kubernetes. */
-const EVENT_LIFE = 3_600_000;
 
 /** Objects from a directory of manifests; what controllers write about them goes to a state directory. */
 export class ManifestStore implements Store {
@@ -72,11 +66,7 @@ export class ManifestStore implements Store {
   readonly #cache = new ObjectCache();
   readonly #writer: RecordWriter;
   readonly #closing = new AbortController();
-  /** When a removed manifest's object, or an object without an owner, was first missed. */
-  readonly #missedSince = new Map<string, number>();
-  /** Manifests that were compared with their record, so that a look costs what changed. */
-  readonly #settled = new Map<SourcedObject, ObjectRecord>();
-  #refusals = new Map<SourcedObject, Problem>();
+  readonly #reconciler: ManifestReconciler;
   #failure: Problem | undefined;
   readonly #problemHandlers = new Set<(problems: readonly Problem[]) => void>();
   #problems: readonly Problem[] = [];
@@ -92,6 +82,14 @@ export class ManifestStore implements Store {
     const onHint = (): void => this.#lookSoon(this.#timing.debounce);
     storage.onHint = onHint;
     this.#source = new ManifestSource(options.manifests, options.rules, this.#clock, onHint);
+    this.#reconciler = new ManifestReconciler({
+      ...options,
+      clock: this.#clock,
+      removalGrace: this.#timing.removalGrace,
+      source: this.#source,
+      cache: this.#cache,
+      writer: this.#writer,
+    });
   }
 
   /** Reads everything there is; rejects when the state directory can't be used. */
@@ -148,7 +146,7 @@ export class ManifestStore implements Store {
     signal?: AbortSignal,
   ): Promise<T | undefined> {
     this.#assertOpen(signal);
-    const { id, path } = this.#address(kind, key);
+    const { id, path } = addressOf(kind, key);
     await this.#writer.refresh([path]);
     return this.#cache.get(id)?.object as T | undefined;
   }
@@ -190,7 +188,7 @@ export class ManifestStore implements Store {
       throw new StoreError('invalid', `${kind.kind} ${name}: metadata.namespace: is required`);
     const { apiVersion, kind: kindName } = kind;
     const born = { ...object, apiVersion, kind: kindName, metadata: { ...object.metadata, name } };
-    const { id, path } = this.#address(kind, objectKey(born.metadata));
+    const { id, path } = addressOf(kind, objectKey(born.metadata));
     return this.#writer.write([path], (transaction) => {
       if (transaction.get(id) !== undefined)
         throw new StoreError('already-exists', `${describe(kind, born.metadata)}: exists already`);
@@ -229,7 +227,7 @@ export class ManifestStore implements Store {
     part: 'object' | 'status' | 'everything',
   ): Promise<T> {
     this.#assertOpen(options.signal);
-    const { id, path } = this.#address(kind, key);
+    const { id, path } = addressOf(kind, key);
     const { metadata } = patch as { metadata?: { resourceVersion?: string } };
     return this.#writer.write([path], (transaction) => {
       const record = transaction.get(id);
@@ -256,7 +254,7 @@ export class ManifestStore implements Store {
 
   async delete(kind: ResourceKind, key: ObjectKey, options: DeleteOptions = {}): Promise<void> {
     this.#assertOpen(options.signal);
-    const { id, path } = this.#address(kind, key);
+    const { id, path } = addressOf(kind, key);
     await this.#writer.write([path], (transaction) => {
       const record = transaction.get(id);
       if (record === undefined) throw notFound(kind, key);
@@ -270,7 +268,8 @@ export class ManifestStore implements Store {
           'not-supported',
           `${kind.kind} ${key}: is defined in ${record.file ?? 'a manifest'}; remove it there`,
         );
-      this.#delete(transaction, { id, path }, record);
+      const next = deletedRecord(record, timestamp(this.#clock.now()));
+      if (next !== record) transaction.put({ id, path }, next, { durable: true });
     });
     this.#lookSoon(0); // for what it owned
   }
@@ -279,7 +278,7 @@ export class ManifestStore implements Store {
     this.#assertOpen();
     const now = timestamp(this.#clock.now());
     const object = coreEvent(event, this.#options.component ?? 'heddle', now);
-    const { id, path } = this.#address(EVENTS, objectKey(object.metadata));
+    const { id, path } = addressOf(EVENTS, objectKey(object.metadata));
     await this.#writer.write([path], (transaction) => {
       const existing = transaction.get(id);
       const next =
@@ -308,16 +307,6 @@ export class ManifestStore implements Store {
     signal?.throwIfAborted();
   }
 
-  #address(kind: ResourceKind, key: ObjectKey): Address {
-    const slash = key.indexOf('/');
-    const namespace = slash === -1 ? '' : key.slice(0, slash);
-    const name = key.slice(slash + 1);
-    return {
-      id: objectId({ ...kind, namespace, name }),
-      path: recordPath(kind, namespace, name),
-    };
-  }
-
   #validate(record: ObjectRecord, before: ObjectRecord | undefined): void {
     const errors = this.#options.rules.validate(
       objectOf(record),
@@ -325,11 +314,6 @@ export class ManifestStore implements Store {
     );
     if (errors.length > 0)
       throw new StoreError('invalid', `${describeRecord(record)}: ${errors.join('; ')}`);
-  }
-
-  #delete(transaction: Transaction, address: Address, record: ObjectRecord): void {
-    const next = deletedRecord(record, timestamp(this.#clock.now()));
-    if (next !== record) transaction.put(address, next, { durable: true });
   }
 
   // ---- keeping up with files ----
@@ -356,143 +340,23 @@ export class ManifestStore implements Store {
 
   /** Reads what changed and brings the records in line with the manifests; true when another look is due after the grace time. */
   async #synchronise(where: 'everywhere' | 'dirty'): Promise<boolean> {
-    let waits = false;
+    let outcome: Outcome = 'settled';
     try {
       await this.#writer.refresh(where, () => this.#source.scan(where));
       if (this.#closing.signal.aborted) return false;
-      const overdue = this.#overdue();
-      waits = overdue.waits;
-      const stale = [...this.#wanted().objects.values()].filter((wanted) => this.#isStale(wanted));
-      if (stale.length > 0 || overdue.records.length > 0)
-        await this.#bringInLine(stale, overdue.records);
+      outcome = await this.#reconciler.reconcile(where);
       this.#failure = undefined;
     } catch (error) {
       const file = this.#options.state ?? this.#options.manifests;
       this.#failure = { severity: 'error', file, message: (error as Error).message };
     }
     this.#report();
-    if (waits) this.#lookSoon(this.#timing.removalGrace);
-    return waits;
-  }
-
-  #wanted(): ReturnType<ManifestSource['wanted']> {
-    return this.#source.wanted((id) => this.#cache.get(id)?.record.file);
-  }
-
-  #isStale(wanted: SourcedObject): boolean {
-    const cached = this.#cache.get(idOfObject(wanted.object));
-    if (cached !== undefined && this.#settled.get(wanted) === cached.record) return false;
-    return this.#successor(wanted, cached?.record) !== cached?.record;
-  }
-
-  /** The record that `wanted` makes of `record`: the same one if nothing is to be done; undefined if it must go first. */
-  #successor(wanted: SourcedObject, record: ObjectRecord | undefined): ObjectRecord | undefined {
-    this.#refusals.delete(wanted);
-    if (
-      record !== undefined &&
-      (record.deleted !== undefined || isReplacement(record, wanted.object))
-    )
-      return record.deleted === undefined ? undefined : record;
-    const now = timestamp(this.#clock.now());
-    const next = acceptManifest(record, { ...wanted, now });
-    if (record === undefined) return next;
-    if (next === record || next.manifest === record.manifest) {
-      this.#settled.set(wanted, next);
-      return next;
-    }
-    const errors = this.#options.rules.validate(objectOf(next), objectOf(record));
-    if (errors.length === 0) return next;
-    this.#refusals.set(wanted, {
-      severity: 'error',
-      file: `${this.#options.manifests}/${wanted.file}`,
-      line: wanted.line,
-      object: describeRecord(record),
-      message: `${errors.join('; ')}; the object stays as it was`,
-    });
-    this.#settled.set(wanted, record);
-    return record;
-  }
-
-  /** Objects whose manifest or whose last owner has been gone for the grace time. */
-  #overdue(): { records: readonly CachedObject[]; waits: boolean } {
-    const wanted = this.#wanted();
-    const now = this.#clock.now();
-    const missed = new Set<string>();
-    const records: CachedObject[] = [];
-    for (const cached of this.#cache.all()) {
-      const id = objectId(cached.record);
-      if (cached.record.deleted !== undefined || !this.#isUnwanted(cached, wanted)) continue;
-      missed.add(id);
-      const since = this.#missedSince.get(id) ?? now;
-      this.#missedSince.set(id, since);
-      if (now - since >= this.#timing.removalGrace) records.push(cached);
-    }
-    for (const id of this.#missedSince.keys()) if (!missed.has(id)) this.#missedSince.delete(id);
-    return { records, waits: missed.size > records.length };
-  }
-
-  #isUnwanted(
-    { record, object }: CachedObject,
-    wanted: ReturnType<ManifestSource['wanted']>,
-  ): boolean {
-    if (record.manifest !== undefined)
-      return !wanted.objects.has(objectId(record)) && !wanted.holds(record);
-    if (record.kind === 'Event' && record.apiVersion === 'v1')
-      return this.#clock.now() - Date.parse((object as CoreEvent).lastTimestamp) > EVENT_LIFE;
-    const owners = object.metadata.ownerReferences ?? [];
-    return (
-      owners.length > 0 &&
-      owners.every(
-        ({ apiVersion, kind, uid }) =>
-          this.#options.rules.kindOf(apiVersion, kind) !== undefined && !this.#cache.hasUid(uid),
-      )
-    );
-  }
-
-  /** Writes what the manifests changed, after another look at both while nobody else writes. */
-  async #bringInLine(
-    stale: readonly SourcedObject[],
-    overdue: readonly CachedObject[],
-  ): Promise<void> {
-    const paths = [
-      ...stale.map(({ kind, object }) => this.#address(kind, objectKey(object.metadata)).path),
-      ...overdue.map(({ path }) => path),
-    ];
-    await this.#writer.write(paths, async (transaction) => {
-      if (overdue.length > 0) {
-        await this.#source.scan('everywhere');
-        await transaction.refreshAll();
-      } else await this.#source.look(stale.map(({ file }) => file));
-      const wanted = this.#wanted();
-      for (const { path, record } of overdue) {
-        const id = objectId(record);
-        const cached = this.#cache.get(id);
-        if (cached === undefined || !this.#isUnwanted(cached, wanted)) continue;
-        this.#delete(transaction, { id, path }, cached.record);
-        this.#missedSince.delete(id);
-      }
-      for (const { object } of stale) {
-        const id = idOfObject(object);
-        const current = wanted.objects.get(id);
-        if (current === undefined) continue;
-        const { path } = this.#address(current.kind, objectKey(current.object.metadata));
-        const record = transaction.get(id);
-        const next = this.#successor(current, record);
-        if (next === undefined && record !== undefined)
-          this.#delete(transaction, { id, path }, record);
-        else if (next !== undefined && next !== record)
-          transaction.put({ id, path }, next, { durable: true });
-      }
-    });
-    // What was removed may have owned something, and what had to go first is to be made again.
-    if (overdue.length > 0 || stale.some((wanted) => this.#isStale(wanted))) this.#lookSoon(0);
+    if (outcome !== 'settled')
+      this.#lookSoon(outcome === 'waiting' ? this.#timing.removalGrace : 0);
+    return outcome === 'waiting';
   }
 
   #report(): void {
-    const wanted = this.#wanted();
-    const current = new Set(wanted.objects.values());
-    for (const key of this.#settled.keys()) if (!current.has(key)) this.#settled.delete(key);
-    for (const key of this.#refusals.keys()) if (!current.has(key)) this.#refusals.delete(key);
     const state = [...this.#storage.problems].map(([, message]): Problem => ({
       severity: 'error',
       file: this.#options.state ?? '',
@@ -500,8 +364,7 @@ export class ManifestStore implements Store {
     }));
     const { unwatched } = this.#source;
     const problems: readonly Problem[] = [
-      ...wanted.problems,
-      ...this.#refusals.values(),
+      ...this.#reconciler.problems,
       ...state,
       ...(this.#failure === undefined ? [] : [this.#failure]),
       ...(unwatched === undefined

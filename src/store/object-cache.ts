@@ -33,6 +33,16 @@ export class ObjectCache {
   readonly #byKind = new Map<string, Map<ObjectId, CachedObject>>();
   readonly #owners = new Map<string, number>(); // how many objects have this uid
   readonly #watchers = new Map<string, Set<Watcher>>();
+  #changed = new Set<ObjectId>();
+  #hasRemovals = false;
+
+  /** What changed since this was last asked. */
+  takeChanges(): { readonly ids: ReadonlySet<ObjectId>; readonly hasRemovals: boolean } {
+    const changes = { ids: this.#changed, hasRemovals: this.#hasRemovals };
+    this.#changed = new Set();
+    this.#hasRemovals = false;
+    return changes;
+  }
 
   get(id: ObjectId): CachedObject | undefined {
     return this.#objects.get(id);
@@ -87,6 +97,7 @@ export class ObjectCache {
       if (previous !== undefined) this.#remove(previous);
       this.#owners.set(next.record.uid, (this.#owners.get(next.record.uid) ?? 0) + 1);
     }
+    this.#changed.add(id);
     this.#objects.set(id, next);
     this.#idByPath.set(next.path, id);
     const key = kindKey(next.record);
@@ -102,6 +113,8 @@ export class ObjectCache {
   #remove(previous: CachedObject): void {
     const id = objectId(previous.record);
     const { uid } = previous.record;
+    this.#changed.add(id);
+    this.#hasRemovals = true;
     const others = (this.#owners.get(uid) ?? 1) - 1;
     if (others === 0) this.#owners.delete(uid);
     else this.#owners.set(uid, others);

@@ -1,11 +1,20 @@
 import type { ObjectCache } from './object-cache.ts';
-import type { ObjectId, ObjectRecord } from './object-record.ts';
+import type { ObjectKey, ResourceKind } from '../api/objects.ts';
+import { objectId, type ObjectId, type ObjectRecord } from './object-record.ts';
+import { recordPath } from './record-path.ts';
 import type { RecordChanges, RecordStorage } from './state-directory.ts';
 
 /** An object by what it is and by where its record is kept. */
 export interface Address {
   readonly id: ObjectId;
   readonly path: string;
+}
+
+export function addressOf(kind: ResourceKind, key: ObjectKey): Address {
+  const slash = key.indexOf('/');
+  const namespace = slash === -1 ? '' : key.slice(0, slash);
+  const name = key.slice(slash + 1);
+  return { id: objectId({ ...kind, namespace, name }), path: recordPath(kind, namespace, name) };
 }
 
 export interface WriteDurability {

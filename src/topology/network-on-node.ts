@@ -12,7 +12,6 @@ import type {
 import {
   FAMILIES,
   familyOf,
-  hasAddress,
   nthAddress,
   nthInterface,
   withoutPrefix,
@@ -91,7 +90,7 @@ function podRange(cidr: string): PodRange {
 }
 
 /** Join subnet of a network: its own, else the cluster's for user-defined networks. */
-export function joinSubnet(
+function joinSubnet(
   settings: ClusterSettings,
   network: Network,
   family: Family,
@@ -100,7 +99,7 @@ export function joinSubnet(
   return network.joinSubnets[family] ?? shared[family];
 }
 
-/** Join addresses of a node's gateway router, without prefix length; none where its id is too large for the subnet. */
+/** Join addresses of a node's gateway router, without prefix length. */
 export function joinAddresses(
   settings: ClusterSettings,
   network: Network,
@@ -109,9 +108,7 @@ export function joinAddresses(
   if (!hasGateway(network)) return [];
   return clusterFamilies(settings).flatMap((family) => {
     const subnet = joinSubnet(settings, network, family);
-    return subnet === undefined || !hasAddress(subnet, node.id)
-      ? []
-      : [nthAddress(subnet, node.id)];
+    return subnet === undefined ? [] : [nthAddress(subnet, node.id)];
   });
 }
 

@@ -128,6 +128,7 @@ describe('permissions', () => {
       'create k8s.cni.cncf.io/network-attachment-definitions',
       'delete discovery.k8s.io/endpointslices',
       'delete k8s.cni.cncf.io/network-attachment-definitions',
+      'patch apiextensions.k8s.io/customresourcedefinitions',
       'patch discovery.k8s.io/endpointslices',
       'patch events',
       'patch k8s.cni.cncf.io/ipamclaims/status',

@@ -1,0 +1,133 @@
+/** Converts UserDefinedNetworks and ClusterUserDefinedNetworks between their versions for the API server. */
+import { createServer } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { answerConversionReview } from '../api/conversion-review.ts';
+import { backoffDelay, pause, type Clock } from '../store/clock.ts';
+import type { Store } from '../store/store.ts';
+import { publishAuthority, sharedIdentity, type WebhookIdentity } from './webhook-certificate.ts';
+
+export interface ConversionWebhookOptions {
+  readonly store: Pick<Store, 'get' | 'create' | 'patch'>;
+  /** Address to listen at; port 0 takes a free one. */
+  readonly host: string;
+  readonly port: number;
+  /** Name that the API server calls us by: `heddle-cluster.heddle.svc`. */
+  readonly name: string;
+  /** Namespace of the Secret that the replicas share their certificate through. */
+  readonly namespace: string;
+  /** Definitions that convert through us. */
+  readonly definitions?: readonly string[];
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Told why certificate or definitions could not be looked after; it is tried again. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface ConversionWebhook extends AsyncDisposable {
+  readonly port: number;
+}
+
+const DEFINITIONS = ['userdefinednetworks.k8s.ovn.org', 'clusteruserdefinednetworks.k8s.ovn.org'];
+/** Between looks at certificate and definitions, in milliseconds. */
+const INTERVAL = 60_000;
+const BACKOFF = { first: 1000, longest: INTERVAL };
+/** A list of all networks may be converted in one review. */
+const LARGEST_REVIEW = 64 * 1024 * 1024;
+
+/** Serves until disposed; resolves when the port is open and the API server knows the certificate. */
+export async function serveConversions(
+  options: ConversionWebhookOptions,
+  signal: AbortSignal,
+): Promise<ConversionWebhook> {
+  const { store, definitions = DEFINITIONS, namespace, name: host, clock, random } = options;
+  const stop = new AbortController();
+  const until = AbortSignal.any([signal, stop.signal]);
+  const lookAfter = async (): Promise<WebhookIdentity> => {
+    const identity = await sharedIdentity(store, { namespace, host, now: clock.now() }, until);
+    await publishAuthority(store, definitions, identity.certificate, until);
+    return identity;
+  };
+  let failures = 0;
+  const tried = async (): Promise<WebhookIdentity | undefined> => {
+    try {
+      const identity = await lookAfter();
+      failures = 0;
+      return identity;
+    } catch (error) {
+      if (until.aborted) return undefined;
+      failures += 1;
+      options.onFailure(error);
+      return undefined;
+    }
+  };
+  const wait = (): Promise<void> =>
+    pause(clock, failures === 0 ? INTERVAL : backoffDelay(BACKOFF, failures, random), until);
+
+  let identity = await tried();
+  while (identity === undefined) {
+    await wait();
+    until.throwIfAborted();
+    identity = await tried();
+  }
+  const server = createServer(
+    { cert: identity.certificate, key: identity.key },
+    (request, response) => {
+      void answer(request).then(([status, body]) => {
+        response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+        return undefined;
+      });
+    },
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, resolve);
+  });
+  const maintaining = (async () => {
+    for (;;) {
+      await wait();
+      if (until.aborted) return;
+      const current = await tried();
+      if (current !== undefined && current.certificate !== identity.certificate) {
+        server.setSecureContext({ cert: current.certificate, key: current.key });
+        identity = current;
+      }
+    }
+  })();
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      await maintaining;
+    },
+  };
+}
+
+/** Status and body of the answer to one request; never rejects. */
+async function answer(request: IncomingMessage): Promise<readonly [number, string]> {
+  const refuse = (status: number, message: string): readonly [number, string] => [
+    status,
+    JSON.stringify({ message }),
+  ];
+  if (request.method !== 'POST' || request.url?.split('?')[0] !== '/convert')
+    return refuse(404, 'known: POST /convert');
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > LARGEST_REVIEW) return refuse(413, `more than ${LARGEST_REVIEW} bytes`);
+      chunks.push(chunk);
+    }
+    const review = answerConversionReview(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+    return review === undefined
+      ? refuse(400, 'the body is no ConversionReview')
+      : [200, JSON.stringify(review)];
+  } catch (error) {
+    return refuse(400, error instanceof Error ? error.message : String(error));
+  }
+}

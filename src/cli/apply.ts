@@ -31,7 +31,7 @@ export function register(program: Command): void {
         '\nExit code: 0 done, 1 done except for what is listed as a problem, 64 usage, 69 not reachable in time.',
       ),
   ).action(async (options: ApplyOptions, command: Command) => {
-    const configuration = needed(configurationOf(command), 'manifests', 'state', 'node', 'nb');
+    const configuration = needed(configurationOf(command), 'node', 'nb');
     await apply(configuration, options);
   });
 }

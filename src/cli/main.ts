@@ -11,6 +11,7 @@ interface CommandModule {
 /** Loaded when they are called: nobody waits for what they did not ask for. */
 const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   apply: () => import('./apply.ts'),
+  cluster: () => import('./cluster.ts'),
   diff: () => import('./plan.ts'),
   lab: () => import('./lab.ts'),
   node: () => import('./node.ts'),

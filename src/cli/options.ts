@@ -62,7 +62,7 @@ export function configurationOf(command: Command): Configuration {
 }
 
 /** The settings a command can't do without; a missing one is an error that says how to give it. */
-export function needed<K extends 'manifests' | 'state' | 'node' | 'nb' | 'sb'>(
+export function needed<K extends 'node' | 'nb'>(
   configuration: Configuration,
   ...names: readonly K[]
 ): Configuration & Readonly<Record<K, string>> {
@@ -74,6 +74,13 @@ export function needed<K extends 'manifests' | 'state' | 'node' | 'nb' | 'sb'>(
       );
   }
   return configuration as Configuration & Record<K, string>;
+}
+
+/** Aborts when the process is asked to end; a second request ends it at once. */
+export function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop.abort());
+  return stop.signal;
 }
 
 const camelCase = (name: string): string =>

@@ -26,7 +26,7 @@ export function register(program: Command): void {
         .option('--json', 'as JSON')
         .addHelpText('after', `\n${more}`),
     ).action(async (options: PlanOptions, called: Command) => {
-      const configuration = needed(configurationOf(called), 'manifests', 'state', 'node', 'nb');
+      const configuration = needed(configurationOf(called), 'node', 'nb');
       await look(configuration, mode, options);
     });
   };

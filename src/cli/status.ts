@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { objectKey } from '../api/objects.ts';
 import { podNetworks } from '../api/pod-annotations.ts';
-import { openStore } from '../daemon/object-store.ts';
+import { objectSource, openStore } from '../daemon/object-store.ts';
 import {
   isHealthy,
   overviewOf,
@@ -13,7 +13,7 @@ import {
 import { readOverviewObjects } from '../daemon/overview-objects.ts';
 import type { NetworkName } from '../model/model.ts';
 import { localNames } from '../topology/names.ts';
-import { addSettings, configurationOf, needed } from './options.ts';
+import { addSettings, configurationOf } from './options.ts';
 import {
   EXIT,
   print,
@@ -59,8 +59,8 @@ export function register(program: Command): void {
 const isJson = (command: Command): boolean => command.opts<{ json?: boolean }>().json === true;
 
 async function status(command: Command): Promise<void> {
-  const configuration = needed(configurationOf(command), 'manifests', 'state');
-  await using store = await openStore(configuration, { dryRun: true });
+  const configuration = configurationOf(command);
+  await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
   const overview = overviewOf(await readOverviewObjects(store.objects), configuration.settings);
   const manifests = store.complaints();
   if (isJson(command)) printJson({ ...overview, manifests });
@@ -123,8 +123,8 @@ function nodeSummary({ nodes }: NetworkOverview): string {
 }
 
 async function show(name: string, command: Command): Promise<void> {
-  const configuration = needed(configurationOf(command), 'manifests', 'state');
-  await using store = await openStore(configuration, { dryRun: true });
+  const configuration = configurationOf(command);
+  await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
   const objects = await readOverviewObjects(store.objects);
   const overview = overviewOf(objects, configuration.settings);
   const network = overview.networks.find((candidate) =>

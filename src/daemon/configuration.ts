@@ -14,6 +14,8 @@ export interface TlsFiles {
 export interface Configuration {
   readonly manifests?: string;
   readonly state?: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
   readonly node?: string;
   readonly nb?: string;
   readonly sb?: string;
@@ -76,6 +78,8 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
   return {
     ...optional('manifests', 'manifests'),
     ...optional('state', 'state'),
+    ...optional('kubeconfig', 'kubeconfig'),
+    ...optional('context', 'context'),
     ...optional('node', 'node'),
     ...optional('nb', 'nb'),
     ...optional('sb', 'sb'),

@@ -1,11 +1,23 @@
 /** The object source that a configuration names, opened. */
-import { ManifestStore } from '../store/manifest-store.ts';
+import { systemClock } from '../store/clock.ts';
+import { kubeconfigConnection } from '../store/kubeconfig.ts';
+import { inClusterConnection, type KubernetesConnection } from '../store/kubernetes-connection.ts';
+import { KubernetesStore } from '../store/kubernetes-store.ts';
 import { formatProblem, type Problem } from '../store/manifest-rules.ts';
+import { ManifestStore } from '../store/manifest-store.ts';
 import { objectRules } from '../store/object-rules.ts';
 import type { Store } from '../store/store.ts';
+import { ConfigurationError, type Configuration } from './configuration.ts';
+
+/** Where objects come from: exactly one of the two. */
+export type ObjectSource =
+  | { readonly kind: 'manifests'; readonly manifests: string; readonly state: string }
+  | { readonly kind: 'kubernetes'; readonly files: readonly string[]; readonly context?: string };
 
 export interface OpenObjects extends AsyncDisposable {
   readonly objects: Store;
+  /** True when every process of the installation may be the cluster manager as well. */
+  readonly isEmbedded: boolean;
   /** What is wrong with manifests and state at the moment. */
   complaints(): readonly Complaint[];
   /** Calls `handler` with the complaints now and whenever they change. */
@@ -18,22 +30,84 @@ export interface Complaint {
   readonly text: string;
 }
 
-export interface StoreLocation {
-  readonly manifests: string;
-  readonly state: string;
+/**
+ * The source that the settings name: `--manifests` with `--state`; else `--kubeconfig`, KUBECONFIG or the service account of the
+ * pod. Throws ConfigurationError when there is none or half of one.
+ */
+export function objectSource(
+  { manifests, state, kubeconfig, context }: Configuration,
+  environment: Readonly<Record<string, string | undefined>>,
+): ObjectSource {
+  if (manifests !== undefined) {
+    if (kubeconfig !== undefined)
+      throw new ConfigurationError('--manifests', 'and --kubeconfig exclude each other');
+    if (state === undefined)
+      throw new ConfigurationError(
+        '--state',
+        'is needed with --manifests: allocations are kept there',
+      );
+    return { kind: 'manifests', manifests, state };
+  }
+  const files = kubeconfig ?? environment['KUBECONFIG'] ?? '';
+  const isInCluster = (environment['KUBERNETES_SERVICE_HOST'] ?? '') !== '';
+  if (files === '' && !isInCluster)
+    throw new ConfigurationError(
+      '--manifests',
+      'is needed (a directory of manifests), or --kubeconfig for a Kubernetes API server',
+    );
+  return {
+    kind: 'kubernetes',
+    files: files.split(':').filter((file) => file !== ''),
+    ...(context === undefined ? {} : { context }),
+  };
 }
 
-/** Opens the manifests and their state; with `dryRun` nothing is written. */
+/** Opens the source; with `dryRun` nothing is written, which only manifests can promise. */
 export async function openStore(
-  { manifests, state }: StoreLocation,
+  source: ObjectSource,
   { dryRun }: { readonly dryRun: boolean },
+): Promise<OpenObjects> {
+  return source.kind === 'manifests' ? openManifests(source, dryRun) : openKubernetes(source);
+}
+
+async function openManifests(
+  { manifests, state }: Extract<ObjectSource, { kind: 'manifests' }>,
+  dryRun: boolean,
 ): Promise<OpenObjects> {
   const store = await ManifestStore.open({ manifests, state, dryRun, rules: objectRules });
   return {
     objects: store,
+    isEmbedded: true,
     complaints: () => store.problems.map(complaint),
     onComplaints(handler) {
       store.onProblems((problems) => handler(problems.map(complaint)));
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+    },
+  };
+}
+
+async function openKubernetes({
+  files,
+  context,
+}: Extract<ObjectSource, { kind: 'kubernetes' }>): Promise<OpenObjects> {
+  const connection: KubernetesConnection =
+    files.length === 0
+      ? await inClusterConnection(process.env)
+      : await kubeconfigConnection({
+          files,
+          clock: systemClock,
+          environment: process.env,
+          ...(context === undefined ? {} : { context }),
+        });
+  const store = new KubernetesStore({ connection });
+  return {
+    objects: store,
+    isEmbedded: false,
+    complaints: () => [],
+    onComplaints(handler) {
+      handler([]);
     },
     async [Symbol.asyncDispose]() {
       await store.close();

@@ -30,6 +30,13 @@ const option = <const N extends string>(
 export const OPTIONS = [
   option('manifests', 'where', 'DIR', 'directory of Kubernetes YAML to read objects from'),
   option('state', 'where', 'DIR', 'directory for statuses and allocations'),
+  option(
+    'kubeconfig',
+    'where',
+    'FILE',
+    'read objects from the Kubernetes API server of this file; in a pod: its service account',
+  ),
+  option('context', 'where', 'NAME', "context of the kubeconfig; default: the file's current one"),
   option('node', 'where', 'NAME', 'node whose OVN zone this is'),
   option(
     'nb',

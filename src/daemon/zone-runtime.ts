@@ -2,21 +2,20 @@
  * One zone at work: objects, the cluster manager beside them, the node's pod addresses, the zone's databases. Commands
  * open it, wait for what they need, and let the zone controller do the rest.
  */
-import { hostname } from 'node:os';
 import { ClusterManager } from '../cluster/manager.ts';
 import { DEFAULT_LEASE_NAME, DEFAULT_LIMITS } from '../cluster/settings.ts';
 import type { Zone } from '../model/model.ts';
+import { managerIdentity } from './cluster-daemon.ts';
 import type { Configuration } from './configuration.ts';
 import { openDatabase, SOUTHBOUND_TABLES, ZONE_LOCK, type OpenDatabase } from './databases.ts';
 import type { Logger } from './logger.ts';
 import { ObjectFeed } from './object-feed.ts';
-import { openStore, type OpenObjects } from './object-store.ts';
+import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 import { TimedOutError, until } from './waiting.ts';
 import { ZoneController, type CommitRecord } from './zone-controller.ts';
 
 /** What a zone can't do without. */
-export type ZoneConfiguration = Configuration &
-  Readonly<Record<'manifests' | 'state' | 'node' | 'nb', string>>;
+export type ZoneConfiguration = Configuration & Readonly<Record<'node' | 'nb', string>>;
 
 export interface RuntimeOptions {
   readonly configuration: ZoneConfiguration;
@@ -90,7 +89,8 @@ export class ZoneRuntime implements AsyncDisposable {
       log,
       ...(options.onCommit === undefined ? {} : { onCommit: options.onCommit }),
     });
-    if (mode !== 'as-is') {
+    // In a cluster the manager is a process of its own; without one, whoever comes first is it.
+    if (mode !== 'as-is' && store.isEmbedded) {
       const common = { store: store.objects, log, signal };
       this.#manager = new ClusterManager({
         ...common,
@@ -98,7 +98,7 @@ export class ZoneRuntime implements AsyncDisposable {
           cluster: settings,
           limits: DEFAULT_LIMITS,
           leaseName: DEFAULT_LEASE_NAME,
-          identity: `${hostname()}-${process.pid}`,
+          identity: managerIdentity(),
         },
       });
     }
@@ -113,7 +113,9 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** Opens the objects and begins to connect to the databases. */
   static async open(options: RuntimeOptions): Promise<ZoneRuntime> {
-    const store = await openStore(options.configuration, { dryRun: options.mode !== 'write' });
+    const store = await openStore(objectSource(options.configuration, process.env), {
+      dryRun: options.mode !== 'write',
+    });
     try {
       return new ZoneRuntime(options, store);
     } catch (error) {
@@ -175,7 +177,7 @@ export class ZoneRuntime implements AsyncDisposable {
     );
     throw new NotReadyError(
       found === undefined
-        ? `--node ${node}: no Node of this name in ${manifests}; add its manifest or correct the name`
+        ? `--node ${node}: no Node of this name in ${manifests ?? 'the cluster'}; add it or correct the name`
         : `${object}: ${found.message}`,
     );
   }

@@ -19,7 +19,10 @@ import type { LabRecord } from './record.ts';
 
 /** Opens the objects of a lab for reading. */
 export const openObjects = (name: string): Promise<OpenObjects> =>
-  openStore({ manifests: manifestsFolder(name), state: objectsState(name) }, { dryRun: true });
+  openStore(
+    { kind: 'manifests', manifests: manifestsFolder(name), state: objectsState(name) },
+    { dryRun: true },
+  );
 
 /** Copies a folder of manifests into the lab's, in place of one of the same name; returns where it is now. */
 export function addManifests(name: string, folder: string): string {

@@ -1,0 +1,67 @@
+/** `heddle cluster`: the cluster manager as a process of its own; several may run, one leads. */
+import { hostname } from 'node:os';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { ClusterManager } from '../cluster/manager.ts';
+import { DEFAULT_LEASE_NAME, DEFAULT_LIMITS } from '../cluster/settings.ts';
+import type { Configuration } from './configuration.ts';
+import { serveHealth } from './health.ts';
+import type { Logger } from './logger.ts';
+import { objectSource, openStore } from './object-store.ts';
+
+/** Who a process is among several managers. */
+export const managerIdentity = (): string =>
+  `${process.env['POD_NAME'] ?? hostname()}_${process.pid}`;
+
+/** Runs until `signal` aborts; rejects when leadership or the object source is lost for good, to be started again. */
+export async function runCluster(
+  configuration: Configuration,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  await using store = await openStore(objectSource(configuration, process.env), { dryRun: false });
+  const manager = new ClusterManager({
+    store: store.objects,
+    settings: {
+      cluster: configuration.settings,
+      limits: DEFAULT_LIMITS,
+      leaseName: DEFAULT_LEASE_NAME,
+      identity: managerIdentity(),
+    },
+    log,
+    signal,
+  });
+  const registers = [registry];
+  const leading = new Gauge({
+    name: 'heddle_cluster_leading',
+    help: '1 while this process makes the allocations.',
+    registers,
+    collect() {
+      this.set(manager.isLeading ? 1 : 0);
+    },
+  });
+  const problems = new Gauge({
+    name: 'heddle_cluster_problems',
+    help: 'Objects that could not be brought about.',
+    registers,
+    collect() {
+      this.set(manager.problems().length);
+    },
+  });
+  leading.set(0);
+  problems.set(0);
+  await using health = await serveHealth({
+    address: configuration.metricsBindAddress,
+    registry,
+    // A manager that waits for leadership is ready to take over.
+    notReady: () => undefined,
+  });
+  log.info({ component: 'daemon', health: health.url, identity: managerIdentity() }, 'started');
+  store.onComplaints((complaints) => {
+    for (const { text } of complaints) log.warn({ component: 'manifests' }, text);
+  });
+  await manager.run();
+  if (!signal.aborted) throw new Error('leadership was lost: another manager has taken over');
+  log.info({ component: 'daemon' }, 'stopped');
+}

@@ -14,75 +14,31 @@ import {
 } from '../api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { Clock } from '../store/clock.ts';
-import { Informer, type Index } from '../store/informer.ts';
+import { Informer } from '../store/informer.ts';
 import type { Store } from '../store/store.ts';
-import type {
-  ClusterNetworkConnect,
-  ClusterUserDefinedNetwork,
-  IPAMClaim,
-  Namespace,
-  NetworkAttachmentDefinition,
-  Node,
-  OVNSecondaryNetwork,
-  Pod,
-  UserDefinedNetwork,
-} from '../api/types.ts';
-import type { ZoneStatus } from '../api/zone-status.ts';
 import type { Log } from './settings.ts';
 
-export class ClusterInformers {
-  readonly udns: Informer<UserDefinedNetwork>;
-  readonly cudns: Informer<ClusterUserDefinedNetwork>;
-  readonly secondaries: Informer<OVNSecondaryNetwork>;
-  readonly connects: Informer<ClusterNetworkConnect>;
-  readonly nads: Informer<NetworkAttachmentDefinition>;
-  readonly claims: Informer<IPAMClaim>;
-  readonly namespaces: Informer<Namespace>;
-  readonly nodes: Informer<Node>;
-  readonly pods: Informer<Pod>;
-  readonly slices: Informer<KubeObject>;
-  readonly zones: Informer<ZoneStatus>;
-  /** NADs by the uid of the object that controls them. */
-  readonly nadsByOwner: Index<NetworkAttachmentDefinition>;
-  readonly #all: readonly Informer<KubeObject>[];
+/** Informers that are started and compared with the store together. */
+class Informers {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #all: Informer<KubeObject>[] = [];
 
   constructor(clock: Clock, log: Log) {
-    const informer = <T extends KubeObject>(kind: ResourceKind<T>): Informer<T> =>
-      new Informer(kind, {
-        clock,
-        onHandlerError: (error, { key }) => {
-          log.error({ kind: kind.kind, object: key, error }, 'a change could not be handled');
-        },
-      });
-    this.udns = informer(userDefinedNetworks);
-    this.cudns = informer(clusterUserDefinedNetworks);
-    this.secondaries = informer(ovnSecondaryNetworks);
-    this.connects = informer(clusterNetworkConnects);
-    this.nads = informer(networkAttachmentDefinitions);
-    this.claims = informer(ipamClaims);
-    this.namespaces = informer(namespaces);
-    this.nodes = informer(nodes);
-    this.pods = informer(pods);
-    this.slices = informer(endpointSlices);
-    this.zones = informer(zoneStatuses);
-    this.nadsByOwner = this.nads.index(({ metadata }) =>
-      (metadata.ownerReferences ?? [])
-        .filter(({ controller }) => controller === true)
-        .map(({ uid }) => uid),
-    );
-    this.#all = [
-      this.udns,
-      this.cudns,
-      this.secondaries,
-      this.connects,
-      this.nads,
-      this.claims,
-      this.namespaces,
-      this.nodes,
-      this.pods,
-      this.slices,
-      this.zones,
-    ] as unknown as readonly Informer<KubeObject>[];
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  protected informer<T extends KubeObject>(kind: ResourceKind<T>): Informer<T> {
+    const log = this.#log;
+    const informer = new Informer(kind, {
+      clock: this.#clock,
+      onHandlerError: (error, { key }) => {
+        log.error({ kind: kind.kind, object: key, error }, 'a change could not be handled');
+      },
+    });
+    this.#all.push(informer as unknown as Informer<KubeObject>);
+    return informer;
   }
 
   /** Follows the store until `signal` aborts. */
@@ -110,4 +66,29 @@ export class ClusterInformers {
     }
     return true;
   }
+}
+
+/** What is needed to give addresses to pods. */
+export class PodInformers extends Informers {
+  readonly nads = this.informer(networkAttachmentDefinitions);
+  readonly namespaces = this.informer(namespaces);
+  readonly nodes = this.informer(nodes);
+  readonly pods = this.informer(pods);
+}
+
+/** All that the cluster manager sees. */
+export class ClusterInformers extends PodInformers {
+  readonly udns = this.informer(userDefinedNetworks);
+  readonly cudns = this.informer(clusterUserDefinedNetworks);
+  readonly secondaries = this.informer(ovnSecondaryNetworks);
+  readonly connects = this.informer(clusterNetworkConnects);
+  readonly claims = this.informer(ipamClaims);
+  readonly slices = this.informer(endpointSlices);
+  readonly zones = this.informer(zoneStatuses);
+  /** NADs by the uid of the object that controls them. */
+  readonly nadsByOwner = this.nads.index(({ metadata }) =>
+    (metadata.ownerReferences ?? [])
+      .filter(({ controller }) => controller === true)
+      .map(({ uid }) => uid),
+  );
 }

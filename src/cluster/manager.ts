@@ -8,6 +8,9 @@ import { NetworkController } from './network-controller.ts';
 import { incompatibility } from '../api/nad.ts';
 import { NetworkRegistry } from './network-registry.ts';
 import { NodeController } from './node-controller.ts';
+import { PersistentAddresses } from './persistent-addresses.ts';
+import { PodAddresses } from './pod-addresses.ts';
+import { settle } from './settling.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
 import { StatusController } from './status-controller.ts';
 
@@ -27,8 +30,6 @@ export interface ManagerProblem {
   readonly message: string;
 }
 
-const SETTLE_POLL = 5;
-
 export class ClusterManager {
   readonly #options: ClusterManagerOptions;
   readonly #clock: Clock;
@@ -37,6 +38,7 @@ export class ClusterManager {
   readonly #identities: IdentityController;
   readonly #nodes: NodeController;
   readonly #statuses: StatusController;
+  readonly #pods: PodAddresses;
   readonly #queues: ReadonlyMap<string, WorkQueue>;
   readonly #started = Promise.withResolvers<void>();
   #isLeading = false;
@@ -82,11 +84,18 @@ export class ClusterManager {
       outcomeOf: (key) => this.#networks.outcomeOf(key),
       failuresOf: (network) => this.#nodes.subnets.failuresOf(network),
     });
+    this.#pods = new PodAddresses({
+      ...common,
+      settings: settings.cluster,
+      scope: { kind: 'cluster' },
+      claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
+    });
     this.#queues = new Map([
       ['networks', this.#networks.queue],
       ['identities', this.#identities.queue],
       ['nodes', this.#nodes.queue],
       ['statuses', this.#statuses.queue],
+      ['pods', this.#pods.queue],
     ]);
     // Nobody may be waiting for the start when it fails.
     this.#started.promise.catch(() => undefined);
@@ -128,6 +137,7 @@ export class ClusterManager {
     this.#identities.follow();
     this.#nodes.follow();
     this.#statuses.follow();
+    this.#pods.follow();
     signal.addEventListener('abort', () => this.#nodes.stop(), { once: true });
     this.#started.resolve();
     await Promise.all([following, ...queues]);
@@ -136,21 +146,13 @@ export class ClusterManager {
   /** Resolves when all that could be done for what the store holds is done. */
   async settled(signal: AbortSignal = this.#options.signal): Promise<void> {
     await this.#started.promise;
-    while (!signal.aborted) {
-      for (const queue of this.#queues.values()) await queue.idle();
-      if (this.#isIdle() && (await this.#informers.areCurrent(this.#options.store, signal))) {
-        if (this.#isIdle()) return;
-      } else await this.#pause();
-    }
-  }
-
-  #isIdle(): boolean {
-    return this.#nodes.isIdle && [...this.#queues.values()].every((queue) => queue.size === 0);
-  }
-
-  #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#clock.after(SETTLE_POLL, resolve);
+    const queues = [...this.#queues.values()];
+    await settle({
+      queues,
+      isIdle: () => this.#nodes.isIdle && queues.every((queue) => queue.size === 0),
+      areCurrent: () => this.#informers.areCurrent(this.#options.store, signal),
+      clock: this.#clock,
+      signal,
     });
   }
 
@@ -161,6 +163,8 @@ export class ClusterManager {
       for (const { message } of outcome.problems) problems.push({ object, message });
     for (const [nad, message] of this.#identities.problems())
       problems.push({ object: `NetworkAttachmentDefinition/${nad}`, message });
+    for (const [pod, message] of this.#pods.problems())
+      problems.push({ object: `Pod/${pod}`, message });
     for (const network of this.#nodes.subnets.networks())
       for (const [node, message] of this.#nodes.subnets.failuresOf(network))
         problems.push({ object: `Node/${node}`, message });

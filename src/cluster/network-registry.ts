@@ -52,7 +52,7 @@ export interface RegistryOptions {
 export const ovnPrefix = (network: string): string => network.replaceAll(/[-/]/g, '.');
 
 /** NADs that carry an id come first: they were served before, whatever their timestamps say. */
-const compareNads = (a: RegisteredNad, b: RegisteredNad): number => {
+export const compareNads = (a: RegisteredNad, b: RegisteredNad): number => {
   const [servedA, servedB] = [a.networkId !== undefined, b.networkId !== undefined];
   return servedA === servedB ? compareAge(a, b) : servedA ? -1 : 1;
 };

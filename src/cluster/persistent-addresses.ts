@@ -1,0 +1,128 @@
+/** Addresses that outlive pods: IPAMClaims of networks that allow them (api.md §1.14, §6.9). */
+import type { AllocationError } from '../allocators/allocation-error.ts';
+import { ipamClaims } from '../api/kinds.ts';
+import { objectKey } from '../api/objects.ts';
+import type { IPAMClaim, Pod } from '../api/types.ts';
+import type { Clock } from '../store/clock.ts';
+import type { Informer } from '../store/informer.ts';
+import { StoreError, type Store } from '../store/store.ts';
+import { StatusWriter, type StatedCondition } from './conditions.ts';
+import type { NetworkPool } from './network-pool.ts';
+import type { WantedAttachment } from './pod-plan.ts';
+
+export interface PersistentAddressesOptions {
+  readonly store: Pick<Store, 'patchStatus'>;
+  readonly claims: Informer<IPAMClaim>;
+  readonly clock: Clock;
+}
+
+const ALLOCATED: StatedCondition = {
+  type: 'IPsAllocated',
+  status: 'True',
+  reason: 'SuccessfulAllocation',
+  message: 'IP addresses successfully allocated',
+};
+
+export class PersistentAddresses {
+  readonly #options: PersistentAddressesOptions;
+  readonly #writer: StatusWriter;
+  readonly #pools = new Map<string, NetworkPool>();
+
+  constructor(options: PersistentAddressesOptions) {
+    this.#options = options;
+    const { store, clock } = options;
+    this.#writer = new StatusWriter({ store, clock, fieldManager: 'clustermanager-ipamclaims' });
+  }
+
+  /** Calls `listener` when a claim has given its addresses back. */
+  onRelease(listener: () => void): void {
+    this.#options.claims.onChange(({ key, after, before }) => {
+      if (after !== undefined || before?.spec === undefined) return;
+      this.#pools.get(before.spec.network)?.release(ownerOfClaim(key));
+      listener();
+    });
+  }
+
+  /** Takes over what claims hold of a network, when its pool is made. */
+  adopt(network: string, pool: NetworkPool): void {
+    this.#pools.set(network, pool);
+    for (const claim of this.#options.claims.list()) {
+      const ips = claim.status?.ips ?? [];
+      if (claim.spec?.network !== network || ips.length === 0) continue;
+      pool.adoptAddresses(ownerOfClaim(objectKey(claim.metadata)), ips);
+    }
+  }
+
+  /** Who holds the attachment's addresses when a claim does; undefined when the pod does itself. */
+  ownerFor(pod: Pod, attachment: WantedAttachment): string | undefined {
+    const claim = this.#claimOf(pod, attachment);
+    return claim === undefined ? undefined : ownerOfClaim(objectKey(claim.metadata));
+  }
+
+  /** Addresses that the attachment's claim holds already. */
+  addressesFor(pod: Pod, attachment: WantedAttachment): readonly string[] {
+    return this.#claimOf(pod, attachment)?.status?.ips ?? [];
+  }
+
+  async record(
+    pod: Pod,
+    attachment: WantedAttachment,
+    ips: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const claim = this.#claimOf(pod, attachment);
+    if (claim === undefined) return;
+    const fields = { ips, ownerPod: { name: pod.metadata.name } };
+    await this.#write(claim, ALLOCATED, fields, signal);
+  }
+
+  async recordFailure(
+    pod: Pod,
+    attachment: WantedAttachment,
+    error: AllocationError,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const claim = this.#claimOf(pod, attachment);
+    if (claim === undefined) return;
+    const condition: StatedCondition = {
+      type: 'IPsAllocated',
+      status: 'False',
+      reason: failureReason(error),
+      message: error.message,
+    };
+    // What a claim holds it keeps: a pod that can't be served takes nothing away from it.
+    const fields = claim.status?.ips === undefined ? { ips: [] } : {};
+    await this.#write(claim, condition, fields, signal);
+  }
+
+  async #write(
+    claim: IPAMClaim,
+    condition: StatedCondition,
+    fields: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await this.#writer.write(ipamClaims, claim, { conditions: [condition], fields }, signal);
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'not-found') throw error;
+    }
+  }
+
+  /** The claim counts only on networks that allow persistent addresses, and for the network that it names. */
+  #claimOf(pod: Pod, { nad, request }: WantedAttachment): IPAMClaim | undefined {
+    if (request.ipamClaim === undefined || nad === undefined) return undefined;
+    if (!nad.config.allowPersistentIPs || nad.config.subnets.length === 0) return undefined;
+    const claim = this.#options.claims.get(
+      objectKey({ namespace: pod.metadata.namespace, name: request.ipamClaim }),
+    );
+    return claim?.spec?.network === nad.config.name ? claim : undefined;
+  }
+}
+
+function failureReason(error: AllocationError): string {
+  if (error.code === 'exhausted') return 'SubnetExhausted';
+  if (error.code !== 'taken' && error.code !== 'conflict') return 'InternalError';
+  return error.message.includes('MAC address') ? 'MACAddressConflict' : 'IPAddressConflict';
+}
+
+const ownerOfClaim = (key: string): string => `claim ${key}`;

@@ -1,0 +1,369 @@
+import { describe, expect, test } from 'vitest';
+import { NodePodAddresses } from '../../../src/cluster/node-pod-addresses.ts';
+import { pods, nodes as nodeKind } from '../../../src/api/kinds.ts';
+import type { Store } from '../../../src/store/store.ts';
+import {
+  apply,
+  layer2,
+  layer3,
+  namespace,
+  node,
+  pod,
+  rawNad,
+  remove,
+  silent,
+  startManager,
+  testSettings,
+} from '../../support/cluster.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+interface Running extends AsyncDisposable {
+  settled(): Promise<void>;
+  problems(): readonly string[];
+}
+
+/** The manager, and the pod addresses of each node, as daemons run them. */
+function start(store: Store, ...nodeNames: readonly string[]): Running {
+  const running = startManager(store);
+  const controller = new AbortController();
+  const onNodes = nodeNames.map(
+    (name) =>
+      new NodePodAddresses({
+        store,
+        node: name,
+        settings: testSettings.cluster,
+        log: silent,
+        signal: controller.signal,
+        randomBytes: (count) => new Uint8Array(count).fill(7),
+      }),
+  );
+  const runs = onNodes.map((one) => one.run());
+  return {
+    // Each may wait for what another one writes.
+    async settled() {
+      for (let round = 0; round < 3; round += 1) {
+        await running.settled();
+        for (const one of onNodes) await one.settled();
+      }
+    },
+    problems: () =>
+      [running.manager, ...onNodes]
+        .flatMap((one) => one.problems())
+        .map(({ object, message }) => `${object}: ${message}`),
+    async [Symbol.asyncDispose]() {
+      controller.abort(new Error('stopped'));
+      await Promise.all(runs);
+      await running.stop();
+    },
+  };
+}
+
+const networksOf = async (store: Store, key: string): Promise<unknown> => {
+  const text = (await store.get(pods, key))?.metadata.annotations?.['k8s.ovn.org/pod-networks'];
+  return text === undefined ? undefined : JSON.parse(text);
+};
+const addressesOf = async (store: Store, key: string): Promise<Record<string, string>> => {
+  const networks = ((await networksOf(store, key)) ?? {}) as Record<
+    string,
+    { ip_addresses: string[] }
+  >;
+  return Object.fromEntries(
+    Object.entries(networks).map(([nad, entry]) => [nad, entry.ip_addresses.join(' ')]),
+  );
+};
+
+test('a pod of a Layer3 network has addresses, routes and gateways of both its networks', async () => {
+  const store = new MemoryStore();
+  await using running = start(store, 'node1');
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  await apply(store, pod('blue/web', 'node1'));
+  await running.settled();
+  expect(await networksOf(store, 'blue/web')).toEqual({
+    default: {
+      ip_addresses: ['10.244.0.3/24'],
+      mac_address: '0a:58:0a:f4:00:03',
+      routes: [
+        { dest: '10.244.0.0/16', nextHop: '10.244.0.1' },
+        { dest: '100.64.0.0/16', nextHop: '10.244.0.1' },
+      ],
+      ip_address: '10.244.0.3/24',
+      role: 'infrastructure-locked',
+    },
+    'blue/net': {
+      ip_addresses: ['10.20.0.3/24'],
+      mac_address: '0a:58:0a:14:00:03',
+      gateway_ips: ['10.20.0.1'],
+      routes: [
+        { dest: '10.20.0.0/16', nextHop: '10.20.0.1' },
+        { dest: '10.96.0.0/16', nextHop: '10.20.0.1' },
+        { dest: '100.65.0.0/16', nextHop: '10.20.0.1' },
+      ],
+      ip_address: '10.20.0.3/24',
+      gateway_ip: '10.20.0.1',
+      role: 'primary',
+    },
+  });
+  expect(running.problems()).toEqual([]);
+});
+
+test('a pod of an ordinary namespace has the default network as its primary one', async () => {
+  const store = new MemoryStore();
+  await using running = start(store, 'node1');
+  await apply(store, node('node1'), namespace('plain', {}), pod('plain/web', 'node1'));
+  await running.settled();
+  expect(await networksOf(store, 'plain/web')).toEqual({
+    default: {
+      ip_addresses: ['10.244.0.3/24'],
+      mac_address: '0a:58:0a:f4:00:03',
+      gateway_ips: ['10.244.0.1'],
+      routes: [
+        { dest: '10.244.0.0/16', nextHop: '10.244.0.1' },
+        { dest: '10.96.0.0/16', nextHop: '10.244.0.1' },
+        { dest: '169.254.0.5/32', nextHop: '10.244.0.1' },
+        { dest: '100.64.0.0/16', nextHop: '10.244.0.1' },
+      ],
+      ip_address: '10.244.0.3/24',
+      gateway_ip: '10.244.0.1',
+      role: 'primary',
+    },
+  });
+});
+
+test('a pod of a Layer2 network gets an address of the whole network and a port tunnel id', async () => {
+  const store = new MemoryStore();
+  await using running = start(store, 'node1', 'node2');
+  await apply(store, node('node1'), node('node2'), namespace('blue'));
+  await apply(store, layer2('blue/net', '10.30.0.0/16,fd30::/64'));
+  await apply(store, pod('blue/a', 'node1'), pod('blue/b', 'node2'));
+  await running.settled();
+  // The default cluster has no IPv6, so the dual-stack network is refused; see the next network.
+  expect(running.problems()[0]).toContain('does not support ipv6');
+  await remove.udn(store, 'blue/net');
+  await apply(store, layer2('blue/four', '10.30.0.0/16'));
+  await running.settled();
+  expect(await networksOf(store, 'blue/a')).toMatchObject({
+    'blue/four': {
+      ip_addresses: ['10.30.0.3/16'],
+      gateway_ips: ['10.30.0.1'],
+      routes: [
+        { dest: '10.96.0.0/16', nextHop: '10.30.0.1' },
+        { dest: '100.65.0.0/16', nextHop: '10.30.0.1' },
+      ],
+      tunnel_id: 10,
+      role: 'primary',
+    },
+  });
+  expect(await addressesOf(store, 'blue/b')).toEqual({
+    'blue/four': '10.30.0.4/16',
+    default: '10.244.1.3/24',
+  });
+  expect(running.problems()).toEqual([]);
+});
+
+describe('pods that get nothing', () => {
+  test.each([
+    ['on the host’s network', { hostNetwork: true }, {}],
+    ['done with their work', {}, { phase: 'Succeeded' }],
+    ['failed', {}, { phase: 'Failed' }],
+  ])('%s', async (_name, spec, status) => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    const base = pod('plain/web', 'node1');
+    await apply(store, node('node1'), namespace('plain', {}));
+    await apply(store, { ...base, spec: { ...base.spec, ...spec }, status });
+    await running.settled();
+    expect(await networksOf(store, 'plain/web')).toBeUndefined();
+    expect(running.problems()).toEqual([]);
+  });
+
+  test('not scheduled yet; they do when they are', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('plain', {}), pod('plain/web'));
+    await running.settled();
+    expect(await networksOf(store, 'plain/web')).toBeUndefined();
+    await store.patch(pods, 'plain/web', { spec: { nodeName: 'node1' } }, { fieldManager: 'user' });
+    await running.settled();
+    expect(await addressesOf(store, 'plain/web')).toEqual({ default: '10.244.0.3/24' });
+  });
+
+  test('in a labelled namespace without a network, until it comes', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('blue'), pod('blue/web', 'node1'));
+    await running.settled();
+    expect(await networksOf(store, 'blue/web')).toBeUndefined();
+    const problem =
+      'Pod blue/web: invalid primary network state for namespace "blue": a valid primary user defined network or network attachment definition custom resource, and required namespace label "k8s.ovn.org/primary-user-defined-network" must both be present';
+    expect(running.problems()).toEqual([`Pod/blue/web: ${problem}`]);
+    expect(store.events).toMatchObject([
+      { type: 'Warning', reason: 'ErrorReconcilingPod', message: problem },
+    ]);
+    await apply(store, layer3('blue/net', '10.20.0.0/16/24'));
+    await running.settled();
+    expect(await addressesOf(store, 'blue/web')).toEqual({
+      'blue/net': '10.20.0.3/24',
+      default: '10.244.0.3/24',
+    });
+    expect(running.problems()).toEqual([]);
+  });
+
+  test.each([
+    [
+      'node',
+      pod('plain/web', 'nowhere'),
+      'Pod plain/web: spec.nodeName: there is no node "nowhere"',
+    ],
+    [
+      'namespace',
+      pod('gone/web', 'node1'),
+      'Pod gone/web: metadata.namespace: there is no namespace "gone"',
+    ],
+  ])('of an unknown %s', async (_name, object, message) => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('plain', {}), object);
+    await running.settled();
+    expect(running.problems().join()).toContain(message);
+    expect(store.events).toHaveLength(1);
+  });
+});
+
+test('what pods carry is adopted before anything is given', async () => {
+  const store = new MemoryStore();
+  const carried = (ip: string): Record<string, string> => ({
+    'k8s.ovn.org/pod-networks': JSON.stringify({
+      default: { ip_addresses: [ip], mac_address: '0a:58:0a:f4:00:03', role: 'primary' },
+    }),
+  });
+  const subnets = { 'k8s.ovn.org/node-subnets': '{"default":["10.244.7.0/24"]}' };
+  await apply(store, node('node1', { 'k8s.ovn.org/node-id': '9', ...subnets }));
+  await apply(store, namespace('plain', {}), pod('plain/new', 'node1'));
+  await apply(store, pod('plain/old', 'node1', carried('10.244.7.3/24')));
+  await apply(store, pod('plain/same', 'node1', carried('10.244.7.3/24')));
+  await using running = start(store, 'node1');
+  await running.settled();
+  expect(await addressesOf(store, 'plain/old')).toEqual({ default: '10.244.7.3/24' });
+  expect(await addressesOf(store, 'plain/new')).toEqual({ default: '10.244.7.4/24' });
+  const found = await store.get(nodeKind, 'node1');
+  expect(found?.metadata.annotations).toMatchObject({ 'k8s.ovn.org/node-id': '9', ...subnets });
+  expect(running.problems()).toEqual([
+    expect.stringMatching(
+      /^Pod\/plain\/same: default\/plain\/same: 10\.244\.7\.3 is already allocated to plain\/old/,
+    ),
+  ]);
+});
+
+test('a full node subnet is an event; a pod that leaves makes room', async () => {
+  const store = new MemoryStore();
+  await using running = start(store, 'node1');
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/29'));
+  await running.settled();
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await apply(store, pod(`blue/${name}`, 'node1'));
+  await running.settled();
+  const message =
+    'failed to assign pod addresses for blue/net/blue/e: failed to allocate new IPs for blue_net: subnet address pool exhausted';
+  expect(store.events).toMatchObject([{ reason: 'ErrorReconcilingPod', message }]);
+  expect(running.problems()).toEqual([`Pod/blue/e: ${message}`]);
+  await remove.pod(store, 'blue/b');
+  await running.settled();
+  expect((await addressesOf(store, 'blue/e'))['blue/net']).toBe('10.20.0.4/29');
+  expect(running.problems()).toEqual([]);
+});
+
+describe('secondary networks', () => {
+  const config = (name: string, more: object): object => ({
+    cniVersion: '1.1.0',
+    type: 'ovn-k8s-cni-overlay',
+    name,
+    netAttachDefName: `plain/${name}`,
+    ...more,
+  });
+  const asking = (...networks: readonly object[]): Record<string, string> => ({
+    'k8s.v1.cni.cncf.io/networks': JSON.stringify(networks),
+  });
+
+  test('are attached as asked for, with addresses of the pod’s choice where they are free', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('plain', {}));
+    await apply(
+      store,
+      rawNad('plain/l2', config('l2', { topology: 'layer2', subnets: '10.9.0.0/24' })),
+    );
+    await apply(store, rawNad('plain/free', config('free', { topology: 'layer2' })));
+    await running.settled();
+    const asked = { name: 'l2', ips: ['10.9.0.7/24'], mac: 'CA:FE:C0:FF:EE:00' };
+    await apply(store, pod('plain/a', 'node1', asking(asked, { name: 'l2' }, { name: 'free' })));
+    await apply(store, pod('plain/b', 'node1', asking({ name: 'l2', ips: ['10.9.0.7/24'] })));
+    await running.settled();
+    expect(await networksOf(store, 'plain/a')).toMatchObject({
+      'plain/l2': {
+        ip_addresses: ['10.9.0.7/24'],
+        mac_address: 'ca:fe:c0:ff:ee:00',
+        tunnel_id: 1,
+        role: 'secondary',
+      },
+      'plain/l2/1': { ip_addresses: ['10.9.0.1/24'], tunnel_id: 2 },
+      'plain/free': { ip_addresses: [], mac_address: expect.any(String) as string, tunnel_id: 1 },
+    });
+    expect(running.problems()).toEqual([
+      expect.stringMatching(
+        /^Pod\/plain\/b: failed to ensure requested or annotated IPs \[10\.9\.0\.7\/24\] for plain\/l2\/plain\/b: provided IP is already allocated/,
+      ),
+    ]);
+  });
+
+  test('that don’t exist, or are primary, are errors that name them', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('plain', {}), namespace('blue'));
+    await apply(store, layer3('blue/net', '10.20.0.0/16/24'));
+    await apply(store, pod('plain/a', 'node1', asking({ name: 'nope' })));
+    await apply(store, pod('plain/b', 'node1', asking({ namespace: 'blue', name: 'net' })));
+    await running.settled();
+    expect(running.problems()).toEqual([
+      expect.stringContaining('there is no network-attachment-definition "plain/nope"'),
+      expect.stringContaining('unexpected primary network "blue_net"'),
+    ]);
+  });
+});
+
+describe('several primary networks', () => {
+  test('a pod takes the first one with room, or the one that it asks for', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('blue'));
+    await apply(store, layer2('blue/small', '10.20.0.0/29'));
+    await running.settled();
+    await apply(store, layer3('blue/large', '10.30.0.0/16/24'));
+    await running.settled();
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f'])
+      await apply(store, pod(`blue/${name}`, 'node1'));
+    const wanted = { 'k8s.ovn.org/requested-primary-udn': 'large' };
+    await apply(store, pod('blue/g', 'node1', wanted));
+    await apply(store, pod('blue/h', 'node1', { 'k8s.ovn.org/requested-primary-udn': 'other' }));
+    await running.settled();
+    const primary = async (name: string): Promise<string> => {
+      const { default: _default, ...rest } = await addressesOf(store, `blue/${name}`);
+      return Object.entries(rest)
+        .map(([nad, ip]) => `${nad} ${ip}`)
+        .join();
+    };
+    expect(await Promise.all(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(primary))).toEqual([
+      'blue/small 10.20.0.3/29',
+      'blue/small 10.20.0.4/29',
+      'blue/small 10.20.0.5/29',
+      'blue/small 10.20.0.6/29',
+      expect.stringContaining('blue/large 10.30.0.'),
+      expect.stringContaining('blue/large 10.30.0.'),
+      expect.stringContaining('blue/large 10.30.0.'),
+      '',
+    ]);
+    expect(running.problems()).toEqual([
+      expect.stringContaining(
+        'requested primary network "other" is no primary network of namespace "blue": ask for one of small, large',
+      ),
+    ]);
+  });
+});

@@ -1,8 +1,10 @@
 /** What a conversion webhook answers to an API server (apiextensions.k8s.io/v1 ConversionReview). */
-import { convertObject } from './conversion.ts';
+import type { Conversion } from './conversion.ts';
+import { convertObject, V1, V1ALPHA1 } from './conversion.ts';
 import { formatFieldError } from './field-errors.ts';
 import type { PlainObject } from './schema.ts';
 import { isPlainObject, own } from './schema.ts';
+import { validateObject } from './validate.ts';
 
 export interface ConversionAnswer {
   readonly apiVersion: 'apiextensions.k8s.io/v1';
@@ -21,6 +23,17 @@ function describe(object: PlainObject): string {
   const text = (value: unknown): string[] => (typeof value === 'string' ? [value] : []);
   const name = [...text(own(meta, 'namespace')), ...text(own(meta, 'name'))].join('/');
   return [...text(own(object, 'kind')), name].join(' ');
+}
+
+/**
+ * The object in another version. A flat object on its way to storage must obey the rules of v1, which the API server
+ * checks only for objects that are written in v1.
+ */
+function convertForStorage(object: PlainObject, version: string): Conversion {
+  const conversion = convertObject(object, version);
+  if (!conversion.ok || version !== V1 || own(object, 'apiVersion') !== V1ALPHA1) return conversion;
+  const checked = validateObject(object);
+  return checked.outcome === 'invalid' ? { ok: false, errors: checked.errors } : conversion;
 }
 
 /**
@@ -49,7 +62,7 @@ export function answerConversionReview(review: unknown): ConversionAnswer | unde
   for (const object of objects as readonly unknown[]) {
     if (!isPlainObject(object))
       return answer({ status: 'Failure', message: 'an object of the review is not a map' }, []);
-    const conversion = convertObject(object, version);
+    const conversion = convertForStorage(object, version);
     if (!conversion.ok) {
       const message = `${describe(object)}: ${conversion.errors.map(formatFieldError).join('; ')}`;
       return answer({ status: 'Failure', message }, []);

@@ -170,8 +170,9 @@ function flatSubnets(subnets: unknown): unknown {
   if (!Array.isArray(subnets)) return undefined;
   return subnets.map((subnet: unknown) => {
     if (!isPlainObject(subnet)) return subnet;
-    const host = own(subnet, 'hostSubnet');
-    return `${String(own(subnet, 'cidr'))}${typeof host === 'number' ? `/${host}` : ''}`;
+    const [cidr, host] = [own(subnet, 'cidr'), own(subnet, 'hostSubnet')];
+    if (typeof cidr !== 'string') return cidr;
+    return typeof host === 'number' ? `${cidr}/${host}` : cidr;
   });
 }
 
@@ -179,7 +180,7 @@ function specToFlat(object: PlainObject, spec: PlainObject): PlainObject {
   const network = isCluster(object) ? own(spec, 'network') : spec;
   const given = isPlainObject(network) ? network : {};
   const topology = own(given, 'topology');
-  const section = own(given, String(topology).toLowerCase());
+  const section = typeof topology === 'string' ? own(given, topology.toLowerCase()) : undefined;
   const config = isPlainObject(section) ? section : {};
   const flat = compact({
     topology,

@@ -1,0 +1,332 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  addressPlus,
+  cidrsOverlap,
+  formatAddress,
+  formatCidr,
+  hasHostBits,
+  maskCidr,
+  nextCidr,
+  parseAddress,
+  parseCidr,
+} from '../../../src/api/addresses.ts';
+import {
+  clusterNetworkName,
+  networkName,
+  parseNetworkName,
+} from '../../../src/api/network-name.ts';
+import type { NetworkRanges } from '../../../src/api/overlap.ts';
+import {
+  clusterOverlap,
+  findTransitSubnets,
+  formatOverlap,
+  networkOverlap,
+  nodeOverlap,
+} from '../../../src/api/overlap.ts';
+import { parseFamilyCidrs } from '../../../src/api/subnet-lists.ts';
+import { settings } from './objects.ts';
+
+const rewritten = (text: string): string | undefined => {
+  const address = parseAddress(text);
+  return address === undefined ? undefined : formatAddress(address);
+};
+
+describe('addresses', () => {
+  test.each([
+    ['10.0.0.1', '10.0.0.1'],
+    ['255.255.255.255', '255.255.255.255'],
+    ['::', '::'],
+    ['::1', '::1'],
+    ['2001:DB8:0:0:1:0:0:1', '2001:db8::1:0:0:1'],
+    ['2001:db8:0:1:1:1:1:1', '2001:db8:0:1:1:1:1:1'],
+    ['fd97:0:0:2::', 'fd97:0:0:2::'],
+    ['64:ff9b::1.2.3.4', '64:ff9b::102:304'],
+    ['1:2:3:4:5:6:1.2.3.4', '1:2:3:4:5:6:102:304'],
+  ])('%s is written %s', (text, canonical) => {
+    expect(rewritten(text)).toBe(canonical);
+  });
+
+  test.each([
+    '',
+    '1.2.3',
+    '1.2.3.4.5',
+    '1.2.3.256',
+    '01.2.3.4',
+    '1.2.3.4/24',
+    ' 1.2.3.4',
+    '1.2.3.a',
+
+    ':',
+    ':::',
+    '1::2::3',
+    '12345::',
+    'fe80::1%eth0',
+    '::ffff:1.2.3.4',
+    '1:2:3:4:5:6:7',
+    '1:2:3:4:5:6:7:8:9',
+    '1:2:3:4:5:6:7::8',
+    '::1.2.3.4:1',
+    'g::',
+  ])('%j is none', (text) => {
+    expect(parseAddress(text)).toBeUndefined();
+  });
+
+  test.each([
+    '10.0.0.0',
+    '10.0.0.0/33',
+    '10.0.0.0/08',
+    '10.0.0.0/',
+    '10.0.0.0/-1',
+    'fd00::/129',
+    '/24',
+    '10.0.0.0/16/24',
+  ])('%j is no CIDR', (text) => {
+    expect(parseCidr(text)).toBeUndefined();
+  });
+
+  test('are the same after writing and reading', () => {
+    const values = fc.oneof(
+      fc.bigInt({ min: 0n, max: 2n ** 32n - 1n }).map((value) => ({ family: 4 as const, value })),
+      fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }).map((value) => ({ family: 6 as const, value })),
+    );
+    fc.assert(
+      fc.property(values, (address) => {
+        const mapped = address.family === 6 && address.value >> 32n === 0xffffn;
+        expect(parseAddress(formatAddress(address))).toEqual(mapped ? undefined : address);
+      }),
+    );
+  });
+
+  test('of any text are found without a crash', () => {
+    const text = fc.string({ unit: fc.constantFrom(...'0123456789abcdef:./%-'.split('')) });
+    fc.assert(
+      fc.property(text, (source) => {
+        const canonical = rewritten(source);
+        expect(canonical === undefined || rewritten(canonical) === canonical).toBe(true);
+        expect(() => parseCidr(source)).not.toThrow();
+      }),
+    );
+  });
+
+  test('are counted within their family', () => {
+    const last = parseAddress('255.255.255.255');
+    expect(last && addressPlus(last, 1n)).toBeUndefined();
+    const first = parseAddress('10.0.0.255');
+    const next = first && addressPlus(first, 1n);
+    expect(next && formatAddress(next)).toBe('10.0.1.0');
+  });
+
+  test.each([
+    ['100.88.0.0/16', 16, '100.89.0.0/16'],
+    ['100.88.0.0/15', 16, '100.90.0.0/16'],
+    ['255.255.0.0/16', 16, undefined],
+    ['fd97::/63', 64, 'fd97:0:0:2::/64'],
+  ])('after %s comes, with /%i, %s', (text, length, next) => {
+    const cidr = parseCidr(text);
+    const found = cidr && nextCidr(cidr, length);
+    expect(found && formatCidr(found)).toBe(next);
+  });
+
+  test.each([
+    ['10.0.0.0/8', '10.1.0.0/16', true],
+    ['10.1.0.0/16', '10.0.0.0/8', true],
+    ['10.0.0.0/16', '10.1.0.0/16', false],
+    ['0.0.0.0/0', '::/0', false],
+  ])('%s and %s overlap: %s', (a, b, overlap) => {
+    const [first, second] = [parseCidr(a), parseCidr(b)];
+    expect(first && second && cidrsOverlap(first, second)).toBe(overlap);
+  });
+
+  test('lose their host bits', () => {
+    const cidr = parseCidr('10.0.0.7/24');
+    expect(cidr && hasHostBits(cidr)).toBe(true);
+    expect(cidr && formatCidr(maskCidr(cidr))).toBe('10.0.0.0/24');
+  });
+});
+
+describe('names of networks', () => {
+  test('say what they were made from', () => {
+    expect(networkName('udn-test', 'l3-primary')).toBe('udn-test_l3-primary');
+    expect(parseNetworkName('udn-test_l3-primary')).toEqual({
+      kind: 'UserDefinedNetwork',
+      namespace: 'udn-test',
+      name: 'l3-primary',
+    });
+    expect(clusterNetworkName('yellow-net')).toBe('cluster_udn_yellow-net');
+    expect(parseNetworkName('cluster_udn_yellow-net')).toEqual({
+      kind: 'ClusterUserDefinedNetwork',
+      name: 'yellow-net',
+    });
+  });
+
+  test.each(['default', 'tenant', 'secondary_blue_net', '_a', 'a_', 'cluster_udn_', ''])(
+    '%j is of no UserDefinedNetwork',
+    (name) => {
+      expect(parseNetworkName(name)).toBeUndefined();
+    },
+  );
+});
+
+const network = (changes: Partial<NetworkRanges>): NetworkRanges => ({
+  topology: 'layer3',
+  role: 'primary',
+  subnets: [{ cidr: '10.20.0.0/16' }],
+  excludeSubnets: [],
+  joinSubnets: settings.udnJoinSubnets,
+  transitSubnets: {},
+  ...changes,
+});
+const overlapOf = (changes: Partial<NetworkRanges>): string | undefined => {
+  const overlap = networkOverlap(network(changes), settings);
+  return overlap && formatOverlap(overlap);
+};
+const subnets = (...cidrs: string[]): Partial<NetworkRanges> => ({
+  subnets: cidrs.map((cidr) => ({ cidr })),
+});
+
+describe('ranges of a network', () => {
+  test.each([
+    [
+      subnets('10.244.128.0/17'),
+      'user defined subnet "10.244.128.0/17" overlaps cluster subnet "10.244.0.0/16"',
+    ],
+    [
+      subnets('172.16.0.0/12'),
+      'user defined subnet "172.16.0.0/12" overlaps service subnet "172.16.1.0/24"',
+    ],
+    [
+      subnets('100.64.1.0/24'),
+      'user defined subnet "100.64.1.0/24" overlaps built-in join subnet "100.64.0.0/16"',
+    ],
+    [
+      subnets('fd98::/48'),
+      'user defined subnet "fd98::/48" overlaps built-in join subnet "fd98::/64"',
+    ],
+    [
+      subnets('169.254.0.0/24'),
+      'user defined subnet "169.254.0.0/24" overlaps masquerade subnet "169.254.0.0/17"',
+    ],
+    [
+      subnets('100.88.4.0/24'),
+      'user defined subnet "100.88.4.0/24" overlaps transit switch subnet "100.88.0.0/16"',
+    ],
+    [
+      subnets('100.65.0.0/20'),
+      'user defined join subnet "100.65.0.0/16" overlaps user defined subnet "100.65.0.0/20"',
+    ],
+    [
+      subnets('10.1.0.0/16', '10.1.2.0/24'),
+      'user defined subnet "10.1.2.0/24" overlaps user defined subnet "10.1.0.0/16"',
+    ],
+    [
+      { joinSubnets: { v4: '100.64.0.0/17' } },
+      'user defined join subnet "100.64.0.0/17" overlaps built-in join subnet "100.64.0.0/16"',
+    ],
+    [
+      {
+        ...subnets('10.1.0.0/16'),
+        topology: 'layer2',
+        transitSubnets: { v4: '10.1.4.0/24' },
+      } as const,
+      'user defined subnet "10.1.0.0/16" overlaps transit switch subnet "10.1.4.0/24"',
+    ],
+  ])('may not overlap: %j', (changes, message) => {
+    expect(overlapOf(changes)).toBe(message);
+  });
+
+  test.each([
+    [subnets('10.20.0.0/16', 'fd20::/48')],
+    // A layer2 network has transit subnets of its own; a secondary one no join and no transit switch.
+    [
+      {
+        ...subnets('100.88.4.0/24'),
+        topology: 'layer2',
+        transitSubnets: { v4: '100.90.0.0/16' },
+      } as const,
+    ],
+    [{ ...subnets('100.65.0.0/20'), role: 'secondary' } as const],
+    // Localnet is on the underlay.
+    [{ ...subnets('10.244.0.0/16'), topology: 'localnet' } as const],
+    // What pods never get may be the cluster's.
+    [
+      {
+        ...subnets('172.16.0.0/16'),
+        topology: 'layer2',
+        role: 'secondary',
+        excludeSubnets: ['172.16.1.0/24'],
+      } as const,
+    ],
+  ])('are fine: %j', (changes) => {
+    expect(overlapOf(changes)).toBeUndefined();
+  });
+
+  test('may not cover a network of a node', () => {
+    const nodes = [{ name: 'worker', hostAddresses: ['172.18.0.3/16', 'fc00:f853::3/64'] }];
+    expect(nodeOverlap([{ cidr: '172.18.5.0/24' }], nodes)).toBe(
+      'user defined subnet "172.18.5.0/24" overlaps the network 172.18.0.0/16 of node "worker" ' +
+        '(address 172.18.0.3/16): choose a range that no node has an address in',
+    );
+    expect(nodeOverlap([{ cidr: '10.0.0.0/8' }], nodes)).toBeUndefined();
+  });
+});
+
+test('settings of a cluster may not overlap each other', () => {
+  expect(clusterOverlap(settings)).toBeUndefined();
+  const overlap = clusterOverlap({ ...settings, serviceSubnets: ['10.244.3.0/24'] });
+  expect(overlap && formatOverlap(overlap)).toBe(
+    'service subnet "10.244.3.0/24" overlaps cluster subnet "10.244.0.0/16"',
+  );
+});
+
+describe('the transit subnets of a primary layer2 network', () => {
+  const find = (pods: string, join?: string): ReturnType<typeof findTransitSubnets> => {
+    const joinSubnets = join === undefined ? undefined : parseFamilyCidrs(join);
+    return findTransitSubnets(
+      {
+        topology: 'layer2',
+        role: 'primary',
+        subnets: pods.split(',').map((cidr) => ({ cidr })),
+        excludeSubnets: [],
+        joinSubnets: joinSubnets?.ok === true ? joinSubnets.value : settings.udnJoinSubnets,
+      },
+      settings,
+    );
+  };
+
+  // api.md §14.
+  test.each([
+    ['10.12.0.0/16,fd12:dbba::/64', undefined, '100.88.0.0/16', 'fd97::/64'],
+    ['100.88.0.0/15,fd97::/63', undefined, '100.90.0.0/16', 'fd97:0:0:2::/64'],
+    ['10.12.0.0/16,fd12:dbba::/64', '100.88.0.0/17,fd97::/65', '100.89.0.0/16', 'fd97:0:0:1::/64'],
+    [
+      '100.88.0.0/15,fd97::/65',
+      '100.90.0.0/16,fd97:0:0:1::/64',
+      '100.91.0.0/16',
+      'fd97:0:0:2::/64',
+    ],
+  ])('for pods in %s and join subnets %s are %s and %s', (pods, join, v4, v6) => {
+    expect(find(pods, join)).toEqual({ ok: true, value: { v4, v6 } });
+  });
+
+  test('are of the families of its subnets', () => {
+    expect(find('10.12.0.0/16')).toEqual({ ok: true, value: { v4: '100.88.0.0/16' } });
+  });
+
+  test('are not looked for without end', () => {
+    const pods = Array.from({ length: 12 }, (_, i) => `100.${88 + i}.0.0/16`).join(',');
+    expect(find(pods)).toEqual({
+      ok: false,
+      error:
+        "can't generate transit subnets: failed to find non-overlapping transit subnet after 10 attempts",
+    });
+  });
+
+  test('are not looked for when other ranges overlap', () => {
+    expect(find('10.244.0.0/16')).toEqual({
+      ok: false,
+      error:
+        'can\'t generate transit subnets: user defined subnet "10.244.0.0/16" overlaps cluster subnet "10.244.0.0/16"',
+    });
+  });
+});

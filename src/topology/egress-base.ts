@@ -22,10 +22,6 @@ import { holds, type Rows } from './rows.ts';
 
 const protocolOf = (family: Family): 'ip4' | 'ip6' => (family === 'v4' ? 'ip4' : 'ip6');
 
-/** One value as it is, several as a set. */
-const oneOf = (values: readonly string[]): string =>
-  values.length === 1 ? (values[0] ?? '') : `{${values.join(', ')}}`;
-
 const egressIpIds = (
   priority: number,
   name: string,
@@ -42,7 +38,9 @@ const egressIpIds = (
 export function addEgressBaseRows(rows: Rows, on: NetworkOnNode): void {
   if (!on.settings.features.egressIp || !on.isPrimary || on.podRanges.length === 0) return;
   addNoReroute(rows, on, 'EIP-No-Reroute-reply-traffic', 'ip', `pkt.mark == ${MARK_EGRESS_REPLY}`);
-  for (const { family } of on.podRanges) {
+  for (const { cidr } of on.network.subnets) addSubnetPolicies(rows, on, cidr);
+  // Families of the cluster, whatever those of the network: pods have an egress IP of either.
+  for (const family of on.clusterFamilies) {
     addFamilyPolicies(rows, on, family);
     addReplyMark(rows, on, family);
     addAddressSet(rows, egressIpPods(family, on.network.name), []);
@@ -66,25 +64,21 @@ function addNoReroute(
   });
 }
 
-/** Traffic inside the cluster keeps its way, whatever egress IP its pod has. */
-function addFamilyPolicies(rows: Rows, on: NetworkOnNode, family: Family): void {
+/** Traffic between pods, and to gateway routers, keeps its way, whatever egress IP its pod has. */
+function addSubnetPolicies(rows: Rows, on: NetworkOnNode, cidr: string): void {
+  const family = familyOf(cidr);
   const ip = protocolOf(family);
-  const subnets = on.network.subnets
-    .map((subnet) => subnet.cidr)
-    .filter((cidr) => familyOf(cidr) === family);
-  const pods = `${ip}.src == ${oneOf(subnets)}`;
-  addNoReroute(
-    rows,
-    on,
-    'EIP-No-Reroute-Pod-To-Pod',
-    ip,
-    `${pods} && ${ip}.dst == ${oneOf(subnets)}`,
-  );
+  const pods = `${ip}.src == ${cidr}`;
+  addNoReroute(rows, on, 'EIP-No-Reroute-Pod-To-Pod', ip, `${pods} && ${ip}.dst == ${cidr}`);
   // Always the default network's join subnet, also for networks that have their own.
   const join = on.settings.joinSubnets[family];
-  if (join !== undefined) {
-    addNoReroute(rows, on, 'EIP-No-Reroute-Pod-To-Join', ip, `${pods} && ${ip}.dst == ${join}`);
-  }
+  if (join === undefined) return;
+  addNoReroute(rows, on, 'EIP-No-Reroute-Pod-To-Join', ip, `${pods} && ${ip}.dst == ${join}`);
+}
+
+/** So does traffic to nodes, and to services that every primary network may use. */
+function addFamilyPolicies(rows: Rows, on: NetworkOnNode, family: Family): void {
+  const ip = protocolOf(family);
   const served = [egressIpPods(family, on.network.name), egressServicePods(family)]
     .map((set) => `${ip}.src == $${set.name}`)
     .join(' || ');

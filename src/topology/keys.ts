@@ -25,6 +25,10 @@ export function routeKey(router: string, route: RouteIdentity): string {
 export const policyKey = (router: string, priority: number, match: string): string =>
   `${router} ${priority} ${match}`;
 
+/** Policies of several subnets of a network share their object id. */
+export const identifiedPolicyKey = (objectId: string, match: string): string =>
+  `${objectId} ${match}`;
+
 export interface NatIdentity {
   readonly type: string;
   readonly logicalIp: string;

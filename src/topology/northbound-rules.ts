@@ -9,7 +9,15 @@ import { contains, endsIn, familyOf, isAddress, macOf, nthAddress } from './addr
 import { COPP, METERS } from './database.ts';
 import { idsOf, isSet, mapOf, numberOf, textOf } from './found-rows.ts';
 import { PORT_NODE_ID, ROUTE_NODE_ID } from './interconnect.ts';
-import { macBindingKey, meterBandKey, natKey, NB_GLOBAL_KEY, policyKey, routeKey } from './keys.ts';
+import {
+  identifiedPolicyKey,
+  macBindingKey,
+  meterBandKey,
+  natKey,
+  NB_GLOBAL_KEY,
+  policyKey,
+  routeKey,
+} from './keys.ts';
 import { localNames, DEFAULT_NETWORK, type LocalNames } from './names.ts';
 import {
   JOIN_CLUSTER_ROUTER,
@@ -106,11 +114,7 @@ export function northboundRules(context: RulesContext): DatabaseRules {
     },
     Logical_Router_Policy: {
       container: { table: 'Logical_Router', column: 'policies' },
-      keyOf: (row, container) =>
-        idKey(row) ??
-        (container === undefined
-          ? undefined
-          : policyKey(container.key, numberOf(row, 'priority') ?? 0, textOf(row, 'match') ?? '')),
+      keyOf: (row, container) => foundPolicyKey(row, container?.key),
       isOurs: (row, container) => isPolicy(row, container?.key, names),
     },
     NAT: {
@@ -278,6 +282,15 @@ function foundRouteKey(row: FoundRow, router: string): string {
     outputPort: textOf(row, 'output_port'),
     nexthop: textOf(row, 'nexthop') ?? '',
   });
+}
+
+function foundPolicyKey(row: FoundRow, router: string | undefined): string | undefined {
+  const id = idKey(row);
+  const match = textOf(row, 'match') ?? '';
+  if (id !== undefined) return identifiedPolicyKey(id, match);
+  return router === undefined
+    ? undefined
+    : policyKey(router, numberOf(row, 'priority') ?? 0, match);
 }
 
 function foundNatKey(row: FoundRow, router: string): string {

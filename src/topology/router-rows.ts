@@ -1,7 +1,7 @@
 /** Rows that hang on routers: their peers on switches, routes, address translation, policies. */
 
 import { ipOf } from './addresses.ts';
-import { natKey, policyKey, routeKey } from './keys.ts';
+import { identifiedPolicyKey, natKey, policyKey, routeKey } from './keys.ts';
 import type { NetworkOnNode } from './network-on-node.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
 import { holds, type Rows } from './rows.ts';
@@ -125,7 +125,7 @@ export function addAllowPolicy(
 ): void {
   rows.keyed(
     'Logical_Router_Policy',
-    policy.ids[OBJECT_ID],
+    identifiedPolicyKey(policy.ids[OBJECT_ID], policy.match),
     {
       priority: policy.priority,
       match: policy.match,

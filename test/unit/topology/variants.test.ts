@@ -111,7 +111,11 @@ describe('features', () => {
 
   test('without EgressIP its baseline and the address sets of nodes are absent', () => {
     const withoutEgressIp = heads(rowsOf(withFeatures({ egressFirewall: true }), /./));
-    expect(added(withoutEgressIp, heads(rowsOf(exampleZone, /./)))).toEqual([
+    // Policies have their match in the key, behind the object id.
+    const names = added(withoutEgressIp, heads(rowsOf(exampleZone, /./))).map((head) =>
+      head.replace(/(EgressIP:102:\S+) .*/, '$1'),
+    );
+    expect(names).toEqual([
       'Address_Set a1042611113178530741',
       'Address_Set a13607449821398607916',
       'Address_Set a8519615025667110816',
@@ -241,6 +245,36 @@ describe('networks', () => {
       'fd69::b/128',
     ]);
     expect(columns('rtos-blue_blue_ovn-worker')).toEqual(['103.103.0.1/24']);
+    expect(
+      heads(rowsOf(zone, /^network\/blue_blue$/)).filter((head) => /^(QoS|Address_Set)/.test(head)),
+    ).toEqual([
+      'Address_Set a15661866956781777454',
+      'Address_Set a8625653444039524328',
+      'QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip4:blue_blue',
+      'QoS default-network-controller:EgressIP:103:EgressIP-Mark-Reply-Traffic:ip6:blue_blue',
+    ]);
+  });
+
+  test('with several subnets of a family have the rows of each', () => {
+    const network = {
+      ...blue,
+      subnets: [
+        { cidr: '103.103.0.0/16', hostLength: 24 },
+        { cidr: '104.104.0.0/16', hostLength: 24 },
+      ],
+    };
+    expect(
+      added(
+        heads(rowsOf(exampleZone, /^network\/blue/)),
+        heads(rowsOf(withNetworks(network), /^network\/blue/)),
+      ),
+    ).toEqual([
+      'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-Join:ip4:blue_blue ip4.src == 104.104.0.0/16 && ip4.dst == 100.64.0.0/16',
+      'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-Pod:ip4:blue_blue ip4.src == 104.104.0.0/16 && ip4.dst == 104.104.0.0/16',
+      'Logical_Router_Static_Route GR_blue_blue_ovn-worker 104.104.0.0/16 any -',
+      'Logical_Router_Static_Route blue_blue_ovn_cluster_router 104.104.0.0/16 src-ip -',
+      'NAT GR_blue_blue_ovn-worker snat 104.104.0.0/16 -',
+    ]);
   });
 
   test('as large as one node have one route for their pods', () => {

@@ -12,6 +12,17 @@ export interface CustomResourceDefinition {
       readonly plural: string;
       readonly shortNames?: readonly string[];
     };
+    readonly conversion?: {
+      readonly webhook?: {
+        readonly clientConfig: {
+          readonly service?: {
+            readonly name: string;
+            readonly namespace: string;
+            readonly port: number;
+          };
+        };
+      };
+    };
     readonly versions: readonly {
       readonly name: string;
       readonly storage: boolean;

@@ -4,13 +4,44 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { ClusterManager } from '../cluster/manager.ts';
 import { DEFAULT_LEASE_NAME, DEFAULT_LIMITS } from '../cluster/settings.ts';
 import type { Configuration } from './configuration.ts';
-import { serveHealth } from './health.ts';
+import { systemClock } from '../store/clock.ts';
+import {
+  conversionService,
+  serveConversions,
+  type ConversionWebhook,
+} from './conversion-webhook.ts';
+import { parseBindAddress, serveHealth } from './health.ts';
 import type { Logger } from './logger.ts';
-import { objectSource, openStore } from './object-store.ts';
+import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 
 /** Who a process is among several managers. */
 export const managerIdentity = (): string =>
   `${process.env['POD_NAME'] ?? hostname()}_${process.pid}`;
+
+/** The conversion webhook, if the settings want one; only a Kubernetes API server has a use for it. */
+async function conversions(
+  { conversionBindAddress: address }: Configuration,
+  { objects, isEmbedded }: OpenObjects,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<ConversionWebhook | undefined> {
+  if (address === '' || isEmbedded) return undefined;
+  const { host, port } = parseBindAddress(address, '--conversion-bind-address');
+  const { name, namespace } = conversionService();
+  const options = {
+    host,
+    port,
+    namespace,
+    name: `${name}.${namespace}.svc`,
+    store: objects,
+    clock: systemClock,
+    random: Math.random,
+    onFailure: (error: unknown) => {
+      log.warn({ component: 'conversion', error: String(error) }, 'will be tried again');
+    },
+  };
+  return serveConversions(options, signal);
+}
 
 /** Runs until `signal` aborts; rejects when leadership or the object source is lost for good, to be started again. */
 export async function runCluster(
@@ -61,7 +92,20 @@ export async function runCluster(
   store.onComplaints((complaints) => {
     for (const { text } of complaints) log.warn({ component: 'manifests' }, text);
   });
-  await manager.run();
+  // Managing must not wait for it, nor end with it: it may lack permissions that an administrator adds later.
+  const stopping = new AbortController();
+  const until = AbortSignal.any([signal, stopping.signal]);
+  const webhook = conversions(configuration, store, log, until).catch((error: unknown) => {
+    if (!until.aborted)
+      log.error({ component: 'conversion', error: String(error) }, 'versions are not converted');
+    return undefined;
+  });
+  try {
+    await manager.run();
+  } finally {
+    stopping.abort();
+    await (await webhook)?.[Symbol.asyncDispose]();
+  }
   if (!signal.aborted) throw new Error('leadership was lost: another manager has taken over');
   log.info({ component: 'daemon' }, 'stopped');
 }

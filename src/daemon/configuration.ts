@@ -24,6 +24,8 @@ export interface Configuration {
   /** Milliseconds; limit of every wait of a command. */
   readonly timeout: number;
   readonly metricsBindAddress: string;
+  /** `HOST:PORT` of the conversion webhook; empty: none. */
+  readonly conversionBindAddress: string;
   readonly logLevel: string;
 }
 
@@ -91,6 +93,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     settings: clusterSettings(read, sources.kernelPortRange),
     timeout: read('timeout', integer(1, 86_400), DEFAULT_TIMEOUT_SECONDS) * 1000,
     metricsBindAddress: read('metrics-bind-address', (text) => text, DEFAULT_METRICS_ADDRESS),
+    conversionBindAddress: read('conversion-bind-address', (text) => text, ''),
     logLevel: read('log-level', oneOf(LOG_LEVELS), 'info'),
   };
 }

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { answerConversionReview } from '../api/conversion-review.ts';
 import { backoffDelay, pause, type Clock } from '../store/clock.ts';
+import { definitions } from '../api/catalog.ts';
 import type { Store } from '../store/store.ts';
 import { publishAuthority, sharedIdentity, type WebhookIdentity } from './webhook-certificate.ts';
 
@@ -16,8 +17,6 @@ export interface ConversionWebhookOptions {
   readonly name: string;
   /** Namespace of the Secret that the replicas share their certificate through. */
   readonly namespace: string;
-  /** Definitions that convert through us. */
-  readonly definitions?: readonly string[];
   readonly clock: Clock;
   readonly random: () => number;
   /** Told why certificate or definitions could not be looked after; it is tried again. */
@@ -28,7 +27,20 @@ export interface ConversionWebhook extends AsyncDisposable {
   readonly port: number;
 }
 
-const DEFINITIONS = ['userdefinednetworks.k8s.ovn.org', 'clusteruserdefinednetworks.k8s.ovn.org'];
+/** Definitions that convert through us. */
+const CONVERTED = definitions
+  .filter(({ spec }) => spec.conversion?.webhook !== undefined)
+  .map(({ metadata }) => metadata.name);
+
+/** The Service that the definitions name: the API server reaches us through it. */
+export function conversionService(): { readonly name: string; readonly namespace: string } {
+  for (const { spec } of definitions) {
+    const { service } = spec.conversion?.webhook?.clientConfig ?? {};
+    if (service !== undefined) return service;
+  }
+  throw new Error('no definition in schemas/crds has a conversion webhook');
+}
+
 /** Between looks at certificate and definitions, in milliseconds. */
 const INTERVAL = 60_000;
 const BACKOFF = { first: 1000, longest: INTERVAL };
@@ -40,12 +52,12 @@ export async function serveConversions(
   options: ConversionWebhookOptions,
   signal: AbortSignal,
 ): Promise<ConversionWebhook> {
-  const { store, definitions = DEFINITIONS, namespace, name: host, clock, random } = options;
+  const { store, namespace, name: host, clock, random } = options;
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
   const lookAfter = async (): Promise<WebhookIdentity> => {
     const identity = await sharedIdentity(store, { namespace, host, now: clock.now() }, until);
-    await publishAuthority(store, definitions, identity.certificate, until);
+    await publishAuthority(store, CONVERTED, identity.certificate, until);
     return identity;
   };
   let failures = 0;

@@ -63,12 +63,16 @@ export async function serveHealth(options: HealthOptions): Promise<HealthServer>
   };
 }
 
-function parseBindAddress(address: string): { host: string; port: number } {
+/** `HOST:PORT`, `[IPV6]:PORT` or `:PORT`; throws a ConfigurationError that names `option`. */
+export function parseBindAddress(
+  address: string,
+  option = '--metrics-bind-address',
+): { host: string; port: number } {
   const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(address);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535)
     throw new ConfigurationError(
-      '--metrics-bind-address',
+      option,
       `"${address}" is not HOST:PORT such as 127.0.0.1:9476 or [::1]:9476`,
     );
   return { host: match[1] ?? (match[2] || '0.0.0.0'), port };

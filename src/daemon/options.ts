@@ -136,6 +136,13 @@ export const OPTIONS = [
     'where the daemon serves /metrics, /healthz and /readyz',
     '127.0.0.1:9476',
   ),
+  option(
+    'conversion-bind-address',
+    'behaviour',
+    'HOST:PORT',
+    'where the cluster manager converts versions for the API server; empty: nowhere',
+    '',
+  ),
   option('log-level', 'behaviour', 'LEVEL', 'trace, debug, info, warn, error or silent', 'info'),
 ] as const;
 

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { connectKubernetes } from '../../../src/store/connect-kubernetes.ts';
 import { kubeconfigConnection } from '../../../src/store/kubeconfig.ts';
 import {
   inClusterConnection,
@@ -204,36 +203,6 @@ describe('in the cluster', () => {
     const environment = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
     await expect(inClusterConnection(environment, folder)).rejects.toThrow(
       'automountServiceAccountToken',
-    );
-  });
-});
-
-describe('which API server', () => {
-  const config = (server: string): string =>
-    stringify({
-      'current-context': 'c',
-      contexts: [{ name: 'c', context: { cluster: 'c' } }],
-      clusters: [{ name: 'c', cluster: { server } }],
-    });
-
-  test("the one named, else $KUBECONFIG's, else that of ~/.kube/config", async () => {
-    await mkdir(join(folder, '.kube'));
-    await writeFile(join(folder, '.kube/config'), config('https://home'));
-    await writeFile(join(folder, 'variable'), config('https://variable'));
-    await writeFile(join(folder, 'named'), config('https://named'));
-    const home = { HOME: folder };
-    const variable = { ...home, KUBECONFIG: join(folder, 'variable') };
-    const serverOf = async (choice: Parameters<typeof connectKubernetes>[0]): Promise<string> =>
-      (await connectKubernetes(choice)).server;
-    expect(await serverOf({ environment: home })).toBe('https://home');
-    expect(await serverOf({ environment: variable })).toBe('https://variable');
-    const kubeconfig = join(folder, 'named');
-    expect(await serverOf({ environment: variable, kubeconfig })).toBe('https://named');
-  });
-
-  test('none: the error says what can be named', async () => {
-    await expect(connectKubernetes({ environment: { HOME: folder } })).rejects.toThrow(
-      /--manifests.*kubeconfig/,
     );
   });
 });

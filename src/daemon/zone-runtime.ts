@@ -3,6 +3,7 @@
  * open it, wait for what they need, and let the zone controller do the rest.
  */
 import { ClusterManager } from '../cluster/manager.ts';
+import { NodePodAddresses } from '../cluster/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME, DEFAULT_LIMITS } from '../cluster/settings.ts';
 import type { Zone } from '../model/model.ts';
 import { managerIdentity } from './cluster-daemon.ts';
@@ -53,6 +54,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #options: RuntimeOptions;
   readonly #stop = new AbortController();
   readonly #manager: ClusterManager | undefined;
+  readonly #podAddresses: NodePodAddresses | undefined;
   readonly #running: Promise<unknown>;
   #failure: unknown;
 
@@ -89,9 +91,11 @@ export class ZoneRuntime implements AsyncDisposable {
       log,
       ...(options.onCommit === undefined ? {} : { onCommit: options.onCommit }),
     });
+    const common = { store: store.objects, log, signal };
+    const mayWrite = mode === 'write' || (mode === 'look' && store.isEmbedded);
+    if (mayWrite) this.#podAddresses = new NodePodAddresses({ ...common, node, settings });
     // In a cluster the manager is a process of its own; without one, whoever comes first is it.
-    if (mode !== 'as-is' && store.isEmbedded) {
-      const common = { store: store.objects, log, signal };
+    if (mayWrite && store.isEmbedded) {
       this.#manager = new ClusterManager({
         ...common,
         settings: {
@@ -108,6 +112,7 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#running = Promise.all([
       watched(this.feed.run(signal)),
       ...(this.#manager === undefined ? [] : [watched(this.#manager.run())]),
+      ...(this.#podAddresses === undefined ? [] : [watched(this.#podAddresses.run())]),
     ]);
   }
 
@@ -128,6 +133,7 @@ export class ZoneRuntime implements AsyncDisposable {
   async allocated(signal: AbortSignal): Promise<void> {
     await this.feed.synced(this.configuration.timeout);
     if (this.#manager !== undefined) await this.#settled(this.#manager, signal);
+    await this.#podAddresses?.settled(signal);
     // What the controllers wrote comes back through the watches.
     await until(() => this.feed.isCurrent(signal), signal, 'the objects to be read back');
     this.#throwFailure();
@@ -191,6 +197,7 @@ export class ZoneRuntime implements AsyncDisposable {
         message: `waits for ${message}`,
       })),
       ...(this.#manager?.problems() ?? []),
+      ...(this.#podAddresses?.problems() ?? []),
       ...this.controller.refusals.map(({ kind, name, reason }) => ({
         object: `${kind} ${name}`,
         message: reason,

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { definitions } from '../../../src/api/catalog.ts';
+import { resourceKindOf } from '../../../src/api/kinds.ts';
+import {
+  serveConversions,
+  type ConversionWebhook,
+} from '../../../src/daemon/conversion-webhook.ts';
+import { systemClock } from '../../../src/store/clock.ts';
+import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
+import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
+import { problemsOf } from '../../unit/api/objects.ts';
+import { ruleCases } from '../../unit/api/rule-cases.ts';
+
+const started = await startKubeApi();
+if (typeof started === 'string') {
+  console.warn(`the rules of our CRDs are not tested against a real API server: ${started}`);
+}
+
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+interface TestObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+const collection = ({ apiVersion, kind, metadata }: TestObject): string => {
+  const resource = resourceKindOf(apiVersion, kind);
+  if (resource === undefined) throw new Error(`unknown kind ${kind}`);
+  const folder = resource.namespaced ? `/namespaces/${metadata.namespace}` : '';
+  return `/apis/${apiVersion}${folder}/${resource.plural}`;
+};
+
+const fieldOf = (problem: string): string => problem.slice(0, problem.indexOf(': '));
+
+/**
+ * The same cases that our validation is tested with, sent to a real API server that has our CRDs: both must accept and
+ * refuse the same, for as many reasons.
+ */
+describe.skipIf(typeof started === 'string')('a real API server agrees on', () => {
+  const api = started as KubeApi;
+  const stopping = new AbortController();
+  let webhook: ConversionWebhook | undefined;
+
+  beforeAll(async () => {
+    const store = new KubernetesStore({ connection: api.connection });
+    await api.install(definitions);
+    await api.call('POST', '/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'blue' },
+    });
+    webhook = await serveConversions(
+      {
+        store,
+        host: '127.0.0.1',
+        port: 0,
+        name: '127.0.0.1',
+        namespace: 'heddle',
+        clock: systemClock,
+        random: Math.random,
+        onFailure: () => undefined,
+      },
+      stopping.signal,
+    );
+    for (const plural of ['userdefinednetworks', 'clusteruserdefinednetworks']) {
+      const path = `${CRDS}/${plural}.k8s.ovn.org`;
+      const { body } = await api.call('GET', path);
+      const crd = body as {
+        spec: { conversion: { webhook: { clientConfig: Record<string, unknown> } } };
+      };
+      const { clientConfig } = crd.spec.conversion.webhook;
+      delete clientConfig['service'];
+      clientConfig['url'] = `https://127.0.0.1:${webhook.port}/convert`;
+      expect((await api.call('PUT', path, crd)).status).toBe(200);
+    }
+    const flat = ruleCases.find(({ rule }) => rule === 'flat: template')?.valid as TestObject;
+    // The server takes up a changed definition in its own time.
+    await vi.waitFor(async () => expect(await refusals(flat)).toEqual([]), {
+      timeout: 30_000,
+      interval: 200,
+    });
+  }, 120_000);
+
+  afterAll(async () => {
+    stopping.abort();
+    await webhook?.[Symbol.asyncDispose]();
+    if (typeof started !== 'string') await started[Symbol.asyncDispose]();
+  });
+
+  /** Reasons of the server for refusing an object, or an update of `old`; empty when it takes it. */
+  const refusals = async (object: TestObject, old?: TestObject): Promise<string[]> => {
+    const path = collection(object);
+    let answer;
+    if (old === undefined) {
+      answer = await api.call('POST', `${path}?dryRun=All`, object);
+    } else {
+      const created = await api.call('POST', collection(old), old);
+      expect(created.status).toBe(201);
+      const at = `${path}/${old.metadata.name}`;
+      const { metadata } = created.body as TestObject;
+      answer = await api.call('PUT', `${at}?dryRun=All`, { ...object, metadata });
+      await api.call('DELETE', at);
+    }
+    if (answer.status < 300) return [];
+    const { details, message } = answer.body as {
+      message: string;
+      details?: { causes?: readonly { field: string; message: string }[] };
+    };
+    return details?.causes?.map((cause) => `${cause.field}: ${cause.message}`) ?? [message];
+  };
+
+  test.each(ruleCases)('$rule', async ({ old, valid, invalid, message }) => {
+    const before = old as TestObject | undefined;
+    expect(await refusals(valid as TestObject, before)).toEqual([]);
+    const server = await refusals(invalid as TestObject, before);
+    expect(server.join('\n')).toContain(message.replace(/^spec\S*: /, ''));
+    // For as many reasons, in the same fields.
+    expect(server.map(fieldOf).sort()).toEqual(problemsOf(invalid, old).map(fieldOf).sort());
+  });
+});

@@ -3,6 +3,12 @@
 import type { Attachment, Network, NodeFacts, Zone } from '../model/model.ts';
 import { bridgePort, isDefault, localNames, podPort, prefixOf, transitPort } from './names.ts';
 
+/**
+ * Names become parts of matches, where a quote would end a string: only these characters get there. Names of Kubernetes
+ * objects have no others; the name of a network in a NAD's CNI configuration is free text.
+ */
+const HARMLESS = /^[A-Za-z0-9._/-]+$/;
+
 /** An object without rows in this zone. */
 export interface Refusal {
   readonly kind: 'network' | 'node' | 'pod';
@@ -110,6 +116,15 @@ function renderedPorts(
   for (const attachment of zone.attachments) {
     if (attachment.node !== zone.node.name || !networks.has(attachment.network)) continue;
     const { namespace, pod, nadKey } = attachment;
+    const problem = nameProblem(namespace, pod, nadKey);
+    if (problem !== undefined) {
+      refused.push({
+        kind: 'pod',
+        name: `${namespace}/${pod}`,
+        reason: `pod ${JSON.stringify(`${namespace}/${pod}`)}: ${problem}`,
+      });
+      continue;
+    }
     const port = podPort(nadKey, namespace, pod);
     const prefix = port.slice(0, port.length - pod.length);
     const isTaken =

@@ -51,14 +51,19 @@ const textV6 = (value: bigint): string => Address6.fromBigInt(value).correctForm
 const valueOf = (address: string): bigint =>
   familyOf(address) === 'v4' ? BigInt(valueV4(address)) : valueV6(address);
 
+/** True if a network has an `offset`-th address. */
+export function hasAddress(cidr: string, offset: number): boolean {
+  const hostBits = bitsOf(familyOf(cidr)) - prefixLength(cidr);
+  return hostBits >= 32 || offset < 2 ** hostBits;
+}
+
 /**
  * The `offset`-th address of a network, without prefix length: of `103.103.0.0/24` and 2, `103.103.0.2`.
  * Throws when it lies outside of the network: a subnet that small must be refused where it is declared.
  */
 export function nthAddress(cidr: string, offset: number): string {
   const family = familyOf(cidr);
-  const hostBits = bitsOf(family) - prefixLength(cidr);
-  if (BigInt(offset) >= 1n << BigInt(hostBits)) {
+  if (!hasAddress(cidr, offset)) {
     throw new RangeError(
       `address ${offset} is outside of ${cidr}: use a larger subnet or fewer nodes and networks`,
     );

@@ -12,6 +12,7 @@ import type {
 import {
   FAMILIES,
   familyOf,
+  hasAddress,
   nthAddress,
   nthInterface,
   withoutPrefix,
@@ -90,7 +91,7 @@ function podRange(cidr: string): PodRange {
 }
 
 /** Join subnet of a network: its own, else the cluster's for user-defined networks. */
-function joinSubnet(
+export function joinSubnet(
   settings: ClusterSettings,
   network: Network,
   family: Family,
@@ -99,7 +100,7 @@ function joinSubnet(
   return network.joinSubnets[family] ?? shared[family];
 }
 
-/** Join addresses of a node's gateway router, without prefix length. */
+/** Join addresses of a node's gateway router, without prefix length; none where its id is too large for the subnet. */
 export function joinAddresses(
   settings: ClusterSettings,
   network: Network,
@@ -108,7 +109,9 @@ export function joinAddresses(
   if (!hasGateway(network)) return [];
   return clusterFamilies(settings).flatMap((family) => {
     const subnet = joinSubnet(settings, network, family);
-    return subnet === undefined ? [] : [nthAddress(subnet, node.id)];
+    return subnet === undefined || !hasAddress(subnet, node.id)
+      ? []
+      : [nthAddress(subnet, node.id)];
   });
 }
 

@@ -1,7 +1,13 @@
-/** What of a zone gets rows: all but objects whose rows would have the names of others', which are refused with a reason. */
+/**
+ * What of a zone gets rows: all but objects whose rows would have the names of others', or whose subnets are too small for
+ * the addresses that rows need. They are refused with a reason; everything else goes on.
+ */
 
 import type { Attachment, Network, NodeFacts, Zone } from '../model/model.ts';
+import { hasAddress } from './addresses.ts';
 import { bridgePort, isDefault, localNames, podPort, prefixOf, transitPort } from './names.ts';
+import { clusterFamilies, hasGateway, joinSubnet } from './network-on-node.ts';
+import { MANAGEMENT_PORT, managementMasqueradeOffset } from './numbers.ts';
 
 /**
  * Names become parts of matches, where a quote would end a string: only these characters get there. Names of Kubernetes
@@ -30,6 +36,7 @@ export function renderedZone(zone: Zone): RenderedZone {
   const refused: Refusal[] = [];
   const networks = renderedNetworks(zone, refused);
   const remoteNodes = renderedNodes(zone, refused);
+  refuseJoinAddresses(zone, networks, remoteNodes, refused);
   return { networks, remoteNodes, ports: renderedPorts(zone, networks, refused), refused };
 }
 
@@ -44,6 +51,15 @@ function renderedNetworks(zone: Zone, refused: Refusal[]): Map<string, Network> 
     .filter((network) => network.topology === 'layer3' || isDefault(network))
     .sort((a, b) => a.id - b.id || (a.name < b.name ? -1 : 1));
   for (const network of inOrder) {
+    const problem = nameProblem(network.name, zone.node.name) ?? smallSubnet(zone, network);
+    if (problem !== undefined) {
+      refused.push({
+        kind: 'network',
+        name: network.name,
+        reason: `network ${JSON.stringify(network.name)}: ${problem}`,
+      });
+      continue;
+    }
     const names = localNames(network.name, zone.node.name);
     const switches = [
       names.nodeSwitch,
@@ -70,6 +86,62 @@ function renderedNetworks(zone: Zone, refused: Refusal[]): Map<string, Network> 
     }
   }
   return networks;
+}
+
+function nameProblem(...names: readonly string[]): string | undefined {
+  const harmful = names.find((name) => !HARMLESS.test(name));
+  return harmful === undefined
+    ? undefined
+    : `the name ${JSON.stringify(harmful)} may only hold letters, digits and "." "_" "-" "/"; rename it`;
+}
+
+/** Which subnet has no room for what this node needs of it, and what to do. */
+function smallSubnet(zone: Zone, network: Network): string | undefined {
+  const { node, settings } = zone;
+  const podSubnet = network.nodeSubnets
+    .get(node.name)
+    ?.find((cidr) => !hasAddress(cidr, MANAGEMENT_PORT + 1));
+  if (podSubnet !== undefined) {
+    return `subnet ${podSubnet} of node "${node.name}" has no room for a gateway, a management port and pods; give its nodes larger subnets`;
+  }
+  if (!hasGateway(network)) return undefined;
+  for (const family of clusterFamilies(settings)) {
+    const join = joinSubnet(settings, network, family);
+    if (join !== undefined && !hasAddress(join, node.id)) {
+      return `join subnet ${join} has no address for node "${node.name}" with id ${node.id}; give the network a larger one`;
+    }
+    const masquerade = settings.masqueradeSubnets[family];
+    const offset = managementMasqueradeOffset(network.id);
+    if (!isDefault(network) && masquerade !== undefined && !hasAddress(masquerade, offset)) {
+      return `masquerade subnet ${masquerade} has no addresses for network id ${network.id}; configure a larger one`;
+    }
+  }
+  return undefined;
+}
+
+/** Nodes whose id is too large for a join subnet: their pods are reached, their gateway router is not. */
+function refuseJoinAddresses(
+  zone: Zone,
+  networks: ReadonlyMap<string, Network>,
+  nodes: ReadonlyMap<string, NodeFacts>,
+  refused: Refusal[],
+): void {
+  const largest = [...nodes.values()].reduce((most, node) => Math.max(most, node.id), 0);
+  for (const network of networks.values()) {
+    if (!hasGateway(network)) continue;
+    for (const family of clusterFamilies(zone.settings)) {
+      const join = joinSubnet(zone.settings, network, family);
+      if (join === undefined || hasAddress(join, largest)) continue;
+      for (const node of nodes.values()) {
+        if (hasAddress(join, node.id)) continue;
+        refused.push({
+          kind: 'node',
+          name: node.name,
+          reason: `node "${node.name}": join subnet ${join} of network "${network.name}" has no address for its id ${node.id}; give the network a larger one`,
+        });
+      }
+    }
+  }
 }
 
 /** Nodes in the order of their ids: a chassis and a tunnel address belong to one node. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { Attachment, Network, Zone } from '../../../src/model/model.ts';
-import { renderedZone } from '../../../src/topology/rendered-zone.ts';
 import {
   blue,
   bluePod,
@@ -78,87 +77,5 @@ describe('a pod', () => {
     expect(rowsOf(withPods(pod), /^pod\//)[0]?.containers.map(({ key }) => key)).toEqual([
       'blue_blue_ovn-worker',
     ]);
-  });
-});
-
-describe('names that somebody has already', () => {
-  const reasons = (zone: Zone): string[] => renderedZone(zone).refused.map(({ reason }) => reason);
-  const keys = (zone: Zone): string[] => rowsOf(zone, /./).map((row) => `${row.table} ${row.key}`);
-  const expectNoTwins = (zone: Zone): void => {
-    expect(new Set(keys(zone)).size).toBe(keys(zone).length);
-  };
-
-  test('two networks of one prefix: the one of the lower id has rows', () => {
-    const dashed = { ...blue, name: networkName('blue_a-b'), id: 5 };
-    const dotted = { ...blue, name: networkName('blue_a.b'), id: 4 };
-    const zone = { ...exampleZone, networks: [dashed, dotted, defaultNetwork] };
-    expect(reasons(zone)).toEqual([
-      'network "blue_a-b": its switch "blue_a.b_ovn-worker" would have the name of one of network "blue_a.b"; rename one of the two',
-    ]);
-    expect(keys(zone)).toContain('Logical_Switch blue_a.b_ovn-worker');
-    expectNoTwins(zone);
-  });
-
-  test('a network called ext would have the external switch of the default network', () => {
-    const zone = {
-      ...exampleZone,
-      networks: [defaultNetwork, { ...blue, name: networkName('ext'), role: 'secondary' as const }],
-    };
-    expect(reasons(zone)).toEqual([
-      'network "ext": its switch "ext_ovn-worker" would have the name of one of network "default"; rename one of the two',
-    ]);
-    expectNoTwins(zone);
-  });
-
-  test('a node called join would have the join switch', () => {
-    const zone = { ...exampleZone, node: { ...exampleZone.node, name: 'join' } };
-    expect(reasons(zone)).toEqual([
-      'network "default": node "join" has the name of a switch of every network; rename the node',
-      'network "blue_blue": node "join" has the name of a switch of every network; rename the node',
-    ]);
-    expectNoTwins(zone);
-  });
-
-  test('a pod may not take the name of the port to the bridge', () => {
-    const zone = withPods({ ...bluePodDefault, namespace: 'breth0', pod: 'ovn-worker' });
-    expect(reasons(zone)).toEqual([
-      'pod "breth0/ovn-worker": its port on "default" would be "breth0_ovn-worker", a name that another port has; rename the pod or its namespace',
-    ]);
-    expectNoTwins(zone);
-  });
-
-  test('a pod may not take the name of a transit port', () => {
-    const network = { ...blue, name: networkName('a-b_c'), nads: ['c/x'] };
-    const zone: Zone = {
-      ...exampleZone,
-      networks: [defaultNetwork, network],
-      attachments: [
-        {
-          ...bluePod,
-          network: network.name,
-          namespace: 'c',
-          pod: 'tstor-ovn-worker',
-          nadKey: 'a/b',
-        },
-      ],
-    };
-    expect(reasons(zone)).toHaveLength(1);
-    expectNoTwins(zone);
-  });
-
-  test('NADs that differ in a dash and a dot: the first attachment has the port', () => {
-    const zone = withPods({ ...bluePod, nadKey: 'blue/a-b' }, { ...bluePod, nadKey: 'blue/a.b' });
-    expect(reasons(zone)).toHaveLength(1);
-    expectNoTwins(zone);
-  });
-
-  test('two nodes with one tunnel address, chassis or id: the one of the lower id has rows', () => {
-    const [node] = exampleZone.remoteNodes;
-    const twin = { ...node!, name: 'twin', id: 4, chassisId: 'c4' };
-    const zone = { ...exampleZone, remoteNodes: [twin, node!] };
-    expect(reasons(zone)).toEqual([
-      'node "twin": tunnel address 172.18.0.4 is that of node "ovn-worker2" too; correct the annotations of the wrong one',
-    ]);
-    expectNoTwins(zone);
   });
 });

@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest';
+import type { Attachment, Zone } from '../../../src/model/model.ts';
+import { renderedZone } from '../../../src/topology/rendered-zone.ts';
+import {
+  blue,
+  bluePod,
+  bluePodDefault,
+  defaultNetwork,
+  exampleZone,
+  furtherNode,
+  networkName,
+} from '../../support/zones.ts';
+import { heads, rowsOf } from './unit-texts.ts';
+
+const withPods = (...attachments: Attachment[]): Zone => ({ ...exampleZone, attachments });
+const reasons = (zone: Zone): string[] => renderedZone(zone).refused.map(({ reason }) => reason);
+const keys = (zone: Zone): string[] => heads(rowsOf(zone, /./));
+const expectNoTwins = (zone: Zone): void => {
+  expect(new Set(keys(zone)).size).toBe(keys(zone).length);
+};
+
+describe('names that somebody has already', () => {
+  test('two networks of one prefix: the one of the lower id has rows', () => {
+    const dashed = { ...blue, name: networkName('blue_a-b'), id: 5 };
+    const dotted = { ...blue, name: networkName('blue_a.b'), id: 4 };
+    const zone = { ...exampleZone, networks: [dashed, dotted, defaultNetwork] };
+    expect(reasons(zone)).toEqual([
+      'network "blue_a-b": its switch "blue_a.b_ovn-worker" would have the name of one of network "blue_a.b"; rename one of the two',
+    ]);
+    expect(keys(zone)).toContain('Logical_Switch blue_a.b_ovn-worker');
+    expectNoTwins(zone);
+  });
+
+  test('a network called ext would have the external switch of the default network', () => {
+    const zone = {
+      ...exampleZone,
+      networks: [defaultNetwork, { ...blue, name: networkName('ext'), role: 'secondary' as const }],
+    };
+    expect(reasons(zone)).toEqual([
+      'network "ext": its switch "ext_ovn-worker" would have the name of one of network "default"; rename one of the two',
+    ]);
+    expectNoTwins(zone);
+  });
+
+  test('a node called join would have the join switch', () => {
+    const zone = { ...exampleZone, node: { ...exampleZone.node, name: 'join' } };
+    expect(reasons(zone)).toEqual([
+      'network "default": node "join" has the name of a switch of every network; rename the node',
+      'network "blue_blue": node "join" has the name of a switch of every network; rename the node',
+    ]);
+    expectNoTwins(zone);
+  });
+
+  test('a pod may not take the name of the port to the bridge', () => {
+    const zone = withPods({ ...bluePodDefault, namespace: 'breth0', pod: 'ovn-worker' });
+    expect(reasons(zone)).toEqual([
+      'pod "breth0/ovn-worker": its port on "default" would be "breth0_ovn-worker", a name that another port has; rename the pod or its namespace',
+    ]);
+    expectNoTwins(zone);
+  });
+
+  test('a pod may not take the name of a transit port', () => {
+    const network = { ...blue, name: networkName('a-b_c'), nads: ['c/x'] };
+    const zone: Zone = {
+      ...exampleZone,
+      networks: [defaultNetwork, network],
+      attachments: [
+        {
+          ...bluePod,
+          network: network.name,
+          namespace: 'c',
+          pod: 'tstor-ovn-worker',
+          nadKey: 'a/b',
+        },
+      ],
+    };
+    expect(reasons(zone)).toHaveLength(1);
+    expectNoTwins(zone);
+  });
+
+  test('NADs that differ in a dash and a dot: the first attachment has the port', () => {
+    const zone = withPods({ ...bluePod, nadKey: 'blue/a-b' }, { ...bluePod, nadKey: 'blue/a.b' });
+    expect(reasons(zone)).toHaveLength(1);
+    expectNoTwins(zone);
+  });
+
+  test('two nodes with one tunnel address, chassis or id: the one of the lower id has rows', () => {
+    const [node] = exampleZone.remoteNodes;
+    const twin = { ...node!, name: 'twin', id: 4, chassisId: 'c4' };
+    const zone = { ...exampleZone, remoteNodes: [twin, node!] };
+    expect(reasons(zone)).toEqual([
+      'node "twin": tunnel address 172.18.0.4 is that of node "ovn-worker2" too; correct the annotations of the wrong one',
+    ]);
+    expectNoTwins(zone);
+  });
+});
+
+describe('names that would end a string in a match', () => {
+  const harmful = 'x" || ip4 || inport == "y';
+
+  test('a network of such a name is refused', () => {
+    const zone = {
+      ...exampleZone,
+      networks: [defaultNetwork, { ...blue, name: networkName(harmful) }],
+    };
+    expect(reasons(zone)).toEqual([
+      `network ${JSON.stringify(harmful)}: the name ${JSON.stringify(harmful)} may only hold letters, digits and "." "_" "-" "/"; rename it`,
+    ]);
+    expect(keys(zone).filter((key) => key.includes('|| inport'))).toEqual([]);
+  });
+
+  test.each(['namespace', 'pod', 'nadKey'] as const)('so is a pod, whose %s it is', (part) => {
+    const zone = withPods({ ...bluePod, [part]: harmful });
+    expect(reasons(zone)).toHaveLength(1);
+    expect(rowsOf(zone, /^pod/)).toEqual([]);
+  });
+
+  test('and everything, on a node of such a name', () => {
+    const zone = { ...exampleZone, node: { ...exampleZone.node, name: harmful } };
+    expect(renderedZone(zone).networks.size).toBe(0);
+  });
+});
+
+describe('subnets that are too small', () => {
+  test.each([
+    [
+      'join subnet',
+      { ...blue, joinSubnets: { v4: '100.70.0.0/31' } },
+      'join subnet 100.70.0.0/31 has no address for node "ovn-worker" with id 2; give the network a larger one',
+    ],
+    [
+      'node subnet',
+      { ...blue, nodeSubnets: new Map([['ovn-worker', ['103.103.0.0/31']]]) },
+      'subnet 103.103.0.0/31 of node "ovn-worker" has no room for a gateway, a management port and pods; give its nodes larger subnets',
+    ],
+    [
+      'masquerade subnet',
+      { ...blue, id: 4000, masquerade: {} },
+      'masquerade subnet 169.254.0.0/24 has no addresses for network id 4000; configure a larger one',
+    ],
+  ])('%s: the network is refused, the others go on', (_which, network, reason) => {
+    const zone: Zone = {
+      ...exampleZone,
+      settings: { ...exampleZone.settings, masqueradeSubnets: { v4: '169.254.0.0/24' } },
+      networks: [defaultNetwork, network],
+      attachments: [bluePod, bluePodDefault],
+    };
+    expect(reasons(zone)).toEqual([`network "blue_blue": ${reason}`]);
+    expect(keys(zone).filter((key) => key.includes('blue_blue'))).toEqual([]);
+    expect(keys(zone)).toContain('Logical_Router GR_ovn-worker');
+    expect(keys(zone)).toContain('Logical_Switch_Port blue_pod1');
+  });
+
+  test("another node's id that does not fit costs the route to its gateway router alone", () => {
+    const node = furtherNode(20);
+    const network = {
+      ...blue,
+      joinSubnets: { v4: '100.70.0.0/28' },
+      nodeSubnets: new Map([...blue.nodeSubnets, [node.name, ['103.103.20.0/24']]]),
+    };
+    const zone: Zone = {
+      ...exampleZone,
+      remoteNodes: [...exampleZone.remoteNodes, node],
+      networks: [defaultNetwork, network],
+    };
+    expect(reasons(zone)).toEqual([
+      'node "node-20": join subnet 100.70.0.0/28 of network "blue_blue" has no address for its id 20; give the network a larger one',
+    ]);
+    expect(heads(rowsOf(zone, /^network\/blue_blue\/node/))).toEqual([
+      'Logical_Router_Static_Route blue_blue_ovn_cluster_router 100.70.0.3/32 any -',
+      'Logical_Router_Static_Route blue_blue_ovn_cluster_router 103.103.1.0/24 any -',
+      'Logical_Router_Static_Route blue_blue_ovn_cluster_router 103.103.20.0/24 any -',
+      'Logical_Switch_Port blue_blue_tstor-node-20',
+      'Logical_Switch_Port blue_blue_tstor-ovn-worker2',
+    ]);
+  });
+});

@@ -2,6 +2,7 @@
 import { systemClock, type Clock } from '../store/clock.ts';
 import type { Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
+import { ConnectController } from './connect-controller.ts';
 import { IdentityController } from './identity-controller.ts';
 import { ClusterInformers } from './informers.ts';
 import { NetworkController } from './network-controller.ts';
@@ -39,6 +40,7 @@ export class ClusterManager {
   readonly #nodes: NodeController;
   readonly #statuses: StatusController;
   readonly #pods: PodAddresses;
+  readonly #connects: ConnectController;
   readonly #queues: ReadonlyMap<string, WorkQueue>;
   readonly #started = Promise.withResolvers<void>();
   #isLeading = false;
@@ -55,6 +57,12 @@ export class ClusterManager {
     });
     const onFailure = (failure: Failure): void => this.#failed(failure);
     const common = { store, informers, registry, settings, clock, log, onFailure };
+    const quiet = async (): Promise<void> => {
+      while (this.#networks.queue.size + this.#identities.queue.size > 0) {
+        await this.#networks.queue.idle();
+        await this.#identities.queue.idle();
+      }
+    };
     this.#informers = informers;
     this.#networks = new NetworkController({
       ...common,
@@ -65,18 +73,14 @@ export class ClusterManager {
       ...common,
       onNetwork: (name) => {
         this.#nodes.networkChanged(name);
+        this.#connects.networksChanged();
         if (registry.network(name) === undefined) this.#networks.retryRefused();
       },
     });
     this.#nodes = new NodeController({
       ...common,
       nodes: informers.nodes,
-      quiet: async () => {
-        while (this.#networks.queue.size + this.#identities.queue.size > 0) {
-          await this.#networks.queue.idle();
-          await this.#identities.queue.idle();
-        }
-      },
+      quiet,
       onFailures: (network) => this.#statuses.failuresChanged(network),
     });
     this.#statuses = new StatusController({
@@ -90,12 +94,14 @@ export class ClusterManager {
       scope: { kind: 'cluster' },
       claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
     });
+    this.#connects = new ConnectController({ ...common, quiet });
     this.#queues = new Map([
       ['networks', this.#networks.queue],
       ['identities', this.#identities.queue],
       ['nodes', this.#nodes.queue],
       ['statuses', this.#statuses.queue],
       ['pods', this.#pods.queue],
+      ['connects', this.#connects.queue],
     ]);
     // Nobody may be waiting for the start when it fails.
     this.#started.promise.catch(() => undefined);
@@ -130,6 +136,7 @@ export class ClusterManager {
     // A watch that fails before all are synced ends the start, not the process.
     await Promise.race([this.#informers.synced(), following]);
     if (signal.aborted) return;
+    this.#connects.adopt();
     this.#identities.adopt();
     this.#nodes.adopt();
     const queues = [...this.#queues.values()].map((queue) => queue.run(signal));
@@ -138,7 +145,12 @@ export class ClusterManager {
     this.#nodes.follow();
     this.#statuses.follow();
     this.#pods.follow();
-    signal.addEventListener('abort', () => this.#nodes.stop(), { once: true });
+    this.#connects.follow();
+    const stopBatches = (): void => {
+      this.#nodes.stop();
+      this.#connects.stop();
+    };
+    signal.addEventListener('abort', stopBatches, { once: true });
     this.#started.resolve();
     await Promise.all([following, ...queues]);
   }
@@ -149,7 +161,8 @@ export class ClusterManager {
     const queues = [...this.#queues.values()];
     await settle({
       queues,
-      isIdle: () => this.#nodes.isIdle && queues.every((queue) => queue.size === 0),
+      isIdle: () =>
+        this.#nodes.isIdle && this.#connects.isIdle && queues.every((queue) => queue.size === 0),
       areCurrent: () => this.#informers.areCurrent(this.#options.store, signal),
       clock: this.#clock,
       signal,
@@ -163,6 +176,8 @@ export class ClusterManager {
       for (const { message } of outcome.problems) problems.push({ object, message });
     for (const [nad, message] of this.#identities.problems())
       problems.push({ object: `NetworkAttachmentDefinition/${nad}`, message });
+    for (const [name, message] of this.#connects.problems())
+      problems.push({ object: `ClusterNetworkConnect/${name}`, message });
     for (const [pod, message] of this.#pods.problems())
       problems.push({ object: `Pod/${pod}`, message });
     for (const network of this.#nodes.subnets.networks())

@@ -17,6 +17,7 @@ import {
 } from '../../src/api/kinds.ts';
 import { objectKey, type Condition, type KubeObject } from '../../src/api/objects.ts';
 import type {
+  ClusterNetworkConnect,
   ClusterUserDefinedNetwork,
   LabelSelector,
   Namespace,
@@ -162,6 +163,34 @@ export const clusterLayer3 = (
     network: { topology: 'Layer3', layer3: { role: 'Primary', subnets: layer3Subnets(subnets) } },
   },
 });
+
+/** A ClusterNetworkConnect over the primary networks of namespaces; ranges as `cidr/networkPrefix`. */
+export function connect(
+  name: string,
+  namespaceNames: readonly string[],
+  ...ranges: readonly string[]
+): ClusterNetworkConnect {
+  return {
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'ClusterNetworkConnect',
+    metadata: { name },
+    spec: {
+      networkSelectors: [
+        {
+          networkSelectionType: 'PrimaryUserDefinedNetworks',
+          primaryUserDefinedNetworkSelector: {
+            namespaceSelector: inNamespaces(...namespaceNames),
+          },
+        },
+      ],
+      connectSubnets: ranges.map((range) => {
+        const [address = '', length = '', networkPrefix] = range.split('/');
+        return { cidr: `${address}/${length}`, networkPrefix: Number(networkPrefix) };
+      }),
+      connectivity: ['PodNetwork'],
+    },
+  };
+}
 
 export const inNamespaces = (...names: readonly string[]): LabelSelector => ({
   matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: names }],

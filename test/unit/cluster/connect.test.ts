@@ -1,0 +1,275 @@
+import { describe, expect, test } from 'vitest';
+import { clusterNetworkConnects, namespaces } from '../../../src/api/kinds.ts';
+import type { ClusterNetworkConnect } from '../../../src/api/types.ts';
+import type { Store } from '../../../src/store/store.ts';
+import {
+  apply,
+  clusterLayer3,
+  connect,
+  describeConditions,
+  inNamespaces,
+  layer2,
+  layer3,
+  namespace,
+  node,
+  remove,
+  startManager,
+} from '../../support/cluster.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+const get = async (store: Store, name: string): Promise<ClusterNetworkConnect> => {
+  const found = await store.get(clusterNetworkConnects, name);
+  if (found === undefined) throw new Error(`no ClusterNetworkConnect ${name}`);
+  return found;
+};
+const statusOf = async (store: Store, name: string): Promise<readonly string[]> => {
+  const { status } = await get(store, name);
+  return [status?.status ?? '-', ...describeConditions(status?.conditions ?? [])];
+};
+const annotations = async (store: Store, name: string): Promise<readonly string[]> => {
+  const { metadata } = await get(store, name);
+  return ['network-connect-subnet', 'connect-router-tunnel-key'].map(
+    (key) => metadata.annotations?.[`k8s.ovn.org/${key}`] ?? '-',
+  );
+};
+const ACCEPTED = [
+  'Success',
+  'Accepted=True ValidationSucceeded: All validation checks passed successfully',
+];
+const refused = (reason: string, message: string): readonly string[] => [
+  'Failure',
+  `Accepted=False ${reason}: ${message}`,
+];
+
+test('selected networks get subnets, and the connect router a tunnel key', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  for (const name of ['a', 'b', 'c']) await apply(store, namespace(name));
+  await apply(store, layer3('a/net', '10.1.0.0/16'), layer2('b/net', '10.2.0.0/16'));
+  await apply(store, clusterLayer3('net', inNamespaces('c'), '10.3.0.0/16'));
+  await apply(store, connect('all', ['a', 'b', 'c'], '192.168.0.0/16/24'));
+  await running.settled();
+  expect(await statusOf(store, 'all')).toEqual(ACCEPTED);
+  expect(await annotations(store, 'all')).toEqual([
+    '{"layer2_2":{"ipv4":"192.168.1.0/31"},"layer3_1":{"ipv4":"192.168.0.0/24"},"layer3_3":{"ipv4":"192.168.2.0/24"}}',
+    '16715780',
+  ]);
+  await remove.udn(store, 'a/net');
+  await running.settled();
+  expect((await annotations(store, 'all'))[0]).toBe(
+    '{"layer2_2":{"ipv4":"192.168.1.0/31"},"layer3_3":{"ipv4":"192.168.2.0/24"}}',
+  );
+  await store.patch(namespaces, 'b', { metadata: { labels: null } }, { fieldManager: 'user' });
+  await running.settled();
+  expect(await statusOf(store, 'all')).toEqual(
+    refused(
+      'InsufficientNetworks',
+      'Only 1 network selected, minimum 2 networks required for connection',
+    ),
+  );
+});
+
+test('a CUDN is selected by its labels, or by its name as in the seed', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  await apply(store, namespace('a'), namespace('b'));
+  await apply(store, clusterLayer3('blue', inNamespaces('a'), '10.1.0.0/16'));
+  await apply(store, clusterLayer3('green', inNamespaces('b'), '10.2.0.0/16'));
+  const { spec, ...rest } = connect('all', [], '192.168.0.0/16/24');
+  const networkSelectors = [
+    {
+      networkSelectionType: 'ClusterUserDefinedNetworks' as const,
+      clusterUserDefinedNetworkSelector: { networkSelector: inNamespaces('blue', 'green') },
+    },
+  ];
+  await apply(store, { ...rest, spec: { ...spec, networkSelectors } });
+  await running.settled();
+  expect(await statusOf(store, 'all')).toEqual(ACCEPTED);
+});
+
+describe('is refused, with the reason', () => {
+  test.each([
+    [
+      'InsufficientNetworks',
+      [layer3('a/net', '10.1.0.0/16')],
+      '192.168.0.0/16/24',
+      'Only 1 network selected, minimum 2 networks required for connection',
+    ],
+    [
+      'ConnectSubnetConflict',
+      [layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16')],
+      '10.96.0.0/12/24',
+      'Connect subnet 10.96.0.0/12 conflicts with service subnet 10.96.0.0/16 of the cluster',
+    ],
+    [
+      'ConnectSubnetConflict',
+      [layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16')],
+      '169.254.0.0/18/24',
+      'Connect subnet 169.254.0.0/18 conflicts with masquerade subnet 169.254.0.0/17 of the cluster',
+    ],
+    [
+      'ConnectSubnetConflict',
+      [layer3('a/net', '192.168.1.0/24/26'), layer3('b/net', '10.2.0.0/16')],
+      '192.168.0.0/16/24',
+      "Connect subnet 192.168.0.0/16 conflicts with pod subnet 192.168.1.0/24 of network 'a/net'",
+    ],
+    [
+      'ConnectSubnetConflict',
+      [layer3('a/net', '10.1.0.0/16'), layer2('b/net', '10.2.0.0/16')],
+      '100.88.0.0/14/24',
+      "Connect subnet 100.88.0.0/14 conflicts with transit subnet 100.88.0.0/16 of network 'a/net'",
+    ],
+    [
+      'ConnectSubnetConflict',
+      [layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16')],
+      '100.65.128.0/17/24',
+      "Connect subnet 100.65.128.0/17 conflicts with join subnet 100.65.0.0/16 of network 'a/net'",
+    ],
+    [
+      'OverlappingNetworkSubnets',
+      [layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.1.0.0/20')],
+      '192.168.0.0/16/24',
+      "Cannot connect networks 'a/net' and 'b/net': overlapping pod subnets 10.1.0.0/20 detected.",
+    ],
+    [
+      'ConnectSubnetExhausted',
+      [
+        layer3('a/net', '10.1.0.0/16'),
+        layer3('b/net', '10.2.0.0/16'),
+        layer3('c/net', '10.3.0.0/16'),
+      ],
+      '192.168.0.0/24/25',
+      'Insufficient IP addresses in connect subnet 192.168.0.0/24.',
+    ],
+  ])('%s', async (reason, networks, range, message) => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    for (const name of ['a', 'b', 'c']) await apply(store, namespace(name));
+    await apply(store, ...networks, connect('all', ['a', 'b', 'c'], range));
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual(refused(reason, message));
+    expect(store.events).toMatchObject([{ type: 'Warning', reason, message }]);
+    expect(running.manager.problems()).toEqual([{ object: 'ClusterNetworkConnect/all', message }]);
+  });
+
+  test('IPFamilyMismatch', async () => {
+    const store = new MemoryStore();
+    const clusterSubnets = [
+      { cidr: '10.244.0.0/16', hostLength: 24 },
+      { cidr: 'fd00:10:244::/48', hostLength: 64 },
+    ];
+    await using running = startManager(store, {}, { clusterSubnets });
+    await apply(store, namespace('a'), namespace('b'));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', 'fd20::/48'));
+    await apply(store, connect('all', ['a', 'b'], '192.168.0.0/16/24', 'fd01::/112/120'));
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual(
+      refused(
+        'IPFamilyMismatch',
+        "Cannot connect single-stack IPv4 network 'a/net' with single-stack IPv6 network 'b/net'. Networks must use the same IP family",
+      ),
+    );
+  });
+
+  test('UnsupportedNetworkType', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, namespace('a'), namespace('b'));
+    const blue = clusterLayer3('blue', inNamespaces('a'), '10.1.0.0/16');
+    const extra = clusterLayer3('extra', inNamespaces('b'), '10.2.0.0/16');
+    const network = {
+      topology: 'Layer3' as const,
+      layer3: { role: 'Secondary' as const, subnets: [{ cidr: '10.2.0.0/16' }] },
+    };
+    await apply(store, blue, { ...extra, spec: { ...extra.spec, network } });
+    const { spec, ...rest } = connect('all', [], '192.168.0.0/16/24');
+    const networkSelectors = [
+      {
+        networkSelectionType: 'ClusterUserDefinedNetworks' as const,
+        clusterUserDefinedNetworkSelector: { networkSelector: {} },
+      },
+    ];
+    await apply(store, { ...rest, spec: { ...spec, networkSelectors } });
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual(
+      refused(
+        'UnsupportedNetworkType',
+        "Network 'extra' has role 'Secondary'. Only 'Primary' role networks are supported",
+      ),
+    );
+  });
+
+  test('ConnectSubnetOverlap: the later one of two that select a network, until the first is gone', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    for (const name of ['a', 'b', 'c']) await apply(store, namespace(name));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
+    await apply(store, layer3('c/net', '10.3.0.0/16'));
+    await apply(store, connect('first', ['a', 'b'], '192.168.0.0/16/24'));
+    await apply(store, connect('second', ['b', 'c'], '192.168.128.0/17/24'));
+    await running.settled();
+    expect(await statusOf(store, 'first')).toEqual(ACCEPTED);
+    expect(await statusOf(store, 'second')).toEqual(
+      refused(
+        'ConnectSubnetOverlap',
+        "Connect subnet 192.168.128.0/17 overlaps with ClusterNetworkConnect 'first' which also selects network 'b/net'. Each ClusterNetworkConnect selecting the same network must use non-overlapping connect subnets",
+      ),
+    );
+    await store.delete(clusterNetworkConnects, 'first');
+    await running.settled();
+    expect(await statusOf(store, 'second')).toEqual(ACCEPTED);
+  });
+});
+
+test('its status fails while a node reports that it is not set up', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  await apply(store, node('node1'), namespace('a'), namespace('b'));
+  await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
+  await apply(store, connect('all', ['a', 'b'], '192.168.0.0/16/24'));
+  await running.settled();
+  const { status } = await get(store, 'all');
+  const report = {
+    type: 'Ready-In-Zone-node1',
+    status: 'False',
+    reason: 'OVNSetupFailed',
+    message: 'node id 300 does not fit',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
+  const conditions = [...(status?.conditions ?? []), report];
+  await store.patchStatus(
+    clusterNetworkConnects,
+    'all',
+    { status: { conditions } },
+    { fieldManager: 'node1' },
+  );
+  await running.settled();
+  expect(await statusOf(store, 'all')).toEqual([
+    'Failure',
+    ...ACCEPTED.slice(1),
+    'Ready-In-Zone-node1=False OVNSetupFailed: node id 300 does not fit',
+  ]);
+  await remove.node(store, 'node1');
+  await running.settled();
+  expect(await statusOf(store, 'all')).toEqual(ACCEPTED);
+});
+
+test('a manager that starts again keeps what was given', async () => {
+  const store = new MemoryStore();
+  const first = startManager(store);
+  for (const name of ['a', 'b', 'c']) await apply(store, namespace(name));
+  await apply(store, layer3('a/net', '10.1.0.0/16'), layer2('b/net', '10.2.0.0/16'));
+  await apply(store, connect('all', ['a', 'b', 'c'], '192.168.0.0/16/24'));
+  await first.settled();
+  const before = await annotations(store, 'all');
+  await first.stop();
+  const writes = store.writes.length;
+  await using second = startManager(store);
+  await second.settled();
+  expect(store.writes.slice(writes)).toEqual([]);
+  await apply(store, layer2('c/net', '10.4.0.0/16'));
+  await second.settled();
+  const [subnets, key] = await annotations(store, 'all');
+  expect(key).toBe(before[1]);
+  expect(JSON.parse(subnets ?? '')).toMatchObject(JSON.parse(before[0] ?? '') as object);
+});

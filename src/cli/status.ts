@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { objectKey } from '../api/objects.ts';
 import { podNetworks } from '../api/pod-annotations.ts';
+import { distinctProblems } from '../daemon/distinct-problems.ts';
 import { objectSource, openStore } from '../daemon/object-store.ts';
 import {
   isHealthy,
@@ -97,16 +98,19 @@ function printOverview(overview: Overview): void {
       ]),
     ),
   );
-  const problems = [
+  const problems = distinctProblems([
     ...overview.networks.flatMap(({ object, name, conditions }) =>
       conditions
         .filter(({ status }) => status === 'False')
-        .map(({ type, message }) => `${object ?? name}: ${type}: ${message}`),
+        .map(({ type, message }) => ({
+          object: object ?? name,
+          message: type === 'NetworkReady' ? `not ready: ${message}` : message,
+        })),
     ),
-    ...overview.problems.map(({ object, message }) => `${object}: ${message}`),
-  ];
+    ...overview.problems,
+  ]);
   if (problems.length > 0) print(`\n${tone('Problems', 'bad')}`);
-  for (const problem of new Set(problems)) print(`  ${problem}`);
+  for (const { object, message } of problems) print(`  ${object}: ${message}`);
 }
 
 /** `n1,n2 Programmed; n3 Pending: …`. */
@@ -188,8 +192,8 @@ function printNetwork(network: NetworkOverview): void {
           node,
           subnets.join(' ') || '-',
           tone(message === undefined ? state : `${state}: ${message}`, STATE_TONES[state]),
-          names.nodeSwitch,
-          names.gatewayRouter,
+          network.topology === 'layer3' ? names.nodeSwitch : '-',
+          network.topology === 'layer3' && network.role === 'primary' ? names.gatewayRouter : '-',
         ];
       }),
     ),

@@ -5,9 +5,11 @@
 import { ClusterManager } from '../cluster/manager.ts';
 import { NodePodAddresses } from '../cluster/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME, DEFAULT_LIMITS } from '../cluster/settings.ts';
+import type { ZoneProblem } from '../api/zone-status.ts';
 import type { Zone } from '../model/model.ts';
 import { managerIdentity } from './cluster-daemon.ts';
 import type { Configuration } from './configuration.ts';
+import { distinctProblems } from './distinct-problems.ts';
 import { openDatabase, SOUTHBOUND_TABLES, ZONE_LOCK, type OpenDatabase } from './databases.ts';
 import type { Logger } from './logger.ts';
 import { ObjectFeed } from './object-feed.ts';
@@ -188,9 +190,9 @@ export class ZoneRuntime implements AsyncDisposable {
     );
   }
 
-  /** Everything that is wrong with some object, one line each, from manifests to rows. */
-  problems(): readonly { readonly object: string; readonly message: string }[] {
-    return [
+  /** Everything that is wrong with some object, each once, from allocation to rows. */
+  problems(): readonly ZoneProblem[] {
+    return distinctProblems([
       ...this.feed.builder.problems,
       ...this.feed.builder.pending.map(({ object, message }) => ({
         object,
@@ -206,7 +208,7 @@ export class ZoneRuntime implements AsyncDisposable {
         object: `${table} ${key}`,
         message,
       })),
-    ];
+    ]);
   }
 
   /** Throws what ended a part that should have run on. */

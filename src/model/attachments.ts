@@ -2,7 +2,7 @@
 import { openDefaultPorts, podNetworks, type PodNetwork } from '../api/pod-annotations.ts';
 import type { Pod } from '../api/types.ts';
 import type { NetworkName, OpenPort } from './model.ts';
-import { optional, type Reading, reading } from './reading.ts';
+import { explain, optional, type Reading, reading } from './reading.ts';
 
 /** An interface whose network is still to be looked up by its NAD. */
 export interface PodInterface {
@@ -39,5 +39,7 @@ export function readInterfaces(pod: Pod): Reading<readonly PodInterface[]> {
 }
 
 /** What is wrong with the pod's open ports, if anything: it harms them alone. */
-export const openPortsProblem = (pod: Pod): string | undefined =>
-  openDefaultPorts(pod).errors[0]?.message;
+export function openPortsProblem(pod: Pod): string | undefined {
+  const [error] = openDefaultPorts(pod).errors;
+  return error === undefined ? undefined : explain(error);
+}

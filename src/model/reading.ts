@@ -30,7 +30,8 @@ export const refuse = (message: string): never => {
   throw new Stop({ kind: 'problem', message });
 };
 
-const explain = ({ key, problem, remedy }: AnnotationError): string =>
+/** An annotation's error without the name of its object. */
+export const explain = ({ key, problem, remedy }: AnnotationError): string =>
   `annotation ${key}: ${problem}; ${remedy}`;
 
 /** The annotation's value, undefined if absent; a malformed one is a problem of the object. */

@@ -1,7 +1,8 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Installation, type CommandResult } from '../../support/heddle.ts';
-import { OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
+import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
 
 const WORKED_EXAMPLE = join(import.meta.dirname, 'fixtures/worked-example');
 
@@ -242,5 +243,27 @@ describe('heddle node', () => {
     const second = await bed.heddle.run('apply', '--no-wait', '--timeout', '4');
     ended(second, 69);
     expect(second.stderr).toMatch(/another Heddle process holds the lock "heddle_zone"/);
+  });
+});
+
+describe('heddle node and its database server', () => {
+  test('fills an empty database that takes the place of the old one', async () => {
+    await using bed = await zone();
+    await using daemon = bed.heddle.daemon();
+    const switches = (): Promise<string[]> => names(bed.server, 'Logical_Switch');
+    await until(
+      'the networks',
+      async () => (await switches()).includes('blue_blue_ovn-worker'),
+      30_000,
+    );
+    const before = await switches();
+    await bed.server.stop('SIGKILL');
+    const database = join(bed.server.folder, 'server.db');
+    rmSync(database);
+    await runOvs('ovsdb-tool', ['create', database, NORTHBOUND_SCHEMA]);
+    await bed.server.launch();
+    await until('the refilled database', async () => (await switches()).length > 0, 30_000);
+    expect(await switches()).toEqual(before);
+    expect(daemon.log).toMatch(/disconnected/);
   });
 });

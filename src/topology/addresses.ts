@@ -20,9 +20,11 @@ export function withoutPrefix(cidr: string): string {
   return slash === -1 ? cidr : cidr.slice(0, slash);
 }
 
-/** True for an address without prefix length: for text that a database holds. */
-export const isAddress = (text: string): boolean =>
-  !text.includes('/') && (Address4.isValid(text) || Address6.isValid(text));
+/** True for an address with or without prefix length: for text that a database holds. */
+export const isRange = (text: string): boolean => Address4.isValid(text) || Address6.isValid(text);
+
+/** True for an address without prefix length. */
+export const isAddress = (text: string): boolean => !text.includes('/') && isRange(text);
 
 /** Prefix length of a CIDR; that of a single address is 32 or 128. */
 export function prefixLength(cidr: string): number {

@@ -5,7 +5,16 @@
 
 import type { ClusterSettings, LocalNode } from '../model/model.ts';
 import type { DatabaseRules, FoundRow, TableRules } from '../ovsdb/desired.ts';
-import { contains, endsIn, familyOf, isAddress, macOf, nthAddress } from './addresses.ts';
+import {
+  contains,
+  endsIn,
+  familyOf,
+  hasAddress,
+  isAddress,
+  isRange,
+  macOf,
+  nthAddress,
+} from './addresses.ts';
 import { COPP, METERS } from './database.ts';
 import { idsOf, isSet, mapOf, numberOf, textOf } from './found-rows.ts';
 import { PORT_NODE_ID, ROUTE_NODE_ID } from './interconnect.ts';
@@ -336,11 +345,11 @@ function isRoute(
 
 /** In local gateway mode pods of the default network leave through the host. */
 function isManagementRoute(prefix: string, nexthop: string, networkPrefix: string): boolean {
-  const [base = ''] = prefix.split('/');
   return (
     networkPrefix === '' &&
-    isAddress(base) &&
+    isRange(prefix) &&
     contains(prefix, nexthop) &&
+    hasAddress(prefix, MANAGEMENT_PORT) &&
     nexthop === nthAddress(prefix, MANAGEMENT_PORT)
   );
 }
@@ -366,8 +375,7 @@ function isDefaultNat(
   if (router !== defaults.gatewayRouter || !isUnmarked(row)) return false;
   if (textOf(row, 'type') !== 'snat' || isSet(row, 'logical_port')) return false;
   const logicalIp = textOf(row, 'logical_ip') ?? '';
-  const [base = ''] = logicalIp.split('/');
-  if (!isAddress(base)) return false;
+  if (!isRange(logicalIp)) return false;
   const { joinSubnets, clusterSubnets } = context.settings;
   return [
     ...(Object.values(joinSubnets) as string[]),

@@ -32,7 +32,18 @@ export interface RenderedZone {
   readonly refused: readonly Refusal[];
 }
 
+const rendered = new WeakMap<Zone, RenderedZone>();
+
+/** Zones are immutable: each is looked through once. */
 export function renderedZone(zone: Zone): RenderedZone {
+  const known = rendered.get(zone);
+  if (known !== undefined) return known;
+  const result = render(zone);
+  rendered.set(zone, result);
+  return result;
+}
+
+function render(zone: Zone): RenderedZone {
   const refused: Refusal[] = [];
   const networks = renderedNetworks(zone, refused);
   const remoteNodes = renderedNodes(zone, refused);

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Zone } from '../../../src/model/model.ts';
 import { RowReference, type DatabaseRules, type DesiredRow } from '../../../src/ovsdb/desired.ts';
@@ -400,6 +401,109 @@ describe('rows of others', () => {
     const marked = { name: 'x', external_ids: { 'k8s.ovn.org/network': 'blue_blue' } };
     expect(isOurs('Logical_Switch', marked)).toBe(false);
   });
+});
+
+test.each([
+  '10.0.0.0/abc',
+  '10.0.0.0/1.5',
+  '10.0.0.0/',
+  '0.0.0.0/-5',
+  'x/24',
+  'fd00::/abc',
+  '::',
+  '',
+])('a route or translation for %j is nobody we know', (prefix) => {
+  for (const nexthop of ['10.0.0.3', 'fd00::7', 'discard', 'a:b']) {
+    const route = { ip_prefix: prefix, nexthop, policy: 'src-ip' };
+    expect(
+      isOurs('Logical_Router_Static_Route', route, ['Logical_Router', 'ovn_cluster_router']),
+    ).toBe(false);
+  }
+  const nat = { type: 'snat', logical_ip: prefix };
+  expect(isOurs('NAT', nat, ['Logical_Router', 'GR_ovn-worker'])).toBe(false);
+});
+
+test('rules take whatever a database holds', () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.constantFrom(
+      '',
+      'discard',
+      '10.0.0.0/abc',
+      '10.0.0.0/33',
+      '::/-1',
+      'a:b',
+      'fe80::1%x',
+      '0.0.0.0/0',
+      'src-ip',
+      'snat',
+      'rtoe-GR_ovn-worker',
+      'fd00::/8',
+      '10.244.0.2',
+    ),
+  );
+  const value = fc.oneof(
+    text,
+    fc.constant(undefined),
+    fc.integer(),
+    fc.boolean(),
+    fc.array(text),
+    fc.dictionary(
+      fc.constantFrom(
+        'node',
+        'pod',
+        'namespace',
+        'ic-node',
+        'k8s.ovn.org/network',
+        'k8s.ovn.org/id',
+        'is-remote',
+      ),
+      text,
+      { noNullPrototype: true },
+    ),
+  );
+  const place = fc.constantFrom(
+    'ovn_cluster_router',
+    'GR_ovn-worker',
+    'ovn-worker',
+    'ext_ovn-worker',
+    'x_join',
+    'transit_switch',
+    'rtos-x',
+  );
+  const columns = fc.dictionary(
+    fc.constantFrom(
+      'name',
+      'external_ids',
+      'ip_prefix',
+      'nexthop',
+      'policy',
+      'output_port',
+      'type',
+      'logical_ip',
+      'logical_port',
+      'ip',
+      'mac',
+      'priority',
+      'match',
+      'other_config',
+      'options',
+    ),
+    value,
+    { noNullPrototype: true },
+  );
+  const tables = { ...northboundRules(exampleZone), ...southboundRules(exampleZone) };
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.entries(tables)), columns, place, (table, found, key) => {
+      const [name, rule] = table;
+      const container = rule.container && new RowReference(rule.container.table, key);
+      const row = foundRow(found);
+      expect(typeof rule.isOurs(row, container), name).toBe('boolean');
+      expect(['string', 'undefined']).toContain(typeof rule.keyOf(row, container));
+      expect(['boolean', 'undefined']).toContain(typeof rule.mayAdopt?.(row, container));
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 test('rules name columns that the schema has', () => {

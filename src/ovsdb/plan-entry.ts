@@ -33,6 +33,8 @@ export class Entry {
   /** Members of shared columns that were wanted once, by column, until the database has lost them. */
   unwanted: Map<string, Set<Atom>> | undefined;
   isDirty = false;
+  /** The row was found as wanted by its UUID and contents: whose it is by the rules was not asked. */
+  isAssumed = false;
 
   // What follows is decided anew by each pass of planning.
   pass = 0;

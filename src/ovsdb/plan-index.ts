@@ -1,6 +1,7 @@
 import { RowReference, type DatabaseRules, type DesiredRow, type DesiredValue } from './desired.ts';
 import type { PlanProblem } from './plan-change.ts';
 import { eachReference, type Entry } from './plan-entry.ts';
+import { RowMatcher } from './plan-match.ts';
 import { planTables, type PlanColumn, type PlanTable, type PlanTables } from './plan-table.ts';
 import type { ReplicaChanges, ReplicaRow, ReplicaView, RowChange } from './replica-view.ts';
 import type { DatabaseSchema } from './schema.ts';
@@ -54,6 +55,8 @@ export class RowIndex {
     const table = this.tables.get(row.table);
     const entry = table?.entries.get(row.key);
     if (table === undefined || entry === undefined) return;
+    // Whether the row is ours is asked of the rules when it comes to that.
+    if (entry.isAssumed) for (const found of entry.ours) this.#identify(table, found.uuid);
     entry.dropClaim(unit, row);
     // What is ours goes as a whole; what is not is left as it was before we wanted anything of it.
     if (entry.claim !== undefined || row.partial === true) rememberUnwanted(table, entry, row);
@@ -63,37 +66,44 @@ export class RowIndex {
     this.#countReferences(table, row, -1);
   }
 
-  /** Reads which rows of the database have which keys, once. */
-  fill(): void {
-    if (this.#isFilled) return;
-    this.#isFilled = true;
+  /** Reads which rows of the database have which keys, once; returns how many rows were looked at. */
+  fill(): number {
+    if (this.#isFilled) return 0;
+    const matcher = new RowMatcher(this.tables, this.#replica);
+    const right: (readonly [Entry, ReplicaRow])[] = [];
     for (const table of this.tables.values()) {
-      if (!table.isPresent) continue;
-      const { container } = table.rules;
-      if (container === undefined || table.isRoot) {
-        for (const row of this.#replica.rows(table.name)) {
-          this.#attach(table, row, container && this.containerOf(table, row));
-        }
-      } else {
-        this.#fillFromContainers(table, container.table, container.column);
+      for (const entry of table.entries.values()) {
+        const row = matcher.match(entry);
+        if (row === undefined) continue;
+        entry.attach(row, true);
+        entry.isAssumed = true;
+        entry.lastUuid = row.uuid;
+        table.byUuid.set(row.uuid, entry);
+        right.push([entry, row]);
       }
     }
+    this.#isFilled = true;
+    for (const table of this.tables.values()) this.#fillTable(table);
+    for (const [entry, row] of right) {
+      for (const [target, column] of matcher.surplus(entry, row)) {
+        for (const uuid of asMembers(row.column(column.name))) this.#identify(target, uuid);
+      }
+    }
+    return right.length;
   }
 
-  /** Rows that live only within a container are found by walking the containers. */
-  #fillFromContainers(table: PlanTable, holders: string, column: string): void {
-    if (!this.#replica.hasColumn(holders, column)) return;
-    for (const holder of this.#replica.rows(holders)) {
-      const key = this.#keyOf(holders, holder);
-      const reference = key === undefined ? undefined : new RowReference(holders, key);
-      for (const uuid of asMembers(holder.column(column))) {
-        if (table.byUuid.has(uuid)) {
-          this.#identify(table, uuid);
-          continue;
-        }
-        const row = this.#replica.row(table.name, uuid);
-        if (row !== undefined) this.#attach(table, row, reference);
+  /** The other rows of the database, and the other rows that are wanted. */
+  #fillTable(table: PlanTable): void {
+    if (table.isPresent && table.byUuid.size < this.#replica.size(table.name)) {
+      for (const row of this.#replica.rows(table.name)) {
+        if (table.byUuid.has(row.uuid)) continue;
+        const entry = this.#attach(table, row, this.containerOf(table, row));
+        // What such a row holds is looked at in that light.
+        if (entry !== undefined) this.#touchMembers(table, row);
       }
+    }
+    for (const entry of table.entries.values()) {
+      if (!entry.isAssumed) this.#touch(entry);
     }
   }
 
@@ -148,6 +158,7 @@ export class RowIndex {
     const before = table.byUuid.get(uuid);
     const wasOurs = before?.isOurs(uuid);
     if (before !== undefined) {
+      before.isAssumed = false;
       before.detach(uuid);
       table.byUuid.delete(uuid);
       this.#touch(before);
@@ -226,19 +237,23 @@ export class RowIndex {
 
   /** A row that was there before anybody wanted it: what it holds is to be seen in that light. */
   #touchFoundMembers(table: PlanTable, entry: Entry): void {
-    for (const row of [...entry.ours, ...entry.others]) {
-      for (const column of table.sets.values()) {
-        const target = this.tables.get(column.type.key.refTable ?? '');
-        if (target === undefined) continue;
-        for (const uuid of asMembers(row.column(column.name))) {
-          const member = target.byUuid.get(uuid);
-          if (member !== undefined) this.#touch(member);
-        }
+    for (const row of [...entry.ours, ...entry.others]) this.#touchMembers(table, row);
+  }
+
+  #touchMembers(table: PlanTable, row: ReplicaRow): void {
+    for (const column of table.sets.values()) {
+      const target = this.tables.get(column.type.key.refTable ?? '');
+      if (target === undefined) continue;
+      for (const uuid of asMembers(row.column(column.name))) {
+        const member = target.byUuid.get(uuid);
+        if (member !== undefined) this.#touch(member);
       }
     }
   }
 
   #touch(entry: Entry): void {
+    // Before the database was read, nothing is known that could be looked at.
+    if (!this.#isFilled && !entry.isVacant) return;
     if (entry.isVacant) {
       this.dirty.delete(entry);
       this.shifted.delete(entry);

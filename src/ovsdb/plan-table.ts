@@ -45,6 +45,10 @@ export class PlanTable {
   /** Columns that are compared and written. */
   readonly columns: readonly PlanColumn[];
   readonly references: readonly PlanColumn[];
+  /** Others have members of their own in some column. */
+  readonly hasShared: boolean;
+  /** Names of the columns that must have the default unless the row gives a value. */
+  readonly exact: readonly string[];
   /** Every set of references, those that others write included: where rows can be members. */
   readonly sets: ReadonlyMap<string, PlanColumn>;
   readonly entries = new Map<string, Entry>();
@@ -70,6 +74,8 @@ export class PlanTable {
         defaultValue: defaultDatum(type),
       }));
     this.columns = all.filter((column) => rules.foreignColumns?.includes(column.name) !== true);
+    this.hasShared = this.columns.some((column) => column.kind === 'shared');
+    this.exact = this.columns.filter((c) => c.kind === 'exact').map((column) => column.name);
     this.references = this.columns.filter((column) => column.isReference);
     this.sets = new Map(all.filter((c) => c.kind === 'members').map((c) => [c.name, c]));
     this.#byName = new Map(this.columns.map((column) => [column.name, column]));

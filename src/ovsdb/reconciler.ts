@@ -89,7 +89,7 @@ export class Reconciler {
   plan(): Plan {
     if (this.#index.schema !== this.#replica.schema) this.resync();
     const index = this.#index;
-    index.fill();
+    const alreadyRight = index.fill();
     this.#pass += 1;
     const pass = new PlanPass(index, this.#replica, this.#pass);
     pass.run();
@@ -105,7 +105,7 @@ export class Reconciler {
       problems,
       leftOut: [...pass.leftOut].sort(),
       names: pass.names(changes),
-      examined: pass.examined,
+      examined: alreadyRight + pass.examined,
     };
   }
 }

@@ -12,6 +12,10 @@ export interface ReplicaRow extends FoundRow {
   column(name: string): Datum;
   /** True when the column holds this value. Compares stored codes: nothing is decoded. */
   holds(column: string, value: Writable): boolean;
+  /** How many of these columns hold something else than the schema's default. */
+  countSet(columns: readonly string[]): number;
+  /** Number of members of a set, or of keys of a map; of an optional 0 or 1. */
+  memberCount(column: string): number;
   /** True when the set holds this member, or the map this key (and value, when given). */
   includes(column: string, member: Writable, value?: Writable): boolean;
 }

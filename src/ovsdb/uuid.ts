@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Uuid } from './value.ts';
 
 export const ZERO_UUID = '00000000-0000-0000-0000-000000000000' as Uuid;
@@ -11,14 +11,20 @@ export const isUuid = (text: unknown): text is Uuid => typeof text === 'string' 
 export const parseUuid = (text: string): Uuid | undefined =>
   UUID.test(text) ? (text.toLowerCase() as Uuid) : undefined;
 
+const VARIANT = ['8', '9', 'a', 'b'];
+
+/** Bytes of the namespace asked for last, with room for names behind them. */
+let named = { namespace: ZERO_UUID, bytes: Buffer.alloc(16 + 1024) };
+
 /** Deterministic UUID of a name (RFC 9562 version 5, SHA-1): two writers give the same row the same identity. */
 export function uuidFromName(namespace: Uuid, name: string): Uuid {
-  const digest = createHash('sha1')
-    .update(Buffer.from(namespace.replaceAll('-', ''), 'hex'))
-    .update(name, 'utf8')
-    .digest();
-  digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x50;
-  digest[8] = ((digest[8] ?? 0) & 0x3f) | 0x80;
-  const hex = digest.toString('hex', 0, 16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}` as Uuid;
+  const room = 16 + name.length * 3;
+  if (named.namespace !== namespace || named.bytes.length < room) {
+    named = { namespace, bytes: Buffer.alloc(Math.max(16 + 1024, room)) };
+    named.bytes.write(namespace.replaceAll('-', ''), 'hex');
+  }
+  const length = named.bytes.write(name, 16, 'utf8');
+  const hex = hash('sha1', named.bytes.subarray(0, 16 + length), 'hex');
+  const variant = VARIANT[Number.parseInt(hex.charAt(16), 16) & 3] as string;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}` as Uuid;
 }

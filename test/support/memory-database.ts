@@ -62,6 +62,17 @@ class MemoryRow implements ReplicaRow {
     );
   }
 
+  countSet(columns: readonly string[]): number {
+    return columns.filter(
+      (name) =>
+        !datumEquals(this.column(name), defaultDatum(this.#database.type(this.table, name))),
+    ).length;
+  }
+
+  memberCount(column: string): number {
+    return members(this.column(column)).length;
+  }
+
   includes(column: string, member: Writable, value?: Writable): boolean {
     const found = this.column(column);
     if (found instanceof Map) {

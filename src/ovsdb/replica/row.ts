@@ -2,6 +2,7 @@ import { toAtom, toDatum } from '../datum.ts';
 import { OvsdbError } from '../error.ts';
 import type { ReplicaRow } from '../replica-view.ts';
 import type { AtomCodec } from '../storage/atom-codec.ts';
+import { matches } from '../storage/cell-match.ts';
 import type { StoredColumn, TableStore } from '../storage/table-store.ts';
 import type { Datum, Uuid, Writable, WritableAtom } from '../value.ts';
 import type { BaseType } from '../column-type.ts';
@@ -70,8 +71,21 @@ export class RowView implements ReplicaRow {
 
   holds(name: string, value: Writable): boolean {
     const column = this.#column(name);
+    const cell = this.#cell(column);
+    const inPlace = matches(column.codec, cell, value);
+    if (inPlace !== undefined) return inPlace;
     const datum = expressible(column, value);
-    return datum !== undefined && column.codec.find(datum.datum) === this.#cell(column);
+    return datum !== undefined && column.codec.find(datum.datum) === cell;
+  }
+
+  countSet(columns: readonly string[]): number {
+    this.#check();
+    return this.#store.countSet(this.#slot, columns);
+  }
+
+  memberCount(name: string): number {
+    const column = this.#column(name);
+    return column.codec.size(this.#cell(column));
   }
 
   includes(name: string, member: WritableAtom, value?: WritableAtom): boolean {
@@ -101,6 +115,8 @@ export class RowView implements ReplicaRow {
 }
 
 function findAtom(codec: AtomCodec, base: BaseType, value: WritableAtom): number {
+  // Most often a UUID is looked for: what is none is found nowhere.
+  if (base.type === 'uuid' && typeof value === 'string') return codec.find(value);
   try {
     return codec.find(toAtom(base, value));
   } catch (error) {
@@ -133,6 +149,8 @@ const OWN = new Set([
   'column',
   'at',
   'holds',
+  'countSet',
+  'memberCount',
   'includes',
   'toJSON',
 ]);

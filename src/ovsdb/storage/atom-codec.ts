@@ -14,6 +14,8 @@ export interface AtomCodec {
   intern(atom: Atom): number;
   /** Code of an atom, -1 if it is nowhere in the replica. */
   find(atom: Atom): number;
+  /** True when the code is this atom's, which must be of the codec's type. */
+  equals(code: number, atom: Atom): boolean;
   atom(code: number): Atom;
   compare(a: number, b: number): number;
   retain(code: number): void;
@@ -38,6 +40,10 @@ class StringCodec implements AtomCodec {
 
   find(atom: Atom): number {
     return this.#pool.find(atom as string);
+  }
+
+  equals(code: number, atom: Atom): boolean {
+    return this.#pool.equals(code, atom as string);
   }
 
   atom(code: number): Atom {
@@ -99,6 +105,10 @@ class UuidCodec implements AtomCodec {
     return this.#pool.find(atom as string);
   }
 
+  equals(code: number, atom: Atom): boolean {
+    return this.find(atom) === code;
+  }
+
   atom(code: number): Atom {
     return this.#pool.text(code);
   }
@@ -141,6 +151,10 @@ class NumberCodec implements AtomCodec {
     return this.#pool.find(atom as number | bigint);
   }
 
+  equals(code: number, atom: Atom): boolean {
+    return this.find(atom) === code;
+  }
+
   atom(code: number): Atom {
     return this.#pool.value(code);
   }
@@ -176,6 +190,10 @@ class BooleanCodec implements AtomCodec {
 
   find(atom: Atom): number {
     return atom === true ? 1 : 0;
+  }
+
+  equals(code: number, atom: Atom): boolean {
+    return this.find(atom) === code;
   }
 
   atom(code: number): Atom {

@@ -106,6 +106,23 @@ export class StringPool {
     return this.findBytes(this.#scratch, 0, this.#encode(text));
   }
 
+  /** True when this is the string with the id. Compares in place: nothing is decoded or looked up. */
+  equals(id: number, text: string): boolean {
+    const { length } = text;
+    if (id === 0) return length === 0;
+    const entries = this.#entries;
+    const bytes = entries.length[id] as number;
+    if (bytes < length) return false;
+    const chunk = entries.chunkOf(id);
+    const offset = entries.offsetOf(id);
+    for (let i = 0; i < length; i++) {
+      const unit = text.charCodeAt(i);
+      if (unit >= 0x80) return this.find(text) === id;
+      if (chunk[offset + i] !== unit) return false;
+    }
+    return bytes === length;
+  }
+
   text(id: number): string {
     if (id === 0) return '';
     const entries = this.#entries;

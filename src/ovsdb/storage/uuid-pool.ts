@@ -19,6 +19,7 @@ export class UuidPool {
   #fresh: number[] = [];
   readonly #table: IdTable = new IdTable((id) => this.#hashOf(id));
   readonly #parsed = new Uint32Array(4);
+  readonly #text = new Uint8Array(36);
 
   #hashOf(id: number): number {
     const words = this.#words;
@@ -112,7 +113,13 @@ export class UuidPool {
   }
 
   #parseText(text: string): boolean {
-    return text.length === 36 && this.#parse(Buffer.from(text, 'latin1'), 0);
+    if (text.length !== 36) return false;
+    for (let i = 0; i < 36; i++) {
+      const unit = text.charCodeAt(i);
+      if (unit > 0xff) return false;
+      this.#text[i] = unit;
+    }
+    return this.#parse(this.#text, 0);
   }
 
   /** Id of a UUID; -1 for a text that is none. */

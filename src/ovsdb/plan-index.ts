@@ -70,26 +70,16 @@ export class RowIndex {
   fill(): number {
     if (this.#isFilled) return 0;
     const matcher = new RowMatcher(this.tables, this.#replica);
-    const right: (readonly [Entry, ReplicaRow])[] = [];
+    let right = 0;
     for (const table of this.tables.values()) {
-      for (const entry of table.entries.values()) {
-        const row = matcher.match(entry);
-        if (row === undefined) continue;
-        entry.attach(row, true);
-        entry.isAssumed = true;
-        entry.lastUuid = row.uuid;
-        table.byUuid.set(row.uuid, entry);
-        right.push([entry, row]);
-      }
+      for (const entry of table.entries.values()) if (matcher.match(entry) !== undefined) right++;
     }
     this.#isFilled = true;
     for (const table of this.tables.values()) this.#fillTable(table);
-    for (const [entry, row] of right) {
-      for (const [target, column] of matcher.surplus(entry, row)) {
-        for (const uuid of asMembers(row.column(column.name))) this.#identify(target, uuid);
-      }
+    for (const [table, uuids] of [...matcher.surplus()]) {
+      for (const uuid of uuids) this.#identify(table, uuid);
     }
-    return right.length;
+    return right;
   }
 
   /** The other rows of the database, and the other rows that are wanted. */

@@ -5,6 +5,9 @@ import type { PlanColumn, PlanTable, PlanTables } from './plan-table.ts';
 import type { ReplicaRow, ReplicaView } from './replica-view.ts';
 import type { Writable } from './value.ts';
 
+/** Stands in place of a pass's number for an entry that is not right. */
+const TRIED = -1;
+
 /**
  * Finds wanted rows that are in the database exactly as wanted, under the UUID that we give them: a restart on a right
  * database asks nothing else of them. Reads stored values in place and decodes nothing.
@@ -15,7 +18,6 @@ export class RowMatcher {
   readonly #tables: PlanTables;
   readonly #replica: ReplicaView;
   readonly #database: string;
-  readonly #seen = new Map<Entry, ReplicaRow | undefined>();
   /** How many members each set must have, by the row that holds it. */
   readonly #members = new Map<Entry, Map<string, number>>();
 
@@ -25,20 +27,25 @@ export class RowMatcher {
     this.#database = replica.schema.name;
   }
 
-  /** The row of an entry if all of it is as wanted: columns, and the sets that must hold it. */
+  /** The row of an entry if all of it is as wanted, columns and the sets that must hold it; attached to the entry then. */
   match(entry: Entry): ReplicaRow | undefined {
-    if (this.#seen.has(entry)) return this.#seen.get(entry);
+    if (entry.isAssumed) return entry.ours[0];
+    if (entry.pass === TRIED) return undefined;
     // Rows that need each other in a circle are left to the ordinary way.
-    this.#seen.set(entry, undefined);
+    entry.pass = TRIED;
     const { claim, table } = entry;
     if (claim === undefined || entry.rivals !== undefined || claim.row.partial === true) {
       return undefined;
     }
     if (!table.isPresent || table.hasShared) return undefined;
-    const row = this.#replica.row(table.name, rowUuid(this.#database, table.name, entry.key));
+    const uuid = rowUuid(this.#database, table.name, entry.key);
+    const row = this.#replica.row(table.name, uuid);
     if (row === undefined || !this.#hasColumns(entry, claim.row, row)) return undefined;
-    if (!this.#isInPlace(claim.row, row)) return undefined;
-    this.#seen.set(entry, row);
+    if (!this.#isInPlace(claim.row, row, uuid)) return undefined;
+    entry.isAssumed = true;
+    entry.lastUuid = uuid;
+    entry.attach(row, true);
+    table.byUuid.set(uuid, entry);
     return row;
   }
 
@@ -84,12 +91,12 @@ export class RowMatcher {
     return true;
   }
 
-  #isInPlace(wanted: DesiredRow, row: ReplicaRow): boolean {
+  #isInPlace(wanted: DesiredRow, row: ReplicaRow, uuid: string): boolean {
     for (const { table, key, column } of wanted.containers) {
       const holder = this.#tables.get(table);
       const entry = holder?.entries.get(key);
       if (entry === undefined || holder?.sets.has(column) !== true) return false;
-      if (this.match(entry)?.includes(column, row.uuid) !== true) return false;
+      if (this.match(entry)?.includes(column, uuid) !== true) return false;
       this.#expect(entry, column, 1);
     }
     return true;
@@ -104,13 +111,19 @@ export class RowMatcher {
     sets.set(column, (sets.get(column) ?? 0) + count);
   }
 
-  /** Sets of a right row that hold more than what was found wanted in them, as far as rows of ours can be in them. */
-  *surplus(entry: Entry, row: ReplicaRow): Iterable<readonly [PlanTable, PlanColumn]> {
-    for (const column of entry.table.sets.values()) {
-      const target = this.#tables.get(column.type.key.refTable ?? '');
-      if (target === undefined) continue;
-      const expected = this.#members.get(entry)?.get(column.name) ?? 0;
-      if (row.memberCount(column.name) !== expected) yield [target, column];
+  /** Sets of right rows that hold more than what was found wanted in them, as far as rows of ours can be in them. */
+  *surplus(): Iterable<readonly [PlanTable, readonly string[]]> {
+    for (const table of this.#tables.values()) {
+      for (const column of table.sets.values()) {
+        const target = this.#tables.get(column.type.key.refTable ?? '');
+        if (target === undefined) continue;
+        for (const entry of table.entries.values()) {
+          const row = entry.isAssumed ? entry.ours[0] : undefined;
+          const expected = this.#members.get(entry)?.get(column.name) ?? 0;
+          if (row === undefined || row.memberCount(column.name) === expected) continue;
+          yield [target, row.column(column.name) as readonly string[]];
+        }
+      }
     }
   }
 }

@@ -79,6 +79,13 @@ export class Entry {
     this.unit = this.claim?.unit;
   }
 
+  /** Nothing is known of the row yet: it may be matched as a whole. */
+  expectMatch(): boolean {
+    if (this.ours.length > 0 || this.others.length > 0 || this.unwanted !== undefined) return false;
+    this.pass = 0;
+    return true;
+  }
+
   dropClaim(unit: string, row: DesiredRow): void {
     if (this.rivals === undefined) {
       this.claim = undefined;

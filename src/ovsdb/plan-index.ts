@@ -22,6 +22,8 @@ export class RowIndex {
   readonly strangers = new Map<DesiredRow, PlanProblem>();
   readonly #replica: ReplicaView;
   #isFilled = false;
+  /** Rows that the last plan inserts, by UUID. */
+  #awaited = new Map<string, Entry>();
 
   constructor(replica: ReplicaView, rules: DatabaseRules) {
     this.#replica = replica;
@@ -101,24 +103,31 @@ export class RowIndex {
   observe(changes: ReplicaChanges): void {
     if (!this.#isFilled) return;
     const queue = new IdentifyQueue();
+    const own = this.#arrivals(changes);
     for (const { table: name, rows } of changes.tables.values()) {
       const table = this.tables.get(name);
       if (table === undefined) continue;
       for (const change of rows) {
-        queue.add(table, change.uuid);
+        if (!own.has(change.uuid)) queue.add(table, change.uuid);
         for (const column of table.sets.values()) {
           const target = this.tables.get(column.type.key.refTable ?? '');
           if (target === undefined) continue;
-          for (const uuid of this.#movedMembers(table, column, change)) queue.add(target, uuid);
+          const holder = table.byUuid.get(change.uuid);
+          for (const uuid of this.#movedMembers(table, column, change)) {
+            const isExpected =
+              holder !== undefined && own.get(uuid)?.isIn(holder, column.name) === true;
+            if (!isExpected) queue.add(target, uuid);
+          }
         }
       }
     }
     for (let next = queue.take(); next !== undefined; next = queue.take()) {
       const [table, uuid] = next;
       if (!this.#identify(table, uuid)) continue;
-      // The row has another key now, and so have the rows that are known by their place in it.
+      // The row has another key now: what it holds is in another place, and rows known by their place have other keys.
       const row = this.#replica.row(table.name, uuid);
       if (row === undefined) continue;
+      this.#touchMembers(table, row);
       for (const dependent of this.tables.values()) {
         const { container } = dependent.rules;
         if (
@@ -129,6 +138,28 @@ export class RowIndex {
         for (const member of asMembers(row.column(container.column))) queue.add(dependent, member);
       }
     }
+  }
+
+  /** Rows that the last plan inserts and that came as wanted, by UUID: there is nothing to be looked at. */
+  #arrivals(changes: ReplicaChanges): ReadonlyMap<string, Entry> {
+    const own = new Map<string, Entry>();
+    if (this.#awaited.size === 0) return own;
+    const arrived = new Map<Entry, string>();
+    for (const { rows } of changes.tables.values()) {
+      for (const { kind, uuid } of rows) {
+        const entry = kind === 'inserted' ? this.#awaited.get(uuid) : undefined;
+        if (entry?.expectMatch() === true) arrived.set(entry, uuid);
+      }
+    }
+    const matcher = new RowMatcher(this.tables, this.#replica, new Set(arrived.keys()));
+    for (const [entry, uuid] of arrived) {
+      this.#awaited.delete(uuid);
+      if (matcher.match(entry) === undefined) continue;
+      own.set(uuid, entry);
+      entry.isDirty = false;
+      this.dirty.delete(entry);
+    }
+    return own;
   }
 
   /** UUIDs that entered or left a set of references. */
@@ -259,7 +290,8 @@ export class RowIndex {
   }
 
   /** Ends a pass: what was found right, or is nothing of ours, is not looked at again until something touches it. */
-  settle(unsettled: ReadonlySet<Entry>): void {
+  settle(unsettled: ReadonlySet<Entry>, inserts: ReadonlyMap<string, Entry>): void {
+    this.#awaited = new Map(inserts);
     for (const entry of this.dirty) {
       if (unsettled.has(entry)) continue;
       this.dirty.delete(entry);

@@ -21,7 +21,12 @@ export class RowMatcher {
   /** How many members each set must have, by the row that holds it. */
   readonly #members = new Map<Entry, Map<string, number>>();
 
-  constructor(tables: PlanTables, replica: ReplicaView) {
+  /** Entries whose rows just appeared; undefined while the database is read for the first time. */
+  readonly #arrived: ReadonlySet<Entry> | undefined;
+
+  /** While the database is followed only rows that `arrived` are matched; all others were found before. */
+  constructor(tables: PlanTables, replica: ReplicaView, arrived?: ReadonlySet<Entry>) {
+    this.#arrived = arrived;
     this.#tables = tables;
     this.#replica = replica;
     this.#database = replica.schema.name;
@@ -29,11 +34,15 @@ export class RowMatcher {
 
   /** The row of an entry if all of it is as wanted, columns and the sets that must hold it; attached to the entry then. */
   match(entry: Entry): ReplicaRow | undefined {
+    const { claim, table } = entry;
     if (entry.isAssumed) return entry.ours[0];
+    if (this.#arrived?.has(entry) === false) {
+      // The only row of ours with the key is the one that stands for it.
+      return entry.ours.length === 1 && claim !== undefined ? entry.ours[0] : undefined;
+    }
     if (entry.pass === TRIED) return undefined;
     // Rows that need each other in a circle are left to the ordinary way.
     entry.pass = TRIED;
-    const { claim, table } = entry;
     if (claim === undefined || entry.rivals !== undefined || claim.row.partial === true) {
       return undefined;
     }

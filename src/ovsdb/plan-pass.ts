@@ -65,6 +65,12 @@ export class PlanPass {
     for (const entry of this.#resolver.referred) entry.lastUuid = entry.uuid;
   }
 
+  /** Rows to be inserted, by UUID. */
+  inserts(): ReadonlyMap<string, Entry> {
+    const inserts = this.changes.filter((change) => change.action === 'insert');
+    return new Map(inserts.map((change) => [change.uuid, change.entry]));
+  }
+
   /** Dirty entries, and rows that refer to one whose UUID is another now. */
   #entriesToLookAt(): readonly Entry[] {
     const { dirty, shifted, tables } = this.#index;

@@ -95,8 +95,9 @@ export class Reconciler {
     pass.run();
     const groups = inOrder(pass.changes, index.tables);
     const changes = groups.flat(2);
+    let names: Plan['names'] | undefined;
     const problems: readonly PlanProblem[] = [...index.strangers.values(), ...pass.problems];
-    index.settle(pass.unsettled);
+    index.settle(pass.unsettled, pass.inserts());
     return {
       database: this.#replica.schema.name,
       isEmpty: changes.length === 0,
@@ -104,7 +105,10 @@ export class Reconciler {
       batches: inBatches(groups, this.#limits),
       problems,
       leftOut: [...pass.leftOut].sort(),
-      names: pass.names(changes),
+      get names() {
+        names ??= pass.names(changes);
+        return names;
+      },
       examined: alreadyRight + pass.examined,
     };
   }

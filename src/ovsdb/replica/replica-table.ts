@@ -6,7 +6,7 @@ import { HashIndex, type IndexPart } from '../storage/hash-index.ts';
 import type { Pools } from '../storage/pools.ts';
 import { TableStore, type StoredColumn } from '../storage/table-store.ts';
 import { toAtom } from '../datum.ts';
-import type { Writable, WritableAtom } from '../value.ts';
+import type { Uuid, Writable, WritableAtom } from '../value.ts';
 import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
 
 interface KeptIndex {
@@ -80,7 +80,7 @@ export class ReplicaTable {
     const id = this.#pools.uuids.find(uuid);
     if (id <= 0) return undefined;
     const slot = this.#store.slotOf(id);
-    return slot === 0 ? undefined : this.view(slot);
+    return slot === 0 ? undefined : this.view(slot).identify(uuid.toLowerCase() as Uuid);
   }
 
   #column(name: string): StoredColumn {

@@ -36,6 +36,12 @@ export class RowView implements ReplicaRow {
     return this.#store.generation(this.#slot) === this.#generation;
   }
 
+  /** Tells the row the UUID that it was found by, in lower case: it knows it even when it is gone. */
+  identify(uuid: Uuid): this {
+    this.#uuid = uuid;
+    return this;
+  }
+
   #check(): void {
     if (!this.exists) {
       throw new OvsdbError(
@@ -146,6 +152,7 @@ const OWN = new Set([
   'table',
   'uuid',
   'exists',
+  'identify',
   'column',
   'at',
   'holds',

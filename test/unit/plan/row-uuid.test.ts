@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { rowUuid } from '../../../src/ovsdb/plan-resolve.ts';
+import { uuidFromName } from '../../../src/ovsdb/uuid.ts';
+import type { Uuid } from '../../../src/ovsdb/value.ts';
+
+test('UUIDs of names are those of RFC 9562, version 5', () => {
+  const dns = '6ba7b810-9dad-11d1-80b4-00c04fd430c8' as Uuid;
+  expect(uuidFromName(dns, 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2');
+  expect(uuidFromName(dns, 'ü'.repeat(3000))).toBe(uuidFromName(dns, 'ü'.repeat(3000)));
+});
+
+test('a row has another UUID in another database, in another table, under another key, at a second attempt', () => {
+  const uuids = [
+    rowUuid('OVN_Northbound', 'Logical_Switch', 'blue'),
+    rowUuid('OVN_Southbound', 'Logical_Switch', 'blue'),
+    rowUuid('OVN_Northbound', 'Logical_Router', 'blue'),
+    rowUuid('OVN_Northbound', 'Logical_Switch', 'red'),
+    rowUuid('OVN_Northbound', 'Logical_Switch', 'blue', 2),
+  ];
+  expect(new Set(uuids).size).toBe(5);
+});

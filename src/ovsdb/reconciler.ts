@@ -71,7 +71,8 @@ export class Reconciler {
 
   /** Takes note of one change of the replica: rows that it touched are looked at by the next plan. */
   observe(changes: ReplicaChanges): void {
-    this.#index.observe(changes);
+    // Under another schema the next plan reads everything anew.
+    if (this.#index.schema === this.#replica.schema) this.#index.observe(changes);
   }
 
   /** Forgets what is known of the database: the next plan is a full pass. */

@@ -78,7 +78,7 @@ export class RowIndex {
     }
     this.#isFilled = true;
     for (const table of this.tables.values()) this.#fillTable(table);
-    for (const [table, uuids] of [...matcher.surplus()]) {
+    for (const [table, uuids] of matcher.surplus()) {
       for (const uuid of uuids) this.#identify(table, uuid);
     }
     return right;

@@ -121,7 +121,8 @@ export class RowMatcher {
   }
 
   /** Sets of right rows that hold more than what was found wanted in them, as far as rows of ours can be in them. */
-  *surplus(): Iterable<readonly [PlanTable, readonly string[]]> {
+  surplus(): readonly (readonly [PlanTable, readonly string[]])[] {
+    const result: (readonly [PlanTable, readonly string[]])[] = [];
     for (const table of this.#tables.values()) {
       for (const column of table.sets.values()) {
         const target = this.#tables.get(column.type.key.refTable ?? '');
@@ -130,10 +131,11 @@ export class RowMatcher {
           const row = entry.isAssumed ? entry.ours[0] : undefined;
           const expected = this.#members.get(entry)?.get(column.name) ?? 0;
           if (row === undefined || row.memberCount(column.name) === expected) continue;
-          yield [target, row.column(column.name) as readonly string[]];
+          result.push([target, row.column(column.name) as readonly string[]]);
         }
       }
     }
+    return result;
   }
 }
 
@@ -144,6 +146,6 @@ function isDefault(column: PlanColumn, value: DesiredValue): boolean {
   if (typeof value !== 'object') return false;
   if (Array.isArray(value)) return value.length === 0;
   if (value instanceof Map) return value.size === 0;
-  for (const _key in value) return false;
+  for (const _key in value as Readonly<Record<string, string>>) return false;
   return true;
 }

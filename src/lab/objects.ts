@@ -34,12 +34,10 @@ export function addManifests(name: string, folder: string): string {
   return target;
 }
 
-/** What is still missing until every network is in the data plane of every node, and every pod has its addresses. */
-export interface Progress {
-  readonly missing: readonly string[];
-}
-
-/** Pure: what is missing, in words, from what the daemons report. */
+/**
+ * What is still missing until every network is in the data plane of every node and every pod has its addresses, in words,
+ * from what the daemons report. Pure.
+ */
 export function missing(
   nodes: readonly string[],
   networks: readonly string[],
@@ -69,25 +67,21 @@ export async function awaitDataPlane(
   networks: readonly string[],
   seconds: number,
 ): Promise<void> {
-  await using store = await openObjects(lab.name);
   const nodes = nodeNames(lab.nodes);
   const end = performance.now() + seconds * 1000;
   for (let round = 1; ; round += 1) {
-    const words = missing(
-      nodes,
-      networks,
-      await store.objects.list(zoneStatuses),
-      await store.objects.list(pods),
-    );
+    await using store = await openObjects(lab.name); // what it shows is of when it was opened
+    const statuses = await store.objects.list(zoneStatuses);
+    const words = missing(nodes, networks, statuses, await store.objects.list(pods));
     if (words.length === 0) return;
-    if (round % 20 === 0) await expectDaemons(lab);
+    if (round % 10 === 0) await expectDaemons(lab);
     if (performance.now() > end) {
-      const problems = store.complaints().map(({ text }) => text);
+      const complaints = store.complaints().map(({ text }) => text);
       throw new LabError(
-        [`not in the data plane after ${seconds} s:`, ...words, ...problems].join('\n  '),
+        [`not in the data plane after ${seconds} s:`, ...words, ...complaints].join('\n  '),
       );
     }
-    await sleep(100);
+    await sleep(200);
   }
 }
 

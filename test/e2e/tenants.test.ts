@@ -1,0 +1,166 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectivity } from '../../src/lab/connectivity.ts';
+import { daemonProcess, startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
+import { outputInside, runInside } from '../../src/lab/inside.ts';
+import { pluggedPorts } from '../../src/lab/pods.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { Tenants } from '../support/tenants.ts';
+
+/** Limits of waits for a condition; how long it takes is not what is tested here. */
+const SOON = { timeout: 30_000, interval: 200 };
+
+describe.skipIf(whyNoLab !== undefined)(
+  `two tenants with the same subnet${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    let lab: TestLab;
+    let tenants: Tenants;
+    const nb = (node: string, ...args: string[]): Promise<string> =>
+      outputInside(lab.record, ['on', node, 'ovn-nbctl', '--timeout=20', ...args]);
+
+    beforeAll(async () => {
+      lab = await testLab('e2e-tenants');
+      tenants = new Tenants(lab.record);
+      await tenants.start();
+    });
+    afterAll(async () => {
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('pods reach the pods of their network on all nodes, and never those of the other', async () => {
+      const ends = await tenants.endpoints();
+      expect(ends.map(({ pod, node }) => `${pod} ${node}`).sort()).toEqual([
+        'blue/web-1 n1',
+        'blue/web-2 n2',
+        'blue/web-3 n3',
+        'green/web-1 n1',
+        'green/web-2 n2',
+        'green/web-3 n3',
+      ]);
+      // The point of it all: both tenants have pods with the same addresses.
+      const of = (tenant: string): string[] =>
+        ends.filter((end) => end.nadKey.startsWith(tenant)).flatMap((end) => end.addresses);
+      expect(of('blue/')).toEqual(of('green/'));
+      expect(await tenants.surprises()).toEqual([]);
+    });
+
+    test("pods with a network of their own don't reach each other on the default network", async () => {
+      const cells = await connectivity(lab.record, await tenants.endpoints('default'), 3);
+      const others = cells.filter((cell) => cell.from !== cell.to);
+      expect(others).toHaveLength(30);
+      expect(others.filter((cell) => cell.reach !== 'none' || cell.ping !== null)).toEqual([]);
+    });
+
+    test('kill -9 of heddle node and a new start lose no packet and change no row', async () => {
+      const { record } = lab;
+      const before = await tenants.intent('n1');
+      const target = (await tenants.endpoints()).find((end) => end.pod === 'blue/web-2');
+      const ping = runInside(record, [
+        'pod',
+        'blue/web-1',
+        'ping',
+        '-n',
+        '-q',
+        '-i',
+        '0.02',
+        '-w',
+        '60',
+        target?.addresses[0] ?? '',
+      ]);
+      await stopDaemon(record, 'n1', 'kill');
+      expect(await daemonProcess(record, 'n1')).toBeUndefined();
+      const locks = await tenants.logged('n1', 'zone lock');
+      await startDaemon(record, 'n1');
+      await expect.poll(() => tenants.logged('n1', 'zone lock'), SOON).toBeGreaterThan(locks);
+      await tenants.settle();
+      // That the new process is at work: a change made by someone else is undone.
+      await nb(
+        'n1',
+        'set',
+        'Logical_Switch',
+        'green_l3net_n1',
+        'other_config:exclude_ips=10.9.9.9',
+      );
+      await expect.poll(() => tenants.intent('n1'), SOON).toEqual(before);
+      await runInside(record, ['pkill', '-INT', '-x', 'ping']);
+      expect((await ping).stdout).toMatch(/ 0% packet loss/);
+    });
+
+    test('rows that are deleted or changed by hand come back; those of others are left alone', async () => {
+      const before = await tenants.intent('n2');
+      await nb('n2', 'ls-add', 'made-by-hand', '--', 'lr-add', 'router-by-hand');
+      await nb('n2', 'ls-del', 'blue_l3net_n2');
+      await expect.poll(() => nb('n2', 'ls-list'), SOON).toContain('(blue_l3net_n2)');
+      await nb('n2', 'lr-del', 'blue_l3net_ovn_cluster_router');
+      await nb('n2', 'clear', 'Logical_Switch_Port', 'green.l3net_green_web-2', 'addresses');
+      const ours = (rows: readonly string[]): string[] =>
+        rows.filter((row) => !row.includes('by-hand') && !row.includes('made-by-hand'));
+      await expect.poll(async () => ours(await tenants.intent('n2')), SOON).toEqual(before);
+      expect(await nb('n2', 'ls-list')).toContain('(made-by-hand)');
+      expect(await nb('n2', 'lr-list')).toContain('(router-by-hand)');
+      await nb('n2', 'ls-del', 'made-by-hand', '--', 'lr-del', 'router-by-hand');
+      expect(await tenants.surprises()).toEqual([]);
+    });
+
+    test('an NB server that was restarted or killed is found again', async () => {
+      await outputInside(lab.record, ['service', 'n2', 'restart', 'nb']);
+      await outputInside(lab.record, ['service', 'n3', 'kill', 'nb']);
+      await outputInside(lab.record, ['service', 'n3', 'start', 'nb']);
+      for (const node of ['n2', 'n3']) {
+        await nb(node, 'ls-del', 'blue_l3net_join');
+        await expect.poll(() => nb(node, 'ls-list'), SOON).toContain('(blue_l3net_join)');
+      }
+      expect(await tenants.surprises()).toEqual([]);
+    });
+
+    test('a Northbound database that was replaced by an empty one is filled again', async () => {
+      const before = await tenants.intent('n3');
+      await outputInside(lab.record, ['service', 'n3', 'wipe', 'nb']);
+      await expect.poll(() => tenants.intent('n3'), SOON).toEqual(before);
+      await tenants.settle();
+      expect(await tenants.surprises()).toEqual([]);
+    });
+
+    test('a Southbound database that was replaced by an empty one learns the other nodes again', async () => {
+      await outputInside(lab.record, ['service', 'n1', 'wipe', 'sb']);
+      const remote = [
+        '--bare',
+        '--columns=hostname',
+        'find',
+        'Chassis',
+        'other_config:is-remote=true',
+      ];
+      await expect
+        .poll(async () => {
+          const text = await outputInside(lab.record, ['on', 'n1', 'ovn-sbctl', ...remote]);
+          return text
+            .split('\n')
+            .filter((line) => line !== '')
+            .sort();
+        }, SOON)
+        .toEqual(['n2', 'n3']);
+      await tenants.settle();
+      expect(await tenants.surprises()).toEqual([]);
+    });
+
+    test('after one network is deleted nothing of it remains, and the other works', async () => {
+      expect(await tenants.mentions('green')).not.toEqual([]);
+      for (const file of ['green.yaml', 'green-pods.yaml']) rmSync(join(tenants.manifests, file));
+      await expect
+        .poll(async () => (await tenants.intent('n1')).filter((row) => row.includes('green')), SOON)
+        .toEqual([]);
+      await tenants.settle();
+      await expect.poll(() => tenants.mentions('green'), SOON).toEqual([]);
+      expect((await pluggedPorts(lab.record)).map((port) => port['iface-id']).sort()).toEqual(
+        [1, 2, 3].flatMap((i) => [`blue.l3net_blue_web-${i}`, `blue_web-${i}`]).sort(),
+      );
+      expect((await tenants.endpoints()).map((end) => end.pod)).toEqual([
+        'blue/web-1',
+        'blue/web-2',
+        'blue/web-3',
+      ]);
+      expect(await tenants.surprises()).toEqual([]);
+    });
+  },
+);

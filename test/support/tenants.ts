@@ -1,0 +1,109 @@
+/** The two tenants of examples/two-tenants on a lab: started, plugged in and looked at. */
+import { join } from 'node:path';
+import { connectivity, endpoints, surprises, type Endpoint } from '../../src/lab/connectivity.ts';
+import { daemonLog, startDaemons } from '../../src/lab/daemons.ts';
+import { networksOf } from '../../src/lab/demo.ts';
+import { outputInside, runInside } from '../../src/lab/inside.ts';
+import { addManifests, awaitDataPlane, readObjects } from '../../src/lab/objects.ts';
+import { checkout, nodeNames } from '../../src/lab/places.ts';
+import { attachPods } from '../../src/lab/pods.ts';
+import type { LabRecord } from '../../src/lab/record.ts';
+
+export type Database = 'OVN_Northbound' | 'OVN_Southbound' | 'Open_vSwitch';
+
+const SOCKETS: Readonly<Record<Database, string>> = {
+  OVN_Northbound: '/run/ovn/ovnnb_db.sock',
+  OVN_Southbound: '/run/ovn/ovnsb_db.sock',
+  Open_vSwitch: '/run/openvswitch/db.sock',
+};
+
+export class Tenants {
+  readonly lab: LabRecord;
+  /** Folder of the tenants' manifests, which the daemons watch. */
+  readonly manifests: string;
+  /** Seconds that a change may take to be in the data plane. */
+  readonly #seconds: number;
+
+  constructor(lab: LabRecord, seconds = 60) {
+    this.lab = lab;
+    this.#seconds = seconds;
+    this.manifests = addManifests(lab.name, join(checkout, 'examples/two-tenants'));
+  }
+
+  /** Starts the daemons and plugs the pods in. */
+  async start(): Promise<void> {
+    await startDaemons(this.lab);
+    await this.settle();
+  }
+
+  /** Waits until the data plane has what the manifests say, and makes the lab's pods those. */
+  async settle(): Promise<void> {
+    const declared = networksOf((await readObjects(this.lab.name)).networks);
+    await awaitDataPlane(this.lab, declared, this.#seconds);
+    const { pods, nads } = await readObjects(this.lab.name);
+    await attachPods(this.lab, pods, nads, { waitSeconds: this.#seconds });
+  }
+
+  async endpoints(which: 'primary' | 'default' = 'primary'): Promise<Endpoint[]> {
+    const { pods, nads } = await readObjects(this.lab.name);
+    return endpoints((await attachPods(this.lab, pods, nads)).attachments, which);
+  }
+
+  /** Pairs of pods that are not as they should be, measured with packets. */
+  async surprises(seconds = 8): Promise<string[]> {
+    const ends = await this.endpoints();
+    const networkOf = new Map(ends.map((end) => [end.pod, end.nadKey]));
+    return surprises(
+      await connectivity(this.lab, ends, seconds),
+      (from, to) => networkOf.get(from) === networkOf.get(to),
+    );
+  }
+
+  /** All rows of a database of one node, as text, one row a line, in no order. */
+  async rows(node: string, database: Database, tables: readonly string[] = []): Promise<string[]> {
+    const text = await outputInside(this.lab, [
+      ...['on', node, 'ovsdb-client', '--format=csv', '--no-headings', 'dump'],
+      `unix:${SOCKETS[database]}`,
+      database,
+      ...tables,
+    ]);
+    return text.split('\n').filter((line) => line !== '');
+  }
+
+  /** What is asked of a node's OVN: all Northbound rows, sorted, without the counters and times of NB_Global. */
+  async intent(node: string): Promise<string[]> {
+    const tables = await outputInside(this.lab, [
+      ...['on', node, 'ovsdb-client', '--no-headings', 'list-tables'],
+      `unix:${SOCKETS.OVN_Northbound}`,
+      'OVN_Northbound',
+    ]);
+    const rows: string[] = [];
+    for (const table of tables.split('\n').map((line) => line.trim()))
+      if (table !== '' && table !== 'NB_Global')
+        for (const row of await this.rows(node, 'OVN_Northbound', [table]))
+          rows.push(`${table} ${row}`);
+    return rows.sort();
+  }
+
+  /** How many lines of a daemon's log have this message. */
+  async logged(node: string, message: string): Promise<number> {
+    const { stdout } = await runInside(this.lab, [
+      'grep',
+      '-c',
+      '-F',
+      `"msg":"${message}"`,
+      daemonLog(this.lab.name, node),
+    ]);
+    return Number(stdout);
+  }
+
+  /** Lines that mention `word` in any database of any node: `n1 OVN_Northbound: …`. */
+  async mentions(word: string): Promise<string[]> {
+    const found: string[] = [];
+    for (const node of nodeNames(this.lab.nodes))
+      for (const database of ['OVN_Northbound', 'OVN_Southbound', 'Open_vSwitch'] as const)
+        for (const row of await this.rows(node, database))
+          if (row.includes(word)) found.push(`${node} ${database}: ${row}`);
+    return found;
+  }
+}

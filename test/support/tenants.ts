@@ -62,7 +62,12 @@ export class Tenants {
   /** All rows of a database of one node, as text, one row a line, in no order. */
   async rows(node: string, database: Database, tables: readonly string[] = []): Promise<string[]> {
     const text = await outputInside(this.lab, [
-      ...['on', node, 'ovsdb-client', '--format=csv', '--no-headings', 'dump'],
+      'on',
+      node,
+      'ovsdb-client',
+      '--format=csv',
+      '--no-headings',
+      'dump',
       `unix:${SOCKETS[database]}`,
       database,
       ...tables,
@@ -73,7 +78,11 @@ export class Tenants {
   /** What is asked of a node's OVN: all Northbound rows, sorted, without the counters and times of NB_Global. */
   async intent(node: string): Promise<string[]> {
     const tables = await outputInside(this.lab, [
-      ...['on', node, 'ovsdb-client', '--no-headings', 'list-tables'],
+      'on',
+      node,
+      'ovsdb-client',
+      '--no-headings',
+      'list-tables',
       `unix:${SOCKETS.OVN_Northbound}`,
       'OVN_Northbound',
     ]);

@@ -106,13 +106,14 @@ export class Tenants {
     return Number(stdout);
   }
 
-  /** Lines that mention `word` in any database of any node: `n1 OVN_Northbound: …`. */
-  async mentions(word: string): Promise<string[]> {
-    const found: string[] = [];
+  /** Words with `part` in them in any database of any node: `n1 OVN_Northbound: blue_l3net_join`. */
+  async mentions(part: string): Promise<string[]> {
+    const found = new Set<string>();
     for (const node of nodeNames(this.lab.nodes))
       for (const database of ['OVN_Northbound', 'OVN_Southbound', 'Open_vSwitch'] as const)
         for (const row of await this.rows(node, database))
-          if (row.includes(word)) found.push(`${node} ${database}: ${row}`);
-    return found;
+          for (const word of row.split(/[^\w./-]+/))
+            if (word.includes(part)) found.add(`${node} ${database}: ${word}`);
+    return [...found];
   }
 }

@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   plan: () => import('./plan.ts'),
   show: () => import('./status.ts'),
   status: () => import('./status.ts'),
+  validate: () => import('./validate.ts'),
 };
 
 /** A failure that the user can do something about: printed as one message, without a stack trace. */

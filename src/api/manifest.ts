@@ -85,6 +85,9 @@ interface Part {
   readonly path: FieldPath;
 }
 
+/** The stored version of an object that is about to be read, if it has one: its transition rules are then checked. */
+export type PreviousVersion = (object: PlainObject) => unknown;
+
 class Reader {
   readonly documents: ManifestDocument[] = [];
   readonly errors: ManifestError[] = [];
@@ -92,10 +95,12 @@ class Reader {
   readonly unknownKinds: UnknownKind[] = [];
   readonly #file: string;
   readonly #lines: LineCounter;
+  readonly #previous: PreviousVersion;
 
-  constructor(file: string, lines: LineCounter) {
+  constructor(file: string, lines: LineCounter, previous: PreviousVersion) {
     this.#file = file;
     this.#lines = lines;
+    this.#previous = previous;
   }
 
   at(offset: number): Position {
@@ -185,7 +190,7 @@ class Reader {
       this.errors.push({ ...position, message });
       return;
     }
-    const result = validateObject(value);
+    const result = validateObject(value, this.#previous(value));
     if (result.outcome === 'unknown-kind') {
       const { apiVersion, kindName } = result;
       this.unknownKinds.push({ ...position, apiVersion, kind: kindName, object });
@@ -293,11 +298,15 @@ function hostileShape(root: unknown): string | undefined {
 
 /**
  * The objects of a manifest, each validated as an API server would. One bad document, object or field does not keep
- * the others from being read. Never throws.
+ * the others from being read. With `previous`, updates are checked too. Never throws.
  */
-export function parseManifest(text: string, file: string): Manifest {
+export function parseManifest(
+  text: string,
+  file: string,
+  previous: PreviousVersion = () => undefined,
+): Manifest {
   const lines = new LineCounter();
-  const reader = new Reader(file, lines);
+  const reader = new Reader(file, lines, previous);
   const failed = (message: string): Manifest => ({
     documents: reader.documents,
     errors: [...reader.errors, { file, line: 1, column: 1, message }],

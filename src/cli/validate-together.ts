@@ -1,0 +1,145 @@
+/** What only shows when the objects of several files are looked at together, or with the settings of the cluster. */
+import type { ManifestDocument, ManifestError } from '../api/manifest.ts';
+import { describeObject } from '../api/manifest.ts';
+import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
+import type { ClusterAddressing } from '../api/network-config.ts';
+import type { NetworkObject } from '../api/network-spec.ts';
+import { networkSpecOf } from '../api/network-spec.ts';
+import { parseNad, renderNad } from '../api/nad.ts';
+import { objectKey } from '../api/objects.ts';
+import type { NetworkAttachmentDefinition } from '../api/types.ts';
+import type { NetworkName } from '../model/model.ts';
+import { prefixOf } from '../topology/names.ts';
+
+export interface TogetherProblems {
+  /** Which an API server would not take. */
+  readonly errors: readonly ManifestError[];
+  /** Which it would take, and the cluster manager then refuse: the object's status would say so. */
+  readonly warnings: readonly ManifestError[];
+}
+
+const about = (
+  { object, position }: ManifestDocument,
+  message: string,
+  place: ManifestDocument['position'] = position,
+): ManifestError => ({ ...place, object: describeObject(object), message });
+
+const placeOf = ({ position }: ManifestDocument): string => `${position.file}:${position.line}`;
+
+/** Objects that an earlier document defines already. */
+function definedTwice(documents: readonly ManifestDocument[]): ManifestError[] {
+  const seen = new Map<string, ManifestDocument>();
+  return documents.flatMap((document) => {
+    const identity = `${document.kind.kind} ${objectKey(document.object.metadata)}`;
+    const first = seen.get(identity);
+    if (first === undefined) {
+      seen.set(identity, document);
+      return [];
+    }
+    return [about(document, `is defined already at ${placeOf(first)}: remove one of the two`)];
+  });
+}
+
+const NETWORK_KINDS = ['UserDefinedNetwork', 'ClusterUserDefinedNetwork', 'OVNSecondaryNetwork'];
+
+const asNetwork = ({ object }: ManifestDocument): NetworkObject | undefined =>
+  NETWORK_KINDS.includes(object.kind) ? (object as NetworkObject) : undefined;
+
+/** Where the ranges of a network are written. */
+const subnetsOf = (document: ManifestDocument): ManifestDocument['position'] => {
+  const spec = document.kind.kind === 'ClusterUserDefinedNetwork' ? ['spec', 'network'] : ['spec'];
+  const topology =
+    (document.object.spec as { topology?: string; network?: { topology?: string } }) ?? {};
+  const section = (topology.network?.topology ?? topology.topology ?? '').toLowerCase();
+  return document.positionOf([...spec, section, 'subnets']);
+};
+
+/** Networks for which no NAD can be made with these settings. */
+function unrenderable(
+  documents: readonly ManifestDocument[],
+  settings: ClusterAddressing,
+): ManifestError[] {
+  return documents.flatMap((document) => {
+    const network = asNetwork(document);
+    if (network === undefined) return [];
+    const nad = renderNad(network, network.metadata.namespace ?? 'default', settings);
+    if (nad.ok) return [];
+    const reason = nad.error.replace(/^.*failed to render CNI network config: /, '');
+    return [about(document, `the cluster manager would refuse it: ${reason}`, subnetsOf(document))];
+  });
+}
+
+/** NADs whose configuration can't be used. */
+function unusableNads(
+  documents: readonly ManifestDocument[],
+  settings: ClusterAddressing,
+): ManifestError[] {
+  return documents.flatMap((document) => {
+    if (document.object.kind !== 'NetworkAttachmentDefinition') return [];
+    const parsed = parseNad(document.object as NetworkAttachmentDefinition, settings);
+    if (parsed.outcome !== 'invalid') return [];
+    const message = `the network would not be made: Failed to parse network config: ${parsed.error}`;
+    return [about(document, message, document.positionOf(['spec', 'config']))];
+  });
+}
+
+/** Networks whose rows in OVN would have the same names. */
+function clashingNames(documents: readonly ManifestDocument[]): ManifestError[] {
+  const seen = new Map<string, ManifestDocument>();
+  return documents.flatMap((document) => {
+    const network = asNetwork(document);
+    const spec = network === undefined ? undefined : networkSpecOf(network);
+    if (spec === undefined || !spec.ok) return [];
+    const prefix = prefixOf(spec.value.network as NetworkName);
+    const first = seen.get(prefix);
+    if (first === undefined) {
+      seen.set(prefix, document);
+      return [];
+    }
+    // The same object twice is an error of its own.
+    if (
+      first.object.kind === document.object.kind &&
+      objectKey(first.object.metadata) === objectKey(document.object.metadata)
+    )
+      return [];
+    const other = `${describeObject(first.object)} (${placeOf(first)})`;
+    const message = `the cluster manager would refuse it: OVN names of this network and of ${other} are the same (${prefix}…); rename one`;
+    return [about(document, message)];
+  });
+}
+
+/** Primary networks in namespaces, declared beside them, that lack the label. */
+function unlabelledNamespaces(documents: readonly ManifestDocument[]): ManifestError[] {
+  const unlabelled = new Map(
+    documents
+      .filter(({ object }) => object.kind === 'Namespace')
+      .filter(({ object }) => !Object.hasOwn(object.metadata.labels ?? {}, PRIMARY_NETWORK_LABEL))
+      .map((document) => [document.object.metadata.name, document]),
+  );
+  return documents.flatMap((document) => {
+    if (document.object.kind !== 'UserDefinedNetwork') return [];
+    const spec = networkSpecOf(document.object as NetworkObject);
+    const namespace = unlabelled.get(document.object.metadata.namespace ?? '');
+    if (!spec.ok || spec.value.role !== 'primary' || namespace === undefined) return [];
+    const message =
+      `the cluster manager would refuse it: namespace "${namespace.object.metadata.name}" (${placeOf(namespace)}) ` +
+      `has no label ${PRIMARY_NETWORK_LABEL}; it must be there when the namespace is created`;
+    return [about(document, message)];
+  });
+}
+
+/** Problems among valid objects, in the order of the documents. */
+export function checkTogether(
+  documents: readonly ManifestDocument[],
+  settings: ClusterAddressing,
+): TogetherProblems {
+  return {
+    errors: definedTwice(documents),
+    warnings: [
+      ...unrenderable(documents, settings),
+      ...unusableNads(documents, settings),
+      ...clashingNames(documents),
+      ...unlabelledNamespaces(documents),
+    ],
+  };
+}

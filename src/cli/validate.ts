@@ -1,0 +1,193 @@
+/** `heddle validate`: what an API server with our CRDs would say to manifests, without a cluster. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import type { Manifest, ManifestError, PreviousVersion } from '../api/manifest.ts';
+import { formatManifestError, parseManifest } from '../api/manifest.ts';
+import { resourceKindOf } from '../api/kinds.ts';
+import { objectKey } from '../api/objects.ts';
+import { isPlainObject, own } from '../api/schema.ts';
+import { addSettings, configurationOf } from './options.ts';
+import { EXIT, print, printJson, report, tone } from './output.ts';
+import { checkTogether } from './validate-together.ts';
+
+/** Files that can't be read, or none named. */
+const EXIT_USAGE = 2;
+const STANDARD_INPUT = '-';
+const MANIFEST_NAME = /^[^.].*\.(ya?ml|json)$/;
+
+interface Options {
+  readonly json?: boolean;
+  readonly strict?: boolean;
+  readonly old?: readonly string[];
+}
+
+export function register(program: Command): void {
+  addSettings(
+    program
+      .command('validate')
+      .description(
+        'check manifests as an API server with the CRDs of Heddle would, without a cluster',
+      )
+      .argument('[files...]', 'YAML or JSON files, directories of them, or - for standard input')
+      .option('--json', 'as JSON')
+      .option(
+        '--old <FILE>',
+        'what is stored now (a file or directory, repeatable): checks the files as updates of it',
+        appended,
+      )
+      .option('--strict', 'warnings fail, too')
+      .addHelpText(
+        'after',
+        "\nExit code: 0 everything is valid, 1 something is not, 2 nothing to check or a file can't be read.",
+      ),
+    ['cluster'],
+  ).action((files: readonly string[], _options: unknown, command: Command) => {
+    process.exitCode = validate(files, command);
+  });
+}
+
+const appended = (path: string, paths: readonly string[] | undefined): readonly string[] => [
+  ...(paths ?? []),
+  path,
+];
+
+class Unreadable extends Error {}
+
+/** Manifests at and below a path, in the order of their names. */
+function filesAt(path: string): string[] {
+  if (path === STANDARD_INPUT) return [path];
+  try {
+    if (!statSync(path).isDirectory()) return [path];
+    return readdirSync(path, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.split('/').every((part) => !part.startsWith('.')))
+      .filter((name) => MANIFEST_NAME.test(name.split('/').at(-1) ?? ''))
+      .sort()
+      .map((name) => join(path, name))
+      .filter((name) => statSync(name).isFile());
+  } catch (error) {
+    throw new Unreadable(`${path} can't be read: ${reasonOf(error)}`);
+  }
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+function read(path: string, previous?: PreviousVersion): Manifest {
+  let text: string;
+  try {
+    text = readFileSync(path === STANDARD_INPUT ? 0 : path, 'utf8');
+  } catch (error) {
+    throw new Unreadable(`${path} can't be read: ${reasonOf(error)}`);
+  }
+  return parseManifest(text, path === STANDARD_INPUT ? '<stdin>' : path, previous);
+}
+
+interface Findings {
+  readonly files: number;
+  readonly objects: number;
+  readonly errors: readonly ManifestError[];
+  readonly warnings: readonly ManifestError[];
+  readonly unknownKinds: Manifest['unknownKinds'];
+  readonly notes: readonly string[];
+}
+
+/** Stored objects by kind, namespace and name. */
+function previousVersions(paths: readonly string[]): {
+  readonly previous: PreviousVersion;
+  readonly problems: readonly string[];
+} {
+  const manifests = paths.flatMap(filesAt).map((path) => read(path));
+  const stored = new Map(
+    manifests.flatMap(({ documents }) =>
+      documents.map(({ object, written }) => [identityOf(object), written] as const),
+    ),
+  );
+  const problems = manifests.flatMap(({ errors }) => errors).map(formatManifestError);
+  return { previous: (object) => stored.get(identityOf(object)), problems };
+}
+
+/** Kind, namespace and name as the object says; `default` where a namespaced kind names no namespace. */
+function identityOf(object: unknown): string {
+  if (!isPlainObject(object)) return '';
+  const kind = resourceKindOf(String(own(object, 'apiVersion')), String(own(object, 'kind')));
+  const metadata = own(object, 'metadata');
+  if (kind === undefined || !isPlainObject(metadata)) return '';
+  const [name, namespace = 'default'] = ['name', 'namespace'].map((field) => {
+    const value = own(metadata, field);
+    return typeof value === 'string' ? value : undefined;
+  });
+  if (name === undefined) return '';
+  return `${kind.kind} ${objectKey({ name, namespace: kind.namespaced ? namespace : undefined })}`;
+}
+
+const ONLY_ON_UPDATE =
+  'rules about updates (what may not change) were not checked: give what is stored now with --old FILE';
+
+function examine(paths: readonly string[], options: Options, command: Command): Findings {
+  const { settings } = configurationOf(command);
+  const old = options.old === undefined ? undefined : previousVersions(options.old);
+  const names = paths.flatMap(filesAt);
+  const manifests = names.map((path) => read(path, old?.previous));
+  const documents = manifests.flatMap((manifest) => manifest.documents);
+  const together = checkTogether(documents, settings);
+  const broken = new Set(
+    manifests.flatMap(({ errors }) => errors.map(({ file, object }) => `${file} ${object ?? ''}`)),
+  );
+  return {
+    files: names.length,
+    objects: documents.length + broken.size,
+    errors: [...manifests.flatMap(({ errors }) => errors), ...together.errors],
+    warnings: [...manifests.flatMap(({ warnings }) => warnings), ...together.warnings],
+    unknownKinds: manifests.flatMap(({ unknownKinds }) => unknownKinds),
+    notes: [
+      ...(old === undefined ? [ONLY_ON_UPDATE] : []),
+      ...(old?.problems ?? []).map((problem) => `--old: ${problem}`),
+    ],
+  };
+}
+
+function validate(paths: readonly string[], command: Command): number {
+  const options = command.opts<Options>();
+  if (paths.length === 0) {
+    report('heddle validate: name files or directories to check, or - for standard input');
+    return EXIT_USAGE;
+  }
+  let findings: Findings;
+  try {
+    findings = examine(paths, options, command);
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    report(`heddle validate: ${error.message}`);
+    return EXIT_USAGE;
+  }
+  const { errors, warnings } = findings;
+  const failed = errors.length > 0 || (options.strict === true && warnings.length > 0);
+  if (options.json === true) printJson({ valid: !failed, ...findings });
+  else printFindings(findings);
+  return failed ? EXIT.problems : EXIT.success;
+}
+
+const count = (number: number, what: string): string =>
+  `${number} ${what}${number === 1 ? '' : 's'}`;
+
+function printFindings(findings: Findings): void {
+  const { files, objects, errors, warnings, unknownKinds, notes } = findings;
+  for (const error of errors) print(`${tone('error', 'bad')} ${formatManifestError(error)}`);
+  for (const warning of warnings) {
+    print(`${tone('warning', 'warning')} ${formatManifestError(warning)}`);
+  }
+  const kinds = new Map<string, number>();
+  for (const { apiVersion, kind } of unknownKinds) {
+    const name = `${kind} (${apiVersion})`;
+    kinds.set(name, (kinds.get(name) ?? 0) + 1);
+  }
+  for (const [kind, number] of kinds) {
+    print(
+      `${tone('skipped', 'quiet')} ${count(number, 'object')} of kind ${kind}, which Heddle does not use`,
+    );
+  }
+  for (const note of notes) print(`${tone('note', 'quiet')} ${note}`);
+  const summary = `${count(objects, 'object')} in ${count(files, 'file')}: ${count(errors.length, 'error')}, ${count(warnings.length, 'warning')}`;
+  print(tone(summary, errors.length > 0 ? 'bad' : 'good'));
+}

@@ -1,0 +1,162 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formatManifestError, parseManifest } from '../../../src/api/manifest.ts';
+import { checkTogether } from '../../../src/cli/validate-together.ts';
+import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
+
+const network = (name: string, config: string, namespace = 'blue'): string => `
+apiVersion: k8s.ovn.org/v1
+kind: UserDefinedNetwork
+metadata: { name: ${name}, namespace: ${namespace} }
+spec:
+  topology: Layer2
+  layer2: ${config}
+`;
+const namespace = (labels: string): string =>
+  `\napiVersion: v1\nkind: Namespace\nmetadata: { name: blue, labels: ${labels} }\n`;
+
+describe('objects that are each valid', () => {
+  const together = (...documents: string[]): { errors: string[]; warnings: string[] } => {
+    const { errors, warnings } = checkTogether(
+      parseManifest(documents.join('---'), 'net.yaml').documents,
+      DEFAULT_SETTINGS,
+    );
+    return { errors: errors.map(formatManifestError), warnings: warnings.map(formatManifestError) };
+  };
+
+  test('have nothing against each other', () => {
+    const labelled = namespace('{ k8s.ovn.org/primary-user-defined-network: "" }');
+    const net = network('net', '{ role: Primary, subnets: [10.0.0.0/24] }');
+    expect(together(labelled, net)).toEqual({ errors: [], warnings: [] });
+  });
+
+  test('may be the same object twice', () => {
+    const net = network('net', '{ role: Secondary, subnets: [10.0.0.0/24] }');
+    expect(together(net, net)).toEqual({
+      errors: [
+        'net.yaml:9:1: UserDefinedNetwork blue/net: is defined already at net.yaml:2: remove one of the two',
+      ],
+      warnings: [],
+    });
+  });
+
+  test('may overlap the settings of the cluster', () => {
+    expect(
+      together(network('net', '{ role: Secondary, subnets: [10.128.0.0/24] }')).warnings,
+    ).toEqual([
+      'net.yaml:7:30: UserDefinedNetwork blue/net: the cluster manager would refuse it: invalid subnet configuration: ' +
+        'pod or join subnet overlaps with already configured internal subnets: ' +
+        'user defined subnet "10.128.0.0/24" overlaps cluster subnet "10.128.0.0/14"',
+    ]);
+  });
+
+  test('may get the same names in OVN', () => {
+    const dash = network('a-b', '{ role: Secondary, subnets: [10.0.0.0/24] }');
+    const dot = network('a.b', '{ role: Secondary, subnets: [10.0.0.0/24] }');
+    expect(together(dash, dot).warnings).toEqual([
+      'net.yaml:9:1: UserDefinedNetwork blue/a.b: the cluster manager would refuse it: OVN names of this network and of ' +
+        'UserDefinedNetwork blue/a-b (net.yaml:2) are the same (blue_a.b_…); rename one',
+    ]);
+  });
+
+  test('may be a primary network in a namespace that is not prepared for one', () => {
+    const net = network('net', '{ role: Primary, subnets: [10.0.0.0/24] }');
+    expect(together(namespace('{}'), net).warnings).toEqual([
+      'net.yaml:6:1: UserDefinedNetwork blue/net: the cluster manager would refuse it: namespace "blue" (net.yaml:2) ' +
+        'has no label k8s.ovn.org/primary-user-defined-network; it must be there when the namespace is created',
+    ]);
+  });
+
+  test('may be a NAD with a configuration that means nothing', () => {
+    const nad =
+      'apiVersion: k8s.cni.cncf.io/v1\nkind: NetworkAttachmentDefinition\n' +
+      'metadata: { name: net, namespace: blue }\nspec:\n  config: "{"\n';
+    expect(together(nad).warnings[0]).toMatch(
+      /^net\.yaml:5:3: NetworkAttachmentDefinition blue\/net: the network would not be made: Failed to parse network config: /,
+    );
+  });
+});
+
+describe('heddle validate', () => {
+  let folder = '';
+  const run = (
+    args: readonly string[],
+    input = '',
+  ): { status: number | null; stdout: string; stderr: string } =>
+    spawnSync(
+      process.execPath,
+      [resolve(import.meta.dirname, '../../../src/cli/main.ts'), 'validate', ...args],
+      { input, encoding: 'utf8', cwd: folder, env: { ...process.env, NO_COLOR: '1' } },
+    );
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'heddle-validate-'));
+    writeFileSync(
+      join(folder, 'old.yaml'),
+      network('net', '{ role: Secondary, subnets: [10.0.0.0/24] }'),
+    );
+    writeFileSync(
+      join(folder, 'new.yaml'),
+      network('net', '{ role: Secondary, subnets: [10.1.0.0/24] }'),
+    );
+    writeFileSync(
+      join(folder, 'bad.yaml'),
+      network('net', '{ role: Third, subnets: [10.1.0.0/24] }'),
+    );
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('says that all is well, and what it could not check', () => {
+    const { status, stdout } = run(['new.yaml']);
+    expect(stdout).toBe(
+      'note rules about updates (what may not change) were not checked: give what is stored now with --old FILE\n' +
+        '1 object in 1 file: 0 errors, 0 warnings\n',
+    );
+    expect(status).toBe(0);
+  });
+
+  test('checks an update when it is given what is stored', () => {
+    const { status, stdout } = run(['--old', 'old.yaml', 'new.yaml']);
+    expect(stdout).toMatch(
+      /^error new\.yaml:7:3: UserDefinedNetwork blue\/net: spec\.layer2: .*: Layer2 is immutable\n/,
+    );
+    expect(status).toBe(1);
+  });
+
+  test('reads standard input, and answers in JSON', () => {
+    const { status, stdout } = run(['--json', '-'], network('net', '{ role: Third }'));
+    const answer = JSON.parse(stdout) as { valid: boolean; errors: object[] };
+    expect(answer.valid).toBe(false);
+    expect(answer.errors[0]).toEqual({
+      file: '<stdin>',
+      line: 7,
+      column: 13,
+      object: 'UserDefinedNetwork blue/net',
+      field: 'spec.layer2.role',
+      value: 'Third',
+      message: 'Unsupported value: "Third": supported values: "Primary", "Secondary"',
+    });
+    expect(status).toBe(1);
+  });
+
+  test('reads directories, and fails on warnings when it should be strict', () => {
+    expect(run(['.']).stdout).toContain('3 objects in 3 files: 3 errors, 0 warnings');
+    const overlapping = network('net', '{ role: Secondary, subnets: [10.128.0.0/24] }');
+    expect(run(['-'], overlapping).status).toBe(0);
+    expect(run(['--strict', '-'], overlapping).status).toBe(1);
+  });
+
+  test('ends with 2 when there is nothing to check', () => {
+    const none = run([]);
+    expect([none.status, none.stderr]).toEqual([
+      2,
+      'heddle validate: name files or directories to check, or - for standard input\n',
+    ]);
+    const missing = run(['missing.yaml']);
+    expect(missing.status).toBe(2);
+    expect(missing.stderr).toMatch(/^heddle validate: missing\.yaml can't be read: /);
+  });
+});

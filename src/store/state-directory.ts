@@ -1,4 +1,14 @@
-import { mkdir, open, readFile, rename, rm, rmdir, type FileHandle } from 'node:fs/promises';
+import {
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Clock } from './clock.ts';
@@ -37,10 +47,12 @@ export interface RecordStorage {
   close(): void;
 }
 
+/** A file that has been unfinished for this long, in milliseconds, has lost its writer. */
+const ABANDONED = 3_600_000;
 const LOCK_LIMIT = 10; // seconds; writers hold it for milliseconds
 const LEAD_POLL = 5; // seconds that one attempt waits; an orphaned attempt ends by itself
 
-/** The state directory on disk: `objects/…` (record-path.ts), `leases/…`, `lock`. */
+/** The state directory on disk: `objects/…` (record-path.ts), `leases/…`, `lock`; `unfinished/` holds files being written. */
 export class StateDirectory implements RecordStorage {
   readonly #root: string;
   readonly #tree: FileTree;
@@ -64,6 +76,8 @@ export class StateDirectory implements RecordStorage {
     try {
       await mkdir(join(root, 'objects'), { recursive: true });
       await mkdir(join(root, 'leases'), { recursive: true });
+      await mkdir(join(root, 'unfinished'), { recursive: true });
+      await removeOld(join(root, 'unfinished'), clock.now() - ABANDONED);
     } catch (error) {
       throw new StoreError(
         'unavailable',
@@ -146,7 +160,7 @@ export class StateDirectory implements RecordStorage {
           this.#tree.removed(path);
           await rmdir(dirname(file)).catch(() => undefined); // only if that was its last object
         } else {
-          await rename(temporary, file);
+          await renameInto(temporary, file);
           await this.#tree.wrote(path);
           if (durable) folders.add(dirname(file));
         }
@@ -161,11 +175,10 @@ export class StateDirectory implements RecordStorage {
   }
 
   /** Writes the temporary file that becomes the record; undefined for a removal. */
-  async #prepare({ path, record, durable }: RecordWrite): Promise<string | undefined> {
+  async #prepare({ record, durable }: RecordWrite): Promise<string | undefined> {
     if (record === undefined) return undefined;
-    const file = join(this.#root, 'objects', path);
-    const temporary = join(dirname(file), `.${randomUUID()}`);
-    const handle = await openIn(temporary);
+    const temporary = join(this.#root, 'unfinished', randomUUID());
+    const handle = await open(temporary, 'wx', 0o600);
     try {
       await handle.writeFile(`${JSON.stringify(record, null, 1)}\n`);
       if (durable) await handle.datasync();
@@ -184,7 +197,9 @@ export class StateDirectory implements RecordStorage {
       signal.throwIfAborted();
       while (!(await Promise.race([lock.acquire(LEAD_POLL), aborted.promise])));
       const file = join(this.#root, 'leases', fileNameOf(name, '.holder'));
-      await writeWhole(file, `${identity}\n`);
+      const temporary = join(this.#root, 'unfinished', randomUUID());
+      await writeFile(temporary, `${identity}\n`);
+      await rename(temporary, file);
     } catch (error) {
       lock[Symbol.dispose]();
       throw error;
@@ -211,26 +226,26 @@ export class StateDirectory implements RecordStorage {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-async function openIn(path: string): Promise<FileHandle> {
+/** Moves a file to where it belongs, and makes the folder for it. */
+async function renameInto(from: string, to: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1)
     try {
-      return await open(path, 'wx', 0o600);
+      await rename(from, to);
+      return;
     } catch (error) {
-      // Another process may remove an empty folder between the two calls.
-      if (attempt > 5 || !isMissing(error)) throw error;
-      await mkdir(dirname(path), { recursive: true });
+      if (attempt > 3 || !isMissing(error)) throw error;
+      await mkdir(dirname(to), { recursive: true });
     }
 }
 
-async function writeWhole(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomUUID()}`;
-  const handle = await openIn(temporary);
-  try {
-    await handle.writeFile(text);
-  } finally {
-    await handle.close();
+/** Removes files that were last written before `time` (milliseconds since the epoch). */
+async function removeOld(folder: string, time: number): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = join(folder, name);
+    // Another process may be tidying up, too.
+    const age = await stat(file).catch(() => undefined);
+    if (age !== undefined && age.mtimeMs < time) await rm(file, { force: true });
   }
-  await rename(temporary, path);
 }
 
 async function syncFolder(path: string): Promise<void> {

@@ -254,9 +254,8 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
         stop.signal,
       );
       await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['added a 1', 'synced']);
-      for (const client of [store, other])
-        for (const size of client === store ? [2, 3] : [4, 5])
-          await client.patch(widgets, key('a'), { spec: { size } }, WRITER);
+      for (const [client, sizes] of [[store, [2, 3]] as const, [other, [4, 5]] as const])
+        for (const size of sizes) await client.patch(widgets, key('a'), { spec: { size } }, WRITER);
       await other.create(widgets, widget('b', { size: 1 }), WRITER);
       await other.delete(widgets, key('a'));
       await expect.poll(() => seen, { timeout: 10_000 }).toContain('added b 1');

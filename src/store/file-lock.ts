@@ -59,7 +59,8 @@ export class FileLock implements Disposable {
 class Holder {
   readonly #path: string;
   readonly #child: ChildProcess;
-  #answer: PromiseWithResolvers<string> | undefined;
+  /** One for each question that was asked; answers come in the same order. */
+  #answers: PromiseWithResolvers<string>[] = [];
   #ending = false;
   #complaint = '';
   #failure: StoreError | undefined;
@@ -81,8 +82,7 @@ class Holder {
     });
     if (stdout !== null)
       createInterface({ input: stdout }).on('line', (line) => {
-        this.#answer?.resolve(line);
-        this.#answer = undefined;
+        this.#answers.shift()?.resolve(line);
       });
     const ended = (why: string): void => {
       if (this.#failure !== undefined) return;
@@ -91,7 +91,7 @@ class Holder {
         'unavailable',
         `${this.#path}: can't be locked: ${this.#complaint.trim() || why}; the programs sh and flock (util-linux) and a writable directory are needed`,
       );
-      this.#answer?.reject(this.#failure);
+      for (const answer of this.#answers.splice(0)) answer.reject(this.#failure);
       if (!this.#ending) this.lost(this.#failure);
     };
     this.#child.on('error', (error) => ended(error.message));
@@ -100,13 +100,13 @@ class Holder {
 
   async ask(line: string): Promise<string> {
     if (this.#failure !== undefined) throw this.#failure;
-    this.#answer = Promise.withResolvers<string>();
-    const { promise } = this.#answer;
+    const answer = Promise.withResolvers<string>();
+    this.#answers.push(answer);
     // While somebody waits for an answer, the process must not end for want of anything else to do.
     const keepAlive = setInterval(() => undefined, 60_000);
     try {
       this.#child.stdin?.write(`${line}\n`);
-      return await promise;
+      return await answer.promise;
     } finally {
       clearInterval(keepAlive);
     }

@@ -77,10 +77,11 @@ export class FileTree {
       for (const path of dirty) {
         if (path === '') await this.#folder('', scan, new Set(), dirty);
         else await this.#path(path, scan, new Set(), dirty);
-        this.#forget(
-          [...this.#known.keys()].filter((known) => isAtOrBelow(known, path)),
-          scan,
-        );
+        // Only a folder has others below it.
+        const below = this.#known.has(path)
+          ? [path]
+          : [...this.#known.keys()].filter((known) => isAtOrBelow(known, path));
+        this.#forget(below, scan);
       }
     return scan;
   }

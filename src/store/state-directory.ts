@@ -49,7 +49,10 @@ export interface RecordStorage {
 
 /** A file that has been unfinished for this long, in milliseconds, has lost its writer. */
 const ABANDONED = 3_600_000;
-const LOCK_LIMIT = 10; // seconds; writers hold it for milliseconds
+const LOCK_LIMIT = 30; // seconds; writers hold it for milliseconds
+/** Milliseconds that the lock is kept for a next write, and that it is kept at most before others have a turn. */
+const LINGER = 5;
+const LONGEST_HOLD = 50;
 const LEAD_POLL = 5; // seconds that one attempt waits; an orphaned attempt ends by itself
 
 /** The state directory on disk: `objects/…` (record-path.ts), `leases/…`, `lock`; `unfinished/` holds files being written. */
@@ -57,12 +60,16 @@ export class StateDirectory implements RecordStorage {
   readonly #root: string;
   readonly #tree: FileTree;
   readonly #lock: FileLock;
+  readonly #clock: Clock;
+  #heldSince: number | undefined;
+  #cancelRelease: (() => void) | undefined;
   readonly #corrupt = new Map<string, string>();
   readonly #unreadable = new Map<string, string>();
   onHint: () => void = () => undefined;
 
   private constructor(root: string, clock: Clock) {
     this.#root = root;
+    this.#clock = clock;
     this.#lock = new FileLock(join(root, 'lock'));
     this.#tree = new FileTree(join(root, 'objects'), {
       wants: isRecord,
@@ -135,16 +142,35 @@ export class StateDirectory implements RecordStorage {
   }
 
   async locked<T>(work: () => Promise<T>): Promise<T> {
+    this.#cancelRelease?.();
+    this.#cancelRelease = undefined;
+    const isHeld = this.#heldSince !== undefined && this.#lock.isAlive;
+    // Others wait while we write one thing after the other: give them their turn.
+    if (isHeld && this.#clock.now() - (this.#heldSince ?? 0) > LONGEST_HOLD) await this.#release();
+    if (this.#heldSince === undefined || !isHeld) await this.#acquire();
+    try {
+      return await work();
+    } finally {
+      // The next write is often there at once, and a turn of the lock costs more than a write.
+      this.#cancelRelease = this.#clock.after(LINGER, () => {
+        this.#release().catch(() => undefined); // the holder has ended, and the lock with it
+      });
+    }
+  }
+
+  async #acquire(): Promise<void> {
+    this.#heldSince = undefined;
     if (!(await this.#lock.acquire(LOCK_LIMIT)))
       throw new StoreError(
         'unavailable',
         `state directory ${this.#root}: another process has held its lock for ${LOCK_LIMIT} s; see \`fuser ${join(this.#root, 'lock')}\``,
       );
-    try {
-      return await work();
-    } finally {
-      if (this.#lock.isAlive) await this.#lock.release();
-    }
+    this.#heldSince = this.#clock.now();
+  }
+
+  async #release(): Promise<void> {
+    this.#heldSince = undefined;
+    if (this.#lock.isAlive) await this.#lock.release();
   }
 
   async write(writes: readonly RecordWrite[]): Promise<void> {
@@ -218,6 +244,7 @@ export class StateDirectory implements RecordStorage {
   }
 
   close(): void {
+    this.#cancelRelease?.();
     this.#tree.close();
     this.#lock[Symbol.dispose]();
   }

@@ -48,16 +48,15 @@ export class Installation implements Disposable {
   }
 
   /** Starts `heddle node`; ends it with the returned object. */
-  daemon(...args: readonly string[]): Daemon {
-    return new Daemon(this.#spawn('node', ['--metrics-bind-address', '127.0.0.1:0', ...args]));
+  daemon(...args: readonly string[]): RunningCommand {
+    return new RunningCommand(
+      this.#spawn('node', ['--metrics-bind-address', '127.0.0.1:0', ...args]),
+    );
   }
 
   #spawn(command: string, args: readonly string[]): ChildProcess {
     const where = ['--manifests', this.manifests, '--state', this.state];
-    return spawn(process.execPath, [MAIN, command, ...where, ...this.#flags, ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NO_COLOR: '1' },
-    });
+    return spawnHeddle([command, ...where, ...this.#flags, ...args]);
   }
 
   [Symbol.dispose](): void {
@@ -65,7 +64,18 @@ export class Installation implements Disposable {
   }
 }
 
-export class Daemon implements AsyncDisposable {
+const spawnHeddle = (args: readonly string[]): ChildProcess =>
+  spawn(process.execPath, [MAIN, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, NO_COLOR: '1' },
+  });
+
+/** Starts a command that runs on; `await using` it. */
+export const command = (...args: readonly string[]): RunningCommand =>
+  new RunningCommand(spawnHeddle(args));
+
+/** A command of `heddle` that runs until it is ended. */
+export class RunningCommand implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ended: Promise<number | null>;
   readonly #log: () => string;

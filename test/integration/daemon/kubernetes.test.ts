@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { definitions } from '../../../src/api/catalog.ts';
+import { resourceKindOf } from '../../../src/api/kinds.ts';
+import { collectionPath } from '../../../src/store/kubernetes-paths.ts';
+import { command, type RunningCommand } from '../../support/heddle.ts';
+import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
+import { OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
+
+const started = await startKubeApi();
+if (typeof started === 'string')
+  console.warn(`heddle cluster and node are not tested on a real API server: ${started}`);
+
+const EXAMPLE = join(import.meta.dirname, 'fixtures/worked-example');
+const SETTINGS = ['--cluster-subnets=10.244.0.0/16/24', '--k8s-service-cidrs=10.96.0.0/16'];
+
+interface Declared {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+const declared = (name: string): readonly Declared[] =>
+  parseAllDocuments(readFileSync(join(EXAMPLE, name), 'utf8')).map(
+    (document) => document.toJS() as Declared,
+  );
+
+describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on Kubernetes', () => {
+  const api = started as KubeApi;
+  const processes: RunningCommand[] = [];
+  let server: OvsdbServer | undefined;
+
+  const apply = async (object: Declared): Promise<void> => {
+    const kind = resourceKindOf(object.apiVersion, object.kind);
+    if (kind === undefined) throw new Error(`unknown kind ${object.kind}`);
+    const { status, body } = await api.call(
+      'POST',
+      collectionPath(kind, object.metadata.namespace),
+      object,
+    );
+    expect([200, 201, 409], JSON.stringify(body)).toContain(status);
+  };
+  const start = (name: string, ...args: readonly string[]): RunningCommand => {
+    const running = command(
+      name,
+      `--kubeconfig=${api.kubeconfig}`,
+      '--metrics-bind-address=127.0.0.1:0',
+      ...SETTINGS,
+      ...args,
+    );
+    processes.push(running);
+    return running;
+  };
+  const nbctl = (...args: readonly string[]): Promise<string> =>
+    runOvs('ovn-nbctl', [`--db=${server?.remote ?? ''}`, ...args]);
+
+  beforeAll(async () => {
+    server = await OvsdbServer.start();
+    await api.install(definitions.map(withoutConversion));
+    for (const name of ['default', 'kube-system'])
+      await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  });
+  afterAll(async () => {
+    for (const running of processes) await running[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
+    await api[Symbol.asyncDispose]();
+  });
+
+  test('networks declared through the API reach the Northbound database, and leave it', async () => {
+    start('cluster');
+    start('node', '--node=ovn-worker', `--nb=${server?.remote ?? ''}`);
+    for (const file of ['nodes.yaml', 'services.yaml', 'blue.yaml'])
+      for (const object of declared(file)) await apply(object);
+    await until(
+      "the pod's port",
+      async () => (await nbctl('list', 'Logical_Switch_Port')).includes('blue.blue_blue_pod1'),
+      30_000,
+    );
+    const network = '/apis/k8s.ovn.org/v1/namespaces/blue/userdefinednetworks/blue';
+    const { body } = await api.call('GET', network);
+    expect(body).toMatchObject({
+      status: {
+        conditions: expect.arrayContaining([
+          expect.objectContaining({ type: 'NetworkCreated', status: 'True' }),
+        ]) as unknown,
+      },
+    });
+    for (const pod of ['pod1', 'pod2'])
+      await api.call('DELETE', `/api/v1/namespaces/blue/pods/${pod}?gracePeriodSeconds=0`);
+    await api.call('DELETE', network);
+    await until(
+      'the network to be gone',
+      async () => !(await nbctl('list', 'Logical_Switch')).includes('blue_blue'),
+      30_000,
+    );
+    expect(await nbctl('list', 'Logical_Router')).not.toMatch(/blue_blue/);
+    expect((await api.call('GET', network)).status).toBe(404);
+  });
+});
+
+/** Without a webhook service an API server can't serve the other version. */
+function withoutConversion(definition: object): object {
+  const { spec, ...rest } = definition as {
+    spec: { conversion?: unknown; versions: { name: string; served: boolean; storage: boolean }[] };
+  };
+  const { conversion: _conversion, versions, ...others } = spec;
+  return { ...rest, spec: { ...others, versions: versions.filter(({ storage }) => storage) } };
+}

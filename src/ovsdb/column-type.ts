@@ -1,6 +1,6 @@
-import { OvsdbError, syntaxError } from './error.ts';
+import { OvsdbError, shorten, syntaxError } from './error.ts';
 import { isObject, numericValue, type NumericKind } from './json.ts';
-import { parseUuid, ZERO_UUID } from './uuid.ts';
+import { isUuid, parseUuid, ZERO_UUID } from './uuid.ts';
 import { compareAtoms, compareUtf8 } from './atom-order.ts';
 import type { Atom, JsonObject, JsonValue } from './value.ts';
 
@@ -64,7 +64,7 @@ const BASE_MEMBERS: Readonly<Record<AtomicType, readonly string[]>> = {
 
 function atomicType(json: JsonValue): AtomicType {
   if (typeof json !== 'string' || !ATOMIC_TYPES.includes(json)) {
-    throw syntaxError('not an atomic type (integer, real, boolean, string, uuid)', json);
+    throw syntaxError(`${shorten(json)} is not an atomic-type`, json);
   }
   return json as AtomicType;
 }
@@ -110,7 +110,7 @@ function length(json: JsonObject, name: string): number | undefined {
   const value = bound(json, name, 'integer');
   if (value === undefined) return undefined;
   if (typeof value === 'bigint' || value < 0 || value > UINT_MAX) {
-    throw syntaxError(`"${name}" must be between 0 and ${UINT_MAX}`, json);
+    throw syntaxError(`${name} out of valid range 0 to ${UINT_MAX}`, json);
   }
   return value;
 }
@@ -145,19 +145,19 @@ export function parseBareAtom(type: AtomicType, json: JsonValue): Atom {
   switch (type) {
     case 'integer': {
       const value = numericValue(json, 'integer');
-      if (value === undefined) throw syntaxError('expected an integer of 64 bits', json);
+      if (value === undefined) throw syntaxError('expected integer', json);
       return value;
     }
     case 'real': {
       const value = numericValue(json, 'real');
-      if (value === undefined) throw syntaxError('expected a number', json);
+      if (value === undefined) throw syntaxError('expected real', json);
       return value;
     }
     case 'boolean':
-      if (typeof json !== 'boolean') throw syntaxError('expected true or false', json);
+      if (typeof json !== 'boolean') throw syntaxError('expected boolean', json);
       return json;
     case 'string':
-      if (typeof json !== 'string') throw syntaxError('expected a string', json);
+      if (typeof json !== 'string') throw syntaxError('expected string', json);
       return json;
     case 'uuid': {
       if (
@@ -166,10 +166,10 @@ export function parseBareAtom(type: AtomicType, json: JsonValue): Atom {
         json[0] !== 'uuid' ||
         typeof json[1] !== 'string'
       ) {
-        throw syntaxError('expected ["uuid", "…"]', json);
+        throw syntaxError('expected ["uuid", <string>]', json);
       }
       const uuid = parseUuid(json[1]);
-      if (uuid === undefined) throw syntaxError('not a valid UUID', json);
+      if (uuid === undefined) throw syntaxError(`"${json[1]}" is not a valid UUID`, json);
       return uuid;
     }
   }
@@ -196,7 +196,7 @@ function enumMembers(type: AtomicType, json: JsonValue): readonly Atom[] {
 export function parseBaseType(json: JsonValue): BaseType {
   if (typeof json === 'string') return { type: atomicType(json) };
   if (!isObject(json)) throw syntaxError('a base type is a name or an object', json);
-  if (json['type'] === undefined) throw syntaxError('required member "type" is missing', json);
+  if (json['type'] === undefined) throw syntaxError("Required 'type' member is missing.", json);
   const type = atomicType(json['type']);
   if (json['enum'] !== undefined) {
     noOtherMembers(json, ['type', 'enum']);
@@ -233,7 +233,7 @@ export function parseColumnType(json: JsonValue): ColumnType {
   if (typeof json === 'string') return { key: { type: atomicType(json) }, min: 1, max: 1 };
   if (!isObject(json)) throw syntaxError('a type is a name or an object', json);
   noOtherMembers(json, ['key', 'value', 'min', 'max']);
-  if (json['key'] === undefined) throw syntaxError('required member "key" is missing', json);
+  if (json['key'] === undefined) throw syntaxError("Required 'key' member is missing.", json);
   const key = parseBaseType(json['key']);
   const value = json['value'] === undefined ? undefined : parseBaseType(json['value']);
   const min = json['min'] === undefined ? 1 : cardinalityBound(json['min'], 'min');
@@ -272,12 +272,20 @@ export function columnTypeToJson(type: ColumnType): JsonValue {
   };
 }
 
+/** An atom in a message: a string is quoted only when it must be. */
+function plain(atom: Atom): string {
+  if (typeof atom !== 'string') return String(atom);
+  return atom !== 'true' && atom !== 'false' && (isId(atom) || isUuid(atom))
+    ? atom
+    : JSON.stringify(atom);
+}
+
 /** Throws `constraint violation` unless the atom is within the base type's limits. */
 export function checkAtom(base: BaseType, atom: Atom): void {
   if (base.enum !== undefined && !base.enum.some((member) => compareAtoms(member, atom) === 0)) {
     throw new OvsdbError(
       'constraint violation',
-      `${String(atom)} is not one of the allowed values (${base.enum.map(String).join(', ')})`,
+      `${plain(atom)} is not one of the allowed values ([${base.enum.map(plain).join(', ')}])`,
     );
   }
   if (base.type === 'integer' || base.type === 'real') checkNumber(base, atom as number | bigint);
@@ -287,12 +295,14 @@ export function checkAtom(base: BaseType, atom: Atom): void {
 function checkNumber(base: BaseType, value: number | bigint): void {
   const min = base.minInteger ?? base.minReal;
   const max = base.maxInteger ?? base.maxReal;
-  if ((min !== undefined && value < min) || (max !== undefined && value > max)) {
-    throw new OvsdbError(
-      'constraint violation',
-      `${value} is not in the valid range ${min ?? '-∞'} to ${max ?? '∞'}`,
-    );
-  }
+  if ((min === undefined || value >= min) && (max === undefined || value <= max)) return;
+  const problem =
+    min !== undefined && max !== undefined
+      ? `is not in the valid range ${min} to ${max} (inclusive)`
+      : min === undefined
+        ? `is greater than maximum allowed value ${max}`
+        : `is less than minimum allowed value ${min}`;
+  throw new OvsdbError('constraint violation', `${value} ${problem}`);
 }
 
 /** Number of Unicode code points. */
@@ -312,12 +322,33 @@ export function codePoints(text: string): number {
 function checkString(base: BaseType, text: string): void {
   if (base.minLength === undefined && base.maxLength === undefined) return;
   const points = codePoints(text);
-  if (points < (base.minLength ?? 0) || points > (base.maxLength ?? Infinity)) {
+  const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+  if (base.minLength !== undefined && points < base.minLength) {
     throw new OvsdbError(
       'constraint violation',
-      `"${text.slice(0, 60)}" has ${points} characters, allowed are ${base.minLength ?? 0} to ${base.maxLength ?? '∞'}`,
+      `${shown} length ${points} is less than minimum allowed length ${base.minLength}`,
     );
   }
+  if (base.maxLength !== undefined && points > base.maxLength) {
+    throw new OvsdbError(
+      'constraint violation',
+      `${shown} length ${points} is greater than maximum allowed length ${base.maxLength}`,
+    );
+  }
+}
+
+/** The type in words, as ovsdb-server's messages have it: `set of up to 3 strings`. */
+export function typeToEnglish(type: ColumnType): string {
+  const { key, value, min, max } = type;
+  if (value === undefined && min === 1 && max === 1) return key.type;
+  const members = value === undefined ? `${key.type}s` : `${key.type}/${value.type} pairs`;
+  const what = value === undefined ? 'set' : 'map';
+  if (max === Infinity) {
+    return min === 0 ? `${what} of ${members}` : `${what} of ${min} or more ${members}`;
+  }
+  return min === 0
+    ? `${what} of up to ${max} ${members}`
+    : `${what} of ${min} to ${max} ${members}`;
 }
 
 /** The atom that a column of this type has by default (RFC 7047 §5.2.1). */

@@ -70,13 +70,14 @@ function readAtom(base: BaseType, json: JsonValue, limits: DatumLimits): Atom {
 }
 
 function checkSize(type: ColumnType, size: number, json: JsonValue): void {
-  if (size < type.min || size > type.max) {
-    const what = type.value === undefined ? 'a set' : 'a map';
-    throw syntaxError(
-      `${what} must have ${type.min} to ${type.max === Infinity ? 'unlimited' : type.max} members, this has ${size}`,
-      json,
-    );
-  }
+  const { min, max } = type;
+  if (size >= min && size <= max) return;
+  const what = type.value === undefined ? 'set' : 'map';
+  const wanted =
+    min === 1 && max === 1
+      ? 'exactly one member'
+      : `${min} to ${max === Infinity ? 'unlimited' : max} members`;
+  throw syntaxError(`${what} must have ${wanted} but ${size} are present`, json);
 }
 
 /**
@@ -101,7 +102,7 @@ function sortedUnique(atoms: Atom[]): readonly Atom[] {
   atoms.sort(compareAtoms);
   for (let i = 1; i < atoms.length; i++) {
     if (compareAtoms(atoms[i - 1] as Atom, atoms[i] as Atom) === 0) {
-      throw new OvsdbError('ovsdb error', `set contains duplicate ${String(atoms[i])}`);
+      throw new OvsdbError('ovsdb error', 'set contains duplicate');
     }
   }
   return atoms;

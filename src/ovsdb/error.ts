@@ -10,6 +10,7 @@ export type OvsdbErrorCode =
   | 'unknown column'
   | 'unknown database'
   | 'unknown mutator'
+  | 'unknown function'
   | 'range error' //              a mutation overflowed
   | 'domain error' //             a mutation divided by zero
   | 'duplicate uuid'
@@ -41,7 +42,7 @@ export class OvsdbError extends Error {
     options?: { readonly cause?: unknown; readonly syntax?: string },
   ) {
     super(
-      `${code}: ${details}`,
+      `${options?.syntax === undefined ? '' : `syntax "${options.syntax}": `}${code}: ${details}`,
       options?.cause === undefined ? undefined : { cause: options.cause },
     );
     this.code = code;
@@ -73,6 +74,6 @@ export function shorten(value: JsonValue | undefined): string {
 export const syntaxError = (details: string, json?: JsonValue): OvsdbError =>
   new OvsdbError(
     'syntax error',
-    json === undefined ? details : `${details}: ${shorten(json)}`,
+    details,
     json === undefined ? undefined : { syntax: shorten(json) },
   );

@@ -37,3 +37,5 @@ export type { Lock } from './session/locks.ts';
 export type { Selection, TableSelection } from './session/selection.ts';
 export type { DatabaseStatus } from './session/server-status.ts';
 export { outcomeOf } from './session/outcome.ts';
+export * from './condition.ts';
+export * from './mutation.ts';

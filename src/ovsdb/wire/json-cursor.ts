@@ -265,7 +265,7 @@ export class JsonCursor {
       const exact = BigInt(text);
       if (exact >= -(2n ** 63n) && exact < 2n ** 63n) return normalInteger(exact);
     }
-    const value = Number(text);
+    const value = finite(text);
     if (!Number.isFinite(value)) throw syntaxError(`number ${text} is outside of the valid range`);
     return value + 0;
   }
@@ -367,6 +367,17 @@ export class JsonCursor {
     }
     return this.#scalar(byte);
   }
+}
+
+/**
+ * A double. ovsdb-server writes 15 digits, so its largest double reads back as slightly more than there is: that is taken
+ * for the largest.
+ */
+function finite(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) || !/e\+?308$/i.test(text)) return value;
+  const tenth = Number(text.replace(/308$/, '307'));
+  return Math.abs(tenth) < 1.797693134862325e307 ? Math.sign(tenth) * Number.MAX_VALUE : value;
 }
 
 function writeUtf8(out: Buffer, at: number, code: number): number {

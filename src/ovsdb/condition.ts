@@ -1,0 +1,185 @@
+import { compareAtoms } from './atom-order.ts';
+import { cardinality, typeToEnglish, type ColumnType } from './column-type.ts';
+import { datumEquals, datumToJson, members, parseDatum } from './datum.ts';
+import { OvsdbError, shorten, syntaxError } from './error.ts';
+import type { ConditionFunction } from './operation.ts';
+import { columnOf, type TableSchema } from './schema.ts';
+import type { Atom, Datum, JsonValue } from './value.ts';
+
+/** Conditions of `where` (RFC 7047 §5.1) as ovsdb-server reads and evaluates them. */
+
+/** In the order in which the server tries them: the most selective first. */
+const FUNCTIONS: readonly ConditionFunction[] = [
+  '==',
+  'includes',
+  '<=',
+  '<',
+  '>=',
+  '>',
+  'excludes',
+  '!=',
+];
+
+export interface ParsedClause {
+  readonly column: string;
+  readonly type: ColumnType;
+  readonly function: ConditionFunction;
+  readonly argument: Datum;
+}
+
+/** Clauses that must all hold (in a transaction), in the server's order. */
+export interface Condition {
+  /** `false` among the clauses: nothing matches. */
+  readonly never: boolean;
+  /** `true` or `false` as they were given. */
+  readonly constants: readonly boolean[];
+  readonly clauses: readonly ParsedClause[];
+}
+
+const isRelational = (name: ConditionFunction): boolean =>
+  name === '<' || name === '<=' || name === '>' || name === '>=';
+
+const isNumeric = (type: ColumnType): boolean =>
+  type.key.type === 'integer' || type.key.type === 'real';
+
+/** What the argument of a clause may be: a part of the column's value, or more of it than fits. */
+function argumentType(type: ColumnType, name: ConditionFunction): ColumnType {
+  const isScalar = type.min === 1 && type.max === 1;
+  if (isRelational(name)) return { ...type, min: 1 };
+  if (isScalar || name === '==' || name === '!=') return type;
+  return name === 'excludes' ? { ...type, min: 0, max: Infinity } : { ...type, min: 0 };
+}
+
+function parseClause(table: TableSchema, json: JsonValue): ParsedClause {
+  if (
+    !Array.isArray(json) ||
+    json.length !== 3 ||
+    typeof json[0] !== 'string' ||
+    typeof json[1] !== 'string'
+  ) {
+    throw syntaxError('Parse error in condition.', json);
+  }
+  const [column, name, argument] = json as [string, string, JsonValue];
+  const { type } = columnOf(table, column);
+  const known = FUNCTIONS.find((candidate) => candidate === name);
+  if (known === undefined) {
+    throw new OvsdbError('unknown function', `No function named ${name}.`);
+  }
+  if (isRelational(known)) {
+    const kind = cardinality(type);
+    if ((kind !== 'scalar' && kind !== 'optional') || !isNumeric(type)) {
+      throw new OvsdbError(
+        'syntax error',
+        `Type mismatch: "${name}" operator may not be applied to column ${column} of type ${typeToEnglish(type)}.`,
+        { syntax: shorten(json) },
+      );
+    }
+  }
+  const read = argumentType(type, known);
+  return { column, type, function: known, argument: parseDatum(read, argument) };
+}
+
+const position = (table: TableSchema, column: string): number =>
+  column === '_uuid' ? 0 : column === '_version' ? 1 : 2 + (table.columns.has(column) ? 0 : 1);
+
+function compareClauses(table: TableSchema, a: ParsedClause, b: ParsedClause): number {
+  const order = FUNCTIONS.indexOf(a.function) - FUNCTIONS.indexOf(b.function);
+  if (order !== 0) return order;
+  const [x, y] = [position(table, a.column), position(table, b.column)];
+  if (x !== y) return x - y;
+  return compareAtoms(a.column, b.column);
+}
+
+/**
+ * Reads a `where`. Throws `syntax error` (also for a function that does not fit the column), `unknown column`, `unknown function`, or
+ * what reading the argument throws.
+ */
+export function parseCondition(table: TableSchema, json: JsonValue): Condition {
+  if (!Array.isArray(json)) throw syntaxError('a condition must be an array', json);
+  const items = json as readonly JsonValue[];
+  const constants = items.filter((item) => typeof item === 'boolean');
+  const clauses = items
+    .filter((item) => typeof item !== 'boolean')
+    .map((item) => parseClause(table, item));
+  clauses.sort((a, b) => compareClauses(table, a, b));
+  return { never: constants.includes(false), constants, clauses };
+}
+
+/** The condition in canonical form and order. */
+export const conditionToJson = (condition: Condition): JsonValue => [
+  ...condition.constants.toSorted((a, b) => Number(a) - Number(b)),
+  ...condition.clauses.map((clause): JsonValue => [
+    clause.column,
+    clause.function,
+    datumToJson(clause.type, clause.argument),
+  ]),
+];
+
+/** Every pair or member of `part` is in `whole`. */
+export function includesAll(whole: Datum, part: Datum): boolean {
+  if (part instanceof Map) {
+    const map = whole as ReadonlyMap<Atom, Atom>;
+    return [...(part as ReadonlyMap<Atom, Atom>)].every(
+      ([key, value]) => map.has(key) && map.get(key) === value,
+    );
+  }
+  const all = new Set(members(whole));
+  return members(part).every((atom) => all.has(atom));
+}
+
+/** No pair or member of `part` is in `whole`. */
+export function excludesAll(whole: Datum, part: Datum): boolean {
+  if (part instanceof Map) {
+    const map = whole as ReadonlyMap<Atom, Atom>;
+    return ![...(part as ReadonlyMap<Atom, Atom>)].some(
+      ([key, value]) => map.has(key) && map.get(key) === value,
+    );
+  }
+  const all = new Set(members(whole));
+  return !members(part).some((atom) => all.has(atom));
+}
+
+function compareScalar(value: Datum, argument: Datum): number | undefined {
+  const [a] = members(value);
+  const [b] = members(argument);
+  return a === undefined || b === undefined ? undefined : compareAtoms(a, b);
+}
+
+/** Whether a value satisfies one clause. An empty optional is neither smaller nor larger than anything. */
+export function evaluateClause(clause: ParsedClause, value: Datum): boolean {
+  const { argument } = clause;
+  switch (clause.function) {
+    case '==':
+      return datumEquals(value, argument);
+    case '!=':
+      return !datumEquals(value, argument);
+    case 'includes':
+      return includesAll(value, argument);
+    case 'excludes':
+      return excludesAll(value, argument);
+    case '<':
+    case '<=':
+    case '>':
+    case '>=': {
+      const order = compareScalar(value, argument);
+      if (order === undefined) return false;
+      if (clause.function === '<') return order < 0;
+      if (clause.function === '<=') return order <= 0;
+      return clause.function === '>' ? order > 0 : order >= 0;
+    }
+  }
+}
+
+/** Whether a row satisfies every clause; `column` gives its values (`_uuid` and `_version` included). */
+export const evaluateCondition = (condition: Condition, column: (name: string) => Datum): boolean =>
+  !condition.never &&
+  condition.clauses.every((clause) => evaluateClause(clause, column(clause.column)));
+
+/** Whether a row satisfies one of the clauses, as in a monitor; an empty condition matches every row. */
+export const evaluateMonitorCondition = (
+  condition: Condition,
+  column: (name: string) => Datum,
+): boolean =>
+  (condition.clauses.length === 0 && condition.constants.length === 0) ||
+  condition.constants.includes(true) ||
+  condition.clauses.some((clause) => evaluateClause(clause, column(clause.column)));

@@ -1,0 +1,132 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  datumToJson,
+  defaultDatum,
+  evaluateCondition,
+  mutateRow,
+  OvsdbClient,
+  OvsdbError,
+  parseCondition,
+  parseDatum,
+  parseMutations,
+  type ColumnSchema,
+  type Datum,
+  type JsonValue,
+} from '../../../src/ovsdb/index.ts';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
+import { valueJson, VALUES_SCHEMA, VALUES_SCHEMA_JSON } from '../../support/ovsdb-values.ts';
+
+const TABLE = VALUES_SCHEMA.tables.get('T');
+if (TABLE === undefined) throw new Error('the schema has no table T');
+const COLUMNS = [...TABLE.columns.values()];
+
+interface Case {
+  readonly column: ColumnSchema;
+  readonly value: JsonValue;
+  readonly clause: JsonValue;
+  readonly mutations: JsonValue;
+}
+
+const FUNCTIONS = ['==', '!=', '<', '<=', '>', '>=', 'includes', 'excludes', 'resembles'];
+const MUTATORS = ['+=', '-=', '*=', '/=', '%=', 'insert', 'delete', '^='];
+
+const aCase: fc.Arbitrary<Case> = fc.constantFrom(...COLUMNS).chain((column) => {
+  const value = valueJson(column.type.key.type, column.type.value?.type);
+  return fc.record({
+    column: fc.constant(column),
+    value,
+    clause: fc.tuple(fc.constant(column.name), fc.constantFrom(...FUNCTIONS), value),
+    mutations: fc.array(fc.tuple(fc.constant(column.name), fc.constantFrom(...MUTATORS), value), {
+      minLength: 1,
+      maxLength: 2,
+    }),
+  });
+});
+
+/** The result in one word or value: what went wrong, or what came out. */
+function result(compute: () => JsonValue): JsonValue {
+  try {
+    return compute();
+  } catch (error) {
+    if (error instanceof OvsdbError) return error.code;
+    throw error;
+  }
+}
+
+test('values, conditions and mutations mean what they mean to ovsdb-server', async () => {
+  using folder = temporaryFolder();
+  const schema = join(folder.path, 'values.ovsschema');
+  writeFileSync(schema, JSON.stringify(VALUES_SCHEMA_JSON));
+  await using server = await OvsdbServer.start({ schema });
+  await using client = new OvsdbClient({ remotes: server.remote, database: 'Values' }).start();
+  await client.ready(AbortSignal.timeout(15_000));
+
+  const ask = async (operations: readonly JsonValue[]): Promise<readonly JsonValue[]> =>
+    (await client.call('transact', ['Values', ...operations, { op: 'abort' }])) as JsonValue[];
+  const kind = (member: JsonValue | undefined): JsonValue | undefined =>
+    (member as { readonly error?: JsonValue } | null | undefined)?.error;
+
+  const property = fc.asyncProperty(aCase, async ({ column, value, clause, mutations }) => {
+    const { name, type } = column;
+    const insert = { op: 'insert', table: 'T', row: { [name]: value } };
+    const select = { op: 'select', table: 'T', where: [], columns: [name] };
+    const [inserted, read] = await ask([insert, select]);
+    const theirs = kind(inserted) ?? firstRow(read)?.[name];
+    const ours = result(() => datumToJson(type, parseDatum(type, value)));
+    expect(ours, `value ${name}`).toEqual(theirs);
+    if (kind(inserted) !== undefined) return;
+
+    const row = new Map<string, Datum>([[name, parseDatum(type, value)]]);
+    const read1 = (other: string): Datum =>
+      row.has(other)
+        ? row.get(other)
+        : defaultDatum((TABLE.columns.get(other) as ColumnSchema).type);
+    const [, found] = await ask([
+      insert,
+      { op: 'select', table: 'T', where: [clause], columns: [name] },
+    ]);
+    expect(
+      result(() => evaluateCondition(parseCondition(TABLE, [clause]), read1)),
+      `condition ${JSON.stringify(clause, big)} of ${JSON.stringify(value, big)}`,
+    ).toEqual(kind(found) ?? firstRow(found) !== undefined);
+
+    // ovsdb-server 3.5 divides by zero, and ends, when it multiplies a negative integer by zero.
+    if (JSON.stringify(mutations, big).includes('"*=",0')) return;
+    if (JSON.stringify(mutations, big).includes('"*=",["set",[0')) return;
+    const [, mutated, after] = await ask([
+      insert,
+      { op: 'mutate', table: 'T', where: [], mutations },
+      select,
+    ]);
+    expect(
+      digits15(
+        result(() =>
+          datumToJson(type, mutateRow(parseMutations(TABLE, mutations), read1).get(name)),
+        ),
+      ),
+      `mutations ${JSON.stringify(mutations, big)} of ${JSON.stringify(value, big)}`,
+    ).toEqual(kind(mutated) ?? firstRow(after)?.[name]);
+  });
+  await fc.assert(property, { numRuns: 1500 });
+});
+
+/** The server writes reals with 15 digits. */
+function digits15(json: JsonValue): JsonValue {
+  if (typeof json === 'number')
+    return Number.isSafeInteger(json) ? json : Number(json.toPrecision(15));
+  return Array.isArray(json) ? (json as readonly JsonValue[]).map(digits15) : json;
+}
+
+const big = (_key: string, value: unknown): unknown =>
+  typeof value === 'bigint' ? value.toString() : value;
+
+function firstRow(
+  member: JsonValue | undefined,
+): { readonly [column: string]: JsonValue } | undefined {
+  return (
+    member as { readonly rows?: readonly { readonly [column: string]: JsonValue }[] } | undefined
+  )?.rows?.[0];
+}

@@ -39,3 +39,11 @@ export type { DatabaseStatus } from './session/server-status.ts';
 export { outcomeOf } from './session/outcome.ts';
 export * from './condition.ts';
 export * from './mutation.ts';
+export {
+  InsertedRow,
+  referredRows,
+  Transaction,
+  type AnyTables,
+  type CommitOptions as TransactionOptions,
+  type Committer,
+} from './transaction.ts';

@@ -181,7 +181,7 @@ function mutateNumber(mutator: Mutator, isInteger: boolean, value: Atom, argumen
     if (!Number.isFinite(real)) throw outOfRange(mutator);
     return real + 0;
   }
-  const result = integerResult(mutator, BigInt(value as number), BigInt(argument as number));
+  const result = integerResult(mutator, BigInt(value), BigInt(argument));
   if (result === undefined || result < INT64_MIN || result > INT64_MAX) throw outOfRange(mutator);
   return normalInteger(result);
 }

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { parseSchema, type DatabaseSchema, type JsonValue } from '../../src/ovsdb/index.ts';
 
 /** A schema with a column of each kind of type, and values for it: small ranges, so that random values often meet. */
@@ -9,7 +9,7 @@ function columnsOf(): { [name: string]: JsonValue } {
   const columns: { [name: string]: JsonValue } = {};
   for (const type of ATOMS) {
     const letter = type[0] ?? '';
-    columns[`${letter}`] = { type };
+    columns[letter] = { type };
     columns[`${letter}_optional`] = { type: { key: type, min: 0 } };
     columns[`${letter}_set`] = { type: { key: type, min: 0, max: 'unlimited' } };
     columns[`${letter}_some`] = { type: { key: type, min: 1, max: 3 } };

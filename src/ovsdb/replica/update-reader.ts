@@ -1,7 +1,14 @@
 import { OvsdbError, syntaxError } from '../error.ts';
 import type { ColumnCodec } from '../storage/column-codec.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
-import { CLOSE_BRACE, COLON, COMMA, JsonCursor, OPEN_BRACE } from '../wire/json-cursor.ts';
+import {
+  CLOSE_BRACE,
+  COLON,
+  COMMA,
+  JsonCursor,
+  NEED_MORE,
+  OPEN_BRACE,
+} from '../wire/json-cursor.ts';
 import type { ReplicaTable } from './replica-table.ts';
 import { DELETE, INSERT, MODIFY, REPLACE, StagedTable, type StagingMode } from './staging.ts';
 
@@ -65,6 +72,7 @@ export class UpdateReader {
   #state: 'start' | 'table' | 'after-table' | 'row' | 'after-row' | 'done' = 'start';
   #current: OpenTable | undefined;
   #isFirst = true;
+  #name = '';
 
   constructor(
     tables: ReadonlyMap<string, ReplicaTable>,
@@ -111,15 +119,39 @@ export class UpdateReader {
     return open;
   }
 
+  /** Braces of the updates that are open between two steps. */
+  get depth(): number {
+    switch (this.#state) {
+      case 'start':
+      case 'done':
+        return 0;
+      case 'table':
+      case 'after-table':
+        return 1;
+      case 'row':
+      case 'after-row':
+        return 2;
+    }
+  }
+
   /**
-   * Reads the bytes from `position` up to `end`; returns where it stopped, behind the closing brace when done.
-   * Throws `syntax error` or `inconsistent`; the message is then of no use.
+   * Reads the bytes from `position` up to `end`, which may be anywhere; returns where it stopped: behind the closing brace when done, otherwise
+   * behind the last row or name that was complete. Throws `syntax error` or `inconsistent`; the message is then of no use.
    */
   push(bytes: Buffer, position: number, end: number): number {
     const cursor = this.#cursor;
     cursor.reset(bytes, position, end);
-    while (this.#state !== 'done' && cursor.peek() !== -1) this.#step(cursor);
-    return cursor.position;
+    cursor.isPartial = true;
+    let complete = position;
+    try {
+      while (this.#state !== 'done' && cursor.peek() !== -1) {
+        this.#step(cursor);
+        complete = cursor.position;
+      }
+    } catch (error) {
+      if (error !== NEED_MORE) throw error;
+    }
+    return complete;
   }
 
   #step(cursor: JsonCursor): void {
@@ -135,9 +167,10 @@ export class UpdateReader {
           break;
         }
         cursor.string();
-        this.#current = this.#open(cursor.lastText);
+        this.#name = cursor.lastText;
         cursor.expect(COLON);
         cursor.expect(OPEN_BRACE);
+        this.#current = this.#open(this.#name);
         this.#state = 'row';
         this.#isFirst = true;
         break;
@@ -191,23 +224,26 @@ export class UpdateReader {
     const second = text[textStart + 1];
     const { staged } = open;
     staged.beginRow();
+    let kind = 0;
     if (letter === 0x64 && length === 6) {
+      kind = DELETE;
       cursor.expect(COLON);
       cursor.skip();
-      staged.endRow(DELETE, uuid);
     } else if (letter === 0x6d && length === 6) {
+      kind = MODIFY;
       cursor.expect(COLON);
       this.#cells(cursor, open, true);
-      staged.endRow(MODIFY, uuid);
     } else if (letter === 0x69 && second === 0x6e && (length === 6 || length === 7)) {
+      kind = INSERT;
       cursor.expect(COLON);
       this.#cells(cursor, open, false);
-      if (this.#mode === 'contents') staged.endContents(uuid);
-      else staged.endRow(INSERT, uuid);
     } else {
       throw syntaxError(`"${cursor.lastText}" is no kind of row update`);
     }
-    if (!cursor.take(CLOSE_BRACE)) staged.fail('a row update must have exactly one member');
+    if (cursor.peek() === COMMA) staged.fail('a row update must have exactly one member');
+    cursor.expect(CLOSE_BRACE);
+    if (kind === INSERT && this.#mode === 'contents') staged.endContents(uuid);
+    else staged.endRow(kind, uuid);
   }
 
   /** `{"new": row}`, `{"old": changed columns, "new": row}` or `{"old": row}`. */

@@ -1,4 +1,4 @@
-import type { Uuid } from '../value.ts';
+import type { NamedUuid, Uuid } from '../value.ts';
 
 /** How one column reads, and whether the server lets us write it. */
 export interface Column<Read, Mutable extends boolean = true> {
@@ -8,11 +8,17 @@ export interface Column<Read, Mutable extends boolean = true> {
 
 type ReadOf<C> = C extends Column<infer R, boolean> ? R : never;
 
-/** What a column of this reading may be set to: a set also as one bare member, a map also as a record. */
+/** What a column of this reading may be set to: a map also as a record, a reference also as a row of the same transaction. */
 type WriteOf<R> =
   R extends ReadonlyMap<infer K, infer V>
-    ? ReadonlyMap<K, V> | (K extends string ? { readonly [key: string]: V } : never)
-    : R;
+    ?
+        | ReadonlyMap<K, WriteOf<V>>
+        | (K extends string ? { readonly [key: string]: WriteOf<V> } : never)
+    : R extends readonly (infer M)[]
+      ? readonly WriteOf<M>[]
+      : R extends Uuid
+        ? Uuid | NamedUuid
+        : R;
 
 type MutableKeys<T> = {
   [K in keyof T]: T[K] extends Column<unknown> ? K : never;

@@ -3,12 +3,22 @@ import type { Uuid } from '../value.ts';
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Value of a hexadecimal digit by its ASCII code; 255 for anything else. */
-const DIGIT = new Uint8Array(256).fill(255);
+/** Value of a hexadecimal digit by its ASCII code; 65536 for anything else, so that no sum of digits hides it. */
+const DIGIT = new Uint32Array(256).fill(65_536);
 for (let i = 0; i < 10; i++) DIGIT[48 + i] = i;
 for (let i = 0; i < 6; i++) DIGIT[97 + i] = DIGIT[65 + i] = 10 + i;
 
 const DASH = 45;
+
+/** Four hexadecimal digits; 65536 or more when one is none. */
+function hex4(bytes: Uint8Array, at: number): number {
+  return (
+    (DIGIT[bytes[at] as number] as number) * 4096 +
+    (DIGIT[bytes[at + 1] as number] as number) * 256 +
+    (DIGIT[bytes[at + 2] as number] as number) * 16 +
+    (DIGIT[bytes[at + 3] as number] as number)
+  );
+}
 
 /** Each distinct UUID once, as four words. Id 0 is the zero UUID. */
 export class UuidPool {
@@ -59,27 +69,32 @@ export class UuidPool {
 
   /** Reads 36 characters of text into `#parsed`; false when they are no UUID. */
   #parse(bytes: Uint8Array, start: number): boolean {
-    let at = start;
-    let bad = 0;
-    for (let word = 0; word < 4; word++) {
-      let value = 0;
-      for (let digit = 0; digit < 8; digit++) {
-        const position = at - start;
-        if (position === 8 || position === 13 || position === 18 || position === 23) {
-          bad |= (bytes[at] as number) ^ DASH;
-          at++;
-        }
-        const nibble = DIGIT[bytes[at++] as number] as number;
-        bad |= nibble & 0xf0;
-        value = (value << 4) | nibble;
-      }
-      this.#parsed[word] = value;
-    }
-    return bad === 0;
+    const a = hex4(bytes, start);
+    const b = hex4(bytes, start + 4);
+    const c = hex4(bytes, start + 9);
+    const d = hex4(bytes, start + 14);
+    const e = hex4(bytes, start + 19);
+    const f = hex4(bytes, start + 24);
+    const g = hex4(bytes, start + 28);
+    const h = hex4(bytes, start + 32);
+    const isDashed =
+      bytes[start + 8] === DASH &&
+      bytes[start + 13] === DASH &&
+      bytes[start + 18] === DASH &&
+      bytes[start + 23] === DASH;
+    this.#parsed[0] = (a << 16) | b;
+    this.#parsed[1] = (c << 16) | d;
+    this.#parsed[2] = (e << 16) | f;
+    this.#parsed[3] = (g << 16) | h;
+    return isDashed && (a | b | c | d | e | f | g | h) < 0x10000;
   }
 
   #lookup(create: boolean): number {
-    const [a, b, c, d] = this.#parsed as unknown as [number, number, number, number];
+    const parsed = this.#parsed;
+    const a = parsed[0] as number;
+    const b = parsed[1] as number;
+    const c = parsed[2] as number;
+    const d = parsed[3] as number;
     if ((a | b | c | d) === 0) return 0;
     const hash = hashOf(a, b, c, d);
     const { slots, mask } = this.#table;

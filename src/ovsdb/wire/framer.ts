@@ -15,6 +15,9 @@ const STRUCTURE = 1;
 const STRING = 2;
 const ESCAPE = 3;
 
+/** Braces open around the update of a row: the message, the tables, the table. */
+const WATCHED = 3;
+
 export interface FramerLimits {
   /** Bytes of one message; none by default. */
   readonly maxBytes?: number;
@@ -33,10 +36,8 @@ export class MessageScanner {
   #broken: OvsdbError | undefined;
   readonly #maxBytes: number;
   readonly #maxDepth: number;
-  /** Behind the last `}` that closed a member of nesting level `watchDepth`, in the scanned chunk; -1: none. */
+  /** Behind the last `}` in the scanned bytes that left three braces open, as the end of a row's update does; -1: none. */
   lastClose = -1;
-  /** Braces open around what `lastClose` looks for. */
-  watchDepth = 3;
   #braces = 0;
 
   constructor(limits: FramerLimits = {}) {
@@ -70,8 +71,7 @@ export class MessageScanner {
     }
     const end = this.#scanInside(bytes, at);
     this.#length += (end === -1 ? bytes.length : end) - at;
-    if (this.#length > this.#maxBytes)
-      this.#fail(`a message is larger than ${this.#maxBytes} bytes`);
+    this.#checkLength();
     if (end !== -1) this.#length = 0;
     return end;
   }
@@ -95,33 +95,60 @@ export class MessageScanner {
     let state = this.#state;
     let depth = this.#depth;
     let braces = this.#braces;
-    const watch = this.watchDepth;
-    for (let at = from; at < length; at++) {
-      const byte = bytes[at] as number;
+    let close = -1;
+    let at = from;
+    while (at < length) {
       if (state === STRING) {
+        let byte = bytes[at++] as number;
+        while (byte !== QUOTE && byte !== BACKSLASH && at < length) byte = bytes[at++] as number;
         if (byte === QUOTE) state = STRUCTURE;
         else if (byte === BACKSLASH) state = ESCAPE;
-      } else if (state === ESCAPE) state = STRING;
+        continue;
+      }
+      const byte = bytes[at++] as number;
+      if (state === ESCAPE) state = STRING;
       else if (byte === QUOTE) state = STRING;
       else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         if (byte === OPEN_BRACE) braces++;
-        if (++depth > this.#maxDepth)
+        if (++depth > this.#maxDepth) {
           this.#fail(`JSON is nested more than ${this.#maxDepth} levels deep`);
+        }
       } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
         depth--;
-        if (byte === CLOSE_BRACE && --braces === watch) this.lastClose = at + 1;
+        if (byte === CLOSE_BRACE && --braces === WATCHED) close = at;
         if (depth === 0) {
           this.#state = OUTSIDE;
           this.#depth = 0;
           this.#braces = 0;
-          return at + 1;
+          this.lastClose = close;
+          return at;
         }
       }
     }
     this.#state = state;
     this.#depth = depth;
     this.#braces = braces;
+    this.lastClose = close;
     return -1;
+  }
+
+  /** Goes on behind bytes that somebody else has read: that many brackets, and of these braces, are open. */
+  resume(depth: number, braces: number): void {
+    this.#state = STRUCTURE;
+    this.#depth = depth;
+    this.#braces = braces;
+  }
+
+  /** Counts bytes that somebody else has read. */
+  count(bytes: number): void {
+    this.#length += bytes;
+    this.#checkLength();
+  }
+
+  #checkLength(): void {
+    if (this.#length > this.#maxBytes) {
+      this.#fail(`a message is larger than ${this.#maxBytes} bytes`);
+    }
   }
 }
 

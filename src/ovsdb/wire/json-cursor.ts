@@ -28,6 +28,9 @@ const ESCAPES: Readonly<Record<number, number>> = {
   0x74: 0x09,
 };
 
+/** Thrown by a cursor over the beginning of a text when it would have to read on. */
+export const NEED_MORE = new Error('the text goes on');
+
 /** Numbers of a common form: an integer that a double holds exactly. */
 const SHORT_INTEGER = 15;
 
@@ -44,6 +47,8 @@ export class JsonCursor {
   textStart = 0;
   textEnd = 0;
   #scratch = Buffer.alloc(1024);
+  /** More bytes may follow: reaching the end throws `NEED_MORE` and not an error. */
+  isPartial = false;
 
   constructor(bytes: Buffer = Buffer.alloc(0), position = 0, end = bytes.length) {
     this.bytes = bytes;
@@ -59,6 +64,7 @@ export class JsonCursor {
   }
 
   fail(expected: string): never {
+    if (this.isPartial && this.position >= this.end) throw NEED_MORE;
     const from = Math.max(0, this.position - 20);
     const near = this.bytes.toString('utf8', from, Math.min(this.end, this.position + 20));
     throw syntaxError(
@@ -181,6 +187,7 @@ export class JsonCursor {
     const unit = this.#hex4();
     if (unit === 0) throw syntaxError('a string contains the null character \\u0000');
     if (unit < 0xd800 || unit > 0xdfff) return unit;
+    if (this.isPartial && this.position + 6 > this.end) throw NEED_MORE;
     const isPair =
       unit < 0xdc00 &&
       this.bytes[this.position] === BACKSLASH &&
@@ -198,6 +205,7 @@ export class JsonCursor {
       this.position,
       Math.min(this.end, this.position + 4),
     );
+    if (this.isPartial && text.length < 4) throw NEED_MORE;
     if (!/^[0-9a-fA-F]{4}$/.test(text)) this.fail('four hexadecimal digits');
     this.position += 4;
     return Number.parseInt(text, 16);
@@ -225,7 +233,10 @@ export class JsonCursor {
       at++;
     }
     const digits = at - first;
-    if (digits === 0) this.fail('a number');
+    if (digits === 0) {
+      this.position = at;
+      this.fail('a number');
+    }
     if (digits > 1 && bytes[first] === DIGIT_0) throw syntaxError('a number must not start with 0');
     const next = at < end ? (bytes[at] as number) : 0;
     const isInteger = next !== 0x2e && next !== 0x65 && next !== 0x45;

@@ -22,11 +22,16 @@ export interface UpdateHead {
   readonly lastId: string | undefined;
 }
 
-/** Takes table updates as bytes, in pieces cut behind any row. */
+/** Takes table updates as bytes, in pieces cut anywhere. */
 export interface UpdateSink {
-  /** Returns where it stopped: behind the closing brace when `isDone`. */
+  /**
+   * Returns where it stopped: behind the closing brace when `isDone`, otherwise behind the last thing that was complete.
+   * What follows is to be given again, with more.
+   */
   push(bytes: Buffer, position: number, end: number): number;
   readonly isDone: boolean;
+  /** Braces of the updates that are open where it stopped. */
+  readonly depth: number;
 }
 
 /** A message in whole: what is absent in the JSON is undefined. Updates that went to a sink are not repeated here. */
@@ -62,42 +67,51 @@ interface Streaming {
   readonly inArray: boolean;
   readonly before: Partial<Message>;
   failure: OvsdbError | undefined;
+  /** `waiting`: for the end of a row that is larger than what arrives at once. */
+  phase: 'reading' | 'waiting' | 'done' | 'failed';
 }
 
 /**
- * Bytes of a connection in, messages out, in order. Table updates never become JSON values: they go to a sink as they arrive, row by row, so
- * that a message of any size takes little memory and never holds up the event loop.
+ * Bytes of a connection in, messages out, in order. Table updates never become JSON values: they go to a sink as they
+ * arrive, so that a message of any size takes little memory and never holds up the event loop.
  */
 export class MessageStream {
   readonly #scanner: MessageScanner;
   readonly #handler: MessageHandler;
+  readonly #streamFrom: number;
   /** The incomplete message, as far as no sink has taken it. */
   #parts: Buffer[] = [];
   #length = 0;
-  /** Behind the last complete row, counted from the start of `#parts`; -1: none. */
-  #safe = -1;
   #streaming: Streaming | undefined;
   #sniffed = false;
 
-  constructor(handler: MessageHandler, limits?: FramerLimits) {
+  /** Messages larger than `streamFrom` bytes are read while they arrive. */
+  constructor(handler: MessageHandler, limits?: FramerLimits, streamFrom = STREAM_FROM) {
+    this.#streamFrom = streamFrom;
     this.#handler = handler;
     this.#scanner = new MessageScanner(limits);
   }
 
   /** Throws `protocol` or `syntax error` when the peer sends what is no message; the connection is then to be dropped. */
   push(chunk: Buffer): void {
-    let start = 0;
-    for (;;) {
-      const end = this.#scanner.scan(chunk, start);
-      const { lastClose } = this.#scanner;
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#streaming?.phase === 'reading') {
+        this.#append(rest);
+        if (!this.#feed(this.#streaming)) return;
+        // The sink has what it wanted; what follows is the end of the message.
+        rest = this.#joined();
+        this.#parts = [];
+        this.#length = 0;
+      }
+      const end = this.#scanner.scan(rest, 0);
       if (end === -1) {
-        if (this.#scanner.isInside)
-          this.#keep(chunk.subarray(start), lastClose === -1 ? -1 : lastClose - start);
+        this.#keep(rest);
         return;
       }
-      this.#append(chunk.subarray(start, end));
+      this.#append(rest.subarray(0, end));
+      rest = rest.subarray(end);
       this.#complete();
-      start = end;
     }
   }
 
@@ -110,43 +124,78 @@ export class MessageStream {
     return this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
   }
 
-  #keep(part: Buffer, safe: number): void {
-    if (safe !== -1) this.#safe = this.#length + safe;
+  /** More of an incomplete message that no sink reads (yet). */
+  #keep(part: Buffer): void {
+    if (!this.#scanner.isInside) return;
+    const streaming = this.#streaming;
+    if (streaming?.phase === 'failed') return;
     this.#append(part);
-    if (this.#streaming === undefined && !this.#sniffed && this.#length >= STREAM_FROM) {
-      this.#sniffed = true;
-      const joined = this.#joined();
-      const found = this.#sniff(joined);
-      if (found !== undefined) {
-        this.#streaming = found.streaming;
-        this.#drop(joined, found.position);
-      } else this.#parts = [joined];
+    if (streaming?.phase === 'waiting') {
+      // One row larger than all that arrived at once: read again when it is complete.
+      if (this.#scanner.lastClose !== -1) {
+        streaming.phase = 'reading';
+        this.#resumeReading(streaming);
+      }
+      return;
     }
-    if (this.#streaming !== undefined && this.#safe > 0) this.#feed(this.#joined(), this.#safe);
+    if (streaming !== undefined || this.#sniffed || this.#length < this.#streamFrom) return;
+    this.#sniffed = true;
+    const joined = this.#joined();
+    const found = this.#sniff(joined);
+    if (found === undefined) {
+      this.#parts = [joined];
+      return;
+    }
+    this.#streaming = found.streaming;
+    this.#drop(joined, found.position);
+    this.#resumeReading(found.streaming);
   }
 
-  /** Gives complete rows to the sink and keeps the rest. */
-  #feed(bytes: Buffer, end: number): void {
-    this.#drop(bytes, this.#pushTo(this.#streaming as Streaming, bytes, 0, end));
-    this.#safe = -1;
+  #resumeReading(streaming: Streaming): void {
+    if (!this.#feed(streaming)) return;
+    const rest = this.#joined();
+    this.#parts = [];
+    this.#length = 0;
+    this.push(rest);
   }
 
   #drop(bytes: Buffer, position: number): void {
     const rest = bytes.subarray(position);
     this.#parts = rest.length === 0 ? [] : [rest];
     this.#length = rest.length;
-    if (this.#safe !== -1) this.#safe -= position;
+  }
+
+  /**
+   * Gives what is there to the sink. True when the sink needs no more, or is of no use any more: then the scanner goes on where it stopped.
+   */
+  #feed(streaming: Streaming): boolean {
+    const bytes = this.#joined();
+    const before = streaming.sink.depth;
+    const position = this.#pushTo(streaming, bytes, 0, bytes.length);
+    this.#scanner.count(position);
+    this.#drop(bytes, position);
+    const around = streaming.inArray ? 2 : 1;
+    if (streaming.failure !== undefined) {
+      streaming.phase = 'failed';
+      this.#scanner.resume(around + before, 1 + before);
+      return true;
+    }
+    const { depth, isDone } = streaming.sink;
+    if (isDone) streaming.phase = 'done';
+    else if (position === 0 && bytes.length >= this.#streamFrom) streaming.phase = 'waiting';
+    else return false;
+    this.#scanner.resume(around + depth, 1 + depth);
+    return true;
   }
 
   /** What the sink can't use makes the whole update useless, but not the connection. */
   #pushTo(streaming: Streaming, bytes: Buffer, position: number, end: number): number {
-    if (streaming.failure !== undefined) return end;
     try {
       return streaming.sink.push(bytes, position, end);
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       streaming.failure = error;
-      return end;
+      return position;
     }
   }
 
@@ -164,7 +213,10 @@ export class MessageStream {
         if (isParams || name === 'result') {
           const found = this.#updatesIn(cursor, isParams, before.id);
           if (found === undefined) return undefined;
-          return { streaming: { ...found, before, failure: undefined }, position: cursor.position };
+          return {
+            streaming: { ...found, before, failure: undefined, phase: 'reading' },
+            position: cursor.position,
+          };
         }
         const value = cursor.value();
         if (name === 'id' || name === 'method' || name === 'error') before[name] = value;
@@ -207,19 +259,20 @@ export class MessageStream {
     const streaming = this.#streaming;
     this.#parts = [];
     this.#length = 0;
-    this.#safe = -1;
     this.#streaming = undefined;
     this.#sniffed = false;
     if (streaming === undefined) {
       this.#small(bytes);
       return;
     }
-    const position = this.#pushTo(streaming, bytes, 0, bytes.length);
-    if (streaming.failure === undefined && !streaming.sink.isDone) {
-      streaming.failure = new OvsdbError('syntax error', 'table updates end too early');
+    let position = 0;
+    if (streaming.phase === 'waiting') {
+      position = this.#pushTo(streaming, bytes, 0, bytes.length);
+      streaming.phase = streaming.sink.isDone ? 'done' : 'failed';
     }
     // When the updates were of no use, nobody knows where they ended: what came before them must do.
-    const after = streaming.failure === undefined ? tail(bytes, position, streaming.inArray) : {};
+    const after = streaming.phase === 'done' ? tail(bytes, position, streaming.inArray) : {};
+    if (streaming.phase !== 'done') streaming.failure ??= tooShort();
     this.#deliver({ ...streaming.before, ...after }, streaming);
   }
 
@@ -284,14 +337,16 @@ export class MessageStream {
       if (!(error instanceof OvsdbError)) throw error;
     }
     if (found === undefined) return undefined;
-    const streaming: Streaming = { ...found, before, failure: undefined };
+    const streaming: Streaming = { ...found, before, failure: undefined, phase: 'done' };
     this.#pushTo(streaming, bytes, cursor.position, to);
     if (streaming.failure === undefined && !streaming.sink.isDone) {
-      streaming.failure = new OvsdbError('syntax error', 'table updates end too early');
+      streaming.failure = tooShort();
     }
     return streaming;
   }
 }
+
+const tooShort = (): OvsdbError => new OvsdbError('syntax error', 'table updates end too early');
 
 /** Members of a message behind its table updates. */
 function tail(bytes: Buffer, position: number, inArray: boolean): Partial<Message> {

@@ -1,0 +1,482 @@
+import type { Change, NewRow } from './schema/column.ts';
+import type { ColumnType } from './column-type.ts';
+import { datumToJson, writableToJson } from './datum.ts';
+import { OvsdbError } from './error.ts';
+import type {
+  Clause,
+  Mutation,
+  Mutator,
+  Operation,
+  OperationResult,
+  Outcome,
+  TransactOptions,
+  Transactor,
+} from './operation.ts';
+import type { ReplicaRow, ReplicaView } from './replica-view.ts';
+import { columnOf, tableOf, type ColumnSchema } from './schema.ts';
+import { parseUuid } from './uuid.ts';
+import {
+  NamedUuid,
+  type Datum,
+  type Integer,
+  type JsonValue,
+  type Uuid,
+  type Writable,
+} from './value.ts';
+
+/** How a transaction that was built is sent. */
+export interface CommitOptions extends TransactOptions {
+  /** Name of a lock that must be ours when the server commits. */
+  readonly lock?: string;
+}
+
+/** Sends operations and asserts a lock: the client. */
+export interface Committer extends Transactor {
+  transact(operations: readonly Operation[], options?: CommitOptions): Promise<Outcome>;
+}
+
+/** A row that the transaction will create. Use it as a value wherever a row is referred to. */
+export class InsertedRow extends NamedUuid {
+  readonly table: string;
+  readonly position: number;
+  #uuid: Uuid | undefined;
+
+  constructor(table: string, name: string, position: number, uuid: Uuid | undefined) {
+    super(name);
+    this.table = table;
+    this.position = position;
+    this.#uuid = uuid;
+  }
+
+  /** Its UUID: known beforehand when it was chosen, otherwise after the commit. Throws `bad argument` before. */
+  get uuid(): Uuid {
+    if (this.#uuid === undefined) {
+      throw new OvsdbError(
+        'bad argument',
+        `the new row of table ${this.table} was not committed (yet)`,
+      );
+    }
+    return this.#uuid;
+  }
+
+  /** For the transaction: the server chose this UUID. */
+  settle(uuid: Uuid): void {
+    this.#uuid = uuid;
+  }
+}
+
+interface RowChanges {
+  readonly table: string;
+  readonly uuid: string;
+  readonly columns: Map<string, JsonValue>;
+  readonly mutations: Mutation[];
+  isDeleted: boolean;
+}
+
+interface Wait {
+  readonly table: string;
+  readonly uuid: string;
+  readonly columns: Map<string, JsonValue>;
+}
+
+interface Increment {
+  readonly table: string;
+  readonly uuid: string;
+  readonly column: string;
+  position: number;
+  value: Integer | undefined;
+}
+
+/** Tables of generated row types; without them every table and column name is accepted and checked when it runs. */
+export type AnyTables = { readonly [table: string]: never };
+
+type Columns<T, K> = K extends keyof T ? T[K] : never;
+type InsertColumns<T, K> = [T] extends [AnyTables]
+  ? { readonly [column: string]: Writable }
+  : NewRow<Columns<T, K>>;
+type UpdateColumns<T, K> = [T] extends [AnyTables]
+  ? { readonly [column: string]: Writable }
+  : Change<Columns<T, K>>;
+
+/**
+ * Builds a transaction step by step against a replica, checks it as it is built, and sends as little as it can: columns that
+ * already have the value are left out, and nothing at all is sent when nothing would change. Each can be committed once;
+ * to try again, build it anew from the newer replica.
+ *
+ * Throws when a step is impossible: `unknown table`, `unknown column`, `constraint violation`, `syntax error` (another type),
+ * `read-only` (the server lacks the table or column).
+ */
+export class Transaction<T = AnyTables> {
+  readonly #replica: ReplicaView;
+  readonly #before: Operation[] = [];
+  readonly #inserts: Operation[] = [];
+  readonly #inserted: InsertedRow[] = [];
+  readonly #rows = new Map<string, RowChanges>();
+  readonly #waits = new Map<string, Wait>();
+  readonly #increments: Increment[] = [];
+  readonly #raw: Operation[] = [];
+  readonly #comments: string[] = [];
+  #dryRun = false;
+  #durable = false;
+  #isSent = false;
+
+  constructor(replica: ReplicaView) {
+    this.#replica = replica;
+  }
+
+  #column(table: string, name: string): ColumnSchema {
+    const column = columnOf(tableOf(this.#replica.schema, table), name);
+    if (!this.#replica.hasColumn(table, name)) {
+      throw new OvsdbError(
+        'read-only',
+        `column ${name} of table ${table} is not monitored, or the server has no such column`,
+      );
+    }
+    return column;
+  }
+
+  #json(table: string, name: string, value: Writable): JsonValue {
+    const { type } = this.#column(table, name);
+    try {
+      return writableToJson(type, value);
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      throw new OvsdbError(error.code, `column ${name} of table ${table}: ${error.details}`, {
+        cause: error,
+      });
+    }
+  }
+
+  #changes(table: string, uuid: string): RowChanges {
+    const key = `${table} ${uuid}`;
+    let changes = this.#rows.get(key);
+    if (changes === undefined) {
+      if (parseUuid(uuid) === undefined)
+        throw new OvsdbError('bad argument', `"${uuid}" is not a UUID`);
+      changes = { table, uuid, columns: new Map(), mutations: [], isDeleted: false };
+      this.#rows.set(key, changes);
+    }
+    return changes;
+  }
+
+  /** Inserts a row. `uuid`: the UUID that it shall have; otherwise the server chooses one. */
+  insert<K extends string & keyof T>(
+    table: K,
+    columns: InsertColumns<T, K>,
+    options: { readonly uuid?: Uuid } = {},
+  ): InsertedRow {
+    tableOf(this.#replica.schema, table);
+    const row: { [column: string]: JsonValue } = {};
+    for (const [name, value] of Object.entries(
+      columns as { readonly [column: string]: Writable },
+    )) {
+      if (value !== undefined) row[name] = this.#json(table, name, value);
+    }
+    const position = this.#inserts.length;
+    const inserted = new InsertedRow(table, `row${position}`, position, options.uuid);
+    this.#inserted.push(inserted);
+    this.#inserts.push({
+      op: 'insert',
+      table,
+      row,
+      'uuid-name': inserted.name,
+      ...(options.uuid === undefined ? {} : { uuid: options.uuid }),
+    });
+    return inserted;
+  }
+
+  /** Overwrites columns of a row; those that have the value already are left out. */
+  update<K extends string & keyof T>(table: K, uuid: string, columns: UpdateColumns<T, K>): this {
+    const row = this.#replica.row(table, uuid);
+    for (const [name, value] of Object.entries(
+      columns as { readonly [column: string]: Writable },
+    )) {
+      const { mutable } = this.#column(table, name);
+      const json = this.#json(table, name, value);
+      if (row?.holds(name, value) === true) {
+        this.#rows.get(`${table} ${uuid}`)?.columns.delete(name);
+        continue;
+      }
+      if (!mutable)
+        throw new OvsdbError(
+          'constraint violation',
+          `column ${name} of table ${table} is immutable`,
+        );
+      this.#changes(table, uuid).columns.set(name, json);
+    }
+    return this;
+  }
+
+  /** Deletes a row. One of a table that is not a root goes by itself when nothing refers to it any more. */
+  delete(table: string & keyof T, uuid: string): this {
+    tableOf(this.#replica.schema, table);
+    this.#changes(table, uuid).isDeleted = true;
+    return this;
+  }
+
+  #mutation(table: string, uuid: string, column: string, mutator: Mutator, json: JsonValue): this {
+    if (!this.#column(table, column).mutable) {
+      throw new OvsdbError(
+        'constraint violation',
+        `column ${column} of table ${table} is immutable`,
+      );
+    }
+    this.#changes(table, uuid).mutations.push([column, mutator, json]);
+    return this;
+  }
+
+  #part(table: string, column: string, value: Writable): JsonValue {
+    return writableToJson(this.#column(table, column).type, value, { anySize: true });
+  }
+
+  /** Adds members to a set without sending the rest of it. */
+  addToSet(table: string & keyof T, uuid: string, column: string, members: Writable): this {
+    return this.#mutation(table, uuid, column, 'insert', this.#part(table, column, members));
+  }
+
+  /** Removes members of a set. */
+  removeFromSet(table: string & keyof T, uuid: string, column: string, members: Writable): this {
+    return this.#mutation(table, uuid, column, 'delete', this.#part(table, column, members));
+  }
+
+  /** Sets keys of a map, whatever they had before, without sending the rest of it. */
+  setKeys(table: string & keyof T, uuid: string, column: string, pairs: Writable): this {
+    const json = this.#part(table, column, pairs);
+    const keys = (json as readonly [string, readonly (readonly [JsonValue, JsonValue])[]])[1].map(
+      ([key]) => key,
+    );
+    // An insert leaves keys that are there as they are.
+    this.#mutation(table, uuid, column, 'delete', ['set', keys]);
+    return this.#mutation(table, uuid, column, 'insert', json);
+  }
+
+  /** Removes keys of a map. */
+  removeKeys(
+    table: string & keyof T,
+    uuid: string,
+    column: string,
+    keys: readonly (string | number | bigint | boolean)[],
+  ): this {
+    const { type } = this.#column(table, column);
+    const keyType: ColumnType = { key: type.key, min: 0, max: Infinity };
+    return this.#mutation(table, uuid, column, 'delete', writableToJson(keyType, keys));
+  }
+
+  /** Any mutation: `+=`, `-=`, `*=`, `/=`, `%=`. */
+  mutate(
+    table: string & keyof T,
+    uuid: string,
+    column: string,
+    mutator: Mutator,
+    value: Writable,
+  ): this {
+    const { type } = this.#column(table, column);
+    return this.#mutation(
+      table,
+      uuid,
+      column,
+      mutator,
+      writableToJson({ key: { type: type.key.type }, min: 1, max: 1 }, value),
+    );
+  }
+
+  /** Adds to a counter; `newValue` of the result tells what it became, even when others count, too. */
+  increment(
+    table: string & keyof T,
+    uuid: string,
+    column: string,
+    by = 1,
+  ): { readonly newValue: Integer } {
+    const { type } = this.#column(table, column);
+    if (type.key.type !== 'integer')
+      throw new OvsdbError('bad argument', `column ${column} of table ${table} is not an integer`);
+    const increment: Increment = { table, uuid, column, position: -1, value: undefined };
+    this.#increments.push(increment);
+    this.mutate(table, uuid, column, '+=', by);
+    return {
+      get newValue(): Integer {
+        if (increment.value === undefined)
+          throw new OvsdbError('bad argument', `${column} was not incremented (yet)`);
+        return increment.value;
+      },
+    };
+  }
+
+  /** The commit fails with `try-again` unless these columns of a row are still as the replica has them. */
+  verify(table: string & keyof T, uuid: string, ...columns: readonly string[]): this {
+    const row = this.#replica.row(table, uuid);
+    if (row === undefined)
+      throw new OvsdbError('row deleted', `row ${uuid} of table ${table} is not in the database`);
+    const key = `${table} ${uuid}`;
+    const wait = this.#waits.get(key) ?? { table, uuid, columns: new Map<string, JsonValue>() };
+    this.#waits.set(key, wait);
+    for (const column of columns) {
+      wait.columns.set(column, datumToJson(this.#column(table, column).type, row.column(column)));
+    }
+    return this;
+  }
+
+  /**
+   * The commit fails with `try-again` when the table has a row with these values: keeps two writers from making the same thing twice
+   * where the schema has no index.
+   */
+  guardAbsent(table: string & keyof T, columns: { readonly [column: string]: Writable }): this {
+    const row = Object.fromEntries(
+      Object.entries(columns).map(([name, value]) => [name, this.#json(table, name, value)]),
+    );
+    this.#before.push({
+      op: 'wait',
+      table,
+      timeout: 0,
+      where: Object.entries(row).map(([name, value]): Clause => [name, '==', value]),
+      columns: Object.keys(row),
+      until: '!=',
+      rows: [row],
+    });
+    return this;
+  }
+
+  /** Inserts the only row of a table that has at most one, unless it is there by then. */
+  insertSingleton<K extends string & keyof T>(table: K, columns: InsertColumns<T, K>): InsertedRow {
+    this.#before.push({
+      op: 'wait',
+      table,
+      timeout: 0,
+      where: [],
+      columns: [],
+      until: '==',
+      rows: [],
+    });
+    return this.insert(table, columns);
+  }
+
+  /** A note for people: in the database's log, shown by `ovsdb-tool show-log`. */
+  comment(text: string): this {
+    this.#comments.push(text);
+    return this;
+  }
+
+  /** Any operation as it is, after all others. */
+  operation(operation: Operation): this {
+    this.#raw.push(operation);
+    return this;
+  }
+
+  /** The server checks everything and then drops it: the outcome is `aborted` when it would have succeeded. */
+  dryRun(): this {
+    this.#dryRun = true;
+    return this;
+  }
+
+  /** The reply comes only after the change is safely on disk. */
+  durable(): this {
+    this.#durable = true;
+    return this;
+  }
+
+  #rowOperations(): Operation[] {
+    return [...this.#rows.values()].flatMap((changes): Operation[] => {
+      const { table, uuid, columns, mutations, isDeleted } = changes;
+      const where: readonly Clause[] = [['_uuid', '==', ['uuid', uuid]]];
+      if (isDeleted) return [{ op: 'delete', table, where }];
+      return [
+        ...(columns.size === 0
+          ? []
+          : [{ op: 'update', table, where, row: Object.fromEntries(columns) } as const]),
+        ...(mutations.length === 0 ? [] : [{ op: 'mutate', table, where, mutations } as const]),
+      ];
+    });
+  }
+
+  #waitOperations(): Operation[] {
+    return [...this.#waits.values()].map(({ table, uuid, columns }) => ({
+      op: 'wait',
+      table,
+      timeout: 0,
+      where: [['_uuid', '==', ['uuid', uuid]]],
+      columns: [...columns.keys()],
+      until: '==',
+      rows: [Object.fromEntries(columns)],
+    }));
+  }
+
+  /** True when nothing would be sent. */
+  get isEmpty(): boolean {
+    return (
+      this.#inserts.length === 0 && this.#raw.length === 0 && this.#rowOperations().length === 0
+    );
+  }
+
+  #compose(): { readonly operations: readonly Operation[]; readonly firstInsert: number } {
+    const before = [...this.#before, ...this.#waitOperations()];
+    const operations: Operation[] = [...before, ...this.#inserts, ...this.#rowOperations()];
+    for (const increment of this.#increments) {
+      increment.position = operations.length;
+      operations.push({
+        op: 'select',
+        table: increment.table,
+        where: [['_uuid', '==', ['uuid', increment.uuid]]],
+        columns: [increment.column],
+      });
+    }
+    operations.push(...this.#raw);
+    if (this.#comments.length > 0)
+      operations.push({ op: 'comment', comment: this.#comments.join('\n') });
+    if (this.#durable) operations.push({ op: 'commit', durable: true });
+    if (this.#dryRun) operations.push({ op: 'abort' });
+    return { operations, firstInsert: before.length };
+  }
+
+  /** What will be sent, in order: guards and verifications, inserts, changes, increments' selects, raw operations, comment. */
+  operations(): readonly Operation[] {
+    return this.#compose().operations;
+  }
+
+  /** Sends it; `unchanged` without a round trip when there is nothing to do. */
+  async commit(committer: Committer, options: CommitOptions = {}): Promise<Outcome> {
+    if (this.#isSent)
+      throw new OvsdbError('bad argument', 'a transaction can be committed once; build it anew');
+    this.#isSent = true;
+    if (this.isEmpty) return { kind: 'unchanged' };
+    const { operations, firstInsert } = this.#compose();
+    const outcome = await committer.transact(operations, options);
+    if (outcome.kind === 'success') this.#settle(outcome.results, firstInsert);
+    return outcome;
+  }
+
+  #settle(results: readonly OperationResult[], firstInsert: number): void {
+    for (const row of this.#inserted) {
+      const uuid = (
+        results[firstInsert + row.position]?.uuid as readonly [string, string] | undefined
+      )?.[1];
+      if (uuid !== undefined) row.settle(uuid as Uuid);
+    }
+    for (const increment of this.#increments) {
+      increment.value = results[increment.position]?.rows?.[0]?.[increment.column] as
+        | Integer
+        | undefined;
+    }
+  }
+}
+
+/** Reads a reference column of a row as rows. Rows that are not (yet) in the replica are left out. */
+export function referredRows(
+  replica: ReplicaView,
+  row: ReplicaRow,
+  column: string,
+): readonly ReplicaRow[] {
+  const { type } = columnOf(tableOf(replica.schema, row.table), column);
+  const value: Datum = row.column(column);
+  const resolve = (table: string | undefined, uuids: Iterable<unknown>): readonly ReplicaRow[] =>
+    table === undefined || !replica.hasTable(table)
+      ? []
+      : [...uuids].flatMap((uuid) => replica.row(table, uuid as string) ?? []);
+  if (value === undefined) return [];
+  if (value instanceof Map) {
+    const map = value as ReadonlyMap<unknown, unknown>;
+    return type.value?.refTable === undefined
+      ? resolve(type.key.refTable, map.keys())
+      : resolve(type.value.refTable, map.values());
+  }
+  return resolve(type.key.refTable, Array.isArray(value) ? value : [value]);
+}

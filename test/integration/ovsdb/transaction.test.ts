@@ -1,0 +1,183 @@
+import { expect, test } from 'vitest';
+import {
+  OvsdbClient,
+  referredRows,
+  Transaction,
+  uuidFromName,
+  ZERO_UUID,
+} from '../../../src/ovsdb/index.ts';
+import type { Northbound } from '../../../src/ovsdb/schema/northbound.generated.ts';
+import { OvsdbServer } from '../../support/ovsdb-server.ts';
+
+const soon = (): AbortSignal => AbortSignal.timeout(15_000);
+
+async function connected(server: OvsdbServer): Promise<OvsdbClient> {
+  const client = new OvsdbClient({ remotes: server.remote, database: 'OVN_Northbound' }).start();
+  await client.ready(soon());
+  return client;
+}
+
+const build = (client: OvsdbClient): Transaction<Northbound> =>
+  new Transaction<Northbound>(client.replica);
+
+test('rows of one transaction refer to each other, and are found by the UUID that was chosen or given', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const own = uuidFromName(ZERO_UUID, 'blue');
+  const transaction = build(client);
+  const port = transaction.insert('Logical_Switch_Port', {
+    name: 'pod',
+    addresses: ['dynamic'],
+    tag: 7,
+  });
+  transaction.insert(
+    'Logical_Switch',
+    { name: 'blue', ports: [port], external_ids: { owner: 'x' } },
+    { uuid: own },
+  );
+  expect(() => port.uuid).toThrow('was not committed');
+  expect(await transaction.commit(client)).toMatchObject({ kind: 'success' });
+  const blue = client.replica.row('Logical_Switch', own);
+  expect(blue?.column('ports')).toEqual([port.uuid]);
+  expect(
+    blue === undefined
+      ? []
+      : referredRows(client.replica, blue, 'ports').map((row) => row.column('name')),
+  ).toEqual(['pod']);
+  await expect(transaction.commit(client)).rejects.toThrow('committed once');
+});
+
+test('nothing is sent when nothing would change', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const own = uuidFromName(ZERO_UUID, 'blue');
+  const first = build(client);
+  first.insert(
+    'Logical_Switch',
+    { name: 'blue', external_ids: new Map([['a', '1']]) },
+    { uuid: own },
+  );
+  await first.commit(client);
+  const before = client.traffic?.messagesSent;
+  const again = build(client).update('Logical_Switch', own, {
+    name: 'blue',
+    external_ids: { a: '1' },
+  });
+  expect(await again.commit(client)).toEqual({ kind: 'unchanged' });
+  expect(client.traffic?.messagesSent).toBe(before);
+});
+
+test('sets and maps are changed in part; a counter tells its new value', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const first = build(client);
+  first.insertSingleton('NB_Global', {
+    name: 'zone',
+    options: { keep: '1', replace: 'old', remove: 'x' },
+  });
+  const set = first.insert('Address_Set', { name: 'as', addresses: ['10.0.0.1', '10.0.0.2'] });
+  expect((await first.commit(client)).kind).toBe('success');
+  const [global] = client.replica.rows('NB_Global');
+  const uuid = global?.uuid ?? ZERO_UUID;
+  const change = build(client);
+  change.setKeys('NB_Global', uuid, 'options', { replace: 'new', add: '2' });
+  change.removeKeys('NB_Global', uuid, 'options', ['remove']);
+  change.addToSet('Address_Set', set.uuid, 'addresses', ['10.0.0.3']);
+  change.removeFromSet('Address_Set', set.uuid, 'addresses', ['10.0.0.1']);
+  const counter = change.increment('NB_Global', uuid, 'nb_cfg', 5);
+  expect((await change.commit(client)).kind).toBe('success');
+  expect(counter.newValue).toBe(5);
+  expect(global?.column('options')).toEqual(
+    new Map([
+      ['add', '2'],
+      ['keep', '1'],
+      ['replace', 'new'],
+    ]),
+  );
+  expect(client.replica.row('Address_Set', set.uuid)?.column('addresses')).toEqual([
+    '10.0.0.2',
+    '10.0.0.3',
+  ]);
+  const second = build(client);
+  second.insertSingleton('NB_Global', { name: 'another' });
+  expect(await second.commit(client)).toMatchObject({ kind: 'try-again', operation: 0 });
+});
+
+test('what was read and verified must not have changed', async () => {
+  await using server = await OvsdbServer.start();
+  await using one = await connected(server);
+  await using two = await connected(server);
+  const insert = build(one);
+  const set = insert.insert('Address_Set', { name: 'as' });
+  await insert.commit(one);
+  const slow = build(one).verify('Address_Set', set.uuid, 'addresses');
+  slow.update('Address_Set', set.uuid, { addresses: ['10.0.0.1'] });
+  const quick = new Transaction<Northbound>(one.replica).addToSet(
+    'Address_Set',
+    set.uuid,
+    'addresses',
+    '10.9.9.9',
+  );
+  expect((await quick.commit(two)).kind).toBe('success');
+  expect(await slow.commit(one)).toMatchObject({ kind: 'try-again', operation: 0 });
+});
+
+test('a guard keeps a second row of the same name out', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const make = async () => {
+    const transaction = build(client).guardAbsent('Logical_Switch', { name: 'blue' });
+    transaction.insert('Logical_Switch', { name: 'blue' });
+    return transaction.commit(client);
+  };
+  expect((await Promise.all([make(), make()])).map((outcome) => outcome.kind).sort()).toEqual([
+    'success',
+    'try-again',
+  ]);
+  expect(client.replica.size('Logical_Switch')).toBe(1);
+});
+
+test('a dry run is checked and then dropped', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const fine = build(client).dryRun().comment('only looking');
+  fine.insert('Logical_Switch', { name: 'blue' });
+  expect(await fine.commit(client)).toMatchObject({ kind: 'aborted' });
+  expect(client.replica.size('Logical_Switch')).toBe(0);
+});
+
+test('mistakes are found before anything is sent', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const any = new Transaction(client.replica);
+  expect(() => any.insert('Logical_Swich', {})).toThrow('has no table Logical_Swich');
+  expect(() => any.insert('Logical_Switch', { nam: 'x' })).toThrow('has no column nam');
+  expect(() => any.insert('Logical_Switch_Port', { tag: 4096 })).toThrow(
+    '4096 is not in the valid range 1 to 4095',
+  );
+  expect(() => any.insert('ACL', { direction: 'sideways' })).toThrow(
+    'is not one of the allowed values',
+  );
+  expect(() => any.insert('Logical_Switch', { name: 5 })).toThrow(
+    'column name of table Logical_Switch: 5 is not a string',
+  );
+  expect(() => any.update('Logical_Switch', 'nonsense', { name: 'x' })).toThrow('is not a UUID');
+});
+
+test('refused by the server: the kind of error and the guilty operation', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const twice = build(client);
+  twice.insert('Address_Set', { name: 'same' });
+  twice.insert('Address_Set', { name: 'same' });
+  expect(await twice.commit(client)).toMatchObject({
+    kind: 'error',
+    error: 'constraint violation',
+  });
+  const dangling = new Transaction(client.replica);
+  dangling.insert('Logical_Switch', { name: 'x', ports: ['11111111-1111-4111-8111-111111111111'] });
+  expect(await dangling.commit(client)).toMatchObject({
+    kind: 'error',
+    error: 'referential integrity violation',
+  });
+});

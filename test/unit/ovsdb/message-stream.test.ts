@@ -1,0 +1,233 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Framer, parseJson, Replica, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { MessageStream, type UpdateSink } from '../../../src/ovsdb/wire/message-stream.ts';
+import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
+
+/** The bytes cut at these places (anywhere, also inside of a character). */
+function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+  return [0, ...places].map((from, i) => bytes.subarray(from, places[i] ?? bytes.length));
+}
+
+const cutting = fc.array(fc.nat(), { maxLength: 12 });
+
+describe('framing', () => {
+  test('every split of a stream gives the same messages', () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.string({ unit: 'binary' }),
+      fc.constant('}{"\\"[\u{1d11e}'),
+    );
+    const message = fc.record({ id: fc.integer(), params: fc.array(text) });
+    const messages = fc.array(message, { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(messages, cutting, fc.constantFrom('', ' ', '\n\t '), (given, cuts, space) => {
+        const bytes = Buffer.from(given.map((item) => JSON.stringify(item)).join(space));
+        const framer = new Framer();
+        const seen = pieces(bytes, cuts).flatMap((piece) => framer.push(piece));
+        expect(seen.map((item) => JSON.parse(item.toString('utf8')) as unknown)).toEqual(given);
+        expect(framer.isIdle).toBe(true);
+      }),
+    );
+  });
+
+  test.each([
+    ['["array"]', 'must start with "{"'],
+    ['{"a":1}x', 'must start with "{"'],
+    ['}', 'must start with "{"'],
+    [`{"a":${'['.repeat(1001)}`, 'nested more than 1000 levels'],
+  ])('%.20s breaks the stream for good', (text, problem) => {
+    const framer = new Framer();
+    expect(() => framer.push(Buffer.from(text))).toThrow(problem);
+    expect(() => framer.push(Buffer.from('{}'))).toThrow(problem);
+  });
+
+  test('a message larger than the limit breaks the stream before it is complete', () => {
+    const framer = new Framer({ maxBytes: 100 });
+    expect(() => framer.push(Buffer.from(`{"a":"${'x'.repeat(100)}`))).toThrow(
+      'larger than 100 bytes',
+    );
+  });
+});
+
+describe('JSON', () => {
+  test('what is written is read back, integers of 64 bits exactly', () => {
+    const json: fc.Arbitrary<JsonValue> = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: 'small' },
+        fc.string(),
+        fc.boolean(),
+        fc.constant(null),
+        fc.maxSafeInteger(),
+        fc.bigInt({ min: 2n ** 53n, max: 2n ** 63n - 1n }),
+        fc.double({ noNaN: true, noDefaultInfinity: true }).map((x) => x + 0),
+        fc.array(tie('value')),
+        fc.dictionary(fc.string(), tie('value')),
+      ),
+    })).value as fc.Arbitrary<JsonValue>;
+    fc.assert(
+      fc.property(json, (value) => {
+        const read = parseJson(stringify(value));
+        expect(stringify(read)).toBe(stringify(value));
+      }),
+    );
+  });
+
+  test.each([
+    ['9223372036854775807', 9223372036854775807n],
+    ['-9223372036854775808', -9223372036854775808n],
+    ['9007199254740993', 9007199254740993n],
+    ['9007199254740991', 9007199254740991],
+    ['9223372036854775808', 9223372036854775808],
+    ['-0', 0],
+    ['-0.0', 0],
+    ['1e3', 1000],
+    ['1e+37', 1e37],
+    ['1.79769313486232e+308', Number.MAX_VALUE],
+    ['"\\ud834\\udd1e\\u0041\\/"', '\u{1d11e}A/'],
+    ['{"a":1,"a":2}', { a: 2 }],
+    [' [ 1 , 2 ] ', [1, 2]],
+  ])('%s', (text, value) => {
+    expect(parseJson(text)).toEqual(value);
+  });
+
+  test.each([
+    ['01', 'must not start with 0'],
+    ['1.', 'digit after the decimal point'],
+    ['1e', 'digit of the exponent'],
+    ['1e400', 'outside of the valid range'],
+    ['"\\u0000"', 'null character'],
+    ['"\\ud834"', 'half a surrogate pair'],
+    ['"\\udd1e"', 'half a surrogate pair'],
+    ['"\\x"', 'an escape'],
+    ['"a\nb"', 'control character'],
+    ['"a', 'the end of a string'],
+    ['{"a" 1}', '":"'],
+    ['[1,]', 'a number'],
+    ['tru', 'true'],
+    ['1 2', 'nothing more'],
+    ['', 'a number'],
+  ])('%s is refused', (text, problem) => {
+    expect(() => parseJson(text)).toThrow(problem);
+  });
+
+  test.each([
+    [[0x22, 0xc0, 0x22], 'not valid UTF-8'],
+    [[0x22, 0xed, 0xa0, 0x80, 0x22], 'not valid UTF-8'],
+    [[0x22, 0xf5, 0x80, 0x80, 0x80, 0x22], 'not valid UTF-8'],
+    [[0x22, 0xe0, 0x80, 0x80, 0x22], 'not valid UTF-8'],
+    [[0x22, 0x80, 0x22], 'not valid UTF-8'],
+  ])('bytes %j are refused', (bytes, problem) => {
+    expect(() => parseJson(Uint8Array.from(bytes))).toThrow(problem);
+  });
+});
+
+const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+describe('updates in a stream', () => {
+  const rows = fc.array(
+    fc.record({
+      i: fc.integer(),
+      s: fc.string({ unit: 'binary' }),
+      s_set: fc.uniqueArray(fc.string()),
+    }),
+    {
+      maxLength: 30,
+    },
+  );
+  const wellFormed = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
+
+  /** Contents of a replica that reads these bytes, cut here, and the plain messages around the updates. */
+  function receive(bytes: Buffer, cuts: readonly number[], streamFrom: number) {
+    const replica = new Replica(VALUES_SCHEMA);
+    const messages: JsonValue[] = [];
+    const stream = new MessageStream(
+      {
+        sinkForReply: (head) =>
+          head.id === undefined || head.id === 7
+            ? replica.reader('update2', 'contents')
+            : undefined,
+        sinkForUpdate: (head) =>
+          head.monitor === 'm' ? replica.reader('update2', 'changes') : undefined,
+        message: (message, sink: UpdateSink | undefined, head, failure) => {
+          if (failure !== undefined) throw failure;
+          if (sink !== undefined) replica.show(sink as ReturnType<Replica['reader']>, true);
+          messages.push({ id: message.id ?? null, lastId: head?.lastId ?? null });
+        },
+      },
+      {},
+      streamFrom,
+    );
+    for (const piece of pieces(bytes, cuts)) stream.push(piece);
+    const contents = [...replica.rows('T')]
+      .sort((a, b) => a.uuid.localeCompare(b.uuid))
+      .map((row) => [row.uuid, row.column('i'), row.column('s'), row.column('s_set')]);
+    return { contents, messages };
+  }
+
+  test('arrive whole, whatever the pieces and however large', () => {
+    fc.assert(
+      fc.property(
+        rows,
+        cutting,
+        fc.constantFrom(1, 40, 300, 1e9),
+        fc.boolean(),
+        (given, cuts, streamFrom, idFirst) => {
+          const clean = given.filter((row) => wellFormed(row.s) && row.s_set.every(wellFormed));
+          const table = Object.fromEntries(
+            clean.map((row, n) => [
+              uuid(n + 1),
+              { initial: { i: row.i, s: row.s, s_set: ['set', row.s_set] } },
+            ]),
+          );
+          const result = [false, uuid(0), { T: table }];
+          const reply = idFirst ? { id: 7, result, error: null } : { error: null, result, id: 7 };
+          const update = {
+            method: 'update3',
+            id: null,
+            params: ['m', uuid(99), { T: { [uuid(500)]: { insert: { s: '}]{"' } } } }],
+          };
+          const bytes = Buffer.from(
+            `${JSON.stringify(reply)}${JSON.stringify(update)}{"id":8,"result":{},"error":null}`,
+          );
+          const received = receive(bytes, cuts, streamFrom);
+          expect(received).toEqual(receive(bytes, [], 1e9));
+          expect(received.contents).toHaveLength(clean.length + 1);
+          expect(received.messages).toEqual([
+            { id: 7, lastId: uuid(0) },
+            { id: null, lastId: uuid(99) },
+            { id: 8, lastId: null },
+          ]);
+        },
+      ),
+    );
+  });
+
+  test('that are of no use do not disturb what follows', () => {
+    const bad = {
+      id: 7,
+      result: [false, uuid(0), { T: { [uuid(1)]: { initial: { i: 'no number' } } } }],
+      error: null,
+    };
+    for (const streamFrom of [1, 1e9]) {
+      const failures: string[] = [];
+      const replica = new Replica(VALUES_SCHEMA);
+      const stream = new MessageStream(
+        {
+          sinkForReply: () => replica.reader('update2', 'contents'),
+          sinkForUpdate: () => undefined,
+          message: (message, _sink, _head, failure) => {
+            failures.push(`${JSON.stringify(message.id)} ${failure?.code ?? 'fine'}`);
+          },
+        },
+        {},
+        streamFrom,
+      );
+      const bytes = Buffer.from(`${JSON.stringify(bad)}{"id":8,"result":{},"error":null}`);
+      for (const piece of pieces(bytes, [10, 40, 70, 100])) stream.push(piece);
+      expect(failures).toEqual(['7 syntax error', '8 fine']);
+      expect(replica.size('T')).toBe(0);
+    }
+  });
+});

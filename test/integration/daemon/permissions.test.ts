@@ -1,85 +1,48 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseAllDocuments, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { definitions } from '../../../src/api/catalog.ts';
 import { runCluster } from '../../../src/daemon/cluster-daemon.ts';
 import { resolveConfiguration } from '../../../src/daemon/configuration.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
 import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
+import { command } from '../../support/heddle.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
-
-interface Rule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly verbs: readonly string[];
-}
-interface Request {
-  readonly group: string;
-  readonly resource: string;
-  readonly namespace: string | undefined;
-  readonly name: string | undefined;
-  readonly verb: string;
-}
-
-/** A request as an authorizer sees it. */
-function attributes(line: string): Request {
-  const [method = '', target = ''] = line.split(' ');
-  const url = new URL(target, 'http://api');
-  const parts = url.pathname.split('/').slice(1);
-  const group = parts[0] === 'api' ? '' : (parts[1] ?? '');
-  let rest = parts.slice(parts[0] === 'api' ? 2 : 3);
-  const namespace = rest[0] === 'namespaces' && rest.length > 2 ? rest[1] : undefined;
-  if (namespace !== undefined) rest = rest.slice(2);
-  const [resource = '', name, subresource] = rest;
-  const verbs: Record<string, string> = {
-    POST: 'create',
-    PATCH: 'patch',
-    PUT: 'update',
-    DELETE: 'delete',
-  };
-  const reading = name !== undefined ? 'get' : url.searchParams.has('watch') ? 'watch' : 'list';
-  return {
-    group,
-    resource: subresource === undefined ? resource : `${resource}/${subresource}`,
-    namespace,
-    name,
-    verb: verbs[method] ?? reading,
-  };
-}
-
-const allows = (rule: Rule, { group, resource, name, verb }: Request): boolean =>
-  rule.apiGroups.includes(group) &&
-  rule.resources.includes(resource) &&
-  rule.verbs.includes(verb) &&
-  (rule.resourceNames === undefined || (name !== undefined && rule.resourceNames.includes(name)));
+import { OvsdbServer } from '../../support/ovsdb-server.ts';
+import { refusedRequests } from '../../support/permissions.ts';
 
 const started = await startKubeApi();
 if (typeof started === 'string')
-  console.warn(`permissions of the cluster manager are not tested: ${started}`);
+  console.warn(`the permissions of deploy/ are not tested: ${started}`);
 
-describe.skipIf(typeof started === 'string')('the cluster manager on an API server', () => {
+describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', () => {
   const api = started as KubeApi;
   let proxy: ApiProxy;
   let folder: string;
   const stopping = new AbortController();
   let running: Promise<void>;
 
+  /** A kubeconfig of one who lives in our namespace and reaches the API server through `through`. */
+  const kubeconfigFor = async (name: string, through: ApiProxy): Promise<string> => {
+    const file = join(folder, name);
+    await writeFile(
+      file,
+      stringify({
+        'current-context': 'c',
+        contexts: [{ name: 'c', context: { cluster: 'c', namespace: 'heddle' } }],
+        clusters: [{ name: 'c', cluster: { server: through.url } }],
+      }),
+    );
+    return file;
+  };
+
   beforeAll(async () => {
     await api.install(definitions);
     proxy = await startApiProxy(api);
     folder = await mkdtemp(join(tmpdir(), 'heddle-cluster-'));
-    const kubeconfig = join(folder, 'kubeconfig');
-    await writeFile(
-      kubeconfig,
-      stringify({
-        'current-context': 'c',
-        contexts: [{ name: 'c', context: { cluster: 'c', namespace: 'heddle' } }],
-        clusters: [{ name: 'c', cluster: { server: proxy.url } }],
-      }),
-    );
+    const kubeconfig = await kubeconfigFor('cluster', proxy);
     const configuration = resolveConfiguration({
       flags: {
         kubeconfig,
@@ -107,7 +70,7 @@ describe.skipIf(typeof started === 'string')('the cluster manager on an API serv
   const statusOf = (path: string): Promise<number> =>
     api.call('GET', path).then(({ status }) => status);
 
-  test('networks come and go with no more permissions than deploy/ grants', async () => {
+  test('are enough for the cluster manager while networks come and go', async () => {
     const label = { 'k8s.ovn.org/primary-user-defined-network': '' };
     for (const name of ['blue', 'red'])
       await create('/api/v1/namespaces', {
@@ -153,29 +116,28 @@ describe.skipIf(typeof started === 'string')('the cluster manager on an API serv
     ])
       await expect.poll(() => statusOf(path), wait).toBe(404);
 
-    const text = await readFile(
-      resolve(import.meta.dirname, '../../../deploy/cluster-rbac.yaml'),
-      'utf8',
-    );
-    const roles = parseAllDocuments(text).map(
-      (document) => document.toJS() as { kind: string; rules?: readonly Rule[] },
-    );
-    const rulesOf = (kind: string): readonly Rule[] =>
-      roles.filter((role) => role.kind === kind).flatMap(({ rules = [] }) => rules);
-    const refused = proxy.requests
-      .map(attributes)
-      .filter(
-        (request) =>
-          !rulesOf('ClusterRole').some((rule) => allows(rule, request)) &&
-          !(
-            request.namespace === 'heddle' && rulesOf('Role').some((rule) => allows(rule, request))
-          ),
-      );
-    const shown = refused.map(
-      ({ verb, group, resource, namespace = '', name = '' }) =>
-        `${verb} ${group}/${resource} ${namespace}/${name}`,
-    );
-    expect([...new Set(shown)]).toEqual([]);
+    expect(refusedRequests(proxy.requests, 'cluster-rbac.yaml')).toEqual([]);
     expect(proxy.requests.length).toBeGreaterThan(20);
+  });
+
+  test('are enough for the node daemon to report its zone', async () => {
+    await using server = await OvsdbServer.start();
+    await using nodeProxy = await startApiProxy(api);
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n2' } };
+    await create('/api/v1/nodes', node);
+    await using _daemon = command(
+      'node',
+      `--kubeconfig=${await kubeconfigFor('node', nodeProxy)}`,
+      '--node=n2',
+      `--nb=${server.remote}`,
+      '--metrics-bind-address=127.0.0.1:0',
+    );
+    const zone = async (): Promise<unknown> =>
+      (await api.call('GET', '/apis/k8s.ovn.org/v1alpha1/zonestatuses/n2')).body;
+    await expect
+      .poll(zone, { timeout: 30_000, interval: 100 })
+      .toMatchObject({ status: { observedAt: expect.any(String) as string } });
+    expect(refusedRequests(nodeProxy.requests, 'node-rbac.yaml')).toEqual([]);
+    expect(nodeProxy.requests.length).toBeGreaterThan(10);
   });
 });

@@ -21,6 +21,13 @@ export interface FieldError {
   readonly detail: string;
 }
 
+/** Something that is accepted, but probably not what was meant. */
+export interface FieldWarning {
+  readonly path: FieldPath;
+  /** `unknown field "spec.mtuu"`. */
+  readonly message: string;
+}
+
 /** `spec.layer3.subnets[0].cidr`; map keys that are no plain names are put in brackets. */
 export function formatPath(path: FieldPath): string {
   let text = '';

@@ -196,8 +196,8 @@ class Reader {
       this.unknownKinds.push({ ...position, apiVersion, kind: kindName, object });
       return;
     }
-    for (const warning of result.warnings) {
-      this.warnings.push({ ...position, object, message: `${warning} is ignored` });
+    for (const { path: field, message } of result.warnings) {
+      this.warnings.push({ ...positionOf(field), object, message: `${message} is ignored` });
     }
     if (result.outcome === 'invalid') {
       this.errors.push(...result.errors.map((error) => manifestError(error, object, positionOf)));

@@ -1,5 +1,5 @@
 /** Checks `metadata` as an API server does, and gives it its type. */
-import type { FieldError, FieldPath } from './field-errors.ts';
+import type { FieldError, FieldPath, FieldWarning } from './field-errors.ts';
 import type { ObjectMeta } from './objects.ts';
 import type { PlainObject } from './schema.ts';
 import { isPlainObject, own } from './schema.ts';
@@ -141,7 +141,16 @@ function checkLists(meta: PlainObject): FieldError[] {
   return errors;
 }
 
-/** Fields of metadata that we know, besides namespace, labels and annotations; others are dropped. */
+/** Fields that are handled apart, or that an API server adds and nobody needs to keep. */
+const DROPPED_FIELDS: readonly string[] = [
+  'namespace',
+  'labels',
+  'annotations',
+  'managedFields',
+  'selfLink',
+  'deletionGracePeriodSeconds',
+];
+/** Fields of metadata that are kept as they are; unknown ones are dropped with a warning. */
 const KEPT_FIELDS: readonly string[] = [
   'name',
   ...TEXT_FIELDS,
@@ -163,7 +172,11 @@ export interface MetadataRules {
 export function checkMetadata(
   value: unknown,
   { namespaced, nameIsLabel = false }: MetadataRules,
-): { readonly metadata?: ObjectMeta; readonly errors: readonly FieldError[] } {
+): {
+  readonly metadata?: ObjectMeta;
+  readonly errors: readonly FieldError[];
+  readonly warnings: FieldWarning[];
+} {
   if (!isPlainObject(value)) {
     const error: FieldError =
       value === undefined || value === null
@@ -173,7 +186,7 @@ export function checkMetadata(
             detail: 'name or generateName is required',
           }
         : wrongType(['metadata'], value, 'map');
-    return { errors: [error] };
+    return { errors: [error], warnings: [] };
   }
   const labels = checkStringMap(value, 'labels');
   const annotations = checkStringMap(value, 'annotations');
@@ -195,7 +208,10 @@ export function checkMetadata(
     ...checkAnnotations(annotations.entries),
     ...checkLists(value),
   ];
-  if (errors.length > 0) return { errors };
+  const warnings = Object.keys(value)
+    .filter((key) => !KEPT_FIELDS.includes(key) && !DROPPED_FIELDS.includes(key))
+    .map((key) => ({ path: ['metadata', key], message: `unknown field "metadata.${key}"` }));
+  if (errors.length > 0) return { errors, warnings };
   const kept = Object.entries(value).filter(
     ([key, child]) => child !== null && KEPT_FIELDS.includes(key),
   );
@@ -205,5 +221,5 @@ export function checkMetadata(
     ...(own(value, 'labels') ? { labels: Object.fromEntries(labels.entries) } : {}),
     ...(own(value, 'annotations') ? { annotations: Object.fromEntries(annotations.entries) } : {}),
   } as unknown as ObjectMeta;
-  return { metadata, errors: [] };
+  return { metadata, errors: [], warnings };
 }

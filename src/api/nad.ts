@@ -8,7 +8,7 @@ import { fail, familyCidrs, succeed } from './network-config.ts';
 import type { NetworkObject, NetworkSpec } from './network-spec.ts';
 import { networkSpecOf } from './network-spec.ts';
 import { objectKey } from './objects.ts';
-import { findTransitSubnets } from './overlap.ts';
+import { externalOverlap, findTransitSubnets } from './overlap.ts';
 import { parseFamilyCidrs, parseSubnets } from './subnet-lists.ts';
 import type { NetworkAttachmentDefinition, Vrf } from './types.ts';
 
@@ -140,7 +140,13 @@ function renderConfig(
   const nadKey = objectKey({ namespace, name: object.metadata.name });
   const config = canonicalJson(configKeys(spec, nadKey, transit.value, settings));
   const parsed = parseNetworkConfig(config, nadKey, settings);
-  return parsed.outcome === 'invalid' ? fail(parsed.error) : succeed(config);
+  if (parsed.outcome === 'invalid') return fail(parsed.error);
+  const isExternal = object.kind === 'OVNSecondaryNetwork' && spec.topology === 'localnet';
+  const clash =
+    isExternal && parsed.outcome === 'network'
+      ? externalOverlap(parsed.config.subnets, settings)
+      : undefined;
+  return clash === undefined ? succeed(config) : fail(clash);
 }
 
 /** Labels of a NAD: those of its owner win over ours. */

@@ -165,6 +165,44 @@ export function nodeOverlap(
   return undefined;
 }
 
+/**
+ * What is wrong with the subnet of a network that is put on the underlay of the nodes (seed 004): it may not clash with
+ * the pods and services of the cluster, with the networks of nodes, nor with another such network. Undefined when nothing is.
+ */
+export function externalOverlap(
+  subnets: readonly SubnetEntry[],
+  settings: Pick<ClusterAddressing, 'clusterSubnets' | 'serviceSubnets'>,
+  nodes: readonly NodeAddresses[] = [],
+  others: readonly { readonly name: string; readonly subnets: readonly SubnetEntry[] }[] = [],
+): string | undefined {
+  const config = [
+    ...ranges(
+      'cluster subnet',
+      settings.clusterSubnets.map(({ cidr }) => cidr),
+    ),
+    ...ranges('service subnet', settings.serviceSubnets),
+  ];
+  const own = ranges(
+    'user defined subnet',
+    subnets.map(({ cidr }) => cidr),
+  );
+  const overlap = firstOverlap([...config, ...own], ({ type }) => type === 'user defined subnet');
+  if (overlap !== undefined) {
+    return `${formatOverlap(overlap)}: choose a range of the underlay that the cluster does not use`;
+  }
+  for (const other of others) {
+    const theirs = ranges(
+      'user defined subnet',
+      other.subnets.map(({ cidr }) => cidr),
+    );
+    const hit = own.find(({ range }) => theirs.some((their) => cidrsOverlap(their.range, range)));
+    if (hit !== undefined) {
+      return `user defined subnet "${hit.cidr}" overlaps a subnet of ${other.name}: choose another range`;
+    }
+  }
+  return nodeOverlap(subnets, nodes);
+}
+
 const ATTEMPTS = 10;
 
 /**

@@ -1,5 +1,5 @@
 /** The part of a structural schema (apiextensions.k8s.io/v1) that our CRDs use, and what it does to an object's shape. */
-import type { FieldPath } from './field-errors.ts';
+import type { FieldPath, FieldWarning } from './field-errors.ts';
 import { formatPath } from './field-errors.ts';
 
 export interface ValidationRule {
@@ -40,7 +40,7 @@ function shapeObject(
   schema: Schema,
   value: PlainObject,
   path: FieldPath,
-  warnings: string[],
+  warnings: FieldWarning[],
 ): PlainObject {
   const entries: [string, unknown][] = [];
   for (const key of Object.keys(value)) {
@@ -49,7 +49,8 @@ function shapeObject(
     const properties = schema.properties ?? {};
     const known = Object.hasOwn(properties, key) ? properties[key] : schema.additionalProperties;
     if (known === undefined) {
-      warnings.push(`unknown field "${formatPath([...path, key])}"`);
+      const at = [...path, key];
+      warnings.push({ path: at, message: `unknown field "${formatPath(at)}"` });
     } else if (child !== null || known.nullable === true) {
       entries.push([key, shape(known, child, [...path, key], warnings)]);
     }
@@ -71,7 +72,7 @@ export function shape(
   schema: Schema,
   value: unknown,
   path: FieldPath,
-  warnings: string[],
+  warnings: FieldWarning[],
 ): unknown {
   if (schema.type === 'object' && isPlainObject(value)) {
     return shapeObject(schema, value, path, warnings);

@@ -2,7 +2,7 @@
 import { parseBuiltIn } from './built-in-kinds.ts';
 import { schemaOf } from './catalog.ts';
 import { convertObject, flatPath, V1, V1ALPHA1 } from './conversion.ts';
-import type { FieldError } from './field-errors.ts';
+import type { FieldError, FieldWarning } from './field-errors.ts';
 import { resourceKindOf } from './kinds.ts';
 import { checkMetadata } from './metadata.ts';
 import type { KubeObject, ResourceKind } from './objects.ts';
@@ -18,20 +18,20 @@ export type Validation =
       /** In the stored version, unknown fields removed, defaults filled in. */
       readonly object: KubeObject;
       /** What was ignored, e.g. `unknown field "spec.mtuu"`. */
-      readonly warnings: readonly string[];
+      readonly warnings: readonly FieldWarning[];
     }
   | {
       readonly outcome: 'invalid';
       readonly kind?: ResourceKind;
       readonly errors: readonly FieldError[];
-      readonly warnings: readonly string[];
+      readonly warnings: readonly FieldWarning[];
     }
   | { readonly outcome: 'unknown-kind'; readonly apiVersion: string; readonly kindName: string };
 
 interface Checked {
   readonly object: PlainObject;
   readonly errors: readonly FieldError[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly FieldWarning[];
 }
 
 const RULES_SKIPPED =
@@ -45,7 +45,7 @@ function shaped(
   schema: Schema,
   value: PlainObject,
   metadata: unknown,
-  warnings: string[],
+  warnings: FieldWarning[],
 ): PlainObject {
   const { metadata: _checkedApart, ...body } = value as Record<string, unknown>;
   return { ...(shape(schema, body, [], warnings) as PlainObject), metadata };
@@ -57,8 +57,11 @@ function checkCustomResource(
   old: PlainObject | undefined,
   kind: ResourceKind,
 ): Checked {
-  const warnings: string[] = [];
-  const { metadata, errors: metadataErrors } = checkMetadata(own(value, 'metadata'), kind);
+  const {
+    metadata,
+    errors: metadataErrors,
+    warnings,
+  } = checkMetadata(own(value, 'metadata'), kind);
   const object = shaped(schema, value, metadata ?? {}, warnings);
   const structure = checkStructure(schema, object).filter(
     // Already said by the metadata check.
@@ -112,12 +115,16 @@ function checkFlat(checked: Checked, old: unknown, kind: ResourceKind): Checked 
 }
 
 function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
-  const { metadata, errors: metadataErrors } = checkMetadata(own(value, 'metadata'), {
+  const {
+    metadata,
+    errors: metadataErrors,
+    warnings,
+  } = checkMetadata(own(value, 'metadata'), {
     namespaced: kind.namespaced,
     nameIsLabel: kind.kind === 'Namespace' || kind.kind === 'Service',
   });
   const { object, errors } = parseBuiltIn(value);
-  return { object: { ...object, metadata }, errors: [...metadataErrors, ...errors], warnings: [] };
+  return { object: { ...object, metadata }, errors: [...metadataErrors, ...errors], warnings };
 }
 
 function invalidType(value: unknown, field: 'apiVersion' | 'kind'): FieldError[] {

@@ -5,6 +5,7 @@ import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
 import type { ClusterAddressing } from '../api/network-config.ts';
 import type { NetworkObject } from '../api/network-spec.ts';
 import { networkSpecOf } from '../api/network-spec.ts';
+import { selectorProblems } from '../api/label-selector.ts';
 import { parseNad, renderNad } from '../api/nad.ts';
 import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
@@ -128,6 +129,17 @@ function unlabelledNamespaces(documents: readonly ManifestDocument[]): ManifestE
   });
 }
 
+/** Selectors that select nothing. */
+function senselessSelectors(documents: readonly ManifestDocument[]): ManifestError[] {
+  return documents
+    .filter(({ kind }) => kind.apiVersion.startsWith('k8s.ovn.org/'))
+    .flatMap((document) =>
+      selectorProblems(document.object.spec).map(({ path, message }) =>
+        about(document, `it would select nothing: ${message}`, document.positionOf(path)),
+      ),
+    );
+}
+
 /** Problems among valid objects, in the order of the documents. */
 export function checkTogether(
   documents: readonly ManifestDocument[],
@@ -140,6 +152,7 @@ export function checkTogether(
       ...unusableNads(documents, settings),
       ...clashingNames(documents),
       ...unlabelledNamespaces(documents),
+      ...senselessSelectors(documents),
     ],
   };
 }

@@ -19,6 +19,7 @@ import {
 import type { NetworkRanges } from '../../../src/api/overlap.ts';
 import {
   clusterOverlap,
+  externalOverlap,
   findTransitSubnets,
   formatOverlap,
   networkOverlap,
@@ -268,6 +269,25 @@ describe('ranges of a network', () => {
         '(address 172.18.0.3/16): choose a range that no node has an address in',
     );
     expect(nodeOverlap([{ cidr: '10.0.0.0/8' }], nodes)).toBeUndefined();
+  });
+});
+
+describe('a subnet on the underlay', () => {
+  const subnet = [{ cidr: '192.168.5.0/24' }];
+
+  test('may not be one of the cluster, of a node or of another network there', () => {
+    expect(externalOverlap(subnet, settings)).toBeUndefined();
+    expect(externalOverlap([{ cidr: '172.16.1.0/25' }], settings)).toContain(
+      'user defined subnet "172.16.1.0/25" overlaps service subnet "172.16.1.0/24"',
+    );
+    const nodes = [{ name: 'worker', hostAddresses: ['192.168.0.3/16'] }];
+    expect(externalOverlap(subnet, settings, nodes)).toContain('of node "worker"');
+    const others = [
+      { name: 'OVNSecondaryNetwork red/overlay', subnets: [{ cidr: '192.168.0.0/16' }] },
+    ];
+    expect(externalOverlap(subnet, settings, [], others)).toBe(
+      'user defined subnet "192.168.5.0/24" overlaps a subnet of OVNSecondaryNetwork red/overlay: choose another range',
+    );
   });
 });
 

@@ -86,12 +86,13 @@ metadata: { name: blue }
     const { warnings } = parseManifest(
       `apiVersion: k8s.ovn.org/v1
 kind: UserDefinedNetwork
-metadata: { name: net, namespace: blue }
+metadata: { name: net, namespace: blue, label: { a: b } }
 spec: { topology: Layer2, layer2: { role: Primary, subnets: [10.0.0.0/24], mtuu: 1 } }`,
       'net.yaml',
     );
     expect(warnings.map(formatManifestError)).toEqual([
-      'net.yaml:1:1: UserDefinedNetwork blue/net: unknown field "spec.layer2.mtuu" is ignored',
+      'net.yaml:3:41: UserDefinedNetwork blue/net: unknown field "metadata.label" is ignored',
+      'net.yaml:4:76: UserDefinedNetwork blue/net: unknown field "spec.layer2.mtuu" is ignored',
     ]);
   });
 

@@ -138,6 +138,18 @@ describe('the configuration of a NAD', () => {
       'blue',
       'EVPN transport requested but EVPN feature is not enabled',
     ],
+    [
+      'the cluster subnet on the underlay',
+      {
+        apiVersion: 'k8s.ovn.org/v1alpha1',
+        kind: 'OVNSecondaryNetwork',
+        metadata: { name: 'overlay', namespace: 'blue' },
+        spec: { subnet: '10.244.9.0/24', hasExternalConnectivity: true },
+      },
+      'blue',
+      'user defined subnet "10.244.9.0/24" overlaps cluster subnet "10.244.0.0/16": ' +
+        'choose a range of the underlay that the cluster does not use',
+    ],
   ])('is refused for %s', (_, object, namespace, error) => {
     expect(rendered(object, namespace)).toBe(
       `failed to generate NetworkAttachmentDefinition: failed to render CNI network config: ${error}`,

@@ -70,6 +70,24 @@ describe('objects that are each valid', () => {
     ]);
   });
 
+  test('may select nothing', () => {
+    const green = (operator: string): string => `
+apiVersion: k8s.ovn.org/v1
+kind: ClusterUserDefinedNetwork
+metadata: { name: green }
+spec:
+  namespaceSelector:
+    matchExpressions: [{ key: team, operator: ${operator}, values: [a] }]
+  network: { topology: Layer2, layer2: { role: Secondary, subnets: [10.0.0.0/24] } }
+`;
+    expect(together(green('In')).warnings).toEqual([]);
+    expect(together(green('Is')).warnings).toEqual([
+      'net.yaml:6:3: ClusterUserDefinedNetwork green: it would select nothing: spec.namespaceSelector: ' +
+        'operator "Is" is none of In, NotIn, Exists, DoesNotExist',
+    ]);
+    expect(together(green('Exists')).warnings[0]).toContain('operator Exists takes no values');
+  });
+
   test('may be a NAD with a configuration that means nothing', () => {
     const nad =
       'apiVersion: k8s.cni.cncf.io/v1\nkind: NetworkAttachmentDefinition\n' +

@@ -54,7 +54,7 @@ export function selectorProblems(
     const at = [...path, key];
     // A networkSelector inside a clusterUserDefinedNetworkSelector is a label selector; what holds it is not.
     if (!SELECTOR_FIELDS.includes(key) || !isPlainObject(value)) return selectorProblems(value, at);
-    const problem = labelSelectorProblem(value as LabelSelector);
+    const problem = labelSelectorProblem(value);
     return problem === undefined ? [] : [{ path: at, message: `${formatPath(at)}: ${problem}` }];
   });
 }

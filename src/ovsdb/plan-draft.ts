@@ -16,7 +16,7 @@ export class ChangeDraft implements PlannedChange {
   readonly memberships: PlannedMembership[] = [];
   readonly needs: PlannedChange[] = [];
   /** Rows that this one refers to or that hold it. */
-  readonly leansOn = new Set<Entry>();
+  readonly leansOn: Entry[] = [];
 
   constructor(
     action: PlannedChange['action'],
@@ -33,6 +33,11 @@ export class ChangeDraft implements PlannedChange {
     this.isolates = entry.table.rules.isolates === true;
     this.unit = entry.unit;
     this.reason = reason;
+  }
+
+  /** Named once per place: rows that lean on the same one twice in a row say so once. */
+  leanOn(entry: Entry): void {
+    if (this.leansOn.at(-1) !== entry) this.leansOn.push(entry);
   }
 
   get isEmpty(): boolean {

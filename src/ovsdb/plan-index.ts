@@ -290,8 +290,8 @@ export class RowIndex {
   }
 
   /** Ends a pass: what was found right, or is nothing of ours, is not looked at again until something touches it. */
-  settle(unsettled: ReadonlySet<Entry>, inserts: ReadonlyMap<string, Entry>): void {
-    this.#awaited = new Map(inserts);
+  settle(unsettled: ReadonlySet<Entry>, inserts: Map<string, Entry>): void {
+    this.#awaited = inserts;
     for (const entry of this.dirty) {
       if (unsettled.has(entry)) continue;
       this.dirty.delete(entry);

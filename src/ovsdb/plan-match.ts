@@ -47,7 +47,9 @@ export class RowMatcher {
       return undefined;
     }
     if (!table.isPresent || table.hasShared) return undefined;
-    const uuid = rowUuid(this.#database, table.name, entry.key);
+    // What just arrived has the UUID that was planned for it.
+    const planned = this.#arrived === undefined ? undefined : entry.uuid;
+    const uuid = planned ?? rowUuid(this.#database, table.name, entry.key);
     const row = this.#replica.row(table.name, uuid);
     if (row === undefined || !this.#hasColumns(entry, claim.row, row)) return undefined;
     if (!this.#isInPlace(claim.row, row, uuid)) return undefined;

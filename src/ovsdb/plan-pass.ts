@@ -28,6 +28,8 @@ export class PlanPass {
   /** Entries that are not yet as they should be. */
   readonly unsettled = new Set<Entry>();
   examined = 0;
+  /** Column and value that are being looked at, for messages about values that don't fit. */
+  #at: { readonly column: PlanColumn; readonly value: DesiredValue } | undefined;
   readonly #index: RowIndex;
   readonly #replica: ReplicaView;
   readonly #resolver: Resolver;
@@ -66,9 +68,12 @@ export class PlanPass {
   }
 
   /** Rows to be inserted, by UUID. */
-  inserts(): ReadonlyMap<string, Entry> {
-    const inserts = this.changes.filter((change) => change.action === 'insert');
-    return new Map(inserts.map((change) => [change.uuid, change.entry]));
+  inserts(): Map<string, Entry> {
+    const inserts = new Map<string, Entry>();
+    for (const { action, uuid, entry } of this.changes) {
+      if (action === 'insert') inserts.set(uuid, entry);
+    }
+    return inserts;
   }
 
   /** Dirty entries, and rows that refer to one whose UUID is another now. */
@@ -161,8 +166,13 @@ export class PlanPass {
   #reportRow(entry: Entry, error: unknown): void {
     if (error instanceof Unresolved) {
       this.#reportUnresolved(entry, error.reference, 'refers to');
-    } else if (error instanceof OvsdbError) {
-      this.#resolver.problem(entry, 'bad-value', error.details);
+    } else if (error instanceof OvsdbError && this.#at !== undefined) {
+      const { column, value } = this.#at;
+      this.#resolver.problem(
+        entry,
+        'bad-value',
+        `column ${column.name} can't hold ${shown(value)}: ${error.details}`,
+      );
     } else {
       throw error;
     }
@@ -190,19 +200,23 @@ export class PlanPass {
   }
 
   #fillNewRow(entry: Entry, row: DesiredRow, change: ChangeDraft): void {
-    for (const [column, value] of this.#columnsOf(entry, row)) {
-      const planned = this.#checked(column, value, () =>
-        inserted(column, this.#resolved(entry, column, value, change)),
-      );
+    for (const name in row.columns) {
+      const column = this.#writable(entry, row, name);
+      if (column === undefined) continue;
+      const value = row.columns[name] as DesiredValue;
+      this.#at = { column, value };
+      const planned = inserted(column, this.#resolved(entry, column, value, change));
       if (planned !== undefined) change.columns.push(planned);
     }
   }
 
   #compare(entry: Entry, row: DesiredRow, kept: ReplicaRow, change: ChangeDraft): void {
-    for (const [column, value] of this.#columnsOf(entry, row)) {
-      const planned = this.#checked(column, value, () =>
-        this.#difference(entry, row, kept, column, value, change),
-      );
+    for (const name in row.columns) {
+      const column = this.#writable(entry, row, name);
+      if (column === undefined) continue;
+      const value = row.columns[name] as DesiredValue;
+      this.#at = { column, value };
+      const planned = this.#difference(entry, row, kept, column, value, change);
       if (planned === undefined) continue;
       if (column.mutable) change.columns.push(planned);
       else {
@@ -287,16 +301,14 @@ export class PlanPass {
     return changedMembers(column, found, add, remove);
   }
 
-  /** Columns that the row gives a value for and that can be written. */
-  *#columnsOf(entry: Entry, row: DesiredRow): Iterable<readonly [PlanColumn, DesiredValue]> {
-    for (const name in row.columns) {
-      const value = row.columns[name];
-      if (value === undefined) continue;
-      const column = entry.table.column(name);
-      if (column !== undefined) yield [column, value];
-      else if (entry.table.rules.foreignColumns?.includes(name) !== true)
-        this.#leaveOut(entry.table, name);
+  /** The column of this name if the row gives it a value that can be written. */
+  #writable(entry: Entry, row: DesiredRow, name: string): PlanColumn | undefined {
+    if (row.columns[name] === undefined) return undefined;
+    const column = entry.table.column(name);
+    if (column === undefined && entry.table.rules.foreignColumns?.includes(name) !== true) {
+      this.#leaveOut(entry.table, name);
     }
+    return column;
   }
 
   #leaveOut(table: PlanTable, column: string): void {
@@ -309,23 +321,6 @@ export class PlanPass {
     return `${this.#index.schema.name} ${this.#index.schema.version}`;
   }
 
-  #checked(
-    column: PlanColumn,
-    value: DesiredValue,
-    read: () => PlannedColumn | undefined,
-  ): PlannedColumn | undefined {
-    try {
-      return read();
-    } catch (error) {
-      if (!(error instanceof OvsdbError)) throw error;
-      throw new OvsdbError(
-        error.code,
-        `column ${column.name} can't hold ${shown(value)}: ${error.details}`,
-        { cause: error },
-      );
-    }
-  }
-
   /** The value with UUIDs in place of references. */
   #resolved(entry: Entry, column: PlanColumn, value: DesiredValue, change: ChangeDraft): Writable {
     if (!column.isReference) return value as Writable;
@@ -334,7 +329,7 @@ export class PlanPass {
       const target = this.#resolver.target(atom);
       if (target === undefined && this.#isLeftOut(atom)) return undefined;
       if (target?.uuid === undefined) throw new Unresolved(atom);
-      if (target !== entry) change.leansOn.add(target);
+      if (target !== entry) change.leanOn(target);
       return target.uuid;
     };
     if (column.kind === 'members') return this.#resolvedMembers(entry, value, uuidOf);
@@ -403,7 +398,7 @@ export class PlanPass {
       if (isHome) reachable++;
       const holder = container.kept;
       if (kept !== undefined && holder?.includes(place.column, kept.uuid) === true) continue;
-      change.leansOn.add(container);
+      change.leanOn(container);
       change.memberships.push({
         action: 'add',
         table: place.table,

@@ -39,6 +39,12 @@ export async function timed<T>(action: () => T | Promise<T>): Promise<readonly [
   return [result, performance.now() - start];
 }
 
+/** Milliseconds of processor time that this process has used, its garbage collector included. */
+export function processorTime(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 

@@ -33,6 +33,12 @@ interface Known {
   readonly unsure: boolean;
 }
 
+/** What was in a folder whose time stamp says whether anything was put into it or taken out since. */
+interface KnownFolder extends Known {
+  readonly files: readonly string[];
+  readonly folders: readonly string[];
+}
+
 /** Time stamps of file systems move in steps of up to this many milliseconds. */
 const STEP = 50;
 
@@ -52,6 +58,8 @@ export class FileTree {
   readonly #root: string;
   readonly #options: FileTreeOptions;
   readonly #known = new Map<string, Known>();
+  /** Only of trees whose files are replaced, never written to: there an unchanged folder has unchanged files. */
+  readonly #folders = new Map<string, KnownFolder>();
   readonly #watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: string }>();
   /** Folders and files (below the root) that notifications named since the last scan. */
   #dirty = new Set<string>();
@@ -128,22 +136,26 @@ export class FileTree {
     scan: Scan,
     above: ReadonlySet<string>,
     dirty: ReadonlySet<string>,
-  ): Promise<void> {
+  ): Promise<'file' | 'folder' | 'nothing'> {
     const name = path.slice(path.lastIndexOf('/') + 1);
-    if (name.startsWith('.')) return;
+    if (name.startsWith('.')) return 'nothing';
     let stats: BigIntStats;
     try {
       stats = await stat(join(this.#root, path), { bigint: true });
     } catch (error) {
       // A dangling link or a file that was removed meanwhile is simply not there.
       if (!isGone(error)) scan.unreadable.set(path, asError(error));
-      return;
+      return 'nothing';
     }
     if (stats.isDirectory()) {
       const identity = `${stats.dev} ${stats.ino}`;
-      if (above.has(identity)) return; // a link to a folder above
+      if (above.has(identity)) return 'nothing'; // a link to a folder above
       await this.#folder(path, scan, new Set([...above, identity]), dirty);
-    } else if (this.#options.wants(name)) await this.#file(path, scan, dirty.has(path));
+      return 'folder';
+    }
+    if (!this.#options.wants(name)) return 'nothing';
+    await this.#file(path, scan, dirty.has(path));
+    return 'file';
   }
 
   async #folder(
@@ -153,17 +165,55 @@ export class FileTree {
     dirty: ReadonlySet<string>,
   ): Promise<void> {
     let names: string[];
+    let state: Known;
     try {
-      const { dev, ino } = await stat(join(this.#root, path), { bigint: true });
+      const { dev, ino, mtimeNs } = await stat(join(this.#root, path), { bigint: true });
       this.#watch(path, `${dev} ${ino}`); // before reading, so that nothing happens in between unseen
+      state = { signature: `${dev} ${ino} ${mtimeNs}`, unsure: this.#isRecent(mtimeNs) };
+      if (await this.#isUnchanged(path, state, scan, above, dirty)) return;
       names = await readdir(join(this.#root, path));
     } catch (error) {
+      this.#folders.delete(path);
       this.#unwatch(path);
       if (path === '' || !isGone(error)) scan.unreadable.set(path, asError(error));
       return;
     }
-    for (const name of names.sort())
-      await this.#path(path === '' ? name : `${path}/${name}`, scan, above, dirty);
+    const found: Record<'file' | 'folder' | 'nothing', string[]> = {
+      file: [],
+      folder: [],
+      nothing: [],
+    };
+    const failures = scan.unreadable.size;
+    for (const name of names.sort()) {
+      const below = path === '' ? name : `${path}/${name}`;
+      found[await this.#path(below, scan, above, dirty)].push(below);
+    }
+    if (!this.#options.replacedOnly) return;
+    const unsure = state.unsure || scan.unreadable.size > failures;
+    this.#folders.set(path, { ...state, unsure, files: found.file, folders: found.folder });
+  }
+
+  /** Spares a look at every file of a folder that nothing was put into or taken out of. */
+  async #isUnchanged(
+    path: string,
+    { signature }: Known,
+    scan: Scan,
+    above: ReadonlySet<string>,
+    dirty: ReadonlySet<string>,
+  ): Promise<boolean> {
+    const known = this.#folders.get(path);
+    if (known === undefined || known.unsure || known.signature !== signature) return false;
+    if (!known.files.every((file) => this.#known.has(file))) return false;
+    for (const file of known.files)
+      if (dirty.has(file)) await this.#file(file, scan, true);
+      else scan.seen.add(file);
+    for (const folder of known.folders) await this.#path(folder, scan, above, dirty);
+    return true;
+  }
+
+  /** So recent that another change could leave the same time stamp. */
+  #isRecent(mtimeNs: bigint): boolean {
+    return this.#options.clock.now() - Number(mtimeNs / 1_000_000n) < STEP;
   }
 
   async #file(path: string, scan: Scan, isDirty: boolean): Promise<void> {
@@ -179,9 +229,7 @@ export class FileTree {
       if (stats.size > LARGEST)
         throw new Error(`has ${stats.size} bytes; more than ${LARGEST} are not read`);
       const text = await readFile(full, 'utf8');
-      const unsure =
-        !this.#options.replacedOnly &&
-        this.#options.clock.now() - Number(stats.mtimeNs / 1_000_000n) < STEP;
+      const unsure = !this.#options.replacedOnly && this.#isRecent(stats.mtimeNs);
       this.#known.set(path, { signature, unsure });
       scan.changed.set(path, text);
     } catch (error) {

@@ -24,6 +24,9 @@ const LABEL_MESSAGE =
 const QUALIFIED_MESSAGE =
   "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric " +
   "character (e.g. 'MyName',  or 'my.name',  or '123-abc'), after an optional DNS subdomain prefix and '/'";
+const LABEL_KEY_MESSAGE =
+  "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " +
+  "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc'), after an optional DNS subdomain prefix and '/'";
 const LABEL_VALUE_MESSAGE =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and " +
   'end with an alphanumeric character (at most 63 characters)';
@@ -66,7 +69,7 @@ function checkStringMap(
   for (const [key, value] of Object.entries(map)) {
     // Annotation keys are compared in lower case; label keys as they are.
     if (!isQualifiedName(field === 'annotations' ? key.toLowerCase() : key)) {
-      errors.push(invalid(path, key, QUALIFIED_MESSAGE));
+      errors.push(invalid(path, key, field === 'labels' ? LABEL_KEY_MESSAGE : QUALIFIED_MESSAGE));
     } else if (typeof value !== 'string') {
       errors.push(wrongType([...path, key], value, 'string (put the value in quotes)'));
     } else {

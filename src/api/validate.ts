@@ -68,7 +68,7 @@ function checkCustomResource(
     ({ path }) => metadata !== undefined || path[0] !== 'metadata',
   );
   const errors = [...metadataErrors, ...structure];
-  if (blocksRules(structure)) {
+  if (blocksRules(errors)) {
     const skipped: FieldError = { type: 'Invalid', path: [], value: null, detail: RULES_SKIPPED };
     return { object, errors: hasRules(schema) ? [...errors, skipped] : errors, warnings };
   }

@@ -1241,7 +1241,55 @@ const otherKinds: readonly RuleCase[] = [
   },
 ];
 
+const named = (metadata: object): object => ({ ...(l3({}) as Record<string, unknown>), metadata });
+const metadataRules: readonly RuleCase[] = [
+  {
+    rule: 'name',
+    valid: named({ name: 'a.b-c', namespace: 'blue' }),
+    invalid: named({ name: 'A_b', namespace: 'blue' }),
+    message:
+      "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'",
+  },
+  {
+    rule: 'name length',
+    valid: named({ name: 'a'.repeat(253), namespace: 'blue' }),
+    invalid: named({ name: 'a'.repeat(254), namespace: 'blue' }),
+    message: 'must be no more than 253 characters',
+  },
+  {
+    rule: 'name required',
+    valid: named({ name: 'a', namespace: 'blue' }),
+    invalid: named({ namespace: 'blue' }),
+    message: 'name or generateName is required',
+  },
+  {
+    rule: 'label key',
+    valid: named({ name: 'a', namespace: 'blue', labels: { 'example.com/team': 'a' } }),
+    invalid: named({ name: 'a', namespace: 'blue', labels: { 'a/b/c': 'a' } }),
+    message: 'a valid label key must consist of',
+  },
+  {
+    rule: 'label value',
+    valid: named({ name: 'a', namespace: 'blue', labels: { team: '' } }),
+    invalid: named({ name: 'a', namespace: 'blue', labels: { team: 'a b' } }),
+    message: 'a valid label must be an empty string or consist of alphanumeric characters',
+  },
+  {
+    rule: 'annotation key',
+    valid: named({ name: 'a', namespace: 'blue', annotations: { 'Example.com/Note': '{}' } }),
+    invalid: named({ name: 'a', namespace: 'blue', annotations: { '-': 'a' } }),
+    message: 'name part must consist of alphanumeric characters',
+  },
+  {
+    rule: 'annotations size',
+    valid: named({ name: 'a', namespace: 'blue', annotations: { a: 'a'.repeat(262143) } }),
+    invalid: named({ name: 'a', namespace: 'blue', annotations: { a: 'a'.repeat(262144) } }),
+    message: 'may not be more than 262144 bytes',
+  },
+];
+
 export const ruleCases: readonly RuleCase[] = [
+  ...metadataRules,
   ...shared,
   ...userDefinedNetwork,
   ...layer3Rules,

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { problemsOf, valid } from './objects.ts';
+
+const object = (kind: string, rest: object): object => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { name: 'a' },
+  ...rest,
+});
+
+describe('a Pod', () => {
+  test('keeps what we do not read', () => {
+    const pod = object('Pod', {
+      spec: { nodeName: 'worker', containers: [{ name: 'web', image: 'web' }] },
+      status: { phase: 'Running', podIPs: [{ ip: '10.0.0.5' }], qosClass: 'BestEffort' },
+    });
+    expect(valid(pod)).toMatchObject({
+      metadata: { name: 'a', namespace: 'default' },
+      spec: { nodeName: 'worker', containers: [{ name: 'web', image: 'web' }] },
+      status: { phase: 'Running', podIPs: [{ ip: '10.0.0.5' }], qosClass: 'BestEffort' },
+    });
+  });
+
+  test('that is not scheduled has no node', () => {
+    expect(valid(object('Pod', { spec: { nodeName: '' } })).spec).toEqual({});
+    expect(valid(object('Pod', {})).spec).toEqual({});
+  });
+
+  test.each([
+    [{ spec: 5 }, 'spec: Invalid value: 5: must be a map'],
+    [
+      { spec: { nodeName: 5 } },
+      'spec.nodeName: Invalid value: 5: must be a string (put the value in quotes)',
+    ],
+    [
+      { spec: { hostNetwork: 'yes' } },
+      'spec.hostNetwork: Invalid value: "yes": must be a boolean: true or false, without quotes',
+    ],
+    [{ spec: {}, status: { podIPs: [{}] } }, 'status.podIPs[0].ip: Required value'],
+    [
+      { spec: {}, status: { podIPs: ['x'] } },
+      'status.podIPs[0]: Invalid value: "x": must be a map',
+    ],
+  ])('is refused with %j', (rest, message) => {
+    expect(problemsOf(object('Pod', rest))).toEqual([message]);
+  });
+});
+
+describe('a Service', () => {
+  test.each([
+    [{ clusterIP: '10.96.0.10', clusterIPs: ['10.96.0.10', 'FD00::A'] }, ['10.96.0.10', 'fd00::a']],
+    [{ clusterIP: '10.96.0.10' }, ['10.96.0.10']],
+    [{ clusterIP: 'None', clusterIPs: ['None'] }, []],
+    [{}, []],
+  ])('with %j has addresses %j', (spec, clusterIPs) => {
+    expect(valid(object('Service', { spec })).spec).toMatchObject({ clusterIPs });
+  });
+
+  test('has addresses that are addresses', () => {
+    expect(problemsOf(object('Service', { spec: { clusterIPs: ['1.2.3'] } }))).toEqual([
+      'spec.clusterIPs[0]: Invalid value: "1.2.3": must be an IP address',
+    ]);
+  });
+});
+
+test('a Node has addresses of known types', () => {
+  const node = (address: object): object => object('Node', { status: { addresses: [address] } });
+  expect(problemsOf(node({ type: 'InternalIP', address: '172.18.0.3' }))).toEqual([]);
+  expect(problemsOf(node({ type: 'InternalIP' }))).toEqual([
+    'status.addresses[0].address: Required value',
+  ]);
+});
+
+describe('metadata', () => {
+  test('has a namespace for namespaced kinds only', () => {
+    const meta = { metadata: { name: 'a', namespace: 'blue' } };
+    expect(valid(object('Pod', meta)).metadata.namespace).toBe('blue');
+    expect(valid(object('Node', meta)).metadata).toEqual({ name: 'a' });
+  });
+
+  test.each([
+    [undefined, 'metadata.name: Required value: name or generateName is required'],
+    [5, 'metadata: Invalid value: 5: must be a map'],
+    [{ name: 5 }, 'metadata.name: Invalid value: 5: must be a string (put the value in quotes)'],
+    [
+      { name: 'a', annotations: { a: true } },
+      'metadata.annotations.a: Invalid value: true: must be a string (put the value in quotes)',
+    ],
+    [{ name: 'a', labels: [] }, 'metadata.labels: Invalid value: []: must be a map of strings'],
+    [
+      { name: 'a', finalizers: 'x' },
+      'metadata.finalizers: Invalid value: "x": must be a list of strings',
+    ],
+    [
+      { name: 'a', uid: 5 },
+      'metadata.uid: Invalid value: 5: must be a string (put the value in quotes)',
+    ],
+  ])('is refused as %j', (metadata, message) => {
+    expect(problemsOf(object('Pod', { metadata }))).toEqual([message]);
+  });
+
+  test('of a namespace is a DNS label', () => {
+    expect(problemsOf(object('Namespace', { metadata: { name: 'a.b' } }))[0]).toContain(
+      'a lowercase RFC 1123 label must consist of',
+    );
+  });
+
+  test('names owners in full', () => {
+    const owner = { apiVersion: 'v1', kind: 'Node', name: 'a' };
+    expect(
+      problemsOf(object('Pod', { metadata: { name: 'a', ownerReferences: [owner] } })),
+    ).toEqual(['metadata.ownerReferences[0].uid: Invalid value: null: must not be empty']);
+  });
+});

@@ -7,7 +7,8 @@ import { connectivity, endpoints, matrixText, surprises, type Cell } from './con
 import { startDaemons } from './daemons.ts';
 import { up, type UpOptions } from './life.ts';
 import { addManifests, awaitDataPlane, readObjects, type LabObjects } from './objects.ts';
-import { checkout, LabError } from './places.ts';
+import { settingsFile } from './objects.ts';
+import { checkout, LabError, stateFolder } from './places.ts';
 import { attachPods, type AttachResult } from './pods.ts';
 import type { LabRecord } from './record.ts';
 
@@ -86,7 +87,10 @@ function report(
       : ['NOT as it should be:', ...wrong.map((line) => `  ${line}`)].join('\n'),
     '',
     'Next:',
-    ...nextCommands(lab, firstPod, other).map(([command, why]) => `  ${command.padEnd(52)} ${why}`),
+    ...nextCommands(lab, firstPod, other).flatMap(([command, why]) => [
+      `  # ${why}`,
+      `  ${command}`,
+    ]),
   ].join('\n');
 }
 
@@ -100,20 +104,19 @@ function subnetsOf(network: KubeObject): string {
 
 function nextCommands(lab: LabRecord, pod: string, address: string): [string, string][] {
   const name = lab.name === 'default' ? '' : ` --name ${lab.name}`;
-  const folder = `/run/heddle-lab/${lab.name}`;
+  const folder = stateFolder(lab.name);
   return [
-    [`./dev lab run${name} -- on n1 ovn-nbctl show`, 'what node n1 has in its Northbound database'],
-    [`./dev lab run${name} -- pod ${pod} ping -c3 ${address}`, 'a pod pings another'],
-    [`./dev status --manifests ${folder}/manifests --state ${folder}/state`, 'networks and nodes'],
     [
-      `$EDITOR ${folder}/manifests/two-tenants/blue.yaml`,
-      'change something: it is applied at once',
+      `./dev lab run${name} -- on n1 ovn-nbctl show`,
+      "node n1's Northbound database, as OVN shows it",
     ],
+    [`./dev lab run${name} -- pod ${pod} ping -c3 ${address}`, 'a pod pings another one'],
+    [`./dev status --config ${settingsFile(lab.name)}`, 'networks and nodes, as Heddle sees them'],
     [
-      `./dev lab attach${name} && ./dev lab matrix${name}`,
-      'after a change of pods: plug in, measure again',
+      `$EDITOR ${folder}/manifests/two-tenants/blue-pods.yaml; ./dev lab attach${name}; ./dev lab matrix${name}`,
+      'manifests that are changed are applied at once; plug new pods in and measure again',
     ],
-    [`./dev lab shell n1${name}`, 'a shell on node n1'],
+    [`./dev lab shell${name} n1`, 'a shell on node n1'],
     [`./dev lab down${name}`, 'end it all'],
   ];
 }

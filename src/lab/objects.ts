@@ -1,7 +1,8 @@
 /** The objects of a lab: its manifests, and what the daemons made of them. */
-import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stringify } from 'yaml';
 import {
   networkAttachmentDefinitions,
   pods,
@@ -14,7 +15,7 @@ import { openStore, type OpenObjects } from '../daemon/object-store.ts';
 import { isAttachable } from './attachments.ts';
 import { expectDaemons, objectsState } from './daemons.ts';
 import { manifestsFolder } from './node-facts.ts';
-import { LabError, nodeNames } from './places.ts';
+import { LabError, nodeNames, stateFolder } from './places.ts';
 import type { LabRecord } from './record.ts';
 
 /** Opens the objects of a lab for reading. */
@@ -24,13 +25,22 @@ export const openObjects = (name: string): Promise<OpenObjects> =>
     { dryRun: true },
   );
 
-/** Copies a folder of manifests into the lab's, in place of one of the same name; returns where it is now. */
+/** Settings of the lab's daemons, for other commands: `heddle status --config FILE`. */
+export const settingsFile = (name: string): string => join(stateFolder(name), 'heddle.yaml');
+
+/**
+ * Copies a folder of manifests into the lab's; returns where it is now. One of the same name that is there already stays as it
+ * is, with what people changed in it.
+ */
 export function addManifests(name: string, folder: string): string {
   if (!existsSync(folder)) throw new LabError(`there is no folder ${folder}`);
   const target = join(manifestsFolder(name), basename(folder));
   mkdirSync(manifestsFolder(name), { recursive: true });
-  rmSync(target, { recursive: true, force: true });
-  cpSync(folder, target, { recursive: true });
+  if (!existsSync(target)) cpSync(folder, target, { recursive: true });
+  writeFileSync(
+    settingsFile(name),
+    stringify({ manifests: manifestsFolder(name), state: objectsState(name) }),
+  );
   return target;
 }
 

@@ -52,7 +52,7 @@ lab_node() { # NODE: its namespaces and its underlay link
   ip link add "u-$n" type veth peer name eth0 address "$(node_mac "$n")" netns "$n"
   ip link set "u-$n" master underlay up
   on "$n" bash -e -c "
-    hostname $n; mount -t sysfs sys /sys; [ $LAB_DATAPATH = netdev ] || mount -t cgroup2 none /sys/fs/cgroup   # ip vrf exec wants it
+    hostname $n; mount -t sysfs sys /sys; [ $LAB_DATAPATH = netdev ] || mount -t cgroup2 none /sys/fs/cgroup || true   # ip vrf exec wants it
     mkdir -p /run/openvswitch /run/ovn /etc/openvswitch /var/lib/ovn /var/log/openvswitch /var/log/ovn
     mount --bind $d/ovs /run/openvswitch; mount --bind $d/ovn /run/ovn; mount --bind $p/etc-ovs /etc/openvswitch
     mount --bind $p/lib-ovn /var/lib/ovn; mount --bind $d/log /var/log/openvswitch; mount --bind $d/log /var/log/ovn

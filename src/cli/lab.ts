@@ -1,9 +1,10 @@
 /** `heddle lab …`: real OVN on several nodes, on this machine. */
 import { type Command, Option } from 'commander';
 import { attachInside } from '../lab/inside.ts';
-import { down, runningLab, up } from '../lab/life.ts';
+import { prepare } from '../lab/build.ts';
+import { down, requireRoot, runningLab, up } from '../lab/life.ts';
 import type { Families } from '../lab/node-facts.ts';
-import { LabError, nodeCount, type LabKind } from '../lab/places.ts';
+import { cacheFolder, LabError, nodeCount, type LabKind } from '../lab/places.ts';
 import { labNames, labState } from '../lab/record.ts';
 import { labStatus, statusText } from '../lab/status.ts';
 
@@ -206,6 +207,18 @@ export function register(program: Command): void {
         print(
           options.json === true ? JSON.stringify(cells, undefined, 2) : matrixText(ends, cells),
         );
+      }),
+    );
+
+  lab
+    .command('build')
+    .description('make what labs start from, in the cache, without starting one')
+    .addOption(kindOption())
+    .action(
+      forPeople(async ({ kind }: { kind: LabKind }) => {
+        requireRoot();
+        await prepare(kind, progress);
+        print(`ready in ${cacheFolder()}`);
       }),
     );
 

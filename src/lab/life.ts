@@ -24,9 +24,11 @@ import {
   labScripts,
   rootFileSystem,
   stateFolder,
+  type Datapath,
   type LabKind,
 } from './places.ts';
 import {
+  command,
   firstChild,
   identify,
   isAlive,
@@ -110,7 +112,7 @@ async function startVm(
   let record: LabRecord | undefined;
   try {
     await startSavedMachine(name, folder, nodes, shares(), state, (holder) => {
-      record = { name, kind, nodes, checkout, holder };
+      record = { name, kind, nodes, datapath: 'system', checkout, holder };
       writeRecord(folder, record);
     });
     if (record === undefined) throw new LabError('the virtual machine has no process');
@@ -123,16 +125,30 @@ async function startVm(
   }
 }
 
+/** The kernel's datapath where this machine's kernel has it; HEDDLE_LAB_DATAPATH = system or netdev decides otherwise. */
+async function hostDatapath(): Promise<Datapath> {
+  const asked = process.env['HEDDLE_LAB_DATAPATH'];
+  if (asked === 'system' || asked === 'netdev') return asked;
+  if (asked !== undefined && asked !== '')
+    throw new LabError(`HEDDLE_LAB_DATAPATH is '${asked}': it can be system or netdev`);
+  const modprobe = ['-c', 'PATH=$PATH:/usr/sbin:/sbin modprobe -qa openvswitch geneve'];
+  return (await command('sh', modprobe)).code === 0 ? 'system' : 'netdev';
+}
+
 async function startHost(
   name: string,
   folder: string,
   { kind, nodes, progress }: UpOptions,
 ): Promise<LabRecord> {
+  const datapath = await hostDatapath();
+  progress(
+    `Open vSwitch uses ${datapath === 'system' ? "this kernel's module" : 'its userspace datapath: this kernel has no openvswitch and geneve modules'}`,
+  );
   const variables = {
     LAB_NAME: name,
     LAB_KIND: kind,
     LAB_NODES: String(nodes),
-    LAB_DATAPATH: 'netdev',
+    LAB_DATAPATH: datapath,
     LAB_ROOT: rootFileSystem(),
     LAB_SHARES: shares().join('\n'),
   };
@@ -166,7 +182,7 @@ async function startHost(
     await Promise.race([failed, ended]);
     throw new LabError(startFailure(name, logFile, 'its first process ended at once'));
   }
-  const begun: LabRecord = { name, kind, nodes, checkout, holder };
+  const begun: LabRecord = { name, kind, nodes, datapath, checkout, holder };
   writeRecord(folder, begun);
   let shown = 0;
   const showLog = (): void => {

@@ -3,6 +3,8 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 export type LabKind = 'host' | 'vm';
+/** Open vSwitch's names for its kernel module and its userspace datapath. */
+export type Datapath = 'system' | 'netdev';
 
 export class LabError extends Error {
   constructor(message: string, options?: ErrorOptions) {

@@ -67,7 +67,7 @@ export async function attachPods(
         attach,
         detach,
         port: SERVER_PORT,
-        datapath: lab.kind === 'host' ? 'netdev' : 'system',
+        datapath: lab.datapath,
         wait: waitSeconds,
       }),
     });

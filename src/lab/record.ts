@@ -2,12 +2,14 @@
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive, type ProcessIdentity } from './processes.ts';
-import { LABS_FOLDER, stateFolder, type LabKind } from './places.ts';
+import { LABS_FOLDER, stateFolder, type Datapath, type LabKind } from './places.ts';
 
 export interface LabRecord {
   readonly name: string;
   readonly kind: LabKind;
   readonly nodes: number;
+  /** Of Open vSwitch: the kernel's module, or userspace. */
+  readonly datapath: Datapath;
   /** Checkout whose scripts it runs. */
   readonly checkout: string;
   /** Process that holds the lab together (unshare or QEMU): when it ends, all ends. */

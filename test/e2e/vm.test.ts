@@ -1,0 +1,123 @@
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { networkNames, podAttachment } from '../../src/lab/attachments.ts';
+import { connectivity, endpoints, probe, surprises } from '../../src/lab/connectivity.ts';
+import { outputInside, runInside } from '../../src/lab/inside.ts';
+import { down, up } from '../../src/lab/life.ts';
+import { stateFolder } from '../../src/lab/places.ts';
+import { attachPods } from '../../src/lab/pods.ts';
+import { isAlive } from '../../src/lab/processes.ts';
+import type { LabRecord } from '../../src/lab/record.ts';
+import { labStatus } from '../../src/lab/status.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { writeNetwork, writeRemoteChassis } from '../support/layer3-by-hand.ts';
+import { nad, pod } from '../support/pods.ts';
+
+const NAME = 'e2e-vm';
+const nodes = ['n1', 'n2'];
+const quiet = (): void => {};
+
+const pods = ['blue', 'red'].flatMap((tenant) =>
+  nodes.map((node, n) =>
+    pod(`${tenant}/web-${n + 1}`, node, [
+      {
+        nadKey: `${tenant}/net`,
+        address: `10.100.${n + 1}.5/24`,
+        role: 'primary',
+        gateway: `10.100.${n + 1}.1`,
+      },
+    ]),
+  ),
+);
+const nads = [nad('blue/net', 'blue_net'), nad('red/net', 'red_net')];
+const tenantOf = (name: string): string => name.split('/')[0] ?? '';
+
+/** Software emulation on a shared machine: everything takes long, and how long is not what is tested. */
+describe.skipIf(whyNoLab !== undefined)(
+  `lab in a virtual machine${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  { timeout: 120_000 },
+  () => {
+    let lab: TestLab;
+    let record: LabRecord;
+
+    beforeAll(async () => {
+      lab = await testLab(NAME, { kind: 'vm', nodes: 2 });
+      record = lab.record;
+    }, 600_000);
+    afterAll(async () => {
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('has the nodes up, on a kernel with VRFs and the Open vSwitch datapath', async () => {
+      const status = await labStatus(record);
+      expect(status.nodes.map((node) => node.name)).toEqual(nodes);
+      const services = status.nodes.flatMap((node) => Object.values(node.services));
+      expect(services.filter((pid) => pid === null)).toEqual([]);
+      const kernel = [
+        'bash',
+        '-ec',
+        'ip link add v type vrf table 9; ip -d link show v; ip link del v',
+      ];
+      expect(await outputInside(record, kernel, { node: 'n1' })).toContain('vrf table 9');
+      const datapath = ['ovs-vsctl', 'get', 'bridge', 'br-int', 'datapath_type'];
+      expect(await outputInside(record, datapath, { node: 'n1' })).toBe('system\n');
+    });
+
+    test('commands run side by side, each with its input, its outputs and its exit code', async () => {
+      const results = await Promise.all(
+        Array.from({ length: 6 }, (_, index) =>
+          runInside(record, ['bash', '-c', `cat; hostname >&2; exit ${index}`], {
+            node: index % 2 === 0 ? 'n1' : 'n2',
+            input: `${index} ${'x'.repeat(100_000)}\n`,
+          }),
+        ),
+      );
+      expect(
+        results.map(({ code, stdout, stderr }) => [code, stdout.length, stdout[0], stderr]),
+      ).toEqual(
+        Array.from({ length: 6 }, (_, index) => [
+          index,
+          100_003,
+          String(index),
+          index % 2 === 0 ? 'n1\n' : 'n2\n',
+        ]),
+      );
+    });
+
+    test('nodes reach each other and the outside host', async () => {
+      const to = ['172.18.0.11', '172.18.0.12', '172.18.0.100', 'fd00:172:18::12'];
+      const probes = [...nodes, 'ext'].flatMap((from) =>
+        to.map((address) => ({ from, to: address })),
+      );
+      const results = await probe(record, probes, 15);
+      expect(results.filter((result) => result.ping === null)).toEqual([]);
+    });
+
+    test('two networks with the same subnet carry their own packets only, through kernel tunnels', async () => {
+      const attachments = pods.map((each) => podAttachment(each, networkNames(nads)));
+      await writeRemoteChassis(record);
+      const blue = { prefix: 'blue_net_', octet: 100, transitKey: 16_711_684 };
+      const red = { prefix: 'red_net_', octet: 100, transitKey: 16_711_685 };
+      await writeNetwork(record, blue, 'blue/net', attachments);
+      await writeNetwork(record, red, 'red/net', attachments);
+      await attachPods(record, pods, nads, { waitSeconds: 90 });
+      const cells = await connectivity(record, endpoints(attachments), 20);
+      expect(surprises(cells, (from, to) => tenantOf(from) === tenantOf(to))).toEqual([]);
+      expect(cells.filter((cell) => cell.reach === 'other')).toHaveLength(8);
+    });
+
+    test('starts again from the saved state with nothing of the last one, and goes without a trace', async () => {
+      expect(await down(NAME, quiet)).toBe(true);
+      expect(isAlive(record.holder)).toBe(false);
+      expect(existsSync(stateFolder(NAME))).toBe(false);
+      const said: string[] = [];
+      record = await up({ name: NAME, kind: 'vm', nodes: 2, progress: (line) => said.push(line) });
+      expect(said).toEqual(['starting the machine with 2 nodes from its saved state']);
+      expect((await labStatus(record)).pods).toEqual([]);
+      expect(await outputInside(record, ['on', 'n1', 'ovn-nbctl', 'ls-list'])).toBe('');
+      // Its clock is not the one of when it was saved.
+      const clock = Number(await outputInside(record, ['date', '+%s']));
+      expect(Math.abs(clock - Date.now() / 1000)).toBeLessThan(60);
+    });
+  },
+);

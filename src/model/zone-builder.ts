@@ -46,9 +46,6 @@ export interface ModelChange<T extends KubeObject> {
   readonly after: T | undefined;
 }
 
-/** Present in every cluster, whether or not somebody declares them (Kubernetes creates them itself). */
-export const SYSTEM_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
-
 export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 
 interface NodeEntry {
@@ -168,7 +165,7 @@ export class ZoneBuilder {
       settings: this.#settings,
       node: local.value,
       remoteNodes: this.#remoteNodes(),
-      namespaces: [...new Set([...SYSTEM_NAMESPACES, ...this.#namespaces.keys()])].sort(),
+      namespaces: [...this.#namespaces.keys()].sort(),
       networks: [...this.#networks.values()].sort((a, b) => a.id - b.id),
       attachments: [...this.#pods.values()].flatMap((entry) => this.#attachments(entry)),
       allowedDefaultServices: [...this.#services.values()].sort((a, b) => (a.key < b.key ? -1 : 1)),

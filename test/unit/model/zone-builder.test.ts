@@ -126,6 +126,7 @@ describe('zone of a node', () => {
       gateway: { mode: 'shared', bridge: 'breth0', nextHops: ['172.18.0.1'], vlan: 0 },
     });
     expect(zone?.remoteNodes.map(({ name, id }) => [name, id])).toEqual([['ovn-worker2', 3]]);
+    expect(zone?.namespaces).toEqual(['blue']);
     expect(zone?.networks.map(({ name, id }) => [name, id])).toEqual([
       ['default', 0],
       ['blue_blue', 1],

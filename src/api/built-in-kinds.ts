@@ -4,6 +4,14 @@ import type { FieldError, FieldPath } from './field-errors.ts';
 import type { PlainObject } from './schema.ts';
 import { isPlainObject, own } from './schema.ts';
 
+/** Every cluster has these without anybody declaring them. */
+export const SYSTEM_NAMESPACES: readonly string[] = [
+  'default',
+  'kube-node-lease',
+  'kube-public',
+  'kube-system',
+];
+
 /** Adds errors to `errors` and answers with values of known types; wrong ones are reported and left out. */
 class Reader {
   readonly errors: FieldError[] = [];

@@ -6,6 +6,7 @@ import {
   networkSelections,
   type NetworkSelection,
 } from '../api/network-selection.ts';
+import { SYSTEM_NAMESPACES } from '../api/built-in-kinds.ts';
 import { objectKey } from '../api/objects.ts';
 import {
   podNetworks,
@@ -72,7 +73,7 @@ export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
   if (isWithoutNetworks(pod) || pod.spec.nodeName === undefined) return { kind: 'none' };
   const { namespace } = surroundings;
   const name = `Pod ${objectKey(pod.metadata)}`;
-  if (namespace === undefined)
+  if (namespace === undefined && !SYSTEM_NAMESPACES.includes(pod.metadata.namespace ?? ''))
     return {
       kind: 'invalid',
       toldBy: 'cluster',
@@ -81,7 +82,7 @@ export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
   const secondaries = secondaryAttachments(pod, surroundings);
   if (typeof secondaries === 'string')
     return { kind: 'invalid', toldBy: 'node', message: `${name}: ${secondaries}` };
-  const hasPrimary = Object.hasOwn(namespace.metadata.labels ?? {}, PRIMARY_NETWORK_LABEL);
+  const hasPrimary = Object.hasOwn(namespace?.metadata.labels ?? {}, PRIMARY_NETWORK_LABEL);
   const standard = (role: AttachmentRole): WantedAttachment => ({
     nadKey: DEFAULT_NETWORK,
     role,

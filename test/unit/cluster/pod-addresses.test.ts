@@ -229,6 +229,14 @@ describe('pods that get nothing', () => {
   });
 });
 
+test('namespaces that every cluster has need not be declared', async () => {
+  const store = new MemoryStore();
+  await using running = start(store, 'node1');
+  await apply(store, node('node1'), pod('kube-system/dns', 'node1'));
+  await running.settled();
+  expect(await addressesOf(store, 'kube-system/dns')).toEqual({ default: '10.244.0.3/24' });
+});
+
 test('what pods carry is adopted before anything is given', async () => {
   const store = new MemoryStore();
   const carried = (ip: string): Record<string, string> => ({

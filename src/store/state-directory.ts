@@ -1,14 +1,4 @@
-import {
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  rmdir,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Clock } from './clock.ts';
@@ -330,10 +320,4 @@ function parseRecord(text: string): ObjectRecord | string {
     if (value[field] !== undefined && !isJsonObject(value[field]))
       return `${field} is not a JSON object`;
   return value as unknown as ObjectRecord;
-}
-
-/** Who leads under `name` according to the state directory, for messages. */
-export async function leaderOf(root: string, name: string): Promise<string | undefined> {
-  const file = join(root, 'leases', fileNameOf(name, '.holder'));
-  return (await readFile(file, 'utf8').catch(() => undefined))?.trim();
 }

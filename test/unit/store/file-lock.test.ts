@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/store/clock.ts';
 import { FileLock } from '../../../src/store/file-lock.ts';
-import { leaderOf, StateDirectory } from '../../../src/store/state-directory.ts';
+import { StateDirectory } from '../../../src/store/state-directory.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../../src/store');
 
@@ -28,6 +28,7 @@ describe('locks between processes', () => {
     folder = await mkdtemp(join(tmpdir(), 'heddle-lock-'));
   });
   afterEach(() => rm(folder, { recursive: true }));
+  const holder = (): Promise<string> => readFile(join(folder, 'leases', 'cluster.holder'), 'utf8');
 
   test('one holds the lock; the other waits for it, or gives up', async () => {
     using one = new FileLock(join(folder, 'lock'));
@@ -67,14 +68,29 @@ describe('locks between processes', () => {
       folder,
     );
     const state = await StateDirectory.open(folder, systemClock);
-    expect(await leaderOf(folder, 'cluster')).toBe('manager-1');
+    expect(await holder()).toBe('manager-1\n');
     const never = state.lead('cluster', 'manager-2', AbortSignal.timeout(50));
     await expect(never).rejects.toThrow();
     const leading = state.lead('cluster', 'manager-2', new AbortController().signal);
     await kill();
     await using leadership = await leading;
     expect(leadership.signal.aborted).toBe(false);
-    expect(await leaderOf(folder, 'cluster')).toBe('manager-2');
+    expect(await holder()).toBe('manager-2\n');
+    state.close();
+  });
+
+  test('a leader whose lock was taken away knows it at once', async () => {
+    const state = await StateDirectory.open(folder, systemClock);
+    await using leadership = await state.lead('cluster', 'me', new AbortController().signal);
+    const file = join(folder, 'leases', 'cluster.lock');
+    for (const process of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+      const command = await readFile(`/proc/${process}/cmdline`, 'utf8').catch(() => '');
+      if (command.split('\0').includes(file)) globalThis.process.kill(Number(process), 'SIGKILL');
+    }
+    await expect.poll(() => leadership.signal.aborted).toBe(true);
+    expect(String(leadership.signal.reason)).toContain(
+      `${file}: can't be locked: sh ended with SIGKILL`,
+    );
     state.close();
   });
 

@@ -7,6 +7,8 @@ import { networkAttachmentDefinitions as nads } from '../../../src/api/kinds.ts'
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import { formatProblem } from '../../../src/store/manifest-rules.ts';
 import { ManifestStore, type ManifestStoreOptions } from '../../../src/store/manifest-store.ts';
+import { systemClock } from '../../../src/store/clock.ts';
+import { EVENTS } from '../../../src/store/object-event.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';
 
 const WRITER = { fieldManager: 'test' };
@@ -449,6 +451,24 @@ describe('manifests store', () => {
       ]);
     for (const store of stores)
       await expect.poll(() => labelled(store)).toEqual([['net-0', { a: 'b' }]]);
+  });
+
+  test('events are forgotten after an hour', async () => {
+    await write('blue.yaml', network('blue'));
+    let now = Date.parse('2026-01-01T00:00:00Z');
+    const clock = { ...systemClock, now: () => now };
+    const store = await start({ clock });
+    const regarding = await store.get(userDefinedNetworks, 'tenant-a/blue');
+    if (regarding === undefined) expect.unreachable();
+    await store.event({ regarding, type: 'Normal', reason: 'Made', message: 'is there' });
+    now += 3_500_000;
+    await store.refresh();
+    expect(await store.list(EVENTS)).toHaveLength(1);
+    now += 200_000;
+    await store.refresh();
+    now += 1000; // the grace time
+    await store.refresh();
+    expect(await store.list(EVENTS)).toEqual([]);
   });
 
   test('problems are told when they change', async () => {

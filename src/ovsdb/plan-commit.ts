@@ -22,7 +22,7 @@ export interface CommitResult {
     | 'success' //   everything was committed but the rows in `refused`
     | 'retry' //     part was not committed: plan again on the newer replica
     | 'not-locked' // the lock is not ours: nothing more was sent
-    | 'unknown'; //  the connection was lost: what was under way may be committed; plan again after reconnecting
+    | 'unknown'; //  connection lost or aborted: what was under way may be committed; plan again on the newer replica
   /** Why, in words, unless `success` or `unchanged`. */
   readonly reason: string | undefined;
   /** Changes that are in the database now. */
@@ -55,6 +55,8 @@ class PlanCommit {
   readonly #lost = new Map<PlannedChange, PlanProblem>();
   #committed = 0;
   #transactions = 0;
+  /** What a transactor threw, other than the caller's own abort. */
+  #failure: { readonly error: unknown } | undefined;
   #ending: { readonly kind: Ending; readonly reason: string } | undefined;
 
   constructor(transactor: Transactor, options: CommitOptions) {
@@ -76,11 +78,22 @@ class PlanCommit {
       if (this.#ending !== undefined) break;
       underWay.set(
         i,
-        this.#commit(batch).finally(() => underWay.delete(i)),
+        this.#commitSafely(batch).finally(() => underWay.delete(i)),
       );
     }
     await Promise.all(underWay.values());
+    if (this.#failure !== undefined) throw this.#failure.error;
     return this.#result(batches.length);
+  }
+
+  /** Never rejects, so that transactions under way beside it are waited for. */
+  async #commitSafely(batch: readonly PlannedChange[]): Promise<void> {
+    try {
+      await this.#commit(batch);
+    } catch (error) {
+      this.#end('unknown', error instanceof Error ? error.message : String(error));
+      if (this.#options.signal?.aborted !== true) this.#failure ??= { error };
+    }
   }
 
   #result(batches: number): CommitResult {

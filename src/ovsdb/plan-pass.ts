@@ -1,6 +1,6 @@
 import { OvsdbError } from './error.ts';
 import { RowReference, type DesiredRow, type DesiredValue } from './desired.ts';
-import type { PlannedChange, PlannedColumn, PlanProblem } from './plan-change.ts';
+import type { PlannedColumn, PlanProblem } from './plan-change.ts';
 import { ChangeDraft } from './plan-draft.ts';
 import { sameColumns, type Entry } from './plan-entry.ts';
 import type { RowIndex } from './plan-index.ts';
@@ -476,33 +476,6 @@ export class PlanPass {
       const isPart = change.isolates && other.isolates;
       if (isPart || table?.sets.get(membership.column)?.type.min === 1) other.needs.push(change);
     }
-  }
-
-  /** Tables and keys of the rows that the changes' values refer to. */
-  names(changes: readonly PlannedChange[]): ReadonlyMap<string, { table: string; key: string }> {
-    const result = new Map<string, { table: string; key: string }>();
-    const note = (table: PlanTable | undefined, atom: unknown): void => {
-      if (table === undefined || typeof atom !== 'string') return;
-      const entry = table.byUuid.get(atom);
-      if (entry !== undefined) result.set(atom, { table: table.name, key: entry.key });
-    };
-    for (const change of changes) {
-      result.set(change.uuid, { table: change.table, key: change.key });
-      for (const { type, before, after } of change.columns) {
-        const key = this.#index.tables.get(type.key.refTable ?? '');
-        const value = this.#index.tables.get(type.value?.refTable ?? '');
-        if (key === undefined && value === undefined) continue;
-        for (const datum of [before, after]) {
-          if (datum instanceof Map) {
-            for (const [k, v] of datum) {
-              note(key, k);
-              note(value, v);
-            }
-          } else for (const atom of Array.isArray(datum) ? datum : [datum]) note(key, atom);
-        }
-      }
-    }
-    return result;
   }
 }
 

@@ -3,6 +3,7 @@ import { DEFAULT_BATCH_LIMITS } from './plan-change.ts';
 import type { BatchLimits, Plan, PlanOptions, PlanProblem } from './plan-change.ts';
 import { sameDesiredRow } from './plan-entry.ts';
 import { inBatches, inOrder } from './plan-order.ts';
+import { namesIn } from './plan-names.ts';
 import { PlanPass } from './plan-pass.ts';
 import { RowIndex } from './plan-index.ts';
 import type { ReplicaChanges, ReplicaView } from './replica-view.ts';
@@ -107,7 +108,7 @@ export class Reconciler {
       problems,
       leftOut: [...pass.leftOut].sort(),
       get names() {
-        names ??= pass.names(changes);
+        names ??= namesIn(changes, index.tables);
         return names;
       },
       examined: alreadyRight + pass.examined,

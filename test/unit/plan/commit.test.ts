@@ -204,6 +204,21 @@ describe('what may be sent again', () => {
     });
   });
 
+  test('an abort ends it with unknown, a fault of the transactor is thrown; what is under way is waited for', async () => {
+    const failing = (error: Error): Transactor => ({
+      async transact() {
+        throw error;
+      },
+    });
+    const abort = AbortSignal.abort(new Error('stop'));
+    expect(
+      await commitPlan(failing(new Error('stop')), planned(units, EACH), { signal: abort }),
+    ).toMatchObject({ kind: 'unknown', reason: 'stop' });
+    await expect(commitPlan(failing(new Error('broken')), planned(units, EACH))).rejects.toThrow(
+      'broken',
+    );
+  });
+
   test('an empty plan sends nothing', async () => {
     expect(await commitPlan(database, planned({}))).toEqual({
       kind: 'unchanged',

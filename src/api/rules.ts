@@ -22,7 +22,7 @@ function isRuleFree(schema: Schema): boolean {
 
 /** The value as CEL sees it: integers of the schema as bigint. */
 function toCel(schema: Schema, value: unknown): unknown {
-  if (schema.type === 'integer' && typeof value === 'number') return BigInt(value);
+  if (schema.type === 'integer' && Number.isInteger(value)) return BigInt(value as number);
   if (Array.isArray(value)) {
     const { items } = schema;
     return items === undefined ? value : value.map((item: unknown) => toCel(items, item));
@@ -53,35 +53,43 @@ function messageOf(rule: ValidationRule, variables: { self: unknown; oldSelf?: u
   return rule.message ?? `failed rule: ${rule.rule}`;
 }
 
+/** A value and the same value as CEL sees it; converted once for all rules. */
+interface Both {
+  readonly plain: unknown;
+  readonly cel: unknown;
+}
+
 interface Node {
   readonly schema: Schema;
-  readonly self: unknown;
+  readonly self: Both;
   /** The same value in the stored object; undefined if there is none. */
-  readonly oldSelf: unknown;
+  readonly oldSelf: Both | undefined;
   readonly path: FieldPath;
 }
 
-function checkRule(rule: ValidationRule, node: Node, isUpdate: boolean): FieldError | undefined {
+const childOf = ({ plain, cel }: Both, key: string | number): Both => ({
+  plain: (plain as Record<string | number, unknown>)[key],
+  cel: (cel as Record<string | number, unknown>)[key],
+});
+
+/** `oldSelf` of a rule; `optionalOldSelf` wraps it, so that the rule runs without a stored value, too. */
+function oldVariable(old: Both | undefined, optional: boolean): unknown {
+  if (!optional) return old?.cel;
+  return old === undefined ? Optional.none() : Optional.of(old.cel);
+}
+
+function checkRule(rule: ValidationRule, node: Node): FieldError | undefined {
   const optional = rule.optionalOldSelf === true;
   const transition = isTransitionRule(rule.rule);
-  if (transition && !optional && (!isUpdate || node.oldSelf === undefined)) return undefined;
-  const old = toCel(node.schema, node.oldSelf);
+  if (transition && !optional && node.oldSelf === undefined) return undefined;
   const variables = {
-    self: toCel(node.schema, node.self),
-    ...(transition
-      ? {
-          oldSelf: optional
-            ? node.oldSelf === undefined
-              ? Optional.none()
-              : Optional.of(old)
-            : old,
-        }
-      : {}),
+    self: node.self.cel,
+    ...(transition ? { oldSelf: oldVariable(node.oldSelf, optional) } : {}),
   };
   const error = (detail: string): FieldError => ({
     type: 'Invalid',
     path: [...node.path, ...pathOf(rule.fieldPath)],
-    value: node.self,
+    value: node.self.plain,
     detail,
   });
   try {
@@ -95,33 +103,41 @@ function checkRule(rule: ValidationRule, node: Node, isUpdate: boolean): FieldEr
 }
 
 /** The stored element that a list element is compared with: by key in a list-map, none in other lists. */
-function correlated(schema: Schema, old: unknown, item: unknown): unknown {
+function correlated(schema: Schema, old: Both | undefined, item: unknown): Both | undefined {
   const keys = schema['x-kubernetes-list-map-keys'];
   if (schema['x-kubernetes-list-type'] !== 'map' || keys === undefined) return undefined;
-  if (!Array.isArray(old) || !isPlainObject(item)) return undefined;
-  return old.find(
+  if (old === undefined || !Array.isArray(old.plain) || !isPlainObject(item)) return undefined;
+  const index = old.plain.findIndex(
     (candidate: unknown) =>
       isPlainObject(candidate) && keys.every((key) => own(candidate, key) === own(item, key)),
   );
+  return index < 0 ? undefined : childOf(old, index);
 }
 
 function childNodes({ schema, self, oldSelf, path }: Node): Node[] {
   const { items } = schema;
-  if (Array.isArray(self)) {
+  if (Array.isArray(self.plain)) {
     if (items === undefined) return [];
-    return self.map((item: unknown, index) => ({
+    return self.plain.map((item: unknown, index) => ({
       schema: items,
-      self: item,
+      self: childOf(self, index),
       oldSelf: correlated(schema, oldSelf, item),
       path: [...path, index],
     }));
   }
-  if (!isPlainObject(self)) return [];
-  return Object.keys(self).flatMap((key) => {
+  if (!isPlainObject(self.plain)) return [];
+  return Object.keys(self.plain).flatMap((key) => {
     const child = schema.properties?.[key] ?? schema.additionalProperties;
     if (child === undefined) return [];
-    const old = isPlainObject(oldSelf) ? own(oldSelf, key) : undefined;
-    return [{ schema: child, self: self[key], oldSelf: old, path: [...path, key] }];
+    const hasOld = isPlainObject(oldSelf?.plain) && Object.hasOwn(oldSelf.plain, key);
+    return [
+      {
+        schema: child,
+        self: childOf(self, key),
+        oldSelf: oldSelf !== undefined && hasOld ? childOf(oldSelf, key) : undefined,
+        path: [...path, key],
+      },
+    ];
   });
 }
 
@@ -135,14 +151,15 @@ export function checkRules(
   old: unknown,
   path: FieldPath = [],
 ): FieldError[] {
-  const isUpdate = old !== undefined;
+  const both = (plain: unknown): Both => ({ plain, cel: toCel(schema, plain) });
   const visit = (node: Node): FieldError[] => {
     if (isRuleFree(node.schema)) return [];
     const found = (node.schema['x-kubernetes-validations'] ?? []).flatMap((rule) => {
-      const error = checkRule(rule, node, isUpdate);
+      const error = checkRule(rule, node);
       return error === undefined ? [] : [error];
     });
     return [...found, ...childNodes(node).flatMap(visit)];
   };
-  return visit({ schema, self: value, oldSelf: old, path });
+  const oldSelf = old === undefined ? undefined : both(old);
+  return isRuleFree(schema) ? [] : visit({ schema, self: both(value), oldSelf, path });
 }

@@ -310,7 +310,7 @@ test('conversion and validation of anything never throw', () => {
       (kind, apiVersion, metadata, spec) => {
         const object = { apiVersion, kind, metadata, spec, status: spec };
         expect(['valid', 'invalid', 'unknown-kind']).toContain(
-          validateObject(object, metadata).outcome,
+          validateObject(object, { ...object, spec: metadata }).outcome,
         );
         expect(typeof convertObject(object, apiVersion === V1 ? V1ALPHA1 : V1).ok).toBe('boolean');
       },
@@ -372,4 +372,16 @@ describe('a conversion review', () => {
       expect(answerConversionReview(body)).toBeUndefined();
     },
   );
+});
+
+test('a stored object that is broken does not break the check of its update', () => {
+  const object = layer3({ role: 'Primary', mtu: 1400, subnets: [{ cidr: '10.0.0.0/16' }] });
+  for (const spec of [
+    { topology: 'Layer3', layer3: { role: 5, mtu: 1.5, subnets: 'x', joinSubnets: {} } },
+    { topology: 'Layer3', layer3: { mtu: Number.NaN, subnets: [null, { cidr: 5 }] } },
+    'x',
+    null,
+  ]) {
+    expect(['valid', 'invalid']).toContain(validateObject(object, { ...object, spec }).outcome);
+  }
 });

@@ -39,6 +39,8 @@ export interface ZoneControllerOptions {
   /** Without it the chassis of remote nodes are somebody else's business. */
   readonly southbound?: ZoneDatabase;
   readonly log: Logger;
+  /** Milliseconds on a monotonic clock. */
+  readonly now?: () => number;
   /** Told about each transaction series, for metrics. */
   readonly onCommit?: (commit: CommitRecord) => void;
 }
@@ -67,7 +69,21 @@ interface Target {
   readonly reconciler: Reconciler;
   problems: readonly PlanProblem[];
   readonly leftOut: Set<string>;
+  /** Rows that the server refused last time; they are not sent again at each change of something else. */
+  refused: {
+    readonly rows: ReadonlySet<string>;
+    readonly problems: readonly PlanProblem[];
+    readonly at: number;
+  };
 }
+
+const NOTHING_REFUSED: Target['refused'] = { rows: new Set(), problems: [], at: 0 };
+
+const rowName = ({ table, key }: { readonly table: string; readonly key: string }): string =>
+  `${table} ${key}`;
+
+/** Milliseconds until refused rows are tried again although nothing that concerns them changed. */
+const REFUSED_REST = 30_000;
 
 /** A plan made on a replica that moved meanwhile is made again this often before the pass is given up. */
 const MAX_ATTEMPTS = 10;
@@ -86,20 +102,26 @@ export class ZoneController {
   #networkByPod: ReadonlyMap<string, string> | undefined;
   #stopFollowing: (() => void)[] = [];
 
+  readonly #now: () => number;
+
   constructor(options: ZoneControllerOptions) {
     this.#options = options;
+    this.#now = options.now ?? ((): number => performance.now());
   }
 
   /** Takes over a zone; the next pass writes what differs. */
   update(zone: Zone): void {
+    if (zone === this.#zone) return;
     if (this.#zone === undefined) this.#start(zone);
     const changes = changedUnits(this.#zone, zone);
     this.#zone = zone;
     this.#networkByPod = undefined;
     for (const unit of changes.rebuild.values())
       this.#target(unit.database)?.reconciler.setUnit(unit.key, unit.build());
-    for (const target of this.#targets)
+    for (const target of this.#targets) {
       for (const key of changes.gone) target.reconciler.removeUnit(key);
+      target.refused = NOTHING_REFUSED;
+    }
   }
 
   /** What a pass would change now, Northbound first. */
@@ -199,7 +221,14 @@ export class ZoneController {
     const { northbound, southbound } = this.#options;
     const target = (name: Database, database: ZoneDatabase, reconciler: Reconciler): Target => {
       this.#stopFollowing.push(reconciler.follow());
-      return { name, database, reconciler, problems: [], leftOut: new Set() };
+      return {
+        name,
+        database,
+        reconciler,
+        problems: [],
+        leftOut: new Set(),
+        refused: NOTHING_REFUSED,
+      };
     };
     this.#targets = [
       target('Northbound', northbound, new Reconciler(northbound.replica, northboundRules(zone))),
@@ -229,7 +258,11 @@ export class ZoneController {
       this.#noteLeftOut(target, plan.leftOut);
       target.problems = plan.problems;
       if (plan.isEmpty) return { kind: 'settled', committed };
-      const began = performance.now();
+      if (this.#isAtRest(target, plan)) {
+        target.problems = [...plan.problems, ...target.refused.problems];
+        return { kind: 'settled', committed };
+      }
+      const began = this.#now();
       const result = await commitPlan(database.transactor, plan, {
         ...(database.lock === undefined ? {} : { lock: database.lock }),
         comment: 'heddle',
@@ -241,7 +274,7 @@ export class ZoneController {
         rows: result.committed,
         refused: result.refused.length,
         examined: plan.examined,
-        duration: performance.now() - began,
+        duration: this.#now() - began,
       });
       committed += result.committed;
       for (const { unit } of plan.changes) this.#unannounced.add(this.#networkOf(unit));
@@ -250,6 +283,11 @@ export class ZoneController {
         case 'success':
           if (result.refused.length === 0) break;
           target.problems = [...plan.problems, ...result.refused];
+          target.refused = {
+            rows: new Set(result.refused.map(rowName)),
+            problems: result.refused,
+            at: this.#now(),
+          };
           for (const { table, key, message } of result.refused)
             this.#options.log.error({ database: name, table, key }, message);
           return { kind: 'settled', committed };
@@ -265,6 +303,14 @@ export class ZoneController {
       kind: 'again',
       reason: `${name}: the database changes faster than it can be followed`,
     };
+  }
+
+  /** True when all that is to be done was refused a short while ago. */
+  #isAtRest({ refused }: Target, plan: Plan): boolean {
+    return (
+      this.#now() - refused.at < REFUSED_REST &&
+      plan.changes.every((change) => refused.rows.has(rowName(change)))
+    );
   }
 
   #noteLeftOut(target: Target, leftOut: readonly string[]): void {

@@ -10,6 +10,8 @@ import { ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
 const GATHER = 10;
 /** A pass that could not finish is tried again at the latest after this. */
 const RETRY = 1000;
+/** The picture for people is put together this often at most: it looks at all networks. */
+const REPORT_INTERVAL = 200;
 /** Refused rows and other problems are looked at again at the latest after this. */
 const REVISIT = 30_000;
 
@@ -85,6 +87,7 @@ class ZoneDaemon {
   #isAllocated = false;
   #isFollowing = false;
   #said: string | undefined;
+  #reportedAt = -REPORT_INTERVAL;
 
   constructor(runtime: ZoneRuntime, metrics: ZoneMetrics, log: Logger, bell: Bell) {
     this.#runtime = runtime;
@@ -106,7 +109,10 @@ class ZoneDaemon {
       this.#say(error instanceof Error ? error.message : String(error));
       wait = RETRY;
     }
+    const sinceReport = performance.now() - this.#reportedAt;
+    if (sinceReport < REPORT_INTERVAL) return Math.min(wait, REPORT_INTERVAL - sinceReport);
     await this.#report(signal);
+    this.#reportedAt = performance.now();
     return wait;
   }
 

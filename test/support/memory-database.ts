@@ -1,4 +1,11 @@
-import { defaultDatum, datumEquals, members, parseDatum, toDatum } from '../../src/ovsdb/datum.ts';
+import {
+  datumEquals,
+  datumToJson,
+  defaultDatum,
+  members,
+  parseDatum,
+  toDatum,
+} from '../../src/ovsdb/datum.ts';
 import type { ColumnType } from '../../src/ovsdb/column-type.ts';
 import { OvsdbError } from '../../src/ovsdb/error.ts';
 import type {
@@ -23,7 +30,7 @@ import type { Atom, Datum, Uuid, Writable } from '../../src/ovsdb/value.ts';
 
 /**
  * A double: an OVSDB database in memory that is server and replica in one. It carries out insert, update, mutate,
- * delete and assert as ovsdb-server does, with garbage collection, weak references, referential integrity and unique
+ * delete, select and assert as ovsdb-server does, with garbage collection, weak references, referential integrity and unique
  * indexes, and shows the result as a `ReplicaView`. For tests of what sits on top of the client; the client itself is tested
  * against real servers.
  */
@@ -226,7 +233,21 @@ export class MemoryDatabase implements ReplicaView, Transactor {
       case 'assert':
       case 'comment':
         return {};
-      case 'select':
+      case 'select': {
+        const names = operation.columns ?? [];
+        const found = this.#where(operation.table, operation.where);
+        return {
+          rows: found.map((uuid) =>
+            Object.fromEntries(
+              names.map((name) => {
+                const type = this.type(operation.table, name);
+                const value = this.columnsOf(operation.table, uuid)?.get(name);
+                return [name, datumToJson(type, value ?? defaultDatum(type))];
+              }),
+            ),
+          ),
+        };
+      }
       case 'wait':
       case 'commit':
       case 'abort':
@@ -273,6 +294,10 @@ export class MemoryDatabase implements ReplicaView, Transactor {
       const type = this.type(table, name);
       const any = { ...type, min: 0, max: Infinity } as const;
       const before = this.columnsOf(table, uuid)?.get(name) ?? defaultDatum(type);
+      if (mutator === '+=') {
+        this.#put(table, uuid, new Map([[name, Number(before) + Number(value)]]));
+        continue;
+      }
       if (mutator !== 'insert' && mutator !== 'delete')
         throw new OvsdbError('unknown mutator', mutator);
       const isKeySet = type.value !== undefined && Array.isArray(value) && value[0] === 'set';

@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createLogger } from '../../../src/daemon/logger.ts';
+import { ZoneController } from '../../../src/daemon/zone-controller.ts';
+import { parseSchema, type JsonValue, type Outcome } from '../../../src/ovsdb/index.ts';
+import { MemoryDatabase } from '../../support/memory-database.ts';
+import { SCHEMAS } from '../../support/ovsdb-server.ts';
+import { bluePod, bluePodDefault, exampleZone } from '../../support/zones.ts';
+
+const NORTHBOUND = parseSchema(
+  JSON.parse(readFileSync(join(SCHEMAS, 'ovn-nb.ovsschema'), 'utf8')) as JsonValue,
+);
+
+const signal = new AbortController().signal;
+
+function bed(): {
+  database: MemoryDatabase;
+  controller: ZoneController;
+  clock: { now: number };
+  lost: { reason: string | undefined };
+} {
+  const database = new MemoryDatabase(NORTHBOUND);
+  const clock = { now: 0 };
+  const lost: { reason: string | undefined } = { reason: undefined };
+  const controller = new ZoneController({
+    northbound: { replica: database, transactor: database, unavailable: () => lost.reason },
+    log: createLogger('silent'),
+    now: () => clock.now,
+  });
+  return { database, controller, clock, lost };
+}
+
+/** The database takes a commit as ovn-northd and one chassis would confirm it. */
+async function confirm(database: MemoryDatabase, sequence: number): Promise<void> {
+  await database.transact([
+    {
+      op: 'update',
+      table: 'NB_Global',
+      where: [],
+      row: { sb_cfg: sequence, hv_cfg: sequence },
+    },
+  ]);
+}
+
+const states = (controller: ZoneController): Record<string, string> =>
+  Object.fromEntries(controller.networks().map(({ name, state }) => [name, state]));
+
+describe('zone controller', () => {
+  test('a network is committed first and programmed when the data plane has reached its nb_cfg', async () => {
+    const { database, controller } = bed();
+    controller.update(exampleZone);
+    await controller.flush(signal);
+    expect(states(controller)).toEqual({ default: 'Committed', blue_blue: 'Committed' });
+    expect(controller.sequence).toEqual({ configured: 1, reached: 0 });
+    await confirm(database, 1);
+    expect(states(controller)).toEqual({ default: 'Programmed', blue_blue: 'Programmed' });
+  });
+
+  test('a pod makes only its networks wait for the data plane again', async () => {
+    const { database, controller } = bed();
+    controller.update(exampleZone);
+    await controller.flush(signal);
+    await confirm(database, 1);
+    controller.update({ ...exampleZone, attachments: [bluePod] });
+    expect(await controller.flush(signal)).toEqual({ kind: 'settled', committed: 1 });
+    expect(states(controller)).toEqual({ default: 'Programmed', blue_blue: 'Committed' });
+  });
+
+  test('a second pass, and a new controller on a right database, send nothing', async () => {
+    const { database, controller } = bed();
+    controller.update({ ...exampleZone, attachments: [bluePod, bluePodDefault] });
+    await controller.flush(signal);
+    const sent = database.transactions.length;
+    await controller.flush(signal);
+    const second = new ZoneController({
+      northbound: { replica: database, transactor: database, unavailable: () => undefined },
+      log: createLogger('silent'),
+    });
+    second.update({ ...exampleZone, attachments: [bluePod, bluePodDefault] });
+    expect(await second.flush(signal)).toEqual({ kind: 'settled', committed: 0 });
+    expect(database.transactions.length).toBe(sent);
+  });
+
+  test('while the database is away nothing is sent, and the reason is told', async () => {
+    const { database, controller, lost } = bed();
+    lost.reason = 'OVN_Northbound is not connected';
+    controller.update(exampleZone);
+    expect(await controller.flush(signal)).toEqual({
+      kind: 'again',
+      reason: 'OVN_Northbound is not connected',
+    });
+    expect(database.transactions).toEqual([]);
+    lost.reason = undefined;
+    expect(await controller.flush(signal)).toMatchObject({ kind: 'settled' });
+  });
+
+  test('a refused row fails its network alone, and is not sent again at every other change', async () => {
+    const { database, controller, clock } = bed();
+    const refuse: Outcome = { kind: 'error', error: 'constraint violation', details: 'no' };
+    database.intercept = (operations) =>
+      operations.some(
+        (operation) => operation.op === 'insert' && operation.row['name'] === 'blue.blue_blue_pod1',
+      )
+        ? refuse
+        : undefined;
+    controller.update({ ...exampleZone, attachments: [bluePod] });
+    await controller.flush(signal);
+    expect(states(controller)).toEqual({ default: 'Committed', blue_blue: 'Failed' });
+    expect(controller.problems[0]?.message).toMatch(
+      /Logical_Switch_Port "blue.blue_blue_pod1": the server refused to insert it: constraint violation: no/,
+    );
+    const sent = database.transactions.length;
+    await controller.flush(signal);
+    expect(database.transactions.length).toBe(sent);
+    expect(states(controller)['blue_blue']).toBe('Failed');
+    clock.now = 31_000;
+    database.intercept = undefined;
+    await controller.flush(signal);
+    expect(states(controller)['blue_blue']).toBe('Committed');
+  });
+
+  test('a network of a topology that is not rendered waits, and says why', async () => {
+    const { controller } = bed();
+    const [base] = exampleZone.networks;
+    if (base === undefined) throw new Error('the example has networks');
+    const flat = {
+      ...base,
+      name: 'red_flat' as typeof base.name,
+      id: 9,
+      topology: 'layer2' as const,
+    };
+    controller.update({ ...exampleZone, networks: [...exampleZone.networks, flat] });
+    await controller.flush(signal);
+    expect(controller.networks().find(({ name }) => name === 'red_flat')).toMatchObject({
+      state: 'Pending',
+      message: 'layer2 networks are allocated, but not rendered in this release',
+    });
+  });
+});

@@ -36,7 +36,7 @@ import {
 } from './session/selection.ts';
 import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings, type TlsOptions } from './session/tls.ts';
-import { openSocket, type OpenSocket } from './session/transport.ts';
+import { isPassive, openSocket, type Attempt, type OpenSocket } from './session/transport.ts';
 import type { Integer, JsonObject, JsonValue, Uuid } from './value.ts';
 
 /** What happens to the connection, for logs and metrics. */
@@ -122,7 +122,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   #remote: Remote | undefined;
   #link: LinkState;
   #timer: NodeJS.Timeout | undefined;
-  #socket: Socket | undefined;
+  /** To open a socket, while it is under way. */
+  #attempt: Attempt | undefined;
   #connection: Connection | undefined;
   #session: DatabaseSession | undefined;
   #replica: Replica | undefined;
@@ -243,7 +244,12 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     const given = this.#options.timing ?? {};
     const kind = this.#remote?.kind;
     const isLocal = kind === 'unix' || kind === 'punix';
-    const timing = { ...DEFAULT_TIMING, ...(isLocal ? { probeInterval: 0 } : {}), ...given };
+    const timing: { -readonly [K in keyof LinkTiming]: LinkTiming[K] } = {
+      ...DEFAULT_TIMING,
+      ...(isLocal ? { probeInterval: 0 } : {}),
+      ...given,
+    };
+    if (this.#remote !== undefined && isPassive(this.#remote)) timing.connectTimeout = Infinity;
     // A server that composes a large reply says nothing for many seconds.
     return this.#session?.isLoading === true && timing.probeInterval > 0
       ? { ...timing, probeInterval: Math.max(timing.probeInterval, 60_000) }
@@ -268,7 +274,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const due = deadline(this.#link, this.#timing());
-    if (due === undefined || this.#closed) return;
+    if (due === undefined || due === Infinity || this.#closed) return;
     this.#timer = setTimeout(
       () => {
         this.#input({ kind: 'tick' });
@@ -298,25 +304,21 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#nextRemote = (this.#nextRemote + 1) % this.#remotes.length;
     this.#remote = remote;
     this.#emit({ kind: 'connecting', remote: remoteText(remote) });
-    let socket: Socket;
+    const open = this.#options.openSocket ?? openSocket;
     try {
-      socket = (this.#options.openSocket ?? openSocket)(remote, this.#tls);
+      this.#attempt = open(remote, this.#tls, {
+        opened: (socket) => {
+          this.#attempt = undefined;
+          this.#opened(socket);
+        },
+        failed: (error) => {
+          this.#attempt = undefined;
+          this.#failed(error);
+        },
+      });
     } catch (error) {
       this.#failed(error);
-      return;
     }
-    this.#socket = socket;
-    const onError = (error: unknown): void => {
-      if (this.#socket === socket) this.#failed(error);
-    };
-    socket.once('error', onError);
-    socket.once('close', onError);
-    socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => {
-      socket.off('error', onError);
-      socket.off('close', onError);
-      if (this.#socket === socket) this.#opened(socket);
-      else socket.destroy();
-    });
   }
 
   #failed(error: unknown): void {
@@ -359,6 +361,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     } catch (error) {
       this.#failed(error);
       return;
+    } finally {
+      socket.destroy();
     }
     this.#emit({
       kind: 'warning',
@@ -388,19 +392,15 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   /** Forgets the connection; `input` tells the link why. */
   #disconnect(error: OvsdbError, input: LinkInput = { kind: 'failed' }): void {
     const connection = this.#connection;
-    const socket = this.#socket;
-    if (connection === undefined && socket === undefined && this.#link.kind !== 'connecting')
-      return;
+    const isOpening = this.#attempt !== undefined || this.#link.kind === 'connecting';
+    if (connection === undefined && !isOpening) return;
     const wasReady = this.status === 'ready';
     this.#connection = undefined;
-    this.#socket = undefined;
     this.#session = undefined;
     this.#lastError = error;
+    this.#attempt?.cancel();
+    this.#attempt = undefined;
     connection?.close(error);
-    if (socket !== undefined) {
-      socket.on('error', ignore);
-      socket.destroy();
-    }
     this.#locks.disconnected();
     if (wasReady) this.#emit({ kind: 'unloaded', reason: error.message });
     this.#emit({ kind: 'disconnected', remote: this.remote ?? '', error });
@@ -605,14 +605,11 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     clearTimeout(this.#timer);
     this.#link = { kind: 'stopped' };
     const connection = this.#connection;
-    const socket = this.#socket;
     this.#connection = undefined;
-    this.#socket = undefined;
     this.#session = undefined;
-    if (connection === undefined) {
-      socket?.on('error', ignore);
-      socket?.destroy();
-    } else connection.end();
+    this.#attempt?.cancel();
+    this.#attempt = undefined;
+    connection?.end();
     this.#locks.disconnected();
     for (const waiter of this.#waiters)
       waiter.reject(new OvsdbError('closed', 'the client was closed'));
@@ -623,10 +620,6 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     await Promise.resolve();
   }
 }
-
-const ignore = (): void => {
-  // A socket that was given up may still report why it failed.
-};
 
 /** The outcome without the `assert` that was put before the caller's operations. */
 function withoutFirst(outcome: Outcome): Outcome {

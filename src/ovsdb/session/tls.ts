@@ -1,5 +1,10 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import type { ConnectionOptions, PeerCertificate, TLSSocket } from 'node:tls';
+import type {
+  ConnectionOptions,
+  PeerCertificate,
+  TLSSocket,
+  TlsOptions as TlsOptionsOfServer,
+} from 'node:tls';
 import { OvsdbError } from '../error.ts';
 
 /** Files and rules for TLS, as `--private-key`, `--certificate`, `--ca-cert` and `--bootstrap-ca-cert` of Open vSwitch. */
@@ -53,6 +58,19 @@ export class TlsSettings {
           ? {}
           : { servername: host }
         : { checkServerIdentity: () => undefined }),
+    };
+  }
+
+  /** For waiting on a port: the peer must show a certificate of our CA. */
+  serverOptions(): TlsOptionsOfServer {
+    const { privateKey, certificate, caCertificate, minVersion } = this.#options;
+    return {
+      key: read('private key', privateKey),
+      cert: read('certificate', certificate),
+      ca: read('CA certificate', caCertificate),
+      requestCert: true,
+      rejectUnauthorized: true,
+      minVersion: minVersion ?? 'TLSv1.2',
     };
   }
 

@@ -1,38 +1,131 @@
-import { connect as connectNet, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { rmSync } from 'node:fs';
+import { connect as connectNet, createServer, type Server, type Socket } from 'node:net';
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { OvsdbError } from '../error.ts';
 import { remoteText, type Remote } from './remote.ts';
 import type { TlsSettings } from './tls.ts';
 
-/** Opens the socket to a remote. The only place that knows how; a test may pass another. */
-export type OpenSocket = (remote: Remote, tls: TlsSettings | undefined) => Socket;
+export interface OpenHandlers {
+  /** The socket can be used. */
+  opened(socket: Socket): void;
+  /** It will not be opened. Called once, and never after `opened`. */
+  failed(error: unknown): void;
+}
 
-/** Opens a connection; `connect` or, with TLS, `secureConnect` is emitted when it can be used. */
-export const openSocket: OpenSocket = (remote, tls) => {
+/** An attempt to open a socket. */
+export interface Attempt {
+  /** Gives up; no handler is called any more. */
+  cancel(): void;
+}
+
+/** Opens the socket to a remote, or waits for one. The only place that knows how; a test may pass another. */
+export type OpenSocket = (
+  remote: Remote,
+  tls: TlsSettings | undefined,
+  handlers: OpenHandlers,
+) => Attempt;
+
+/** True for a remote where the server connects to us. */
+export const isPassive = (remote: Remote): boolean => remote.kind.startsWith('p');
+
+function needTls(remote: Remote, tls: TlsSettings | undefined): TlsSettings {
+  if (tls !== undefined) return tls;
+  throw new OvsdbError(
+    'bad remote',
+    `${remoteText(remote)} needs a private key, a certificate and a CA certificate`,
+  );
+}
+
+/** Calls one of the handlers, once. */
+function watch(socket: Socket, openEvent: string, handlers: OpenHandlers): Attempt {
+  const stop = (): void => {
+    socket.off(openEvent, opened);
+    socket.off('error', failed);
+    socket.off('close', closed);
+  };
+  const opened = (): void => {
+    stop();
+    handlers.opened(socket);
+  };
+  const failed = (error: unknown): void => {
+    stop();
+    // What else it may have to say is of no interest.
+    socket.on('error', ignore);
+    socket.destroy();
+    handlers.failed(error);
+  };
+  const closed = (): void => {
+    failed(new Error('the connection was closed before it was open'));
+  };
+  socket.once(openEvent, opened);
+  socket.once('error', failed);
+  socket.once('close', closed);
+  return {
+    cancel() {
+      stop();
+      socket.on('error', ignore);
+      socket.destroy();
+    },
+  };
+}
+
+/** Waits for one connection; while it is in use nobody else is let in. */
+function accept(server: Server, event: string, remote: Remote, handlers: OpenHandlers): Attempt {
+  let isOver = false;
+  const stop = (): void => {
+    isOver = true;
+    server.close();
+  };
+  server.on(event, (socket: Socket) => {
+    if (isOver) {
+      socket.destroy();
+      return;
+    }
+    stop();
+    handlers.opened(socket);
+  });
+  server.on('error', (error) => {
+    if (isOver) return;
+    stop();
+    handlers.failed(error);
+  });
+  if (remote.kind === 'punix') {
+    // A socket that an earlier process left behind keeps nobody waiting.
+    rmSync(remote.path, { force: true });
+    server.listen(remote.path);
+  } else if (remote.kind === 'ptcp' || remote.kind === 'pssl') {
+    server.listen({
+      port: remote.port,
+      ...(remote.host === undefined ? {} : { host: remote.host }),
+    });
+  }
+  return { cancel: stop };
+}
+
+/** Opens a connection, with TLS completely. */
+export const openSocket: OpenSocket = (remote, tls, handlers) => {
   switch (remote.kind) {
     case 'unix':
-      return connectNet({ path: remote.path });
-    case 'tcp':
-      return connectNet({ host: remote.host, port: remote.port, noDelay: true });
+      return watch(connectNet({ path: remote.path }), 'connect', handlers);
+    case 'tcp': {
+      const { host, port } = remote;
+      return watch(connectNet({ host, port, noDelay: true }), 'connect', handlers);
+    }
     case 'ssl': {
-      if (tls === undefined) {
-        throw new OvsdbError(
-          'bad remote',
-          `${remoteText(remote)} needs a private key, a certificate and a CA certificate`,
-        );
-      }
-      return connectTls({
-        ...tls.connectionOptions(remote.host),
-        host: remote.host,
-        port: remote.port,
-      });
+      const { host, port } = remote;
+      const options = needTls(remote, tls).connectionOptions(host);
+      return watch(connectTls({ ...options, host, port }), 'secureConnect', handlers);
     }
     case 'punix':
     case 'ptcp':
-    case 'pssl':
-      throw new OvsdbError(
-        'bad remote',
-        `${remoteText(remote)} waits for a connection, it can't be connected to`,
-      );
+      return accept(createServer(), 'connection', remote, handlers);
+    case 'pssl': {
+      const options = needTls(remote, tls).serverOptions();
+      return accept(createTlsServer(options), 'secureConnection', remote, handlers);
+    }
   }
+};
+
+const ignore = (): void => {
+  // A socket that was given up may still report why it failed.
 };

@@ -1,0 +1,143 @@
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OvsdbClient, type TlsOptions } from '../../../src/ovsdb/index.ts';
+import { Authority, type Identity } from '../../support/certificates.ts';
+import { freePort } from '../../support/ovsdb-cluster.ts';
+import { OvsdbServer, runOvs, temporaryFolder, until } from '../../support/ovsdb-server.ts';
+
+const soon = (): AbortSignal => AbortSignal.timeout(15_000);
+
+describe('TLS', () => {
+  const folder = temporaryFolder();
+  const foreign = temporaryFolder();
+  let identities: { [name: string]: Identity } = {};
+  let server: OvsdbServer;
+  let remote = '';
+
+  const sslServer = (identity: Identity, name: string, port: number): Promise<OvsdbServer> =>
+    OvsdbServer.start({
+      folder: folder.path,
+      name,
+      remotes: [`pssl:${port}:127.0.0.1`],
+      // The server's chain includes its CA, so that clients can learn it.
+      args: [
+        `--private-key=${identity.privateKey}`,
+        `--certificate=${chain(identity)}`,
+        `--ca-cert=${identity.caCertificate}`,
+      ],
+    });
+
+  const chain = (identity: Identity): string => {
+    const path = `${identity.certificate}.chain`;
+    writeFileSync(
+      path,
+      readFileSync(identity.certificate, 'utf8') + readFileSync(identity.caCertificate, 'utf8'),
+    );
+    return path;
+  };
+
+  const client = (tls: TlsOptions, to = remote): OvsdbClient =>
+    new OvsdbClient({
+      remotes: to,
+      database: 'OVN_Northbound',
+      tls,
+      timing: { minBackoff: 20, maxBackoff: 100 },
+    }).start();
+
+  beforeAll(async () => {
+    const ours = new Authority(folder.path, 'ours');
+    const theirs = new Authority(foreign.path, 'theirs');
+    identities = {
+      server: ours.issue('server'),
+      client: ours.issue('client'),
+      expired: ours.issue('expired', -1),
+      stranger: theirs.issue('stranger'),
+    };
+    const port = await freePort();
+    server = await sslServer(identities['server'] as Identity, 'secure', port);
+    remote = `ssl:127.0.0.1:${port}`;
+  });
+
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+    foreign[Symbol.dispose]();
+  });
+
+  test('both sides show certificates of one CA', async () => {
+    await using good = client(identities['client'] as Identity);
+    await good.ready(soon());
+    expect(
+      await good.transact([{ op: 'insert', table: 'Logical_Switch', row: { name: 'tls' } }]),
+    ).toMatchObject({ kind: 'success' });
+  });
+
+  test('a server of another CA is not believed', async () => {
+    const { privateKey, certificate } = identities['client'] as Identity;
+    const caCertificate = (identities['stranger'] as Identity).caCertificate;
+    await using bad = client({ privateKey, certificate, caCertificate });
+    await expect(bad.ready(AbortSignal.timeout(700))).rejects.toThrow(
+      /self.signed certificate|unable to verify|unable to get/,
+    );
+  });
+
+  test.each(['stranger', 'expired'])(
+    'a client with a certificate that is %s is turned away',
+    async (name) => {
+      const { privateKey, certificate } = identities[name] as Identity;
+      const caCertificate = (identities['server'] as Identity).caCertificate;
+      await using bad = client({ privateKey, certificate, caCertificate });
+      await expect(bad.ready(AbortSignal.timeout(700))).rejects.toThrow('gave up waiting');
+      expect(bad.status).not.toBe('ready');
+    },
+  );
+
+  test('a server with an expired certificate is not believed', async () => {
+    const port = await freePort();
+    await using old = await sslServer(identities['expired'] as Identity, 'old', port);
+    await using bad = client(identities['client'] as Identity, `ssl:127.0.0.1:${port}`);
+    expect(old.pid).toBeGreaterThan(0);
+    await expect(bad.ready(AbortSignal.timeout(700))).rejects.toThrow('certificate has expired');
+  });
+
+  test('the CA is learnt once, and then insisted on', async () => {
+    const { privateKey, certificate } = identities['client'] as Identity;
+    const caCertificate = join(folder.path, 'learnt.pem');
+    await using learner = client({ privateKey, certificate, caCertificate, bootstrap: true });
+    await learner.ready(soon());
+    expect(existsSync(caCertificate)).toBe(true);
+    copyFileSync((identities['stranger'] as Identity).caCertificate, caCertificate);
+    learner.reconnect();
+    await expect(learner.ready(AbortSignal.timeout(700))).rejects.toThrow(
+      /self.signed certificate|unable to verify|unable to get/,
+    );
+  });
+
+  test('files that can not be read are named', async () => {
+    const { certificate, caCertificate } = identities['client'] as Identity;
+    await using bad = client({ privateKey: '/does/not/exist', certificate, caCertificate });
+    await expect(bad.ready(AbortSignal.timeout(300))).rejects.toThrow(
+      "the private key /does/not/exist can't be read",
+    );
+  });
+});
+
+test('the server may be the one that connects', async () => {
+  const port = await freePort();
+  await using client = new OvsdbClient({
+    remotes: `ptcp:${port}:127.0.0.1`,
+    database: 'OVN_Northbound',
+    timing: { minBackoff: 20, maxBackoff: 50 },
+  }).start();
+  await using server = await OvsdbServer.start({ remotes: [`tcp:127.0.0.1:${port}`] });
+  await client.ready(soon());
+  await runOvs('ovsdb-client', [
+    'transact',
+    server.remote,
+    '["OVN_Northbound",{"op":"insert","table":"Logical_Switch","row":{"name":"seen"}}]',
+  ]);
+  await until('the row', () => client.replica.size('Logical_Switch') === 1);
+  client.reconnect();
+  await client.ready(soon());
+});

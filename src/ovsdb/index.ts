@@ -15,6 +15,7 @@ export * from './datum.ts';
 export * from './difference.ts';
 export { parseJson } from './wire/json-cursor.ts';
 export { Framer, type FramerLimits } from './wire/framer.ts';
+export { ChangeTracker } from './replica/change-tracker.ts';
 export { Replica, type MonitoredColumns, type ReplicaOptions } from './replica/replica.ts';
 export * from './desired.ts';
 export * from './plan-change.ts';

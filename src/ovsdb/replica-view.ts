@@ -23,6 +23,25 @@ export interface ReplicaRow extends FoundRow {
 /** What an index looks at: a column, or the value of one key of a map column. */
 export type IndexColumn = string | { readonly column: string; readonly key: string };
 
+/** What an ordered index sorts by: a column, or a column with its own order. */
+export type OrderedColumn =
+  | string
+  | {
+      readonly column: string;
+      readonly descending?: boolean;
+      /** Instead of the canonical order of the column's values. */
+      readonly compare?: (a: Datum, b: Datum) => number;
+    };
+
+/** Rows of a table in order. Always the newest state. */
+export interface OrderedRows {
+  /** Rows from one key to another, both included. A key has values for the first columns, all or some. */
+  range(from?: readonly Writable[], to?: readonly Writable[]): readonly ReplicaRow[];
+  rows(): readonly ReplicaRow[];
+  /** Rows that are equal to the key. */
+  find(...key: readonly Writable[]): readonly ReplicaRow[];
+}
+
 /** One place where a row is referred to: `column` of row `uuid` of `table`. */
 export interface Referrer {
   readonly table: string;

@@ -1,12 +1,13 @@
-import type { IndexColumn, Referrer, ReplicaRow } from '../replica-view.ts';
+import type { IndexColumn, OrderedColumn, Referrer, ReplicaRow } from '../replica-view.ts';
 import { columnOf, type TableSchema } from '../schema.ts';
 import { OvsdbError } from '../error.ts';
 import { EdgeIndex } from '../storage/edge-index.ts';
 import { HashIndex, type IndexPart } from '../storage/hash-index.ts';
+import { OrderedIndex, type OrderedPart } from '../storage/ordered-index.ts';
 import type { Pools } from '../storage/pools.ts';
 import { TableStore, type StoredColumn } from '../storage/table-store.ts';
-import { toAtom } from '../datum.ts';
-import type { Uuid, Writable, WritableAtom } from '../value.ts';
+import { toAtom, toDatum } from '../datum.ts';
+import type { Datum, Uuid, Writable, WritableAtom } from '../value.ts';
 import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
 
 interface KeptIndex {
@@ -22,6 +23,16 @@ interface KeptEdges {
 
 const nameOf = (columns: readonly IndexColumn[]): string => JSON.stringify(columns);
 
+/** A bound of a range: limits of the column's type do not apply to it. */
+function orderKey(column: StoredColumn, value: Writable): Datum {
+  const { type } = column.codec;
+  const free = { key: { type: type.key.type }, min: type.min, max: type.max } as const;
+  return toDatum(
+    type.value === undefined ? free : { ...free, value: { type: type.value.type } },
+    value,
+  );
+}
+
 /** One table of a replica: its rows and what is kept to find them. */
 export class ReplicaTable {
   readonly schema: TableSchema;
@@ -31,6 +42,7 @@ export class ReplicaTable {
   #store: TableStore;
   #rowClass: RowClass;
   readonly #indexes = new Map<string, KeptIndex>();
+  readonly #ordered = new Map<readonly OrderedColumn[], OrderedIndex>();
   #edges = new Map<string, KeptEdges[]>();
 
   constructor(schema: TableSchema, pools: Pools, monitored: ReadonlySet<string>) {
@@ -65,6 +77,7 @@ export class ReplicaTable {
     this.#rowClass = rowClass(store.columns);
     this.#edges.clear();
     for (const kept of this.#indexes.values()) kept.index = this.#build(kept.columns);
+    for (const columns of this.#ordered.keys()) this.#ordered.set(columns, this.#sort(columns));
     old.dispose();
   }
 
@@ -146,6 +159,43 @@ export class ReplicaTable {
       if (error instanceof OvsdbError) return -1;
       throw error;
     }
+  }
+
+  #sort(columns: readonly OrderedColumn[]): OrderedIndex {
+    const index = new OrderedIndex(
+      this.#store,
+      columns.map((spec): OrderedPart => {
+        const given = typeof spec === 'string' ? { column: spec } : spec;
+        return {
+          column: this.#column(given.column),
+          descending: given.descending === true,
+          compare: given.compare,
+        };
+      }),
+    );
+    this.#store.follow(index);
+    return index;
+  }
+
+  /** Rows in the order of these columns; the index is kept for this very list of columns. */
+  range(
+    columns: readonly OrderedColumn[],
+    from: readonly Writable[] | undefined,
+    to: readonly Writable[] | undefined,
+  ): readonly ReplicaRow[] {
+    let index = this.#ordered.get(columns);
+    if (index === undefined) {
+      index = this.#sort(columns);
+      this.#ordered.set(columns, index);
+    }
+    const key = (values: readonly Writable[] | undefined): readonly Datum[] | undefined =>
+      values?.map((value, i) => {
+        const spec = columns[i];
+        if (spec === undefined)
+          throw new OvsdbError('bad argument', 'the key is longer than the index');
+        return orderKey(this.#column(typeof spec === 'string' ? spec : spec.column), value);
+      });
+    return [...index.range(key(from), key(to))].map((slot) => this.view(slot));
   }
 
   /** Columns of this table that refer to rows of `target`, made findable. */

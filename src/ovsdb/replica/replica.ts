@@ -1,6 +1,8 @@
 import { OvsdbError } from '../error.ts';
 import type {
   IndexColumn,
+  OrderedColumn,
+  OrderedRows,
   Referrer,
   ReplicaChanges,
   ReplicaRow,
@@ -120,6 +122,15 @@ export class Replica implements ReplicaView {
     const id = this.#pools.uuids.find(uuid);
     if (id <= 0) return [];
     return [...this.#tables.values()].flatMap((other) => other.referrersTo(table, id));
+  }
+
+  /** Rows in the order of these columns, through an index that is made now and then kept. */
+  ordered(table: string, columns: readonly OrderedColumn[]): OrderedRows {
+    if (columns.length === 0) throw new OvsdbError('bad argument', 'an index needs a column');
+    const range = (from?: readonly Writable[], to?: readonly Writable[]): readonly ReplicaRow[] =>
+      this.#table(table).range(columns, from, to);
+    range([], []);
+    return { range, rows: () => range(), find: (...key) => range(key, key) };
   }
 
   subscribe(

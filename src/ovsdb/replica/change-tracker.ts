@@ -1,0 +1,84 @@
+import type { ReplicaChanges, ReplicaView, RowChange, SubscribeOptions } from '../replica-view.ts';
+import type { Datum, Uuid } from '../value.ts';
+
+/**
+ * Collects changes until somebody has time for them, merged: a row that came and went is nothing, one that changed twice has the
+ * oldest values. For those who work in rounds or are slower than the database.
+ */
+export class ChangeTracker implements Disposable {
+  #tables = new Map<string, Map<Uuid, RowChange>>();
+  readonly #stop: () => void;
+  #wake: (() => void) | undefined;
+
+  constructor(replica: ReplicaView, options?: SubscribeOptions) {
+    this.#stop = replica.subscribe((changes) => {
+      this.#collect(changes);
+    }, options);
+  }
+
+  #collect(changes: ReplicaChanges): void {
+    for (const [name, { rows }] of changes.tables) {
+      let table = this.#tables.get(name);
+      if (table === undefined) {
+        table = new Map();
+        this.#tables.set(name, table);
+      }
+      for (const row of rows) {
+        const merged = merge(table.get(row.uuid), row);
+        if (merged === undefined) table.delete(row.uuid);
+        else table.set(row.uuid, merged);
+      }
+      if (table.size === 0) this.#tables.delete(name);
+    }
+    if (this.#tables.size > 0) this.#wake?.();
+  }
+
+  /** True when there is nothing to take. */
+  get isEmpty(): boolean {
+    return this.#tables.size === 0;
+  }
+
+  /** What changed since the last time, by table. */
+  take(): ReadonlyMap<string, readonly RowChange[]> {
+    const tables = this.#tables;
+    this.#tables = new Map();
+    return new Map([...tables].map(([name, rows]) => [name, [...rows.values()]]));
+  }
+
+  /** Resolves once there is something to take. Rejects with the signal's reason. */
+  async changed(signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    if (!this.isEmpty) return;
+    await new Promise<void>((resolve, reject) => {
+      const abort = (): void => {
+        this.#wake = undefined;
+        reject(signal?.reason as Error);
+      };
+      this.#wake = () => {
+        this.#wake = undefined;
+        signal?.removeEventListener('abort', abort);
+        resolve();
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+    });
+  }
+
+  /** Stops collecting. */
+  [Symbol.dispose](): void {
+    this.#stop();
+  }
+}
+
+const older = (
+  first: ReadonlyMap<string, Datum>,
+  second: ReadonlyMap<string, Datum>,
+): ReadonlyMap<string, Datum> => new Map([...second, ...first]);
+
+/** Two changes of one row in a row, as one; undefined when nothing is left. */
+function merge(before: RowChange | undefined, now: RowChange): RowChange | undefined {
+  if (before === undefined) return now;
+  if (before.kind === 'inserted') return now.kind === 'deleted' ? undefined : before;
+  // A deleted row that is back is a changed one.
+  const kind = before.kind === 'deleted' ? 'modified' : now.kind;
+  return { kind, uuid: now.uuid, old: older(before.old, now.old) };
+}

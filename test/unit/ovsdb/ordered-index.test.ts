@@ -1,0 +1,106 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ChangeTracker, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
+
+const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+const filled = (rows: readonly { i: number; s: string }[]): Replica => {
+  const replica = new Replica(VALUES_SCHEMA);
+  const table = Object.fromEntries(rows.map((row, n) => [uuid(n + 1), { initial: row }]));
+  replica.apply({ T: table }, 'update2', 'contents');
+  return replica;
+};
+
+test('rows come in order, within bounds, through every change', () => {
+  const row = fc.record({ i: fc.integer({ min: -3, max: 3 }), s: fc.constantFrom('', 'a', 'b') });
+  const change = fc.record({ at: fc.nat(9), row, isDelete: fc.boolean() });
+  fc.assert(
+    fc.property(
+      fc.array(row, { maxLength: 10 }),
+      fc.array(change),
+      fc.integer({ min: -3, max: 3 }),
+      (rows, changes, from) => {
+        const replica = filled(rows);
+        const ordered = replica.ordered('T', ['i', { column: 's', descending: true }]);
+        const naive = new Map(rows.map((values, n) => [uuid(n + 1), values]));
+        const check = (): void => {
+          const expected = [...naive].sort(
+            ([a, x], [b, y]) =>
+              x.i - y.i || (x.s < y.s ? 1 : x.s > y.s ? -1 : 0) || (a < b ? -1 : 1),
+          );
+          expect(ordered.rows().map((found) => found.uuid)).toEqual(expected.map(([id]) => id));
+          expect(ordered.range([from], [from + 1]).map((found) => found.uuid)).toEqual(
+            expected.filter(([, { i }]) => i >= from && i <= from + 1).map(([id]) => id),
+          );
+          expect(ordered.find(from, 'a').map((found) => found.uuid)).toEqual(
+            expected.filter(([, { i, s }]) => i === from && s === 'a').map(([id]) => id),
+          );
+        };
+        check();
+        for (const { at, row: values, isDelete } of changes) {
+          const id = uuid(at + 1);
+          const update: JsonValue = isDelete
+            ? { delete: null }
+            : naive.has(id)
+              ? { modify: { ...values } }
+              : { insert: { ...values } };
+          if (isDelete && !naive.has(id)) continue;
+          replica.apply({ T: { [id]: update } }, 'update2');
+          if (isDelete) naive.delete(id);
+          else naive.set(id, values);
+          if (at % 2 === 0) check();
+        }
+        check();
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('an own order of values', () => {
+  const replica = filled([
+    { i: 1, s: 'aaa' },
+    { i: 2, s: 'b' },
+    { i: 3, s: 'cc' },
+  ]);
+  const byLength = replica.ordered('T', [
+    { column: 's', compare: (a, b) => (a as string).length - (b as string).length },
+  ]);
+  expect(byLength.rows().map((row) => row.column('s'))).toEqual(['b', 'cc', 'aaa']);
+  expect(byLength.range(['xx'], ['xx']).map((row) => row.column('s'))).toEqual(['cc']);
+});
+
+test('a tracker merges what happened until it is asked', async () => {
+  const replica = filled([
+    { i: 1, s: 'a' },
+    { i: 2, s: 'b' },
+  ]);
+  using tracker = new ChangeTracker(replica);
+  const waiting = tracker.changed(AbortSignal.timeout(5000));
+  replica.apply(
+    { T: { [uuid(1)]: { modify: { s: 'x' } }, [uuid(9)]: { insert: { i: 9 } } } },
+    'update2',
+  );
+  await waiting;
+  replica.apply(
+    {
+      T: {
+        [uuid(1)]: { modify: { s: 'y', i: 7 } },
+        [uuid(9)]: { delete: null },
+        [uuid(2)]: { delete: null },
+      },
+    },
+    'update2',
+  );
+  replica.apply({ T: { [uuid(2)]: { insert: { s: 'back' } } } }, 'update2');
+  const [changes] = [...tracker.take().values()];
+  expect(changes?.map(({ kind, uuid: id, old }) => [kind, id, old.get('s'), old.get('i')])).toEqual(
+    [
+      ['modified', uuid(1), 'a', 1],
+      ['modified', uuid(2), 'b', 2],
+    ],
+  );
+  expect(tracker.isEmpty).toBe(true);
+  await expect(tracker.changed(AbortSignal.timeout(1))).rejects.toThrow('timeout');
+});

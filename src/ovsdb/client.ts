@@ -440,7 +440,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
         this.#emit({ kind: 'unloaded', reason });
       },
       conditionsSettled: (error) => {
-        this.#conditionError = error;
+        // Kept until the next condition is set: whoever waits for this one hears of it.
+        if (error !== undefined) this.#conditionError = error;
         this.#wake();
       },
       leave: (error, atOnce) => {
@@ -463,7 +464,9 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
         ...(onListenerError === undefined ? {} : { onListenerError }),
       });
     } else {
-      this.#replica.redefine(definition.schema, definition.monitored);
+      // Other columns: what changed since the last time would not be enough.
+      const isSame = this.#replica.redefine(definition.schema, definition.monitored);
+      if (!isSame) this.#resume.lastId = undefined;
     }
     return this.#replica;
   }

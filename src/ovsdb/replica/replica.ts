@@ -292,13 +292,13 @@ export class Replica implements ReplicaView {
 
   /**
    * The database has another schema now (converted, or another server). What there is stays visible until the new
-   * contents are shown; then it is replaced at once, and what did not change is not reported.
+   * contents are shown; then it is replaced at once, and what did not change is not reported. True when nothing that is stored differs.
    */
-  redefine(schema: DatabaseSchema, monitored: MonitoredColumns): void {
+  redefine(schema: DatabaseSchema, monitored: MonitoredColumns): boolean {
     this.#next = undefined;
     if (sameDefinition(this.#schema, this.#tables, schema, monitored)) {
       this.#schema = schema;
-      return;
+      return true;
     }
     const pools = new Pools();
     const tables = defineTables(schema, monitored, pools);
@@ -307,6 +307,7 @@ export class Replica implements ReplicaView {
       if (before !== undefined) copyRows(before, table);
     }
     this.#next = { schema, pools, tables };
+    return false;
   }
 
   /** Switches to the new definition; rows of tables that are gone are reported as deleted. */

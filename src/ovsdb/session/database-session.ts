@@ -12,7 +12,6 @@ import { errorText, type Connection, type Reply, type Update } from './connectio
 import {
   judge,
   SERVER_SCHEMA,
-  statusSchema,
   type DatabaseStatus,
   type ServerRequirements,
 } from './server-status.ts';
@@ -72,17 +71,22 @@ interface DataMonitor {
 const SERVER_MONITOR = '_Server';
 const SERVER_COLUMNS = ['name', 'model', 'connected', 'leader', 'schema', 'cid', 'sid', 'index'];
 
+/** Another text for the same database: it was removed and added, or converted. */
+const generationOf = (status: DatabaseStatus): string =>
+  `${status.generation} ${status.schema ?? ''}`;
+
 /** The protocol of one connection: the server's own database first, then the contents of ours, then what changes. */
 export class DatabaseSession {
   readonly #connection: Connection;
   readonly #owner: SessionOwner;
   readonly #server: ServerReplica = new ServerReplica(SERVER_SCHEMA);
-  #hasServerDatabase = false;
   #monitor: DataMonitor | undefined;
   #replica: Replica | undefined;
   #monitorCount = 0;
   #reloads = 0;
-  /** The generation whose schema the server refused to monitor: wait for another. */
+  /** The generation whose schema is being asked for. */
+  #loading: string | undefined;
+  /** The generation that the server has no schema of any more: wait for another. */
   #refused: string | undefined;
 
   constructor(connection: Connection, owner: SessionOwner) {
@@ -126,10 +130,11 @@ export class DatabaseSession {
 
   #serverContents(reply: Reply): void {
     if (reply.error !== undefined || reply.sink === undefined) {
-      this.#plainSchema();
+      // Servers before 2.9 have no `_Server`.
+      this.#owner.described(undefined);
+      this.#load(undefined);
       return;
     }
-    this.#hasServerDatabase = true;
     this.#serverChanged(reply.sink as UpdateReader, reply.failure);
   }
 
@@ -145,27 +150,6 @@ export class DatabaseSession {
     this.#evaluate();
   }
 
-  /** Servers before 2.9 have no `_Server`: the schema comes from `get_schema`. */
-  #plainSchema(): void {
-    const { database } = this.#owner.requirements();
-    this.#send('get_schema', [database], ({ result, error }) => {
-      if (error !== undefined || result === undefined) {
-        this.#owner.leave(
-          new OvsdbError('unknown database', `${database}: ${errorText(error)}`),
-          false,
-        );
-        return;
-      }
-      this.#owner.described(undefined);
-      try {
-        this.#load(parseSchema(result), undefined);
-      } catch (problem) {
-        if (!(problem instanceof OvsdbError)) throw problem;
-        this.#owner.leave(problem, false);
-      }
-    });
-  }
-
   /** Decides, whenever the server describes its databases anew, whether to use it. */
   #evaluate(): void {
     const verdict = judge(this.#server.rows('Database'), this.#owner.requirements());
@@ -176,20 +160,12 @@ export class DatabaseSession {
     }
     const { status } = verdict;
     this.#owner.described(status);
-    if (this.#monitor === undefined) {
-      if (this.#refused !== status.generation) this.#loadFrom(status);
-    } else if (this.#monitor.generation !== status.generation) {
+    const now = generationOf(status);
+    if (this.#loading === now || this.#refused === now) return;
+    if (this.#monitor === undefined) this.#load(now);
+    else if (this.#monitor.generation !== now) {
       this.#dropMonitor('the database was converted or replaced');
-      this.#loadFrom(status);
-    }
-  }
-
-  #loadFrom(status: DatabaseStatus): void {
-    try {
-      this.#load(statusSchema(status), status.generation);
-    } catch (error) {
-      if (!(error instanceof OvsdbError)) throw error;
-      this.#owner.leave(error, false);
+      this.#load(now);
     }
   }
 
@@ -203,9 +179,41 @@ export class DatabaseSession {
     this.#send('monitor_cancel', [monitor.id], ignore);
   }
 
-  #load(schema: DatabaseSchema, generation: string | undefined): void {
-    this.#replica = this.#owner.define(schema);
+  /**
+   * Asks for the schema and then for the contents. `_Server` has the schema, too, but ovsdb-server 3.5 leaves it as it was when a standalone
+   * database is converted.
+   */
+  #load(generation: string | undefined): void {
+    const { database } = this.#owner.requirements();
+    this.#loading = generation ?? '';
+    this.#send('get_schema', [database], ({ result, error }) => {
+      if (this.#loading !== (generation ?? '')) return;
+      this.#loading = undefined;
+      if (error === undefined && result !== undefined) this.#loadWith(result, generation);
+      else this.#noSchema(errorText(error), generation);
+    });
+  }
+
+  #loadWith(schema: JsonValue, generation: string | undefined): void {
+    try {
+      this.#replica = this.#owner.define(parseSchema(schema));
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      this.#owner.leave(error, false);
+      return;
+    }
     this.#request('monitor_cond_since', generation);
+  }
+
+  #noSchema(text: string, generation: string | undefined): void {
+    const { database } = this.#owner.requirements();
+    if (generation === undefined) {
+      this.#owner.leave(new OvsdbError('unknown database', `${database}: ${text}`), false);
+      return;
+    }
+    // The server is about to describe its databases anew: this one has just been removed.
+    this.#refused = generation;
+    this.#owner.warn(`the server gives no schema of ${database}: ${text}`);
   }
 
   #request(method: MonitorMethod, generation: string | undefined): void {
@@ -257,18 +265,6 @@ export class DatabaseSession {
       return;
     }
     const text = errorText(error);
-    if (
-      this.#hasServerDatabase &&
-      monitor.generation !== undefined &&
-      this.#refused === undefined
-    ) {
-      // Most likely the database is being converted, and the server will describe it anew.
-      this.#refused = monitor.generation;
-      this.#owner.warn(
-        `${monitor.method} was refused, the next description of the database is awaited: ${text}`,
-      );
-      return;
-    }
     this.#owner.leave(new OvsdbError('rpc error', `${monitor.method}: ${text}`), false);
   }
 
@@ -318,7 +314,6 @@ export class DatabaseSession {
   /** The server gave up a monitor: the database was converted or removed. */
   monitorCanceled(monitor: JsonValue): void {
     if (this.#monitor === undefined || monitor !== this.#monitor.id) return;
-    this.#refused = this.#monitor.generation;
     const wasLoaded = this.#monitor.isLoaded;
     this.#monitor = undefined;
     this.#owner.resume.lastId = undefined;

@@ -1,7 +1,6 @@
 import { parseSchema, type DatabaseSchema } from '../schema.ts';
 import type { ReplicaRow } from '../replica-view.ts';
 import type { Integer, Uuid } from '../value.ts';
-import { parseJson } from '../wire/json-cursor.ts';
 
 /** The server's own database, `_Server`: which databases it has and in what state (ovsdb-server(5)). */
 export const SERVER_SCHEMA: DatabaseSchema = parseSchema({
@@ -113,7 +112,3 @@ export function judge(databases: Iterable<ReplicaRow>, wanted: ServerRequirement
   if (reason !== undefined) return { kind: 'leave', reason };
   return { kind: 'use', status };
 }
-
-/** The schema in a description. Throws `syntax error`. */
-export const statusSchema = (status: DatabaseStatus): DatabaseSchema =>
-  parseSchema(parseJson(status.schema ?? ''));

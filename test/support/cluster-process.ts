@@ -1,0 +1,67 @@
+import { ClusterManager } from '../../src/cluster/manager.ts';
+import { NodePodAddresses } from '../../src/cluster/node-pod-addresses.ts';
+import type { Store } from '../../src/store/store.ts';
+import { silent, testSettings } from './cluster.ts';
+import { fusedStore } from './fused-store.ts';
+
+export interface Life {
+  /** Writes after which the process is killed; undefined = it lives on. */
+  readonly writes?: number;
+  readonly isLastDone?: boolean;
+}
+
+/** The manager and the pod addresses of some nodes, in one process that may be killed. */
+export interface ClusterProcess extends AsyncDisposable {
+  /** Resolves when all is done, or when the process has been killed. */
+  settled(): Promise<void>;
+  problems(): readonly string[];
+}
+
+export function startProcess(
+  store: Store,
+  nodes: readonly string[],
+  { writes, isLastDone = false }: Life = {},
+): ClusterProcess {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const used =
+    writes === undefined
+      ? store
+      : fusedStore(store, {
+          writes,
+          isLastDone,
+          onBlown: () => controller.abort(new Error('killed')),
+        });
+  const manager = new ClusterManager({ store: used, settings: testSettings, log: silent, signal });
+  const onNodes = nodes.map(
+    (node) =>
+      new NodePodAddresses({
+        store: used,
+        node,
+        settings: testSettings.cluster,
+        log: silent,
+        signal,
+      }),
+  );
+  const parts = [manager, ...onNodes];
+  const runs = parts.map((part) => part.run());
+  return {
+    async settled() {
+      // Each may wait for what another one writes.
+      for (let round = 0; round < 3; round += 1)
+        for (const part of parts)
+          await part.settled().catch((error: unknown) => {
+            if (!signal.aborted) throw error;
+          });
+    },
+    problems: () =>
+      parts
+        .flatMap((part) => part.problems())
+        .map(({ object, message }) => `${object}: ${message}`)
+        .toSorted(),
+    async [Symbol.asyncDispose]() {
+      controller.abort(new Error('stopped'));
+      await Promise.all(runs);
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import { StoreError, type Store } from '../../src/store/store.ts';
+
+/**
+ * A store that its user loses after a number of writes, as a killed process does: the last write is done or not, and
+ * nothing after it.
+ */
+export function fusedStore(
+  store: Store,
+  { writes, isLastDone, onBlown }: { writes: number; isLastDone: boolean; onBlown: () => void },
+): Store {
+  let left = writes;
+  const guarded = async <T>(write: () => Promise<T>): Promise<T> => {
+    left -= 1;
+    if (left === 0 && isLastDone) await write();
+    if (left === 0) onBlown();
+    if (left <= 0) throw new StoreError('unavailable', 'the process was killed');
+    return await write();
+  };
+  return {
+    list: (kind, signal) => store.list(kind, signal),
+    get: (kind, key, signal) => store.get(kind, key, signal),
+    watch: (kind, handler, signal) => store.watch(kind, handler, signal),
+    create: (kind, object, options) => guarded(() => store.create(kind, object, options)),
+    patch: (kind, key, patch, options) => guarded(() => store.patch(kind, key, patch, options)),
+    patchStatus: (kind, key, patch, options) =>
+      guarded(() => store.patchStatus(kind, key, patch, options)),
+    delete: (kind, key, options) => guarded(() => store.delete(kind, key, options)),
+    event: (event) => guarded(() => store.event(event)),
+    lead: (name, identity, signal) => store.lead(name, identity, signal),
+    close: () => store.close(),
+  };
+}

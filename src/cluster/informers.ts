@@ -16,6 +16,7 @@ import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { Clock } from '../store/clock.ts';
 import { Informer } from '../store/informer.ts';
 import type { Store } from '../store/store.ts';
+import type { EndpointSlice } from './endpoint-mirror.ts';
 import type { Log } from './settings.ts';
 
 /** Informers that are started and compared with the store together. */
@@ -83,7 +84,7 @@ export class ClusterInformers extends PodInformers {
   readonly secondaries = this.informer(ovnSecondaryNetworks);
   readonly connects = this.informer(clusterNetworkConnects);
   readonly claims = this.informer(ipamClaims);
-  readonly slices = this.informer(endpointSlices);
+  readonly slices = this.informer<EndpointSlice>(endpointSlices);
   readonly zones = this.informer(zoneStatuses);
   /** NADs by the uid of the object that controls them. */
   readonly nadsByOwner = this.nads.index(({ metadata }) =>

@@ -1,10 +1,13 @@
 /** The cluster manager: its controllers on one store, started in the right order. */
+import type { Registry } from 'prom-client';
 import { systemClock, type Clock } from '../store/clock.ts';
 import type { Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import { ConnectController } from './connect-controller.ts';
+import { EndpointMirrorController } from './endpoint-mirror-controller.ts';
 import { IdentityController } from './identity-controller.ts';
 import { ClusterInformers } from './informers.ts';
+import { registerMetrics } from './metrics.ts';
 import { NetworkController } from './network-controller.ts';
 import { incompatibility } from '../api/nad.ts';
 import { NetworkRegistry } from './network-registry.ts';
@@ -20,6 +23,8 @@ export interface ClusterManagerOptions {
   readonly settings: ClusterManagerSettings;
   readonly log: Log;
   readonly clock?: Clock;
+  /** Where the manager's metrics are registered. */
+  readonly metrics?: Registry;
   /** Stops the manager. */
   readonly signal: AbortSignal;
 }
@@ -41,6 +46,7 @@ export class ClusterManager {
   readonly #statuses: StatusController;
   readonly #pods: PodAddresses;
   readonly #connects: ConnectController;
+  readonly #mirrors: EndpointMirrorController;
   readonly #queues: ReadonlyMap<string, WorkQueue>;
   readonly #started = Promise.withResolvers<void>();
   #isLeading = false;
@@ -74,6 +80,8 @@ export class ClusterManager {
       onNetwork: (name) => {
         this.#nodes.networkChanged(name);
         this.#connects.networksChanged();
+        const nads = registry.network(name)?.nads ?? [];
+        this.#mirrors.networksChanged(new Set(nads.map(({ namespace }) => namespace)));
         if (registry.network(name) === undefined) this.#networks.retryRefused();
       },
     });
@@ -95,6 +103,7 @@ export class ClusterManager {
       claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
     });
     this.#connects = new ConnectController({ ...common, quiet });
+    this.#mirrors = new EndpointMirrorController(common);
     this.#queues = new Map([
       ['networks', this.#networks.queue],
       ['identities', this.#identities.queue],
@@ -102,7 +111,19 @@ export class ClusterManager {
       ['statuses', this.#statuses.queue],
       ['pods', this.#pods.queue],
       ['connects', this.#connects.queue],
+      ['endpoint mirrors', this.#mirrors.queue],
     ]);
+    if (options.metrics !== undefined)
+      registerMetrics(options.metrics, {
+        udns: () => informers.udns.list(),
+        cudns: () => informers.cudns.list(),
+        subnets: () =>
+          this.#nodes.subnets
+            .networks()
+            .flatMap((network) =>
+              this.#nodes.subnets.usage(network).map((usage) => ({ network, ...usage })),
+            ),
+      });
     // Nobody may be waiting for the start when it fails.
     this.#started.promise.catch(() => undefined);
   }
@@ -146,6 +167,7 @@ export class ClusterManager {
     this.#statuses.follow();
     this.#pods.follow();
     this.#connects.follow();
+    this.#mirrors.follow();
     const stopBatches = (): void => {
       this.#nodes.stop();
       this.#connects.stop();

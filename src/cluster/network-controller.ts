@@ -23,6 +23,7 @@ import {
   targetNamespaces,
   type Declaration,
 } from './declarations.ts';
+import { externalConflict } from './external-subnets.ts';
 import type { ClusterInformers } from './informers.ts';
 import { correctNad, readNad, withIdentity } from './nads.ts';
 import type { NetworkOutcome, NetworkProblem } from './network-outcome.ts';
@@ -333,6 +334,18 @@ export class NetworkController {
   #checkNew(object: Declaration, namespace: string, config: NetworkConfig): void {
     const { informers } = this.#options;
     if (object.kind !== 'ClusterUserDefinedNetwork') this.#checkNamespaceLimit(namespace);
+    const nodes = informers.nodes.list().map((node) => ({
+      name: node.metadata.name,
+      hostAddresses: hostAddressesOf(node),
+    }));
+    if (object.kind === 'OVNSecondaryNetwork') {
+      const clash = externalConflict(object, {
+        settings: this.#options.settings.cluster,
+        nodes,
+        others: informers.secondaries.list(),
+      });
+      if (clash !== undefined) throw new NetworkRefusal(clash, 'SubnetConflict');
+    }
     if (config.role !== 'primary') return;
     const existing = this.#primariesOf(namespace);
     const conflict = primaryConflict(namespace, existing, {
@@ -349,13 +362,7 @@ export class NetworkController {
         conflict.message,
         conflict.reason === 'PrimaryNetworkExists' ? undefined : conflict.reason,
       );
-    const overlap = nodeOverlap(
-      config.subnets,
-      informers.nodes.list().map((node) => ({
-        name: node.metadata.name,
-        hostAddresses: hostAddressesOf(node),
-      })),
-    );
+    const overlap = nodeOverlap(config.subnets, nodes);
     if (overlap !== undefined)
       throw new NetworkRefusal(
         `invalid subnet configuration: pod or join subnet overlaps with already configured internal subnets: ${overlap}`,

@@ -61,6 +61,7 @@ export async function runCluster(
       identity: managerIdentity(),
     },
     log,
+    metrics: registry,
     signal,
   });
   const registers = [registry];

@@ -1,0 +1,133 @@
+/** EndpointSlices of services, with the addresses that pods have on their primary networks (api.md §9). Pure. */
+import { isDnsSubdomain } from '../api/metadata.ts';
+import { objectKey, type KubeObject } from '../api/objects.ts';
+import type { Pod } from '../api/types.ts';
+import type { RegisteredNad } from './network-registry.ts';
+import { carriedNetworks } from './pod-plan.ts';
+
+/** What we read of a discovery.k8s.io/v1 EndpointSlice. */
+export interface EndpointSlice extends KubeObject {
+  readonly addressType?: unknown;
+  readonly endpoints?: readonly Endpoint[] | null;
+  readonly ports?: unknown;
+}
+
+interface Endpoint {
+  readonly addresses?: readonly string[];
+  readonly targetRef?: { readonly kind?: string; readonly name?: string } | null;
+  readonly [key: string]: unknown;
+}
+
+export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const SOURCE_CONTROLLER = 'endpointslice-controller.k8s.io';
+export const MIRROR_CONTROLLER = 'endpointslice-mirror-controller.k8s.ovn.org';
+const SERVICE_NAME = 'kubernetes.io/service-name';
+const MIRRORED_SERVICE_NAME = 'k8s.ovn.org/service-name';
+export const SOURCE_SLICE = 'k8s.ovn.org/source-endpointslice';
+const SOURCE_VERSION = 'k8s.ovn.org/source-endpointslice-version';
+export const SLICE_NETWORK = 'k8s.ovn.org/endpointslice-network';
+
+/** A slice that the cluster's own controller keeps for a service, of addresses that pods can have. */
+export const isSource = ({ metadata, addressType }: EndpointSlice): boolean =>
+  metadata.labels?.[MANAGED_BY] === SOURCE_CONTROLLER &&
+  (addressType === 'IPv4' || addressType === 'IPv6');
+
+export const isMirror = ({ metadata }: EndpointSlice): boolean =>
+  metadata.labels?.[MANAGED_BY] === MIRROR_CONTROLLER;
+
+/** Key of the slice that a mirror stands for. */
+export const sourceKeyOf = ({ metadata }: EndpointSlice): string =>
+  objectKey({
+    namespace: metadata.namespace,
+    name: metadata.annotations?.[SOURCE_SLICE] ?? '',
+  });
+
+/** Content of the mirror of `source` for a network; `name` only when one exists already. */
+export function mirrorOf(
+  source: EndpointSlice,
+  network: string,
+  primaries: readonly RegisteredNad[],
+  podOf: (key: string) => Pod | undefined,
+): EndpointSlice {
+  const { metadata, apiVersion, kind, addressType, ports } = source;
+  const { namespace = '', labels = {}, ownerReferences } = metadata;
+  const isV6 = addressType === 'IPv6';
+  const endpoints = (source.endpoints ?? []).flatMap((endpoint) => {
+    const { targetRef } = endpoint;
+    if (targetRef?.kind !== 'Pod' || targetRef.name === undefined) return [];
+    const pod = podOf(objectKey({ namespace, name: targetRef.name }));
+    const address = pod === undefined ? undefined : addressOf(pod, primaries, isV6);
+    // A pod without address yet joins when it has one: the others need not wait for it.
+    return address === undefined ? [] : [{ ...endpoint, addresses: [address] }];
+  });
+  const service = labels[SERVICE_NAME];
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name: '',
+      generateName: generatedName(network, source),
+      namespace,
+      labels: {
+        [MANAGED_BY]: MIRROR_CONTROLLER,
+        ...(service === undefined ? {} : { [MIRRORED_SERVICE_NAME]: service }),
+      },
+      annotations: {
+        [SOURCE_SLICE]: metadata.name,
+        [SOURCE_VERSION]: metadata.resourceVersion ?? '',
+        [SLICE_NETWORK]: network,
+      },
+      ...(ownerReferences === undefined ? {} : { ownerReferences }),
+    },
+    addressType,
+    endpoints,
+    ...(ports === undefined ? {} : { ports }),
+  };
+}
+
+/** Host-network pods are reached at their node, others at their primary network. */
+function addressOf(
+  pod: Pod,
+  primaries: readonly RegisteredNad[],
+  isV6: boolean,
+): string | undefined {
+  const isWanted = (text: string): boolean => text.includes(':') === isV6;
+  if (pod.spec.hostNetwork === true)
+    return (pod.status?.podIPs ?? []).map(({ ip }) => ip).find(isWanted);
+  const carried = carriedNetworks(pod);
+  return primaries
+    .flatMap(({ key }) => carried.get(key)?.addresses ?? [])
+    .filter(isWanted)
+    .map((address) => address.slice(0, address.indexOf('/')))[0];
+}
+
+/** Names of generated networks hold `_`, which object names may not: there the source's name alone is used. */
+function generatedName(network: string, { metadata }: EndpointSlice): string {
+  const base = metadata.generateName ?? `${metadata.name}-`;
+  const full = `${network}-${base}`;
+  return isDnsSubdomain(full.replace(/-+$/, '')) ? full : base;
+}
+
+/** Merge patch that brings a mirror to what it should be; undefined when it is. */
+export function correctMirror(existing: EndpointSlice, wanted: EndpointSlice): object | undefined {
+  const { labels, annotations } = wanted.metadata;
+  const differs = (a: unknown, b: unknown): boolean => JSON.stringify(a) !== JSON.stringify(b);
+  const subset = (
+    have: Readonly<Record<string, string>> = {},
+    want: Readonly<Record<string, string>> = {},
+  ): Readonly<Record<string, string>> =>
+    Object.fromEntries(Object.entries(want).filter(([key, value]) => have[key] !== value));
+  const changed = {
+    labels: subset(existing.metadata.labels, labels),
+    annotations: subset(existing.metadata.annotations, annotations),
+  };
+  const metadata = Object.fromEntries(
+    Object.entries(changed).filter(([, values]) => Object.keys(values).length > 0),
+  );
+  const patch = {
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+    ...(differs(existing.endpoints ?? [], wanted.endpoints) ? { endpoints: wanted.endpoints } : {}),
+    ...(differs(existing.ports, wanted.ports) ? { ports: wanted.ports ?? null } : {}),
+  };
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}

@@ -1,0 +1,95 @@
+/** What Prometheus sees of the cluster manager; names as users of ovn-kubernetes have them on dashboards (api.md §4.6). */
+import { Gauge, type Registry } from 'prom-client';
+import type { ClusterUserDefinedNetwork, UserDefinedNetwork } from '../api/types.ts';
+import { roleOf, topologyOf } from './declarations.ts';
+
+/** Room for node subnets of a network in one family. */
+export interface SubnetUsage {
+  readonly network: string;
+  readonly family: 4 | 6;
+  readonly capacity: number;
+  readonly used: number;
+}
+
+/** Read when metrics are collected, so that nothing has to be kept up to date. */
+export interface MetricSources {
+  readonly udns: () => readonly UserDefinedNetwork[];
+  readonly cudns: () => readonly ClusterUserDefinedNetwork[];
+  readonly subnets: () => readonly SubnetUsage[];
+}
+
+const PREFIX = 'ovnkube_clustermanager_';
+const STATUSES = ['True', 'False', 'Unknown'] as const;
+const capital = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+
+export function registerMetrics(registry: Registry, sources: MetricSources): void {
+  const registers = [registry];
+  const gauge = <L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    collect: (gauge: Gauge<L>) => void,
+  ): Gauge<L> =>
+    new Gauge<L>({
+      name: `${PREFIX}${name}`,
+      help,
+      labelNames: [...labelNames],
+      registers,
+      collect() {
+        this.reset();
+        collect(this);
+      },
+    });
+  gauge('user_defined_networks', 'UserDefinedNetworks.', ['role', 'topology'], (metric) => {
+    for (const object of sources.udns())
+      metric.inc({ role: capital(roleOf(object)), topology: capital(topologyOf(object)) });
+  });
+  gauge(
+    'cluster_user_defined_networks',
+    'ClusterUserDefinedNetworks.',
+    ['role', 'topology', 'transport'],
+    (metric) => {
+      for (const object of sources.cudns())
+        metric.inc({
+          role: capital(roleOf(object)),
+          topology: capital(topologyOf(object)),
+          transport: object.spec.network.transport ?? 'Default',
+        });
+    },
+  );
+  gauge(
+    'cluster_user_defined_network_condition',
+    '1 for the status that a condition of a ClusterUserDefinedNetwork has.',
+    ['name', 'condition', 'status'],
+    (metric) => {
+      for (const { metadata, status } of sources.cudns())
+        for (const condition of status?.conditions ?? [])
+          for (const value of STATUSES)
+            metric.set(
+              { name: metadata.name, condition: condition.type, status: value },
+              condition.status === value ? 1 : 0,
+            );
+    },
+  );
+  for (const family of [4, 6] as const) {
+    const usage = (): readonly SubnetUsage[] =>
+      sources.subnets().filter((one) => one.family === family);
+    gauge(
+      `num_v${family}_host_subnets`,
+      `IPv${family} subnets that a network has for nodes.`,
+      ['network_name'],
+      (metric) => {
+        for (const { network, capacity } of usage())
+          metric.set({ network_name: network }, capacity);
+      },
+    );
+    gauge(
+      `allocated_v${family}_host_subnets`,
+      `IPv${family} subnets of a network that nodes have.`,
+      ['network_name'],
+      (metric) => {
+        for (const { network, used } of usage()) metric.set({ network_name: network }, used);
+      },
+    );
+  }
+}

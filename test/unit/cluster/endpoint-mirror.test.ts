@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest';
+import { endpointSlices } from '../../../src/api/kinds.ts';
+import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { apply, layer3, namespace, node, pod, remove } from '../../support/cluster.ts';
+import { startProcess } from '../../support/cluster-process.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+interface Slice extends KubeObject {
+  readonly addressType: string;
+  readonly endpoints: readonly {
+    readonly addresses: readonly string[];
+    readonly targetRef?: object;
+  }[];
+  readonly ports: readonly object[];
+}
+const SLICES = endpointSlices as ResourceKind<Slice>;
+
+const slice = (name: string, pods: readonly string[], changes: Partial<Slice> = {}): Slice => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: {
+    namespace: 'blue',
+    name,
+    labels: {
+      'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+      'kubernetes.io/service-name': 'web',
+    },
+    ownerReferences: [
+      { apiVersion: 'v1', kind: 'Service', name: 'web', uid: 'service-uid', controller: true },
+    ],
+  },
+  addressType: 'IPv4',
+  endpoints: pods.map((one) => ({
+    addresses: ['10.244.0.99'],
+    conditions: { ready: true },
+    targetRef: { kind: 'Pod', namespace: 'blue', name: one },
+  })),
+  ports: [{ port: 80, protocol: 'TCP' }],
+  ...changes,
+});
+
+const mirrors = async (store: Store): Promise<readonly Slice[]> =>
+  (await store.list(SLICES)).filter(
+    ({ metadata }) =>
+      metadata.labels?.['endpointslice.kubernetes.io/managed-by'] ===
+      'endpointslice-mirror-controller.k8s.ovn.org',
+  );
+const addresses = async (store: Store): Promise<readonly string[]> =>
+  (await mirrors(store)).map(({ endpoints }) =>
+    endpoints.map((endpoint) => endpoint.addresses.join()).join(' '),
+  );
+
+test('a service’s slice is mirrored with the pods’ addresses on their primary network', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  await apply(store, pod('blue/a', 'node1'), slice('web-x', ['a', 'b', 'unknown']));
+  await running.settled();
+  const source = await store.get(SLICES, 'blue/web-x');
+  expect(await mirrors(store)).toMatchObject([
+    {
+      metadata: {
+        generateName: 'web-x-',
+        namespace: 'blue',
+        labels: {
+          'endpointslice.kubernetes.io/managed-by': 'endpointslice-mirror-controller.k8s.ovn.org',
+          'k8s.ovn.org/service-name': 'web',
+        },
+        annotations: {
+          'k8s.ovn.org/source-endpointslice': 'web-x',
+          'k8s.ovn.org/source-endpointslice-version': source?.metadata.resourceVersion,
+          'k8s.ovn.org/endpointslice-network': 'blue_net',
+        },
+        ownerReferences: [{ uid: 'service-uid' }],
+      },
+      addressType: 'IPv4',
+      ports: [{ port: 80, protocol: 'TCP' }],
+      endpoints: [{ addresses: ['10.20.0.3'], conditions: { ready: true } }],
+    },
+  ]);
+  await apply(store, pod('blue/b', 'node1'));
+  await running.settled();
+  expect(await addresses(store)).toEqual(['10.20.0.3 10.20.0.4']);
+  await store.patch(
+    SLICES,
+    'blue/web-x',
+    { endpoints: slice('x', ['b']).endpoints },
+    { fieldManager: 'user' },
+  );
+  await running.settled();
+  expect(await addresses(store)).toEqual(['10.20.0.4']);
+});
+
+test('hand-made, FQDN and empty slices are not mirrored, nor those of ordinary namespaces', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  await apply(store, namespace('plain', {}), pod('plain/a', 'node1'), pod('blue/a', 'node1'));
+  const { metadata, ...rest } = slice('plain', ['a']);
+  await apply(store, { ...rest, metadata: { ...metadata, namespace: 'plain' } });
+  await apply(store, { ...rest, metadata: { ...metadata, name: 'hand', labels: {} } });
+  await apply(store, slice('names', ['a'], { addressType: 'FQDN' }), slice('empty', []));
+  await running.settled();
+  expect(await mirrors(store)).toEqual([]);
+});
+
+test('mirrors go with their source and their network, are mended, and never stay double', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  await apply(store, pod('blue/a', 'node1'), slice('web-x', ['a']), slice('web-y', ['a']));
+  await running.settled();
+  expect(await addresses(store)).toEqual(['10.20.0.3', '10.20.0.3']);
+  const [first] = await mirrors(store);
+  if (first === undefined) throw new Error('a mirror expected');
+  const { metadata, ...rest } = first;
+  const { uid: _uid, resourceVersion: _version, ...copied } = metadata;
+  await apply(store, { ...rest, metadata: { ...copied, name: 'double' } });
+  await running.settled();
+  expect(await addresses(store)).toEqual(['10.20.0.3', '10.20.0.3']);
+  const [mirror] = await mirrors(store);
+  const key = `blue/${mirror?.metadata.name ?? ''}`;
+  await store.patch(SLICES, key, { endpoints: [] }, { fieldManager: 'user' });
+  await running.settled();
+  expect(await addresses(store)).toEqual(['10.20.0.3', '10.20.0.3']);
+  await store.delete(SLICES, 'blue/web-x');
+  await running.settled();
+  expect(await addresses(store)).toEqual(['10.20.0.3']);
+  await remove.pod(store, 'blue/a');
+  await remove.udn(store, 'blue/net');
+  await running.settled();
+  expect(await mirrors(store)).toEqual([]);
+});

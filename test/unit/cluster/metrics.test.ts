@@ -1,0 +1,57 @@
+import { Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import { ClusterManager } from '../../../src/cluster/manager.ts';
+import {
+  apply,
+  clusterLayer3,
+  inNamespaces,
+  layer2,
+  layer3,
+  namespace,
+  node,
+  silent,
+  testSettings,
+} from '../../support/cluster.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+test('metrics count networks, their conditions and node subnets', async () => {
+  const store = new MemoryStore();
+  const metrics = new Registry();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const manager = new ClusterManager({
+    store,
+    settings: testSettings,
+    log: silent,
+    metrics,
+    signal,
+  });
+  const run = manager.run();
+  await apply(store, node('node1'), node('node2'), namespace('a'), namespace('b'), namespace('c'));
+  await apply(store, layer3('a/net', '10.1.0.0/16/24'), layer2('b/net', '10.2.0.0/16'));
+  await apply(store, clusterLayer3('shared', inNamespaces('c'), '10.3.0.0/16/20'));
+  await manager.settled();
+  const lines = (await metrics.metrics())
+    .split('\n')
+    .filter((line) => line.startsWith('ovnkube_'))
+    .toSorted();
+  controller.abort();
+  await run;
+  expect(lines).toEqual([
+    'ovnkube_clustermanager_allocated_v4_host_subnets{network_name="a_net"} 2',
+    'ovnkube_clustermanager_allocated_v4_host_subnets{network_name="cluster_udn_shared"} 2',
+    'ovnkube_clustermanager_allocated_v4_host_subnets{network_name="default"} 2',
+    ...['NetworkAllocationSucceeded', 'NetworkCreated'].flatMap((condition) =>
+      ['False', 'True', 'Unknown'].map(
+        (status) =>
+          `ovnkube_clustermanager_cluster_user_defined_network_condition{name="shared",condition="${condition}",status="${status}"} ${status === 'True' ? 1 : 0}`,
+      ),
+    ),
+    'ovnkube_clustermanager_cluster_user_defined_networks{role="Primary",topology="Layer3",transport="Default"} 1',
+    'ovnkube_clustermanager_num_v4_host_subnets{network_name="a_net"} 256',
+    'ovnkube_clustermanager_num_v4_host_subnets{network_name="cluster_udn_shared"} 16',
+    'ovnkube_clustermanager_num_v4_host_subnets{network_name="default"} 256',
+    'ovnkube_clustermanager_user_defined_networks{role="Primary",topology="Layer2"} 1',
+    'ovnkube_clustermanager_user_defined_networks{role="Primary",topology="Layer3"} 1',
+  ]);
+});

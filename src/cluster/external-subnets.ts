@@ -3,11 +3,9 @@ import { formatPrefix, overlaps, parsePrefix } from '../allocators/addresses.ts'
 import { objectKey } from '../api/objects.ts';
 import { nodeOverlap, type NodeAddresses } from '../api/overlap.ts';
 import type { OVNSecondaryNetwork } from '../api/types.ts';
-import type { ClusterSettings } from '../model/model.ts';
 import { compareAge } from './order.ts';
 
 export interface ExternalSurroundings {
-  readonly settings: ClusterSettings;
   readonly nodes: readonly NodeAddresses[];
   readonly others: readonly OVNSecondaryNetwork[];
 }
@@ -15,23 +13,14 @@ export interface ExternalSurroundings {
 const isExternal = ({ spec }: OVNSecondaryNetwork): boolean =>
   spec.hasExternalConnectivity === true;
 
-/** What the subnet of an OVNSecondaryNetwork clashes with; undefined when nothing, or when it stays inside the overlay. */
+/** What of the underlay or of other such networks the subnet of an OVNSecondaryNetwork clashes with; undefined when nothing, or when it stays inside the overlay. */
 export function externalConflict(
   network: OVNSecondaryNetwork,
-  { settings, nodes, others }: ExternalSurroundings,
+  { nodes, others }: ExternalSurroundings,
 ): string | undefined {
   const text = network.spec.subnet ?? '';
   const subnet = parsePrefix(text);
   if (!isExternal(network) || subnet === undefined) return undefined;
-  const ranges = [
-    ...settings.clusterSubnets.map(({ cidr }) => ['cluster subnet', cidr] as const),
-    ...settings.serviceSubnets.map((cidr) => ['service subnet', cidr] as const),
-  ];
-  for (const [kind, cidr] of ranges) {
-    const range = parsePrefix(cidr);
-    if (range !== undefined && overlaps(range, subnet))
-      return `spec.subnet ${text} overlaps ${kind} ${cidr}: a subnet with external connectivity must not`;
-  }
   for (const other of others) {
     const range = parsePrefix(other.spec.subnet ?? '');
     const isOlder = compareAge(other.metadata, network.metadata) < 0;

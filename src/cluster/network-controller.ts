@@ -340,11 +340,10 @@ export class NetworkController {
     }));
     if (object.kind === 'OVNSecondaryNetwork') {
       const clash = externalConflict(object, {
-        settings: this.#options.settings.cluster,
         nodes,
         others: informers.secondaries.list(),
       });
-      if (clash !== undefined) throw new NetworkRefusal(clash, 'SubnetConflict');
+      if (clash !== undefined) throw new NetworkRefusal(clash);
     }
     if (config.role !== 'primary') return;
     const existing = this.#primariesOf(namespace);

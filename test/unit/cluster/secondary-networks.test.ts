@@ -53,8 +53,8 @@ test('an OVNSecondaryNetwork becomes a NAD of an isolated Layer2 network, or of 
 });
 
 test.each([
-  ['10.244.5.0/24', 'spec.subnet 10.244.5.0/24 overlaps cluster subnet 10.244.0.0/16'],
-  ['10.96.1.0/24', 'spec.subnet 10.96.1.0/24 overlaps service subnet 10.96.0.0/16'],
+  ['10.244.5.0/24', '"10.244.5.0/24" overlaps cluster subnet "10.244.0.0/16"'],
+  ['10.96.1.0/24', '"10.96.1.0/24" overlaps service subnet "10.96.0.0/16"'],
   ['172.18.0.0/24', 'overlaps the network 172.18.0.0/16 of node "node1"'],
   ['10.10.20.128/25', 'overlaps 10.10.20.0/24 of OVNSecondaryNetwork a/first'],
 ])('a subnet with external connectivity must not clash: %s', async (subnet, message) => {
@@ -70,7 +70,7 @@ test.each([
   await apply(store, secondary('a/third', { subnet: '10.10.20.0/24' }));
   await running.settled();
   expect(await conditions(store, 'a/second')).toEqual([
-    expect.stringContaining(`NetworkCreated=False SubnetConflict: `),
+    expect.stringMatching(/^NetworkCreated=False SyncError: /),
   ]);
   expect((await conditions(store, 'a/second'))[0]).toContain(message);
   expect(await conditions(store, 'a/third')).toEqual([ALLOCATED, CREATED]);

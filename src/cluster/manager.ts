@@ -156,7 +156,7 @@ export class ClusterManager {
     const following = this.#informers.run(store, signal);
     // A watch that fails before all are synced ends the start, not the process.
     await Promise.race([this.#informers.synced(), following]);
-    if (signal.aborted) return;
+    if (signal.aborted) throw signal.reason;
     this.#connects.adopt();
     this.#identities.adopt();
     this.#nodes.adopt();

@@ -5,6 +5,8 @@ import {
   type ObjectMeta,
   type ResourceKind,
 } from '../../src/api/objects.ts';
+import type { ObjectRules } from '../../src/store/manifest-rules.ts';
+import { coreEvent, countedAgain, EVENTS } from '../../src/store/object-event.ts';
 import {
   StoreError,
   type DeleteOptions,
@@ -41,7 +43,9 @@ function merge(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(result);
 }
 
-/** An API server in memory, for tests: the store contract with garbage collection, without validation. */
+const NOW = '2026-01-01T00:00:00Z';
+
+/** An API server in memory, for tests: the contract of a store, and garbage collection. */
 export class MemoryStore implements Store {
   readonly #objects = new Map<string, Map<ObjectKey, KubeObject>>();
   readonly #watchers = new Set<Watcher>();
@@ -50,8 +54,14 @@ export class MemoryStore implements Store {
   readonly writes: Write[] = [];
   /** Called before every write; may throw in its stead or abort somebody's signal. */
   beforeWrite: (write: Write) => void = () => undefined;
+  readonly #rules: Pick<ObjectRules, 'validate'> | undefined;
   #version = 0;
   #created = 0;
+
+  /** Without rules every object is accepted. */
+  constructor(rules?: Pick<ObjectRules, 'validate'>) {
+    this.#rules = rules;
+  }
 
   #kind(kind: string): Map<ObjectKey, KubeObject> {
     const objects = this.#objects.get(kind) ?? new Map<ObjectKey, KubeObject>();
@@ -109,16 +119,19 @@ export class MemoryStore implements Store {
     options: WriteOptions,
   ): Promise<T> {
     await Promise.resolve();
+    options.signal?.throwIfAborted();
     this.#created += 1;
     const { generateName } = object.metadata;
-    const name = object.metadata.name || `${generateName ?? ''}${this.#created.toString(36)}`;
+    const suffix = this.#created.toString(36).padStart(5, '0');
+    const name = object.metadata.name || `${generateName ?? ''}${suffix}`;
     const key = objectKey({ ...object.metadata, name });
+    this.#check(object, undefined);
     this.#writing({ verb: 'create', kind: kind.kind, key, fieldManager: options.fieldManager });
     if (this.#kind(kind.kind).has(key))
       throw new StoreError('already-exists', `${kind.plural} "${key}" already exists`);
     const metadata: ObjectMeta = {
       creationTimestamp: new Date(this.#created * 1000).toISOString().replace('.000', ''),
-      uid: `uid-${this.#created}`,
+      uid: `00000000-0000-4000-8000-${String(this.#created).padStart(12, '0')}`,
       generation: 1,
       ...object.metadata,
       name,
@@ -171,7 +184,7 @@ export class MemoryStore implements Store {
       return;
     }
     if (object.metadata.deletionTimestamp !== undefined) return;
-    const metadata = { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    const metadata = { ...object.metadata, deletionTimestamp: NOW };
     this.#put(kind.kind, key, { ...object, metadata }, 'modified');
   }
 
@@ -180,6 +193,11 @@ export class MemoryStore implements Store {
     const key = objectKey(event.regarding.metadata);
     this.#writing({ verb: 'event', kind: event.regarding.kind, key, fieldManager: '' });
     this.events.push(event);
+    const first = coreEvent(event, 'test', NOW);
+    const place = objectKey(first.metadata);
+    const known = await this.get(EVENTS, place);
+    const counted = known === undefined ? first : { ...known, ...countedAgain(known, NOW) };
+    this.#put(EVENTS.kind, place, counted, known === undefined ? 'added' : 'modified');
   }
 
   async lead(name: string, _identity: string, signal: AbortSignal): Promise<Leadership> {
@@ -189,9 +207,11 @@ export class MemoryStore implements Store {
       name,
       before.then(() => released.promise),
     );
+    const ended = new AbortController();
     const aborted = Promise.withResolvers<never>();
     const abort = (): void => {
       released.resolve();
+      ended.abort(signal.reason);
       aborted.reject(signal.reason);
     };
     signal.addEventListener('abort', abort, { once: true });
@@ -199,9 +219,10 @@ export class MemoryStore implements Store {
     aborted.promise.catch(() => undefined);
     await Promise.race([before, aborted.promise]);
     return {
-      signal,
+      signal: ended.signal,
       [Symbol.asyncDispose]: async () => {
         released.resolve();
+        ended.abort(new Error(`${name}: leadership was given up`));
         await Promise.resolve();
       },
     };
@@ -221,6 +242,18 @@ export class MemoryStore implements Store {
     this.writes.push(write);
   }
 
+  /** What an API server would refuse. */
+  #check(object: KubeObject, before: KubeObject | undefined): void {
+    const name = `${object.kind} ${objectKey(object.metadata)}`;
+    const [error] = this.#rules?.validate(object, before) ?? [];
+    if (error !== undefined) throw new StoreError('invalid', `${name}: ${error}`);
+    const added = (object.metadata.finalizers ?? []).filter(
+      (one) => before?.metadata.finalizers?.includes(one) !== true,
+    );
+    if (before?.metadata.deletionTimestamp !== undefined && added.length > 0)
+      throw new StoreError('invalid', `${name}: metadata.finalizers: can't be added any more`);
+  }
+
   #existing(kind: ResourceKind, key: ObjectKey): KubeObject {
     const object = this.#kind(kind.kind).get(key);
     if (object === undefined)
@@ -232,20 +265,25 @@ export class MemoryStore implements Store {
     kind: ResourceKind<T>,
     key: ObjectKey,
     verb: 'patch' | 'patchStatus',
-    { fieldManager, resourceVersion }: WriteOptions,
+    { fieldManager, resourceVersion, signal }: WriteOptions,
     change: (before: KubeObject) => KubeObject,
   ): Promise<T> {
     await Promise.resolve();
+    signal?.throwIfAborted();
     this.#writing({ verb, kind: kind.kind, key, fieldManager });
     const before = this.#existing(kind, key);
     if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
       throw new StoreError('conflict', `${kind.plural} "${key}" has been modified`);
     const after = change(before);
     if (JSON.stringify(after) === JSON.stringify(before)) return before as T;
+    this.#check(after, before);
+    const isNewSpec = JSON.stringify(after.spec) !== JSON.stringify(before.spec);
+    const generation = (before.metadata.generation ?? 1) + (isNewSpec ? 1 : 0);
     const isGone =
       after.metadata.deletionTimestamp !== undefined &&
       (after.metadata.finalizers ?? []).length === 0;
-    if (!isGone) return this.#put(kind.kind, key, after, 'modified') as T;
+    const written = { ...after, metadata: { ...after.metadata, generation } };
+    if (!isGone) return this.#put(kind.kind, key, written, 'modified') as T;
     this.#remove(kind.kind, key, after);
     return after as T;
   }

@@ -1,0 +1,14 @@
+import { MemoryStore } from '../../support/memory-store.ts';
+import { plainRules } from '../../support/plain-rules.ts';
+import { storeContract } from '../../support/store-contract.ts';
+
+storeContract('the store in memory that tests use', async () => {
+  const store = new MemoryStore(plainRules);
+  return {
+    stores: [store, store],
+    namespace: 'tenant-a',
+    async [Symbol.asyncDispose]() {
+      await store.close();
+    },
+  };
+});

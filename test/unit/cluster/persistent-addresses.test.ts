@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { ipamClaims, pods } from '../../../src/api/kinds.ts';
+import type { IPAMClaim, UserDefinedNetwork } from '../../../src/api/types.ts';
+import type { Store } from '../../../src/store/store.ts';
+import {
+  apply,
+  describeConditions,
+  layer2,
+  namespace,
+  node,
+  pod,
+  remove,
+} from '../../support/cluster.ts';
+import { startProcess } from '../../support/cluster-process.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+const persistent = (key: string, subnets: string): UserDefinedNetwork => {
+  const udn = layer2(key, subnets, 'Secondary');
+  const { layer2: config } = udn.spec;
+  if (config === undefined) throw new Error('a Layer2 network expected');
+  const ipam = { lifecycle: 'Persistent' } as const;
+  return { ...udn, spec: { ...udn.spec, layer2: { ...config, ipam } } };
+};
+const claim = (key: string, network: string): IPAMClaim => {
+  const [namespaceName = '', name = ''] = key.split('/');
+  return {
+    apiVersion: 'k8s.cni.cncf.io/v1alpha1',
+    kind: 'IPAMClaim',
+    metadata: { namespace: namespaceName, name },
+    spec: { network, interface: 'net1' },
+  };
+};
+const vm = (key: string, claimName: string, more: object = {}): ReturnType<typeof pod> =>
+  pod(key, 'node1', {
+    'k8s.v1.cni.cncf.io/networks': JSON.stringify([
+      { name: 'net', 'ipam-claim-reference': claimName, ...more },
+    ]),
+  });
+const addressOf = async (store: Store, key: string): Promise<unknown> => {
+  const text = (await store.get(pods, key))?.metadata.annotations?.['k8s.ovn.org/pod-networks'];
+  const networks = JSON.parse(text ?? '{}') as Record<string, { ip_addresses: string[] }>;
+  return networks['a/net']?.ip_addresses.join(' ');
+};
+const claimLine = async (store: Store, key: string): Promise<string> => {
+  const status = (await store.get(ipamClaims, key))?.status;
+  return `${(status?.ips ?? []).join(' ')} ${describeConditions(status?.conditions ?? []).join()}`;
+};
+
+describe('a claim', () => {
+  test('keeps its addresses while pods come and go, over a restart too', async () => {
+    const store = new MemoryStore();
+    {
+      await using running = startProcess(store, ['node1']);
+      await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/24'));
+      await running.settled();
+      await apply(store, claim('a/vm', 'a_net'), vm('a/one', 'vm'));
+      await running.settled();
+      expect(await addressOf(store, 'a/one')).toBe('10.5.0.1/24');
+      expect(await claimLine(store, 'a/vm')).toBe(
+        '10.5.0.1/24 IPsAllocated=True SuccessfulAllocation: IP addresses successfully allocated',
+      );
+      await remove.pod(store, 'a/one');
+      await running.settled();
+    }
+    await using running = startProcess(store, ['node1']);
+    await running.settled();
+    await apply(store, pod('a/other', 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' }));
+    await apply(store, vm('a/two', 'vm'));
+    await running.settled();
+    expect(await addressOf(store, 'a/other')).toBe('10.5.0.2/24');
+    expect(await addressOf(store, 'a/two')).toBe('10.5.0.1/24');
+    expect(running.problems()).toEqual([]);
+  });
+
+  test('gives them back when it is deleted', async () => {
+    const store = new MemoryStore();
+    await using running = startProcess(store, ['node1']);
+    await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/30'));
+    await running.settled();
+    await apply(store, claim('a/vm', 'a_net'), vm('a/one', 'vm'));
+    await running.settled();
+    for (const name of ['two', 'three'])
+      await apply(store, pod(`a/${name}`, 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' }));
+    await running.settled();
+    expect(running.problems()).toEqual([
+      'Pod/a/three: failed to assign pod addresses for a/net/a/three: failed to allocate new IPs for a_net: subnet address pool exhausted',
+    ]);
+    await remove.pod(store, 'a/one');
+    await running.settled();
+    expect(running.problems()).toHaveLength(1);
+    await store.delete(ipamClaims, 'a/vm');
+    await running.settled();
+    expect(await addressOf(store, 'a/three')).toBe('10.5.0.1/30');
+  });
+
+  test('says when nothing is left for it', async () => {
+    const store = new MemoryStore();
+    await using running = startProcess(store, ['node1']);
+    await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/30'));
+    await running.settled();
+    for (const name of ['one', 'two'])
+      await apply(store, pod(`a/${name}`, 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' }));
+    await running.settled();
+    await apply(store, claim('a/vm', 'a_net'), vm('a/three', 'vm'));
+    await running.settled();
+    expect(await claimLine(store, 'a/vm')).toMatch(
+      /^ IPsAllocated=False SubnetExhausted: failed to assign pod addresses/,
+    );
+  });
+
+  test('of another network does not count', async () => {
+    const store = new MemoryStore();
+    await using running = startProcess(store, ['node1']);
+    await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/24'));
+    await running.settled();
+    await apply(store, claim('a/vm', 'b_net'), vm('a/one', 'vm'));
+    await running.settled();
+    expect(await addressOf(store, 'a/one')).toBe('10.5.0.1/24');
+    expect(await claimLine(store, 'a/vm')).toBe(' ');
+  });
+});

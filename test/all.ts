@@ -116,6 +116,13 @@ if (NEED_ROOT_FILE_SYSTEM.some(wanted) && process.getuid?.() === 0)
     say(`FAIL servers for the tests: ${String(error)}`);
     count.failed += 1;
   }
+if (wanted('e2e') && process.getuid?.() === 0 && process.arch === 'x64')
+  try {
+    await prepare('vm', say);
+  } catch (error) {
+    say(`no virtual machine for the tests: ${String(error)}`);
+    process.env['HEDDLE_TEST_NO_VM'] = 'QEMU or a kernel for it could not be had; see above';
+  }
 for (const name of SUITES.filter(wanted)) await suite(name, count);
 
 say(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);

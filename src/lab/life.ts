@@ -84,6 +84,10 @@ export async function up(options: UpOptions): Promise<LabRecord> {
       throw new LabError(
         `lab '${name}' is up with ${record.nodes} nodes, kind ${record.kind}: end it first (heddle lab down --name ${name}), or give the new one another --name`,
       );
+    if (record.checkout !== checkout)
+      throw new LabError(
+        `lab '${name}' was started from ${record.checkout}, and ${checkout} is not visible in it: end it first (heddle lab down --name ${name}), or give the new one another --name`,
+      );
     await repair(record, progress);
     return record;
   }

@@ -9,7 +9,7 @@ import { attachPods } from '../../src/lab/pods.ts';
 import { isAlive } from '../../src/lab/processes.ts';
 import type { LabRecord } from '../../src/lab/record.ts';
 import { labStatus } from '../../src/lab/status.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
 import { writeNetwork, writeRemoteChassis } from '../support/layer3-by-hand.ts';
 import { nad, pod } from '../support/pods.ts';
 
@@ -33,8 +33,8 @@ const nads = [nad('blue/net', 'blue_net'), nad('red/net', 'red_net')];
 const tenantOf = (name: string): string => name.split('/')[0] ?? '';
 
 /** Software emulation on a shared machine: everything takes long, and how long is not what is tested. */
-describe.skipIf(whyNoLab !== undefined)(
-  `lab in a virtual machine${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+describe.skipIf(whyNoVirtualMachine !== undefined)(
+  `lab in a virtual machine${whyNoVirtualMachine === undefined ? '' : ` (${whyNoVirtualMachine})`}`,
   { timeout: 120_000 },
   () => {
     let lab: TestLab;

@@ -11,6 +11,13 @@ export const whyNoLab: string | undefined =
       ? 'a lab needs root: run the tests as root'
       : undefined;
 
+/** Why no virtual machine can run here. HEDDLE_TEST_NO_VM is set by test/all.ts when what it needs can't be had. */
+export const whyNoVirtualMachine: string | undefined =
+  whyNoLab ??
+  (process.arch === 'x64'
+    ? process.env['HEDDLE_TEST_NO_VM']
+    : `the virtual machine is for x64 processors, this one is ${process.arch}`);
+
 export interface TestLab extends AsyncDisposable {
   readonly record: LabRecord;
 }

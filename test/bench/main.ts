@@ -51,7 +51,7 @@ function runApart(name: string): Promise<readonly Figure[]> {
   return new Promise((resolve, reject) => {
     const child = spawn(
       process.execPath,
-      ['--expose-gc', '--max-old-space-size=8192', import.meta.filename, '--run', name],
+      ['--max-old-space-size=8192', import.meta.filename, '--run', name],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     let output = '';

@@ -34,10 +34,9 @@ async function againstRight(
   const times: number[] = [];
   const cpu: number[] = [];
   for (let round = 0; round < 5; round++) {
-    globalThis.gc?.();
-    // Built anew each time: rows that were never looked at before, as after a restart.
+    // Built anew each time: rows that were never looked at before, as after a restart. No collection is forced: it would
+    // throw compiled code away.
     const wanted = layer3Units(size, size);
-    globalThis.gc?.();
     const before = processorTime();
     const [result, wall] = await timed(() => plan(wanted, client.replica, LAYER3_RULES));
     cpu.push(processorTime() - before);
@@ -85,7 +84,6 @@ async function commitNetworks(progress: (text: string) => void): Promise<readonl
   reconciler.follow();
   reconciler.plan();
   for (const [unit, rows] of layer3Units(networks, nodes)) {
-    globalThis.gc?.();
     const startCpu = processorTime();
     const start = performance.now();
     reconciler.setUnit(unit, rows);

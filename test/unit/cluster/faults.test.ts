@@ -1,0 +1,183 @@
+/** What breaks around the manager: it goes on, and tries again. */
+import { describe, expect, test } from 'vitest';
+import {
+  networkAttachmentDefinitions,
+  nodes as nodeKind,
+  pods,
+  userDefinedNetworks,
+} from '../../../src/api/kinds.ts';
+import { StoreError } from '../../../src/store/store.ts';
+import {
+  ALLOCATED,
+  apply,
+  conditions,
+  CREATED,
+  layer2,
+  layer3,
+  nadLines,
+  namespace,
+  node,
+  nodeLines,
+  pod,
+  rawNad,
+  remove,
+  startManager,
+} from '../../support/cluster.ts';
+import { givenOut, NODES, OBJECTS, runHistory, straight } from '../../support/cluster-history.ts';
+import { startProcess } from '../../support/cluster-process.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+test.each(['unavailable', 'conflict'] as const)(
+  'every third write of the manager fails (%s): the same end',
+  async (code) => {
+    const expected = await runHistory(new MemoryStore(), straight);
+    const store = new MemoryStore();
+    let count = 0;
+    store.beforeWrite = ({ fieldManager, verb }) => {
+      if (fieldManager === 'user' || verb === 'delete') return;
+      count += 1;
+      if (count % 3 === 0) throw new StoreError(code, 'try again');
+    };
+    await using running = startProcess(store, NODES);
+    await apply(store, ...OBJECTS);
+    const end = async (): Promise<unknown> => {
+      await running.settled();
+      return (await nadLines(store)).length === 5 && running.problems().length <= 1;
+    };
+    await expect.poll(end, { timeout: 15_000 }).toBe(true);
+    store.beforeWrite = () => undefined;
+    await running.settled();
+    expect(expected).toMatchObject({ nads: { length: (await nadLines(store)).length } });
+    const given = await givenOut(store);
+    expect(given.filter((value, index) => given.indexOf(value) !== index)).toEqual([]);
+  },
+  30_000,
+);
+
+test('an object that is refused by the store harms itself alone', async () => {
+  const store = new MemoryStore();
+  store.beforeWrite = ({ verb, kind, key }) => {
+    if (verb === 'create' && kind === 'NetworkAttachmentDefinition' && key === 'bad/net')
+      throw new StoreError('forbidden', 'quota exceeded in namespace bad');
+  };
+  await using running = startManager(store);
+  for (const name of ['bad', 'good'])
+    await apply(store, namespace(name), layer3(`${name}/net`, '10.20.0.0/16'));
+  await running.settled();
+  expect(await conditions(store, 'bad/net')).toEqual([
+    'NetworkCreated=False SyncError: quota exceeded in namespace bad',
+  ]);
+  expect(await conditions(store, 'good/net')).toEqual([ALLOCATED, CREATED]);
+});
+
+describe('annotations that others broke', () => {
+  test.each([
+    ['k8s.ovn.org/node-subnets', '{'],
+    [
+      'k8s.ovn.org/node-subnets',
+      '{"default":["10.99.0.0/24"],"blue_net":7,"gone":["10.1.0.0/24"]}',
+    ],
+    ['k8s.ovn.org/node-subnets', null],
+    ['k8s.ovn.org/node-id', 'x'],
+    ['k8s.ovn.org/node-id', '3'],
+    ['k8s.ovn.org/node-transit-switch-port-ifaddr', '[]'],
+  ])('%s = %j is written back', async (key, value) => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, node('node1'), node('node2'));
+    await apply(store, namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+    await running.settled();
+    const before = await nodeLines(store);
+    const edit = { metadata: { annotations: { [key]: value } } };
+    await store.patchStatus(nodeKind, 'node1', edit, { fieldManager: 'user' });
+    await running.settled();
+    expect(await nodeLines(store)).toEqual(before);
+  });
+
+  test('two nodes that carry the same id and subnet: the older one keeps them', async () => {
+    const store = new MemoryStore();
+    const same = {
+      'k8s.ovn.org/node-id': '7',
+      'k8s.ovn.org/node-subnets': '{"default":["10.244.9.0/24"]}',
+    };
+    await apply(store, node('older', same), node('younger', same));
+    await using running = startManager(store);
+    await running.settled();
+    expect(await nodeLines(store)).toEqual([
+      'older id=7 transit={"ipv4":"100.88.0.7/16"} subnets={"default":["10.244.9.0/24"]}',
+      'younger id=2 transit={"ipv4":"100.88.0.2/16"} subnets={"default":["10.244.0.0/24"]}',
+    ]);
+  });
+
+  test('a pod’s network annotation that is no JSON is replaced by what the pod gets', async () => {
+    const store = new MemoryStore();
+    await using running = startProcess(store, ['node1']);
+    await apply(store, node('node1'), namespace('plain', {}));
+    await running.settled();
+    await apply(store, pod('plain/a', 'node1', { 'k8s.ovn.org/pod-networks': 'x' }));
+    await running.settled();
+    const found = await store.get(pods, 'plain/a');
+    expect(found?.metadata.annotations?.['k8s.ovn.org/pod-networks']).toContain('10.244.0.3/24');
+  });
+});
+
+describe('stored identities', () => {
+  const config = (key: string, name: string): object => ({
+    cniVersion: '1.1.0',
+    type: 'ovn-k8s-cni-overlay',
+    name,
+    netAttachDefName: key,
+    topology: 'layer2',
+    role: 'primary',
+    subnets: '10.50.0.0/16',
+  });
+
+  test('are adopted before anything is given, whoever is older', async () => {
+    const store = new MemoryStore();
+    await apply(store, namespace('a'), namespace('b'), layer2('a/net', '10.20.0.0/16'));
+    const carried = {
+      'k8s.ovn.org/network-id': '1',
+      'k8s.ovn.org/tunnel-keys': '[16711684,16715779]',
+    };
+    await apply(store, rawNad('b/raw', config('b/raw', 'tenant'), carried));
+    await using running = startManager(store);
+    await running.settled();
+    expect(await nadLines(store)).toEqual([
+      'a/net name=a_net id=2 keys=[16711685,16715780]',
+      'b/raw name=tenant id=1 keys=[16711684,16715779]',
+    ]);
+  });
+
+  test('that two networks carry stay with the older NAD', async () => {
+    const store = new MemoryStore();
+    const carried = { 'k8s.ovn.org/network-id': '5' };
+    await apply(store, namespace('a'), namespace('b'));
+    await apply(store, rawNad('a/x', config('a/x', 'one'), carried));
+    await apply(store, rawNad('b/y', config('b/y', 'two'), carried));
+    await using running = startManager(store);
+    await running.settled();
+    expect((await nadLines(store)).map((line) => line.split(' ').slice(0, 3).join(' '))).toEqual([
+      'a/x name=one id=5',
+      'b/y name=two id=1',
+    ]);
+  });
+});
+
+test('objects that are deleted and made again while they are handled end as if they were new', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  await apply(store, node('node1'), namespace('blue'));
+  for (let round = 0; round < 5; round += 1) {
+    await apply(store, layer3('blue/net', `10.2${round}.0.0/16/24`));
+    if (round % 2 === 0) await running.settled();
+    await remove.udn(store, 'blue/net');
+    const isGone = async (): Promise<boolean> =>
+      (await store.get(userDefinedNetworks, 'blue/net')) === undefined;
+    await expect.poll(isGone).toBe(true);
+  }
+  await apply(store, layer3('blue/net', '10.40.0.0/16/24'));
+  await running.settled();
+  expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
+  expect(await store.list(networkAttachmentDefinitions)).toHaveLength(1);
+  expect((await nodeLines(store))[0]).toContain('"blue_net":["10.40.0.0/24"]');
+});

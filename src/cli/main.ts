@@ -25,6 +25,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
 const isForPeople = (error: unknown): error is Error =>
   error instanceof ConfigurationError || (error instanceof Error && 'code' in error);
 
+/** Who reads our output may have seen enough (`heddle status | head`). */
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
 async function main(): Promise<void> {
   const program = new Command('heddle')
     .description(

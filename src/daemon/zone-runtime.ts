@@ -180,9 +180,7 @@ export class ZoneRuntime implements AsyncDisposable {
     if (zone !== undefined) return zone;
     const { node, manifests } = this.configuration;
     const object = `Node ${node}`;
-    const found = [...this.feed.builder.problems, ...this.feed.builder.pending].find(
-      (problem) => problem.object === object,
-    );
+    const found = this.#problemsOfModel().find((problem) => problem.object === object);
     throw new NotReadyError(
       found === undefined
         ? `--node ${node}: no Node of this name in ${manifests ?? 'the cluster'}; add it or correct the name`
@@ -193,11 +191,7 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Everything that is wrong with some object, each once, from allocation to rows. */
   problems(): readonly ZoneProblem[] {
     return distinctProblems([
-      ...this.feed.builder.problems,
-      ...this.feed.builder.pending.map(({ object, message }) => ({
-        object,
-        message: `waits for ${message}`,
-      })),
+      ...this.#problemsOfModel(),
       ...(this.#manager?.problems() ?? []),
       ...(this.#podAddresses?.problems() ?? []),
       ...this.controller.refusals.map(({ kind, name, reason }) => ({
@@ -209,6 +203,15 @@ export class ZoneRuntime implements AsyncDisposable {
         message,
       })),
     ]);
+  }
+
+  #problemsOfModel(): readonly ZoneProblem[] {
+    const { problems, pending } = this.feed.builder;
+    const waiting = pending.map(({ object, message }) => ({
+      object,
+      message: `waits for ${message}`,
+    }));
+    return [...problems, ...waiting];
   }
 
   /** Throws what ended a part that should have run on. */

@@ -8,6 +8,7 @@ import type { Pools } from '../storage/pools.ts';
 import { TableStore, type StoredColumn } from '../storage/table-store.ts';
 import { toAtom, toDatum } from '../datum.ts';
 import type { Datum, Uuid, Writable, WritableAtom } from '../value.ts';
+import { NameTable } from './name-table.ts';
 import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
 
 interface KeptIndex {
@@ -40,6 +41,7 @@ export class ReplicaTable {
   /** Columns that the server has and that are monitored. */
   readonly monitored: ReadonlySet<string>;
   #store: TableStore;
+  #names: NameTable | undefined;
   #rowClass: RowClass;
   readonly #indexes = new Map<string, KeptIndex>();
   readonly #ordered = new Map<readonly OrderedColumn[], OrderedIndex>();
@@ -55,6 +57,16 @@ export class ReplicaTable {
 
   get name(): string {
     return this.schema.name;
+  }
+
+  /** Columns that updates may bring, by the bytes of their names. */
+  get names(): NameTable {
+    this.#names ??= new NameTable(
+      this.#store.columns
+        .filter((column) => this.monitored.has(column.name))
+        .map(({ name, position, codec }) => ({ name: Buffer.from(name), position, codec })),
+    );
+    return this.#names;
   }
 
   get store(): TableStore {
@@ -76,6 +88,7 @@ export class ReplicaTable {
     this.#store = store;
     this.#rowClass = rowClass(store.columns);
     this.#edges.clear();
+    this.#names = undefined;
     for (const kept of this.#indexes.values()) kept.index = this.#build(kept.columns);
     for (const columns of this.#ordered.keys()) this.#ordered.set(columns, this.#sort(columns));
     old.dispose();

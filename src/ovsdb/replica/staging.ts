@@ -11,6 +11,8 @@ export const DELETE = 3;
 /** Cells are the new values; columns not named have their default. */
 export const REPLACE = 4;
 
+const NO_WORDS = new Uint32Array();
+
 /** How a message's rows are to be taken. */
 export type StagingMode =
   /** What changed. */
@@ -26,14 +28,14 @@ export class StagedTable {
   readonly table: ReplicaTable;
   readonly #mode: StagingMode;
   /** kind, uuid, number of cells, then column and cell of each. */
-  #words: Uint32Array = new Uint32Array(64);
+  #words: Uint32Array = NO_WORDS;
   #length = 0;
   #count = 0;
   /** Filled directly when the table was empty. */
   readonly fresh: TableStore | undefined;
   readonly #seen: Uint8Array | undefined;
   /** Column and cell pairs of the row being read. */
-  #row = new Uint32Array(128);
+  readonly #row: Uint32Array;
   #rowLength = 0;
   readonly #defaults: Uint32Array;
   readonly #full: Uint32Array;
@@ -44,11 +46,15 @@ export class StagedTable {
     this.table = table;
     this.#mode = mode;
     const { store } = table;
+    this.#row = new Uint32Array(store.columns.length * 2);
     if (mode === 'contents') {
       if (store.size === 0) this.fresh = table.emptyStore();
       else this.#seen = new Uint8Array(store.top);
     }
-    this.#defaults = Uint32Array.from(store.columns, (column) => column.codec.defaultCell);
+    this.#defaults =
+      mode === 'contents'
+        ? Uint32Array.from(store.columns, (column) => column.codec.defaultCell)
+        : NO_WORDS;
     this.#full = new Uint32Array(this.#defaults.length);
   }
 

@@ -1,5 +1,5 @@
 import { OvsdbError, syntaxError } from '../error.ts';
-import type { ColumnCodec } from '../storage/column-codec.ts';
+import type { NameTable } from './name-table.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
 import {
   CLOSE_BRACE,
@@ -14,44 +14,6 @@ import { DELETE, INSERT, MODIFY, REPLACE, StagedTable, type StagingMode } from '
 
 /** `update`: old and new rows in full (RFC 7047 §4.1.6); `update2`: differences, as update3 too. */
 export type UpdateFormat = 'update' | 'update2';
-
-/** A column as the reader needs it: found by the bytes of its name. */
-interface NamedColumn {
-  readonly name: Buffer;
-  readonly position: number;
-  readonly codec: ColumnCodec;
-}
-
-/** Finds names by their bytes without making strings of them. */
-class NameTable {
-  readonly #byHash = new Map<number, NamedColumn[]>();
-
-  constructor(columns: Iterable<NamedColumn>) {
-    for (const column of columns) {
-      const hash = hashName(column.name, 0, column.name.length);
-      this.#byHash.set(hash, [...(this.#byHash.get(hash) ?? []), column]);
-    }
-  }
-
-  find(text: Buffer, start: number, end: number): NamedColumn | undefined {
-    const candidates = this.#byHash.get(hashName(text, start, end));
-    if (candidates === undefined) return undefined;
-    for (const candidate of candidates) {
-      const { name } = candidate;
-      if (name.length !== end - start) continue;
-      let i = 0;
-      while (i < name.length && name[i] === text[start + i]) i++;
-      if (i === name.length) return candidate;
-    }
-    return undefined;
-  }
-}
-
-function hashName(text: Buffer, start: number, end: number): number {
-  let hash = end - start;
-  for (let i = start; i < end; i++) hash = (Math.imul(hash, 31) + (text[i] as number)) | 0;
-  return hash;
-}
 
 interface OpenTable {
   readonly staged: StagedTable;
@@ -102,18 +64,7 @@ export class UpdateReader {
           `an update is about table ${name}, which is not monitored`,
         );
       }
-      open = {
-        staged: new StagedTable(table, this.#mode),
-        names: new NameTable(
-          table.store.columns
-            .filter((column) => table.monitored.has(column.name))
-            .map(({ name: column, position, codec }) => ({
-              name: Buffer.from(column),
-              position,
-              codec,
-            })),
-        ),
-      };
+      open = { staged: new StagedTable(table, this.#mode), names: table.names };
       this.staged.set(name, open);
     }
     return open;

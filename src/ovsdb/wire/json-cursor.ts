@@ -28,6 +28,8 @@ const ESCAPES: Readonly<Record<number, number>> = {
   0x74: 0x09,
 };
 
+const NOTHING = Buffer.alloc(0);
+
 /** Thrown by a cursor over the beginning of a text when it would have to read on. */
 export const NEED_MORE = new Error('the text goes on');
 
@@ -46,7 +48,7 @@ export class JsonCursor {
   text: Buffer;
   textStart = 0;
   textEnd = 0;
-  #scratch = Buffer.alloc(1024);
+  #scratch: Buffer = NOTHING;
   /** More bytes may follow: reaching the end throws `NEED_MORE` and not an error. */
   isPartial = false;
 

@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import {
+  OvsdbClient,
+  stringify,
+  ZERO_UUID,
+  type JsonValue,
+  type OvsdbClient as Client,
+} from '../../src/ovsdb/index.ts';
+import { OvsdbServer } from '../support/ovsdb-server.ts';
+import { networkOperations } from '../support/ovsdb-workload.ts';
+import { peakMemory, processorTime, timed, type Benchmark, type Figure } from './benchmark.ts';
+import { RawSender } from './raw-sender.ts';
+
+/** Loading a large Northbound database, and loading it again after a lost connection. */
+
+/** A server with this many networks in a zone of this many nodes: 2·nodes + 9 rows each. */
+async function filledServer(networks: number, nodes: number): Promise<OvsdbServer> {
+  const server = await OvsdbServer.start();
+  await using sender = await RawSender.connect(server.socket);
+  for (let n = 0; n < networks; n++) {
+    await sender.transact('OVN_Northbound', networkOperations(n, nodes));
+  }
+  return server;
+}
+
+/** The floor: the same reply received and thrown away. Milliseconds to its last byte, and how many bytes it has. */
+async function receiveOnly(
+  server: OvsdbServer,
+  schema: Client['replica']['schema'],
+): Promise<{ readonly wall: number; readonly bytes: number }> {
+  const requests: { [table: string]: JsonValue } = {};
+  for (const table of schema.tables.values())
+    requests[table.name] = [{ columns: [...table.columns.keys()] }];
+  const socket = connect(server.socket);
+  await once(socket, 'connect');
+  let bytes = 0;
+  const [, wall] = await timed(async () => {
+    socket.write(
+      stringify({
+        id: 1,
+        method: 'monitor_cond_since',
+        params: ['OVN_Northbound', 'm', requests, ZERO_UUID],
+      }),
+    );
+    socket.write(stringify({ id: 2, method: 'echo', params: ['the end'] }));
+    for await (const chunk of socket) {
+      const piece = chunk as Buffer;
+      bytes += piece.length;
+      if (piece.subarray(-80).includes('the end')) break;
+    }
+  });
+  socket.destroy();
+  return { wall, bytes };
+}
+
+/** Longest time that a timer of one millisecond was late while something ran. */
+async function worstStall(action: () => Promise<void>): Promise<number> {
+  let last = performance.now();
+  let worst = 0;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    worst = Math.max(worst, now - last);
+    last = now;
+  }, 1);
+  try {
+    await action();
+  } finally {
+    clearInterval(timer);
+  }
+  return worst;
+}
+
+function usedMemory(): number {
+  globalThis.gc?.();
+  globalThis.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+async function load(
+  networks: number,
+  nodes: number,
+  progress: (text: string) => void,
+): Promise<readonly Figure[]> {
+  progress(`filling ${networks} networks × ${nodes} nodes`);
+  await using server = await filledServer(networks, nodes);
+  const small = new OvsdbClient({
+    remotes: server.remote,
+    database: 'OVN_Northbound',
+    tables: { NB_Global: true },
+  }).start();
+  await small.ready();
+  const whole = await small.call('get_schema', ['OVN_Northbound']);
+  small.close();
+  const { parseSchema } = await import('../../src/ovsdb/index.ts');
+  const schema = parseSchema(whole);
+  // The first request pays for composing the reply, later ones get it from the server's cache.
+  await receiveOnly(server, schema);
+  progress('receiving only');
+  const floor = await receiveOnly(server, schema);
+  progress('loading');
+  const before = usedMemory();
+  await using client = new OvsdbClient({ remotes: server.remote, database: 'OVN_Northbound' });
+  let wall = 0;
+  let cpu = 0;
+  const stall = await worstStall(async () => {
+    const start = processorTime();
+    [, wall] = await timed(() => client.start().ready());
+    cpu = processorTime() - start;
+  });
+  const peak = peakMemory();
+  const { rows } = client.replica.statistics;
+  const perRow = (usedMemory() - before) / rows;
+  let events = 0;
+  client.replica.subscribe((changes) => {
+    for (const table of changes.tables.values()) events += table.rows.length;
+  });
+  progress('loading again');
+  let again = 0;
+  let cpuAgain = 0;
+  const stallAgain = await worstStall(async () => {
+    const start = processorTime();
+    client.reconnect();
+    [, again] = await timed(() => client.ready());
+    cpuAgain = processorTime() - start;
+  });
+  return [
+    { name: 'rows', value: rows, unit: 'rows' },
+    { name: 'reply', value: floor.bytes / 1e6, unit: 'MB' },
+    { name: 'load, wall', value: wall, unit: 'ms', floor: floor.wall, goal: 1.15 * floor.wall },
+    { name: 'load, processor', value: cpu, unit: 'ms', ...(rows > 500_000 ? { goal: 1500 } : {}) },
+    { name: 'memory kept', value: perRow, unit: 'B/row', goal: 300 },
+    { name: 'peak memory', value: peak, unit: 'MB', goal: 600 },
+    { name: 'longest stall', value: stall, unit: 'ms', goal: 50 },
+    { name: 'full resync, wall', value: again, unit: 'ms', floor: wall, goal: 1.3 * wall },
+    { name: 'full resync, processor', value: cpuAgain, unit: 'ms', floor: cpu, goal: 1.3 * cpu },
+    { name: 'full resync, longest stall', value: stallAgain, unit: 'ms', goal: 50 },
+    { name: 'full resync, events', value: events, unit: 'operations', goal: 0 },
+  ];
+}
+
+const sizes = [
+  [100, 100],
+  [200, 200],
+  [500, 500],
+] as const;
+
+export const benchmarks: readonly Benchmark[] = sizes.map(([networks, nodes]) => ({
+  name: `ovsdb-load-${networks}x${nodes}`,
+  title: `the client loads ${networks} networks × ${nodes} nodes, then again after a lost connection`,
+  run: (progress) => load(networks, nodes, progress),
+}));

@@ -56,6 +56,10 @@ export interface MessageHandler {
   ): void;
 }
 
+/** First letters of `false` and `true`. */
+const LETTER_F = 0x66;
+const LETTER_T = 0x74;
+
 /** Messages larger than this are read while they arrive. */
 const STREAM_FROM = 128 * 1024;
 
@@ -238,11 +242,12 @@ export class MessageStream {
     const inArray = cursor.peek() === OPEN_BRACKET;
     if (inArray) {
       cursor.expect(OPEN_BRACKET);
+      const byte = cursor.peek();
+      // The result of a transaction begins with an object: that is told without reading it.
+      if (!isParams && byte !== LETTER_F && byte !== LETTER_T) return undefined;
       const first = cursor.value();
       cursor.expect(COMMA);
-      if (isParams) head = { ...head, monitor: first };
-      else if (typeof first === 'boolean') head = { ...head, found: first };
-      else return undefined;
+      head = isParams ? { ...head, monitor: first } : { ...head, found: first === true };
       if (cursor.peek() === QUOTE) {
         cursor.string();
         head = { ...head, lastId: cursor.lastText };

@@ -158,6 +158,9 @@ export function parseBareAtom(type: AtomicType, json: JsonValue): Atom {
       return json;
     case 'string':
       if (typeof json !== 'string') throw syntaxError('expected string', json);
+      if (!json.isWellFormed()) {
+        throw new OvsdbError('constraint violation', 'not a valid UTF-8 string');
+      }
       return json;
     case 'uuid': {
       if (

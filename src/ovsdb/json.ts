@@ -59,6 +59,19 @@ function write(json: JsonValue): string {
     .join(',')}}`;
 }
 
+/** JSON text in canonical form: members of objects in the order of their names. */
+export const canonicalText = (json: JsonValue): string => write(sortedMembers(json));
+
+function sortedMembers(json: JsonValue): JsonValue {
+  if (Array.isArray(json)) return (json as readonly JsonValue[]).map(sortedMembers);
+  if (!isObject(json)) return json;
+  return Object.fromEntries(
+    Object.entries(json)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => [name, sortedMembers(value)]),
+  );
+}
+
 /** Equality of JSON values; order of object members does not matter. */
 export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true;

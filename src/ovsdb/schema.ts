@@ -16,6 +16,8 @@ export interface TableSchema {
   readonly name: string;
   readonly columns: ReadonlyMap<string, ColumnSchema>;
   readonly maxRows: number;
+  /** False: rows may be inserted and deleted but not changed. */
+  readonly mutable: boolean;
   /** False: a row lives only while a strong reference points at it. */
   readonly isRoot: boolean;
   /** Column lists that are unique over the table. */
@@ -83,8 +85,9 @@ function within<T>(what: string, read: () => T): T {
 
 function checkName(what: string, name: string): void {
   if (!isId(name))
-    throw syntaxError(`${what} must start with a letter and hold letters, digits and _`, name);
-  if (name.startsWith('_')) throw syntaxError(`${what} must not start with _`, name);
+    throw syntaxError(`${what} must start with a letter or _ and hold letters, digits and _`, name);
+  if (name.startsWith('_'))
+    throw syntaxError(`${what}: names beginning with "_" are reserved`, name);
 }
 
 /** `<column-schema>`. */
@@ -95,7 +98,7 @@ export function parseColumnSchema(json: JsonValue, name: string): ColumnSchema {
   const mutable = optionalBoolean(json, what, 'mutable', true);
   const ephemeral = optionalBoolean(json, what, 'ephemeral', false);
   const given = json['type'];
-  if (given === undefined) throw syntaxError(`${what} needs a "type"`);
+  if (given === undefined) throw syntaxError(`${what}: Required 'type' member is missing.`);
   const type = within(what, () => parseColumnType(given));
   const isWeak = type.key.refType === 'weak' || type.value?.refType === 'weak';
   return { name, type, mutable: mutable || isWeak, ephemeral };
@@ -110,26 +113,29 @@ function parseIndexes(
   if (!Array.isArray(json)) throw syntaxError(`table ${table}: "indexes" must be an array`, json);
   return (json as readonly JsonValue[]).map((index) => {
     if (!Array.isArray(index) || index.length === 0) {
-      throw syntaxError(
-        `table ${table}: an index must be an array with at least one column`,
-        index,
-      );
+      throw syntaxError(`table ${table}: index must have at least one column`, index);
     }
     const names = index.map((name: unknown) => {
       const column = typeof name === 'string' ? columns.get(name) : undefined;
       if (column === undefined) {
-        throw syntaxError(`table ${table}: an index names a column that does not exist`, index);
+        throw syntaxError(
+          `table ${table}: array of distinct column names expected: there is no such column`,
+          index,
+        );
       }
       if (column.ephemeral) {
         throw syntaxError(
-          `table ${table}: ephemeral column ${column.name} may not be in an index`,
+          `table ${table}: ephemeral columns (such as ${column.name}) may not be indexed`,
           index,
         );
       }
       return column.name;
     });
     if (new Set(names).size !== names.length) {
-      throw syntaxError(`table ${table}: an index names a column twice`, index);
+      throw syntaxError(
+        `table ${table}: array of distinct column names expected: one is named twice`,
+        index,
+      );
     }
     return names;
   });
@@ -139,17 +145,18 @@ function parseIndexes(
 export function parseTableSchema(json: JsonValue, name: string): TableSchema {
   const what = `table ${name}`;
   if (!isObject(json)) throw syntaxError(`${what} must be an object`, json);
-  only(json, what, ['columns', 'maxRows', 'isRoot', 'indexes']);
+  only(json, what, ['columns', 'maxRows', 'mutable', 'isRoot', 'indexes']);
   const given = json['columns'];
   if (given === undefined || !isObject(given))
-    throw syntaxError(`${what} needs an object "columns"`);
+    throw syntaxError(`${what}: Required 'columns' member is missing.`);
   let maxRows = Infinity;
   if (json['maxRows'] !== undefined) {
     const value = numericValue(json['maxRows'], 'integer');
     if (value === undefined || value <= 0)
-      throw syntaxError(`${what}: "maxRows" must be at least 1`, json['maxRows']);
+      throw syntaxError(`${what}: maxRows must be at least 1`, json['maxRows']);
     maxRows = Number(value);
   }
+  const mutable = optionalBoolean(json, what, 'mutable', true);
   const isRoot = optionalBoolean(json, what, 'isRoot', false);
   if (Object.keys(given).length === 0) throw syntaxError(`${what} must have at least one column`);
   const columns = new Map<string, ColumnSchema>();
@@ -160,7 +167,14 @@ export function parseTableSchema(json: JsonValue, name: string): TableSchema {
       within(what, () => parseColumnSchema(schema, column)),
     );
   }
-  return { name, columns, maxRows, isRoot, indexes: parseIndexes(json['indexes'], name, columns) };
+  return {
+    name,
+    columns,
+    maxRows,
+    mutable,
+    isRoot,
+    indexes: parseIndexes(json['indexes'], name, columns),
+  };
 }
 
 function checkReferences(
@@ -175,7 +189,7 @@ function checkReferences(
       const target = tables.get(base.refTable);
       if (target === undefined) {
         throw syntaxError(
-          `column ${column.name} of table ${table.name} refers to table ${base.refTable}, which does not exist`,
+          `column ${column.name} ${base === column.type.key ? 'key' : 'value'} of table ${table.name} refers to undefined table ${base.refTable}`,
         );
       }
       // A strong reference that is not stored could not keep a garbage-collected row alive.
@@ -220,23 +234,28 @@ export function columnSchemaToJson(column: ColumnSchema): JsonValue {
   };
 }
 
-export function tableSchemaToJson(table: TableSchema): JsonValue {
+/** The table in canonical form; `isRoot` is written where it is not `rootByDefault`. */
+export function tableSchemaToJson(table: TableSchema, rootByDefault = false): JsonValue {
   return {
     columns: Object.fromEntries(
       [...table.columns].map(([name, c]) => [name, columnSchemaToJson(c)]),
     ),
     ...(table.maxRows === Infinity ? {} : { maxRows: table.maxRows }),
-    ...(table.isRoot ? { isRoot: true } : {}),
+    ...(table.mutable ? {} : { mutable: false }),
+    ...(table.isRoot === rootByDefault ? {} : { isRoot: table.isRoot }),
     ...(table.indexes.length === 0 ? {} : { indexes: table.indexes }),
   };
 }
 
-/** The schema in canonical form. */
+/** The schema in canonical form. When every table is a root, none says so. */
 export function schemaToJson(schema: DatabaseSchema): JsonValue {
+  const allRoot = [...schema.tables.values()].every((table) => table.isRoot);
   return {
     name: schema.name,
     ...(schema.version === '' ? {} : { version: schema.version }),
     ...(schema.cksum === '' ? {} : { cksum: schema.cksum }),
-    tables: Object.fromEntries([...schema.tables].map(([name, t]) => [name, tableSchemaToJson(t)])),
+    tables: Object.fromEntries(
+      [...schema.tables].map(([name, t]) => [name, tableSchemaToJson(t, allRoot)]),
+    ),
   };
 }

@@ -246,7 +246,7 @@ export class JsonCursor {
       this.position = at;
       return negative && value !== 0 ? -value : value;
     }
-    return this.#longNumber(start, at, isInteger);
+    return this.#longNumber(start, at);
   }
 
   #digits(from: number, what: string): number {
@@ -264,7 +264,7 @@ export class JsonCursor {
     return at;
   }
 
-  #longNumber(start: number, from: number, isInteger: boolean): number | bigint {
+  #longNumber(start: number, from: number): number | bigint {
     let at = from;
     if (this.bytes[at] === 0x2e) at = this.#digits(at + 1, 'a digit after the decimal point');
     if (this.bytes[at] === 0x65 || this.bytes[at] === 0x45) {
@@ -274,10 +274,8 @@ export class JsonCursor {
     }
     this.position = at;
     const text = this.bytes.toString('latin1', start, at);
-    if (isInteger) {
-      const exact = BigInt(text);
-      if (exact >= -(2n ** 63n) && exact < 2n ** 63n) return normalInteger(exact);
-    }
+    const exact = wholeNumber(text);
+    if (exact !== undefined) return normalInteger(exact);
     const value = finite(text);
     if (!Number.isFinite(value)) throw syntaxError(`number ${text} is outside of the valid range`);
     return value + 0;
@@ -380,6 +378,20 @@ export class JsonCursor {
     }
     return this.#scalar(byte);
   }
+}
+
+/** The number when it is an integer of 64 bits, however it is written: `1e3`, `9223372036854775807.0`. */
+function wholeNumber(text: string): bigint | undefined {
+  const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(text);
+  if (match === null) return undefined;
+  const [, sign, whole = '', fraction = '', exponent = '0'] = match;
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const significant = digits.replace(/0+$/, '');
+  if (significant === '') return 0n;
+  const zeros = Number(exponent) - fraction.length + (digits.length - significant.length);
+  if (zeros < 0 || significant.length + zeros > 19) return undefined;
+  const value = BigInt(`${sign}${significant}${'0'.repeat(zeros)}`);
+  return value >= -(2n ** 63n) && value < 2n ** 63n ? value : undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Labs for end-to-end tests: one per test file, gone when it ends. */
 import { down, up } from '../../src/lab/life.ts';
+import type { Families } from '../../src/lab/node-facts.ts';
 import type { LabKind } from '../../src/lab/places.ts';
 import type { LabRecord } from '../../src/lab/record.ts';
 
@@ -25,14 +26,18 @@ export interface TestLab extends AsyncDisposable {
 /** A lab of its own for the caller, with progress kept for the case that it does not come up. */
 export async function testLab(
   name: string,
-  { kind = 'host', nodes = 3 }: { kind?: LabKind; nodes?: number } = {},
+  {
+    kind = 'host',
+    nodes = 3,
+    families = 'v4',
+  }: { kind?: LabKind; nodes?: number; families?: Families } = {},
 ): Promise<TestLab> {
   const lines: string[] = [];
   const keep = (line: string): void => {
     lines.push(line);
   };
   await down(name, keep); // what a killed run of the same test left
-  const record = await up({ name, kind, nodes, progress: keep });
+  const record = await up({ name, kind, nodes, families, progress: keep });
   return {
     record,
     async [Symbol.asyncDispose]() {

@@ -17,22 +17,33 @@ const SOCKETS: Readonly<Record<Database, string>> = {
   Open_vSwitch: '/run/openvswitch/db.sock',
 };
 
+export interface TenantsOptions {
+  /** Folder of their manifests; the two of the examples if left out. */
+  readonly folder?: string;
+  /** More arguments of `heddle node`. */
+  readonly daemonArguments?: readonly string[];
+  /** Seconds that a change may take to be in the data plane. */
+  readonly seconds?: number;
+}
+
 export class Tenants {
   readonly lab: LabRecord;
   /** Folder of the tenants' manifests, which the daemons watch. */
   readonly manifests: string;
-  /** Seconds that a change may take to be in the data plane. */
   readonly #seconds: number;
+  readonly #daemonArguments: readonly string[];
 
-  constructor(lab: LabRecord, seconds = 60) {
+  constructor(lab: LabRecord, options: TenantsOptions = {}) {
     this.lab = lab;
-    this.#seconds = seconds;
-    this.manifests = addManifests(lab.name, join(checkout, 'examples/two-tenants'));
+    this.#seconds = options.seconds ?? 60;
+    this.#daemonArguments = options.daemonArguments ?? [];
+    const folder = options.folder ?? join(checkout, 'examples/two-tenants');
+    this.manifests = addManifests(lab.name, folder);
   }
 
   /** Starts the daemons and plugs the pods in. */
   async start(): Promise<void> {
-    await startDaemons(this.lab);
+    await startDaemons(this.lab, this.#daemonArguments);
     await this.settle();
   }
 

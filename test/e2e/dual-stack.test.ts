@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { connectivity } from '../../src/lab/connectivity.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { Tenants } from '../support/tenants.ts';
+
+/** A tenant with IPv4 and IPv6, the same subnets as every other, and a pod on each node. */
+const tenant = (name: string): object[] => [
+  {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name, labels: { 'k8s.ovn.org/primary-user-defined-network': '' } },
+  },
+  {
+    apiVersion: 'k8s.ovn.org/v1',
+    kind: 'UserDefinedNetwork',
+    metadata: { name: 'both', namespace: name },
+    spec: {
+      topology: 'Layer3',
+      layer3: {
+        role: 'Primary',
+        subnets: [
+          { cidr: '10.20.0.0/16', hostSubnet: 24 },
+          { cidr: 'fd20::/48', hostSubnet: 64 },
+        ],
+      },
+    },
+  },
+  ...['n1', 'n2', 'n3'].map((nodeName) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `on-${nodeName}`, namespace: name },
+    spec: { nodeName, containers: [{ name: 'web', image: 'web' }] },
+  })),
+];
+
+const DUAL_STACK = [
+  '--cluster-subnets=10.128.0.0/14/23,fd00:10:128::/48/64',
+  '--k8s-service-cidrs=172.16.1.0/24,fd00:10:96::/112',
+];
+
+describe.skipIf(whyNoLab !== undefined)(
+  `tenants with IPv4 and IPv6${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'heddle-dual-'));
+    let lab: TestLab;
+    let tenants: Tenants;
+
+    beforeAll(async () => {
+      const objects = [...tenant('blue'), ...tenant('green')];
+      writeFileSync(join(folder, 'tenants.yaml'), objects.map((o) => stringify(o)).join('---\n'));
+      lab = await testLab('e2e-dual', { families: 'dual' });
+      tenants = new Tenants(lab.record, { folder, daemonArguments: DUAL_STACK });
+      await tenants.start();
+    });
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('pods reach the pods of their network on all nodes in both families, and no others', async () => {
+      const ends = await tenants.endpoints();
+      expect(ends).toHaveLength(6);
+      expect(
+        ends.every((end) => end.addresses.length === 2 && end.addresses[1]?.includes(':')),
+      ).toBe(true);
+      expect(await tenants.surprises()).toEqual([]);
+    });
+
+    test('the default network keeps their pods apart in both families', async () => {
+      const cells = await connectivity(lab.record, await tenants.endpoints('default'), 3);
+      const others = cells.filter((cell) => cell.from !== cell.to);
+      expect(others).toHaveLength(60);
+      expect(others.filter((cell) => cell.reach !== 'none' || cell.ping !== null)).toEqual([]);
+    });
+  },
+);

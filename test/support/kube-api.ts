@@ -70,12 +70,17 @@ async function until(
   }
 }
 
+/** Ends the program when our end of the pipe is closed: also when the test runner was killed. */
+const SUPERVISOR = '"$@" & read -r _; kill -9 $!; wait $!';
+
 class Program {
   readonly #child: ChildProcess;
   #output = '';
 
   constructor(command: string, args: readonly string[]) {
-    this.#child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawn('sh', ['-c', SUPERVISOR, 'sh', command, ...args], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     for (const stream of [this.#child.stdout, this.#child.stderr])
       stream?.on('data', (data: Buffer) => {
         this.#output = (this.#output + data.toString()).slice(-4000);
@@ -88,7 +93,7 @@ class Program {
 
   async kill(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    this.#child.kill('SIGKILL');
+    this.#child.stdin?.end();
     await once(this.#child, 'exit');
   }
 }

@@ -9,6 +9,8 @@ import { compareNads, type RegisteredNad } from './network-registry.ts';
 export class NadIndex {
   readonly #settings: ClusterAddressing;
   readonly #nads = new Map<string, RegisteredNad | 'other'>();
+  readonly #byNamespace = new Map<string, Map<string, RegisteredNad>>();
+  readonly #byNetwork = new Map<string, Map<string, RegisteredNad>>();
 
   constructor(settings: ClusterAddressing) {
     this.#settings = settings;
@@ -21,8 +23,16 @@ export class NadIndex {
     const key = objectKey(nad.metadata);
     const known = this.#nads.get(key);
     const next = after === undefined ? undefined : this.#read(after);
+    if (known !== undefined && known !== 'other') {
+      this.#byNamespace.get(known.namespace)?.delete(key);
+      this.#byNetwork.get(known.config.name)?.delete(key);
+    }
     if (next === undefined) this.#nads.delete(key);
     else this.#nads.set(key, next);
+    if (next !== undefined && next !== 'other') {
+      insert(this.#byNamespace, next.namespace, next);
+      insert(this.#byNetwork, next.config.name, next);
+    }
     return JSON.stringify(known) !== JSON.stringify(next);
   }
 
@@ -32,10 +42,14 @@ export class NadIndex {
 
   /** Primary networks of a namespace, the first one first. */
   primariesOf(namespace: string): readonly RegisteredNad[] {
-    return [...this.#nads.values()]
-      .filter((nad) => nad !== 'other')
-      .filter((nad) => nad.namespace === namespace && nad.config.role === 'primary')
+    return [...(this.#byNamespace.get(namespace)?.values() ?? [])]
+      .filter(({ config }) => config.role === 'primary')
       .toSorted(compareNads);
+  }
+
+  /** NADs that stand for a network. */
+  ofNetwork(name: string): readonly RegisteredNad[] {
+    return [...(this.#byNetwork.get(name)?.values() ?? [])];
   }
 
   #read(nad: NetworkAttachmentDefinition): RegisteredNad | 'other' | undefined {
@@ -44,4 +58,13 @@ export class NadIndex {
     if (read.kind === 'invalid' || read.nad.networkId === undefined) return undefined;
     return read.nad;
   }
+}
+
+function insert(
+  index: Map<string, Map<string, RegisteredNad>>,
+  value: string,
+  nad: RegisteredNad,
+): void {
+  const nads = index.get(value) ?? new Map<string, RegisteredNad>();
+  index.set(value, nads.set(nad.key, nad));
 }

@@ -9,6 +9,7 @@ import { formatPodNetworks, POD_NETWORKS, type PodNetwork } from '../api/pod-ann
 import type { Pod } from '../api/types.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import type { Clock } from '../store/clock.ts';
+import type { Index } from '../store/informer.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { WorkQueue, type Failure } from '../store/work-queue.ts';
 import type { ClusterInformers } from './informers.ts';
@@ -65,6 +66,8 @@ export class PodAddresses {
   readonly queue: WorkQueue;
   readonly #options: PodAddressesOptions;
   readonly #nads: NadIndex;
+  /** Pods by the NADs that they carry. */
+  readonly #carriers: Index<Pod>;
   readonly #pools = new Map<string, { readonly made: string; readonly pool: NetworkPool }>();
   readonly #holdings = new Map<string, Holding>();
   /** Pods that don't have all they want: they are tried again when something changes. */
@@ -77,6 +80,9 @@ export class PodAddresses {
   constructor(options: PodAddressesOptions) {
     this.#options = options;
     this.#nads = new NadIndex(options.settings);
+    this.#carriers = options.informers.pods.index((pod) => [
+      ...new Set([...carriedNetworks(pod).keys()].map(nadOfKey)),
+    ]);
     this.queue = new WorkQueue({
       reconcile: (key, signal) => this.#reconcile(key, signal),
       onFailure: options.onFailure,
@@ -373,18 +379,19 @@ export class PodAddresses {
         nad.config.subnets.length === 0 && nad.config.topology === 'localnet'
           ? `${nad.config.name} ${pod.spec.nodeName ?? ''}`
           : nad.config.name;
-      return this.#pool(id, made, () => sharedPool(nad.config));
+      return this.#pool(id, nad.config.name, made, () => sharedPool(nad.config));
     }
     const network = nad?.config.name ?? DEFAULT_NETWORK;
     const node = this.#options.informers.nodes.get(pod.spec.nodeName ?? '');
     const subnets = node === undefined ? undefined : nodeSubnets(node).value?.get(network);
     if (subnets === undefined || subnets.length === 0) return undefined;
     const id = `${network} ${pod.spec.nodeName ?? ''}`;
-    return this.#pool(id, JSON.stringify(subnets), () => nodePool(network, subnets));
+    return this.#pool(id, network, JSON.stringify(subnets), () => nodePool(network, subnets));
   }
 
   #pool(
     id: string,
+    network: string,
     made: string,
     make: () => NetworkPool,
   ): { readonly id: string; readonly pool: NetworkPool } {
@@ -393,7 +400,12 @@ export class PodAddresses {
     const pool = make();
     this.#pools.set(id, { made, pool });
     this.#options.claims?.adopt(id, pool);
-    for (const pod of oldestFirst(this.#options.informers.pods.list())) {
+    const nads =
+      network === DEFAULT_NETWORK
+        ? [DEFAULT_NETWORK]
+        : this.#nads.ofNetwork(network).map(({ key }) => key);
+    const carriers = new Set(nads.flatMap((nad) => this.#carriers.get(nad)));
+    for (const pod of oldestFirst(carriers)) {
       if (isWithoutNetworks(pod) || !this.#isMine(pod)) continue;
       for (const [nadKey, entry] of carriedNetworks(pod)) {
         const attachment = this.#attachmentOf(pod, nadKey, entry);

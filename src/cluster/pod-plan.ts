@@ -1,5 +1,7 @@
 /** Which networks a pod is attached to, and as what (api.md §6.9, §8, §10). Pure. */
+import { formatPrefix, overlaps, parsePrefix } from '../allocators/addresses.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
+import { familyCidrs } from '../api/network-config.ts';
 import { DEFAULT_NETWORK } from '../api/network-name.ts';
 import {
   defaultNetworkSelection,
@@ -89,8 +91,7 @@ export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
     nad: undefined,
     request: NO_REQUEST,
   });
-  if (!hasPrimary)
-    return { kind: 'attachments', attachments: [standard('primary'), ...secondaries] };
+  if (!hasPrimary) return withoutOverlap(pod, [standard('primary'), ...secondaries]);
   const primary = choosePrimary(pod, surroundings.primaries);
   if (typeof primary === 'string')
     return { kind: 'invalid', toldBy: 'node', message: `${name}: ${primary}` };
@@ -98,14 +99,43 @@ export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
   const request = primaryRequest(pod);
   if (typeof request === 'string')
     return { kind: 'invalid', toldBy: 'node', message: `${name}: ${request}` };
-  return {
-    kind: 'attachments',
-    attachments: [
-      standard('infrastructure-locked'),
-      { nadKey: primary.key, role: 'primary', nad: primary, request },
-      ...secondaries,
-    ],
-  };
+  return withoutOverlap(pod, [
+    standard('infrastructure-locked'),
+    { nadKey: primary.key, role: 'primary', nad: primary, request },
+    ...secondaries,
+  ]);
+}
+
+/** A pod on two networks with the same addresses could not tell them apart (seed 000); one that is wired stays so. */
+function withoutOverlap(pod: Pod, attachments: readonly WantedAttachment[]): PodPlan {
+  const carried = carriedNetworks(pod);
+  const networks = new Map(
+    attachments.flatMap(({ nad }) =>
+      nad === undefined ? [] : [[nad.config.name, nad.config] as const],
+    ),
+  );
+  const isWired = attachments.every(({ nadKey }) => carried.has(nadKey));
+  const ranges = [...networks.values()].map((config) => ({
+    name: config.name,
+    prefixes: [
+      ...config.subnets.map(({ cidr }) => cidr),
+      ...(config.role === 'primary' ? familyCidrs(config.joinSubnets) : []),
+    ]
+      .map(parsePrefix)
+      .filter((prefix) => prefix !== undefined),
+  }));
+  for (const [index, a] of isWired ? [] : ranges.entries())
+    for (const b of ranges.slice(index + 1))
+      for (const prefix of a.prefixes) {
+        const other = b.prefixes.find((one) => overlaps(one, prefix));
+        if (other !== undefined)
+          return {
+            kind: 'invalid',
+            toldBy: 'node',
+            message: `Pod ${objectKey(pod.metadata)}: its networks ${a.name} and ${b.name} overlap (${formatPrefix(prefix)} and ${formatPrefix(other)}): attach it to one of them`,
+          };
+      }
+  return { kind: 'attachments', attachments };
 }
 
 /** The primary network of a pod, undefined while it is to be chosen, or why there is none. */

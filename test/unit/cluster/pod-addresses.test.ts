@@ -337,6 +337,20 @@ describe('secondary networks', () => {
   });
 });
 
+test('a pod whose networks overlap is not wired', async () => {
+  const store = new MemoryStore();
+  await using running = start(store, 'node1');
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  await apply(store, layer2('blue/extra', '10.20.7.0/24', 'Secondary'));
+  await running.settled();
+  await apply(store, pod('blue/web', 'node1', { 'k8s.v1.cni.cncf.io/networks': 'extra' }));
+  await running.settled();
+  expect(await networksOf(store, 'blue/web')).toBeUndefined();
+  expect(running.problems()).toEqual([
+    'Pod/blue/web: Pod blue/web: its networks blue_net and blue_extra overlap (10.20.0.0/16 and 10.20.7.0/24): attach it to one of them',
+  ]);
+});
+
 describe('several primary networks', () => {
   test('a pod takes the first one with room, or the one that it asks for', async () => {
     const store = new MemoryStore();

@@ -401,6 +401,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#attempt?.cancel();
     this.#attempt = undefined;
     connection?.close(error);
+    this.#replica?.discard();
     this.#locks.disconnected();
     if (wasReady) this.#emit({ kind: 'unloaded', reason: error.message });
     this.#emit({ kind: 'disconnected', remote: this.remote ?? '', error });

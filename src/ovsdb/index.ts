@@ -48,3 +48,4 @@ export {
   type CommitOptions as TransactionOptions,
   type Committer,
 } from './transaction.ts';
+export { typedReplica, type TypedReplica, type TypedRow } from './typed-replica.ts';

@@ -58,6 +58,8 @@ export class Replica implements ReplicaView {
   #tables = new Map<string, ReplicaTable>();
   /** Definition of a new schema, until its contents are there. */
   #next: DefinedTables | undefined;
+  /** Complete contents that are being read. */
+  #unshown: UpdateReader | undefined;
   #sequence = 0;
   #ready = false;
   readonly #subscriptions = new Set<Subscription>();
@@ -165,7 +167,11 @@ export class Replica implements ReplicaView {
       tables === undefined
         ? defined
         : new Map([...defined].filter(([name]) => tables.includes(name)));
-    return new UpdateReader(covered, pools.uuids, format, mode);
+    // A load that a lost connection cut off holds what it has read so far.
+    if (mode === 'contents') this.#unshown?.abandon();
+    const reader = new UpdateReader(covered, pools.uuids, format, mode);
+    if (mode === 'contents') this.#unshown = reader;
+    return reader;
   }
 
   /**
@@ -175,6 +181,7 @@ export class Replica implements ReplicaView {
   show(reader: UpdateReader, isReady: boolean): void {
     const staged = reader.finish();
     for (const table of staged) table.prepare();
+    if (this.#unshown === reader) this.#unshown = undefined;
     const changes = new Map(this.#next === undefined ? [] : this.#switch(this.#next));
     for (const table of staged) {
       const collected = this.#apply(table);
@@ -190,6 +197,8 @@ export class Replica implements ReplicaView {
 
   /** What a reader has read will not be shown: gives back what only it used. */
   discard(): void {
+    this.#unshown?.abandon();
+    this.#unshown = undefined;
     this.#pools.sweep();
   }
 

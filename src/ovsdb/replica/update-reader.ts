@@ -233,6 +233,12 @@ export class UpdateReader {
     cursor.expect(CLOSE_BRACE);
   }
 
+  /** Gives up what was read: it will not be shown. */
+  abandon(): void {
+    for (const { staged } of this.staged.values()) staged.fresh?.dispose();
+    this.staged.clear();
+  }
+
   /** The staged tables, once the object is complete. */
   finish(): readonly StagedTable[] {
     if (this.#state !== 'done') throw syntaxError('table updates end too early');

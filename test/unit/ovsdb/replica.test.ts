@@ -385,6 +385,24 @@ test('updates of RFC 7047 bring old and new values in full', () => {
   expect(replica.size('Port')).toBe(1);
 });
 
+test('a load that is cut off leaves nothing behind', () => {
+  const replica = new Replica(REFERENCES);
+  const before = replica.statistics;
+  const bytes = Buffer.from(`{"Port":{"${uuid(1)}":{"initial":{"name":"a"}},"${uuid(2)}":{"init`);
+  for (let n = 0; n < 3; n++) {
+    const reader = replica.reader('update2', 'contents');
+    expect(reader.push(bytes, 0, bytes.length)).toBeLessThan(bytes.length);
+    expect(reader.isDone).toBe(false);
+    expect(replica.size('Port')).toBe(0);
+  }
+  replica.discard();
+  expect(replica.statistics).toMatchObject({
+    strings: before.strings,
+    uuids: before.uuids,
+    sequences: before.sequences,
+  });
+});
+
 test('a subscriber that throws harms neither the replica nor other subscribers', () => {
   const errors: unknown[] = [];
   const replica = new Replica(REFERENCES, { onListenerError: (error) => errors.push(error) });

@@ -86,6 +86,8 @@ export class PodAddresses {
     this.queue = new WorkQueue({
       reconcile: (key, signal) => this.#reconcile(key, signal),
       onFailure: options.onFailure,
+      // Addresses are taken in memory at once; only the writes are waited for.
+      parallelism: 8,
       clock: options.clock,
     });
   }
@@ -223,7 +225,7 @@ export class PodAddresses {
     attachments: readonly WantedAttachment[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { scope, settings } = this.#options;
+    const { scope, settings, claims } = this.#options;
     const carried = carriedNetworks(pod);
     const entries = new Map(carried);
     const troubles: Trouble[] = [];
@@ -249,10 +251,10 @@ export class PodAddresses {
           settings,
         });
         entries.set(attachment.nadKey, entry);
-        await this.#options.claims?.record(pod, attachment, entry.addresses, signal);
+        if (claims !== undefined) await claims.record(pod, attachment, entry.addresses, signal);
       } catch (error) {
         if (!(error instanceof AllocationError)) throw error;
-        await this.#options.claims?.recordFailure(pod, attachment, error, signal);
+        if (claims !== undefined) await claims.recordFailure(pod, attachment, error, signal);
         troubles.push({ message: error.message, isEvent: true });
       }
     }

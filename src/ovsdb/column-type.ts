@@ -140,6 +140,14 @@ function reference(json: JsonObject): Pick<BaseType, 'refTable' | 'refType'> {
   return refType === 'weak' ? { refTable, refType } : { refTable };
 }
 
+/** Throws unless a database can hold the text: UTF-8 has no half surrogate pairs, and ovsdb-server no NUL. */
+export function checkText(text: string): void {
+  if (text.includes('\0')) throw syntaxError('a string must not contain a NUL character');
+  if (!text.isWellFormed()) {
+    throw new OvsdbError('constraint violation', 'not a valid UTF-8 string');
+  }
+}
+
 /** Reads an atom of a type, without its constraints. `["named-uuid", …]` is no atom of the database. */
 export function parseBareAtom(type: AtomicType, json: JsonValue): Atom {
   switch (type) {
@@ -158,9 +166,7 @@ export function parseBareAtom(type: AtomicType, json: JsonValue): Atom {
       return json;
     case 'string':
       if (typeof json !== 'string') throw syntaxError('expected string', json);
-      if (!json.isWellFormed()) {
-        throw new OvsdbError('constraint violation', 'not a valid UTF-8 string');
-      }
+      checkText(json);
       return json;
     case 'uuid': {
       if (

@@ -2,6 +2,7 @@ import {
   bareAtomToJson,
   cardinality,
   checkAtom,
+  checkText,
   defaultAtom,
   isId,
   parseBareAtom,
@@ -205,9 +206,7 @@ function nativeAtom(type: AtomicType, value: Atom): Atom {
       return value;
     case 'string':
       if (typeof value !== 'string') throw syntaxError(`${String(value)} is not a string`);
-      if (value.includes('\0')) throw syntaxError('a string must not contain a NUL character');
-      if (!value.isWellFormed())
-        throw syntaxError('a string must not contain half a surrogate pair');
+      checkText(value);
       return value;
     case 'uuid': {
       const uuid = typeof value === 'string' ? parseUuid(value) : undefined;

@@ -18,6 +18,9 @@ const ESCAPE = 3;
 /** Braces open around the update of a row: the message, the tables, the table. */
 const WATCHED = 3;
 
+const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
 export interface FramerLimits {
   /** Bytes of one message; none by default. */
   readonly maxBytes?: number;
@@ -83,7 +86,7 @@ export class MessageScanner {
         this.#state = STRUCTURE;
         return at;
       }
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) {
+      if (!isSpace(byte)) {
         this.#fail(`a message must start with "{", not with byte 0x${byte.toString(16)}`);
       }
     }
@@ -167,6 +170,8 @@ export class Framer {
     const messages: Buffer[] = [];
     let start = 0;
     for (;;) {
+      // White space between messages belongs to none, wherever the chunks are cut.
+      if (!this.#scanner.isInside) while (isSpace(bytes[start])) start++;
       const end = this.#scanner.scan(bytes, start);
       if (end === -1) break;
       this.#parts.push(bytes.subarray(start, end));

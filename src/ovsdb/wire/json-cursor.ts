@@ -277,6 +277,8 @@ export class JsonCursor {
     const exact = wholeNumber(text);
     if (exact !== undefined) return normalInteger(exact);
     const value = finite(text);
+    // Just below the smallest integer: as a double it would be that integer.
+    if (value === -(2 ** 63) && /^-[0-9]+$/.test(text)) return BigInt(text);
     if (!Number.isFinite(value)) throw syntaxError(`number ${text} is outside of the valid range`);
     return value + 0;
   }
@@ -291,8 +293,8 @@ export class JsonCursor {
 
   /** Steps over any value, checking it no further than its end needs. */
   skip(depth = 0): void {
-    if (depth > MAX_DEPTH) throw syntaxError(`JSON is nested more than ${MAX_DEPTH} levels deep`);
     const byte = this.peek();
+    checkDepth(byte, depth);
     if (byte === QUOTE) this.string();
     else if (byte === OPEN_BRACE) {
       this.object(() => {
@@ -347,8 +349,8 @@ export class JsonCursor {
 
   /** Reads any value. Of members given twice the last one counts. */
   value(depth = 0): JsonValue {
-    if (depth > MAX_DEPTH) throw syntaxError(`JSON is nested more than ${MAX_DEPTH} levels deep`);
     const byte = this.peek();
+    checkDepth(byte, depth);
     if (byte === QUOTE) {
       this.string();
       return this.lastText;
@@ -392,6 +394,13 @@ function wholeNumber(text: string): bigint | undefined {
   if (zeros < 0 || significant.length + zeros > 19) return undefined;
   const value = BigInt(`${sign}${significant}${'0'.repeat(zeros)}`);
   return value >= -(2n ** 63n) && value < 2n ** 63n ? value : undefined;
+}
+
+/** Throws when `byte` opens one level of nesting too many; `depth` are open around it. */
+function checkDepth(byte: number, depth: number): void {
+  if (depth >= MAX_DEPTH && (byte === OPEN_BRACKET || byte === OPEN_BRACE)) {
+    throw syntaxError(`JSON is nested more than ${MAX_DEPTH} levels deep`);
+  }
 }
 
 /**

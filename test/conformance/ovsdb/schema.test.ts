@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest';
+import {
+  columnSchemaToJson,
+  parseColumnSchema,
+  parseSchema,
+  parseTableSchema,
+  schemaToJson,
+  tableSchemaToJson,
+  type JsonValue,
+} from '../../../src/ovsdb/index.ts';
+import { outcome, refused } from '../../support/outcome.ts';
+
+const SYNTAX = refused('syntax error');
+const column = (json: JsonValue): unknown =>
+  outcome(() => columnSchemaToJson(parseColumnSchema(json, 'c')));
+const table = (json: JsonValue, isRoot = false): unknown =>
+  outcome(() => tableSchemaToJson(parseTableSchema(json, 'T'), isRoot));
+const schema = (json: JsonValue): unknown => outcome(() => schemaToJson(parseSchema(json)));
+
+describe('columns', () => {
+  test.each<[JsonValue, JsonValue]>([
+    [{ type: 'integer' }, { type: 'integer' }],
+    [
+      { type: 'real', mutable: false },
+      { type: 'real', mutable: false },
+    ],
+    [
+      { type: 'uuid', ephemeral: true },
+      { type: 'uuid', ephemeral: true },
+    ],
+    [{ type: 'string', mutable: true, ephemeral: false }, { type: 'string' }],
+    [
+      { type: { key: { type: 'uuid', refTable: 'T', refType: 'weak' }, min: 0 }, mutable: false },
+      { type: { key: { type: 'uuid', refTable: 'T', refType: 'weak' }, min: 0 } },
+    ],
+  ])('%o is %o', (json, canonical) => {
+    expect(column(json)).toEqual(canonical);
+  });
+
+  test.each<JsonValue>([
+    {},
+    { type: 'void' },
+    { type: null },
+    { type: 'integer', mutable: 1 },
+    { type: 'integer', ephemeral: 'yes' },
+    { type: 'integer', extra: true },
+    'integer',
+    null,
+    [],
+  ])('%j is none', (json) => {
+    expect(column(json)).toEqual(SYNTAX);
+  });
+});
+
+const NAME = { name: { type: 'string' } };
+const A_B = { a: { type: 'integer' }, b: { type: 'string' } };
+
+describe('tables', () => {
+  test.each<JsonValue>([
+    { columns: NAME },
+    { columns: NAME, mutable: false },
+    { columns: NAME, isRoot: true },
+    { columns: NAME, maxRows: 2 },
+    { columns: A_B, indexes: [['b', 'a']] },
+    { columns: A_B, indexes: [['a'], ['b']] },
+  ])('%o is written as it was read', (json) => {
+    expect(table(json)).toEqual(json);
+  });
+
+  test('isRoot is written where it is not what tables are anyway', () => {
+    expect(table({ columns: NAME }, true)).toEqual({ columns: NAME, isRoot: false });
+    expect(table({ columns: NAME, isRoot: true }, true)).toEqual({ columns: NAME });
+    expect(table({ columns: NAME, isRoot: false })).toEqual({ columns: NAME });
+  });
+
+  test.each<[string, JsonValue]>([
+    ['no columns', {}],
+    ['an empty list of columns', { columns: {} }],
+    ['columns that are no object', { columns: [] }],
+    ['maxRows 0', { columns: NAME, maxRows: 0 }],
+    ['maxRows -1', { columns: NAME, maxRows: -1 }],
+    ['maxRows 1.5', { columns: NAME, maxRows: 1.5 }],
+    ['maxRows as text', { columns: NAME, maxRows: 'many' }],
+    ['isRoot as number', { columns: NAME, isRoot: 1 }],
+    ['a column name that starts with _', { columns: { _column: { type: 'integer' } } }],
+    ['a column called _uuid', { columns: { _uuid: { type: 'uuid' } } }],
+    ['a column name with a dash', { columns: { 'a-b': { type: 'integer' } } }],
+    ['a column name that starts with a digit', { columns: { '1a': { type: 'integer' } } }],
+    ['an empty column name', { columns: { '': { type: 'integer' } } }],
+    ['a column without type', { columns: { name: {} } }],
+    ['an unknown member', { columns: NAME, rows: 5 }],
+    ['an index of numbers', { columns: A_B, indexes: [['b', 'a'], [0]] }],
+    ['an empty index', { columns: A_B, indexes: [[]] }],
+    ['an index of an unknown column', { columns: A_B, indexes: [['c']] }],
+    ['an index that names a column twice', { columns: A_B, indexes: [['a', 'a']] }],
+    ['an index of an implicit column', { columns: A_B, indexes: [['_uuid']] }],
+    ['an index that is no list', { columns: A_B, indexes: ['a'] }],
+    ['indexes that are no list', { columns: A_B, indexes: 'a' }],
+    [
+      'an index of an ephemeral column',
+      { columns: { a: { type: 'integer', ephemeral: true } }, indexes: [['a']] },
+    ],
+  ])('refused: %s', (_name, json) => {
+    expect(table(json)).toEqual(SYNTAX);
+    expect(schema({ name: 'db', tables: { T: json } })).toEqual(SYNTAX);
+  });
+});
+
+const reference = (refTable: string, refType?: string): JsonValue => ({
+  key: { type: 'uuid', refTable, ...(refType === undefined ? {} : { refType }) },
+  min: 0,
+});
+
+describe('schemas', () => {
+  test.each<JsonValue>([
+    { name: 'db', tables: { T: { columns: NAME } } },
+    { name: 'db', version: '1.2.3', cksum: '12345678 9', tables: { T: { columns: NAME } } },
+    { name: 'db', tables: {} },
+    { name: 'db', tables: { T: { columns: NAME, isRoot: true }, U: { columns: NAME } } },
+    {
+      name: 'mydb',
+      tables: {
+        a: {
+          columns: {
+            map: {
+              type: {
+                key: { type: 'uuid', refTable: 'b' },
+                value: { type: 'uuid', refTable: 'a' },
+              },
+            },
+          },
+        },
+        b: { columns: { aRef: { type: { key: { type: 'uuid', refTable: 'a' } } } } },
+      },
+    },
+  ])('%o is written as it was read', (json) => {
+    expect(schema(json)).toEqual(json);
+  });
+
+  test('without a root table every table is one', () => {
+    const roots = (tables: JsonValue): boolean[] =>
+      [...parseSchema({ name: 'db', tables }).tables.values()].map(({ isRoot }) => isRoot);
+    expect(roots({ a: { columns: NAME }, b: { columns: NAME } })).toEqual([true, true]);
+    expect(roots({ a: { columns: NAME, isRoot: true }, b: { columns: NAME } })).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  test('a strong reference that keeps a row alive is stored', () => {
+    const tables = (refType: string): JsonValue => ({
+      root: {
+        columns: { child: { type: reference('child', refType), ephemeral: true } },
+        isRoot: true,
+      },
+      child: { columns: NAME },
+    });
+    const isEphemeral = (refType: string): boolean | undefined =>
+      parseSchema({ name: 'db', tables: tables(refType) })
+        .tables.get('root')
+        ?.columns.get('child')?.ephemeral;
+    expect(isEphemeral('strong')).toBe(false);
+    expect(isEphemeral('weak')).toBe(true);
+  });
+
+  test.each<[string, JsonValue]>([
+    ['no name', { tables: {} }],
+    ['a name that is no id', { name: 'my-db', tables: {} }],
+    ['no tables', { name: 'db' }],
+    ['tables that are no object', { name: 'db', tables: [] }],
+    ['a version of two numbers', { name: 'db', version: '1.2', tables: {} }],
+    ['a version of letters', { name: 'db', version: 'a.b.c', tables: {} }],
+    ['a version that is no string', { name: 'db', version: 1, tables: {} }],
+    ['cksum that is no string', { name: 'db', cksum: 5, tables: {} }],
+    ['a table name that starts with _', { name: 'db', tables: { _T: { columns: NAME } } }],
+    ['a table name with a space', { name: 'db', tables: { 'a b': { columns: NAME } } }],
+    ['a table that is no object', { name: 'db', tables: { T: 1 } }],
+    [
+      'a reference to no table',
+      { name: 'db', tables: { T: { columns: { r: { type: reference('U') } } } } },
+    ],
+    ['an unknown member', { name: 'db', tables: {}, owner: 'me' }],
+    ['an array', []],
+    ['null', null],
+  ])('refused: %s', (_name, json) => {
+    expect(schema(json)).toEqual(SYNTAX);
+  });
+});

@@ -27,6 +27,19 @@ export async function until(
   }
 }
 
+/** The task's result; rejects with a TimedOutError that names `what` when `signal` aborts first. */
+export async function orGiveUp<T>(task: Promise<T>, signal: AbortSignal, what: string): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const giveUp = (): void => reject(new TimedOutError(what, { cause: signal.reason }));
+  if (signal.aborted) giveUp();
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    return await Promise.race([task, promise]);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}
+
 /** Runs `task` with a signal that aborts after `limit` milliseconds, or when `outer` does. */
 export async function within<T>(
   limit: number,

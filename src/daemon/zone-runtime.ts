@@ -14,7 +14,7 @@ import { openDatabase, SOUTHBOUND_TABLES, ZONE_LOCK, type OpenDatabase } from '.
 import type { Logger } from './logger.ts';
 import { ObjectFeed } from './object-feed.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
-import { TimedOutError, until } from './waiting.ts';
+import { orGiveUp, TimedOutError, until } from './waiting.ts';
 import { ZoneController, type CommitRecord } from './zone-controller.ts';
 
 /** What a zone can't do without. */
@@ -58,6 +58,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #manager: ClusterManager | undefined;
   readonly #podAddresses: NodePodAddresses | undefined;
   readonly #running: Promise<unknown>;
+  #leadership: Promise<boolean> | undefined;
   #failure: unknown;
 
   private constructor(options: RuntimeOptions, store: OpenObjects) {
@@ -114,7 +115,9 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#running = Promise.all([
       watched(this.feed.run(signal)),
       ...(this.#manager === undefined ? [] : [watched(this.#manager.run())]),
-      ...(this.#podAddresses === undefined ? [] : [watched(this.#podAddresses.run())]),
+      ...(this.#podAddresses === undefined
+        ? []
+        : [watched(this.#runPodAddresses(this.#podAddresses, signal))]),
     ]);
   }
 
@@ -135,14 +138,20 @@ export class ZoneRuntime implements AsyncDisposable {
   async allocated(signal: AbortSignal): Promise<void> {
     await this.feed.synced(this.configuration.timeout);
     if (this.#manager !== undefined) await this.#settled(this.#manager, signal);
-    await this.#podAddresses?.settled(signal);
+    if (this.#podAddresses !== undefined)
+      await orGiveUp(
+        this.#podAddresses.settled(signal),
+        signal,
+        `the addresses of the pods of node ${this.configuration.node}`,
+      );
     // What the controllers wrote comes back through the watches.
     await until(() => this.feed.isCurrent(signal), signal, 'the objects to be read back');
     this.#throwFailure();
   }
 
-  async #settled(manager: ClusterManager, signal: AbortSignal): Promise<void> {
-    const isLeading = await until(
+  /** Whether our manager makes the allocations, once that is decided. */
+  #leads(manager: ClusterManager): Promise<boolean> {
+    this.#leadership ??= until(
       () => manager.isLeading,
       AbortSignal.timeout(LEADER_PATIENCE),
       'leadership',
@@ -153,8 +162,21 @@ export class ZoneRuntime implements AsyncDisposable {
         throw error;
       },
     );
+    return this.#leadership;
+  }
+
+  /** Pods come after networks, lest every pod of a fresh start complains that it has none. */
+  async #runPodAddresses(addresses: NodePodAddresses, signal: AbortSignal): Promise<void> {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.configuration.timeout)]);
+    if (this.#manager !== undefined && (await this.#leads(this.#manager)))
+      await this.#manager.settled(limit);
+    if (!signal.aborted) await addresses.run();
+  }
+
+  async #settled(manager: ClusterManager, signal: AbortSignal): Promise<void> {
+    const isLeading = await this.#leads(manager);
     if (isLeading) {
-      await manager.settled(signal);
+      await orGiveUp(manager.settled(signal), signal, 'the cluster manager to allocate');
       return;
     }
     // Another process is the cluster manager: its allocations are awaited, not made.

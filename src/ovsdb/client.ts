@@ -1,11 +1,17 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { OvsdbError } from './error.ts';
-import type { Clause, Operation, Outcome, Transactor, TransactOptions } from './operation.ts';
+import type { Clause, Operation, Outcome, Transactor } from './operation.ts';
 import { Replica } from './replica/replica.ts';
 import type { UpdateReader } from './replica/update-reader.ts';
 import type { DatabaseSchema } from './schema.ts';
 import { MonitorConditions } from './session/conditions.ts';
+import type {
+  ClientEvent,
+  ClientOptions,
+  ClientStatus,
+  ClientTransactOptions,
+} from './client-options.ts';
 import { Connection, type Traffic } from './session/connection.ts';
 import {
   DatabaseSession,
@@ -24,7 +30,7 @@ import {
   type LinkTiming,
 } from './session/link.ts';
 import { Locks, type Lock } from './session/locks.ts';
-import { outcomeOf } from './session/outcome.ts';
+import { outcomeOf, withoutFirst } from './session/outcome.ts';
 import { parseRemotes, remoteText, type Remote, type Remotes } from './session/remote.ts';
 import {
   checkMonitored,
@@ -32,58 +38,11 @@ import {
   initialConditions,
   monitorRequests,
   type Definition,
-  type Selection,
 } from './session/selection.ts';
 import type { DatabaseStatus } from './session/server-status.ts';
-import { TlsSettings, type TlsOptions } from './session/tls.ts';
-import { isPassive, openSocket, type Attempt, type OpenSocket } from './session/transport.ts';
+import { TlsSettings } from './session/tls.ts';
+import { isPassive, openSocket, type Attempt } from './session/transport.ts';
 import type { Integer, JsonObject, JsonValue, Uuid } from './value.ts';
-
-/** What happens to the connection, for logs and metrics. */
-export type ClientEvent =
-  | { readonly kind: 'connecting'; readonly remote: string }
-  | { readonly kind: 'connected'; readonly remote: string }
-  /** The contents are complete and from now on followed. `found`: only what changed since the last time was sent. */
-  | {
-      readonly kind: 'loaded';
-      readonly method: MonitorMethod;
-      readonly found: boolean;
-      readonly rows: number;
-    }
-  | { readonly kind: 'unloaded'; readonly reason: string }
-  | { readonly kind: 'disconnected'; readonly remote: string; readonly error: OvsdbError }
-  | { readonly kind: 'warning'; readonly text: string };
-
-/** Where a client is: only `ready` transactions are sent; the replica can always be read once it was ready. */
-export type ClientStatus = 'disconnected' | 'connecting' | 'loading' | 'ready' | 'closed';
-
-export interface ClientOptions {
-  /** `unix:PATH`, `tcp:HOST:PORT`, `ssl:HOST:PORT`, several joined by commas, also with a `cid:UUID`. */
-  readonly remotes: string | Remotes;
-  readonly database: string;
-  /** Tables and columns to follow; everything by default. */
-  readonly tables?: Selection;
-  /** The schema that the program was written for: what the server lacks of it reads as default. */
-  readonly schema?: DatabaseSchema;
-  /** Use only the leader of a cluster; true by default. */
-  readonly leaderOnly?: boolean;
-  readonly tls?: TlsOptions;
-  /** Milliseconds. The probe interval is 5000 by default, 0 (never) on unix sockets. */
-  readonly timing?: Partial<LinkTiming>;
-  readonly onEvent?: (event: ClientEvent) => void;
-  /** What a subscriber of the replica threw; an uncaught exception by default. */
-  readonly onListenerError?: (error: unknown) => void;
-  /** Milliseconds on a monotonic clock. */
-  readonly now?: () => number;
-  /** Shuffles the remotes; 0 ≤ x < 1. */
-  readonly random?: () => number;
-  readonly openSocket?: OpenSocket;
-}
-
-export interface ClientTransactOptions extends TransactOptions {
-  /** Name of a lock that must be ours when the server commits; asserted in the transaction. */
-  readonly lock?: string;
-}
 
 interface Waiter {
   readonly isDone: () => boolean;
@@ -622,23 +581,5 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
     await Promise.resolve();
-  }
-}
-
-/** The outcome without the `assert` that was put before the caller's operations. */
-function withoutFirst(outcome: Outcome): Outcome {
-  switch (outcome.kind) {
-    case 'success':
-    case 'aborted':
-      return { ...outcome, results: outcome.results.slice(1) };
-    case 'try-again':
-    case 'error':
-      return outcome.operation === undefined || outcome.operation === 0
-        ? outcome
-        : { ...outcome, operation: outcome.operation - 1 };
-    case 'unchanged':
-    case 'not-locked':
-    case 'unknown':
-      return outcome;
   }
 }

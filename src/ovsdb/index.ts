@@ -24,13 +24,8 @@ export { Reconciler } from './reconciler.ts';
 export { commitPlan, type CommitOptions, type CommitResult } from './plan-commit.ts';
 export { planCounts, planToJson, renderPlan, type RenderOptions } from './plan-render.ts';
 export { rowUuid } from './plan-resolve.ts';
-export {
-  OvsdbClient,
-  type ClientEvent,
-  type ClientOptions,
-  type ClientStatus,
-  type ClientTransactOptions,
-} from './client.ts';
+export { OvsdbClient } from './client.ts';
+export * from './client-options.ts';
 export { parseRemotes, remoteText, type Remote, type Remotes } from './session/remote.ts';
 export type { TlsOptions } from './session/tls.ts';
 export type { LinkTiming } from './session/link.ts';

@@ -1,0 +1,55 @@
+import type { OvsdbError } from './error.ts';
+import type { TransactOptions } from './operation.ts';
+import type { DatabaseSchema } from './schema.ts';
+import type { MonitorMethod } from './session/database-session.ts';
+import type { LinkTiming } from './session/link.ts';
+import type { Remotes } from './session/remote.ts';
+import type { Selection } from './session/selection.ts';
+import type { TlsOptions } from './session/tls.ts';
+import type { OpenSocket } from './session/transport.ts';
+
+/** What happens to the connection, for logs and metrics. */
+export type ClientEvent =
+  | { readonly kind: 'connecting'; readonly remote: string }
+  | { readonly kind: 'connected'; readonly remote: string }
+  /** The contents are complete and from now on followed. `found`: only what changed since the last time was sent. */
+  | {
+      readonly kind: 'loaded';
+      readonly method: MonitorMethod;
+      readonly found: boolean;
+      readonly rows: number;
+    }
+  | { readonly kind: 'unloaded'; readonly reason: string }
+  | { readonly kind: 'disconnected'; readonly remote: string; readonly error: OvsdbError }
+  | { readonly kind: 'warning'; readonly text: string };
+
+/** Where a client is: only `ready` transactions are sent; the replica can always be read once it was ready. */
+export type ClientStatus = 'disconnected' | 'connecting' | 'loading' | 'ready' | 'closed';
+
+export interface ClientOptions {
+  /** `unix:PATH`, `tcp:HOST:PORT`, `ssl:HOST:PORT`, several joined by commas, also with a `cid:UUID`. */
+  readonly remotes: string | Remotes;
+  readonly database: string;
+  /** Tables and columns to follow; everything by default. */
+  readonly tables?: Selection;
+  /** The schema that the program was written for: what the server lacks of it reads as default. */
+  readonly schema?: DatabaseSchema;
+  /** Use only the leader of a cluster; true by default. */
+  readonly leaderOnly?: boolean;
+  readonly tls?: TlsOptions;
+  /** Milliseconds. The probe interval is 5000 by default, 0 (never) on unix sockets. */
+  readonly timing?: Partial<LinkTiming>;
+  readonly onEvent?: (event: ClientEvent) => void;
+  /** What a subscriber of the replica threw; an uncaught exception by default. */
+  readonly onListenerError?: (error: unknown) => void;
+  /** Milliseconds on a monotonic clock. */
+  readonly now?: () => number;
+  /** Shuffles the remotes; 0 ≤ x < 1. */
+  readonly random?: () => number;
+  readonly openSocket?: OpenSocket;
+}
+
+export interface ClientTransactOptions extends TransactOptions {
+  /** Name of a lock that must be ours when the server commits; asserted in the transaction. */
+  readonly lock?: string;
+}

@@ -56,6 +56,9 @@ export interface MessageHandler {
   ): void;
 }
 
+/** Complete messages smaller than this are read member by member. */
+const SNIFF_FROM = 512;
+
 /** First letters of `false` and `true`. */
 const LETTER_F = 0x66;
 const LETTER_T = 0x74;
@@ -204,7 +207,10 @@ export class MessageStream {
   }
 
   /** Reads the head of a large message up to its table updates; undefined when it has none or can't be told yet. */
-  #sniff(bytes: Buffer): { streaming: Streaming; position: number } | undefined {
+  #sniff(
+    bytes: Buffer,
+    isComplete = false,
+  ): { streaming: Streaming; position: number } | undefined {
     const cursor = new JsonCursor(bytes);
     const before: { -readonly [K in keyof Message]?: Message[K] } = {};
     try {
@@ -215,6 +221,7 @@ export class MessageStream {
         cursor.expect(COLON);
         const isParams = name === 'params';
         if (isParams || name === 'result') {
+          if (isComplete && !isParams && before.id === undefined) return undefined;
           const found = this.#updatesIn(cursor, isParams, before.id);
           if (found === undefined) return undefined;
           return {
@@ -267,7 +274,7 @@ export class MessageStream {
     this.#streaming = undefined;
     this.#sniffed = false;
     if (streaming === undefined) {
-      this.#small(bytes);
+      if (bytes.length < SNIFF_FROM || !this.#whole(bytes)) this.#small(bytes);
       return;
     }
     let position = 0;
@@ -279,6 +286,18 @@ export class MessageStream {
     const after = streaming.phase === 'done' ? tail(bytes, position, streaming.inArray) : {};
     if (streaming.phase !== 'done') streaming.failure ??= tooShort();
     this.#deliver({ ...streaming.before, ...after }, streaming);
+  }
+
+  /** A complete message of updates, read in one go; false when it is none, or does not say first whose it is. */
+  #whole(bytes: Buffer): boolean {
+    const found = this.#sniff(bytes, true);
+    if (found === undefined) return false;
+    const { streaming } = found;
+    const position = this.#pushTo(streaming, bytes, found.position, bytes.length);
+    if (streaming.failure === undefined && !streaming.sink.isDone) streaming.failure = tooShort();
+    const after = streaming.failure === undefined ? tail(bytes, position, streaming.inArray) : {};
+    this.#deliver({ ...streaming.before, ...after }, streaming);
+    return true;
   }
 
   #deliver(parts: Partial<Message>, streaming: Streaming | undefined): void {

@@ -93,8 +93,9 @@ start_northd() {
   ovn-northd $QUIET --ovnnb-db=unix:/run/ovn/ovnnb_db.sock --ovnsb-db=unix:/run/ovn/ovnsb_db.sock \
     --pidfile=/run/ovn/ovn-northd.pid --log-file=/var/log/ovn/ovn-northd.log
 }
+# With --monitor, as OVN's own start script has it: 25.03.0 now and then crashes in its first second.
 start_controller() {
-  ovn-controller $QUIET --pidfile=/run/ovn/ovn-controller.pid --log-file=/var/log/ovn/ovn-controller.log unix:/run/openvswitch/db.sock
+  ovn-controller $QUIET --monitor --pidfile=/run/ovn/ovn-controller.pid --log-file=/var/log/ovn/ovn-controller.log unix:/run/openvswitch/db.sock
 }
 
 lab_services() { # NODE

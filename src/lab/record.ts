@@ -47,7 +47,8 @@ export function labState(name: string): LabState {
   const running =
     record !== undefined &&
     isAlive(record.holder) &&
-    (record.init === undefined || isAlive(record.init)) &&
+    // Without its first process inside, `up` was killed before it had written all down.
+    (record.kind === 'vm' || (record.init !== undefined && isAlive(record.init))) &&
     existsSync(join(folder, 'ready'));
   return running ? { state: 'running', record } : { state: 'stale' };
 }

@@ -58,14 +58,14 @@ test('a client of the leader follows it through transfers and a killed leader, a
       inserted.push(change.uuid);
     }
   });
-  const old = client.remote;
   const leader = await cluster.leader();
   await leader.control('cluster/failure-test', 'transfer-leadership').catch(() => '');
   await surely(client, 'second');
-  await (await cluster.leader()).stop('SIGKILL');
+  const killed = await cluster.leader();
+  await killed.stop('SIGKILL');
   await surely(client, 'third');
   await surely(client, 'fourth');
-  expect(client.remote).not.toBe(old);
+  expect(client.remote).not.toBe(killed.remote);
   expect(
     [...client.replica.rows('Logical_Switch')]
       .map((row) => row.column('name') as string)

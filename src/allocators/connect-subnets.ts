@@ -185,6 +185,10 @@ export function maxConnectNodeId(block: Prefix): number {
   return pairs > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(pairs) - 1;
 }
 
+/** Length of the longest block that has an address pair for a node id. */
+export const sufficientConnectPrefix = (family: Family, nodeId: number): number =>
+  bitsOf(family) - 1 - nodeId.toString(2).length;
+
 /** Tunnel key of the connect router's port to a Layer3 network on a node. Throws `out-of-range`. */
 export function layer3ConnectPortKey(range: ConnectRange, block: Prefix, nodeId: number): number {
   return checkedKey(blockIndex(range, block) * keysPerBlock(range) + BigInt(nodeId) + 1n, block);

@@ -18,6 +18,14 @@ export interface ZoneNetworkStatus {
   readonly pods: number;
 }
 
+/** How far a ClusterNetworkConnect is on a node; only accepted ones are reported. */
+export interface ZoneConnectStatus {
+  readonly name: string;
+  readonly state: NetworkState;
+  /** Why, and what to do; absent when all is well. */
+  readonly message?: string;
+}
+
 export interface ZoneProblem {
   /** `Pod blue/web`, `Node n2`. */
   readonly object: string;
@@ -32,6 +40,8 @@ export interface ZoneStatusContent {
   /** Why nothing could be done at all (no connection, node unknown …). */
   readonly message?: string;
   readonly networks: readonly ZoneNetworkStatus[];
+  /** Absent in what daemons wrote that did not report them. */
+  readonly connects?: readonly ZoneConnectStatus[];
   readonly problems: readonly ZoneProblem[];
 }
 

@@ -94,7 +94,14 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     manifests: store.complaints(),
   };
   await within(configuration.timeout, (signal) =>
-    status.write(zoneReport(controller, result.problems), signal),
+    status.write(
+      zoneReport({
+        controller,
+        connects: runtime.feed.builder.connects(),
+        problems: result.problems,
+      }),
+      signal,
+    ),
   );
   if (options.json === true) printJson(result);
   else printResult(result, options.wait);

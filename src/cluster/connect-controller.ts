@@ -1,4 +1,5 @@
 /** ClusterNetworkConnects: selection, validation, subnets and tunnel keys, status (seed 002; api.md §5). */
+import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../allocators/allocation-error.ts';
 import { parsePrefix } from '../allocators/addresses.ts';
 import type { ConnectRange } from '../allocators/connect-subnets.ts';
@@ -17,8 +18,9 @@ import type { Clock } from '../store/clock.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { WorkQueue, type Failure } from '../store/work-queue.ts';
 import { Batch } from './batch.ts';
-import { conditionsOf, mergeConditions, StatusWriter, type StatedCondition } from './conditions.ts';
+import { conditionsOf, StatusWriter, type StatedCondition } from './conditions.ts';
 import { ConnectAllocations } from './connect-allocations.ts';
+import { isZoneCondition, readyInZones } from './connect-readiness.ts';
 import {
   checkConnect,
   selectNetworks,
@@ -45,7 +47,6 @@ export interface ConnectControllerOptions {
 
 const FIELD_MANAGER = 'clustermanager-networkconnect-controller';
 const BATCH = { calm: 20, longest: 1000 };
-const ZONE_CONDITION = 'Ready-In-Zone-';
 const ACCEPTED: StatedCondition = {
   type: 'Accepted',
   status: 'True',
@@ -112,7 +113,7 @@ export class ConnectController {
 
   /** Follows what selections depend on from now on. */
   follow(): void {
-    const { connects, cudns, namespaces, nodes } = this.#options.informers;
+    const { connects, cudns, namespaces, nodes, zones } = this.#options.informers;
     connects.onChange(({ key, after }) => {
       if (after === undefined) this.queue.add(key);
       this.networksChanged();
@@ -124,8 +125,13 @@ export class ConnectController {
         this.networksChanged();
     });
     namespaces.onChange(() => this.networksChanged());
-    nodes.onChange(({ after }) => {
-      if (after === undefined) this.networksChanged();
+    nodes.onChange(({ before, after }) => {
+      if (before === undefined || after === undefined) this.networksChanged();
+    });
+    zones.onChange(({ before, after }) => {
+      const reports = [before, after].map((zone) => zone?.status?.connects ?? []);
+      if (isDeepStrictEqual(reports[0], reports[1])) return;
+      for (const name of new Set(reports.flat().map((report) => report.name))) this.queue.add(name);
     });
   }
 
@@ -279,17 +285,17 @@ export class ConnectController {
     const current = conditionsOf(connect);
     const accepted: StatedCondition =
       problem === undefined ? ACCEPTED : { type: 'Accepted', status: 'False', ...problem };
-    const gone = current
-      .map(({ type }) => type)
-      .filter(
-        (type) =>
-          type.startsWith(ZONE_CONDITION) &&
-          informers.nodes.get(type.slice(ZONE_CONDITION.length)) === undefined,
-      );
-    const merged = mergeConditions(current, [accepted], '', gone);
-    const isSuccess = merged
-      .filter(({ type }) => type === 'Accepted' || type.startsWith(ZONE_CONDITION))
-      .every(({ status }) => status === 'True');
+    const conditions = [
+      accepted,
+      ...readyInZones(
+        name,
+        informers.zones.list(),
+        (node) => informers.nodes.get(node) !== undefined,
+      ),
+    ];
+    // What no node reports any more goes.
+    const removed = current.map(({ type }) => type).filter(isZoneCondition);
+    const isSuccess = conditions.every(({ status }) => status === 'True');
     const known = this.#problems.get(name);
     if (problem === undefined) this.#problems.delete(name);
     else this.#problems.set(name, problem.message);
@@ -298,8 +304,8 @@ export class ConnectController {
         clusterNetworkConnects,
         connect,
         {
-          conditions: [accepted],
-          removed: gone,
+          conditions,
+          removed,
           fields: { status: isSuccess ? 'Success' : 'Failure' },
         },
         signal,

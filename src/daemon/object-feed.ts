@@ -1,5 +1,12 @@
 /** The store's objects → the zone builder, kept current. */
-import { namespaces, networkAttachmentDefinitions, nodes, pods, services } from '../api/kinds.ts';
+import {
+  clusterNetworkConnects,
+  namespaces,
+  networkAttachmentDefinitions,
+  nodes,
+  pods,
+  services,
+} from '../api/kinds.ts';
 import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { ZoneBuilder, type ModelChange } from '../model/zone-builder.ts';
@@ -30,6 +37,7 @@ export class ObjectFeed {
     this.#feed(networkAttachmentDefinitions, (change) =>
       builder.networkAttachmentDefinition(change),
     );
+    this.#feed(clusterNetworkConnects, (change) => builder.clusterNetworkConnect(change));
     this.#feed(services, (change) => builder.service(change));
     this.#feed(pods, (change) => builder.pod(change));
   }

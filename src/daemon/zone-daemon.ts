@@ -153,9 +153,14 @@ class ZoneDaemon {
   }
 
   async #report(signal: AbortSignal): Promise<void> {
-    const { controller } = this.#runtime;
+    const { controller, feed } = this.#runtime;
     const problems = this.#runtime.problems();
-    const report = zoneReport(controller, problems, this.notReady);
+    const report = zoneReport({
+      controller,
+      connects: feed.builder.connects(),
+      problems,
+      message: this.notReady,
+    });
     const { configured, reached } = report.northbound ?? { configured: 0, reached: 0 };
     this.#metrics.state({
       networks: report.networks,

@@ -1,22 +1,28 @@
 /** Tells the object store what became of the zone, once per change. */
 import { isDeepStrictEqual } from 'node:util';
 import { zoneStatuses } from '../api/kinds.ts';
-import type { ZoneProblem, ZoneStatusContent } from '../api/zone-status.ts';
+import type { ZoneConnectStatus, ZoneProblem, ZoneStatusContent } from '../api/zone-status.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import type { ZoneController } from './zone-controller.ts';
 
 /** All but the time of writing. */
 export type ZoneReport = Omit<ZoneStatusContent, 'observedAt'>;
 
-/** What the controller knows, for people; `message` says why nothing works, if so. */
-export function zoneReport(
-  controller: ZoneController,
-  problems: readonly ZoneProblem[],
-  message?: string,
-): ZoneReport {
+/** What the parts of a zone say of it. */
+export interface ZoneSources {
+  readonly controller: ZoneController;
+  readonly connects: readonly ZoneConnectStatus[];
+  readonly problems: readonly ZoneProblem[];
+  /** Why nothing works, if so. */
+  readonly message?: string | undefined;
+}
+
+/** What is known of the zone, for the cluster manager and for people. */
+export function zoneReport({ controller, connects, problems, message }: ZoneSources): ZoneReport {
   return {
     ...(message === undefined ? { northbound: controller.sequence } : { message }),
     networks: controller.networks(),
+    connects,
     problems,
   };
 }

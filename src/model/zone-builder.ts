@@ -3,13 +3,22 @@
  * keep their identity.
  */
 import { objectKey, type KubeObject, type ObjectKey } from '../api/objects.ts';
-import type { Namespace, NetworkAttachmentDefinition, Node, Pod, Service } from '../api/types.ts';
+import type {
+  ClusterNetworkConnect,
+  Namespace,
+  NetworkAttachmentDefinition,
+  Node,
+  Pod,
+  Service,
+} from '../api/types.ts';
+import type { ZoneConnectStatus } from '../api/zone-status.ts';
 import {
   DEFAULT_NAD_KEY,
   openPortsProblem,
   readInterfaces,
   type PodInterface,
 } from './attachments.ts';
+import { zoneConnects } from './connects.ts';
 import type {
   AllowedDefaultService,
   Attachment,
@@ -69,6 +78,7 @@ export class ZoneBuilder {
   readonly #namespaces = new Map<ObjectKey, { readonly isLabelled: boolean }>();
   readonly #pods = new Map<ObjectKey, PodEntry>();
   readonly #services = new Map<ObjectKey, AllowedDefaultService>();
+  readonly #connects = new Map<ObjectKey, ClusterNetworkConnect>();
   readonly #networks = new Map<string, Network>();
   readonly #dirtyNetworks = new Set<string>([DEFAULT_NETWORK]);
   #zone: Zone | undefined;
@@ -142,6 +152,19 @@ export class ZoneBuilder {
     if (clusterIps.length === 0) this.#services.delete(key);
     else this.#services.set(key, { key, clusterIps });
     this.#isDirty = true;
+  }
+
+  clusterNetworkConnect({ key, after }: ModelChange<ClusterNetworkConnect>): void {
+    if (after === undefined) this.#connects.delete(key);
+    else this.#connects.set(key, after);
+  }
+
+  /** How far each accepted ClusterNetworkConnect is on the node; none while the node itself is not known. */
+  connects(): readonly ZoneConnectStatus[] {
+    const zone = this.zone();
+    return zone === undefined
+      ? []
+      : zoneConnects(this.#connects.values(), zone.node, zone.networks);
   }
 
   /** Objects that are wrong, by object. */

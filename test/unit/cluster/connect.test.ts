@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { clusterNetworkConnects, namespaces } from '../../../src/api/kinds.ts';
+import { clusterNetworkConnects, namespaces, zoneStatuses } from '../../../src/api/kinds.ts';
 import type { ClusterNetworkConnect } from '../../../src/api/types.ts';
+import type { ZoneConnectStatus, ZoneStatus } from '../../../src/api/zone-status.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
   apply,
@@ -221,37 +222,71 @@ describe('is refused, with the reason', () => {
   });
 });
 
-test('its status fails while a node reports that it is not set up', async () => {
-  const store = new MemoryStore();
-  await using running = startManager(store);
-  await apply(store, node('node1'), namespace('a'), namespace('b'));
-  await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
-  await apply(store, connect('all', ['a', 'b'], '192.168.0.0/16/24'));
-  await running.settled();
-  const { status } = await get(store, 'all');
-  const report = {
-    type: 'Ready-In-Zone-node1',
-    status: 'False',
-    reason: 'OVNSetupFailed',
-    message: 'node id 300 does not fit',
-    lastTransitionTime: '2026-01-01T00:00:00Z',
-  };
-  const conditions = [...(status?.conditions ?? []), report];
-  await store.patchStatus(
-    clusterNetworkConnects,
-    'all',
-    { status: { conditions } },
-    { fieldManager: 'node1' },
-  );
-  await running.settled();
-  expect(await statusOf(store, 'all')).toEqual([
-    'Failure',
-    ...ACCEPTED.slice(1),
-    'Ready-In-Zone-node1=False OVNSetupFailed: node id 300 does not fit',
-  ]);
-  await remove.node(store, 'node1');
-  await running.settled();
-  expect(await statusOf(store, 'all')).toEqual(ACCEPTED);
+describe('Ready-In-Zone-<node>', () => {
+  const report = (name: string, connects: readonly ZoneConnectStatus[]): ZoneStatus => ({
+    apiVersion: 'k8s.ovn.org/v1alpha1',
+    kind: 'ZoneStatus',
+    metadata: { name },
+    status: { observedAt: '2026-01-01T00:00:00Z', networks: [], connects, problems: [] },
+  });
+
+  test('says what each node that is there reports; status is Success only when all is well', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, node('node1'), node('node2'), namespace('a'), namespace('b'));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
+    await apply(store, connect('all', ['a', 'b'], '192.168.0.0/16/24'));
+    await apply(store, report('node1', [{ name: 'all', state: 'Programmed' }]));
+    await apply(store, report('node2', [{ name: 'all', state: 'Failed', message: 'too small' }]));
+    await apply(store, report('stranger', [{ name: 'all', state: 'Failed' }]));
+    await running.settled();
+    const ready =
+      'Ready-In-Zone-node1=True OVNSetupSucceeded: Connect router and all ports created successfully';
+    expect(await statusOf(store, 'all')).toEqual([
+      'Failure',
+      ...ACCEPTED.slice(1),
+      ready,
+      'Ready-In-Zone-node2=False OVNSetupFailed: too small',
+    ]);
+    const connects = [{ name: 'all', state: 'Programmed' }];
+    await store.patchStatus(
+      zoneStatuses,
+      'node2',
+      { status: { connects } },
+      { fieldManager: 'node2' },
+    );
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual([
+      ...ACCEPTED,
+      ready,
+      ready.replace('node1', 'node2'),
+    ]);
+  });
+
+  test('goes with the node, and with the report', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, node('node1'), node('node2'), namespace('a'), namespace('b'));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
+    await apply(store, connect('all', ['a', 'b'], '192.168.0.0/16/24'));
+    for (const name of ['node1', 'node2'])
+      await apply(store, report(name, [{ name: 'all', state: 'Pending', message: 'later' }]));
+    await running.settled();
+    const pending = (name: string): string => `Ready-In-Zone-${name}=False OVNSetupFailed: later`;
+    const failure = ['Failure', ...ACCEPTED.slice(1)];
+    expect(await statusOf(store, 'all')).toEqual([...failure, pending('node1'), pending('node2')]);
+    await remove.node(store, 'node1');
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual([...failure, pending('node2')]);
+    await store.patchStatus(
+      zoneStatuses,
+      'node2',
+      { status: { connects: [] } },
+      { fieldManager: 'node2' },
+    );
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual(ACCEPTED);
+  });
 });
 
 test('a manager that starts again keeps what was given', async () => {

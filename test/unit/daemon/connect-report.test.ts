@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { clusterNetworkConnects } from '../../../src/api/kinds.ts';
+import { ObjectFeed } from '../../../src/daemon/object-feed.ts';
+import { createLogger } from '../../../src/daemon/logger.ts';
+import { ZoneStatusWriter } from '../../../src/daemon/zone-status-writer.ts';
+import {
+  apply,
+  connect,
+  describeConditions,
+  layer3,
+  namespace,
+  node,
+  remove,
+  startManager,
+  testSettings,
+} from '../../support/cluster.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+const FACTS = {
+  'k8s.ovn.org/node-chassis-id': 'c1',
+  'k8s.ovn.org/node-encap-ips': '["172.18.0.2"]',
+  'k8s.ovn.org/node-primary-ifaddr': '{"ipv4":"172.18.0.2/16"}',
+};
+
+test('what a node says of a ClusterNetworkConnect becomes its condition, until the connection is refused', async () => {
+  const store = new MemoryStore();
+  const stop = new AbortController();
+  const { signal } = stop;
+  await using running = startManager(store);
+  await apply(store, node('n1', { ...FACTS, 'k8s.ovn.org/node-id': '40' }));
+  await apply(store, namespace('a'), namespace('b'));
+  await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
+  await apply(store, connect('roomy', ['a', 'b'], '192.168.0.0/16/24'));
+  await apply(store, connect('tight', ['a', 'b'], '172.31.0.0/16/28'));
+  await running.settled();
+
+  const feed = new ObjectFeed({
+    store,
+    node: 'n1',
+    settings: testSettings.cluster,
+    log: createLogger('silent'),
+    onChange: () => undefined,
+  });
+  const following = feed.run(signal);
+  const writer = new ZoneStatusWriter(store, 'n1');
+  const reported = async (name: string): Promise<unknown> => {
+    await running.settled();
+    await expect.poll(() => feed.isCurrent(signal)).toBe(true);
+    const connects = feed.builder.connects();
+    await writer.write({ networks: [], connects, problems: [] }, signal);
+    await running.settled();
+    const found = await store.get(clusterNetworkConnects, name);
+    return [found?.status?.status, ...describeConditions(found?.status?.conditions ?? [])];
+  };
+  const accepted = 'Accepted=True ValidationSucceeded: All validation checks passed successfully';
+  expect(await reported('roomy')).toEqual([
+    'Failure',
+    accepted,
+    'Ready-In-Zone-n1=False OVNSetupFailed: connected networks are allocated, but not rendered in this release',
+  ]);
+  expect(await reported('tight')).toEqual([
+    'Failure',
+    accepted,
+    'Ready-In-Zone-n1=False OVNSetupFailed: network a_net, node n1: node id 40 does not fit into connect subnet 172.31.0.0/28: its largest node id is 7; connectSubnets with networkPrefix 25 would be enough (they can’t change: make the ClusterNetworkConnect again)',
+  ]);
+  await remove.udn(store, 'b/net');
+  expect(await reported('roomy')).toEqual([
+    'Failure',
+    'Accepted=False InsufficientNetworks: Only 1 network selected, minimum 2 networks required for connection',
+  ]);
+  stop.abort();
+  await following;
+});

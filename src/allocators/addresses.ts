@@ -35,13 +35,15 @@ export const sizeOf = (prefix: Prefix): bigint =>
 export const lastOf = (prefix: Prefix): bigint => prefix.base + sizeOf(prefix) - 1n;
 
 const MAPPED_IPV4 = 0xffffn;
+/** An IPv6 address with an IPv4 tail. */
+const LONGEST_ADDRESS = 45;
 
 /**
  * An address without prefix length; undefined for anything else. IPv6 zones and IPv4-mapped IPv6 addresses are
  * refused: they name no address of a pod or node.
  */
 export function parseAddress(text: string): Address | undefined {
-  if (text.includes('/') || text.includes('%')) return undefined;
+  if (text.length > LONGEST_ADDRESS || text.includes('/') || text.includes('%')) return undefined;
   try {
     if (!text.includes(':')) return { family: 4, value: new Address4(text).bigInt() };
     const value = new Address6(text).bigInt();

@@ -2,7 +2,7 @@
 import { openDefaultPorts, podNetworks, type PodNetwork } from '../api/pod-annotations.ts';
 import type { Pod } from '../api/types.ts';
 import type { NetworkName, OpenPort } from './model.ts';
-import { explain, optional, type Reading, reading } from './reading.ts';
+import { explain, optional, type ObjectReading, reading } from './reading.ts';
 
 /** An interface whose network is still to be looked up by its NAD. */
 export interface PodInterface {
@@ -23,7 +23,7 @@ export const hasNoPorts = (pod: Pod): boolean =>
   pod.status?.phase === 'Failed';
 
 /** A pod's interfaces in the order of its annotation; none for a pod without ports. */
-export function readInterfaces(pod: Pod): Reading<readonly PodInterface[]> {
+export function readInterfaces(pod: Pod): ObjectReading<readonly PodInterface[]> {
   if (hasNoPorts(pod)) return { kind: 'value', value: [] };
   return reading(() => {
     const networks = optional(podNetworks(pod));

@@ -5,6 +5,7 @@ import { masqueradeAddresses } from '../allocators/node-addresses.ts';
 import { incompatibility, parseNad } from '../api/nad.ts';
 import { networkId, tunnelKeys } from '../api/network-annotations.ts';
 import type { NetworkConfig } from '../api/network-config.ts';
+import { DEFAULT_NETWORK as DEFAULT_NAME } from '../api/network-name.ts';
 import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
 import type {
@@ -15,9 +16,9 @@ import type {
   NetworkSubnet,
   PerFamily,
 } from './model.ts';
-import { awaited, optional, type Reading, reading } from './reading.ts';
+import { awaited, optional, type ObjectReading, reading } from './reading.ts';
 
-export const DEFAULT_NETWORK = 'default' as NetworkName;
+export const DEFAULT_NETWORK = DEFAULT_NAME as NetworkName;
 
 /** What one NAD says of its network. */
 export interface NetworkDefinition {
@@ -36,7 +37,7 @@ export interface NetworkDefinition {
 export function readDefinition(
   nad: NetworkAttachmentDefinition,
   settings: ClusterSettings,
-): Reading<NetworkDefinition> | undefined {
+): ObjectReading<NetworkDefinition> | undefined {
   const parsed = parseNad(nad, settings);
   if (parsed.outcome === 'invalid') return { kind: 'problem', message: parsed.error };
   if (parsed.outcome !== 'network') return undefined;
@@ -79,7 +80,7 @@ export const defaultNetwork = (
 
 /** A network, and the NADs that can't stand for it. */
 export interface AssembledNetwork {
-  readonly network: Reading<Network>;
+  readonly network: ObjectReading<Network>;
   readonly leftOut: readonly { readonly nad: string; readonly message: string }[];
 }
 

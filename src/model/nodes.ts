@@ -14,13 +14,12 @@ import {
   PRIMARY_ADDRESSES,
   primaryAddresses,
 } from '../api/node-annotations.ts';
+import { DEFAULT_NETWORK } from '../api/network-name.ts';
 import type { Node } from '../api/types.ts';
 import type { LocalNode, NodeFacts, NodeGateway, PerFamily } from './model.ts';
-import { awaited, optional, type Reading, reading, required } from './reading.ts';
+import { awaited, optional, type ObjectReading, reading, required } from './reading.ts';
 
 const BY_NODE = 'the node itself writes it (heddle node, heddle lab), or its manifest carries it';
-
-const DEFAULT_NETWORK = 'default';
 
 function factsOf(node: Node): NodeFacts {
   return {
@@ -37,10 +36,10 @@ function factsOf(node: Node): NodeFacts {
 }
 
 /** What other zones need to know of a node. */
-export const readNodeFacts = (node: Node): Reading<NodeFacts> => reading(() => factsOf(node));
+export const readNodeFacts = (node: Node): ObjectReading<NodeFacts> => reading(() => factsOf(node));
 
 /** What its own zone needs to know of a node. */
-export const readLocalNode = (node: Node): Reading<LocalNode> =>
+export const readLocalNode = (node: Node): ObjectReading<LocalNode> =>
   reading(() => {
     const facts = factsOf(node);
     const gateway = gatewayOf(node);

@@ -2,6 +2,7 @@
  * Objects → zone. Takes the change of one object at a time and works only on what it concerns; values that stay the same
  * keep their identity.
  */
+import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
 import { objectKey, type KubeObject, type ObjectKey } from '../api/objects.ts';
 import type {
   ClusterNetworkConnect,
@@ -38,7 +39,7 @@ import {
   type NetworkDefinition,
 } from './networks.ts';
 import { readLocalNode, readNodeFacts, readNodeSubnets } from './nodes.ts';
-import type { Reading } from './reading.ts';
+import type { ObjectReading } from './reading.ts';
 import { isDeepStrictEqual } from 'node:util';
 
 /** Something about one object that keeps it, and it alone, out of the zone. */
@@ -55,11 +56,9 @@ export interface ModelChange<T extends KubeObject> {
   readonly after: T | undefined;
 }
 
-export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
-
 interface NodeEntry {
-  readonly facts: Reading<NodeFacts>;
-  readonly local: Reading<LocalNode> | undefined;
+  readonly facts: ObjectReading<NodeFacts>;
+  readonly local: ObjectReading<LocalNode> | undefined;
   readonly subnets: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -274,7 +273,7 @@ export class ZoneBuilder {
     });
   }
 
-  #note(object: string, reading: Reading<unknown> | undefined): void {
+  #note(object: string, reading: ObjectReading<unknown> | undefined): void {
     if (reading?.kind === 'problem') this.#problems.set(object, reading.message);
     else this.#problems.delete(object);
     if (reading?.kind === 'pending') this.#pending.set(object, reading.waitsFor);

@@ -2,7 +2,8 @@
 
 import type { Network, NetworkName } from '../model/model.ts';
 
-export const DEFAULT_NETWORK = 'default' as NetworkName;
+export { DEFAULT_NETWORK } from '../model/networks.ts';
+import { DEFAULT_NETWORK } from '../model/networks.ts';
 
 export const isDefault = (network: Pick<Network, 'name'>): boolean =>
   network.name === DEFAULT_NETWORK;

@@ -23,7 +23,7 @@ export { plan } from './plan.ts';
 export { Reconciler } from './reconciler.ts';
 export { commitPlan, type CommitOptions, type CommitResult } from './plan-commit.ts';
 export { planCounts, planToJson, renderPlan, type RenderOptions } from './plan-render.ts';
-export { rowUuid } from './plan-resolve.ts';
+export { rowUuid } from './plan-uuid.ts';
 export { OvsdbClient } from './client.ts';
 export * from './client-options.ts';
 export { parseRemotes, remoteText, type Remote, type Remotes } from './session/remote.ts';

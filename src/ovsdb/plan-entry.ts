@@ -3,7 +3,7 @@ import { RowReference } from './desired.ts';
 import type { PlanTable } from './plan-table.ts';
 import type { PlannedChange } from './plan-change.ts';
 import type { ReplicaRow } from './replica-view.ts';
-import type { Atom } from './value.ts';
+import type { Atom, Uuid } from './value.ts';
 
 /** What is known of one key of one table: who wants the row and how, and which rows of the database have the key. */
 
@@ -18,14 +18,16 @@ const NO_ROWS: readonly ReplicaRow[] = [];
 export class Entry {
   readonly table: PlanTable;
   readonly key: string;
+  /** Where the table keeps the entry; 0 when it was dropped. */
+  place = 0;
   /** The wish that counts; undefined when nobody wants the row. */
-  claim: Claim | undefined;
+  row: DesiredRow | undefined;
   /** Wishes of further units for the same row, in order of their names. */
   rivals: readonly Claim[] | undefined;
-  /** Unit that wanted the row last. */
+  /** Unit whose wish counts, or that wanted the row last. */
   unit: string | undefined;
-  /** Rows of the database with this key that carry our mark. */
-  ours: readonly ReplicaRow[] = NO_ROWS;
+  /** Rows of the database with this key that carry our mark, but for a matched one. */
+  #ours: readonly ReplicaRow[] = NO_ROWS;
   /** Rows of the database with this key that do not. */
   others: readonly ReplicaRow[] = NO_ROWS;
   /** How many desired rows refer to this one or are held by it. */
@@ -35,6 +37,8 @@ export class Entry {
   isDirty = false;
   /** The row was found as wanted by its UUID and contents: whose it is by the rules was not asked. */
   isAssumed = false;
+  /** The only row of ours is the one with the UUID made from the key: it is found by that and not remembered. */
+  isMatched = false;
 
   // What follows is decided anew by each pass of planning.
   pass = 0;
@@ -53,42 +57,64 @@ export class Entry {
     this.key = key;
   }
 
-  get row(): DesiredRow | undefined {
-    return this.claim?.row;
+  get claim(): Claim | undefined {
+    return this.row === undefined ? undefined : { unit: this.unit ?? '', row: this.row };
+  }
+
+  /** UUID made from the key: the one of the row that any writer would make. */
+  get ownUuid(): Uuid {
+    return this.table.ownUuid(this);
+  }
+
+  /** Rows of the database with this key that carry our mark. */
+  get ours(): readonly ReplicaRow[] {
+    if (!this.isMatched) return this.#ours;
+    const row = this.table.found(this.ownUuid);
+    return row === undefined ? NO_ROWS : [row];
+  }
+
+  get hasOurs(): boolean {
+    return this.isMatched || this.#ours.length > 0;
   }
 
   /** Nothing is known any more: the entry can be dropped. */
   get isVacant(): boolean {
     return (
-      this.claim === undefined &&
-      this.ours.length === 0 &&
+      this.row === undefined &&
+      !this.hasOurs &&
       this.others.length === 0 &&
       this.referenceCount === 0 &&
       this.unwanted === undefined
     );
   }
 
-  addClaim(claim: Claim): void {
-    if (this.claim === undefined) {
-      this.claim = claim;
+  addClaim(unit: string, row: DesiredRow): void {
+    const { claim } = this;
+    if (claim === undefined) {
+      this.row = row;
+      this.unit = unit;
     } else {
-      const all = [this.claim, ...(this.rivals ?? []), claim].sort(compareClaims);
-      this.claim = all[0];
+      const all = [claim, ...(this.rivals ?? []), { unit, row }].sort(compareClaims);
+      this.#follow(all);
       this.rivals = all.slice(1);
     }
-    this.unit = this.claim?.unit;
+  }
+
+  #follow([first]: readonly Claim[]): void {
+    this.row = first?.row;
+    this.unit = first?.unit ?? this.unit;
   }
 
   /** Nothing is known of the row yet: it may be matched as a whole. */
   expectMatch(): boolean {
-    if (this.ours.length > 0 || this.others.length > 0 || this.unwanted !== undefined) return false;
+    if (this.hasOurs || this.others.length > 0 || this.unwanted !== undefined) return false;
     this.pass = 0;
     return true;
   }
 
   dropClaim(unit: string, row: DesiredRow): void {
     if (this.rivals === undefined) {
-      this.claim = undefined;
+      this.row = undefined;
       return;
     }
     const rest = [this.claim as Claim, ...this.rivals];
@@ -96,16 +122,16 @@ export class Entry {
       rest.findIndex((claim) => claim.row === row && claim.unit === unit),
       1,
     );
-    this.claim = rest[0];
+    this.#follow(rest);
     this.rivals = rest.length > 1 ? rest.slice(1) : undefined;
-    this.unit = this.claim?.unit ?? this.unit;
   }
 
   /** Every row that must hold this one, of all units that want it. */
   containers(): readonly Containment[] {
-    if (this.claim === undefined) return [];
-    if (this.rivals === undefined) return this.claim.row.containers;
-    const all = [this.claim, ...this.rivals].flatMap((claim) => claim.row.containers);
+    const { row, claim } = this;
+    if (row === undefined || claim === undefined) return [];
+    if (this.rivals === undefined) return row.containers;
+    const all = [claim, ...this.rivals].flatMap((claim) => claim.row.containers);
     return all.filter((c, i) => all.findIndex((d) => sameContainment(c, d)) === i);
   }
 
@@ -116,16 +142,40 @@ export class Entry {
   }
 
   attach(row: ReplicaRow, isOurs: boolean): void {
-    if (isOurs) this.ours = this.ours.length === 0 ? [row] : [...this.ours, row];
-    else this.others = this.others.length === 0 ? [row] : [...this.others, row];
+    if (isOurs) {
+      this.#remember();
+      this.#ours = this.#ours.length === 0 ? [row] : [...this.#ours, row];
+    } else this.others = this.others.length === 0 ? [row] : [...this.others, row];
+  }
+
+  /** The row with the UUID made from the key is all that is wanted. */
+  attachMatch(): void {
+    this.isAssumed = true;
+    this.isMatched = true;
+    this.table.matched++;
+  }
+
+  #unmatch(): void {
+    this.isMatched = false;
+    this.table.matched--;
+    this.lastUuid ??= this.ownUuid;
+  }
+
+  /** The matched row is to be one of several. */
+  #remember(): void {
+    if (!this.isMatched) return;
+    this.#ours = this.ours;
+    this.#unmatch();
+    for (const row of this.#ours) this.table.byUuid.set(row.uuid, this);
   }
 
   isOurs(uuid: string): boolean {
-    return this.ours.some((row) => row.uuid === uuid);
+    return this.isMatched ? uuid === this.ownUuid : this.#ours.some((row) => row.uuid === uuid);
   }
 
   detach(uuid: string): void {
-    this.ours = without(this.ours, uuid);
+    if (this.isMatched && uuid === this.ownUuid) this.#unmatch();
+    this.#ours = without(this.#ours, uuid);
     this.others = without(this.others, uuid);
   }
 }

@@ -45,7 +45,7 @@ export class RowIndex {
     }
     const entry = table.entry(row.key);
     const before = entry.row;
-    entry.addClaim({ unit, row });
+    entry.addClaim(unit, row);
     this.#countReferences(table, row, 1);
     this.#touch(entry);
     if (before === undefined) this.#touchFoundMembers(table, entry);
@@ -55,13 +55,14 @@ export class RowIndex {
   unclaim(unit: string, row: DesiredRow): void {
     this.strangers.delete(row);
     const table = this.tables.get(row.table);
-    const entry = table?.entries.get(row.key);
+    const entry = table?.known(row.key);
     if (table === undefined || entry === undefined) return;
     // Whether the row is ours is asked of the rules when it comes to that.
-    if (entry.isAssumed) for (const found of entry.ours) this.#identify(table, found.uuid);
+    if (entry.isMatched) this.#identify(table, entry.ownUuid);
+    else if (entry.isAssumed) for (const { uuid } of entry.ours) this.#identify(table, uuid);
     entry.dropClaim(unit, row);
     // What is ours goes as a whole; what is not is left as it was before we wanted anything of it.
-    if (entry.claim !== undefined || row.partial === true) rememberUnwanted(table, entry, row);
+    if (entry.row !== undefined || row.partial === true) rememberUnwanted(table, entry, row);
     else entry.unwanted = undefined;
     this.#touch(entry);
     this.#touchListed(table, row);
@@ -74,7 +75,7 @@ export class RowIndex {
     const matcher = new RowMatcher(this.tables, this.#replica);
     let right = 0;
     for (const table of this.tables.values()) {
-      for (const entry of table.entries.values()) if (matcher.match(entry) !== undefined) right++;
+      for (const entry of table.entries) if (matcher.match(entry)) right++;
     }
     this.#isFilled = true;
     for (const table of this.tables.values()) this.#fillTable(table);
@@ -86,15 +87,15 @@ export class RowIndex {
 
   /** The other rows of the database, and the other rows that are wanted. */
   #fillTable(table: PlanTable): void {
-    if (table.isPresent && table.byUuid.size < this.#replica.size(table.name)) {
+    if (table.isPresent && table.byUuid.size + table.matched < this.#replica.size(table.name)) {
       for (const row of this.#replica.rows(table.name)) {
-        if (table.byUuid.has(row.uuid)) continue;
+        if (table.holder(row.uuid) !== undefined) continue;
         const entry = this.#attach(table, row, this.containerOf(table, row));
         // What such a row holds is looked at in that light.
         if (entry !== undefined) this.#touchMembers(table, row);
       }
     }
-    for (const entry of table.entries.values()) {
+    for (const entry of table.entries) {
       if (!entry.isAssumed) this.#touch(entry);
     }
   }
@@ -112,7 +113,7 @@ export class RowIndex {
         for (const column of table.sets.values()) {
           const target = this.tables.get(column.type.key.refTable ?? '');
           if (target === undefined) continue;
-          const holder = table.byUuid.get(change.uuid);
+          const holder = table.holder(change.uuid);
           for (const uuid of this.#movedMembers(table, column, change)) {
             const isExpected =
               holder !== undefined && own.get(uuid)?.isIn(holder, column.name) === true;
@@ -154,7 +155,7 @@ export class RowIndex {
     const matcher = new RowMatcher(this.tables, this.#replica, new Set(arrived.keys()));
     for (const [entry, uuid] of arrived) {
       this.#awaited.delete(uuid);
-      if (matcher.match(entry) === undefined) continue;
+      if (!matcher.match(entry)) continue;
       own.set(uuid, entry);
       entry.isDirty = false;
       this.dirty.delete(entry);
@@ -176,7 +177,7 @@ export class RowIndex {
 
   /** Finds a row's key and owner anew; true when they are others than before. */
   #identify(table: PlanTable, uuid: string): boolean {
-    const before = table.byUuid.get(uuid);
+    const before = table.holder(uuid);
     const wasOurs = before?.isOurs(uuid);
     if (before !== undefined) {
       before.isAssumed = false;
@@ -250,7 +251,7 @@ export class RowIndex {
     for (const column of table.references) {
       if (column.kind !== 'members') continue;
       eachReference(row.columns[column.name], (reference) => {
-        const target = this.tables.get(reference.table)?.entries.get(reference.key);
+        const target = this.tables.get(reference.table)?.known(reference.key);
         if (target !== undefined) this.#touch(target);
       });
     }
@@ -266,7 +267,7 @@ export class RowIndex {
       const target = this.tables.get(column.type.key.refTable ?? '');
       if (target === undefined) continue;
       for (const uuid of asMembers(row.column(column.name))) {
-        const member = target.byUuid.get(uuid);
+        const member = target.holder(uuid);
         if (member !== undefined) this.#touch(member);
       }
     }
@@ -282,7 +283,7 @@ export class RowIndex {
       return;
     }
     if (entry.referenceCount > 0) this.shifted.add(entry);
-    if (entry.claim !== undefined || entry.ours.length > 0 || entry.unwanted !== undefined) {
+    if (entry.row !== undefined || entry.hasOurs || entry.unwanted !== undefined) {
       this.dirty.add(entry);
     } else {
       this.dirty.delete(entry);

@@ -1,8 +1,7 @@
 import { RowReference, type DesiredRow, type DesiredValue } from './desired.ts';
 import type { Entry } from './plan-entry.ts';
-import { rowUuid } from './plan-resolve.ts';
 import type { PlanColumn, PlanTable, PlanTables } from './plan-table.ts';
-import type { ReplicaRow, ReplicaView } from './replica-view.ts';
+import type { ReplicaRow, ReplicaView, RowCursor } from './replica-view.ts';
 import type { Writable } from './value.ts';
 
 /** Stands in place of a pass's number for an entry that is not right. */
@@ -17,9 +16,11 @@ const TRIED = -1;
 export class RowMatcher {
   readonly #tables: PlanTables;
   readonly #replica: ReplicaView;
-  readonly #database: string;
+  readonly #cursors = new Map<PlanTable, RowCursor>();
   /** How many members each set must have, by the row that holds it. */
   readonly #members = new Map<Entry, Map<string, number>>();
+  /** The row that holds others of which one comes after the other. */
+  #holder: { readonly entry: Entry; readonly row: ReplicaRow } | undefined;
 
   /** Entries whose rows just appeared; undefined while the database is read for the first time. */
   readonly #arrived: ReadonlySet<Entry> | undefined;
@@ -29,40 +30,41 @@ export class RowMatcher {
     this.#arrived = arrived;
     this.#tables = tables;
     this.#replica = replica;
-    this.#database = replica.schema.name;
   }
 
-  /** The row of an entry if all of it is as wanted, columns and the sets that must hold it; attached to the entry then. */
-  match(entry: Entry): ReplicaRow | undefined {
-    const { claim, table } = entry;
-    if (entry.isAssumed) return entry.ours[0];
+  /** True if all of an entry is as wanted, columns and the sets that must hold it: the row belongs to the entry then. */
+  match(entry: Entry): boolean {
+    if (entry.isAssumed) return true;
+    const { row: wanted, table } = entry;
     if (this.#arrived?.has(entry) === false) {
       // The only row of ours with the key is the one that stands for it.
-      return entry.ours.length === 1 && claim !== undefined ? entry.ours[0] : undefined;
+      return entry.ours.length === 1 && wanted !== undefined;
     }
-    if (entry.pass === TRIED) return undefined;
+    if (entry.pass === TRIED) return false;
     // Rows that need each other in a circle are left to the ordinary way.
     entry.pass = TRIED;
-    if (claim === undefined || entry.rivals !== undefined || claim.row.partial === true) {
-      return undefined;
-    }
-    if (!table.isPresent || table.hasShared) return undefined;
-    // What just arrived has the UUID that was planned for it.
-    const planned = this.#arrived === undefined ? undefined : entry.uuid;
-    const uuid = planned ?? rowUuid(this.#database, table.name, entry.key);
-    const row = this.#replica.row(table.name, uuid);
-    if (row === undefined || !this.#hasColumns(entry, claim.row, row)) return undefined;
-    if (!this.#isInPlace(claim.row, row, uuid)) return undefined;
-    entry.isAssumed = true;
-    entry.lastUuid = uuid;
-    entry.attach(row, true);
-    table.byUuid.set(uuid, entry);
-    return row;
+    if (wanted === undefined || entry.rivals !== undefined || wanted.partial === true) return false;
+    if (!table.isPresent || table.hasShared) return false;
+    if (!this.#hasColumns(entry, wanted) || !this.#isInPlace(entry, wanted)) return false;
+    entry.attachMatch();
+    return true;
   }
 
-  #hasColumns(entry: Entry, wanted: DesiredRow, row: ReplicaRow): boolean {
+  #cursor(table: PlanTable): RowCursor {
+    let cursor = this.#cursors.get(table);
+    if (cursor === undefined) {
+      cursor = this.#replica.cursor(table.name);
+      this.#cursors.set(table, cursor);
+    }
+    return cursor;
+  }
+
+  #hasColumns(entry: Entry, wanted: DesiredRow): boolean {
     const { table } = entry;
+    const cursor = this.#cursor(table);
+    if (!cursor.seek(table.ownWords(entry))) return false;
     let set = 0;
+    let refers = false;
     for (const name in wanted.columns) {
       const value = wanted.columns[name];
       if (value === undefined) continue;
@@ -71,44 +73,68 @@ export class RowMatcher {
         if (table.rules.foreignColumns?.includes(name) === true) continue;
         return false;
       }
-      if (column.kind === 'members') {
-        if (!this.#hasMembers(entry, column, value, row)) return false;
-        continue;
+      if (column.isReference) {
+        refers = true;
+        if (column.kind !== 'members') set++;
+      } else {
+        if (!cursor.holds(name, value as Writable)) return false;
+        if (!isDefault(column, value)) set++;
       }
-      const plain = column.isReference ? this.#uuidOf(value) : (value as Writable);
-      if (plain === undefined || !row.holds(name, plain)) return false;
-      if (!isDefault(column, value)) set++;
     }
-    return row.countSet(table.exact) === set;
+    return cursor.countSet(table.exact) === set && (!refers || this.#hasReferences(entry, wanted));
   }
 
-  /** UUID of the row that a single reference means. */
-  #uuidOf(value: DesiredValue): string | undefined {
-    return value instanceof RowReference ? this.#target(value)?.uuid : undefined;
+  /** The rows that are referred to are looked at first: only then is this one. */
+  #hasReferences(entry: Entry, wanted: DesiredRow): boolean {
+    for (const column of entry.table.references) {
+      const value = wanted.columns[column.name];
+      if (value === undefined) continue;
+      if (column.kind === 'members') {
+        if (!this.#hasMembers(entry, column, value)) return false;
+        continue;
+      }
+      const target = value instanceof RowReference ? this.#target(value) : undefined;
+      if (target === undefined) return false;
+      const row = entry.table.found(entry.ownUuid);
+      if (row?.holds(column.name, target.uuid) !== true) return false;
+    }
+    return true;
   }
 
   #target(reference: { readonly table: string; readonly key: string }): ReplicaRow | undefined {
-    const entry = this.#tables.get(reference.table)?.entries.get(reference.key);
-    return entry === undefined ? undefined : this.match(entry);
+    const entry = this.#tables.get(reference.table)?.known(reference.key);
+    return entry === undefined ? undefined : this.#rowOf(entry);
   }
 
-  #hasMembers(entry: Entry, column: PlanColumn, value: DesiredValue, row: ReplicaRow): boolean {
+  /** The row that stands for an entry that is right. */
+  #rowOf(entry: Entry): ReplicaRow | undefined {
+    if (this.#holder?.entry === entry) return this.#holder.row;
+    const row = this.match(entry) ? entry.ours[0] : undefined;
+    if (row !== undefined) this.#holder = { entry, row };
+    return row;
+  }
+
+  #hasMembers(entry: Entry, column: PlanColumn, value: DesiredValue): boolean {
     if (!Array.isArray(value)) return false;
-    for (const reference of value as readonly unknown[]) {
-      const target = reference instanceof RowReference ? this.#target(reference) : undefined;
-      if (target === undefined || !row.includes(column.name, target.uuid)) return false;
+    const targets = (value as readonly unknown[]).map((reference) =>
+      reference instanceof RowReference ? this.#target(reference) : undefined,
+    );
+    const row = entry.table.found(entry.ownUuid);
+    for (const target of targets) {
+      if (target === undefined || row?.includes(column.name, target.uuid) !== true) return false;
     }
     this.#expect(entry, column.name, value.length);
     return true;
   }
 
-  #isInPlace(wanted: DesiredRow, row: ReplicaRow, uuid: string): boolean {
+  #isInPlace(entry: Entry, wanted: DesiredRow): boolean {
     for (const { table, key, column } of wanted.containers) {
-      const holder = this.#tables.get(table);
-      const entry = holder?.entries.get(key);
-      if (entry === undefined || holder?.sets.has(column) !== true) return false;
-      if (this.match(entry)?.includes(column, uuid) !== true) return false;
-      this.#expect(entry, column, 1);
+      const holders = this.#tables.get(table);
+      const holder = holders?.known(key);
+      if (holder === undefined || holders?.sets.has(column) !== true) return false;
+      const row = this.#rowOf(holder);
+      if (row?.includesUuid(column, entry.table.ownWords(entry)) !== true) return false;
+      this.#expect(holder, column, 1);
     }
     return true;
   }
@@ -129,7 +155,7 @@ export class RowMatcher {
       for (const column of table.sets.values()) {
         const target = this.#tables.get(column.type.key.refTable ?? '');
         if (target === undefined) continue;
-        for (const entry of table.entries.values()) {
+        for (const entry of table.entries) {
           const row = entry.isAssumed ? entry.ours[0] : undefined;
           const expected = this.#members.get(entry)?.get(column.name) ?? 0;
           if (row === undefined || row.memberCount(column.name) === expected) continue;

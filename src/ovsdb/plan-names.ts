@@ -6,7 +6,7 @@ export function namesIn(changes: readonly PlannedChange[], tables: PlanTables): 
   const result = new Map<string, { table: string; key: string }>();
   const note = (table: PlanTable | undefined, atom: unknown): void => {
     if (table === undefined || typeof atom !== 'string') return;
-    const entry = table.byUuid.get(atom);
+    const entry = table.holder(atom);
     if (entry !== undefined) result.set(atom, { table: table.name, key: entry.key });
   };
   for (const { columns } of changes) {

@@ -53,12 +53,12 @@ export class PlanPass {
     for (const entry of entries) this.#removals.collect(entry);
     // Resolving what a row refers to may show that a row is missing of which nobody had heard.
     for (const entry of entries) {
-      if (entry.claim !== undefined) this.#planWanted(entry, entry.claim.row);
+      if (entry.row !== undefined) this.#planWanted(entry, entry.row);
       else if (entry.unwanted !== undefined) this.#planUnwantedMembers(entry);
     }
     for (const entry of this.#resolver.surprises) {
-      if (entry.change === undefined && entry.claim !== undefined) {
-        this.#planWanted(entry, entry.claim.row);
+      if (entry.change === undefined && entry.row !== undefined) {
+        this.#planWanted(entry, entry.row);
       }
     }
     for (const change of this.#removals.plan()) this.#add(change);
@@ -67,11 +67,11 @@ export class PlanPass {
     for (const entry of this.#resolver.referred) entry.lastUuid = entry.uuid;
   }
 
-  /** Rows to be inserted, by UUID. */
+  /** Rows to be inserted under the UUID of their key, by UUID. */
   inserts(): Map<string, Entry> {
     const inserts = new Map<string, Entry>();
     for (const { action, uuid, entry } of this.changes) {
-      if (action === 'insert') inserts.set(uuid, entry);
+      if (action === 'insert' && !this.#resolver.displaced.has(entry)) inserts.set(uuid, entry);
     }
     return inserts;
   }
@@ -87,8 +87,8 @@ export class PlanPass {
     }
     if (moved.size > 0) {
       for (const table of tables.values()) {
-        for (const entry of table.entries.values()) {
-          if (entry.claim === undefined || !this.#refersTo(entry, moved)) continue;
+        for (const entry of table.entries) {
+          if (entry.row === undefined || !this.#refersTo(entry, moved)) continue;
           entry.isDirty = true;
           dirty.add(entry);
         }
@@ -99,7 +99,7 @@ export class PlanPass {
 
   #refersTo(entry: Entry, moved: ReadonlySet<Entry>): boolean {
     const isMoved = (table: string, key: string): boolean => {
-      const target = this.#index.tables.get(table)?.entries.get(key);
+      const target = this.#index.tables.get(table)?.known(key);
       return target !== undefined && moved.has(target);
     };
     return (
@@ -159,7 +159,7 @@ export class PlanPass {
     this.#resolver.problem(
       entry,
       'conflict',
-      `wanted by "${entry.claim?.unit ?? ''}" and differently by "${rival.unit}": the first one is followed; make them agree`,
+      `wanted by "${entry.unit ?? ''}" and differently by "${rival.unit}": the first one is followed; make them agree`,
     );
   }
 
@@ -295,7 +295,7 @@ export class PlanPass {
       const member = this.#resolver.holder(target, uuid);
       if (member === undefined) return false;
       const isWantedHere =
-        member.claim !== undefined && member.uuid === uuid && member.isIn(entry, column.name);
+        member.row !== undefined && member.uuid === uuid && member.isIn(entry, column.name);
       return !isWantedHere && member.isOurs(uuid);
     });
     return changedMembers(column, found, add, remove);
@@ -430,7 +430,7 @@ export class PlanPass {
       }
       const isKept = holder.kept?.uuid === uuid;
       if (isKept && entry.isIn(holder, column)) continue;
-      if (isKept && holder.claim !== undefined) {
+      if (isKept && holder.row !== undefined) {
         if (holder.row?.columns[column] !== undefined) continue;
       } else {
         // A set of others: ours leaves it only when it can't be in two places.
@@ -470,7 +470,7 @@ export class PlanPass {
     }
     for (const membership of change.memberships) {
       const table = this.#index.tables.get(membership.table);
-      const other = table?.entries.get(membership.key)?.change;
+      const other = table?.known(membership.key)?.change;
       if (!(other instanceof ChangeDraft) || other.action !== 'insert') continue;
       // What isolates is complete from the start: a port group comes with its ACLs.
       const isPart = change.isolates && other.isolates;

@@ -4,17 +4,10 @@ import type { Entry } from './plan-entry.ts';
 import type { RowIndex } from './plan-index.ts';
 import type { PlanTable } from './plan-table.ts';
 import type { ReplicaRow, ReplicaView } from './replica-view.ts';
-import { uuidFromName } from './uuid.ts';
+import { rowUuid } from './plan-uuid.ts';
 import type { Uuid } from './value.ts';
 
 /** Decides, once per pass, which row of the database stands for a desired row, or which UUID a new one gets. */
-
-/** Namespace of the UUIDs of rows that we insert: two writers, or a retry, give the same row the same UUID. */
-const ROW_NAMESPACE = '6f1d2f5e-7c0b-4f43-9d59-0d5a9c1c7a31' as Uuid;
-
-/** UUID of a new row. `attempt` counts up from 1 when another row has the UUID already. */
-export const rowUuid = (database: string, table: string, key: string, attempt = 1): Uuid =>
-  uuidFromName(ROW_NAMESPACE, `${database}/${table}/${key}${attempt === 1 ? '' : `#${attempt}`}`);
 
 /** `Logical_Switch "blue"`. */
 export const label = (row: { readonly table: string; readonly key: string }): string =>
@@ -30,6 +23,8 @@ export class Resolver {
   readonly referred = new Set<Entry>();
   /** Wanted rows that turned out to be missing although nothing had touched them. */
   readonly surprises: Entry[] = [];
+  /** Wanted rows that are made under another UUID than the one of their key, because that is taken. */
+  readonly displaced = new Set<Entry>();
   readonly #index: RowIndex;
   readonly #replica: ReplicaView;
   readonly #pass: number;
@@ -65,7 +60,7 @@ export class Resolver {
 
   /** The entry that a row of the database stands for, resolved; undefined for rows without a key. */
   holder(table: PlanTable, uuid: string): Entry | undefined {
-    const entry = this.reclaimed.get(uuid) ?? table.byUuid.get(uuid);
+    const entry = this.reclaimed.get(uuid) ?? table.holder(uuid);
     if (entry !== undefined) this.resolve(entry);
     return entry;
   }
@@ -87,7 +82,7 @@ export class Resolver {
       entry.kept = lowest(entry.others);
     } else if (row.partial === true) {
       this.#resolvePartial(entry);
-    } else if (entry.ours.length > 0) {
+    } else if (entry.hasOurs) {
       entry.kept = this.#best(entry, entry.ours);
     } else if (entry.others.length > 0) {
       this.#adopt(entry);
@@ -121,7 +116,9 @@ export class Resolver {
   }
 
   #ownUuid(entry: Entry, attempt = 1): Uuid {
-    return rowUuid(this.#index.schema.name, entry.table.name, entry.key, attempt);
+    return attempt === 1
+      ? entry.ownUuid
+      : rowUuid(this.#index.schema.name, entry.table.name, entry.key, attempt);
   }
 
   /** True when a row of ours that should hold the row does hold it. */
@@ -163,7 +160,7 @@ export class Resolver {
   /** `row 0f… (in Logical_Switch "others" ports; external_ids owner=me)`: who holds a key. */
   #describe(table: PlanTable, row: ReplicaRow): string {
     const facts = this.#replica.referrers(table.name, row.uuid).map((r) => {
-      const key = this.#index.tables.get(r.table)?.byUuid.get(r.uuid)?.key;
+      const key = this.#index.tables.get(r.table)?.holder(r.uuid)?.key;
       return `in ${r.table} "${key ?? r.uuid}" ${r.column}`;
     });
     if (this.#replica.hasColumn(table.name, 'external_ids')) {
@@ -181,13 +178,14 @@ export class Resolver {
       const found = this.#replica.row(entry.table.name, uuid);
       if (found === undefined) {
         entry.uuid = uuid;
+        if (attempt > 1) this.displaced.add(entry);
         return;
       }
       if (attempt === 1 && this.#mayReclaim(entry, found, row)) {
         this.reclaimed.set(uuid, entry);
         // Until the row has its key back, both keys are to be seen together.
         this.troubled.add(entry);
-        const holder = entry.table.byUuid.get(uuid);
+        const holder = entry.table.holder(uuid);
         if (holder !== undefined) this.troubled.add(holder);
         entry.kept = found;
         return;
@@ -196,7 +194,7 @@ export class Resolver {
   }
 
   #mayReclaim(entry: Entry, found: ReplicaRow, row: DesiredRow): boolean {
-    const holder = entry.table.byUuid.get(found.uuid);
+    const holder = entry.table.holder(found.uuid);
     if (holder !== undefined) {
       this.resolve(holder);
       if (holder.claim !== undefined && holder.kept?.uuid === found.uuid) return false;

@@ -1,9 +1,14 @@
 import type { ColumnType } from './column-type.ts';
 import { defaultDatum } from './datum.ts';
 import type { DatabaseRules, TableRules } from './desired.ts';
-import type { ReplicaView } from './replica-view.ts';
-import type { Datum } from './value.ts';
+import { NameHash } from './name-hash.ts';
+import { Entries } from './plan-entries.ts';
 import { Entry } from './plan-entry.ts';
+import { ROW_NAMESPACE, rowName } from './plan-uuid.ts';
+import type { ReplicaRow, ReplicaView } from './replica-view.ts';
+import { uuidText } from './storage/uuid-pool.ts';
+import { uuidWords } from './uuid.ts';
+import type { Datum, Uuid } from './value.ts';
 
 /** A table as the plan sees it: the caller's rules joined with the server's schema, and the rows known by key. */
 
@@ -51,13 +56,20 @@ export class PlanTable {
   readonly exact: readonly string[];
   /** Every set of references, those that others write included: where rows can be members. */
   readonly sets: ReadonlyMap<string, PlanColumn>;
-  readonly entries = new Map<string, Entry>();
+  readonly entries = new Entries();
+  /** Entries by the UUIDs of their rows, but for matched rows. */
   readonly byUuid = new Map<string, Entry>();
+  /** Number of entries with a matched row. */
+  matched = 0;
+  readonly #replica: ReplicaView;
+  readonly #hash: NameHash;
   readonly #byName: ReadonlyMap<string, PlanColumn>;
   #last: Entry | undefined;
 
   constructor(name: string, rules: TableRules, replica: ReplicaView) {
     this.name = name;
+    this.#replica = replica;
+    this.#hash = new NameHash(ROW_NAMESPACE, rowName(replica.schema.name, name, ''));
     this.rules = rules;
     const schema = replica.schema.tables.get(name);
     this.isPresent = schema !== undefined && replica.hasTable(name);
@@ -87,20 +99,53 @@ export class PlanTable {
 
   /** The entry of a key, made on first use. */
   entry(key: string): Entry {
-    // Rows of one container come one after the other: the last one is asked for again and again.
-    if (this.#last?.key === key) return this.#last;
-    let entry = this.entries.get(key);
-    if (entry === undefined) {
-      entry = new Entry(this, key);
-      this.entries.set(key, entry);
-    }
+    const known = this.known(key);
+    if (known !== undefined) return known;
+    const entry = new Entry(this, key);
+    // The words are those of the key that was just asked for.
+    entry.place = this.entries.add(entry, this.#hash.words);
     this.#last = entry;
     return entry;
   }
 
+  /** The entry of a key, if there is one. */
+  known(key: string): Entry | undefined {
+    // Rows of one container come one after the other: the last one is asked for again and again.
+    if (this.#last?.key === key) return this.#last;
+    const entry = this.entries.find(this.#hash.make(key), key);
+    if (entry !== undefined) this.#last = entry;
+    return entry;
+  }
+
   forget(entry: Entry): void {
-    this.entries.delete(entry.key);
+    if (entry.place === 0) return;
+    this.entries.delete(entry.place);
+    entry.place = 0;
     if (this.#last === entry) this.#last = undefined;
+  }
+
+  /** Four words of the UUID made from an entry's key; good until the next call. */
+  ownWords(entry: Entry): Uint32Array {
+    if (entry.place === 0) return this.#hash.make(entry.key);
+    this.entries.read(entry.place, this.#hash.words);
+    return this.#hash.words;
+  }
+
+  ownUuid(entry: Entry): Uuid {
+    return uuidText(this.ownWords(entry), 0);
+  }
+
+  /** The row of the database with this UUID. */
+  found(uuid: Uuid): ReplicaRow | undefined {
+    return this.#replica.row(this.name, uuid);
+  }
+
+  /** The entry that a row of the database belongs to. */
+  holder(uuid: string): Entry | undefined {
+    const entry = this.byUuid.get(uuid);
+    if (entry !== undefined || this.matched === 0) return entry;
+    const own = this.entries.find(uuidWords(uuid));
+    return own?.isMatched === true ? own : undefined;
   }
 }
 

@@ -18,6 +18,18 @@ export interface ReplicaRow extends FoundRow {
   memberCount(column: string): number;
   /** True when the set holds this member, or the map this key (and value, when given). */
   includes(column: string, member: Writable, value?: Writable): boolean;
+  /** True when the set of references holds the row with this UUID, given as four words. */
+  includesUuid(column: string, uuid: Uint32Array): boolean;
+}
+
+/** Goes from row to row of one table, so that very many rows can be compared without an object for each. */
+export interface RowCursor {
+  /** Goes to the row with this UUID, given as four words; false when there is none. Good until the replica changes. */
+  seek(uuid: Uint32Array): boolean;
+  /** As of a row. Throws when the cursor is at no row. */
+  holds(column: string, value: Writable): boolean;
+  /** As of a row; 0 when the cursor is at no row. */
+  countSet(columns: readonly string[]): number;
 }
 
 /** What an index looks at: a column, or the value of one key of a map column. */
@@ -87,6 +99,7 @@ export interface ReplicaView {
   size(table: string): number;
   rows(table: string): Iterable<ReplicaRow>;
   row(table: string, uuid: string): ReplicaRow | undefined;
+  cursor(table: string): RowCursor;
   /**
    * Rows whose columns have these values, through a hash index that is made on first use and then kept.
    * `find('Logical_Switch', ['name'], ['blue'])`,

@@ -7,6 +7,7 @@ import {
   toDatum,
 } from '../../src/ovsdb/datum.ts';
 import type { ColumnType } from '../../src/ovsdb/column-type.ts';
+import { uuidText } from '../../src/ovsdb/storage/uuid-pool.ts';
 import { OvsdbError } from '../../src/ovsdb/error.ts';
 import type {
   Clause,
@@ -22,6 +23,7 @@ import type {
   ReplicaChanges,
   ReplicaRow,
   ReplicaView,
+  RowCursor,
   RowChange,
   TableChanges,
 } from '../../src/ovsdb/replica-view.ts';
@@ -78,6 +80,10 @@ class MemoryRow implements ReplicaRow {
 
   memberCount(column: string): number {
     return members(this.column(column)).length;
+  }
+
+  includesUuid(column: string, uuid: Uint32Array): boolean {
+    return this.includes(column, uuidText(uuid, 0));
   }
 
   includes(column: string, member: Writable, value?: Writable): boolean {
@@ -143,6 +149,18 @@ export class MemoryDatabase implements ReplicaView, Transactor {
 
   row(table: string, uuid: string): ReplicaRow | undefined {
     return this.columnsOf(table, uuid) === undefined ? undefined : new MemoryRow(this, table, uuid);
+  }
+
+  cursor(table: string): RowCursor {
+    let at: ReplicaRow | undefined;
+    return {
+      seek: (uuid) => {
+        at = this.row(table, uuidText(uuid, 0));
+        return at !== undefined;
+      },
+      holds: (column, value) => at?.holds(column, value) === true,
+      countSet: (columns) => at?.countSet(columns) ?? 0,
+    };
   }
 
   find(): readonly ReplicaRow[] {

@@ -7,6 +7,7 @@ import type {
   ReplicaChanges,
   ReplicaRow,
   ReplicaView,
+  RowCursor,
   SubscribeOptions,
   TableChanges,
 } from '../replica-view.ts';
@@ -17,6 +18,7 @@ import { jsonEquals, stringify } from '../json.ts';
 import type { Datum, JsonValue, Writable } from '../value.ts';
 import { CollectedChanges } from './changes.ts';
 import { ReplicaTable } from './replica-table.ts';
+import { TableCursor } from './row-cursor.ts';
 import { DELETE, INSERT, REPLACE, type StagedTable } from './staging.ts';
 import { UpdateReader, type UpdateFormat } from './update-reader.ts';
 
@@ -109,6 +111,10 @@ export class Replica implements ReplicaView {
 
   row(table: string, uuid: string): ReplicaRow | undefined {
     return this.#table(table).row(uuid);
+  }
+
+  cursor(table: string): RowCursor {
+    return new TableCursor(this.#table(table));
   }
 
   find(

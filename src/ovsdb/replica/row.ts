@@ -77,11 +77,7 @@ export class RowView implements ReplicaRow {
 
   holds(name: string, value: Writable): boolean {
     const column = this.#column(name);
-    const cell = this.#cell(column);
-    const inPlace = matches(column.codec, cell, value);
-    if (inPlace !== undefined) return inPlace;
-    const datum = expressible(column, value);
-    return datum !== undefined && column.codec.find(datum.datum) === cell;
+    return cellHolds(column, this.#cell(column), value);
   }
 
   countSet(columns: readonly string[]): number {
@@ -108,6 +104,18 @@ export class RowView implements ReplicaRow {
     return code !== -1 && codec.valueAt(cell, key) === code;
   }
 
+  includesUuid(name: string, uuid: Uint32Array): boolean {
+    const column = this.#column(name);
+    const { codec } = column;
+    const key = this.#store.pools.uuids.findWords(uuid);
+    return (
+      key !== -1 &&
+      codec.kind === 'set' &&
+      codec.type.key.type === 'uuid' &&
+      codec.position(this.#cell(column), key) !== -1
+    );
+  }
+
   /** Every column, as a plain object: for people and for JSON. */
   toJSON(): { readonly [column: string]: unknown } {
     const result: Record<string, unknown> = { _uuid: this.uuid };
@@ -118,6 +126,14 @@ export class RowView implements ReplicaRow {
     }
     return result;
   }
+}
+
+/** True when a cell of a column holds a value. */
+export function cellHolds(column: StoredColumn, cell: number, value: Writable): boolean {
+  const inPlace = matches(column.codec, cell, value);
+  if (inPlace !== undefined) return inPlace;
+  const datum = expressible(column, value);
+  return datum !== undefined && column.codec.find(datum.datum) === cell;
 }
 
 function findAtom(codec: AtomCodec, base: BaseType, value: WritableAtom): number {
@@ -159,6 +175,7 @@ const OWN = new Set([
   'countSet',
   'memberCount',
   'includes',
+  'includesUuid',
   'toJSON',
 ]);
 

@@ -142,6 +142,12 @@ export class UuidPool {
     return this.#parseText(text) ? this.#lookup(true) : -1;
   }
 
+  /** Id of the UUID in these four words; -1 when it is not known. */
+  findWords(words: Uint32Array): number {
+    this.#parsed.set(words);
+    return this.#lookup(false);
+  }
+
   find(text: string): number {
     return this.#parseText(text) ? this.#lookup(false) : -1;
   }

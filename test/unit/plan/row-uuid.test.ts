@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
-import { rowUuid } from '../../../src/ovsdb/plan-resolve.ts';
-import { uuidFromName } from '../../../src/ovsdb/uuid.ts';
+import { NameHash } from '../../../src/ovsdb/name-hash.ts';
+import { rowUuid } from '../../../src/ovsdb/plan-uuid.ts';
+import { uuidText } from '../../../src/ovsdb/storage/uuid-pool.ts';
+import { uuidFromName, uuidWords } from '../../../src/ovsdb/uuid.ts';
 import type { Uuid } from '../../../src/ovsdb/value.ts';
 
 test('UUIDs of names are those of RFC 9562, version 5', () => {
@@ -18,4 +20,16 @@ test('a row has another UUID in another database, in another table, under anothe
     rowUuid('OVN_Northbound', 'Logical_Switch', 'blue', 2),
   ];
   expect(new Set(uuids).size).toBe(5);
+});
+
+test('the words made of a name are those of its UUID, whatever its length and letters', () => {
+  const namespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8' as Uuid;
+  const hash = new NameHash(namespace, 'Northbound/');
+  for (let length = 0; length < 700; length++) {
+    for (const name of ['x'.repeat(length), `ü${'x'.repeat(length)}`, `${'x'.repeat(length)}😀`]) {
+      const uuid = uuidFromName(namespace, `Northbound/${name}`);
+      expect(uuidText(hash.make(name), 0)).toBe(uuid);
+      expect(hash.words).toEqual(uuidWords(uuid));
+    }
+  }
 });

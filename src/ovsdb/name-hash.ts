@@ -1,0 +1,154 @@
+import type { Uuid } from './value.ts';
+
+/**
+ * Deterministic UUIDs (RFC 9562 version 5) of many names with one beginning, as four words each: nothing is allocated.
+ * The hash is SHA-1 (RFC 3174) with its eighty steps on words.
+ */
+export class NameHash {
+  /** The UUID made last. */
+  readonly words = new Uint32Array(4);
+  /** What is hashed: the namespace, the beginning of the names, the rest of the name, padding. */
+  #bytes: Uint8Array;
+  readonly #start: number;
+  readonly #schedule = new Int32Array(80);
+
+  constructor(namespace: Uuid, beginning: string) {
+    const head = Buffer.concat([
+      Buffer.from(namespace.replaceAll('-', ''), 'hex'),
+      Buffer.from(beginning),
+    ]);
+    this.#start = head.length;
+    this.#bytes = new Uint8Array(roomFor(head.length + 256));
+    this.#bytes.set(head);
+  }
+
+  /** Makes the UUID of the beginning followed by this text. */
+  make(rest: string): Uint32Array {
+    const end = this.#write(rest);
+    this.#digest(end);
+    return this.words;
+  }
+
+  /** Puts the text behind the beginning; returns where it ends. */
+  #write(rest: string): number {
+    const most = this.#start + rest.length * 3;
+    if (roomFor(most) > this.#bytes.length) {
+      const larger = new Uint8Array(roomFor(most));
+      larger.set(this.#bytes.subarray(0, this.#start));
+      this.#bytes = larger;
+    }
+    const bytes = this.#bytes;
+    let at = this.#start;
+    for (let i = 0; i < rest.length; i++) {
+      const unit = rest.charCodeAt(i);
+      if (unit >= 0x80) {
+        return this.#start + encoder.encodeInto(rest, bytes.subarray(this.#start)).written;
+      }
+      bytes[at++] = unit;
+    }
+    return at;
+  }
+
+  #digest(end: number): void {
+    const bytes = this.#bytes;
+    const size = roomFor(end);
+    bytes[end] = 0x80;
+    bytes.fill(0, end + 1, size);
+    // The length in bits; names of 512 MB and more do not occur in a database.
+    const bits = end * 8;
+    bytes[size - 4] = bits >>> 24;
+    bytes[size - 3] = bits >>> 16;
+    bytes[size - 2] = bits >>> 8;
+    bytes[size - 1] = bits;
+    let [h0, h1, h2, h3, h4] = [
+      0x67452301,
+      0xefcdab89 | 0,
+      0x98badcfe | 0,
+      0x10325476,
+      0xc3d2e1f0 | 0,
+    ];
+    const w = this.#schedule;
+    for (let block = 0; block < size; block += 64) {
+      for (let i = 0, at = block; i < 16; i++, at += 4) {
+        w[i] =
+          ((bytes[at] as number) << 24) |
+          ((bytes[at + 1] as number) << 16) |
+          ((bytes[at + 2] as number) << 8) |
+          (bytes[at + 3] as number);
+      }
+      for (let i = 16; i < 80; i++) {
+        const x =
+          (w[i - 3] as number) ^
+          (w[i - 8] as number) ^
+          (w[i - 14] as number) ^
+          (w[i - 16] as number);
+        w[i] = (x << 1) | (x >>> 31);
+      }
+      let a = h0;
+      let b = h1;
+      let c = h2;
+      let d = h3;
+      let e = h4;
+      let i = 0;
+      for (; i < 20; i++) {
+        const t =
+          (((((a << 5) | (a >>> 27)) + (d ^ (b & (c ^ d)))) | 0) +
+            ((((e + 0x5a827999) | 0) + (w[i] as number)) | 0)) |
+          0;
+        e = d;
+        d = c;
+        c = (b << 30) | (b >>> 2);
+        b = a;
+        a = t;
+      }
+      for (; i < 40; i++) {
+        const t =
+          (((((a << 5) | (a >>> 27)) + (b ^ c ^ d)) | 0) +
+            ((((e + 0x6ed9eba1) | 0) + (w[i] as number)) | 0)) |
+          0;
+        e = d;
+        d = c;
+        c = (b << 30) | (b >>> 2);
+        b = a;
+        a = t;
+      }
+      for (; i < 60; i++) {
+        const t =
+          (((((a << 5) | (a >>> 27)) + ((b & c) | (d & (b | c)))) | 0) +
+            ((((e - 0x70e44324) | 0) + (w[i] as number)) | 0)) |
+          0;
+        e = d;
+        d = c;
+        c = (b << 30) | (b >>> 2);
+        b = a;
+        a = t;
+      }
+      for (; i < 80; i++) {
+        const t =
+          (((((a << 5) | (a >>> 27)) + (b ^ c ^ d)) | 0) +
+            ((((e - 0x359d3e2a) | 0) + (w[i] as number)) | 0)) |
+          0;
+        e = d;
+        d = c;
+        c = (b << 30) | (b >>> 2);
+        b = a;
+        a = t;
+      }
+      h0 = (h0 + a) | 0;
+      h1 = (h1 + b) | 0;
+      h2 = (h2 + c) | 0;
+      h3 = (h3 + d) | 0;
+      h4 = (h4 + e) | 0;
+    }
+    const words = this.words;
+    words[0] = h0;
+    words[1] = (h1 & 0xffff0fff) | 0x5000;
+    words[2] = (h2 & 0x3fffffff) | 0x80000000;
+    words[3] = h3;
+  }
+}
+
+const encoder = new TextEncoder();
+
+/** Whole blocks of 64 bytes that hold so many, a mark and the length. */
+const roomFor = (length: number): number => ((length + 9 + 63) >> 6) << 6;

@@ -79,7 +79,7 @@ async function look(
   }
   const isWrong =
     [reportComplaints(manifests), reportProblems(problems)].some(Boolean) ||
-    plans.some((plan) => plan.problems.length > 0);
+    plans.some(({ problems }) => problems.some(({ kind }) => kind !== 'awaited'));
   const changes = plans.some(({ isEmpty }) => !isEmpty);
   process.exitCode = changes ? EXIT.changes : isWrong ? EXIT.problems : EXIT.success;
 }

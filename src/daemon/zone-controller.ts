@@ -163,7 +163,9 @@ export class ZoneController {
 
   /** Rows that can't be as they should, with what to do. */
   get problems(): readonly PlanProblem[] {
-    return this.#targets.flatMap(({ problems }) => problems);
+    return this.#targets.flatMap(({ problems }) =>
+      problems.filter(({ kind }) => kind !== 'awaited'),
+    );
   }
 
   /** Objects whose rows would have the names of others'. */

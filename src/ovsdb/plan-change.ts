@@ -47,6 +47,7 @@ export interface PlannedChange {
 export type ProblemKind =
   | 'held-by-other' //  a row that is not ours has the key
   | 'missing-row' //    a reference to a row that nobody wants and that does not exist
+  | 'awaited' //        another program makes the row and has not yet: not wrong, only not there
   | 'blocked' //        a row that it needs has a problem of its own
   | 'conflict' //       two units want different things of one row
   | 'bad-value' //      a value does not fit the column

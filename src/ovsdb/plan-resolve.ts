@@ -99,7 +99,7 @@ export class Resolver {
     entry.isBlocked = true;
     this.problem(
       entry,
-      'missing-row',
+      'awaited',
       'another program makes this row and has not made it yet; its columns are written as soon as it is there',
     );
   }

@@ -496,7 +496,7 @@ describe('rows of other programs', () => {
   };
 
   test('only our keys are written, and nothing before the row is there', async () => {
-    expect(planned([wish]).problems.map((problem) => problem.kind)).toEqual(['missing-row']);
+    expect(planned([wish]).problems.map((problem) => problem.kind)).toEqual(['awaited']);
     database.write(insert('NB_Global', { nb_cfg: 7, options: textMap({ theirs: '1' }) }));
     expect(await apply([wish])).toBe(`NB_Global: 1 to change
   ~ NB_Global

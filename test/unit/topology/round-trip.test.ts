@@ -210,9 +210,7 @@ describe('what the zone wants, in a Northbound database', () => {
 describe('the Southbound database', () => {
   test('gets the chassis of other nodes, and a word on the own one once ovn-controller has made it', async () => {
     const first = planOf(exampleZone, 'Southbound');
-    expect(first.problems.map(({ kind, key }) => [kind, key])).toEqual([
-      ['missing-row', CHASSIS_1],
-    ]);
+    expect(first.problems.map(({ kind, key }) => [kind, key])).toEqual([['awaited', CHASSIS_1]]);
     await commitPlan(southbound, first);
     expect(
       southbound.rows('Chassis').map((row) => [row.column('name'), row.column('hostname')]),

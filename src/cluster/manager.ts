@@ -7,7 +7,7 @@ import { ConnectController } from './connect-controller.ts';
 import { EndpointMirrorController } from './endpoint-mirror-controller.ts';
 import { IdentityController } from './identity-controller.ts';
 import { ClusterInformers } from './informers.ts';
-import { registerMetrics } from './metrics.ts';
+import { NO_RECORDER, registerDurations, registerMetrics } from './metrics.ts';
 import { NetworkController } from './network-controller.ts';
 import { incompatibility } from '../api/nad.ts';
 import { NetworkRegistry } from './network-registry.ts';
@@ -62,7 +62,9 @@ export class ClusterManager {
       incompatibility,
     });
     const onFailure = (failure: Failure): void => this.#failed(failure);
-    const common = { store, informers, registry, settings, clock, log, onFailure };
+    const durations =
+      options.metrics === undefined ? NO_RECORDER : registerDurations(options.metrics);
+    const common = { store, informers, registry, settings, clock, log, onFailure, durations };
     const quiet = async (): Promise<void> => {
       while (this.#networks.queue.size + this.#identities.queue.size > 0) {
         await this.#networks.queue.idle();
@@ -82,7 +84,9 @@ export class ClusterManager {
         this.#connects.networksChanged();
         const nads = registry.network(name)?.nads ?? [];
         this.#mirrors.networksChanged(new Set(nads.map(({ namespace }) => namespace)));
-        if (registry.network(name) === undefined) this.#networks.retryRefused();
+        if (registry.network(name) !== undefined) return;
+        durations.forget(name);
+        this.#networks.retryRefused();
       },
     });
     this.#nodes = new NodeController({

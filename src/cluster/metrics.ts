@@ -1,5 +1,5 @@
 /** What Prometheus sees of the cluster manager; names as users of ovn-kubernetes have them on dashboards (api.md §4.6). */
-import { Gauge, type Registry } from 'prom-client';
+import { exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ClusterUserDefinedNetwork, UserDefinedNetwork } from '../api/types.ts';
 import { roleOf, topologyOf } from './declarations.ts';
 
@@ -92,4 +92,52 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
       },
     );
   }
+}
+
+/** Told how long things took, in milliseconds, by network. */
+export interface DurationRecorder {
+  /** One pass over the NADs of the object that declares the network. */
+  nadSync(network: string, duration: number): void;
+  /** One write of a node's annotations that gave the node subnets of the network, maybe among others. */
+  nodeAnnotation(network: string, duration: number): void;
+  /** The network is gone, and what was measured of it. */
+  forget(network: string): void;
+}
+
+export const NO_RECORDER: DurationRecorder = {
+  nadSync: () => undefined,
+  nodeAnnotation: () => undefined,
+  forget: () => undefined,
+};
+
+/** Histograms with one series per network; a series ends with its network. */
+export function registerDurations(registry: Registry): DurationRecorder {
+  const histogram = (name: string, help: string, buckets: number[]): Histogram<'name'> =>
+    new Histogram({
+      name: `${PREFIX}${name}`,
+      help,
+      labelNames: ['name'],
+      buckets,
+      registers: [registry],
+    });
+  const nadSync = histogram(
+    'udn_nad_sync_duration_seconds',
+    'Time of one pass over the NetworkAttachmentDefinitions of a network.',
+    exponentialBuckets(0.005, 2, 14),
+  );
+  const nodeAnnotation = histogram(
+    'udn_update_node_annotation_duration_seconds',
+    'Time of a write of a node’s annotations that gave the node subnets of a network; one write may serve several networks.',
+    exponentialBuckets(0.01, 2, 13),
+  );
+  // A wall clock may be set back.
+  const seconds = (duration: number): number => Math.max(0, duration) / 1000;
+  return {
+    nadSync: (name, duration) => nadSync.observe({ name }, seconds(duration)),
+    nodeAnnotation: (name, duration) => nodeAnnotation.observe({ name }, seconds(duration)),
+    forget(name) {
+      nadSync.remove({ name });
+      nodeAnnotation.remove({ name });
+    },
+  };
 }

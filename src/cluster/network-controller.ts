@@ -25,6 +25,7 @@ import {
 } from './declarations.ts';
 import { externalConflict } from './external-subnets.ts';
 import type { ClusterInformers } from './informers.ts';
+import type { DurationRecorder } from './metrics.ts';
 import { correctNad, readNad, withIdentity } from './nads.ts';
 import type { NetworkOutcome, NetworkProblem } from './network-outcome.ts';
 import type { NetworkRegistry } from './network-registry.ts';
@@ -40,6 +41,7 @@ export interface NetworkControllerOptions {
   readonly settings: ClusterManagerSettings;
   readonly clock: Clock;
   readonly log: Log;
+  readonly durations: DurationRecorder;
   /** Networks whose NADs we changed, before the informer says so. */
   readonly onNetworks: (names: readonly string[]) => void;
   /** The outcome of an object is known or has changed. */
@@ -64,6 +66,8 @@ export class NetworkController {
   readonly queue: WorkQueue;
   readonly #options: NetworkControllerOptions;
   readonly #outcomes = new Map<string, NetworkOutcome>();
+  /** Networks of which there are durations, by object. */
+  readonly #measured = new Map<string, string>();
 
   constructor(options: NetworkControllerOptions) {
     this.#options = options;
@@ -167,17 +171,24 @@ export class NetworkController {
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<Again | void> {
+    const { clock, durations } = this.#options;
     const object = this.#object(key);
     if (object === undefined) {
       this.#outcomes.delete(key);
       this.#options.onOutcome(key);
+      const measured = this.#measured.get(key);
+      if (measured !== undefined) durations.forget(measured);
+      this.#measured.delete(key);
       return;
     }
+    const began = clock.now();
     const isLeaving = object.metadata.deletionTimestamp !== undefined;
     if (!isLeaving) await this.#protect(object, signal);
     const outcome = isLeaving
       ? await this.#withdraw(object, signal)
       : await this.#provide(object, signal);
+    durations.nadSync(networkOf(object), clock.now() - began);
+    this.#measured.set(key, networkOf(object));
     this.#outcomes.set(key, outcome);
     this.#options.onOutcome(key);
   }

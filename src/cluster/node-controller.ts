@@ -1,4 +1,5 @@
 /** Node ids, transit addresses and node subnets, written to each Node at once (api.md §6.3, §6.4). */
+import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../allocators/allocation-error.ts';
 import { formatInterfaceAddress, parsePrefix } from '../allocators/addresses.ts';
 import { FIRST_NODE_ID, IdAllocator, MAX_NODE_ID } from '../allocators/ids.ts';
@@ -14,6 +15,7 @@ import type { Change, Informer } from '../store/informer.ts';
 import type { Store } from '../store/store.ts';
 import { WorkQueue, type Failure } from '../store/work-queue.ts';
 import { Batch } from './batch.ts';
+import type { DurationRecorder } from './metrics.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import { nodeAnnotations } from './node-annotations.ts';
 import { familiesOf } from './nads.ts';
@@ -28,6 +30,7 @@ export interface NodeControllerOptions {
   readonly settings: ClusterManagerSettings;
   readonly clock: Clock;
   readonly log: Log;
+  readonly durations: DurationRecorder;
   /** Resolves when no network is being worked on, so that nodes are written once for all of them. */
   readonly quiet: () => Promise<void>;
   /** Told when the nodes that lack a subnet of a network change. */
@@ -143,7 +146,7 @@ export class NodeController {
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
-    const { nodes, store } = this.#options;
+    const { nodes, store, clock, durations } = this.#options;
     const node = nodes.get(name);
     if (node === undefined) {
       this.#forget(name);
@@ -167,12 +170,29 @@ export class NodeController {
       ([key, value]) => (before[key] ?? null) !== value,
     );
     if (changed.length === 0) return;
+    const given = this.#newSubnets(node);
+    const began = clock.now();
     await store.patchStatus(
       nodeKind,
       name,
       { metadata: { annotations: Object.fromEntries(changed) } },
       { fieldManager: 'clustermanager-node-controller', signal },
     );
+    const duration = clock.now() - began;
+    // A network that went meanwhile must not come back as a series.
+    for (const network of given)
+      if (this.subnets.has(network)) durations.nodeAnnotation(network, duration);
+  }
+
+  /** User-defined networks whose subnets of the node are not on the node yet. */
+  #newSubnets(node: Node): readonly string[] {
+    const carried = carriedSubnets(node);
+    return [...this.subnets.subnetsOf(node.metadata.name)]
+      .filter(
+        ([network, subnets]) =>
+          network !== DEFAULT_NETWORK && !isDeepStrictEqual(carried.get(network), subnets),
+      )
+      .map(([network]) => network);
   }
 
   /** A node that is gone gives back what it held, and nodes that found nothing try again. */

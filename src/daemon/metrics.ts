@@ -1,7 +1,14 @@
 /** What Prometheus sees of a zone. */
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  Counter,
+  exponentialBuckets,
+  Gauge,
+  Histogram,
+  Registry,
+} from 'prom-client';
 import type { NetworkState, ZoneNetworkStatus } from '../api/zone-status.ts';
-import type { CommitRecord } from './zone-controller.ts';
+import type { CommitRecord, NetworkWritten } from './zone-controller.ts';
 
 const STATES: readonly NetworkState[] = ['Pending', 'Committed', 'Programmed', 'Failed'];
 
@@ -12,6 +19,7 @@ export class ZoneMetrics {
   readonly #refused: Counter<'database'>;
   readonly #examined: Counter<'database'>;
   readonly #duration: Histogram<'database'>;
+  readonly #written: Histogram<'topology'>;
   readonly #networks: Gauge<'state'>;
   readonly #problems: Gauge;
   readonly #connected: Gauge<'database'>;
@@ -51,6 +59,13 @@ export class ZoneMetrics {
       buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10],
       registers,
     });
+    this.#written = new Histogram({
+      name: 'ovnkube_controller_udn_nbdb_programmed_duration_seconds',
+      help: 'From when a network that came after the start was first seen until its rows are in the Northbound database.',
+      labelNames: ['topology'],
+      buckets: exponentialBuckets(0.005, 2, 14),
+      registers,
+    });
     this.#networks = new Gauge({
       name: 'heddle_zone_networks',
       help: 'Networks of this zone by state.',
@@ -81,6 +96,10 @@ export class ZoneMetrics {
     this.#refused.inc({ database }, refused);
     this.#examined.inc({ database }, examined);
     this.#duration.observe({ database }, duration / 1000);
+  }
+
+  networkWritten({ topology, duration }: NetworkWritten): void {
+    this.#written.observe({ topology }, duration / 1000);
   }
 
   state(zone: {

@@ -3,7 +3,7 @@
  * Opens nothing; databases and logger come from outside.
  */
 import type { ZoneNetworkStatus } from '../api/zone-status.ts';
-import type { Zone } from '../model/model.ts';
+import type { NetworkName, Topology, Zone } from '../model/model.ts';
 import {
   commitPlan,
   Reconciler,
@@ -43,6 +43,15 @@ export interface ZoneControllerOptions {
   readonly now?: () => number;
   /** Told about each transaction series, for metrics. */
   readonly onCommit?: (commit: CommitRecord) => void;
+  /** Told once of each network that came after the start, when all its rows are in the Northbound database. */
+  readonly onNetworkWritten?: (written: NetworkWritten) => void;
+}
+
+export interface NetworkWritten {
+  readonly network: string;
+  readonly topology: Topology;
+  /** Milliseconds since the network was first seen. */
+  readonly duration: number;
 }
 
 export interface CommitRecord {
@@ -98,6 +107,8 @@ export class ZoneController {
   #firstSequence: number | undefined;
   /** Networks with changes that no raised `nb_cfg` stands for yet. */
   readonly #unannounced = new Set<string>();
+  /** Networks that came after the start and are not all written, by when they were first seen. */
+  readonly #firstSeen = new Map<string, number>();
   /** Made when it is asked for; each zone has its own. */
   #networkByPod: ReadonlyMap<string, string> | undefined;
   #stopFollowing: (() => void)[] = [];
@@ -113,6 +124,7 @@ export class ZoneController {
   update(zone: Zone): void {
     if (zone === this.#zone) return;
     if (this.#zone === undefined) this.#start(zone);
+    else this.#noteArrivals(this.#zone, zone);
     const changes = changedUnits(this.#zone, zone);
     this.#zone = zone;
     this.#networkByPod = undefined;
@@ -145,6 +157,7 @@ export class ZoneController {
       committed += result.committed;
     }
     this.#firstSequence ??= configurationSequence(replica).configured;
+    this.#tellWritten();
     if (this.#unannounced.size > 0) {
       if (replica.size('NB_Global') === 0) await transactor.transact(createGlobalRow, { signal });
       const sequence = await raiseConfiguration(transactor, signal);
@@ -244,6 +257,30 @@ export class ZoneController {
             ),
           ]),
     ];
+  }
+
+  #noteArrivals(before: Zone, after: Zone): void {
+    const namesOf = ({ networks }: Zone): ReadonlySet<string> =>
+      new Set(networks.map(({ name }) => name));
+    const [known, present] = [namesOf(before), namesOf(after)];
+    for (const name of this.#firstSeen.keys()) if (!present.has(name)) this.#firstSeen.delete(name);
+    for (const name of present) if (!known.has(name)) this.#firstSeen.set(name, this.#now());
+  }
+
+  /** All that could be written is: networks that are in a state to be rendered, and were not refused, are complete. */
+  #tellWritten(): void {
+    if (this.#firstSeen.size === 0) return;
+    const topologies = new Map(this.#zone?.networks.map(({ name, topology }) => [name, topology]));
+    for (const { name, state } of this.networks()) {
+      const seen = this.#firstSeen.get(name);
+      const topology = topologies.get(name as NetworkName);
+      if (seen === undefined || topology === undefined) continue;
+      if (state !== 'Committed' && state !== 'Programmed') continue;
+      this.#firstSeen.delete(name);
+      // Rows that were there already say nothing about how long it takes.
+      if (this.#unannounced.has(name))
+        this.#options.onNetworkWritten?.({ network: name, topology, duration: this.#now() - seen });
+    }
   }
 
   #target(name: Database): Target | undefined {

@@ -57,6 +57,7 @@ export async function runZone(
       metrics.commit(commit);
       log.info({ component: 'zone', ...commit }, 'committed');
     },
+    onNetworkWritten: (written) => metrics.networkWritten(written),
     onWork: () => bell.ring(),
   });
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');

@@ -15,7 +15,7 @@ import type { Logger } from './logger.ts';
 import { ObjectFeed } from './object-feed.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 import { orGiveUp, TimedOutError, until } from './waiting.ts';
-import { ZoneController, type CommitRecord } from './zone-controller.ts';
+import { ZoneController, type CommitRecord, type NetworkWritten } from './zone-controller.ts';
 
 /** What a zone can't do without. */
 export type ZoneConfiguration = Configuration & Readonly<Record<'node' | 'nb', string>>;
@@ -29,6 +29,7 @@ export interface RuntimeOptions {
    */
   readonly mode: 'write' | 'look' | 'as-is';
   readonly onCommit?: (commit: CommitRecord) => void;
+  readonly onNetworkWritten?: (written: NetworkWritten) => void;
   /** Called when there may be something to do. */
   readonly onWork?: () => void;
 }
@@ -93,6 +94,9 @@ export class ZoneRuntime implements AsyncDisposable {
       ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
       log,
       ...(options.onCommit === undefined ? {} : { onCommit: options.onCommit }),
+      ...(options.onNetworkWritten === undefined
+        ? {}
+        : { onNetworkWritten: options.onNetworkWritten }),
     });
     const common = { store: store.objects, log, signal };
     const mayWrite = mode === 'write' || (mode === 'look' && store.isEmbedded);

@@ -9,6 +9,7 @@ import {
   layer3,
   namespace,
   node,
+  remove,
   silent,
   testSettings,
 } from '../../support/cluster.ts';
@@ -33,7 +34,7 @@ test('metrics count networks, their conditions and node subnets', async () => {
   await manager.settled();
   const lines = (await metrics.metrics())
     .split('\n')
-    .filter((line) => line.startsWith('ovnkube_'))
+    .filter((line) => line.startsWith('ovnkube_') && !line.includes('_duration_seconds_'))
     .toSorted();
   controller.abort();
   await run;
@@ -54,4 +55,43 @@ test('metrics count networks, their conditions and node subnets', async () => {
     'ovnkube_clustermanager_user_defined_networks{role="Primary",topology="Layer2"} 1',
     'ovnkube_clustermanager_user_defined_networks{role="Primary",topology="Layer3"} 1',
   ]);
+});
+
+test('how long NADs and node annotations took is kept by network, until the network is gone', async () => {
+  const store = new MemoryStore();
+  const metrics = new Registry();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const manager = new ClusterManager({
+    store,
+    settings: testSettings,
+    log: silent,
+    metrics,
+    signal,
+  });
+  const run = manager.run();
+  await apply(store, node('node1'), node('node2'), namespace('a'), namespace('b'));
+  await manager.settled();
+  await apply(store, layer3('a/net', '10.1.0.0/16/24'), layer2('b/net', '10.2.0.0/16'));
+  await manager.settled();
+  const counts = async (): Promise<Readonly<Record<string, number>>> =>
+    Object.fromEntries(
+      (await metrics.metrics()).split('\n').flatMap((line) => {
+        const found = /^ovnkube_clustermanager_(udn_[a-z_]+)_count\{name="(.+)"\} (.+)$/.exec(line);
+        return found === null ? [] : [[`${found[1]} ${found[2]}`, Number(found[3])]];
+      }),
+    );
+  const before = await counts();
+  expect(Object.keys(before).toSorted()).toEqual([
+    'udn_nad_sync_duration_seconds a_net',
+    'udn_nad_sync_duration_seconds b_net',
+    'udn_update_node_annotation_duration_seconds a_net',
+  ]);
+  expect(before['udn_update_node_annotation_duration_seconds a_net']).toBe(2);
+  expect(before['udn_nad_sync_duration_seconds a_net']).toBeGreaterThan(0);
+  await remove.udn(store, 'a/net');
+  await manager.settled();
+  expect(Object.keys(await counts())).toEqual(['udn_nad_sync_duration_seconds b_net']);
+  controller.abort();
+  await run;
 });

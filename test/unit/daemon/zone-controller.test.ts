@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createLogger } from '../../../src/daemon/logger.ts';
-import { ZoneController } from '../../../src/daemon/zone-controller.ts';
+import { ZoneController, type NetworkWritten } from '../../../src/daemon/zone-controller.ts';
 import { parseSchema, type JsonValue, type Outcome } from '../../../src/ovsdb/index.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb-server.ts';
@@ -19,16 +19,19 @@ function bed(): {
   controller: ZoneController;
   clock: { now: number };
   lost: { reason: string | undefined };
+  written: NetworkWritten[];
 } {
   const database = new MemoryDatabase(NORTHBOUND);
   const clock = { now: 0 };
   const lost: { reason: string | undefined } = { reason: undefined };
+  const written: NetworkWritten[] = [];
   const controller = new ZoneController({
     northbound: { replica: database, transactor: database, unavailable: () => lost.reason },
     log: createLogger('silent'),
     now: () => clock.now,
+    onNetworkWritten: (one) => written.push(one),
   });
-  return { database, controller, clock, lost };
+  return { database, controller, clock, lost, written };
 }
 
 /** The database takes a commit as ovn-northd and one chassis would confirm it. */
@@ -118,6 +121,46 @@ describe('zone controller', () => {
     database.intercept = undefined;
     await controller.flush(signal);
     expect(states(controller)['blue_blue']).toBe('Committed');
+  });
+
+  test('how long a network that comes later takes is told once, from first seen to written', async () => {
+    const { controller, clock, lost, written } = bed();
+    const [base, blue] = exampleZone.networks;
+    if (base === undefined || blue === undefined) throw new Error('the example has networks');
+    controller.update({ ...exampleZone, networks: [base] });
+    await controller.flush(signal);
+    const unallocated = { ...blue, nodeSubnets: new Map<string, readonly string[]>() };
+    clock.now = 1000;
+    controller.update({ ...exampleZone, networks: [base, unallocated] });
+    await controller.flush(signal);
+    clock.now = 1500;
+    controller.update(exampleZone);
+    lost.reason = 'OVN_Northbound is not connected';
+    await controller.flush(signal);
+    expect(written).toEqual([]);
+    clock.now = 1700;
+    lost.reason = undefined;
+    await controller.flush(signal);
+    expect(written).toEqual([{ network: 'blue_blue', topology: 'layer3', duration: 700 }]);
+    controller.update({ ...exampleZone, attachments: [bluePod] });
+    await controller.flush(signal);
+    expect(written).toHaveLength(1);
+  });
+
+  test('what was there at the start, or was written before, is not measured', async () => {
+    const { database, controller, written } = bed();
+    controller.update(exampleZone);
+    await controller.flush(signal);
+    const later: NetworkWritten[] = [];
+    const second = new ZoneController({
+      northbound: { replica: database, transactor: database, unavailable: () => undefined },
+      log: createLogger('silent'),
+      onNetworkWritten: (one) => later.push(one),
+    });
+    second.update({ ...exampleZone, networks: exampleZone.networks.slice(0, 1) });
+    second.update(exampleZone);
+    await second.flush(signal);
+    expect([written, later]).toEqual([[], []]);
   });
 
   test('a network of a topology that is not rendered waits, and says why', async () => {

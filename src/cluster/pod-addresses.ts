@@ -26,6 +26,7 @@ import {
   type PodPlan,
   type WantedAttachment,
 } from './pod-plan.ts';
+import { requestedAddresses } from './requested-addresses.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import type { RegisteredNad } from './network-registry.ts';
 import type { Log } from './settings.ts';
@@ -284,16 +285,15 @@ export class PodAddresses {
     const { claims, randomBytes = systemRandomBytes } = this.#options;
     const claimed = claims?.addressesFor(pod, attachment) ?? [];
     const owner = claims?.ownerFor(pod, attachment) ?? ownerOf(pod, attachment.nadKey);
-    const { ips, mac } = attachment.request;
-    if (ips.length > 0 && attachment.nad?.config.topology === 'layer3')
-      throw new AllocationError(
-        'out-of-range',
-        `cannot allocate a static IP request with IPAM for pod ${attachment.nadKey}/${key}: layer2 topology is required, but network has topology "layer3"`,
-      );
+    const { mac } = attachment.request;
+    const description = `${attachment.nadKey}/${key}`;
     const held = pool.allocate(
       owner,
-      { ips: ips.length > 0 ? ips : claimed, ...(mac === undefined ? {} : { mac }) },
-      `${attachment.nadKey}/${key}`,
+      {
+        ips: requestedAddresses(attachment, claimed, description),
+        ...(mac === undefined ? {} : { mac }),
+      },
+      description,
       randomBytes,
     );
     if (owner === ownerOf(pod, attachment.nadKey)) this.#hold(pod, id, owner);

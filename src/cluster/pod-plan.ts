@@ -4,6 +4,7 @@ import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
 import { familyCidrs } from '../api/network-config.ts';
 import { DEFAULT_NETWORK } from '../api/network-name.ts';
 import {
+  DEFAULT_NETWORK_SELECTION,
   defaultNetworkSelection,
   networkSelections,
   type NetworkSelection,
@@ -23,6 +24,9 @@ import type { RegisteredNad } from './network-registry.ts';
 
 /** What the cluster manager chose for a pod among several primary networks: the NAD's key. */
 export const SELECTED_PRIMARY = 'k8s.ovn.org/selected-primary-udn';
+
+/** Where ovn-kubernetes keeps the NAD of the cluster default network; pods name it to ask something of their primary network. */
+const DEFAULT_NAD_NAMESPACE = 'ovn-kubernetes';
 
 /** What a pod asks of an attachment. */
 export interface AttachmentRequest {
@@ -175,8 +179,11 @@ function primaryRequest(pod: Pod): AttachmentRequest | string {
   if (problem !== undefined) return problem.message;
   if (selection.value !== undefined) {
     const { name, namespace } = selection.value;
+    const remedy = `annotation ${DEFAULT_NETWORK_SELECTION} must name the NAD of the cluster default network`;
+    if (namespace !== DEFAULT_NAD_NAMESPACE)
+      return `unexpected default NSE namespace "${namespace}", expected "${DEFAULT_NAD_NAMESPACE}": ${remedy}`;
     if (name !== DEFAULT_NETWORK)
-      return `unexpected default NSE name "${name}" in namespace "${namespace}": it must name the network "${DEFAULT_NETWORK}"`;
+      return `unexpected default NSE name "${name}", expected "${DEFAULT_NETWORK}": ${remedy}`;
   }
   const ipamClaim = selection.value?.ipamClaim ?? claim.value;
   return {

@@ -118,4 +118,25 @@ describe('a claim', () => {
     expect(await addressOf(store, 'a/one')).toBe('10.5.0.1/24');
     expect(await claimLine(store, 'a/vm')).toBe(' ');
   });
+
+  test('holds addresses that a pod may ask for, and no others', async () => {
+    const store = new MemoryStore();
+    await using running = startProcess(store, ['node1']);
+    await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/24'));
+    await running.settled();
+    await apply(store, claim('a/vm', 'a_net'), vm('a/one', 'vm', { ips: ['10.5.0.9/24'] }));
+    await running.settled();
+    expect(await addressOf(store, 'a/one')).toBe('10.5.0.9/24');
+    await remove.pod(store, 'a/one');
+    await running.settled();
+    await apply(store, vm('a/two', 'vm', { ips: ['10.5.0.10/24'] }));
+    await apply(store, vm('a/three', 'vm', { ips: ['10.5.0.9'] }));
+    await running.settled();
+    expect(await addressOf(store, 'a/two')).toBeUndefined();
+    expect(await addressOf(store, 'a/three')).toBe('10.5.0.9/24');
+    expect(running.problems()).toEqual([
+      'Pod/a/two: cannot allocate a static IP request with IPAM for pod a/net/a/two: the pod references an ipam claim with IPs not containing the requested IP "10.5.0.10/24"',
+    ]);
+    expect((await store.get(ipamClaims, 'a/vm'))?.status?.ips).toEqual(['10.5.0.9/24']);
+  });
 });

@@ -337,6 +337,48 @@ describe('secondary networks', () => {
   });
 });
 
+describe('what a pod asks of its primary network', () => {
+  const selection = (entries: readonly object[]): Readonly<Record<string, string>> => ({
+    'v1.multus-cni.io/default-network': JSON.stringify(entries),
+  });
+  const wanted = { namespace: 'ovn-kubernetes', name: 'default', ips: ['10.20.0.40/24'] };
+
+  test('is given, with the NAD of the cluster default network as the one that it names', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('blue'), layer2('blue/net', '10.20.0.0/24'));
+    await running.settled();
+    const mac = '02:03:04:05:06:07';
+    await apply(store, pod('blue/web', 'node1', selection([{ ...wanted, mac }])));
+    await running.settled();
+    expect(await networksOf(store, 'blue/web')).toMatchObject({
+      'blue/net': { ip_addresses: ['10.20.0.40/24'], mac_address: mac },
+    });
+  });
+
+  test.each([
+    [
+      [{ ...wanted, namespace: 'other' }],
+      'unexpected default NSE namespace "other", expected "ovn-kubernetes"',
+    ],
+    [
+      [{ name: 'default', ips: wanted.ips }],
+      'unexpected default NSE namespace "blue", expected "ovn-kubernetes"',
+    ],
+    [[{ ...wanted, name: 'other' }], 'unexpected default NSE name "other", expected "default"'],
+    [[wanted, wanted], 'has 2 entries; one is allowed'],
+  ])('%j is refused', async (entries, message) => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('blue'), layer2('blue/net', '10.20.0.0/24'));
+    await running.settled();
+    await apply(store, pod('blue/web', 'node1', selection(entries)));
+    await running.settled();
+    expect(await networksOf(store, 'blue/web')).toBeUndefined();
+    expect(running.problems()).toEqual([expect.stringContaining(message)]);
+  });
+});
+
 test('a pod whose networks overlap is not wired', async () => {
   const store = new MemoryStore();
   await using running = start(store, 'node1');

@@ -1,8 +1,8 @@
 import type { OvsdbError } from './error.ts';
 import type { TransactOptions } from './operation.ts';
 import type { DatabaseSchema } from './schema.ts';
-import type { MonitorMethod } from './session/database-session.ts';
 import type { LinkTiming } from './session/link.ts';
+import type { MonitorMethod } from './session/monitor-run.ts';
 import type { Remotes } from './session/remote.ts';
 import type { Selection } from './session/selection.ts';
 import type { TlsOptions } from './session/tls.ts';
@@ -40,7 +40,7 @@ export interface ClientOptions {
   /** Milliseconds. The probe interval is 5000 by default, 0 (never) on unix sockets. */
   readonly timing?: Partial<LinkTiming>;
   readonly onEvent?: (event: ClientEvent) => void;
-  /** What a subscriber of the replica threw; an uncaught exception by default. */
+  /** What a subscriber of a replica, a listener of a lock, or `onEvent` threw; an uncaught exception by default. */
   readonly onListenerError?: (error: unknown) => void;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;

@@ -2,10 +2,8 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { OvsdbError } from './error.ts';
 import type { Clause, Operation, Outcome, Transactor } from './operation.ts';
-import { Replica } from './replica/replica.ts';
-import type { UpdateReader } from './replica/update-reader.ts';
-import type { DatabaseSchema } from './schema.ts';
-import { MonitorConditions } from './session/conditions.ts';
+import { rethrowLater } from './listener-error.ts';
+import type { Replica } from './replica/replica.ts';
 import type {
   ClientEvent,
   ClientOptions,
@@ -13,12 +11,7 @@ import type {
   ClientTransactOptions,
 } from './client-options.ts';
 import { Connection, type Traffic } from './session/connection.ts';
-import {
-  DatabaseSession,
-  type MonitorMethod,
-  type ResumePoint,
-  type SessionOwner,
-} from './session/database-session.ts';
+import { DatabaseSession, type SessionOwner } from './session/database-session.ts';
 import {
   deadline,
   DEFAULT_TIMING,
@@ -30,25 +23,17 @@ import {
   type LinkTiming,
 } from './session/link.ts';
 import { Locks, type Lock } from './session/locks.ts';
-import { outcomeOf, withoutFirst } from './session/outcome.ts';
+import { DatabaseMonitor, type Monitor } from './session/monitor.ts';
+import type { MonitorMethod } from './session/monitor-run.ts';
+import { withoutFirst } from './session/outcome.ts';
 import { parseRemotes, remoteText, type Remote, type Remotes } from './session/remote.ts';
-import {
-  checkMonitored,
-  define,
-  initialConditions,
-  monitorRequests,
-  type Definition,
-} from './session/selection.ts';
+import type { Selection } from './session/selection.ts';
 import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings } from './session/tls.ts';
+import { transactOver } from './session/transact.ts';
 import { isPassive, openSocket, type Attempt } from './session/transport.ts';
-import type { Integer, JsonObject, JsonValue, Uuid } from './value.ts';
-
-interface Waiter {
-  readonly isDone: () => boolean;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
+import { Waits } from './session/waits.ts';
+import type { Integer, JsonValue, Uuid } from './value.ts';
 
 const clamp = (value: Integer | undefined, floor: Integer): Integer =>
   value !== undefined && BigInt(value) > BigInt(floor) ? value : floor;
@@ -71,9 +56,12 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   readonly #now: () => number;
   readonly #random: () => number;
   readonly #tls: TlsSettings | undefined;
-  readonly #locks = new Locks();
-  readonly #conditions: MonitorConditions;
-  readonly #waiters = new Set<Waiter>();
+  readonly #onListenerError: (error: unknown) => void;
+  readonly #locks: Locks;
+  readonly #waits = new Waits(() => this.#why());
+  readonly #monitors = new Set<DatabaseMonitor>();
+  /** What the options ask for; there may be others beside it. */
+  readonly #main: DatabaseMonitor;
   readonly #owner: SessionOwner;
   #remotes: readonly Remote[];
   #cluster: Uuid | undefined;
@@ -85,12 +73,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   #attempt: Attempt | undefined;
   #connection: Connection | undefined;
   #session: DatabaseSession | undefined;
-  #replica: Replica | undefined;
-  #definition: Definition | undefined;
-  readonly #resume: ResumePoint = { lastId: undefined };
   #minIndex: Integer = 0;
   #status: DatabaseStatus | undefined;
-  #conditionError: OvsdbError | undefined;
   #started = false;
   #closed = false;
   #lastError: OvsdbError | undefined;
@@ -105,9 +89,10 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#remotes = shuffled(remotes, this.#random);
     this.#cluster = cluster;
     this.#link = initialLink(this.#now(), this.#remotes.length);
-    this.#conditions = new MonitorConditions(initialConditions(options.tables));
+    this.#onListenerError = options.onListenerError ?? rethrowLater;
+    this.#locks = new Locks(this.#onListenerError);
     this.#owner = this.#makeOwner();
-    if (options.schema !== undefined) this.#define(options.schema);
+    this.#main = this.#makeMonitor(options.tables);
   }
 
   #parse(remotes: string | Remotes): Remotes {
@@ -116,18 +101,12 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /** The database as last seen. Throws `disconnected` before the first contents, unless a schema was given. */
   get replica(): Replica {
-    if (this.#replica === undefined) {
-      throw new OvsdbError(
-        'disconnected',
-        `${this.#options.database} was not loaded yet${this.#why()}`,
-      );
-    }
-    return this.#replica;
+    return this.#main.replica;
   }
 
   get status(): ClientStatus {
     if (this.#closed) return 'closed';
-    if (this.#session?.isLoaded === true) return 'ready';
+    if (this.#main.isReady) return 'ready';
     if (this.#session !== undefined) return 'loading';
     return this.#link.kind === 'connecting' ? 'connecting' : 'disconnected';
   }
@@ -152,7 +131,11 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   }
 
   #emit(event: ClientEvent): void {
-    this.#options.onEvent?.(event);
+    try {
+      this.#options.onEvent?.(event);
+    } catch (error) {
+      this.#onListenerError(error);
+    }
   }
 
   /** Begins to connect. */
@@ -166,37 +149,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /** Resolves once the contents are loaded and followed. Rejects with the signal's reason, or `closed`. */
   ready(signal?: AbortSignal): Promise<void> {
-    return this.#wait(() => this.status === 'ready', signal, 'the database to be loaded');
-  }
-
-  async #wait(isDone: () => boolean, signal: AbortSignal | undefined, what: string): Promise<void> {
-    signal?.throwIfAborted();
-    if (this.#closed)
-      throw new OvsdbError('closed', `the client was closed while waiting for ${what}`);
-    if (isDone()) return;
-    let waiter: Waiter | undefined;
-    let abort: (() => void) | undefined;
-    try {
-      await new Promise<void>((resolve, reject) => {
-        waiter = { isDone, resolve, reject };
-        this.#waiters.add(waiter);
-        abort = () => {
-          reject(
-            new OvsdbError('timed out', `gave up waiting for ${what}${this.#why()}`, {
-              cause: signal?.reason,
-            }),
-          );
-        };
-        signal?.addEventListener('abort', abort);
-      });
-    } finally {
-      if (waiter !== undefined) this.#waiters.delete(waiter);
-      if (abort !== undefined) signal?.removeEventListener('abort', abort);
-    }
-  }
-
-  #wake(): void {
-    for (const waiter of this.#waiters) if (waiter.isDone()) waiter.resolve();
+    return this.#main.ready(signal);
   }
 
   #timing(): LinkTiming {
@@ -359,8 +312,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#lastError = error;
     this.#attempt?.cancel();
     this.#attempt = undefined;
+    for (const monitor of this.#monitors) monitor.detach();
     connection?.close(error);
-    this.#replica?.discard();
     this.#locks.disconnected();
     if (wasReady) this.#emit({ kind: 'unloaded', reason: error.message });
     this.#emit({ kind: 'disconnected', remote: this.remote ?? '', error });
@@ -373,36 +326,22 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   #makeOwner(): SessionOwner {
     return {
-      conditions: this.#conditions,
-      resume: this.#resume,
+      monitors: this.#monitors,
       requirements: () => ({
         database: this.#options.database,
         leaderOnly: this.#options.leaderOnly ?? true,
         cluster: this.#cluster,
         minIndex: this.#minIndex,
       }),
-      define: (schema) => this.#define(schema),
-      requests: (conditions, withConditions) => this.#requests(conditions, withConditions),
       described: (status) => {
         this.#status = status;
         this.#minIndex = clamp(status?.index, this.#minIndex);
       },
-      show: (reader) => {
-        this.#show(reader);
+      loaded: (monitor, method, found) => {
+        this.#loaded(monitor, method, found);
       },
-      discard: () => {
-        this.#replica?.discard();
-      },
-      loaded: (method, found) => {
-        this.#loaded(method, found);
-      },
-      unloaded: (reason) => {
-        this.#emit({ kind: 'unloaded', reason });
-      },
-      conditionsSettled: (error) => {
-        // Kept until the next condition is set: whoever waits for this one hears of it.
-        if (error !== undefined) this.#conditionError = error;
-        this.#wake();
+      unloaded: (monitor, reason) => {
+        if (monitor === this.#main) this.#emit({ kind: 'unloaded', reason });
       },
       leave: (error, atOnce) => {
         this.#leave(error, atOnce);
@@ -413,43 +352,49 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     };
   }
 
-  #define(schema: DatabaseSchema): Replica {
-    const { schema: known, tables, onListenerError } = this.#options;
-    const definition = define(schema, known, tables);
-    this.#definition = definition;
-    for (const text of definition.warnings) this.#emit({ kind: 'warning', text });
-    if (this.#replica === undefined) {
-      this.#replica = new Replica(definition.schema, {
-        monitored: definition.monitored,
-        ...(onListenerError === undefined ? {} : { onListenerError }),
-      });
-    } else {
-      // Other columns: what changed since the last time would not be enough.
-      const isSame = this.#replica.redefine(definition.schema, definition.monitored);
-      if (!isSame) this.#resume.lastId = undefined;
+  #makeMonitor(selection: Selection | undefined): DatabaseMonitor {
+    const { database, schema } = this.#options;
+    const monitor = new DatabaseMonitor({
+      database,
+      selection,
+      known: schema,
+      onListenerError: this.#onListenerError,
+      waits: this.#waits,
+      why: () => this.#why(),
+      warn: (text) => {
+        this.#emit({ kind: 'warning', text });
+      },
+      closed: (which) => {
+        this.#monitors.delete(which);
+        this.#session?.unfollow(which);
+      },
+    });
+    this.#monitors.add(monitor);
+    return monitor;
+  }
+
+  /**
+   * Follows another part of the database beside that of the options, with its own replica and conditions, through all connections, until it is
+   * closed. What a transaction wrote is in every replica when its outcome is known.
+   */
+  monitor(tables: Selection): Monitor {
+    if (this.#closed) throw new OvsdbError('closed', 'the client was closed');
+    const monitor = this.#makeMonitor(tables);
+    this.#session?.follow(monitor);
+    return monitor;
+  }
+
+  #loaded(monitor: DatabaseMonitor, method: MonitorMethod, found: boolean): void {
+    if (monitor !== this.#main) {
+      this.#waits.wake();
+      return;
     }
-    return this.#replica;
-  }
-
-  #requests(
-    conditions: ReadonlyMap<string, readonly Clause[]>,
-    withConditions: boolean,
-  ): JsonObject {
-    const monitored = this.#definition?.monitored ?? new Map<string, ReadonlySet<string>>();
-    return monitorRequests(monitored, conditions, this.#options.tables, withConditions);
-  }
-
-  #show(reader: UpdateReader): void {
-    this.#replica?.show(reader, true);
-  }
-
-  #loaded(method: MonitorMethod, found: boolean): void {
     const connection = this.#connection as Connection;
     this.#lastError = undefined;
     this.#input({ kind: 'settled' });
     this.#locks.connected(connection);
-    this.#emit({ kind: 'loaded', method, found, rows: this.#replica?.statistics.rows ?? 0 });
-    this.#wake();
+    this.#emit({ kind: 'loaded', method, found, rows: monitor.rows });
+    this.#waits.wake();
   }
 
   /**
@@ -473,36 +418,16 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       return { kind: 'not-locked', lock };
     const sent: readonly Operation[] =
       lock === undefined ? operations : [{ op: 'assert', lock }, ...operations];
-    const outcome = await this.#send(connection, sent, signal);
+    const outcome = await transactOver(connection, this.#options.database, sent, signal);
+    if (outcome.kind === 'error' && outcome.error === 'not allowed')
+      this.#leaveReadOnly(connection, outcome.details);
     return lock === undefined ? outcome : withoutFirst(outcome);
   }
 
-  #send(
-    connection: Connection,
-    operations: readonly Operation[],
-    signal: AbortSignal | undefined,
-  ): Promise<Outcome> {
-    return new Promise((resolve, reject) => {
-      const abort = (): void => {
-        connection.notify('cancel', [id]);
-        reject(signal?.reason as Error);
-      };
-      const done = (outcome: Outcome): void => {
-        signal?.removeEventListener('abort', abort);
-        resolve(outcome);
-      };
-      const id = connection.request(
-        'transact',
-        [this.#options.database, ...(operations as unknown as readonly JsonValue[])],
-        ({ result, error }) => {
-          done(outcomeOf(operations, result, error));
-        },
-        (error) => {
-          done({ kind: 'unknown', reason: error.message });
-        },
-      );
-      signal?.addEventListener('abort', abort);
-    });
+  /** A standby or read-only server refused to write: another one may not. */
+  #leaveReadOnly(connection: Connection, details: string): void {
+    if (this.#connection !== connection || this.#remotes.length < 2) return;
+    this.#leave(new OvsdbError('disconnected', `the server does not write: ${details}`), true);
   }
 
   /**
@@ -517,19 +442,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
    * Changes which rows of a table are followed. Resolves when the replica shows exactly those. An empty list: all rows;
    * `[false]`: none. Clauses are alternatives.
    */
-  async setCondition(table: string, where: readonly Clause[], signal?: AbortSignal): Promise<void> {
-    if (this.#definition !== undefined) checkMonitored(this.#definition.monitored, table);
-    this.#conditionError = undefined;
-    this.#conditions.set(table, where);
-    this.#session?.changeConditions();
-    await this.#wait(
-      () =>
-        this.#conditionError !== undefined ||
-        (this.status === 'ready' && this.#conditions.isSettled),
-      signal,
-      `the condition of table ${table}`,
-    );
-    if (this.#conditionError !== undefined) throw this.#conditionError as OvsdbError;
+  setCondition(table: string, where: readonly Clause[], signal?: AbortSignal): Promise<void> {
+    return this.#main.setCondition(table, where, signal);
   }
 
   /** Uses other remotes from now on. A connection to one that is still among them is kept. Throws `bad remote`. */
@@ -572,10 +486,10 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#session = undefined;
     this.#attempt?.cancel();
     this.#attempt = undefined;
+    for (const monitor of this.#monitors) monitor.detach();
     connection?.end();
     this.#locks.disconnected();
-    for (const waiter of this.#waiters)
-      waiter.reject(new OvsdbError('closed', 'the client was closed'));
+    this.#waits.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

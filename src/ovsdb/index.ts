@@ -30,6 +30,7 @@ export { parseRemotes, remoteText, type Remote, type Remotes } from './session/r
 export type { TlsOptions } from './session/tls.ts';
 export type { LinkTiming } from './session/link.ts';
 export type { Lock } from './session/locks.ts';
+export type { Monitor } from './session/monitor.ts';
 export type { Selection, TableSelection } from './session/selection.ts';
 export type { DatabaseStatus } from './session/server-status.ts';
 export { outcomeOf } from './session/outcome.ts';

@@ -16,6 +16,7 @@ import { Pools } from '../storage/pools.ts';
 import type { TableStore } from '../storage/table-store.ts';
 import { jsonEquals, stringify } from '../json.ts';
 import type { Datum, JsonValue, Writable } from '../value.ts';
+import { rethrowLater } from '../listener-error.ts';
 import { CollectedChanges } from './changes.ts';
 import { ReplicaTable } from './replica-table.ts';
 import { TableCursor } from './row-cursor.ts';
@@ -42,13 +43,6 @@ export interface ReplicaOptions {
   /** Hears what a subscriber threw; by default the error becomes an uncaught exception, outside of the replica. */
   readonly onListenerError?: (error: unknown) => void;
 }
-
-/** The error of a subscriber, thrown where it can't stop the replica. */
-const rethrowLater = (error: unknown): void => {
-  queueMicrotask(() => {
-    throw error;
-  });
-};
 
 /**
  * A database as the server's updates describe it, column by column. Changes are shown whole: first every row of a message, then indexes and

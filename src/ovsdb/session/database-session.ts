@@ -1,14 +1,12 @@
 import { OvsdbError } from '../error.ts';
-import type { Replica } from '../replica/replica.ts';
 import { Replica as ServerReplica } from '../replica/replica.ts';
-import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
+import type { UpdateReader } from '../replica/update-reader.ts';
 import { parseSchema, type DatabaseSchema } from '../schema.ts';
-import { ZERO_UUID } from '../uuid.ts';
-import type { Clause } from '../operation.ts';
-import type { JsonObject, JsonValue } from '../value.ts';
+import type { JsonValue } from '../value.ts';
 import type { UpdateSink } from '../wire/message-stream.ts';
-import type { MonitorConditions } from './conditions.ts';
 import { errorText, type Connection, type Reply, type Update } from './connection.ts';
+import type { DatabaseMonitor } from './monitor.ts';
+import { MonitorRun, type MonitorMethod } from './monitor-run.ts';
 import {
   judge,
   SERVER_SCHEMA,
@@ -16,56 +14,20 @@ import {
   type ServerRequirements,
 } from './server-status.ts';
 
-/** Ways to follow a database, best first. */
-export type MonitorMethod = 'monitor_cond_since' | 'monitor_cond' | 'monitor';
-
-const FALLBACK: Readonly<Record<MonitorMethod, MonitorMethod | undefined>> = {
-  monitor_cond_since: 'monitor_cond',
-  monitor_cond: 'monitor',
-  monitor: undefined,
-};
-
-const FORMAT: Readonly<Record<MonitorMethod, UpdateFormat>> = {
-  monitor_cond_since: 'update2',
-  monitor_cond: 'update2',
-  monitor: 'update',
-};
-
-/** From where a later connection may go on. */
-export interface ResumePoint {
-  /** Id of the last transaction that the replica has seen; undefined: load everything. */
-  lastId: string | undefined;
-}
-
 /** What outlives a connection, and what the session tells of itself. */
 export interface SessionOwner {
   requirements(): ServerRequirements;
-  readonly conditions: MonitorConditions;
-  readonly resume: ResumePoint;
-  /** The schema of the database is known now: where its contents go, and what to ask for. */
-  define(schema: DatabaseSchema): Replica;
-  requests(conditions: ReadonlyMap<string, readonly Clause[]>, withConditions: boolean): JsonObject;
+  /** What is followed. */
+  readonly monitors: ReadonlySet<DatabaseMonitor>;
   /** The server described the database anew. */
   described(status: DatabaseStatus | undefined): void;
-  /** A message's updates are to be shown; throws `inconsistent` when they do not fit. */
-  show(reader: UpdateReader): void;
-  discard(): void;
-  /** Contents are complete: reads and writes may begin. */
-  loaded(method: MonitorMethod, found: boolean): void;
+  /** Contents of a monitor are complete. */
+  loaded(monitor: DatabaseMonitor, method: MonitorMethod, found: boolean): void;
   /** Contents are not followed any more, until `loaded` is called again. */
-  unloaded(reason: string): void;
-  /** Conditions of the server are those that were wanted. */
-  conditionsSettled(error?: OvsdbError): void;
+  unloaded(monitor: DatabaseMonitor, reason: string): void;
   /** This server will not do. `atOnce`: try the next without a pause. */
   leave(error: OvsdbError, atOnce: boolean): void;
   warn(text: string): void;
-}
-
-interface DataMonitor {
-  readonly id: string;
-  readonly method: MonitorMethod;
-  readonly generation: string | undefined;
-  isLoaded: boolean;
 }
 
 const SERVER_MONITOR = '_Server';
@@ -80,10 +42,11 @@ export class DatabaseSession {
   readonly #connection: Connection;
   readonly #owner: SessionOwner;
   readonly #server: ServerReplica = new ServerReplica(SERVER_SCHEMA);
-  #monitor: DataMonitor | undefined;
-  #replica: Replica | undefined;
+  readonly #runs = new Set<MonitorRun>();
+  /** Which database the monitors follow; undefined: none yet. */
+  #generation: string | undefined;
+  #schema: DatabaseSchema | undefined;
   #monitorCount = 0;
-  #reloads = 0;
   /** The generation whose schema is being asked for. */
   #loading: string | undefined;
   /** The generation that the server has no schema of any more: wait for another. */
@@ -94,21 +57,18 @@ export class DatabaseSession {
     this.#owner = owner;
   }
 
+  /** True once everything is followed that is wanted. */
   get isLoaded(): boolean {
-    return this.#monitor?.isLoaded === true;
-  }
-
-  get method(): MonitorMethod | undefined {
-    return this.#monitor?.method;
+    return this.#runs.size > 0 && [...this.#runs].every((run) => run.isLoaded);
   }
 
   /** True while a reply with contents is awaited: silence is then no sign of death. */
   get isLoading(): boolean {
-    return this.#monitor === undefined || !this.#monitor.isLoaded;
+    return !this.isLoaded;
   }
 
   start(): void {
-    if (!this.#owner.conditions.reconnect()) this.#owner.resume.lastId = undefined;
+    for (const monitor of this.#owner.monitors) monitor.reconnect();
     this.#send('set_db_change_aware', [true], () => {
       // A server that does not know it hangs up on database changes instead, which is handled as well.
     });
@@ -162,21 +122,19 @@ export class DatabaseSession {
     this.#owner.described(status);
     const now = generationOf(status);
     if (this.#loading === now || this.#refused === now) return;
-    if (this.#monitor === undefined) this.#load(now);
-    else if (this.#monitor.generation !== now) {
-      this.#dropMonitor('the database was converted or replaced');
+    if (this.#runs.size === 0) this.#load(now);
+    else if (this.#generation !== now) {
+      this.#stopAll('the database was converted or replaced');
       this.#load(now);
     }
   }
 
-  #dropMonitor(reason: string): void {
-    const monitor = this.#monitor;
-    if (monitor === undefined) return;
-    this.#monitor = undefined;
-    this.#owner.resume.lastId = undefined;
-    this.#owner.conditions.restart();
-    if (monitor.isLoaded) this.#owner.unloaded(reason);
-    this.#send('monitor_cancel', [monitor.id], ignore);
+  /** Ends every monitor; the server has ended `canceled` by itself. */
+  #stopAll(reason: string, canceled?: MonitorRun): void {
+    const runs = [...this.#runs];
+    this.#runs.clear();
+    this.#schema = undefined;
+    for (const run of runs) run.stop(reason, run === canceled);
   }
 
   /**
@@ -196,13 +154,49 @@ export class DatabaseSession {
 
   #loadWith(schema: JsonValue, generation: string | undefined): void {
     try {
-      this.#replica = this.#owner.define(parseSchema(schema));
+      this.#schema = parseSchema(schema);
+      this.#generation = generation;
+      for (const monitor of this.#owner.monitors) this.#run(monitor, this.#schema);
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       this.#owner.leave(error, false);
-      return;
     }
-    this.#request('monitor_cond_since', generation);
+  }
+
+  /** Begins to follow one more part of the database, now or as soon as its schema is known. */
+  follow(monitor: DatabaseMonitor): void {
+    if (this.#schema !== undefined) this.#run(monitor, this.#schema);
+  }
+
+  /** Follows a part no more. */
+  unfollow(monitor: DatabaseMonitor): void {
+    const { run } = monitor;
+    if (run === undefined || !this.#runs.delete(run)) return;
+    run.stop('the monitor was closed', false);
+    monitor.detach();
+  }
+
+  #run(monitor: DatabaseMonitor, schema: DatabaseSchema): void {
+    const owner = this.#owner;
+    const { database } = owner.requirements();
+    const run = new MonitorRun(this.#connection, monitor, monitor.define(schema), {
+      database,
+      nextId: () => `${database}/${++this.#monitorCount}`,
+      loaded: (which, method, found) => {
+        owner.loaded(which, method, found);
+      },
+      unloaded: (which, reason) => {
+        owner.unloaded(which, reason);
+      },
+      leave: (error) => {
+        owner.leave(error, false);
+      },
+      warn: (text) => {
+        owner.warn(text);
+      },
+    });
+    this.#runs.add(run);
+    run.start();
   }
 
   #noSchema(text: string, generation: string | undefined): void {
@@ -216,137 +210,28 @@ export class DatabaseSession {
     this.#owner.warn(`the server gives no schema of ${database}: ${text}`);
   }
 
-  #request(method: MonitorMethod, generation: string | undefined): void {
-    const { database } = this.#owner.requirements();
-    const withConditions = method !== 'monitor';
-    const { conditions } = this.#owner;
-    if (this.#owner.resume.lastId === undefined) conditions.restart();
-    const requests = this.#owner.requests(conditions.acknowledged, withConditions);
-    const id = `${database}/${++this.#monitorCount}`;
-    const monitor: DataMonitor = { id, method, generation, isLoaded: false };
-    this.#monitor = monitor;
-    const params: JsonValue[] = [database, id, requests];
-    if (method === 'monitor_cond_since') params.push(this.#owner.resume.lastId ?? ZERO_UUID);
-    this.#connection.request(
-      method,
-      params,
-      (reply) => {
-        if (this.#monitor === monitor) this.#contents(monitor, reply);
-      },
-      ignore,
-      { sink: (head) => this.#reader(monitor, head.found === true ? 'changes' : 'contents') },
-    );
-  }
-
-  #reader(monitor: DataMonitor, mode: 'changes' | 'contents'): UpdateReader {
-    return (this.#replica as Replica).reader(FORMAT[monitor.method], mode);
-  }
-
-  #contents(monitor: DataMonitor, reply: Reply): void {
-    const { head, sink, error, failure } = reply;
-    if (error !== undefined || sink === undefined) {
-      this.#monitorRefused(monitor, error);
-      return;
-    }
-    if (!this.#show(sink as UpdateReader, failure)) return;
-    this.#owner.resume.lastId = monitor.method === 'monitor_cond_since' ? head?.lastId : undefined;
-    monitor.isLoaded = true;
-    this.#reloads = 0;
-    this.#owner.loaded(monitor.method, head?.found === true);
-    this.changeConditions();
-  }
-
-  #monitorRefused(monitor: DataMonitor, error: JsonValue | undefined): void {
-    const next = FALLBACK[monitor.method];
-    this.#monitor = undefined;
-    if (error === 'unknown method' && next !== undefined) {
-      this.#owner.resume.lastId = undefined;
-      this.#request(next, monitor.generation);
-      return;
-    }
-    const text = errorText(error);
-    this.#owner.leave(new OvsdbError('rpc error', `${monitor.method}: ${text}`), false);
-  }
-
-  /** Shows updates; loads everything anew when they do not fit what we have. */
-  #show(reader: UpdateReader, failure: OvsdbError | undefined): boolean {
-    try {
-      if (failure !== undefined) throw failure;
-      this.#owner.show(reader);
-      return true;
-    } catch (error) {
-      if (!(error instanceof OvsdbError)) throw error;
-      this.#owner.discard();
-      this.#reload(error);
-      return false;
-    }
-  }
-
-  #reload(error: OvsdbError): void {
-    this.#reloads++;
-    if (this.#reloads > 2) {
-      this.#owner.resume.lastId = undefined;
-      this.#owner.leave(error, false);
-      return;
-    }
-    this.#owner.warn(`the contents are loaded anew: ${error.details}`);
-    const generation = this.#monitor?.generation;
-    this.#dropMonitor(error.details);
-    this.#request('monitor_cond_since', generation);
+  #runOf(monitor: JsonValue): MonitorRun | undefined {
+    for (const run of this.#runs) if (run.id === monitor) return run;
+    return undefined;
   }
 
   sinkForUpdate(monitor: JsonValue): UpdateSink | undefined {
     if (monitor === SERVER_MONITOR) return this.#server.reader('update2', 'changes');
-    const data = this.#monitor;
-    return data !== undefined && monitor === data.id ? this.#reader(data, 'changes') : undefined;
+    return this.#runOf(monitor)?.changesReader();
   }
 
   update(update: Update): void {
-    const reader = update.sink as UpdateReader;
-    if (update.monitor === SERVER_MONITOR) {
-      this.#serverChanged(reader, update.failure);
-      return;
-    }
-    if (!this.#show(reader, update.failure)) return;
-    if (update.lastId !== undefined) this.#owner.resume.lastId = update.lastId;
+    if (update.monitor === SERVER_MONITOR)
+      this.#serverChanged(update.sink as UpdateReader, update.failure);
+    else this.#runOf(update.monitor)?.update(update);
   }
 
-  /** The server gave up a monitor: the database was converted or removed. */
+  /** The server gave up a monitor: the database was converted or removed, which ends them all. */
   monitorCanceled(monitor: JsonValue): void {
-    if (this.#monitor === undefined || monitor !== this.#monitor.id) return;
-    const wasLoaded = this.#monitor.isLoaded;
-    this.#monitor = undefined;
-    this.#owner.resume.lastId = undefined;
-    this.#owner.conditions.restart();
-    if (wasLoaded)
-      this.#owner.unloaded(
-        'the server canceled the monitor: the database was converted or removed',
-      );
+    const run = this.#runOf(monitor);
+    if (run === undefined) return;
+    this.#stopAll('the server canceled the monitor: the database was converted or removed', run);
     this.#evaluate();
-  }
-
-  /** Sends what changed in the conditions, unless a change is under way: then it follows. */
-  changeConditions(): void {
-    const monitor = this.#monitor;
-    if (monitor === undefined || !monitor.isLoaded) return;
-    const { conditions } = this.#owner;
-    if (monitor.method === 'monitor') conditions.restart();
-    const requests = monitor.method === 'monitor' ? undefined : conditions.takeChange();
-    if (requests === undefined) {
-      if (conditions.isSettled) this.#owner.conditionsSettled();
-      return;
-    }
-    this.#send('monitor_cond_change', [monitor.id, monitor.id, requests], ({ error }) => {
-      if (this.#monitor !== monitor) return;
-      if (error === undefined) conditions.acknowledge();
-      else {
-        conditions.refuse();
-        this.#owner.conditionsSettled(
-          new OvsdbError('rpc error', `the server refused the condition: ${errorText(error)}`),
-        );
-      }
-      this.changeConditions();
-    });
   }
 }
 

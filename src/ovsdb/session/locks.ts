@@ -9,10 +9,12 @@ export class Lock {
   #isReleased = false;
   readonly #listeners = new Set<(isHeld: boolean) => void>();
   readonly #release: () => void;
+  readonly #onListenerError: (error: unknown) => void;
 
-  constructor(name: string, release: () => void) {
+  constructor(name: string, release: () => void, onListenerError: (error: unknown) => void) {
     this.name = name;
     this.#release = release;
+    this.#onListenerError = onListenerError;
   }
 
   get isHeld(): boolean {
@@ -62,14 +64,26 @@ export class Lock {
   change(isHeld: boolean, always = false): void {
     if (isHeld === this.#isHeld && !always) return;
     this.#isHeld = isHeld;
-    for (const listener of this.#listeners) listener(isHeld);
+    for (const listener of this.#listeners) {
+      try {
+        listener(isHeld);
+      } catch (error) {
+        this.#onListenerError(error);
+      }
+    }
   }
 }
 
 /** The locks that a client wants, through all its connections. */
 export class Locks {
   readonly #locks = new Map<string, Lock>();
+  readonly #onListenerError: (error: unknown) => void;
   #connection: Connection | undefined;
+
+  /** `onListenerError` hears what a listener of a lock threw. */
+  constructor(onListenerError: (error: unknown) => void) {
+    this.#onListenerError = onListenerError;
+  }
 
   get(name: string): Lock | undefined {
     return this.#locks.get(name);
@@ -79,10 +93,11 @@ export class Locks {
   want(name: string, steal: boolean): Lock {
     let lock = this.#locks.get(name);
     if (lock === undefined) {
-      lock = new Lock(name, () => {
+      const release = (): void => {
         this.#locks.delete(name);
         this.#connection?.request('unlock', [name], nothing, nothing);
-      });
+      };
+      lock = new Lock(name, release, this.#onListenerError);
       this.#locks.set(name, lock);
       this.#ask(lock, steal ? 'steal' : 'lock');
     } else if (steal && !lock.isHeld) this.#stealAgain(lock);

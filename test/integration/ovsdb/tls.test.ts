@@ -114,6 +114,36 @@ describe('TLS', () => {
     );
   });
 
+  test('the server may be the one that connects, and must then show its certificate', async () => {
+    const port = await freePort();
+    const events: string[] = [];
+    await using ours = new OvsdbClient({
+      remotes: `pssl:${port}:127.0.0.1`,
+      database: 'OVN_Northbound',
+      tls: identities['client'] as Identity,
+      timing: { minBackoff: 20, maxBackoff: 100 },
+      onEvent: ({ kind }) => events.push(kind),
+    }).start();
+    const calling = (identity: Identity, name: string): Promise<OvsdbServer> =>
+      OvsdbServer.start({
+        folder: folder.path,
+        name,
+        remotes: [`ssl:127.0.0.1:${port}`],
+        args: [
+          `--private-key=${identity.privateKey}`,
+          `--certificate=${identity.certificate}`,
+          `--ca-cert=${(identities['client'] as Identity).caCertificate}`,
+        ],
+      });
+    {
+      await using _stranger = await calling(identities['stranger'] as Identity, 'stranger');
+      await expect(ours.ready(AbortSignal.timeout(700))).rejects.toThrow('gave up waiting');
+      expect(events).not.toContain('connected');
+    }
+    await using _caller = await calling(identities['server'] as Identity, 'caller');
+    await ours.ready(soon());
+  });
+
   test('files that can not be read are named', async () => {
     const { certificate, caCertificate } = identities['client'] as Identity;
     await using bad = client({ privateKey: '/does/not/exist', certificate, caCertificate });

@@ -1,0 +1,198 @@
+import { OvsdbError } from '../error.ts';
+import type { Replica } from '../replica/replica.ts';
+import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
+import { ZERO_UUID } from '../uuid.ts';
+import type { JsonValue } from '../value.ts';
+import { errorText, type Connection, type Reply, type Update } from './connection.ts';
+import type { DatabaseMonitor } from './monitor.ts';
+
+/** Ways to follow a database, best first. */
+export type MonitorMethod = 'monitor_cond_since' | 'monitor_cond' | 'monitor';
+
+const FALLBACK: Readonly<Record<MonitorMethod, MonitorMethod | undefined>> = {
+  monitor_cond_since: 'monitor_cond',
+  monitor_cond: 'monitor',
+  monitor: undefined,
+};
+
+const FORMAT: Readonly<Record<MonitorMethod, UpdateFormat>> = {
+  monitor_cond_since: 'update2',
+  monitor_cond: 'update2',
+  monitor: 'update',
+};
+
+/** Whom a monitor tells how it fares. */
+export interface RunOwner {
+  readonly database: string;
+  /** An id for a monitor that this connection has not seen. */
+  nextId(): string;
+  loaded(monitor: DatabaseMonitor, method: MonitorMethod, found: boolean): void;
+  unloaded(monitor: DatabaseMonitor, reason: string): void;
+  /** This server will not do. */
+  leave(error: OvsdbError): void;
+  warn(text: string): void;
+}
+
+/** One monitor on one connection: its contents, then what changes. */
+export class MonitorRun {
+  readonly #connection: Connection;
+  readonly #monitor: DatabaseMonitor;
+  readonly #owner: RunOwner;
+  readonly #replica: Replica;
+  #id: string | undefined;
+  #method: MonitorMethod = 'monitor_cond_since';
+  #isLoaded = false;
+  #reloads = 0;
+
+  constructor(connection: Connection, monitor: DatabaseMonitor, replica: Replica, owner: RunOwner) {
+    this.#connection = connection;
+    this.#monitor = monitor;
+    this.#replica = replica;
+    this.#owner = owner;
+    monitor.run = this;
+  }
+
+  get isLoaded(): boolean {
+    return this.#isLoaded;
+  }
+
+  /** What the server calls it now. */
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  start(): void {
+    this.#request('monitor_cond_since');
+  }
+
+  /** Ends it; `isCanceled`: the server has done so already. The contents must be loaded anew. */
+  stop(reason: string, isCanceled: boolean): void {
+    const id = this.#id;
+    const wasLoaded = this.#isLoaded;
+    this.#id = undefined;
+    this.#isLoaded = false;
+    this.#monitor.forget();
+    if (wasLoaded) this.#owner.unloaded(this.#monitor, reason);
+    if (id !== undefined && !isCanceled)
+      this.#connection.request('monitor_cancel', [id], ignore, ignore);
+  }
+
+  #request(method: MonitorMethod): void {
+    const monitor = this.#monitor;
+    if (monitor.lastId === undefined) monitor.conditions.restart();
+    const id = this.#owner.nextId();
+    this.#id = id;
+    this.#method = method;
+    const params: JsonValue[] = [this.#owner.database, id, monitor.requests(method !== 'monitor')];
+    if (method === 'monitor_cond_since') params.push(monitor.lastId ?? ZERO_UUID);
+    this.#connection.request(
+      method,
+      params,
+      (reply) => {
+        if (this.#id === id) this.#contents(reply);
+      },
+      ignore,
+      { sink: (head) => this.#reader(head.found === true ? 'changes' : 'contents') },
+    );
+  }
+
+  #reader(mode: 'changes' | 'contents'): UpdateReader {
+    return this.#replica.reader(FORMAT[this.#method], mode);
+  }
+
+  #contents(reply: Reply): void {
+    const { head, sink, error, failure } = reply;
+    if (error !== undefined || sink === undefined) {
+      this.#refused(error);
+      return;
+    }
+    if (!this.#show(sink as UpdateReader, failure)) return;
+    this.#monitor.lastId = this.#method === 'monitor_cond_since' ? head?.lastId : undefined;
+    this.#isLoaded = true;
+    this.#reloads = 0;
+    this.#owner.loaded(this.#monitor, this.#method, head?.found === true);
+    this.changeConditions();
+  }
+
+  #refused(error: JsonValue | undefined): void {
+    const next = FALLBACK[this.#method];
+    this.#id = undefined;
+    if (error === 'unknown method' && next !== undefined) {
+      this.#monitor.lastId = undefined;
+      this.#request(next);
+      return;
+    }
+    this.#owner.leave(new OvsdbError('rpc error', `${this.#method}: ${errorText(error)}`));
+  }
+
+  /** Shows updates; loads everything anew when they do not fit what we have. */
+  #show(reader: UpdateReader, failure: OvsdbError | undefined): boolean {
+    try {
+      if (failure !== undefined) throw failure;
+      this.#replica.show(reader, true);
+      return true;
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      this.#replica.discard();
+      this.#reload(error);
+      return false;
+    }
+  }
+
+  #reload(error: OvsdbError): void {
+    this.#reloads++;
+    if (this.#reloads > 2) {
+      this.#monitor.lastId = undefined;
+      this.#owner.leave(error);
+      return;
+    }
+    this.#owner.warn(`the contents are loaded anew: ${error.details}`);
+    this.stop(error.details, false);
+    this.#request('monitor_cond_since');
+  }
+
+  changesReader(): UpdateReader {
+    return this.#reader('changes');
+  }
+
+  update(update: Update): void {
+    if (!this.#show(update.sink as UpdateReader, update.failure)) return;
+    if (update.lastId !== undefined) this.#monitor.lastId = update.lastId;
+  }
+
+  /** Sends what changed in the conditions, unless a change is under way: then it follows. */
+  changeConditions(): void {
+    const id = this.#id;
+    if (id === undefined || !this.#isLoaded) return;
+    const { conditions } = this.#monitor;
+    if (this.#method === 'monitor') conditions.restart();
+    const requests = this.#method === 'monitor' ? undefined : conditions.takeChange();
+    if (requests === undefined) {
+      if (conditions.isSettled) this.#monitor.conditionsSettled();
+      return;
+    }
+    this.#connection.request(
+      'monitor_cond_change',
+      [id, id, requests],
+      ({ error }) => {
+        if (this.#id === id) this.#conditionsAnswered(error);
+      },
+      ignore,
+    );
+  }
+
+  #conditionsAnswered(error: JsonValue | undefined): void {
+    const { conditions } = this.#monitor;
+    if (error === undefined) conditions.acknowledge();
+    else {
+      conditions.refuse();
+      const text = `the server refused the condition: ${errorText(error)}`;
+      this.#monitor.conditionsSettled(new OvsdbError('rpc error', text));
+    }
+    this.changeConditions();
+  }
+}
+
+const ignore = (): void => {
+  // The owner hears of a lost connection by itself.
+};

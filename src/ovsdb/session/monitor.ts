@@ -1,0 +1,168 @@
+import { OvsdbError } from '../error.ts';
+import type { Clause } from '../operation.ts';
+import { Replica } from '../replica/replica.ts';
+import type { DatabaseSchema } from '../schema.ts';
+import type { JsonObject } from '../value.ts';
+import { MonitorConditions } from './conditions.ts';
+import type { MonitorRun } from './monitor-run.ts';
+import {
+  checkMonitored,
+  define,
+  initialConditions,
+  monitorRequests,
+  type Definition,
+  type Selection,
+} from './selection.ts';
+import type { Waits } from './waits.ts';
+
+/** A part of a database that is followed by itself: with its own tables, conditions and replica. */
+export interface Monitor extends Disposable {
+  /** The rows as last seen. Throws `disconnected` before the first contents, unless a schema was given. */
+  readonly replica: Replica;
+  /** Whether the contents are loaded and followed now. */
+  readonly isReady: boolean;
+  /** Resolves once `isReady`. Rejects when the signal says so, or with `closed`. */
+  ready(signal?: AbortSignal): Promise<void>;
+  /**
+   * Changes which rows of a table are followed. Resolves when the replica shows exactly those. An empty list: all rows;
+   * `[false]`: none. Clauses are alternatives.
+   */
+  setCondition(table: string, where: readonly Clause[], signal?: AbortSignal): Promise<void>;
+  /** Follows nothing any more; the replica stays readable. */
+  close(): void;
+}
+
+export interface MonitorSettings {
+  readonly database: string;
+  readonly selection: Selection | undefined;
+  /** The schema that the program was written for. */
+  readonly known: DatabaseSchema | undefined;
+  readonly onListenerError: ((error: unknown) => void) | undefined;
+  readonly waits: Waits;
+  /** What went wrong last, for people. */
+  readonly why: () => string;
+  readonly warn: (text: string) => void;
+  readonly closed: (monitor: DatabaseMonitor) => void;
+}
+
+/** What outlives the connections of a monitor: its conditions, where to go on from, and its replica. */
+export class DatabaseMonitor implements Monitor {
+  readonly #settings: MonitorSettings;
+  readonly conditions: MonitorConditions;
+  /** Id of the last transaction that the replica has seen; undefined: load everything. */
+  lastId: string | undefined;
+  /** Its life on the present connection. */
+  run: MonitorRun | undefined;
+  #replica: Replica | undefined;
+  #definition: Definition | undefined;
+  #conditionError: OvsdbError | undefined;
+  #closed = false;
+
+  constructor(settings: MonitorSettings) {
+    this.#settings = settings;
+    this.conditions = new MonitorConditions(initialConditions(settings.selection));
+    if (settings.known !== undefined) this.define(settings.known);
+  }
+
+  get replica(): Replica {
+    if (this.#replica === undefined) {
+      const { database, why } = this.#settings;
+      throw new OvsdbError('disconnected', `${database} was not loaded yet${why()}`);
+    }
+    return this.#replica;
+  }
+
+  get isReady(): boolean {
+    return this.run?.isLoaded === true;
+  }
+
+  /** Rows held, 0 before the first contents. */
+  get rows(): number {
+    return this.#replica?.statistics.rows ?? 0;
+  }
+
+  async ready(signal?: AbortSignal): Promise<void> {
+    await this.#until(() => this.isReady, signal, 'the database to be loaded');
+  }
+
+  async setCondition(table: string, where: readonly Clause[], signal?: AbortSignal): Promise<void> {
+    if (this.#definition !== undefined) checkMonitored(this.#definition.monitored, table);
+    this.#conditionError = undefined;
+    this.conditions.set(table, where);
+    this.run?.changeConditions();
+    await this.#until(
+      () => this.#conditionError !== undefined || (this.isReady && this.conditions.isSettled),
+      signal,
+      `the condition of table ${table}`,
+    );
+    if (this.#conditionError !== undefined) throw this.#conditionError as OvsdbError;
+  }
+
+  async #until(isDone: () => boolean, signal: AbortSignal | undefined, what: string) {
+    await this.#settings.waits.until(() => this.#closed || isDone(), signal, what);
+    if (this.#closed)
+      throw new OvsdbError('closed', `the monitor was closed while waiting for ${what}`);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#settings.closed(this);
+    this.#replica?.discard();
+    this.#settings.waits.wake();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** The schema of the server is known now: returns where the contents go. */
+  define(schema: DatabaseSchema): Replica {
+    const { known, selection, onListenerError, warn } = this.#settings;
+    const definition = define(schema, known, selection);
+    this.#definition = definition;
+    for (const text of definition.warnings) warn(text);
+    if (this.#replica === undefined) {
+      this.#replica = new Replica(definition.schema, {
+        monitored: definition.monitored,
+        ...(onListenerError === undefined ? {} : { onListenerError }),
+      });
+    } else {
+      // Other columns: what changed since the last time would not be enough.
+      const isSame = this.#replica.redefine(definition.schema, definition.monitored);
+      if (!isSame) this.lastId = undefined;
+    }
+    return this.#replica;
+  }
+
+  /** `<monitor-requests>` with the conditions that the server has confirmed. */
+  requests(withConditions: boolean): JsonObject {
+    const monitored = this.#definition?.monitored ?? new Map<string, ReadonlySet<string>>();
+    const { acknowledged } = this.conditions;
+    return monitorRequests(monitored, acknowledged, this.#settings.selection, withConditions);
+  }
+
+  /** The connection is new. */
+  reconnect(): void {
+    if (!this.conditions.reconnect()) this.lastId = undefined;
+  }
+
+  /** The connection is gone, or the server follows nothing any more. What was read but not shown is forgotten. */
+  detach(): void {
+    this.run = undefined;
+    this.#replica?.discard();
+  }
+
+  /** Everything is to be loaded anew, at once with the conditions that are wanted. */
+  forget(): void {
+    this.lastId = undefined;
+    this.conditions.restart();
+  }
+
+  /** The server works with the conditions that are wanted, or has refused them. */
+  conditionsSettled(error?: OvsdbError): void {
+    // Kept until the next condition is set: whoever waits for this one hears of it.
+    if (error !== undefined) this.#conditionError = error;
+    this.#settings.waits.wake();
+  }
+}

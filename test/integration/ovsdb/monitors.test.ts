@@ -1,0 +1,136 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  OvsdbClient,
+  type ClientOptions,
+  type Monitor,
+  type Operation,
+} from '../../../src/ovsdb/index.ts';
+import { OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
+
+const soon = (): AbortSignal => AbortSignal.timeout(20_000);
+
+const northbound = (server: OvsdbServer, options: Partial<ClientOptions> = {}): OvsdbClient =>
+  new OvsdbClient({
+    remotes: server.remote,
+    database: 'OVN_Northbound',
+    timing: { minBackoff: 10, maxBackoff: 100 },
+    ...options,
+  }).start();
+
+const insert = (table: string, name: string): Operation => ({ op: 'insert', table, row: { name } });
+
+const names = (from: Pick<Monitor, 'replica'>, table: string): string[] =>
+  [...from.replica.rows(table)].map((row) => row.column('name') as string).toSorted();
+
+const blueOnly = {
+  Logical_Switch: { columns: ['name'], where: [['name', '==', 'blue']] },
+} as const;
+
+test('each monitor of a client has its own tables and rows, and all see what a transaction wrote', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = northbound(server, { tables: { Address_Set: true } });
+  const switches = client.monitor(blueOnly);
+  await Promise.all([client.ready(soon()), switches.ready(soon())]);
+  await client.transact([
+    insert('Logical_Switch', 'blue'),
+    insert('Logical_Switch', 'red'),
+    insert('Address_Set', 'set'),
+  ]);
+  expect(names(client, 'Address_Set')).toEqual(['set']);
+  expect(names(switches, 'Logical_Switch')).toEqual(['blue']);
+  expect(() => client.replica.size('Logical_Switch')).toThrow('has no table');
+  // One that is added while the client runs, over a table that is followed already.
+  using late = client.monitor({ Logical_Switch: true });
+  await late.ready(soon());
+  expect(names(late, 'Logical_Switch')).toEqual(['blue', 'red']);
+});
+
+test('conditions of one monitor leave the others alone, also through a new connection', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = northbound(server, { tables: blueOnly });
+  const other = client.monitor(blueOnly);
+  await Promise.all([client.ready(soon()), other.ready(soon())]);
+  await client.transact([insert('Logical_Switch', 'blue'), insert('Logical_Switch', 'red')]);
+  await other.setCondition('Logical_Switch', [['name', '==', 'red']], soon());
+  client.reconnect();
+  expect(other.isReady).toBe(false);
+  await Promise.all([client.ready(soon()), other.ready(soon())]);
+  expect(names(client, 'Logical_Switch')).toEqual(['blue']);
+  expect(names(other, 'Logical_Switch')).toEqual(['red']);
+  await expect(other.setCondition('ACL', [], soon())).rejects.toThrow('not among those');
+});
+
+test('a closed monitor hears nothing more, and the others go on', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = northbound(server);
+  const other = client.monitor(blueOnly);
+  await Promise.all([client.ready(soon()), other.ready(soon())]);
+  other.close();
+  expect(other.isReady).toBe(false);
+  await client.transact([insert('Logical_Switch', 'blue')]);
+  expect(other.replica.size('Logical_Switch')).toBe(0);
+  expect(client.replica.size('Logical_Switch')).toBe(1);
+  await expect(other.ready(soon())).rejects.toThrow('the monitor was closed');
+});
+
+test('every monitor follows a database that was converted', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = northbound(server);
+  const other = client.monitor({ Logical_Switch: true });
+  await Promise.all([client.ready(soon()), other.ready(soon())]);
+  await client.transact([insert('Logical_Switch', 'kept')]);
+  const schema = (await client.call('get_schema', ['OVN_Northbound'])) as {
+    tables: { Logical_Switch: { columns: { [name: string]: unknown } } };
+    [member: string]: unknown;
+  };
+  const file = join(server.folder, 'new.ovsschema');
+  const { cksum: _, ...rest } = schema;
+  schema.tables.Logical_Switch.columns['colour'] = { type: 'string' };
+  writeFileSync(file, JSON.stringify({ ...rest, version: '99.0.0' }));
+  await runOvs('ovsdb-client', ['convert', server.remote, file]);
+  await until('the new column', () =>
+    [client, other].every(({ replica }) => replica.hasColumn('Logical_Switch', 'colour')),
+  );
+  await Promise.all([client.ready(soon()), other.ready(soon())]);
+  for (const { replica } of [client, other]) {
+    expect(replica.find('Logical_Switch', ['name'], ['kept'])[0]?.column('colour')).toBe('');
+  }
+});
+
+test('a silent column comes with new rows, but its changes are not reported', async () => {
+  await using server = await OvsdbServer.start();
+  await using writer = northbound(server);
+  await using client = northbound(server, {
+    tables: {
+      Address_Set: { columns: ['name', 'addresses', 'external_ids'], silent: ['external_ids'] },
+    },
+  });
+  await Promise.all([writer.ready(soon()), client.ready(soon())]);
+  const change = (row: Extract<Operation, { op: 'update' }>['row']): Operation => ({
+    op: 'update',
+    table: 'Address_Set',
+    where: [['name', '==', 'set']],
+    row,
+  });
+  await writer.transact([
+    {
+      op: 'insert',
+      table: 'Address_Set',
+      row: { name: 'set', external_ids: ['map', [['generation', '1']]] },
+    },
+  ]);
+  await until('the row', () => client.replica.size('Address_Set') === 1);
+  const [row] = client.replica.rows('Address_Set');
+  expect(row?.column('external_ids')).toEqual(new Map([['generation', '1']]));
+  const heard: string[][] = [];
+  client.replica.subscribe(({ tables }) => {
+    for (const { old } of tables.get('Address_Set')?.rows ?? []) heard.push([...old.keys()]);
+  });
+  await writer.transact([change({ external_ids: ['map', [['generation', '2']]] })]);
+  await writer.transact([change({ addresses: '10.0.0.1' })]);
+  await until('the change', () => heard.length > 0);
+  expect(heard).toEqual([['addresses']]);
+  expect(row?.column('external_ids')).toEqual(new Map([['generation', '1']]));
+});

@@ -32,6 +32,7 @@ import { familiesOf } from './nads.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import { oldestFirst } from './order.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
+import { CONFLICT_REST } from './settling.ts';
 
 export interface ConnectControllerOptions {
   readonly store: Pick<Store, 'patch' | 'patchStatus' | 'event'>;
@@ -313,6 +314,7 @@ export class ConnectController {
     } catch (error) {
       if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
         throw error;
+      if (error.code === 'conflict') this.queue.addAfter(name, CONFLICT_REST);
     }
     if (problem !== undefined && known !== problem.message)
       await store.event({ regarding: connect, type: 'Warning', ...problem });

@@ -49,6 +49,7 @@ export class ClusterManager {
   readonly #mirrors: EndpointMirrorController;
   readonly #queues: ReadonlyMap<string, WorkQueue>;
   readonly #started = Promise.withResolvers<void>();
+  readonly #ended = new AbortController();
   #isLeading = false;
 
   constructor(options: ClusterManagerOptions) {
@@ -147,6 +148,7 @@ export class ClusterManager {
       if (!signal.aborted) throw error;
     } finally {
       this.#isLeading = false;
+      this.#ended.abort();
     }
   }
 
@@ -181,7 +183,7 @@ export class ClusterManager {
     await Promise.all([following, ...queues]);
   }
 
-  /** Resolves when all that could be done for what the store holds is done. */
+  /** Resolves when all that could be done for what the store holds is done; rejects when leadership is lost before that. */
   async settled(signal: AbortSignal = this.#options.signal): Promise<void> {
     await this.#started.promise;
     const queues = [...this.#queues.values()];
@@ -191,8 +193,10 @@ export class ClusterManager {
         this.#nodes.isIdle && this.#connects.isIdle && queues.every((queue) => queue.size === 0),
       areCurrent: () => this.#informers.areCurrent(this.#options.store, signal),
       clock: this.#clock,
-      signal,
+      signal: AbortSignal.any([signal, this.#ended.signal]),
     });
+    if (this.#ended.signal.aborted && !this.#options.signal.aborted)
+      throw new Error('leadership was lost before everything was settled');
   }
 
   /** What could not be done, sorted by object. */

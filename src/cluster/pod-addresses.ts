@@ -30,6 +30,7 @@ import { requestedAddresses } from './requested-addresses.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import type { RegisteredNad } from './network-registry.ts';
 import type { Log } from './settings.ts';
+import { CONFLICT_REST } from './settling.ts';
 
 /** Whose pods, and which of their networks. */
 export type PodScope =
@@ -443,7 +444,7 @@ export class PodAddresses {
     this.#holdings.delete(key);
   }
 
-  /** Writes annotations unless somebody changed the pod meanwhile; its next change wakes us then. */
+  /** Writes annotations unless somebody changed the pod meanwhile; it is looked at again then. */
   async #patch(
     pod: Pod,
     annotations: Readonly<Record<string, string>>,
@@ -464,6 +465,7 @@ export class PodAddresses {
     } catch (error) {
       if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
         throw error;
+      if (error.code === 'conflict') this.queue.addAfter(objectKey(pod.metadata), CONFLICT_REST);
     }
   }
 

@@ -30,3 +30,6 @@ export async function settle({
     });
   }
 }
+
+/** Milliseconds after which an object that somebody else wrote meanwhile is looked at again, unless its change comes earlier. */
+export const CONFLICT_REST = 500;

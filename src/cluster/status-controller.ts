@@ -23,6 +23,7 @@ import {
 } from './network-outcome.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import type { SubnetFailures } from './node-subnets.ts';
+import { CONFLICT_REST } from './settling.ts';
 
 export interface StatusControllerOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
@@ -130,9 +131,10 @@ export class StatusController {
         signal,
       );
     } catch (error) {
-      // Somebody wrote meanwhile, or the object went: its next change wakes us again.
+      // Somebody wrote meanwhile, or the object went.
       if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
         throw error;
+      if (error.code === 'conflict') this.queue.addAfter(`status/${key}`, CONFLICT_REST);
     }
   }
 

@@ -118,7 +118,7 @@ export class ZoneRuntime implements AsyncDisposable {
     };
     this.#running = Promise.all([
       watched(this.feed.run(signal)),
-      ...(this.#manager === undefined ? [] : [watched(this.#manager.run())]),
+      ...(this.#manager === undefined ? [] : [watched(this.#runManager(this.#manager, signal))]),
       ...(this.#podAddresses === undefined
         ? []
         : [watched(this.#runPodAddresses(this.#podAddresses, signal))]),
@@ -167,6 +167,15 @@ export class ZoneRuntime implements AsyncDisposable {
       },
     );
     return this.#leadership;
+  }
+
+  /** A manager that ends while the daemon goes on would leave every later network without allocations. */
+  async #runManager(manager: ClusterManager, signal: AbortSignal): Promise<void> {
+    await manager.run();
+    if (!signal.aborted)
+      throw new Error(
+        'leadership was lost: nothing is allocated until the daemon is started again',
+      );
   }
 
   /** Pods come after networks, lest every pod of a fresh start complains that it has none. */

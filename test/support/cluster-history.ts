@@ -50,7 +50,7 @@ export const OBJECTS: readonly KubeObject[] = [
 ];
 
 /** What users see, without the values that depend on who came first. */
-async function visible(store: Store): Promise<unknown> {
+export async function visible(store: Store): Promise<unknown> {
   const [udns, cudns, connects, nads, nodeList, podList] = await Promise.all([
     store.list(userDefinedNetworks),
     store.list(clusterUserDefinedNetworks),
@@ -124,7 +124,7 @@ export async function givenOut(store: Store): Promise<readonly string[]> {
   ];
 }
 
-async function checkNothingTwice(store: Store): Promise<void> {
+export async function checkNothingTwice(store: Store): Promise<void> {
   const given = await givenOut(store);
   expect(given.filter((value, index) => given.indexOf(value) !== index)).toEqual([]);
   for (const one of await store.list(clusterNetworkConnects)) {
@@ -190,6 +190,21 @@ export async function runHistory(
     pods: [],
   });
   return end;
+}
+
+/** Leadership is lost at a write while other work is under way, and a manager that has waited takes over: what users see then. */
+export async function runTakeover(store: Store, writes: number): Promise<unknown> {
+  await using first = startProcess(store, NODES, { writes, isUsurped: true });
+  await using second = startProcess(store, []);
+  await apply(store, ...OBJECTS);
+  await first.lost;
+  // The pods' nodes are in the first process, and work on.
+  for (let round = 0; round < 3; round += 1) {
+    await second.settled();
+    await first.settled();
+  }
+  await checkNothingTwice(store);
+  return await visible(store);
 }
 
 export const straight: History = { order: OBJECTS, removal: without(OBJECTS), lives: [] };

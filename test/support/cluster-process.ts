@@ -3,15 +3,20 @@ import { NodePodAddresses } from '../../src/cluster/node-pod-addresses.ts';
 import type { Store } from '../../src/store/store.ts';
 import { silent, testSettings } from './cluster.ts';
 import { fusedStore } from './fused-store.ts';
+import { usurpedStore } from './usurped-store.ts';
 
 export interface Life {
   /** Writes after which the process is killed; undefined = it lives on. */
   readonly writes?: number;
   readonly isLastDone?: boolean;
+  /** Leadership is lost at the last write, and the process lives on. */
+  readonly isUsurped?: boolean;
 }
 
 /** The manager and the pod addresses of some nodes, in one process that may be killed. */
 export interface ClusterProcess extends AsyncDisposable {
+  /** Resolves when leadership has been taken away. */
+  readonly lost: Promise<void>;
   /** Resolves when all is done, or when the process has been killed. */
   settled(): Promise<void>;
   problems(): readonly string[];
@@ -20,18 +25,22 @@ export interface ClusterProcess extends AsyncDisposable {
 export function startProcess(
   store: Store,
   nodes: readonly string[],
-  { writes, isLastDone = false }: Life = {},
+  { writes, isLastDone = false, isUsurped = false }: Life = {},
 ): ClusterProcess {
   const controller = new AbortController();
   const { signal } = controller;
-  const used =
-    writes === undefined
-      ? store
-      : fusedStore(store, {
-          writes,
-          isLastDone,
-          onBlown: () => controller.abort(new Error('killed')),
-        });
+  const lost = Promise.withResolvers<void>();
+  let isLost = false;
+  const onLost = (): void => {
+    isLost = true;
+    lost.resolve();
+  };
+  const onBlown = (): void => controller.abort(new Error('killed'));
+  const losing = (count: number): Store =>
+    isUsurped
+      ? usurpedStore(store, { writes: count, onLost })
+      : fusedStore(store, { writes: count, isLastDone, onBlown });
+  const used = writes === undefined ? store : losing(writes);
   const manager = new ClusterManager({ store: used, settings: testSettings, log: silent, signal });
   const onNodes = nodes.map(
     (node) =>
@@ -46,12 +55,13 @@ export function startProcess(
   const parts = [manager, ...onNodes];
   const runs = parts.map((part) => part.run());
   return {
+    lost: lost.promise,
     async settled() {
       // Each may wait for what another one writes.
       for (let round = 0; round < 3; round += 1)
         for (const part of parts)
           await part.settled().catch((error: unknown) => {
-            if (!signal.aborted) throw error;
+            if (!signal.aborted && !isLost) throw error;
           });
     },
     problems: () =>

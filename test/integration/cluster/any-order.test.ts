@@ -6,23 +6,36 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ManifestStore } from '../../../src/store/manifest-store.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';
-import { histories, runHistory, straight } from '../../support/cluster-history.ts';
+import { histories, runHistory, runTakeover, straight } from '../../support/cluster-history.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+
+async function onManifests<T>(work: (store: ManifestStore) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'heddle-order-'));
+  const state = join(folder, '.state');
+  const store = await ManifestStore.open({ manifests: folder, state, rules: objectRules });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+    await rm(folder, { recursive: true });
+  }
+}
 
 test('any order, killed anywhere: the same end as on a store in memory', async () => {
   const expected = await runHistory(new MemoryStore(), straight);
   await fc.assert(
     fc.asyncProperty(histories, async (history) => {
-      const folder = await mkdtemp(join(tmpdir(), 'heddle-order-'));
-      const state = join(folder, '.state');
-      const store = await ManifestStore.open({ manifests: folder, state, rules: objectRules });
-      try {
-        expect(await runHistory(store, history)).toEqual(expected);
-      } finally {
-        await store.close();
-        await rm(folder, { recursive: true });
-      }
+      expect(await onManifests((store) => runHistory(store, history))).toEqual(expected);
     }),
     { numRuns: 3 },
   );
 }, 300_000);
+
+test.each([3, 17, 30])(
+  'leadership is lost at write %i: the manager that takes over ends as on a store in memory',
+  async (writes) => {
+    const expected = await runHistory(new MemoryStore(), straight);
+    expect(await onManifests((store) => runTakeover(store, writes))).toEqual(expected);
+  },
+  120_000,
+);

@@ -8,6 +8,7 @@ import {
   NODES,
   OBJECTS,
   runHistory,
+  runTakeover,
   straight,
 } from '../../support/cluster-history.ts';
 import { startProcess } from '../../support/cluster-process.ts';
@@ -21,6 +22,16 @@ test('any order, killed anywhere', async () => {
       expect(await runHistory(new MemoryStore(), history)).toEqual(expected);
     }),
     { numRuns: 6 },
+  );
+}, 60_000);
+
+test('leadership is lost in the middle of work: the manager that takes over ends as one that was never disturbed', async () => {
+  const expected = await runHistory(new MemoryStore(), straight);
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 40 }), async (writes) => {
+      expect(await runTakeover(new MemoryStore(), writes)).toEqual(expected);
+    }),
+    { numRuns: 8 },
   );
 }, 60_000);
 

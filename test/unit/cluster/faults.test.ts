@@ -23,7 +23,14 @@ import {
   remove,
   startManager,
 } from '../../support/cluster.ts';
-import { givenOut, NODES, OBJECTS, runHistory, straight } from '../../support/cluster-history.ts';
+import {
+  checkNothingTwice,
+  NODES,
+  OBJECTS,
+  runHistory,
+  straight,
+  visible,
+} from '../../support/cluster-history.ts';
 import { startProcess } from '../../support/cluster-process.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
@@ -40,16 +47,11 @@ test.each(['unavailable', 'conflict'] as const)(
     };
     await using running = startProcess(store, NODES);
     await apply(store, ...OBJECTS);
-    const end = async (): Promise<unknown> => {
-      await running.settled();
-      return (await nadLines(store)).length === 5 && running.problems().length <= 1;
-    };
-    await expect.poll(end, { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => visible(store), { timeout: 20_000 }).toEqual(expected);
     store.beforeWrite = () => undefined;
     await running.settled();
-    expect(expected).toMatchObject({ nads: { length: (await nadLines(store)).length } });
-    const given = await givenOut(store);
-    expect(given.filter((value, index) => given.indexOf(value) !== index)).toEqual([]);
+    expect(await visible(store)).toEqual(expected);
+    await checkNothingTwice(store);
   },
   30_000,
 );

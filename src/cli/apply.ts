@@ -18,6 +18,7 @@ import {
   tone,
 } from './output.ts';
 import type { Complaint } from '../daemon/object-store.ts';
+import { problemText } from '../daemon/problem-text.ts';
 
 export function register(program: Command): void {
   addSettings(
@@ -47,7 +48,12 @@ interface ApplyResult {
   readonly rows: Readonly<Record<string, number>>;
   readonly northbound: { readonly configured: number; readonly reached: number } | undefined;
   readonly networks: readonly ZoneNetworkStatus[];
-  readonly problems: readonly { readonly object: string; readonly message: string }[];
+  readonly problems: readonly {
+    readonly object: string;
+    readonly message: string;
+    /** `FILE:LINE`. */
+    readonly place?: string;
+  }[];
   readonly manifests: readonly Complaint[];
 }
 
@@ -85,12 +91,16 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     );
   };
   await within(configuration.timeout, settle);
+  const placeOf = (object: string): string | undefined => store.placeOf(object);
   const result: ApplyResult = {
     node: configuration.node,
     rows,
     northbound: controller.sequence,
     networks: controller.networks(),
-    problems: runtime.problems(),
+    problems: runtime.problems().map((problem) => ({
+      ...problem,
+      ...placed(placeOf(problem.object)),
+    })),
     manifests: store.complaints(),
   };
   await within(configuration.timeout, (signal) =>
@@ -98,18 +108,22 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
       zoneReport({
         controller,
         connects: runtime.feed.builder.connects(),
-        problems: result.problems,
+        problems: runtime.problems(),
       }),
       signal,
     ),
   );
   if (options.json === true) printJson(result);
   else printResult(result, options.wait);
-  const isWrong = [reportComplaints(result.manifests), reportProblems(result.problems)].some(
-    Boolean,
-  );
+  const isWrong = [
+    reportComplaints(result.manifests),
+    reportProblems(result.problems.map((problem) => problemText(problem, placeOf))),
+  ].some(Boolean);
   if (isWrong) process.exitCode = EXIT.problems;
 }
+
+const placed = (place: string | undefined): { readonly place?: string } =>
+  place === undefined ? {} : { place };
 
 function printResult(result: ApplyResult, waited: boolean): void {
   const { Northbound: north = 0, Southbound: south = 0 } = result.rows;

@@ -90,11 +90,8 @@ export function reportComplaints(
   return errors.length > 0;
 }
 
-/** What is wrong with objects and rows, to standard error; true when there is anything. */
-export function reportProblems(
-  problems: readonly { readonly object: string; readonly message: string }[],
-): boolean {
-  for (const { object, message } of problems)
-    report(`${tone('error:', 'bad', process.stderr)} ${object}: ${message}`);
-  return problems.length > 0;
+/** What is wrong with objects and rows, one line each, to standard error; true when there is anything. */
+export function reportProblems(lines: readonly string[]): boolean {
+  for (const line of lines) report(`${tone('error:', 'bad', process.stderr)} ${line}`);
+  return lines.length > 0;
 }

@@ -1,6 +1,7 @@
 /** `heddle plan` and `heddle diff`: what would change, and what drifted. They change nothing. */
 import type { Command } from 'commander';
 import { createLogger } from '../daemon/logger.ts';
+import { problemText } from '../daemon/problem-text.ts';
 import { within } from '../daemon/waiting.ts';
 import {
   ZoneRuntime,
@@ -78,7 +79,12 @@ async function look(
     }
   }
   const isWrong =
-    [reportComplaints(manifests), reportProblems(problems)].some(Boolean) ||
+    [
+      reportComplaints(manifests),
+      reportProblems(
+        problems.map((problem) => problemText(problem, (object) => runtime.store.placeOf(object))),
+      ),
+    ].some(Boolean) ||
     plans.some(({ problems }) => problems.some(({ kind }) => kind !== 'awaited'));
   const changes = plans.some(({ isEmpty }) => !isEmpty);
   process.exitCode = changes ? EXIT.changes : isWrong ? EXIT.problems : EXIT.success;

@@ -11,6 +11,7 @@ import {
   type NetworkOverview,
   type Overview,
 } from '../daemon/overview.ts';
+import { problemText, type PlaceOf } from '../daemon/problem-text.ts';
 import { readOverviewObjects } from '../daemon/overview-objects.ts';
 import type { NetworkName } from '../model/model.ts';
 import { localNames } from '../topology/names.ts';
@@ -65,12 +66,12 @@ async function status(command: Command): Promise<void> {
   const overview = overviewOf(await readOverviewObjects(store.objects), configuration.settings);
   const manifests = store.complaints();
   if (isJson(command)) printJson({ ...overview, manifests });
-  else printOverview(overview);
+  else printOverview(overview, (object) => store.placeOf(object));
   const isBroken = reportComplaints(manifests);
   process.exitCode = isHealthy(overview) && !isBroken ? EXIT.success : EXIT.problems;
 }
 
-function printOverview(overview: Overview): void {
+function printOverview(overview: Overview, placeOf: PlaceOf): void {
   print(
     table(
       ['NETWORK', 'ID', 'TOPOLOGY', 'ROLE', 'SUBNETS', 'PODS', 'NODES'],
@@ -110,7 +111,7 @@ function printOverview(overview: Overview): void {
     ...overview.problems,
   ]);
   if (problems.length > 0) print(`\n${tone('Problems', 'bad')}`);
-  for (const { object, message } of problems) print(`  ${object}: ${message}`);
+  for (const problem of problems) print(`  ${problemText(problem, placeOf)}`);
 }
 
 /** `n1,n2 Programmed; n3 Pending: …`. */

@@ -20,6 +20,8 @@ export interface OpenObjects extends AsyncDisposable {
   readonly isEmbedded: boolean;
   /** What is wrong with manifests and state at the moment. */
   complaints(): readonly Complaint[];
+  /** `FILE:LINE` of an object (`Kind namespace/name`), where a file declares it. */
+  placeOf(object: string): string | undefined;
   /** Calls `handler` with the complaints now and whenever they change. */
   onComplaints(handler: (complaints: readonly Complaint[]) => void): void;
 }
@@ -79,6 +81,10 @@ async function openManifests(
     objects: store,
     isEmbedded: true,
     complaints: () => store.problems.map(complaint),
+    placeOf(object) {
+      const place = store.placeOf(object);
+      return place === undefined ? undefined : `${place.file}:${place.line}`;
+    },
     onComplaints(handler) {
       store.onProblems((problems) => handler(problems.map(complaint)));
     },
@@ -106,6 +112,7 @@ async function openKubernetes({
     objects: store,
     isEmbedded: false,
     complaints: () => [],
+    placeOf: () => undefined,
     onComplaints(handler) {
       handler([]);
     },

@@ -1,8 +1,10 @@
 /** `heddle node`: stays, and keeps its zone true whatever changes on either side. */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { ZoneProblem } from '../api/zone-status.ts';
 import { serveHealth } from './health.ts';
 import type { Logger } from './logger.ts';
 import { ZoneMetrics } from './metrics.ts';
+import { problemText } from './problem-text.ts';
 import { ZoneRuntime, type ZoneConfiguration } from './zone-runtime.ts';
 import { ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
 
@@ -89,6 +91,7 @@ class ZoneDaemon {
   #isFollowing = false;
   #said: string | undefined;
   #reportedAt = -REPORT_INTERVAL;
+  #logged: ReadonlySet<string> = new Set();
 
   constructor(runtime: ZoneRuntime, metrics: ZoneMetrics, log: Logger, bell: Bell) {
     this.#runtime = runtime;
@@ -153,9 +156,22 @@ class ZoneDaemon {
     this.#said = blocked;
   }
 
+  /** Logs what is wrong since the last time, each problem once. */
+  #logProblems(problems: readonly ZoneProblem[]): void {
+    const { store } = this.#runtime;
+    const lines = problems.map((problem) => ({
+      object: problem.object,
+      line: problemText(problem, (object) => store.placeOf(object)),
+    }));
+    for (const { object, line } of lines)
+      if (!this.#logged.has(line)) this.#log.warn({ component: 'zone', object }, line);
+    this.#logged = new Set(lines.map(({ line }) => line));
+  }
+
   async #report(signal: AbortSignal): Promise<void> {
     const { controller, feed } = this.#runtime;
     const problems = this.#runtime.problems();
+    this.#logProblems(problems);
     const report = zoneReport({
       controller,
       connects: feed.builder.connects(),

@@ -77,6 +77,18 @@ export class ManifestSource {
     return this.#wanted;
   }
 
+  /** Where an object (`Kind namespace/name`) is written; undefined for one that no manifest declares. */
+  placeOf(object: string): { readonly file: string; readonly line: number } | undefined {
+    for (const [file, { sourced }] of this.#files) {
+      const found = sourced.find(
+        ({ object: { kind, metadata } }) =>
+          describeRecord({ kind, name: metadata.name, namespace: metadata.namespace }) === object,
+      );
+      if (found !== undefined) return { file: join(this.#root, file), line: found.line };
+    }
+    return undefined;
+  }
+
   #collect(fileOf: (id: ObjectId) => string | undefined): Wanted {
     const objects = new Map<ObjectId, SourcedObject>();
     const problems: Problem[] = [];

@@ -126,6 +126,11 @@ export class ManifestStore implements Store {
     };
   }
 
+  /** Where an object (`Kind namespace/name`) is written; undefined for one that no manifest declares. */
+  placeOf(object: string): { readonly file: string; readonly line: number } | undefined {
+    return this.#source.placeOf(object);
+  }
+
   /** Looks at all files now, without waiting for notifications. */
   async refresh(): Promise<void> {
     await this.#synchronise('everywhere');

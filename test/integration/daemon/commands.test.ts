@@ -128,6 +128,11 @@ apiVersion: v1
 kind: Pod
 metadata: { name: lost, namespace: nowhere }
 spec: { nodeName: ovn-worker }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: astray, namespace: red }
+spec: { nodeName: ovn-wroker }
 `,
     );
     const result = await bed.heddle.run('apply', '--no-wait');
@@ -137,10 +142,17 @@ spec: { nodeName: ovn-worker }
       /wrong\.yaml:1\d: UserDefinedNetwork red\/small: spec\.layer3\.mtu: .*576/,
     );
     expect(result.stderr).toMatch(
-      /UserDefinedNetwork[ /]red\/host: .*overlaps.* cluster subnet|cluster subnet .*overlaps/,
+      /wrong\.yaml:5: UserDefinedNetwork red\/host: .*"10\.244\.0\.0\/16" overlaps cluster subnet.*; change subnets/,
     );
-    expect(result.stderr).toMatch(/apps\/v1 Deployment|Deployment/);
-    expect(result.stderr).toMatch(/Pod nowhere\/lost.*namespace/);
+    expect(result.stderr).toMatch(
+      /wrong\.yaml:\d+: Deployment \(apps\/v1\): this release does not know/,
+    );
+    expect(result.stderr).toMatch(
+      /wrong\.yaml:21: Pod nowhere\/lost: metadata\.namespace: there is no namespace "nowhere": create it/,
+    );
+    expect(result.stderr).toMatch(
+      /wrong\.yaml:26: Pod red\/astray: spec\.nodeName: there is no node "ovn-wroker": add a Node/,
+    );
     expect(await names(bed.server, 'Logical_Router')).toContain('blue_blue_ovn_cluster_router');
   });
 

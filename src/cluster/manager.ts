@@ -14,6 +14,13 @@ import { NetworkRegistry } from './network-registry.ts';
 import { NodeController } from './node-controller.ts';
 import { PersistentAddresses } from './persistent-addresses.ts';
 import { PodAddresses } from './pod-addresses.ts';
+import {
+  objectOf,
+  objectOfDeclaration,
+  objectOfIdentity,
+  objectOfStatus,
+  type ObjectOfKey,
+} from './problem-objects.ts';
 import { settle } from './settling.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
 import { StatusController } from './status-controller.ts';
@@ -31,7 +38,7 @@ export interface ClusterManagerOptions {
 
 /** Something that the manager could not bring about, for people. */
 export interface ManagerProblem {
-  /** `UserDefinedNetwork/blue/net`, `nad/blue/net`, `node/worker` … */
+  /** `UserDefinedNetwork blue/net`, `Pod blue/web`, `Node worker` … */
   readonly object: string;
   readonly message: string;
 }
@@ -47,7 +54,7 @@ export class ClusterManager {
   readonly #pods: PodAddresses;
   readonly #connects: ConnectController;
   readonly #mirrors: EndpointMirrorController;
-  readonly #queues: ReadonlyMap<string, WorkQueue>;
+  readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
   readonly #started = Promise.withResolvers<void>();
   readonly #ended = new AbortController();
   #isLeading = false;
@@ -110,13 +117,13 @@ export class ClusterManager {
     this.#connects = new ConnectController({ ...common, quiet });
     this.#mirrors = new EndpointMirrorController(common);
     this.#queues = new Map([
-      ['networks', this.#networks.queue],
-      ['identities', this.#identities.queue],
-      ['nodes', this.#nodes.queue],
-      ['statuses', this.#statuses.queue],
-      ['pods', this.#pods.queue],
-      ['connects', this.#connects.queue],
-      ['endpoint mirrors', this.#mirrors.queue],
+      [this.#networks.queue, objectOfDeclaration],
+      [this.#identities.queue, objectOfIdentity],
+      [this.#nodes.queue, objectOf('Node')],
+      [this.#statuses.queue, objectOfStatus],
+      [this.#pods.queue, objectOf('Pod')],
+      [this.#connects.queue, objectOf('ClusterNetworkConnect')],
+      [this.#mirrors.queue, objectOf('EndpointSlice')],
     ]);
     if (options.metrics !== undefined)
       registerMetrics(options.metrics, {
@@ -166,7 +173,7 @@ export class ClusterManager {
     this.#connects.adopt();
     this.#identities.adopt();
     this.#nodes.adopt();
-    const queues = [...this.#queues.values()].map((queue) => queue.run(signal));
+    const queues = [...this.#queues.keys()].map((queue) => queue.run(signal));
     this.#networks.follow();
     this.#identities.follow();
     this.#nodes.follow();
@@ -186,7 +193,7 @@ export class ClusterManager {
   /** Resolves when all that could be done for what the store holds is done; rejects when leadership is lost before that. */
   async settled(signal: AbortSignal = this.#options.signal): Promise<void> {
     await this.#started.promise;
-    const queues = [...this.#queues.values()];
+    const queues = [...this.#queues.keys()];
     await settle({
       queues,
       isIdle: () =>
@@ -203,19 +210,20 @@ export class ClusterManager {
   problems(): readonly ManagerProblem[] {
     const problems: ManagerProblem[] = [];
     for (const [object, outcome] of this.#networks.outcomes())
-      for (const { message } of outcome.problems) problems.push({ object, message });
+      for (const { message } of outcome.problems)
+        problems.push({ object: objectOfDeclaration(object), message });
     for (const [nad, message] of this.#identities.problems())
-      problems.push({ object: `NetworkAttachmentDefinition/${nad}`, message });
+      problems.push({ object: `NetworkAttachmentDefinition ${nad}`, message });
     for (const [name, message] of this.#connects.problems())
-      problems.push({ object: `ClusterNetworkConnect/${name}`, message });
+      problems.push({ object: `ClusterNetworkConnect ${name}`, message });
     for (const [pod, message] of this.#pods.problems())
-      problems.push({ object: `Pod/${pod}`, message });
+      problems.push({ object: `Pod ${pod}`, message });
     for (const network of this.#nodes.subnets.networks())
       for (const [node, message] of this.#nodes.subnets.failuresOf(network))
-        problems.push({ object: `Node/${node}`, message });
-    for (const [name, queue] of this.#queues)
+        problems.push({ object: `Node ${node}`, message });
+    for (const [queue, objectOfKey] of this.#queues)
       for (const [key, { error }] of queue.failing)
-        problems.push({ object: `${name}: ${key}`, message: messageOf(error) });
+        problems.push({ object: objectOfKey(key), message: messageOf(error) });
     return problems.toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
   }
 

@@ -77,7 +77,7 @@ export class NodePodAddresses {
 
   problems(): readonly ManagerProblem[] {
     return [...this.#addresses.problems()].map(([pod, message]) => ({
-      object: `Pod/${pod}`,
+      object: `Pod ${pod}`,
       message,
     }));
   }

@@ -174,7 +174,7 @@ export class PodAddresses {
       return {
         kind: 'invalid',
         toldBy: 'cluster',
-        message: `Pod ${objectKey(pod.metadata)}: spec.nodeName: there is no node "${node}": add a Node of that name, or correct the name`,
+        message: `spec.nodeName: there is no node "${node}": add a Node of that name, or correct the name`,
       };
     return planPod(pod, {
       namespace: informers.namespaces.get(namespace),
@@ -191,7 +191,7 @@ export class PodAddresses {
   ): Promise<void> {
     if (this.#options.scope.kind === 'node') {
       const names = candidates.map(({ name }) => name).join(', ');
-      const message = `Pod ${objectKey(pod.metadata)}: waits for the cluster manager to choose among the primary networks ${names}`;
+      const message = `waits for the cluster manager to choose among the primary networks ${names}`;
       await this.#report(pod, [{ message, isEvent: false }]);
       return;
     }
@@ -218,7 +218,7 @@ export class PodAddresses {
       await this.#patch(pod, { [SELECTED_PRIMARY]: nad.key }, signal);
       return;
     }
-    const message = `Pod ${objectKey(pod.metadata)}: no primary network has room for it: ${full.join('; ')}`;
+    const message = `no primary network has room for it: ${full.join('; ')}`;
     await this.#report(pod, [{ message, isEvent: true }]);
   }
 
@@ -238,7 +238,7 @@ export class PodAddresses {
       if (found === undefined) {
         const network = attachment.nad?.config.name ?? DEFAULT_NETWORK;
         troubles.push({
-          message: `Pod ${objectKey(pod.metadata)}: node "${pod.spec.nodeName ?? ''}" has no subnet of network ${network} yet`,
+          message: `node "${pod.spec.nodeName ?? ''}" has no subnet of network ${network} yet`,
           isEvent: false,
         });
         continue;

@@ -1,5 +1,6 @@
 /** Which networks a pod is attached to, and as what (api.md §6.9, §8, §10). Pure. */
 import { formatPrefix, overlaps, parsePrefix } from '../allocators/addresses.ts';
+import type { AnnotationError } from '../api/annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
 import { familyCidrs } from '../api/network-config.ts';
 import { DEFAULT_NETWORK } from '../api/network-name.ts';
@@ -10,7 +11,6 @@ import {
   type NetworkSelection,
 } from '../api/network-selection.ts';
 import { SYSTEM_NAMESPACES } from '../api/built-in-kinds.ts';
-import { objectKey } from '../api/objects.ts';
 import {
   podNetworks,
   primaryUdnIpamClaim,
@@ -78,16 +78,15 @@ export const carriedNetworks = (pod: Pod): ReadonlyMap<string, PodNetwork> =>
 export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
   if (isWithoutNetworks(pod) || pod.spec.nodeName === undefined) return { kind: 'none' };
   const { namespace } = surroundings;
-  const name = `Pod ${objectKey(pod.metadata)}`;
   if (namespace === undefined && !SYSTEM_NAMESPACES.includes(pod.metadata.namespace ?? ''))
     return {
       kind: 'invalid',
       toldBy: 'cluster',
-      message: `${name}: metadata.namespace: there is no namespace "${pod.metadata.namespace ?? ''}": create it, or correct the name`,
+      message: `metadata.namespace: there is no namespace "${pod.metadata.namespace ?? ''}": create it, or correct the name`,
     };
   const secondaries = secondaryAttachments(pod, surroundings);
   if (typeof secondaries === 'string')
-    return { kind: 'invalid', toldBy: 'node', message: `${name}: ${secondaries}` };
+    return { kind: 'invalid', toldBy: 'node', message: secondaries };
   const hasPrimary = Object.hasOwn(namespace?.metadata.labels ?? {}, PRIMARY_NETWORK_LABEL);
   const standard = (role: AttachmentRole): WantedAttachment => ({
     nadKey: DEFAULT_NETWORK,
@@ -97,12 +96,10 @@ export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
   });
   if (!hasPrimary) return withoutOverlap(pod, [standard('primary'), ...secondaries]);
   const primary = choosePrimary(pod, surroundings.primaries);
-  if (typeof primary === 'string')
-    return { kind: 'invalid', toldBy: 'node', message: `${name}: ${primary}` };
+  if (typeof primary === 'string') return { kind: 'invalid', toldBy: 'node', message: primary };
   if (primary === undefined) return { kind: 'undecided', candidates: surroundings.primaries };
   const request = primaryRequest(pod);
-  if (typeof request === 'string')
-    return { kind: 'invalid', toldBy: 'node', message: `${name}: ${request}` };
+  if (typeof request === 'string') return { kind: 'invalid', toldBy: 'node', message: request };
   return withoutOverlap(pod, [
     standard('infrastructure-locked'),
     { nadKey: primary.key, role: 'primary', nad: primary, request },
@@ -136,7 +133,7 @@ function withoutOverlap(pod: Pod, attachments: readonly WantedAttachment[]): Pod
           return {
             kind: 'invalid',
             toldBy: 'node',
-            message: `Pod ${objectKey(pod.metadata)}: its networks ${a.name} and ${b.name} overlap (${formatPrefix(prefix)} and ${formatPrefix(other)}): attach it to one of them`,
+            message: `its networks ${a.name} and ${b.name} overlap (${formatPrefix(prefix)} and ${formatPrefix(other)}): attach it to one of them`,
           };
       }
   return { kind: 'attachments', attachments };
@@ -158,7 +155,7 @@ function choosePrimary(
   if (chosen !== undefined) return chosen;
   const requested = requestedPrimaryUdn(pod);
   const [problem] = requested.errors;
-  if (problem !== undefined) return problem.message;
+  if (problem !== undefined) return explain(problem);
   if (requested.value !== undefined) {
     const wanted = requested.value.includes('/')
       ? requested.value
@@ -171,12 +168,16 @@ function choosePrimary(
   return primaries.length === 1 ? primaries[0] : undefined;
 }
 
+/** The error without the name of the pod, which everybody who tells it says. */
+const explain = ({ key, problem, remedy }: AnnotationError): string =>
+  `annotation ${key}: ${problem}; ${remedy}`;
+
 /** What the pod asks of its primary network, or what is wrong with that. */
 function primaryRequest(pod: Pod): AttachmentRequest | string {
   const selection = defaultNetworkSelection(pod);
   const claim = primaryUdnIpamClaim(pod);
   const problem = selection.errors[0] ?? claim.errors[0];
-  if (problem !== undefined) return problem.message;
+  if (problem !== undefined) return explain(problem);
   if (selection.value !== undefined) {
     const { name, namespace } = selection.value;
     const remedy = `annotation ${DEFAULT_NETWORK_SELECTION} must name the NAD of the cluster default network`;
@@ -201,7 +202,7 @@ function secondaryAttachments(
 ): readonly WantedAttachment[] | string {
   const selections = networkSelections(pod);
   const [problem] = selections.errors;
-  if (problem !== undefined) return problem.message;
+  if (problem !== undefined) return explain(problem);
   const attachments: WantedAttachment[] = [];
   for (const selection of selections.value ?? []) {
     const key = `${selection.namespace}/${selection.name}`;

@@ -150,7 +150,7 @@ describe('is refused, with the reason', () => {
     await running.settled();
     expect(await statusOf(store, 'all')).toEqual(refused(reason, message));
     expect(store.events).toMatchObject([{ type: 'Warning', reason, message }]);
-    expect(running.manager.problems()).toEqual([{ object: 'ClusterNetworkConnect/all', message }]);
+    expect(running.manager.problems()).toEqual([{ object: 'ClusterNetworkConnect all', message }]);
   });
 
   test('IPFamilyMismatch', async () => {

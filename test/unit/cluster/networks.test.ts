@@ -65,7 +65,7 @@ describe('a network is refused', () => {
     ]);
     expect(await conditions(store, 'blue/extra')).toEqual([ALLOCATED, CREATED]);
     expect(running.manager.problems()).toEqual([
-      { object: 'UserDefinedNetwork/blue/net', message: noLabel('blue') },
+      { object: 'UserDefinedNetwork blue/net', message: noLabel('blue') },
     ]);
   });
 
@@ -141,8 +141,8 @@ describe('a network is refused', () => {
     expect(
       running.manager.problems().map(({ object, message }) => `${object}: ${message}`),
     ).toEqual([
-      'UserDefinedNetwork/a/more: namespace "a" has 1 networks, and no more than 1 are allowed: delete one, or have the limit raised',
-      'UserDefinedNetwork/c/net: there are 2 networks, and no more than 2 are allowed: delete one, or have the limit raised',
+      'UserDefinedNetwork a/more: namespace "a" has 1 networks, and no more than 1 are allowed: delete one, or have the limit raised',
+      'UserDefinedNetwork c/net: there are 2 networks, and no more than 2 are allowed: delete one, or have the limit raised',
     ]);
     await remove.udn(store, 'a/net');
     await running.settled();

@@ -83,7 +83,7 @@ describe('a claim', () => {
       await apply(store, pod(`a/${name}`, 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' }));
     await running.settled();
     expect(running.problems()).toEqual([
-      'Pod/a/three: failed to assign pod addresses for a/net/a/three: failed to allocate new IPs for a_net: subnet address pool exhausted',
+      'Pod a/three: failed to assign pod addresses for a/net/a/three: failed to allocate new IPs for a_net: subnet address pool exhausted',
     ]);
     await remove.pod(store, 'a/one');
     await running.settled();
@@ -135,7 +135,7 @@ describe('a claim', () => {
     expect(await addressOf(store, 'a/two')).toBeUndefined();
     expect(await addressOf(store, 'a/three')).toBe('10.5.0.9/24');
     expect(running.problems()).toEqual([
-      'Pod/a/two: cannot allocate a static IP request with IPAM for pod a/net/a/two: the pod references an ipam claim with IPs not containing the requested IP "10.5.0.10/24"',
+      'Pod a/two: cannot allocate a static IP request with IPAM for pod a/net/a/two: the pod references an ipam claim with IPs not containing the requested IP "10.5.0.10/24"',
     ]);
     expect((await store.get(ipamClaims, 'a/vm'))?.status?.ips).toEqual(['10.5.0.9/24']);
   });

@@ -194,8 +194,8 @@ describe('pods that get nothing', () => {
     await running.settled();
     expect(await networksOf(store, 'blue/web')).toBeUndefined();
     const problem =
-      'Pod blue/web: invalid primary network state for namespace "blue": a valid primary user defined network or network attachment definition custom resource, and required namespace label "k8s.ovn.org/primary-user-defined-network" must both be present';
-    expect(running.problems()).toEqual([`Pod/blue/web: ${problem}`]);
+      'invalid primary network state for namespace "blue": a valid primary user defined network or network attachment definition custom resource, and required namespace label "k8s.ovn.org/primary-user-defined-network" must both be present';
+    expect(running.problems()).toEqual([`Pod blue/web: ${problem}`]);
     expect(store.events).toMatchObject([
       { type: 'Warning', reason: 'ErrorReconcilingPod', message: problem },
     ]);
@@ -209,16 +209,8 @@ describe('pods that get nothing', () => {
   });
 
   test.each([
-    [
-      'node',
-      pod('plain/web', 'nowhere'),
-      'Pod plain/web: spec.nodeName: there is no node "nowhere"',
-    ],
-    [
-      'namespace',
-      pod('gone/web', 'node1'),
-      'Pod gone/web: metadata.namespace: there is no namespace "gone"',
-    ],
+    ['node', pod('plain/web', 'nowhere'), 'spec.nodeName: there is no node "nowhere"'],
+    ['namespace', pod('gone/web', 'node1'), 'metadata.namespace: there is no namespace "gone"'],
   ])('of an unknown %s', async (_name, object, message) => {
     const store = new MemoryStore();
     await using running = start(store, 'node1');
@@ -257,7 +249,7 @@ test('what pods carry is adopted before anything is given', async () => {
   expect(found?.metadata.annotations).toMatchObject({ 'k8s.ovn.org/node-id': '9', ...subnets });
   expect(running.problems()).toEqual([
     expect.stringMatching(
-      /^Pod\/plain\/same: default\/plain\/same: 10\.244\.7\.3 is already allocated to plain\/old/,
+      /^Pod plain\/same: default\/plain\/same: 10\.244\.7\.3 is already allocated to plain\/old/,
     ),
   ]);
 });
@@ -272,7 +264,7 @@ test('a full node subnet is an event; a pod that leaves makes room', async () =>
   const message =
     'failed to assign pod addresses for blue/net/blue/e: failed to allocate new IPs for blue_net: subnet address pool exhausted';
   expect(store.events).toMatchObject([{ reason: 'ErrorReconcilingPod', message }]);
-  expect(running.problems()).toEqual([`Pod/blue/e: ${message}`]);
+  expect(running.problems()).toEqual([`Pod blue/e: ${message}`]);
   await remove.pod(store, 'blue/b');
   await running.settled();
   expect((await addressesOf(store, 'blue/e'))['blue/net']).toBe('10.20.0.4/29');
@@ -317,7 +309,7 @@ describe('secondary networks', () => {
     });
     expect(running.problems()).toEqual([
       expect.stringMatching(
-        /^Pod\/plain\/b: failed to ensure requested or annotated IPs \[10\.9\.0\.7\/24\] for plain\/l2\/plain\/b: provided IP is already allocated/,
+        /^Pod plain\/b: failed to ensure requested or annotated IPs \[10\.9\.0\.7\/24\] for plain\/l2\/plain\/b: provided IP is already allocated/,
       ),
     ]);
   });
@@ -389,7 +381,7 @@ test('a pod whose networks overlap is not wired', async () => {
   await running.settled();
   expect(await networksOf(store, 'blue/web')).toBeUndefined();
   expect(running.problems()).toEqual([
-    'Pod/blue/web: Pod blue/web: its networks blue_net and blue_extra overlap (10.20.0.0/16 and 10.20.7.0/24): attach it to one of them',
+    'Pod blue/web: its networks blue_net and blue_extra overlap (10.20.0.0/16 and 10.20.7.0/24): attach it to one of them',
   ]);
 });
 

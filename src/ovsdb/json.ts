@@ -37,8 +37,13 @@ export function normalInteger(value: bigint): number | bigint {
 
 /** JSON text of a value. Integers beyond 2^53 are written in full; members keep their order. */
 export function stringify(json: JsonValue): string {
-  if (!hasBigint(json)) return JSON.stringify(json);
-  return write(json);
+  try {
+    return JSON.stringify(json);
+  } catch (error) {
+    // JSON.stringify refuses integers beyond 2^53, which are rare: nothing is searched for them beforehand.
+    if (hasBigint(json)) return write(json);
+    throw error;
+  }
 }
 
 function hasBigint(json: JsonValue): boolean {

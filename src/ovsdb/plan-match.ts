@@ -4,6 +4,16 @@ import type { PlanColumn, PlanTable, PlanTables } from './plan-table.ts';
 import type { ReplicaRow, ReplicaView, RowCursor } from './replica-view.ts';
 import type { Writable } from './value.ts';
 
+type Place = { readonly table: string; readonly key: string };
+
+/** A row that holds others, found right. */
+interface Holder {
+  readonly entry: Entry;
+  readonly row: ReplicaRow;
+  /** How many members each of its sets must have. */
+  readonly members: Map<string, number>;
+}
+
 /** Stands in place of a pass's number for an entry that is not right. */
 const TRIED = -1;
 
@@ -17,10 +27,12 @@ export class RowMatcher {
   readonly #tables: PlanTables;
   readonly #replica: ReplicaView;
   readonly #cursors = new Map<PlanTable, RowCursor>();
+  /** Entry whose row was looked for last. */
+  #at: Entry | undefined;
   /** How many members each set must have, by the row that holds it. */
   readonly #members = new Map<Entry, Map<string, number>>();
-  /** The row that holds others of which one comes after the other. */
-  #holder: { readonly entry: Entry; readonly row: ReplicaRow } | undefined;
+  /** Rows that hold others, by table and key. */
+  readonly #holders = new Map<PlanTable, Map<string, Holder>>();
 
   /** Entries whose rows just appeared; undefined while the database is read for the first time. */
   readonly #arrived: ReadonlySet<Entry> | undefined;
@@ -45,7 +57,19 @@ export class RowMatcher {
     entry.pass = TRIED;
     if (wanted === undefined || entry.rivals !== undefined || wanted.partial === true) return false;
     if (!table.isPresent || table.hasShared) return false;
-    if (!this.#hasColumns(entry, wanted) || !this.#isInPlace(entry, wanted)) return false;
+    const cursor = this.#cursor(table);
+    if (!cursor.seek(table.ownWords(entry))) return false;
+    this.#at = entry;
+    if (!this.#hasColumns(entry, wanted, cursor)) return false;
+    for (const place of wanted.containers) {
+      const holder = this.#holder(place);
+      // Matching the holder may have moved the cursor to another row of the same table.
+      if (this.#at !== entry) cursor.seek(table.ownWords(entry));
+      this.#at = entry;
+      if (holder?.entry.table.sets.has(place.column) !== true) return false;
+      if (!cursor.isIn(holder.row, place.column)) return false;
+      holder.members.set(place.column, (holder.members.get(place.column) ?? 0) + 1);
+    }
     entry.attachMatch();
     return true;
   }
@@ -59,10 +83,8 @@ export class RowMatcher {
     return cursor;
   }
 
-  #hasColumns(entry: Entry, wanted: DesiredRow): boolean {
+  #hasColumns(entry: Entry, wanted: DesiredRow, cursor: RowCursor): boolean {
     const { table } = entry;
-    const cursor = this.#cursor(table);
-    if (!cursor.seek(table.ownWords(entry))) return false;
     let set = 0;
     let refers = false;
     for (const name in wanted.columns) {
@@ -101,17 +123,29 @@ export class RowMatcher {
     return true;
   }
 
-  #target(reference: { readonly table: string; readonly key: string }): ReplicaRow | undefined {
+  #target(reference: Place): ReplicaRow | undefined {
     const entry = this.#tables.get(reference.table)?.known(reference.key);
-    return entry === undefined ? undefined : this.#rowOf(entry);
+    return entry !== undefined && this.match(entry) ? entry.ours[0] : undefined;
   }
 
-  /** The row that stands for an entry that is right. */
-  #rowOf(entry: Entry): ReplicaRow | undefined {
-    if (this.#holder?.entry === entry) return this.#holder.row;
-    const row = this.match(entry) ? entry.ours[0] : undefined;
-    if (row !== undefined) this.#holder = { entry, row };
-    return row;
+  /** The row that holds others; asked for once for each of them. */
+  #holder(place: Place): Holder | undefined {
+    const table = this.#tables.get(place.table);
+    if (table === undefined) return undefined;
+    let known = this.#holders.get(table);
+    if (known === undefined) {
+      known = new Map();
+      this.#holders.set(table, known);
+    }
+    let holder = known.get(place.key);
+    if (holder === undefined) {
+      const entry = table.known(place.key);
+      const row = entry !== undefined && this.match(entry) ? entry.ours[0] : undefined;
+      if (entry === undefined || row === undefined) return undefined;
+      holder = { entry, row, members: this.#membersOf(entry) };
+      known.set(place.key, holder);
+    }
+    return holder;
   }
 
   #hasMembers(entry: Entry, column: PlanColumn, value: DesiredValue): boolean {
@@ -123,29 +157,18 @@ export class RowMatcher {
     for (const target of targets) {
       if (target === undefined || row?.includes(column.name, target.uuid) !== true) return false;
     }
-    this.#expect(entry, column.name, value.length);
+    const sets = this.#membersOf(entry);
+    sets.set(column.name, (sets.get(column.name) ?? 0) + value.length);
     return true;
   }
 
-  #isInPlace(entry: Entry, wanted: DesiredRow): boolean {
-    for (const { table, key, column } of wanted.containers) {
-      const holders = this.#tables.get(table);
-      const holder = holders?.known(key);
-      if (holder === undefined || holders?.sets.has(column) !== true) return false;
-      const row = this.#rowOf(holder);
-      if (row?.includesUuid(column, entry.table.ownWords(entry)) !== true) return false;
-      this.#expect(holder, column, 1);
-    }
-    return true;
-  }
-
-  #expect(entry: Entry, column: string, count: number): void {
+  #membersOf(entry: Entry): Map<string, number> {
     let sets = this.#members.get(entry);
     if (sets === undefined) {
       sets = new Map();
       this.#members.set(entry, sets);
     }
-    sets.set(column, (sets.get(column) ?? 0) + count);
+    return sets;
   }
 
   /** Sets of right rows that hold more than what was found wanted in them, as far as rows of ours can be in them. */

@@ -18,18 +18,21 @@ export interface ReplicaRow extends FoundRow {
   memberCount(column: string): number;
   /** True when the set holds this member, or the map this key (and value, when given). */
   includes(column: string, member: Writable, value?: Writable): boolean;
-  /** True when the set of references holds the row with this UUID, given as four words. */
-  includesUuid(column: string, uuid: Uint32Array): boolean;
 }
 
-/** Goes from row to row of one table, so that very many rows can be compared without an object for each. */
+/**
+ * Goes to rows of one table, so that very many rows can be compared without an object for each. Good until the
+ * replica changes.
+ */
 export interface RowCursor {
-  /** Goes to the row with this UUID, given as four words; false when there is none. Good until the replica changes. */
+  /** Goes to the row with this UUID, given as four words; false when there is none. */
   seek(uuid: Uint32Array): boolean;
   /** As of a row. Throws when the cursor is at no row. */
   holds(column: string, value: Writable): boolean;
-  /** As of a row; 0 when the cursor is at no row. */
+  /** As of a row. */
   countSet(columns: readonly string[]): number;
+  /** True when this set of references of another row holds the row that the cursor is at. */
+  isIn(row: ReplicaRow, column: string): boolean;
 }
 
 /** What an index looks at: a column, or the value of one key of a map column. */

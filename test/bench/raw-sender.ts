@@ -45,22 +45,36 @@ export class RawSender implements AsyncDisposable {
         start = i + 1;
         const reply = this.#message.join('');
         this.#message = [];
-        this.#waiting.shift()?.(reply);
+        if (!isNotification(reply)) this.#waiting.shift()?.(reply);
       }
     }
     if (start < chunk.length) this.#message.push(chunk.slice(start));
   }
 
-  /** One transaction; throws when the server refuses it. */
-  async transact(database: string, operations: readonly Operation[]): Promise<void> {
-    const text = stringify({
-      id: this.#nextId++,
-      method: 'transact',
-      params: [database, ...(operations as unknown as readonly JsonValue[])],
-    });
+  /** Has the server send what changes in these tables, as a client has that follows them. It is not read. */
+  async monitor(database: string, tables: Iterable<string>): Promise<void> {
+    const params = [
+      database,
+      'monitor',
+      Object.fromEntries([...tables].map((table) => [table, [{}]])),
+      '00000000-0000-0000-0000-000000000000',
+    ];
+    await this.#request('monitor_cond_since', params);
+  }
+
+  #request(method: string, params: readonly JsonValue[]): Promise<string> {
+    const text = stringify({ id: this.#nextId++, method, params });
     const reply = new Promise<string>((resolve) => this.#waiting.push(resolve));
     this.#socket.write(text);
-    const answer = await reply;
+    return reply;
+  }
+
+  /** One transaction; throws when the server refuses it. */
+  async transact(database: string, operations: readonly Operation[]): Promise<void> {
+    const answer = await this.#request('transact', [
+      database,
+      ...(operations as unknown as readonly JsonValue[]),
+    ]);
     // Only an error is long to tell from a result: results hold "error" as null at the top level alone.
     if (answer.includes('"details"')) throw new Error(answer.slice(0, 500));
   }
@@ -71,3 +85,7 @@ export class RawSender implements AsyncDisposable {
     await closed;
   }
 }
+
+/** What frames a message stands at its start or at its end. */
+const isNotification = (message: string): boolean =>
+  message.slice(0, 40).includes('"method":') || message.slice(-40).includes('"method":');

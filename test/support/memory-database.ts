@@ -82,10 +82,6 @@ class MemoryRow implements ReplicaRow {
     return members(this.column(column)).length;
   }
 
-  includesUuid(column: string, uuid: Uint32Array): boolean {
-    return this.includes(column, uuidText(uuid, 0));
-  }
-
   includes(column: string, member: Writable, value?: Writable): boolean {
     const found = this.column(column);
     if (found instanceof Map) {
@@ -160,6 +156,7 @@ export class MemoryDatabase implements ReplicaView, Transactor {
       },
       holds: (column, value) => at?.holds(column, value) === true,
       countSet: (columns) => at?.countSet(columns) ?? 0,
+      isIn: (row, column) => at !== undefined && row.includes(column, at.uuid),
     };
   }
 

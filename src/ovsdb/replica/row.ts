@@ -104,15 +104,14 @@ export class RowView implements ReplicaRow {
     return code !== -1 && codec.valueAt(cell, key) === code;
   }
 
-  includesUuid(name: string, uuid: Uint32Array): boolean {
+  /** True when the set of references holds the row whose UUID has this id in the pool. */
+  includesId(name: string, id: number): boolean {
     const column = this.#column(name);
     const { codec } = column;
-    const key = this.#store.pools.uuids.findWords(uuid);
     return (
-      key !== -1 &&
       codec.kind === 'set' &&
       codec.type.key.type === 'uuid' &&
-      codec.position(this.#cell(column), key) !== -1
+      codec.position(this.#cell(column), id) !== -1
     );
   }
 
@@ -175,7 +174,7 @@ const OWN = new Set([
   'countSet',
   'memberCount',
   'includes',
-  'includesUuid',
+  'includesId',
   'toJSON',
 ]);
 

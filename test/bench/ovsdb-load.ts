@@ -11,6 +11,7 @@ import { OvsdbServer } from '../support/ovsdb-server.ts';
 import { networkOperations } from '../support/ovsdb-workload.ts';
 import { peakMemory, processorTime, timed, type Benchmark, type Figure } from './benchmark.ts';
 import { RawSender } from './raw-sender.ts';
+import { worstStall } from './stall.ts';
 
 /** Loading a large Northbound database, and loading it again after a lost connection. */
 
@@ -52,23 +53,6 @@ async function receiveOnly(
   });
   socket.destroy();
   return { wall, bytes };
-}
-
-/** Longest time that a timer of one millisecond was late while something ran. */
-async function worstStall(action: () => Promise<void>): Promise<number> {
-  let last = performance.now();
-  let worst = 0;
-  const timer = setInterval(() => {
-    const now = performance.now();
-    worst = Math.max(worst, now - last);
-    last = now;
-  }, 1);
-  try {
-    await action();
-  } finally {
-    clearInterval(timer);
-  }
-  return worst;
 }
 
 function usedMemory(): number {

@@ -60,6 +60,15 @@ export interface Traffic {
   messagesSent: number;
 }
 
+/**
+ * Milliseconds of reading in one turn of the event loop. A socket whose peer is as quick as we are has the next chunk ready
+ * each time, and libuv takes up to 32 of them before it looks at timers and other sockets.
+ */
+const TURN = 8;
+
+/** Chunks below this do not fill what the socket or a TLS record can bring at once: nothing is queued behind them. */
+const FULL_CHUNK = 16 * 1024;
+
 /** JSON-RPC 1.0 over one open socket (RFC 7047 §4). Messages are handled to the end in the order in which they arrive. */
 export class Connection {
   readonly #socket: Socket;
@@ -74,6 +83,8 @@ export class Connection {
   };
   #nextId = 1;
   #isCorked = false;
+  /** When this turn of the event loop began to read; undefined: it has not. */
+  #turn: number | undefined;
   #error: OvsdbError | undefined;
 
   constructor(socket: Socket, handler: ConnectionHandler, limits?: FramerLimits) {
@@ -113,6 +124,7 @@ export class Connection {
     if (this.#error !== undefined) return;
     this.traffic.bytesReceived += chunk.length;
     this.#handler.heard();
+    if (chunk.length >= FULL_CHUNK) this.#beginTurn();
     try {
       this.#stream.push(chunk);
     } catch (error) {
@@ -123,6 +135,17 @@ export class Connection {
         }),
       );
     }
+    if (this.#turn !== undefined && performance.now() - this.#turn >= TURN) this.#socket.pause();
+  }
+
+  /** Lets others have their turn when this one has taken long. */
+  #beginTurn(): void {
+    if (this.#turn !== undefined) return;
+    this.#turn = performance.now();
+    setImmediate(() => {
+      this.#turn = undefined;
+      if (this.#error === undefined && this.#socket.isPaused()) this.#socket.resume();
+    });
   }
 
   /** Only one request at a time may await table updates, so a reply whose id comes last can be told by that. */

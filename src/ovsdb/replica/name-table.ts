@@ -5,10 +5,14 @@ export interface NamedColumn {
   readonly name: Buffer;
   readonly position: number;
   readonly codec: ColumnCodec;
+  /** The column that came behind this one the last time: most likely it does again. */
+  follower: NamedColumn | undefined;
 }
 
 /** Finds names by their bytes without making strings of them. */
 export class NameTable {
+  /** The column that a row began with the last time. */
+  first: NamedColumn | undefined;
   readonly #byHash = new Map<number, NamedColumn[]>();
 
   constructor(columns: Iterable<NamedColumn>) {

@@ -64,7 +64,12 @@ export class ReplicaTable {
     this.#names ??= new NameTable(
       this.#store.columns
         .filter((column) => this.monitored.has(column.name))
-        .map(({ name, position, codec }) => ({ name: Buffer.from(name), position, codec })),
+        .map(({ name, position, codec }) => ({
+          name: Buffer.from(name),
+          position,
+          codec,
+          follower: undefined,
+        })),
     );
     return this.#names;
   }

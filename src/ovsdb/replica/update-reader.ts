@@ -1,5 +1,5 @@
 import { OvsdbError, syntaxError } from '../error.ts';
-import type { NameTable } from './name-table.ts';
+import type { NamedColumn, NameTable } from './name-table.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
 import {
   CLOSE_BRACE,
@@ -222,9 +222,21 @@ export class UpdateReader {
     cursor.expect(OPEN_BRACE);
     if (cursor.take(CLOSE_BRACE)) return;
     const { staged, names } = open;
+    let before: NamedColumn | undefined;
     do {
-      cursor.string();
-      const column = names.find(cursor.text, cursor.textStart, cursor.textEnd);
+      const guess = before === undefined ? names.first : before.follower;
+      let column: NamedColumn | undefined;
+      if (guess !== undefined && cursor.takeText(guess.name, 0, guess.name.length)) column = guess;
+      else {
+        cursor.string();
+        column = names.find(cursor.text, cursor.textStart, cursor.textEnd);
+        // Only a name that is written without escapes can be recognised by its bytes.
+        if (column !== undefined && cursor.text === cursor.bytes) {
+          if (before === undefined) names.first = column;
+          else before.follower = column;
+        }
+      }
+      before = column;
       cursor.expect(COLON);
       // A column nobody asked for, of a newer server.
       if (column === undefined) cursor.skip();

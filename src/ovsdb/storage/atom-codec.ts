@@ -1,6 +1,6 @@
 import type { AtomicType } from '../column-type.ts';
 import { syntaxError } from '../error.ts';
-import { CLOSE_BRACKET, COMMA, OPEN_BRACKET, type JsonCursor } from '../wire/json-cursor.ts';
+import { CLOSE_BRACKET, COMMA, OPEN_BRACKET, QUOTE, type JsonCursor } from '../wire/json-cursor.ts';
 import { numericValue } from '../json.ts';
 import type { Atom } from '../value.ts';
 import type { NumberPool } from './number-pool.ts';
@@ -9,8 +9,13 @@ import type { UuidPool } from './uuid-pool.ts';
 
 /** How atoms of one type become codes of 32 bits and back. Equal atoms have equal codes; code 0 is the default. */
 export interface AtomCodec {
-  /** Reads an atom in wire form; throws `syntax error` when it is of another type. */
-  read(cursor: JsonCursor): number;
+  /**
+   * Reads an atom in wire form; throws `syntax error` when it is of another type. Neighbouring rows are alike: what was read
+   * is noted in `guesses` for place `at`, and looked for there first the next time.
+   */
+  read(cursor: JsonCursor, guesses: Uint32Array, at: number): number;
+  /** Guesses noted when this was another number are void. */
+  readonly sweeps: number;
   intern(atom: Atom): number;
   /** Code of an atom, -1 if it is nowhere in the replica. */
   find(atom: Atom): number;
@@ -22,6 +27,9 @@ export interface AtomCodec {
   release(code: number): void;
 }
 
+/** Places for guesses of one column; members of a larger set or map share them. */
+export const GUESSES = 32;
+
 class StringCodec implements AtomCodec {
   readonly #pool: StringPool;
 
@@ -29,9 +37,19 @@ class StringCodec implements AtomCodec {
     this.#pool = pool;
   }
 
-  read(cursor: JsonCursor): number {
+  get sweeps(): number {
+    return this.#pool.sweeps;
+  }
+
+  read(cursor: JsonCursor, guesses: Uint32Array, at: number): number {
+    const place = at & (GUESSES - 1);
+    const guess = guesses[place] as number;
+    if (guess !== 0 && this.#pool.takeNext(cursor, guess)) return guess;
     cursor.string();
-    return this.#pool.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
+    const id = this.#pool.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
+    // Only what is written as it is kept can be recognised by its bytes.
+    guesses[place] = cursor.text === cursor.bytes ? id : 0;
+    return id;
   }
 
   intern(atom: Atom): number {
@@ -64,6 +82,9 @@ class StringCodec implements AtomCodec {
 }
 
 const TAG = Buffer.from('uuid');
+const TAGGED = Buffer.from('["uuid","');
+/** Bytes of `["uuid","…"]`. */
+const TAGGED_LENGTH = TAGGED.length + 36 + 2;
 
 /** True when the cursor's last string is this ASCII word. */
 export function lastIs(cursor: JsonCursor, word: Buffer): boolean {
@@ -80,13 +101,28 @@ class UuidCodec implements AtomCodec {
     this.#pool = pool;
   }
 
+  readonly sweeps = 0;
+
   read(cursor: JsonCursor): number {
-    cursor.expect(OPEN_BRACKET);
-    return this.readTagged(cursor);
+    const { bytes, position } = cursor;
+    const close = position + TAGGED_LENGTH;
+    // As every server writes it, without white space.
+    if (close <= cursor.end && bytes[close - 1] === CLOSE_BRACKET && bytes[close - 2] === QUOTE) {
+      let i = 0;
+      while (i < TAGGED.length && bytes[position + i] === TAGGED[i]) i++;
+      if (i === TAGGED.length) {
+        const id = this.#pool.internBytes(bytes, position + i, close - 2);
+        if (id !== -1) {
+          cursor.position = close;
+          return id;
+        }
+      }
+    }
+    return this.#readAnyhow(cursor);
   }
 
-  /** Behind the opening bracket. */
-  readTagged(cursor: JsonCursor): number {
+  #readAnyhow(cursor: JsonCursor): number {
+    cursor.expect(OPEN_BRACKET);
     cursor.string();
     if (!lastIs(cursor, TAG)) throw syntaxError(`expected ["uuid", "…"], not "${cursor.lastText}"`);
     cursor.expect(COMMA);
@@ -135,6 +171,8 @@ class NumberCodec implements AtomCodec {
     this.#kind = kind;
   }
 
+  readonly sweeps = 0;
+
   read(cursor: JsonCursor): number {
     const value = cursor.number();
     if (typeof value === 'number' && Number.isSafeInteger(value)) return this.#pool.intern(value);
@@ -173,6 +211,8 @@ class NumberCodec implements AtomCodec {
 }
 
 class BooleanCodec implements AtomCodec {
+  readonly sweeps = 0;
+
   read(cursor: JsonCursor): number {
     const byte = cursor.peek();
     if (byte === 0x74) {

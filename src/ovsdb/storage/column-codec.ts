@@ -3,7 +3,7 @@ import { defaultDatum } from '../datum.ts';
 import { OvsdbError, syntaxError } from '../error.ts';
 import { CLOSE_BRACKET, COMMA, OPEN_BRACKET, QUOTE, type JsonCursor } from '../wire/json-cursor.ts';
 import type { Atom, Datum } from '../value.ts';
-import { lastIs, type AtomCodec } from './atom-codec.ts';
+import { GUESSES, lastIs, type AtomCodec } from './atom-codec.ts';
 import type { SequencePool } from './sequence-pool.ts';
 
 const SET = Buffer.from('set');
@@ -33,6 +33,9 @@ export class ColumnCodec {
   /** Cell of the column's default; held for ever. */
   readonly defaultCell: number;
   readonly isWhole: boolean;
+  /** Atoms that the last value read had in each place. */
+  readonly #guesses = new Uint32Array(GUESSES);
+  #guessedAt = 0;
 
   constructor(
     type: ColumnType,
@@ -198,9 +201,14 @@ export class ColumnCodec {
    * another type, `constraint violation` for a wrong number of members, `ovsdb error` for a member given twice.
    */
   read(cursor: JsonCursor, isDifference: boolean): number {
+    const sweeps = this.keys.sweeps + (this.values?.sweeps ?? 0);
+    if (sweeps !== this.#guessedAt) {
+      this.#guesses.fill(0);
+      this.#guessedAt = sweeps;
+    }
     if (this.values !== undefined) return this.#readMap(cursor, isDifference);
-    if (this.kind === 'scalar' && this.keys.read !== undefined && cursor.peek() !== OPEN_BRACKET) {
-      return this.keys.read(cursor);
+    if (this.kind === 'scalar' && cursor.peek() !== OPEN_BRACKET) {
+      return this.keys.read(cursor, this.#guesses, 0);
     }
     return this.#readSet(cursor, isDifference);
   }
@@ -228,7 +236,7 @@ export class ColumnCodec {
   /** A bare atom, or `["set", […]]`, into `members`. */
   #collectSet(cursor: JsonCursor): number {
     if (cursor.peek() !== OPEN_BRACKET) {
-      members[0] = this.keys.read(cursor);
+      members[0] = this.keys.read(cursor, this.#guesses, 0);
       return 1;
     }
     const before = cursor.position;
@@ -238,7 +246,7 @@ export class ColumnCodec {
     if (!lastIs(cursor, SET)) {
       if (!lastIs(cursor, UUID)) throw syntaxError(`expected ["set", …], not "${cursor.lastText}"`);
       cursor.position = before;
-      members[0] = this.keys.read(cursor);
+      members[0] = this.keys.read(cursor, this.#guesses, 0);
       return 1;
     }
     cursor.expect(COMMA);
@@ -247,7 +255,8 @@ export class ColumnCodec {
     if (!cursor.take(CLOSE_BRACKET)) {
       do {
         if (count >= members.length) room(count + 1);
-        members[count++] = this.keys.read(cursor);
+        members[count] = this.keys.read(cursor, this.#guesses, count);
+        count++;
       } while (cursor.take(COMMA));
       cursor.expect(CLOSE_BRACKET);
     }
@@ -267,9 +276,10 @@ export class ColumnCodec {
       do {
         if (count + 1 >= members.length) room(count + 2);
         cursor.expect(OPEN_BRACKET);
-        members[count++] = this.keys.read(cursor);
+        members[count] = this.keys.read(cursor, this.#guesses, count);
         cursor.expect(COMMA);
-        members[count++] = values.read(cursor);
+        members[count + 1] = values.read(cursor, this.#guesses, count + 1);
+        count += 2;
         cursor.expect(CLOSE_BRACKET);
       } while (cursor.take(COMMA));
       cursor.expect(CLOSE_BRACKET);

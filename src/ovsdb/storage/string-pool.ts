@@ -1,13 +1,28 @@
+import type { JsonCursor } from '../wire/json-cursor.ts';
 import { Entries } from './entries.ts';
 import { IdTable } from './id-table.ts';
 
 const encoder = new TextEncoder();
 
-/** FNV-1a over bytes. */
+/** Four bytes at a time: one multiplication each, instead of one for every byte. */
 function hashBytes(bytes: Uint8Array, start: number, end: number): number {
-  let hash = 0x811c9dc5;
-  for (let i = start; i < end; i++) hash = Math.imul(hash ^ (bytes[i] as number), 0x01000193);
-  return (hash ^ (hash >>> 15)) >>> 0;
+  let hash = 0x811c9dc5 ^ (end - start);
+  let at = start;
+  for (; at + 4 <= end; at += 4) {
+    const word =
+      (bytes[at] as number) |
+      ((bytes[at + 1] as number) << 8) |
+      ((bytes[at + 2] as number) << 16) |
+      ((bytes[at + 3] as number) << 24);
+    hash = Math.imul(hash ^ word, 0x85ebca6b);
+    hash = (hash << 13) | (hash >>> 19);
+  }
+  for (; at < end; at++) {
+    hash = Math.imul(hash ^ (bytes[at] as number), 0x85ebca6b);
+    hash = (hash << 13) | (hash >>> 19);
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
+  return (hash ^ (hash >>> 13)) >>> 0;
 }
 
 /** Texts are decoded once when they are used this often (map keys, network names), up to a limit. */
@@ -20,6 +35,7 @@ export class StringPool {
   readonly #table: IdTable;
   #scratch = Buffer.alloc(4096);
   #texts = new Map<number, string>();
+  #sweeps = 0;
 
   constructor() {
     this.#entries = new Entries(
@@ -49,7 +65,13 @@ export class StringPool {
     this.#entries.release(id);
   }
 
+  /** Grows whenever ids may be given to other strings. */
+  get sweeps(): number {
+    return this.#sweeps;
+  }
+
   sweep(): void {
+    this.#sweeps++;
     this.#entries.sweep();
   }
 
@@ -73,6 +95,12 @@ export class StringPool {
       while (i < length && chunk[offset + i] === bytes[start + i]) i++;
       if (i === length) return id;
     }
+  }
+
+  /** Steps over the cursor's next string if it is written just as this one is kept, which must need no escapes in JSON. */
+  takeNext(cursor: JsonCursor, id: number): boolean {
+    const entries = this.#entries;
+    return cursor.takeText(entries.chunkOf(id), entries.offsetOf(id), entries.length[id] as number);
   }
 
   /** Id of the string with these UTF-8 bytes, which must be valid. */

@@ -130,6 +130,20 @@ export class JsonCursor {
     this.fail('the end of a string');
   }
 
+  /**
+   * Steps over the next string if it is written with exactly these bytes, among which there must be no quote, backslash or
+   * control character. False, without having moved, when it is another one or written otherwise.
+   */
+  takeText(known: Uint8Array, offset: number, length: number): boolean {
+    const { bytes } = this;
+    const from = this.position + 1;
+    const close = from + length;
+    if (close >= this.end || bytes[close] !== QUOTE || bytes[from - 1] !== QUOTE) return false;
+    for (let i = 0; i < length; i++) if (bytes[from + i] !== known[offset + i]) return false;
+    this.position = close + 1;
+    return true;
+  }
+
   #checkUtf8(): void {
     const problem = invalidUtf8(this.text, this.textStart, this.textEnd);
     if (problem !== -1)

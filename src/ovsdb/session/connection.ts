@@ -69,6 +69,9 @@ const TURN = 8;
 /** Chunks below this do not fill what the socket or a TLS record can bring at once: nothing is queued behind them. */
 const FULL_CHUNK = 16 * 1024;
 
+/** Characters of messages that are held for one write: enough to make the write cheap, few enough to keep the server busy. */
+const HELD_LIMIT = 32 * 1024;
+
 /** JSON-RPC 1.0 over one open socket (RFC 7047 §4). Messages are handled to the end in the order in which they arrive. */
 export class Connection {
   readonly #socket: Socket;
@@ -82,7 +85,9 @@ export class Connection {
     messagesSent: 0,
   };
   #nextId = 1;
-  #isCorked = false;
+  /** What was said in this turn of the event loop after its first message: leaves together, while the server has the first. */
+  #held = '';
+  #isHolding = false;
   /** When this turn of the event loop began to read; undefined: it has not. */
   #turn: number | undefined;
   #error: OvsdbError | undefined;
@@ -214,16 +219,23 @@ export class Connection {
     const text = stringify(message);
     this.traffic.messagesSent++;
     this.traffic.bytesSent += Buffer.byteLength(text);
-    // Everything said in one turn of the event loop leaves in one write.
-    if (!this.#isCorked) {
-      this.#isCorked = true;
-      this.#socket.cork();
-      process.nextTick(() => {
-        this.#isCorked = false;
-        this.#socket.uncork();
-      });
+    if (this.#isHolding) {
+      this.#held += text;
+      if (this.#held.length >= HELD_LIMIT) this.#flush();
+      return;
     }
+    this.#isHolding = true;
     this.#socket.write(text);
+    process.nextTick(() => {
+      this.#isHolding = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const text = this.#held;
+    this.#held = '';
+    if (text !== '' && this.#error === undefined) this.#socket.write(text);
   }
 
   /**
@@ -289,6 +301,7 @@ export class Connection {
   /** Ends the connection after what was said has been sent. */
   end(): void {
     if (this.#error !== undefined) return;
+    this.#flush();
     this.#socket.end();
     this.#ended(new OvsdbError('closed', 'the client was closed'));
   }

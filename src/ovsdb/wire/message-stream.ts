@@ -318,6 +318,12 @@ export class MessageStream {
     cursor.object(() => {
       const name = cursor.lastText;
       if (name === 'params' || name === 'result') {
+        if (name === 'result' && isTransactionResult(bytes, cursor.position)) {
+          ranges.delete(name);
+          parts.result = cursor.value();
+          return;
+        }
+        delete parts[name];
         const from = cursor.position;
         cursor.skip();
         ranges.set(name, [from, cursor.position]);
@@ -369,6 +375,10 @@ export class MessageStream {
     return streaming;
   }
 }
+
+/** True for what can't hold table updates: an array that begins with an object. */
+const isTransactionResult = (bytes: Buffer, at: number): boolean =>
+  bytes[at] === OPEN_BRACKET && bytes[at + 1] === OPEN_BRACE;
 
 const tooShort = (): OvsdbError => new OvsdbError('syntax error', 'table updates end too early');
 

@@ -37,7 +37,7 @@ class Bell {
   }
 }
 
-/** Runs until `signal` aborts. Rejects only for a configuration that can't be used. */
+/** Runs until `signal` aborts. Rejects for a configuration that can't be used, and when a part of it ended. */
 export async function runZone(
   configuration: ZoneConfiguration,
   log: Logger,
@@ -72,6 +72,7 @@ export async function runZone(
     for (const { text } of complaints) said.add(text);
   });
   while (!signal.aborted) {
+    runtime.throwFailure();
     const wait = await daemon.pass(signal);
     notReady = daemon.notReady;
     await bell.heard(wait, signal);

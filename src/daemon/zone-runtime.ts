@@ -56,7 +56,7 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly controller: ZoneController;
   readonly #options: RuntimeOptions;
   readonly #stop = new AbortController();
-  readonly #manager: ClusterManager | undefined;
+  #manager: ClusterManager | undefined;
   readonly #podAddresses: NodePodAddresses | undefined;
   readonly #running: Promise<unknown>;
   #leadership: Promise<boolean> | undefined;
@@ -102,8 +102,9 @@ export class ZoneRuntime implements AsyncDisposable {
     const mayWrite = mode === 'write' || (mode === 'look' && store.isEmbedded);
     if (mayWrite) this.#podAddresses = new NodePodAddresses({ ...common, node, settings });
     // In a cluster the manager is a process of its own; without one, whoever comes first is it.
-    if (mayWrite && store.isEmbedded) {
-      this.#manager = new ClusterManager({
+    const isManager = mayWrite && store.isEmbedded;
+    const makeManager = (): ClusterManager =>
+      new ClusterManager({
         ...common,
         settings: {
           cluster: settings,
@@ -112,13 +113,13 @@ export class ZoneRuntime implements AsyncDisposable {
           identity: managerIdentity(),
         },
       });
-    }
+    if (isManager) this.#manager = makeManager();
     const watched = async (task: Promise<void>): Promise<void> => {
       await task.catch((error: unknown) => this.#failed(error));
     };
     this.#running = Promise.all([
       watched(this.feed.run(signal)),
-      ...(this.#manager === undefined ? [] : [watched(this.#runManager(this.#manager, signal))]),
+      ...(isManager ? [watched(this.#runManager(makeManager, signal))] : []),
       ...(this.#podAddresses === undefined
         ? []
         : [watched(this.#runPodAddresses(this.#podAddresses, signal))]),
@@ -150,7 +151,7 @@ export class ZoneRuntime implements AsyncDisposable {
       );
     // What the controllers wrote comes back through the watches.
     await until(() => this.feed.isCurrent(signal), signal, 'the objects to be read back');
-    this.#throwFailure();
+    this.throwFailure();
   }
 
   /** Whether our manager makes the allocations, once that is decided. */
@@ -169,13 +170,16 @@ export class ZoneRuntime implements AsyncDisposable {
     return this.#leadership;
   }
 
-  /** A manager that ends while the daemon goes on would leave every later network without allocations. */
-  async #runManager(manager: ClusterManager, signal: AbortSignal): Promise<void> {
-    await manager.run();
-    if (!signal.aborted)
-      throw new Error(
-        'leadership was lost: nothing is allocated until the daemon is started again',
-      );
+  /** The manager competes for leadership again when it lost it: somebody has to allocate for later networks. */
+  async #runManager(make: () => ClusterManager, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const manager = this.#manager ?? make();
+      this.#manager = manager;
+      await manager.run();
+      if (signal.aborted) return;
+      this.#options.log.warn({ component: 'cluster' }, 'leadership was lost; trying again');
+      this.#manager = undefined;
+    }
   }
 
   /** Pods come after networks, lest every pod of a fresh start complains that it has none. */
@@ -249,8 +253,8 @@ export class ZoneRuntime implements AsyncDisposable {
     return [...problems, ...waiting];
   }
 
-  /** Throws what ended a part that should have run on. */
-  #throwFailure(): void {
+  /** Throws what ended a part that should have run on: the process is better started anew. */
+  throwFailure(): void {
     if (this.#failure !== undefined) throw this.#failure as Error;
   }
 

@@ -84,7 +84,11 @@ describe.skipIf(whyNoLab !== undefined)(
       );
       await expect.poll(() => tenants.intent('n1'), SOON).toEqual(before);
       await runInside(record, ['pkill', '-INT', '-x', 'ping']);
-      expect((await ping).stdout).toMatch(/ 0% packet loss/);
+      const [, sent, received] =
+        /(\d+) packets transmitted, (\d+) received/.exec((await ping).stdout) ?? [];
+      expect(Number(sent)).toBeGreaterThan(50);
+      // One may be under way when ping is interrupted; an outage of 40 ms would lose two.
+      expect(Number(sent) - Number(received)).toBeLessThanOrEqual(1);
     });
 
     test('rows that are deleted or changed by hand come back; those of others are left alone', async () => {

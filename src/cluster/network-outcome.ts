@@ -74,35 +74,46 @@ export function networkAllocationSucceeded(failing: Iterable<string>): StatedCon
       };
 }
 
-/** What one node says of a network. */
-export interface ZoneReport extends Pick<ZoneNetworkStatus, 'state' | 'message'> {
+/** What one node says of a network; without a state, that it has said nothing yet. */
+export interface ZoneReport {
   readonly node: string;
+  readonly state?: ZoneNetworkStatus['state'];
+  readonly message?: string;
 }
+
+/** A condition's message has an end (32,768 characters), a cluster's nodes may not. */
+const NODES_NAMED = 20;
+
+const andMore = (count: number): string =>
+  count > NODES_NAMED ? ` and ${count - NODES_NAMED} more` : '';
 
 /**
  * Condition `NetworkReady` (seed 000): true when every node that renders the network reports it in the data plane;
- * undefined while no node renders it.
+ * undefined while no node has said anything of it.
  */
 export function networkReady(reports: readonly ZoneReport[]): StatedCondition | undefined {
-  if (reports.length === 0) return undefined;
+  if (reports.every(({ state }) => state === undefined)) return undefined;
   const sorted = reports.toSorted((a, b) => (a.node < b.node ? -1 : 1));
   const waiting = sorted.filter(({ state }) => state !== 'Programmed');
   const type = 'NetworkReady';
-  return waiting.length === 0
-    ? {
-        type,
-        status: 'True',
-        reason: 'NetworkInDataPlane',
-        message: `Network is in the data plane of every node that uses it: [${sorted.map(({ node }) => node).join(', ')}]`,
-      }
-    : {
-        type,
-        status: 'False',
-        reason: 'NetworkNotInDataPlane',
-        message: waiting
-          .map(({ node, state, message }) =>
-            message === undefined ? `${node}: ${state}` : `${node}: ${state}: ${message}`,
-          )
-          .join('\n'),
-      };
+  if (waiting.length === 0) {
+    const named = sorted.slice(0, NODES_NAMED).map(({ node }) => node);
+    return {
+      type,
+      status: 'True',
+      reason: 'NetworkInDataPlane',
+      message: `Network is in the data plane of every node that uses it: [${named.join(', ')}]${andMore(sorted.length)}`,
+    };
+  }
+  const lines = waiting
+    .slice(0, NODES_NAMED)
+    .map(({ node, state = 'no report yet', message }) =>
+      message === undefined ? `${node}: ${state}` : `${node}: ${state}: ${message}`,
+    );
+  return {
+    type,
+    status: 'False',
+    reason: 'NetworkNotInDataPlane',
+    message: `${lines.join('\n')}${andMore(waiting.length)}`,
+  };
 }

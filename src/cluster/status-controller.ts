@@ -1,6 +1,9 @@
 /** Statuses of the objects that declare networks, and the events of failed allocations (api.md §4.5, §4.6). */
 import { DEFAULT_NETWORK } from '../api/network-name.ts';
+import { chassisId } from '../api/node-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
+import type { Node } from '../api/types.ts';
+import type { ZoneNetworkStatus, ZoneStatus } from '../api/zone-status.ts';
 import type { Clock } from '../store/clock.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { WorkQueue, type Failure } from '../store/work-queue.ts';
@@ -60,15 +63,20 @@ export class StatusController {
 
   /** Follows the objects, so that a status that was overwritten comes back. */
   follow(): void {
-    const { udns, cudns, secondaries, zones } = this.#options.informers;
+    const { udns, cudns, secondaries, zones, nodes } = this.#options.informers;
     for (const informer of [udns, cudns, secondaries])
       informer.onChange((change: { readonly after: Declaration | undefined }) => {
         if (change.after !== undefined) this.queue.add(`status/${declarationKey(change.after)}`);
       });
     zones.onChange(({ before, after }) => {
-      const networks = [before, after].flatMap((zone) => zone?.status?.networks ?? []);
-      for (const name of new Set(networks.map((network) => network.name)))
-        for (const object of this.#declarationsOf(name)) this.wake(declarationKey(object));
+      const told = changedReports(before, after);
+      if (told.size === 0) return;
+      for (const object of this.#declarations())
+        if (told.has(networkOf(object))) this.wake(declarationKey(object));
+    });
+    nodes.onChange(({ before, after }) => {
+      if (hasZone(before) === hasZone(after)) return;
+      for (const object of this.#declarations()) this.wake(declarationKey(object));
     });
   }
 
@@ -83,10 +91,12 @@ export class StatusController {
   }
 
   #declarationsOf(network: string): readonly Declaration[] {
+    return this.#declarations().filter((object) => networkOf(object) === network);
+  }
+
+  #declarations(): readonly Declaration[] {
     const { udns, cudns, secondaries } = this.#options.informers;
-    return [...udns.list(), ...cudns.list(), ...secondaries.list()].filter(
-      (object) => networkOf(object) === network,
-    );
+    return [...udns.list(), ...cudns.list(), ...secondaries.list()];
   }
 
   #object(key: string): Declaration | undefined {
@@ -148,17 +158,22 @@ export class StatusController {
     return networkAllocationSucceeded(this.#options.failuresOf(network).keys());
   }
 
-  /** What the nodes that are there say of the network. */
+  /** What the nodes that have a zone say of the network, and which of them said nothing yet. */
   #reportsOf(network: string): readonly ZoneReport[] {
     const { zones, nodes } = this.#options.informers;
-    return zones
-      .list()
-      .filter(({ metadata }) => nodes.get(metadata.name) !== undefined)
-      .flatMap(({ metadata, status }) =>
-        (status?.networks ?? [])
-          .filter(({ name }) => name === network)
-          .map((report) => ({ ...report, node: metadata.name })),
-      );
+    return nodes.list().flatMap((node) => {
+      const { name } = node.metadata;
+      const zone = zones.get(name);
+      if (zone === undefined && !hasZone(node)) return [];
+      const { state, message } = (zone && reportsIn(zone).get(network)) ?? {};
+      return [
+        {
+          node: name,
+          ...(state === undefined ? {} : { state }),
+          ...(message === undefined ? {} : { message }),
+        },
+      ];
+    });
   }
 
   async #tellFailures(network: string): Promise<void> {
@@ -193,4 +208,37 @@ export class StatusController {
       .map(({ key }) => informers.nads.get(key))
       .filter((nad) => nad !== undefined);
   }
+}
+
+/** A node that has a chassis renders the networks, even before its daemon says so for the first time. */
+const hasZone = (node: Node | undefined): boolean =>
+  node !== undefined && chassisId(node).value !== undefined;
+
+type NetworkReports = ReadonlyMap<string, ZoneNetworkStatus>;
+
+const reports = new WeakMap<ZoneStatus, NetworkReports>();
+
+/** Objects of an informer are never changed: each is looked through once. */
+function reportsIn(zone: ZoneStatus): NetworkReports {
+  const known = reports.get(zone);
+  if (known !== undefined) return known;
+  const found = new Map((zone.status?.networks ?? []).map((report) => [report.name, report]));
+  reports.set(zone, found);
+  return found;
+}
+
+/** Networks of which a node says something else than before. The first and the last word are about every network. */
+function changedReports(
+  before: ZoneStatus | undefined,
+  after: ZoneStatus | undefined,
+): { readonly size: number; has(name: string): boolean } {
+  if (before === undefined || after === undefined) return { size: Infinity, has: () => true };
+  const [old, now] = [reportsIn(before), reportsIn(after)];
+  const names = [...old.keys(), ...now.keys()];
+  return new Set(
+    names.filter((name) => {
+      const [was, is] = [old.get(name), now.get(name)];
+      return was?.state !== is?.state || was?.message !== is?.message;
+    }),
+  );
 }

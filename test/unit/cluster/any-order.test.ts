@@ -25,10 +25,13 @@ test('any order, killed anywhere', async () => {
   );
 }, 60_000);
 
+/** Clearly fewer than an undisturbed manager makes for these objects: it has to come to the write at which it loses. */
+const MOST_WRITES = 30;
+
 test('leadership is lost in the middle of work: the manager that takes over ends as one that was never disturbed', async () => {
   const expected = await runHistory(new MemoryStore(), straight);
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 40 }), async (writes) => {
+    fc.asyncProperty(fc.integer({ min: 1, max: MOST_WRITES }), async (writes) => {
       expect(await runTakeover(new MemoryStore(), writes)).toEqual(expected);
     }),
     { numRuns: 8 },

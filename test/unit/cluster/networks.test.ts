@@ -289,6 +289,24 @@ describe('a network that is there', () => {
     await running.settled();
     expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
   });
+
+  test('is not ready before every node with a chassis has said so', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    const chassis = { 'k8s.ovn.org/node-chassis-id': 'c' };
+    await apply(store, node('node1', chassis), node('node2', chassis), node('bare'));
+    await apply(store, namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+    await apply(store, zone('node1', 'Programmed'));
+    await running.settled();
+    expect(await conditions(store, 'blue/net')).toContain(
+      'NetworkReady=False NetworkNotInDataPlane: node2: no report yet',
+    );
+    await remove.node(store, 'node2');
+    await running.settled();
+    expect(await conditions(store, 'blue/net')).toContain(
+      'NetworkReady=True NetworkInDataPlane: Network is in the data plane of every node that uses it: [node1]',
+    );
+  });
 });
 
 const zone = (name: string, state: NetworkState, message?: string): ZoneStatus => ({

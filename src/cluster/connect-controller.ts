@@ -20,7 +20,7 @@ import { WorkQueue, type Failure } from '../store/work-queue.ts';
 import { Batch } from './batch.ts';
 import { conditionsOf, StatusWriter, type StatedCondition } from './conditions.ts';
 import { ConnectAllocations } from './connect-allocations.ts';
-import { isZoneCondition, readyInZones } from './connect-readiness.ts';
+import { connectStatus, isZoneCondition, readyInZones } from './connect-readiness.ts';
 import {
   checkConnect,
   selectNetworks,
@@ -286,17 +286,14 @@ export class ConnectController {
     const current = conditionsOf(connect);
     const accepted: StatedCondition =
       problem === undefined ? ACCEPTED : { type: 'Accepted', status: 'False', ...problem };
-    const conditions = [
-      accepted,
-      ...readyInZones(
-        name,
-        informers.zones.list(),
-        (node) => informers.nodes.get(node) !== undefined,
-      ),
-    ];
-    // What no node reports any more goes.
+    const ready = readyInZones(
+      name,
+      informers.zones.list(),
+      informers.nodes.list().map(({ metadata }) => metadata.name),
+      problem === undefined,
+    );
+    // Those of nodes that are gone go.
     const removed = current.map(({ type }) => type).filter(isZoneCondition);
-    const isSuccess = conditions.every(({ status }) => status === 'True');
     const known = this.#problems.get(name);
     if (problem === undefined) this.#problems.delete(name);
     else this.#problems.set(name, problem.message);
@@ -305,9 +302,9 @@ export class ConnectController {
         clusterNetworkConnects,
         connect,
         {
-          conditions,
+          conditions: [accepted, ...ready],
           removed,
-          fields: { status: isSuccess ? 'Success' : 'Failure' },
+          fields: { status: connectStatus(accepted, ready) },
         },
         signal,
       );

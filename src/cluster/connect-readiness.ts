@@ -22,18 +22,36 @@ export function readyInZone(
     : { type, status: 'False', reason: 'OVNSetupFailed', message: message ?? state };
 }
 
-/** Conditions of all nodes that report `connect` and that are there, by node. */
+/**
+ * Conditions of the nodes that are there, by name. With `isAccepted`, a node that says nothing of the connection yet is `Unknown`: its links
+ * are not known to be there.
+ */
 export function readyInZones(
   connect: string,
   zones: readonly ZoneStatus[],
-  isNode: (name: string) => boolean,
+  nodes: readonly string[],
+  isAccepted: boolean,
 ): readonly StatedCondition[] {
-  return zones
-    .filter(({ metadata }) => isNode(metadata.name))
-    .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-    .flatMap(({ metadata, status }) =>
-      (status?.connects ?? [])
-        .filter(({ name }) => name === connect)
-        .map((report) => readyInZone(metadata.name, report)),
-    );
+  const byNode = new Map(zones.map(({ metadata, status }) => [metadata.name, status?.connects]));
+  return nodes.toSorted().flatMap((node) => {
+    const report = byNode.get(node)?.find(({ name }) => name === connect);
+    if (report !== undefined) return [readyInZone(node, report)];
+    return isAccepted ? [notReported(node)] : [];
+  });
 }
+
+const notReported = (node: string): StatedCondition => ({
+  type: `${PREFIX}${node}`,
+  status: 'Unknown',
+  reason: 'NotReported',
+  message: `Node ${node} has not reported this ClusterNetworkConnect: is "heddle node" running there?`,
+});
+
+/** `status.status`: a connection is a success once every node has said that it is there, and not before. */
+export const connectStatus = (
+  accepted: StatedCondition,
+  ready: readonly StatedCondition[],
+): 'Success' | 'Failure' =>
+  accepted.status === 'True' && ready.length > 0 && ready.every(({ status }) => status === 'True')
+    ? 'Success'
+    : 'Failure';

@@ -33,8 +33,9 @@ const annotations = async (store: Store, name: string): Promise<readonly string[
     (key) => metadata.annotations?.[`k8s.ovn.org/${key}`] ?? '-',
   );
 };
+/** Accepted in a cluster where no node has reported. */
 const ACCEPTED = [
-  'Success',
+  'Failure',
   'Accepted=True ValidationSucceeded: All validation checks passed successfully',
 ];
 const refused = (reason: string, message: string): readonly string[] => [
@@ -223,11 +224,37 @@ describe('is refused, with the reason', () => {
 });
 
 describe('Ready-In-Zone-<node>', () => {
+  const notReported = (name: string): string =>
+    `Ready-In-Zone-${name}=Unknown NotReported: Node ${name} has not reported this ClusterNetworkConnect: is "heddle node" running there?`;
   const report = (name: string, connects: readonly ZoneConnectStatus[]): ZoneStatus => ({
     apiVersion: 'k8s.ovn.org/v1alpha1',
     kind: 'ZoneStatus',
     metadata: { name },
     status: { observedAt: '2026-01-01T00:00:00Z', networks: [], connects, problems: [] },
+  });
+
+  test('is unknown until the node reports, and a connection that nobody has programmed is no success', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, node('node1'), node('node2'), namespace('a'), namespace('b'));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
+    await apply(store, connect('all', ['a', 'b'], '192.168.0.0/16/24'));
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual([
+      ...ACCEPTED,
+      notReported('node1'),
+      notReported('node2'),
+    ]);
+    await apply(store, report('node1', [{ name: 'all', state: 'Programmed' }]));
+    await running.settled();
+    expect(await statusOf(store, 'all')).toEqual([
+      ...ACCEPTED,
+      'Ready-In-Zone-node1=True OVNSetupSucceeded: Connect router and all ports created successfully',
+      notReported('node2'),
+    ]);
+    await remove.node(store, 'node2');
+    await running.settled();
+    expect((await statusOf(store, 'all'))[0]).toBe('Success');
   });
 
   test('says what each node that is there reports; status is Success only when all is well', async () => {
@@ -257,7 +284,8 @@ describe('Ready-In-Zone-<node>', () => {
     );
     await running.settled();
     expect(await statusOf(store, 'all')).toEqual([
-      ...ACCEPTED,
+      'Success',
+      ...ACCEPTED.slice(1),
       ready,
       ready.replace('node1', 'node2'),
     ]);
@@ -285,7 +313,7 @@ describe('Ready-In-Zone-<node>', () => {
       { fieldManager: 'node2' },
     );
     await running.settled();
-    expect(await statusOf(store, 'all')).toEqual(ACCEPTED);
+    expect(await statusOf(store, 'all')).toEqual([...ACCEPTED, notReported('node2')]);
   });
 });
 

@@ -290,6 +290,10 @@ export class NetworkController {
     const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
     if (isPrimary && !Object.hasOwn(labels, PRIMARY_NETWORK_LABEL))
       throw new NetworkRefusal(invalidPrimaryNetwork(namespace));
+    if (object.kind === 'ClusterUserDefinedNetwork' && object.spec.uplinks !== undefined)
+      throw new NetworkRefusal(
+        'spec.uplinks is set but the Uplink feature is disabled, ignoring this CUDN',
+      );
     const desired = renderNad(object, namespace, settings.cluster);
     if (!desired.ok) throw new NetworkRefusal(desired.error);
     const nad = desired.value;

@@ -33,7 +33,7 @@ export function networkCreated(
       type,
       status: 'False',
       reason: reasons.size === 1 ? only : general,
-      message: problems.map(({ message }) => message).join('\n'),
+      message: [...new Set(problems.map(({ message }) => message))].join('\n'),
     };
   }
   if (deleting.length > 0)
@@ -53,6 +53,23 @@ export function networkCreated(
       ? `NetworkAttachmentDefinition has been created in following namespaces: [${ready.join(', ')}]`
       : 'NetworkAttachmentDefinition has been created',
   };
+}
+
+/**
+ * Condition `TransportAccepted` of a ClusterUserDefinedNetwork that asks for a transport: both that there are need routes that
+ * RouteAdvertisements bring, which this release does not have. Undefined for Geneve tunnels.
+ */
+export function transportAccepted(object: Declaration): StatedCondition | undefined {
+  const transport =
+    object.kind === 'ClusterUserDefinedNetwork' ? object.spec.network.transport : undefined;
+  return transport === undefined
+    ? undefined
+    : {
+        type: 'TransportAccepted',
+        status: 'False',
+        reason: 'RouteAdvertisementsNotEnabled',
+        message: `RouteAdvertisements feature is not enabled but required for ${transport} transport.`,
+      };
 }
 
 /** Condition `NetworkAllocationSucceeded`; names one node that failed, as the events name all of them. */

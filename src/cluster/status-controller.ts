@@ -21,6 +21,7 @@ import {
   networkAllocationSucceeded,
   networkCreated,
   networkReady,
+  transportAccepted,
   type NetworkOutcome,
   type ZoneReport,
 } from './network-outcome.ts';
@@ -125,6 +126,7 @@ export class StatusController {
     if (object === undefined || outcome === undefined) return;
     const conditions = [
       networkCreated(object.kind, outcome),
+      transportAccepted(object),
       this.#allocation(object, outcome),
       networkReady(this.#reportsOf(networkOf(object))),
     ].filter((condition) => condition !== undefined);
@@ -135,7 +137,7 @@ export class StatusController {
         object,
         {
           conditions,
-          removed: ['NetworkAllocationSucceeded', 'NetworkReady'],
+          removed: ['TransportAccepted', 'NetworkAllocationSucceeded', 'NetworkReady'],
           ...(isCluster ? { fields: { activeNamespaces: outcome.ready } } : {}),
         },
         signal,

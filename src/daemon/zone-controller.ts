@@ -12,6 +12,7 @@ import {
   type ReplicaView,
   type Transactor,
 } from '../ovsdb/index.ts';
+import { whyNotRendered } from '../model/rendering.ts';
 import { northboundRules } from '../topology/northbound-rules.ts';
 import { renderedZone, type Refusal } from '../topology/rendered-zone.ts';
 import { southboundRules } from '../topology/southbound-rules.ts';
@@ -209,12 +210,8 @@ export class ZoneController {
       const status = { name: network.name, pods: pods.get(network.name)?.length ?? 0 };
       const failure = refused.get(network.name) ?? failed.get(network.name);
       if (failure !== undefined) return { ...status, state: 'Failed', message: failure };
-      if (network.topology !== 'layer3')
-        return {
-          ...status,
-          state: 'Pending',
-          message: `${network.topology} networks are allocated, but not rendered in this release`,
-        };
+      const notRendered = whyNotRendered(network);
+      if (notRendered !== undefined) return { ...status, state: 'Pending', message: notRendered };
       if (!network.nodeSubnets.has(zone.node.name))
         return {
           ...status,

@@ -50,6 +50,10 @@ export interface Network {
   readonly nodeSubnets: ReadonlyMap<string, readonly string[]>;
   /** Datapath tunnel keys from the NAD annotation `k8s.ovn.org/tunnel-keys`; empty for layer3. */
   readonly tunnelKeys: readonly number[];
+  /** How packets go between nodes; absent = Geneve tunnels. */
+  readonly transport?: 'no-overlay' | 'evpn';
+  /** The network leaves the node by this interface instead of the external bridge. */
+  readonly uplink?: string;
 }
 
 /** What a node's `k8s.ovn.org/l3-gateway-config` says of its default network gateway (api.md §7.1). */

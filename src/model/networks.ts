@@ -128,6 +128,8 @@ export function assembleNetwork(
         : [],
     nodeSubnets,
     tunnelKeys: first.tunnelKeys,
+    ...(config.transport === undefined ? {} : { transport: config.transport }),
+    ...(config.uplink === undefined ? {} : { uplink: config.uplink }),
   };
   return { network: { kind: 'value', value: network }, leftOut };
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Attachment, Network, NodeFacts, Zone } from '../model/model.ts';
+import { whyNotRendered } from '../model/rendering.ts';
 import { hasAddress } from './addresses.ts';
 import { bridgePort, isDefault, localNames, podPort, prefixOf, transitPort } from './names.ts';
 import { clusterFamilies, hasGateway, joinSubnet } from './network-on-node.ts';
@@ -59,7 +60,7 @@ function renderedNetworks(zone: Zone, refused: Refusal[]): Map<string, Network> 
   const networks = new Map<string, Network>();
   const owners = new Map<string, string>();
   const inOrder = zone.networks
-    .filter((network) => network.topology === 'layer3' || isDefault(network))
+    .filter((network) => whyNotRendered(network) === undefined || isDefault(network))
     .sort((a, b) => a.id - b.id || (a.name < b.name ? -1 : 1));
   for (const network of inOrder) {
     const problem = nameProblem(network.name, zone.node.name) ?? smallSubnet(zone, network);

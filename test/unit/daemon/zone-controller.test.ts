@@ -163,21 +163,22 @@ describe('zone controller', () => {
     expect([written, later]).toEqual([[], []]);
   });
 
-  test('a network of a topology that is not rendered waits, and says why', async () => {
-    const { controller } = bed();
-    const [base] = exampleZone.networks;
-    if (base === undefined) throw new Error('the example has networks');
-    const flat = {
-      ...base,
-      name: 'red_flat' as typeof base.name,
-      id: 9,
-      topology: 'layer2' as const,
-    };
-    controller.update({ ...exampleZone, networks: [...exampleZone.networks, flat] });
+  test.each([
+    [{ topology: 'layer2' }, 'layer2 networks'],
+    [{ transport: 'no-overlay' }, 'networks with transport "no-overlay"'],
+    [{ transport: 'evpn' }, 'networks with transport "evpn"'],
+    [{ uplink: 'eth1' }, 'networks with an uplink of their own ("eth1")'],
+  ] as const)('a network that is not rendered waits, and says why: %j', async (asked, what) => {
+    const { controller, database } = bed();
+    const base = exampleZone.networks.find(({ topology, id }) => topology === 'layer3' && id > 0);
+    if (base === undefined) throw new Error('the example has a layer3 network');
+    const other = { ...base, name: 'red_other' as typeof base.name, id: 9, ...asked };
+    controller.update({ ...exampleZone, networks: [...exampleZone.networks, other] });
     await controller.flush(signal);
-    expect(controller.networks().find(({ name }) => name === 'red_flat')).toMatchObject({
+    expect(controller.networks().find(({ name }) => name === 'red_other')).toMatchObject({
       state: 'Pending',
-      message: 'layer2 networks are allocated, but not rendered in this release',
+      message: `${what} are allocated, but not rendered in this release`,
     });
+    expect(JSON.stringify(database.transactions)).not.toContain('red_other');
   });
 });

@@ -116,9 +116,9 @@ class ZoneDaemon {
     }
     const sinceReport = performance.now() - this.#reportedAt;
     if (sinceReport < REPORT_INTERVAL) return Math.min(wait, REPORT_INTERVAL - sinceReport);
-    await this.#report(signal);
+    const isReported = await this.#report(signal);
     this.#reportedAt = performance.now();
-    return wait;
+    return isReported ? wait : Math.min(wait, RETRY);
   }
 
   /** Writes what differs; returns why it could not, if so. */
@@ -169,7 +169,8 @@ class ZoneDaemon {
     this.#logged = new Set(lines.map(({ line }) => line));
   }
 
-  async #report(signal: AbortSignal): Promise<void> {
+  /** False when the report could not be written. */
+  async #report(signal: AbortSignal): Promise<boolean> {
     const { controller, feed } = this.#runtime;
     const problems = this.#runtime.problems();
     this.#logProblems(problems);
@@ -187,8 +188,10 @@ class ZoneDaemon {
     });
     try {
       await this.#status.write(report, signal);
+      return true;
     } catch (error) {
       if (!signal.aborted) this.#log.warn({ component: 'zone', error }, 'status not written');
+      return false;
     }
   }
 }

@@ -1,7 +1,12 @@
 /** Tells the object store what became of the zone, once per change. */
 import { isDeepStrictEqual } from 'node:util';
 import { zoneStatuses } from '../api/kinds.ts';
-import type { ZoneConnectStatus, ZoneProblem, ZoneStatusContent } from '../api/zone-status.ts';
+import type {
+  ZoneConnectStatus,
+  ZoneProblem,
+  ZoneStatus,
+  ZoneStatusContent,
+} from '../api/zone-status.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import type { ZoneController } from './zone-controller.ts';
 
@@ -27,11 +32,16 @@ export function zoneReport({ controller, connects, problems, message }: ZoneSour
   };
 }
 
+/** Milliseconds after which it is looked whether what was written is still there: somebody may have removed or changed it. */
+const RECHECK = 30_000;
+
 export class ZoneStatusWriter {
   readonly #store: Store;
   readonly #node: string;
   readonly #now: () => Date;
-  #written: ZoneReport | undefined;
+  /** What was written last, and the version that the store gave it. */
+  #written: { readonly report: ZoneReport; readonly version: string | undefined } | undefined;
+  #seenAt = 0;
 
   constructor(store: Store, node: string, now: () => Date = () => new Date()) {
     this.#store = store;
@@ -39,18 +49,19 @@ export class ZoneStatusWriter {
     this.#now = now;
   }
 
-  /** Writes `report` unless it is what was written last. */
+  /** Writes `report` unless it is what was written last and nobody touched that. */
   async write(report: ZoneReport, signal: AbortSignal): Promise<void> {
-    if (isDeepStrictEqual(this.#written, report)) return;
+    if (isDeepStrictEqual(this.#written?.report, report) && (await this.#isUntouched(signal)))
+      return;
     const status: ZoneStatusContent = { observedAt: this.#now().toISOString(), ...report };
     const options = { fieldManager: `heddle-node-${this.#node}`, signal };
     // A merge patch keeps what it doesn't name: absent fields are taken away by null.
     const patch = {
       status: { message: null, northbound: null, ...status },
     };
-    try {
-      await this.#store.patchStatus(zoneStatuses, this.#node, patch, options);
-    } catch (error) {
+    const patchStatus = (): Promise<ZoneStatus> =>
+      this.#store.patchStatus(zoneStatuses, this.#node, patch, options);
+    const written = await patchStatus().catch(async (error: unknown) => {
       if (!(error instanceof StoreError && error.code === 'not-found')) throw error;
       const { apiVersion, kind } = zoneStatuses;
       const metadata = { name: this.#node };
@@ -59,8 +70,17 @@ export class ZoneStatusWriter {
         { apiVersion: apiVersion as 'k8s.ovn.org/v1alpha1', kind: kind as 'ZoneStatus', metadata },
         options,
       );
-      await this.#store.patchStatus(zoneStatuses, this.#node, patch, options);
-    }
-    this.#written = report;
+      return await patchStatus();
+    });
+    this.#written = { report, version: written.metadata.resourceVersion };
+    this.#seenAt = this.#now().getTime();
+  }
+
+  async #isUntouched(signal: AbortSignal): Promise<boolean> {
+    const now = this.#now().getTime();
+    if (now - this.#seenAt < RECHECK) return true;
+    const found = await this.#store.get(zoneStatuses, this.#node, signal);
+    this.#seenAt = now;
+    return found?.metadata.resourceVersion === this.#written?.version;
   }
 }

@@ -1,5 +1,5 @@
 /** Addresses, MAC addresses and port tunnel ids of one network, or of one network on one node. In memory. */
-import { AllocationError } from '../allocators/allocation-error.ts';
+import { AllocationError, isExhausted } from '../allocators/allocation-error.ts';
 import { AddressPool } from '../allocators/address-pool.ts';
 import {
   bitsOf,
@@ -100,6 +100,28 @@ export class NetworkPool {
     }
     this.#takeMac(owner, macAddress);
     return problem;
+  }
+
+  /**
+   * Takes over what somebody else has given a pod, to know how much room is left: who was only expected to get one of these
+   * addresses is expected to get another one.
+   */
+  count(owner: string, entry: PodNetwork): void {
+    const displaced = entry.addresses
+      .map(parseInterfaceAddress)
+      .filter((address) => address !== undefined)
+      .map((address) => this.#addresses.ownerOf(address))
+      .filter((other) => other !== undefined)
+      .filter((other) => other !== owner);
+    for (const other of displaced) this.release(other);
+    this.adopt(owner, entry);
+    for (const other of displaced)
+      try {
+        this.#addresses.allocate(other);
+      } catch (error) {
+        // The network is full without it.
+        if (!isExhausted(error)) throw error;
+      }
   }
 
   /** Takes over addresses that a claim holds; what is another owner's is not held. */

@@ -16,6 +16,7 @@ import type { ClusterInformers } from './informers.ts';
 import { NadIndex } from './nad-index.ts';
 import { nodePool, sharedPool, type NetworkPool } from './network-pool.ts';
 import { oldestFirst } from './order.ts';
+import { PodConflicts } from './pod-conflicts.ts';
 import { defaultRouteFamilies, podEntry } from './pod-entries.ts';
 import {
   allocatedBy,
@@ -75,8 +76,7 @@ export class PodAddresses {
   /** Pods that don't have all they want: they are tried again when something changes. */
   readonly #waiting = new Set<string>();
   readonly #troubles = new Map<string, string>();
-  /** Pods that carry what is not free for them. */
-  readonly #conflicts = new Map<string, string>();
+  readonly #conflicts = new PodConflicts();
   readonly #told = new Map<string, string>();
 
   constructor(options: PodAddressesOptions) {
@@ -96,7 +96,12 @@ export class PodAddresses {
 
   /** Pods that could not get what they need, with the reason. */
   problems(): ReadonlyMap<string, string> {
-    return new Map([...this.#conflicts, ...this.#troubles]);
+    const problems = new Map(this.#conflicts.problems());
+    for (const [key, trouble] of this.#troubles) {
+      const conflict = problems.get(key);
+      problems.set(key, conflict === undefined ? trouble : `${conflict}\n${trouble}`);
+    }
+    return problems;
   }
 
   /** Follows the pods from now on, oldest first. The informers must be synchronised. */
@@ -117,7 +122,10 @@ export class PodAddresses {
       if (before === undefined || after === undefined || carried(before) !== carried(after))
         this.#retry();
     });
-    this.#options.claims?.onRelease(() => this.#retry());
+    this.#options.claims?.onRelease(() => {
+      this.#settleConflicts();
+      this.#retry();
+    });
   }
 
   /** Pods that wait for something may get it now. */
@@ -139,7 +147,7 @@ export class PodAddresses {
     )
       this.#release(key);
     if (pod === undefined) {
-      for (const said of [this.#troubles, this.#told, this.#conflicts]) said.delete(key);
+      for (const said of [this.#troubles, this.#told]) said.delete(key);
       this.#waiting.delete(key);
       return;
     }
@@ -322,13 +330,16 @@ export class PodAddresses {
   ): void {
     const claimOwner = this.#options.claims?.ownerFor(pod, attachment);
     const owner = claimOwner ?? ownerOf(pod, attachment.nadKey);
+    const key = objectKey(pod.metadata);
+    if (allocatedBy(attachment) !== this.#options.scope.kind) {
+      pool.count(owner, entry);
+      this.#hold(pod, id, owner);
+      return;
+    }
     const problem = pool.adopt(owner, entry);
     if (claimOwner === undefined) this.#hold(pod, id, owner);
-    const key = objectKey(pod.metadata);
-    if (problem === undefined) return;
-    const message = `${attachment.nadKey}/${key}: ${problem}`;
-    if (this.#conflicts.get(key) === message) return;
-    this.#conflicts.set(key, message);
+    const message = problem === undefined ? undefined : `${attachment.nadKey}/${key}: ${problem}`;
+    if (!this.#conflicts.set(key, attachment.nadKey, message) || message === undefined) return;
     this.#options.log.warn(
       { pod: key, nad: attachment.nadKey, error: problem },
       'a pod carries an address that is not free for it',
@@ -442,6 +453,16 @@ export class PodAddresses {
     for (const [place, owner] of this.#holdings.get(key)?.pools ?? [])
       this.#pools.get(place.slice(0, place.indexOf('\n')))?.pool.release(owner);
     this.#holdings.delete(key);
+    this.#conflicts.forget(key);
+    this.#settleConflicts();
+  }
+
+  /** What was released belongs to the pods that carry it, before anybody else gets it. */
+  #settleConflicts(): void {
+    for (const key of this.#conflicts.pods()) {
+      const pod = this.#options.informers.pods.get(key);
+      if (pod !== undefined) this.#adopt(pod);
+    }
   }
 
   /** Writes annotations unless somebody changed the pod meanwhile; it is looked at again then. */

@@ -385,6 +385,38 @@ test('a pod whose networks overlap is not wired', async () => {
   ]);
 });
 
+test('an address that two pods carry belongs to the one that is left, and to nobody else', async () => {
+  const store = new MemoryStore();
+  await using running = start(store, 'node1');
+  await apply(store, node('node1'), namespace('blue'), layer2('blue/net', '10.20.0.0/29'));
+  await running.settled();
+  await apply(store, pod('blue/a', 'node1'));
+  await running.settled();
+  const { metadata } = (await store.get(pods, 'blue/a')) ?? pod('blue/a');
+  await apply(store, pod('blue/copy', 'node1', metadata.annotations));
+  await running.settled();
+  expect(running.problems()).toContainEqual(
+    expect.stringMatching(/^Pod blue\/copy: blue\/net\/blue\/copy: 10.20.0.3 is already allocated/),
+  );
+  await remove.pod(store, 'blue/a');
+  await running.settled();
+  expect(running.problems()).toEqual([]);
+  for (const name of ['b', 'c', 'd', 'e']) await apply(store, pod(`blue/${name}`, 'node1'));
+  await running.settled();
+  const addresses = await Promise.all(
+    ['copy', 'b', 'c', 'd', 'e'].map(
+      async (name) => (await addressesOf(store, `blue/${name}`))['blue/net'],
+    ),
+  );
+  expect(addresses).toEqual([
+    '10.20.0.3/29',
+    '10.20.0.4/29',
+    '10.20.0.5/29',
+    '10.20.0.6/29',
+    undefined,
+  ]);
+});
+
 describe('several primary networks', () => {
   test('a pod takes the first one with room, or the one that it asks for', async () => {
     const store = new MemoryStore();

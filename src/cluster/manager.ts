@@ -1,7 +1,7 @@
 /** The cluster manager: its controllers on one store, started in the right order. */
 import type { Registry } from 'prom-client';
 import { systemClock, type Clock } from '../store/clock.ts';
-import type { Store } from '../store/store.ts';
+import type { Leadership, Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import { ConnectController } from './connect-controller.ts';
 import { EndpointMirrorController } from './endpoint-mirror-controller.ts';
@@ -10,6 +10,7 @@ import { ClusterInformers } from './informers.ts';
 import { NO_RECORDER, registerDurations, registerMetrics } from './metrics.ts';
 import { NetworkController } from './network-controller.ts';
 import { incompatibility } from '../api/nad.ts';
+import { ledStore } from './led-store.ts';
 import { NetworkRegistry } from './network-registry.ts';
 import { NodeController } from './node-controller.ts';
 import { PersistentAddresses } from './persistent-addresses.ts';
@@ -43,6 +44,9 @@ export interface ManagerProblem {
   readonly message: string;
 }
 
+/** Milliseconds that writes under way get to end when the manager is asked to stop. */
+const HAND_OVER = 5000;
+
 export class ClusterManager {
   readonly #options: ClusterManagerOptions;
   readonly #clock: Clock;
@@ -57,11 +61,18 @@ export class ClusterManager {
   readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
   readonly #started = Promise.withResolvers<void>();
   readonly #ended = new AbortController();
-  #isLeading = false;
+  readonly #cut = new AbortController();
+  #leadership: Leadership | undefined;
+  #cancelCut: () => void = () => undefined;
 
   constructor(options: ClusterManagerOptions) {
     this.#options = options;
-    const { store, settings, log, clock = systemClock } = options;
+    const { settings, log, clock = systemClock } = options;
+    const store = ledStore({
+      store: options.store,
+      leadership: () => this.#leadership,
+      cut: this.#cut.signal,
+    });
     this.#clock = clock;
     const informers = new ClusterInformers(clock, log);
     const registry = new NetworkRegistry({
@@ -148,20 +159,26 @@ export class ClusterManager {
     const { store, settings, signal } = this.#options;
     try {
       await using leadership = await store.lead(settings.leaseName, settings.identity, signal);
-      this.#isLeading = true;
-      await this.#work(AbortSignal.any([signal, leadership.signal]));
+      this.#leadership = leadership;
+      const until = AbortSignal.any([signal, leadership.signal]);
+      const hurry = (): void => {
+        this.#cancelCut = this.#clock.after(HAND_OVER, () => this.#cut.abort());
+      };
+      until.addEventListener('abort', hurry, { once: true });
+      await this.#work(until);
     } catch (error) {
       this.#started.reject(error);
       if (!signal.aborted) throw error;
     } finally {
-      this.#isLeading = false;
+      this.#leadership = undefined;
+      this.#cancelCut();
       this.#ended.abort();
     }
   }
 
   /** True while this manager, and no other, makes the allocations. */
   get isLeading(): boolean {
-    return this.#isLeading;
+    return this.#leadership !== undefined;
   }
 
   async #work(signal: AbortSignal): Promise<void> {

@@ -51,7 +51,11 @@ export async function runCluster(
 ): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  await using store = await openStore(objectSource(configuration, process.env), { dryRun: false });
+  const { leaseTiming } = configuration;
+  await using store = await openStore(objectSource(configuration, process.env), {
+    dryRun: false,
+    leaseTiming,
+  });
   const manager = new ClusterManager({
     store: store.objects,
     settings: {

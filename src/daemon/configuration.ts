@@ -3,6 +3,7 @@ import { Address4, Address6 } from 'ip-address';
 import { parseDocument } from 'yaml';
 import type { ClusterSettings, NetworkSubnet } from '../model/model.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
+import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes-lease.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
 
 export interface TlsFiles {
@@ -26,6 +27,7 @@ export interface Configuration {
   readonly metricsBindAddress: string;
   /** `HOST:PORT` of the conversion webhook; empty: none. */
   readonly conversionBindAddress: string;
+  readonly leaseTiming: LeaseTiming;
   readonly logLevel: string;
 }
 
@@ -94,11 +96,32 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     timeout: read('timeout', integer(1, 86_400), DEFAULT_TIMEOUT_SECONDS) * 1000,
     metricsBindAddress: read('metrics-bind-address', (text) => text, DEFAULT_METRICS_ADDRESS),
     conversionBindAddress: read('conversion-bind-address', (text) => text, ''),
+    leaseTiming: leaseTiming(read),
     logLevel: read('log-level', oneOf(LOG_LEVELS), 'info'),
   };
 }
 
 type Read = <T>(name: OptionName, parse: (value: string) => T, fallback: T) => T;
+
+/** Each must be shorter than the one before it: else two could lead, or a leader would stop between two renewals. */
+function leaseTiming(read: Read): LeaseTiming {
+  const seconds = (name: OptionName, fallback: number): number =>
+    read(name, integer(1, 3600), fallback / 1000) * 1000;
+  const lease = seconds('ha-election-lease-duration', LEASE_TIMING.lease);
+  const renew = seconds('ha-election-renew-deadline', LEASE_TIMING.renew);
+  const retry = seconds('ha-election-retry-period', LEASE_TIMING.retry);
+  if (renew >= lease)
+    throw new ConfigurationError(
+      '--ha-election-renew-deadline',
+      `${renew / 1000} s is not less than --ha-election-lease-duration, ${lease / 1000} s`,
+    );
+  if (retry >= renew)
+    throw new ConfigurationError(
+      '--ha-election-retry-period',
+      `${retry / 1000} s is not less than --ha-election-renew-deadline, ${renew / 1000} s`,
+    );
+  return { lease, renew, retry };
+}
 
 function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
   const defaults = DEFAULT_SETTINGS;

@@ -2,6 +2,7 @@
 import { systemClock } from '../store/clock.ts';
 import { kubeconfigConnection } from '../store/kubeconfig.ts';
 import { inClusterConnection, type KubernetesConnection } from '../store/kubernetes-connection.ts';
+import type { LeaseTiming } from '../store/kubernetes-lease.ts';
 import { KubernetesStore } from '../store/kubernetes-store.ts';
 import { formatProblem, type Problem } from '../store/manifest-rules.ts';
 import { ManifestStore } from '../store/manifest-store.ts';
@@ -67,9 +68,11 @@ export function objectSource(
 /** Opens the source; with `dryRun` nothing is written, which only manifests can promise. */
 export async function openStore(
   source: ObjectSource,
-  { dryRun }: { readonly dryRun: boolean },
+  { dryRun, leaseTiming }: { readonly dryRun: boolean; readonly leaseTiming?: LeaseTiming },
 ): Promise<OpenObjects> {
-  return source.kind === 'manifests' ? openManifests(source, dryRun) : openKubernetes(source);
+  return source.kind === 'manifests'
+    ? openManifests(source, dryRun)
+    : openKubernetes(source, leaseTiming);
 }
 
 async function openManifests(
@@ -94,10 +97,10 @@ async function openManifests(
   };
 }
 
-async function openKubernetes({
-  files,
-  context,
-}: Extract<ObjectSource, { kind: 'kubernetes' }>): Promise<OpenObjects> {
+async function openKubernetes(
+  { files, context }: Extract<ObjectSource, { kind: 'kubernetes' }>,
+  leaseTiming: LeaseTiming | undefined,
+): Promise<OpenObjects> {
   const connection: KubernetesConnection =
     files.length === 0
       ? await inClusterConnection(process.env)
@@ -107,7 +110,10 @@ async function openKubernetes({
           environment: process.env,
           ...(context === undefined ? {} : { context }),
         });
-  const store = new KubernetesStore({ connection });
+  const store = new KubernetesStore({
+    connection,
+    ...(leaseTiming === undefined ? {} : { leaseTiming }),
+  });
   return {
     objects: store,
     isEmbedded: false,

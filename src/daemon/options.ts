@@ -128,6 +128,27 @@ export const OPTIONS = [
     "ports for SNAT, 'none' leaves them to OVN; default: the kernel's range",
   ),
   option('acl-logging-rate-limit', 'cluster', 'PACKETS', 'logged packets per second', '20'),
+  option(
+    'ha-election-lease-duration',
+    'behaviour',
+    'SECONDS',
+    'a leading cluster manager that is gone is replaced after this time',
+    '137',
+  ),
+  option(
+    'ha-election-renew-deadline',
+    'behaviour',
+    'SECONDS',
+    'a leader that could not renew its lease for this long stops; less than the duration',
+    '107',
+  ),
+  option(
+    'ha-election-retry-period',
+    'behaviour',
+    'SECONDS',
+    'how often a leader renews; less than the deadline',
+    '26',
+  ),
   option('timeout', 'behaviour', 'SECONDS', 'limit of every wait of a command', '30'),
   option(
     'metrics-bind-address',

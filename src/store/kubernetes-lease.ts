@@ -32,6 +32,9 @@ export interface LeaseTiming {
 /** As ovn-kubernetes has it (api.md §12): a short outage of the API server changes no leader. */
 export const LEASE_TIMING: LeaseTiming = { lease: 137_000, renew: 107_000, retry: 26_000 };
 
+/** Longest time, in milliseconds, between two looks of one who waits: a leader that gives up is followed so soon. */
+const LOOK = 1000;
+
 export interface Candidate {
   readonly store: Pick<Store, 'get' | 'create' | 'patch'>;
   readonly namespace: string;
@@ -116,7 +119,9 @@ const isPassing = (error: unknown): boolean =>
 export async function leadByLease(candidate: Candidate, signal: AbortSignal): Promise<Leadership> {
   const { clock, timing, name } = candidate;
   const election = new Election(candidate);
+  let since = clock.now();
   const isLeader = async (): Promise<boolean> => {
+    since = clock.now();
     try {
       return await election.attempt(signal);
     } catch (error) {
@@ -126,14 +131,19 @@ export async function leadByLease(candidate: Candidate, signal: AbortSignal): Pr
     }
   };
   while (!(await isLeader())) {
-    await pause(clock, timing.retry, signal);
+    await pause(clock, Math.min(timing.retry, LOOK), signal);
     signal.throwIfAborted();
   }
   const lost = new AbortController();
   const stop = new AbortController();
-  const renewing = renew(election, candidate, stop.signal).then((reason) => lost.abort(reason));
+  const renewal = new Renewal(election, candidate, since);
+  const renewing = renewal.run(stop.signal).then((reason) => lost.abort(reason));
   return {
     signal: lost.signal,
+    assert() {
+      if (renewal.left <= 0) lost.abort(renewal.late);
+      lost.signal.throwIfAborted();
+    },
     async [Symbol.asyncDispose]() {
       stop.abort();
       await renewing;
@@ -144,34 +154,56 @@ export async function leadByLease(candidate: Candidate, signal: AbortSignal): Pr
   };
 }
 
-/** Keeps the lease until told to stop or until it is lost; resolves with the reason. */
-async function renew(
-  election: Election,
-  { clock, timing, name }: Candidate,
-  stop: AbortSignal,
-): Promise<StoreError> {
-  let renewed = clock.now();
-  for (;;) {
-    const left = (): number => timing.renew - (clock.now() - renewed);
-    await pause(clock, Math.min(timing.retry, Math.max(left(), 0)), stop);
-    if (stop.aborted) return new StoreError('unavailable', `${name}: leadership was given up`);
-    const late = `${name}: leadership is lost: the lease could not be renewed for ${timing.renew / 1000} s`;
-    if (left() <= 0) return new StoreError('unavailable', late);
-    const began = clock.now();
-    try {
-      const limit = new AbortController();
-      const cancel = clock.after(left(), () => limit.abort(new StoreError('unavailable', late)));
+/** Keeps a lease that was just taken. */
+class Renewal {
+  readonly #election: Election;
+  readonly #candidate: Candidate;
+  #renewed: number;
+
+  constructor(election: Election, candidate: Candidate, since: number) {
+    this.#election = election;
+    this.#candidate = candidate;
+    this.#renewed = since;
+  }
+
+  /** Milliseconds for which leadership is certain. */
+  get left(): number {
+    const { clock, timing } = this.#candidate;
+    return timing.renew - (clock.now() - this.#renewed);
+  }
+
+  get late(): StoreError {
+    const { name, timing } = this.#candidate;
+    const seconds = timing.renew / 1000;
+    return new StoreError(
+      'unavailable',
+      `${name}: leadership is lost: the lease could not be renewed for ${seconds} s`,
+    );
+  }
+
+  /** Renews until told to stop or until the lease is lost; resolves with the reason. */
+  async run(stop: AbortSignal): Promise<StoreError> {
+    const { clock, timing, name } = this.#candidate;
+    for (;;) {
+      await pause(clock, Math.min(timing.retry, Math.max(this.left, 0)), stop);
+      if (stop.aborted) return new StoreError('unavailable', `${name}: leadership was given up`);
+      if (this.left <= 0) return this.late;
+      const began = clock.now();
       try {
-        const kept = await election.attempt(AbortSignal.any([limit.signal, stop]));
-        if (!kept)
-          return new StoreError('conflict', `${name}: leadership is lost: another one has it`);
-        renewed = began;
-      } finally {
-        cancel();
+        const limit = new AbortController();
+        const cancel = clock.after(this.left, () => limit.abort(this.late));
+        try {
+          const kept = await this.#election.attempt(AbortSignal.any([limit.signal, stop]));
+          if (!kept)
+            return new StoreError('conflict', `${name}: leadership is lost: another one has it`);
+          this.#renewed = began;
+        } finally {
+          cancel();
+        }
+      } catch (error) {
+        if (!isPassing(error) && !stop.aborted && this.left > 0 && error instanceof StoreError)
+          return error;
       }
-    } catch (error) {
-      if (!isPassing(error) && !stop.aborted && left() > 0 && error instanceof StoreError)
-        return error;
     }
   }
 }

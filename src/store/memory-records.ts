@@ -62,6 +62,7 @@ export class MemoryRecords implements RecordStorage {
     const lost = new AbortController();
     return {
       signal: lost.signal,
+      assert: () => lost.signal.throwIfAborted(),
       [Symbol.asyncDispose]: async () => {
         mine.resolve();
         lost.abort(new StoreError('unavailable', `${name}: leadership was given up`));

@@ -226,6 +226,7 @@ export class StateDirectory implements RecordStorage {
     lock.onLost((error) => lost.abort(error));
     return {
       signal: lost.signal,
+      assert: () => lost.signal.throwIfAborted(),
       [Symbol.asyncDispose]: async () => {
         lock[Symbol.dispose]();
         lost.abort(new StoreError('unavailable', `${name}: leadership was given up`));

@@ -220,6 +220,7 @@ export class MemoryStore implements Store {
     await Promise.race([before, aborted.promise]);
     return {
       signal: ended.signal,
+      assert: () => ended.signal.throwIfAborted(),
       [Symbol.asyncDispose]: async () => {
         released.resolve();
         ended.abort(new Error(`${name}: leadership was given up`));

@@ -39,8 +39,10 @@ export function usurpedStore(
     event: (event) => sent(() => store.event(event)),
     async lead(name, identity, signal) {
       const leadership = await store.lead(name, identity, signal);
+      const ended = AbortSignal.any([leadership.signal, lost.signal]);
       return {
-        signal: AbortSignal.any([leadership.signal, lost.signal]),
+        signal: ended,
+        assert: () => ended.throwIfAborted(),
         [Symbol.asyncDispose]: () => leadership[Symbol.asyncDispose](),
       };
     },

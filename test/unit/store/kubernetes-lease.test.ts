@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import { leadByLease, type LeaseTiming } from '../../../src/store/kubernetes-lease.ts';
+import { StoreError, type Leadership } from '../../../src/store/store.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+const TIMING: LeaseTiming = { lease: 137_000, renew: 107_000, retry: 26_000 };
+
+function candidate(
+  store: MemoryStore,
+  identity: string,
+  clock: ManualClock,
+): { leadership: Promise<Leadership>; stop: AbortController; leads: () => boolean } {
+  const stop = new AbortController();
+  let leads = false;
+  const leadership = leadByLease(
+    { store, namespace: 'heddle', name: 'manager', identity, timing: TIMING, clock },
+    stop.signal,
+  ).then((gained) => {
+    leads = true;
+    gained.signal.addEventListener('abort', () => (leads = false));
+    return gained;
+  });
+  leadership.catch(() => undefined);
+  return { leadership, stop, leads: () => leads };
+}
+
+describe('a lease', () => {
+  test('is followed within a second when its holder gives it up', async () => {
+    const [store, clock] = [new MemoryStore(), new ManualClock()];
+    const one = candidate(store, 'one', clock);
+    await clock.advance(0);
+    const two = candidate(store, 'two', clock);
+    await clock.advance(60_000);
+    expect([one.leads(), two.leads()]).toEqual([true, false]);
+    await (await one.leadership)[Symbol.asyncDispose]();
+    await clock.advance(1000);
+    expect([one.leads(), two.leads()]).toEqual([false, true]);
+  });
+
+  test('of a holder that is gone is taken over when it has run out, not earlier', async () => {
+    const [store, clock, gone] = [new MemoryStore(), new ManualClock(), new ManualClock()];
+    const one = candidate(store, 'one', gone);
+    await gone.advance(0);
+    expect(one.leads()).toBe(true);
+    const two = candidate(store, 'two', clock);
+    await clock.advance(136_000);
+    expect(two.leads()).toBe(false);
+    await clock.advance(2000);
+    expect(two.leads()).toBe(true);
+  });
+
+  test('is not certain any more for a holder that slept past the deadline, before any timer says so', async () => {
+    const store = new MemoryStore();
+    let now = 0;
+    const timers = new ManualClock();
+    const clock = Object.assign(timers, { now: () => now });
+    const one = candidate(store, 'one', clock);
+    const leadership = await one.leadership;
+    now = 106_999;
+    expect(() => leadership.assert()).not.toThrow();
+    now = 107_000;
+    expect(() => leadership.assert()).toThrow(/could not be renewed for 107 s/);
+    expect(leadership.signal.aborted).toBe(true);
+  });
+
+  test('is lost at the deadline when renewing fails, and kept when it fails for a while', async () => {
+    const [store, clock] = [new MemoryStore(), new ManualClock()];
+    const one = candidate(store, 'one', clock);
+    const leadership = await one.leadership;
+    const broken = (): void => {
+      throw new StoreError('unavailable', 'no answer');
+    };
+    store.beforeWrite = broken;
+    await clock.advance(100_000);
+    store.beforeWrite = () => undefined;
+    await clock.advance(100_000);
+    expect(one.leads()).toBe(true);
+    store.beforeWrite = broken;
+    await clock.advance(134_000);
+    expect(one.leads()).toBe(false);
+    expect(String(leadership.signal.reason)).toMatch(/could not be renewed/);
+  });
+});

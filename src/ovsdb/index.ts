@@ -16,7 +16,12 @@ export * from './difference.ts';
 export { parseJson } from './wire/json-cursor.ts';
 export { Framer, type FramerLimits } from './wire/framer.ts';
 export { ChangeTracker } from './replica/change-tracker.ts';
-export { Replica, type MonitoredColumns, type ReplicaOptions } from './replica/replica.ts';
+export {
+  Replica,
+  type FollowedColumns,
+  type MonitoredColumns,
+  type ReplicaOptions,
+} from './replica/replica.ts';
 export * from './desired.ts';
 export * from './plan-change.ts';
 export { plan } from './plan.ts';
@@ -25,6 +30,7 @@ export { commitPlan, type CommitOptions, type CommitResult } from './plan-commit
 export { planCounts, planToJson, renderPlan, type RenderOptions } from './plan-render.ts';
 export { rowUuid } from './plan-uuid.ts';
 export { OvsdbClient } from './client.ts';
+export { fetchColumns, type Fetcher } from './fetch.ts';
 export * from './client-options.ts';
 export { parseRemotes, remoteText, type Remote, type Remotes } from './session/remote.ts';
 export type { TlsOptions } from './session/tls.ts';
@@ -43,5 +49,6 @@ export {
   type AnyTables,
   type CommitOptions as TransactionOptions,
   type Committer,
+  type RowReference,
 } from './transaction.ts';
 export { typedReplica, type TypedReplica, type TypedRow } from './typed-replica.ts';

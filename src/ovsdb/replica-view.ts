@@ -88,6 +88,12 @@ export interface SubscribeOptions {
   readonly tables?: readonly string[];
 }
 
+/**
+ * What a replica knows of a column: `followed`, its newest value; `unseen`, the server has it but its newest value is not here (not
+ * selected, or `silent`), so it can be written and not compared; `missing`, the server has no such column: it can't be written.
+ */
+export type ColumnAccess = 'followed' | 'unseen' | 'missing';
+
 /** The database as last seen, whole transactions only. */
 export interface ReplicaView {
   readonly schema: DatabaseSchema;
@@ -97,8 +103,9 @@ export interface ReplicaView {
   readonly sequence: number;
   /** True when the server has this table and we monitor it. */
   hasTable(table: string): boolean;
-  /** True when the server has this column and we monitor it; others read as their default and can't be written. */
+  /** True when the server has this column and we monitor it; others read as their default. */
   hasColumn(table: string, column: string): boolean;
+  access(table: string, column: string): ColumnAccess;
   size(table: string): number;
   rows(table: string): Iterable<ReplicaRow>;
   row(table: string, uuid: string): ReplicaRow | undefined;

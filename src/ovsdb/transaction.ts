@@ -65,9 +65,12 @@ export class InsertedRow extends NamedUuid {
   }
 }
 
+/** A row to change: one of the database by its UUID, or one that the same transaction inserts. */
+export type RowReference = string | InsertedRow;
+
 interface RowChanges {
   readonly table: string;
-  readonly uuid: string;
+  readonly row: RowReference;
   readonly columns: Map<string, JsonValue>;
   readonly mutations: Mutation[];
   isDeleted: boolean;
@@ -81,11 +84,18 @@ interface Wait {
 
 interface Increment {
   readonly table: string;
-  readonly uuid: string;
+  readonly row: RowReference;
   readonly column: string;
   position: number;
   value: Integer | undefined;
 }
+
+const keyOf = (table: string, row: RowReference): string =>
+  `${table} ${typeof row === 'string' ? row.toLowerCase() : row.name}`;
+
+const whereIs = (row: RowReference): readonly Clause[] => [
+  ['_uuid', '==', typeof row === 'string' ? ['uuid', row] : ['named-uuid', row.name]],
+];
 
 /** Tables of generated row types; without them every table and column name is accepted and checked when it runs. */
 export type AnyTables = { readonly [table: string]: never };
@@ -119,18 +129,50 @@ export class Transaction<T = AnyTables> {
   #dryRun = false;
   #durable = false;
   #isSent = false;
+  #readOnly = false;
 
   constructor(replica: ReplicaView) {
     this.#replica = replica;
   }
 
+  /**
+   * From now on (or, with false, no more) every step that adds something to the transaction, and its commit, is a programming error: it throws
+   * `read-only` and leaves the transaction as it is. For parts of a program that must only read.
+   */
+  assertReadOnly(isReadOnly: boolean): this {
+    this.#readOnly = isReadOnly;
+    return this;
+  }
+
+  /** Runs `section`, until it returns or its promise settles, with the transaction asserted to be read-only. Sections may be nested. */
+  readOnly<R>(section: () => R): R {
+    const before = this.#readOnly;
+    const end = (): void => {
+      this.#readOnly = before;
+    };
+    this.#readOnly = true;
+    let result: R;
+    try {
+      result = section();
+    } catch (error) {
+      end();
+      throw error;
+    }
+    if (result instanceof Promise) return result.finally(end) as R;
+    end();
+    return result;
+  }
+
+  #write(): void {
+    if (this.#readOnly)
+      throw new OvsdbError('read-only', 'the transaction is used in a section that must only read');
+  }
+
   #column(table: string, name: string): ColumnSchema {
+    this.#write();
     const column = columnOf(tableOf(this.#replica.schema, table), name);
-    if (!this.#replica.hasColumn(table, name)) {
-      throw new OvsdbError(
-        'read-only',
-        `column ${name} of table ${table} is not monitored, or the server has no such column`,
-      );
+    if (this.#replica.access(table, name) === 'missing') {
+      throw new OvsdbError('read-only', `the server has no column ${name} in table ${table}`);
     }
     return column;
   }
@@ -147,13 +189,15 @@ export class Transaction<T = AnyTables> {
     }
   }
 
-  #changes(table: string, uuid: string): RowChanges {
-    const key = `${table} ${uuid}`;
+  #changes(table: string, row: RowReference): RowChanges {
+    const key = keyOf(table, row);
     let changes = this.#rows.get(key);
     if (changes === undefined) {
-      if (parseUuid(uuid) === undefined)
-        throw new OvsdbError('bad argument', `"${uuid}" is not a UUID`);
-      changes = { table, uuid, columns: new Map(), mutations: [], isDeleted: false };
+      if (typeof row === 'string' && parseUuid(row) === undefined)
+        throw new OvsdbError('bad argument', `"${row}" is not a UUID`);
+      if (row instanceof InsertedRow && this.#inserted[row.position] !== row)
+        throw new OvsdbError('bad argument', 'the row was inserted by another transaction');
+      changes = { table, row, columns: new Map(), mutations: [], isDeleted: false };
       this.#rows.set(key, changes);
     }
     return changes;
@@ -165,6 +209,7 @@ export class Transaction<T = AnyTables> {
     columns: InsertColumns<T, K>,
     options: { readonly uuid?: Uuid } = {},
   ): InsertedRow {
+    this.#write();
     tableOf(this.#replica.schema, table);
     const row: { [column: string]: JsonValue } = {};
     for (const [name, value] of Object.entries(
@@ -186,15 +231,20 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Overwrites columns of a row; those that have the value already are left out. */
-  update<K extends string & keyof T>(table: K, uuid: string, columns: UpdateColumns<T, K>): this {
-    const row = this.#replica.row(table, uuid);
+  update<K extends string & keyof T>(
+    table: K,
+    row: RowReference,
+    columns: UpdateColumns<T, K>,
+  ): this {
+    const found = typeof row === 'string' ? this.#replica.row(table, row) : undefined;
     for (const [name, value] of Object.entries(
       columns as { readonly [column: string]: Writable },
     )) {
       const { mutable } = this.#column(table, name);
       const json = this.#json(table, name, value);
-      if (row?.holds(name, value) === true) {
-        this.#rows.get(`${table} ${uuid}`)?.columns.delete(name);
+      const isKnown = this.#replica.access(table, name) === 'followed';
+      if (isKnown && found?.holds(name, value) === true) {
+        this.#rows.get(keyOf(table, row))?.columns.delete(name);
         continue;
       }
       if (!mutable)
@@ -202,26 +252,33 @@ export class Transaction<T = AnyTables> {
           'constraint violation',
           `column ${name} of table ${table} is immutable`,
         );
-      this.#changes(table, uuid).columns.set(name, json);
+      this.#changes(table, row).columns.set(name, json);
     }
     return this;
   }
 
   /** Deletes a row. One of a table that is not a root goes by itself when nothing refers to it any more. */
-  delete(table: string & keyof T, uuid: string): this {
+  delete(table: string & keyof T, row: RowReference): this {
+    this.#write();
     tableOf(this.#replica.schema, table);
-    this.#changes(table, uuid).isDeleted = true;
+    this.#changes(table, row).isDeleted = true;
     return this;
   }
 
-  #mutation(table: string, uuid: string, column: string, mutator: Mutator, json: JsonValue): this {
+  #mutation(
+    table: string,
+    row: RowReference,
+    column: string,
+    mutator: Mutator,
+    json: JsonValue,
+  ): this {
     if (!this.#column(table, column).mutable) {
       throw new OvsdbError(
         'constraint violation',
         `column ${column} of table ${table} is immutable`,
       );
     }
-    this.#changes(table, uuid).mutations.push([column, mutator, json]);
+    this.#changes(table, row).mutations.push([column, mutator, json]);
     return this;
   }
 
@@ -230,42 +287,47 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Adds members to a set without sending the rest of it. */
-  addToSet(table: string & keyof T, uuid: string, column: string, members: Writable): this {
-    return this.#mutation(table, uuid, column, 'insert', this.#part(table, column, members));
+  addToSet(table: string & keyof T, row: RowReference, column: string, members: Writable): this {
+    return this.#mutation(table, row, column, 'insert', this.#part(table, column, members));
   }
 
   /** Removes members of a set. */
-  removeFromSet(table: string & keyof T, uuid: string, column: string, members: Writable): this {
-    return this.#mutation(table, uuid, column, 'delete', this.#part(table, column, members));
+  removeFromSet(
+    table: string & keyof T,
+    row: RowReference,
+    column: string,
+    members: Writable,
+  ): this {
+    return this.#mutation(table, row, column, 'delete', this.#part(table, column, members));
   }
 
   /** Sets keys of a map, whatever they had before, without sending the rest of it. */
-  setKeys(table: string & keyof T, uuid: string, column: string, pairs: Writable): this {
+  setKeys(table: string & keyof T, row: RowReference, column: string, pairs: Writable): this {
     const json = this.#part(table, column, pairs);
     const keys = (json as readonly [string, readonly (readonly [JsonValue, JsonValue])[]])[1].map(
       ([key]) => key,
     );
     // An insert leaves keys that are there as they are.
-    this.#mutation(table, uuid, column, 'delete', ['set', keys]);
-    return this.#mutation(table, uuid, column, 'insert', json);
+    this.#mutation(table, row, column, 'delete', ['set', keys]);
+    return this.#mutation(table, row, column, 'insert', json);
   }
 
   /** Removes keys of a map. */
   removeKeys(
     table: string & keyof T,
-    uuid: string,
+    row: RowReference,
     column: string,
     keys: readonly (string | number | bigint | boolean)[],
   ): this {
     const { type } = this.#column(table, column);
     const keyType: ColumnType = { key: type.key, min: 0, max: Infinity };
-    return this.#mutation(table, uuid, column, 'delete', writableToJson(keyType, keys));
+    return this.#mutation(table, row, column, 'delete', writableToJson(keyType, keys));
   }
 
   /** Any mutation: `+=`, `-=`, `*=`, `/=`, `%=`. */
   mutate(
     table: string & keyof T,
-    uuid: string,
+    row: RowReference,
     column: string,
     mutator: Mutator,
     value: Writable,
@@ -273,7 +335,7 @@ export class Transaction<T = AnyTables> {
     const { type } = this.#column(table, column);
     return this.#mutation(
       table,
-      uuid,
+      row,
       column,
       mutator,
       writableToJson({ key: { type: type.key.type }, min: 1, max: 1 }, value),
@@ -283,16 +345,16 @@ export class Transaction<T = AnyTables> {
   /** Adds to a counter; `newValue` of the result tells what it became, even when others count, too. */
   increment(
     table: string & keyof T,
-    uuid: string,
+    row: RowReference,
     column: string,
     by = 1,
   ): { readonly newValue: Integer } {
     const { type } = this.#column(table, column);
     if (type.key.type !== 'integer')
       throw new OvsdbError('bad argument', `column ${column} of table ${table} is not an integer`);
-    const increment: Increment = { table, uuid, column, position: -1, value: undefined };
+    const increment: Increment = { table, row, column, position: -1, value: undefined };
+    this.mutate(table, row, column, '+=', by);
     this.#increments.push(increment);
-    this.mutate(table, uuid, column, '+=', by);
     return {
       get newValue(): Integer {
         if (increment.value === undefined)
@@ -304,6 +366,7 @@ export class Transaction<T = AnyTables> {
 
   /** The commit fails with `try-again` unless these columns of a row are still as the replica has them. */
   verify(table: string & keyof T, uuid: string, ...columns: readonly string[]): this {
+    this.#write();
     const row = this.#replica.row(table, uuid);
     if (row === undefined)
       throw new OvsdbError('row deleted', `row ${uuid} of table ${table} is not in the database`);
@@ -311,6 +374,12 @@ export class Transaction<T = AnyTables> {
     const wait = this.#waits.get(key) ?? { table, uuid, columns: new Map<string, JsonValue>() };
     this.#waits.set(key, wait);
     for (const column of columns) {
+      if (this.#replica.access(table, column) === 'unseen') {
+        throw new OvsdbError(
+          'bad argument',
+          `column ${column} of table ${table} is not followed: it can't be verified`,
+        );
+      }
       wait.columns.set(column, datumToJson(this.#column(table, column).type, row.column(column)));
     }
     return this;
@@ -338,6 +407,7 @@ export class Transaction<T = AnyTables> {
 
   /** Inserts the only row of a table that has at most one, unless it is there by then. */
   insertSingleton<K extends string & keyof T>(table: K, columns: InsertColumns<T, K>): InsertedRow {
+    this.#write();
     this.#before.push({
       op: 'wait',
       table,
@@ -352,12 +422,14 @@ export class Transaction<T = AnyTables> {
 
   /** A note for people: in the database's log, shown by `ovsdb-tool show-log`. */
   comment(text: string): this {
+    this.#write();
     this.#comments.push(text);
     return this;
   }
 
   /** Any operation as it is, after all others. */
   operation(operation: Operation): this {
+    this.#write();
     this.#raw.push(operation);
     return this;
   }
@@ -376,8 +448,8 @@ export class Transaction<T = AnyTables> {
 
   #rowOperations(): Operation[] {
     return [...this.#rows.values()].flatMap((changes): Operation[] => {
-      const { table, uuid, columns, mutations, isDeleted } = changes;
-      const where: readonly Clause[] = [['_uuid', '==', ['uuid', uuid]]];
+      const { table, row, columns, mutations, isDeleted } = changes;
+      const where = whereIs(row);
       if (isDeleted) return [{ op: 'delete', table, where }];
       return [
         ...(columns.size === 0
@@ -415,7 +487,7 @@ export class Transaction<T = AnyTables> {
       operations.push({
         op: 'select',
         table: increment.table,
-        where: [['_uuid', '==', ['uuid', increment.uuid]]],
+        where: whereIs(increment.row),
         columns: [increment.column],
       });
     }
@@ -436,6 +508,7 @@ export class Transaction<T = AnyTables> {
   async commit(committer: Committer, options: CommitOptions = {}): Promise<Outcome> {
     if (this.#isSent)
       throw new OvsdbError('bad argument', 'a transaction can be committed once; build it anew');
+    this.#write();
     this.#isSent = true;
     if (this.isEmpty) return { kind: 'unchanged' };
     const { operations, firstInsert } = this.#compose();

@@ -19,6 +19,7 @@ import type {
   WireRow,
 } from '../../src/ovsdb/operation.ts';
 import type {
+  ColumnAccess,
   Referrer,
   ReplicaChanges,
   ReplicaRow,
@@ -121,6 +122,10 @@ export class MemoryDatabase implements ReplicaView, Transactor {
       this.schema.tables.get(table)?.columns.has(column) === true &&
       !this.missing.has(`${table}.${column}`)
     );
+  }
+
+  access(table: string, column: string): ColumnAccess {
+    return this.hasColumn(table, column) ? 'followed' : 'missing';
   }
 
   type(table: string, column: string): ColumnType {

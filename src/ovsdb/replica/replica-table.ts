@@ -1,4 +1,10 @@
-import type { IndexColumn, OrderedColumn, Referrer, ReplicaRow } from '../replica-view.ts';
+import type {
+  ColumnAccess,
+  IndexColumn,
+  OrderedColumn,
+  Referrer,
+  ReplicaRow,
+} from '../replica-view.ts';
 import { columnOf, type TableSchema } from '../schema.ts';
 import { OvsdbError } from '../error.ts';
 import { EdgeIndex } from '../storage/edge-index.ts';
@@ -40,6 +46,8 @@ export class ReplicaTable {
   readonly #pools: Pools;
   /** Columns that the server has and that are monitored. */
   readonly monitored: ReadonlySet<string>;
+  readonly #unseen: ReadonlySet<string>;
+  readonly #quiet: ReadonlySet<number>;
   #store: TableStore;
   #names: NameTable | undefined;
   #rowClass: RowClass;
@@ -47,12 +55,32 @@ export class ReplicaTable {
   readonly #ordered = new Map<readonly OrderedColumn[], OrderedIndex>();
   #edges = new Map<string, KeptEdges[]>();
 
-  constructor(schema: TableSchema, pools: Pools, monitored: ReadonlySet<string>) {
+  constructor(
+    schema: TableSchema,
+    pools: Pools,
+    monitored: ReadonlySet<string>,
+    unseen: ReadonlySet<string> = new Set(),
+    quiet: ReadonlySet<string> = new Set(),
+  ) {
     this.schema = schema;
     this.#pools = pools;
     this.monitored = monitored;
+    this.#unseen = unseen;
     this.#store = new TableStore(schema, pools);
     this.#rowClass = rowClass(this.#store.columns);
+    this.#quiet = new Set(
+      this.#store.columns.filter(({ name }) => quiet.has(name)).map(({ position }) => position),
+    );
+  }
+
+  access(column: string): ColumnAccess {
+    if (this.#unseen.has(column)) return 'unseen';
+    return this.monitored.has(column) ? 'followed' : 'missing';
+  }
+
+  /** True when a change of just these columns is no event. */
+  isQuiet(positions: ReadonlySet<number>): boolean {
+    return this.#quiet.size > 0 && positions.isSubsetOf(this.#quiet);
   }
 
   get name(): string {

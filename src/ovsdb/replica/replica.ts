@@ -1,5 +1,6 @@
 import { OvsdbError } from '../error.ts';
 import type {
+  ColumnAccess,
   IndexColumn,
   OrderedColumn,
   OrderedRows,
@@ -9,7 +10,6 @@ import type {
   ReplicaView,
   RowCursor,
   SubscribeOptions,
-  TableChanges,
 } from '../replica-view.ts';
 import { schemaToJson, type DatabaseSchema } from '../schema.ts';
 import { Pools } from '../storage/pools.ts';
@@ -26,6 +26,14 @@ import { UpdateReader, type UpdateFormat } from './update-reader.ts';
 /** Which columns of which tables a replica holds: those that the server has and we monitor. */
 export type MonitoredColumns = ReadonlyMap<string, ReadonlySet<string>>;
 
+export interface FollowedColumns {
+  readonly monitored: MonitoredColumns;
+  /** Columns that the server has and whose newest values are not here. */
+  readonly unseen?: MonitoredColumns;
+  /** Columns whose changes alone are no event. */
+  readonly quiet?: MonitoredColumns;
+}
+
 interface DefinedTables {
   readonly schema: DatabaseSchema;
   readonly pools: Pools;
@@ -37,7 +45,7 @@ interface Subscription {
   readonly tables: ReadonlySet<string> | undefined;
 }
 
-export interface ReplicaOptions {
+export interface ReplicaOptions extends Partial<FollowedColumns> {
   /** Every column of every table of the schema when absent. */
   readonly monitored?: MonitoredColumns;
   /** Hears what a subscriber threw; by default the error becomes an uncaught exception, outside of the replica. */
@@ -64,7 +72,7 @@ export class Replica implements ReplicaView {
   constructor(schema: DatabaseSchema, options: ReplicaOptions = {}) {
     this.#schema = schema;
     this.#onListenerError = options.onListenerError ?? rethrowLater;
-    this.#tables = defineTables(schema, options.monitored, this.#pools);
+    this.#tables = defineTables(schema, options, this.#pools);
   }
 
   get schema(): DatabaseSchema {
@@ -93,6 +101,10 @@ export class Replica implements ReplicaView {
 
   hasColumn(table: string, column: string): boolean {
     return this.#tables.get(table)?.monitored.has(column) ?? false;
+  }
+
+  access(table: string, column: string): ColumnAccess {
+    return this.#tables.get(table)?.access(column) ?? 'missing';
   }
 
   size(table: string): number {
@@ -243,7 +255,7 @@ export class Replica implements ReplicaView {
     const { store } = table;
     staged.each((kind, uuid, words, from, to) => {
       changed =
-        this.#applyRow(store, kind, uuid, words, from, to, wanted ? collected : undefined) ||
+        this.#applyRow(table, kind, uuid, words, from, to, wanted ? collected : undefined) ||
         changed;
     });
     if (!changed) return undefined;
@@ -252,7 +264,7 @@ export class Replica implements ReplicaView {
   }
 
   #applyRow(
-    store: TableStore,
+    table: ReplicaTable,
     kind: number,
     uuid: number,
     words: Uint32Array,
@@ -260,6 +272,7 @@ export class Replica implements ReplicaView {
     to: number,
     collected: CollectedChanges | undefined,
   ): boolean {
+    const { store } = table;
     if (kind === INSERT) {
       const slot = store.insert(uuid);
       for (let i = from; i < to; i += 2)
@@ -278,19 +291,22 @@ export class Replica implements ReplicaView {
     const changed = cells.filter(([position, cell]) => store.cell(slot, position) !== cell);
     if (changed.length === 0) return false;
     const positions = new Set(changed.map(([position]) => position));
-    collected?.modified(this.#pools.uuids.text(uuid), oldValues(store, slot, positions));
+    if (collected !== undefined && !table.isQuiet(positions))
+      collected.modified(this.#pools.uuids.text(uuid), oldValues(store, slot, positions));
     store.begin(slot, positions);
     for (const [position, cell] of changed) store.set(slot, position, cell);
     store.finish(slot, positions);
     return true;
   }
 
-  #tell(tables: ReadonlyMap<string, TableChanges>): void {
+  #tell(tables: ReadonlyMap<string, CollectedChanges>): void {
     const sequence = this.#sequence;
     for (const { listener, tables: wanted } of this.#subscriptions) {
-      const seen =
-        wanted === undefined ? tables : new Map([...tables].filter(([table]) => wanted.has(table)));
-      if (seen.size === 0 && wanted !== undefined && tables.size > 0) continue;
+      // A table without rows here changed in quiet columns alone, or was nobody's concern.
+      const seen = new Map(
+        [...tables].filter(([name, { size }]) => size > 0 && wanted?.has(name) !== false),
+      );
+      if (seen.size === 0 && tables.size > 0) continue;
       try {
         listener({ sequence, tables: seen });
       } catch (error) {
@@ -303,14 +319,14 @@ export class Replica implements ReplicaView {
    * The database has another schema now (converted, or another server). What there is stays visible until the new
    * contents are shown; then it is replaced at once, and what did not change is not reported. True when nothing that is stored differs.
    */
-  redefine(schema: DatabaseSchema, monitored: MonitoredColumns): boolean {
+  redefine(schema: DatabaseSchema, columns: FollowedColumns): boolean {
     this.#next = undefined;
-    if (sameDefinition(this.#schema, this.#tables, schema, monitored)) {
+    if (sameDefinition(this.#schema, this.#tables, schema, columns.monitored)) {
       this.#schema = schema;
       return true;
     }
     const pools = new Pools();
-    const tables = defineTables(schema, monitored, pools);
+    const tables = defineTables(schema, columns, pools);
     for (const [name, table] of tables) {
       const before = this.#tables.get(name);
       if (before !== undefined) copyRows(before, table);
@@ -361,7 +377,7 @@ function sameDefinition(
 
 function defineTables(
   schema: DatabaseSchema,
-  monitored: MonitoredColumns | undefined,
+  columns: Partial<FollowedColumns>,
   pools: Pools,
 ): Map<string, ReplicaTable> {
   return new Map(
@@ -370,9 +386,11 @@ function defineTables(
       new ReplicaTable(
         table,
         pools,
-        monitored === undefined
+        columns.monitored === undefined
           ? new Set(table.columns.keys())
-          : (monitored.get(table.name) ?? new Set()),
+          : (columns.monitored.get(table.name) ?? new Set()),
+        columns.unseen?.get(table.name),
+        columns.quiet?.get(table.name),
       ),
     ]),
   );

@@ -124,12 +124,12 @@ export class DatabaseMonitor implements Monitor {
     for (const text of definition.warnings) warn(text);
     if (this.#replica === undefined) {
       this.#replica = new Replica(definition.schema, {
-        monitored: definition.monitored,
+        ...definition,
         ...(onListenerError === undefined ? {} : { onListenerError }),
       });
     } else {
       // Other columns: what changed since the last time would not be enough.
-      const isSame = this.#replica.redefine(definition.schema, definition.monitored);
+      const isSame = this.#replica.redefine(definition.schema, definition);
       if (!isSame) this.lastId = undefined;
     }
     return this.#replica;

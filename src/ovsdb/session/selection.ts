@@ -4,7 +4,7 @@ import { jsonEquals } from '../json.ts';
 import type { Clause } from '../operation.ts';
 import type { ColumnSchema, DatabaseSchema, TableSchema } from '../schema.ts';
 import type { JsonObject, JsonValue } from '../value.ts';
-import type { MonitoredColumns } from '../replica/replica.ts';
+import type { FollowedColumns, MonitoredColumns } from '../replica/replica.ts';
 
 /** What of a table is wanted. */
 export interface TableSelection {
@@ -14,16 +14,17 @@ export interface TableSelection {
   readonly where?: readonly Clause[];
   /** Columns that are read once and change without being reported: only initial contents and inserts carry them. */
   readonly silent?: readonly string[];
+  /** Columns that are kept true, but whose changes alone are no event: for what the program itself writes. */
+  readonly omitAlert?: readonly string[];
 }
 
 /** Tables by name; `true`: the whole table. */
 export type Selection = { readonly [table: string]: TableSelection | true };
 
 /** What a client and a server have in common, and what they have not. */
-export interface Definition {
+export interface Definition extends FollowedColumns {
   /** Everything the program knows or the server has, with the server's types. */
   readonly schema: DatabaseSchema;
-  readonly monitored: MonitoredColumns;
   /** Differences that somebody should know of, in words. */
   readonly warnings: readonly string[];
 }
@@ -82,6 +83,8 @@ export function define(
   };
   const tables = new Map<string, TableSchema>();
   const monitored = new Map<string, ReadonlySet<string>>();
+  const unseen = new Map<string, ReadonlySet<string>>();
+  const quiet = new Map<string, ReadonlySet<string>>();
   for (const name of wantedTables(server, known, selection)) {
     const [theirs, ours] = [server.tables.get(name), known?.tables.get(name)];
     if (theirs === undefined && ours === undefined) {
@@ -101,9 +104,14 @@ export function define(
       }
     }
     const columns = wanted ?? [...((ours ?? theirs)?.columns.keys() ?? [])];
-    monitored.set(name, new Set(columns.filter((column) => theirs?.columns.has(column) === true)));
+    const followed = new Set(columns.filter((column) => theirs?.columns.has(column) === true));
+    monitored.set(name, followed);
+    const { silent = [], omitAlert = [] } = chosen === undefined || chosen === true ? {} : chosen;
+    const newest = followed.difference(new Set(silent));
+    unseen.set(name, new Set(theirs?.columns.keys() ?? []).difference(newest));
+    quiet.set(name, new Set(omitAlert));
   }
-  return { schema: { ...server, tables }, monitored, warnings };
+  return { schema: { ...server, tables }, monitored, unseen, quiet, warnings };
 }
 
 /** `<monitor-requests>`. Tables of which nothing can be monitored are left out. */

@@ -2,8 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
+  fetchColumns,
   OvsdbClient,
+  Transaction,
+  ZERO_UUID,
   type ClientOptions,
+  type Datum,
   type Monitor,
   type Operation,
 } from '../../../src/ovsdb/index.ts';
@@ -133,4 +137,77 @@ test('a silent column comes with new rows, but its changes are not reported', as
   await until('the change', () => heard.length > 0);
   expect(heard).toEqual([['addresses']]);
   expect(row?.column('external_ids')).toEqual(new Map([['generation', '1']]));
+});
+
+test('a column without alert is kept true but its changes alone are no event', async () => {
+  await using server = await OvsdbServer.start();
+  await using writer = northbound(server);
+  await using client = northbound(server, {
+    tables: { Address_Set: { omitAlert: ['external_ids'] } },
+  });
+  await Promise.all([writer.ready(soon()), client.ready(soon())]);
+  await client.transact([insert('Address_Set', 'set')]);
+  const seen: string[][] = [];
+  client.replica.subscribe(({ tables }) => {
+    for (const { rows } of tables.values()) {
+      seen.push(rows.flatMap(({ kind, old }) => [kind, ...old.keys()]));
+    }
+  });
+  const change = (row: Extract<Operation, { op: 'update' }>['row']): Operation => ({
+    op: 'update',
+    table: 'Address_Set',
+    where: [],
+    row,
+  });
+  const [row] = client.replica.rows('Address_Set');
+  await writer.transact([change({ external_ids: ['map', [['a', '1']]] })]);
+  await until('the quiet change', () => row?.includes('external_ids', 'a', '1') === true);
+  expect(seen).toEqual([]);
+  await writer.transact([change({ addresses: 'x', external_ids: ['map', [['a', '2']]] })]);
+  await until('the loud change', () => seen.length > 0);
+  expect(seen).toEqual([['modified', 'addresses', 'external_ids']]);
+  // What is known to be so is not written again.
+  const same = new Transaction(client.replica).update('Address_Set', row?.uuid ?? '', {
+    external_ids: { a: '2' },
+  });
+  expect(same.isEmpty).toBe(true);
+});
+
+test('columns that are not followed, or only read once, can be written without comparing', async () => {
+  await using server = await OvsdbServer.start();
+  await using writer = northbound(server);
+  await using client = northbound(server, {
+    tables: { Address_Set: { columns: ['name', 'external_ids'], silent: ['external_ids'] } },
+  });
+  await Promise.all([writer.ready(soon()), client.ready(soon())]);
+  const transaction = new Transaction(client.replica);
+  const set = transaction.insert('Address_Set', { name: 'set', addresses: ['10.0.0.1'] });
+  expect((await transaction.commit(client)).kind).toBe('success');
+  await until('the row', () => writer.replica.row('Address_Set', set.uuid) !== undefined);
+  await writer.transact([
+    { op: 'update', table: 'Address_Set', where: [], row: { external_ids: ['map', [['a', '1']]] } },
+  ]);
+  const row = client.replica.row('Address_Set', set.uuid);
+  expect(row?.column('external_ids')).toEqual(new Map());
+  expect(
+    await fetchColumns(client, 'Address_Set', set.uuid, ['addresses', 'external_ids']),
+  ).toEqual(
+    new Map<string, Datum>([
+      ['addresses', ['10.0.0.1']],
+      ['external_ids', new Map([['a', '1']])],
+    ]),
+  );
+  expect(await fetchColumns(client, 'Address_Set', ZERO_UUID, ['addresses'])).toBeUndefined();
+  // The replica has the values of the insert: they are no reason to send nothing.
+  const back = new Transaction(client.replica).update('Address_Set', set.uuid, {
+    external_ids: {},
+    addresses: [],
+  });
+  expect((await back.commit(client)).kind).toBe('success');
+  const now = writer.replica.row('Address_Set', set.uuid);
+  await until('the change', () => now?.memberCount('addresses') === 0);
+  expect(now?.column('external_ids')).toEqual(new Map());
+  expect(() =>
+    new Transaction(client.replica).verify('Address_Set', set.uuid, 'addresses'),
+  ).toThrow('is not followed');
 });

@@ -29,7 +29,7 @@ export function addSettings(
   );
   for (const spec of OPTIONS) {
     if (!groups.includes(spec.group)) continue;
-    const fallback = spec.default === undefined ? '' : `; default ${spec.default}`;
+    const fallback = (spec.default ?? '') === '' ? '' : `; default ${spec.default}`;
     command.addOption(
       new Option(`--${spec.name} <${spec.value}>`, `${spec.description}${fallback}`).helpGroup(
         GROUP_TITLES[spec.group],

@@ -13,7 +13,7 @@ export interface ClusterManagerSettings {
   readonly cluster: ClusterSettings;
   readonly limits: NetworkLimits;
   /** Nodes that get no subnets (another network provider serves them). */
-  readonly noHostSubnetNodes?: LabelSelector;
+  readonly noHostSubnetNodes?: LabelSelector | undefined;
   /** Name of the lease that managers compete for. */
   readonly leaseName: string;
   /** Who this manager is among several. */

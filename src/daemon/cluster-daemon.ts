@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { ClusterManager } from '../cluster/manager.ts';
-import { DEFAULT_LEASE_NAME, DEFAULT_LIMITS } from '../cluster/settings.ts';
+import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { Configuration } from './configuration.ts';
 import { systemClock } from '../store/clock.ts';
 import {
@@ -60,7 +60,7 @@ export async function runCluster(
     store: store.objects,
     settings: {
       cluster: configuration.settings,
-      limits: DEFAULT_LIMITS,
+      ...configuration.manager,
       leaseName: DEFAULT_LEASE_NAME,
       identity: managerIdentity(),
     },

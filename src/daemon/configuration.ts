@@ -1,6 +1,9 @@
 /** Settings from flags, environment and file, checked once; a mistake names its source, the value and what would do. */
 import { Address4, Address6 } from 'ip-address';
 import { parseDocument } from 'yaml';
+import { labelSelectorProblem } from '../api/label-selector.ts';
+import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
+import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings.ts';
 import type { ClusterSettings, NetworkSubnet } from '../model/model.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
 import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes-lease.ts';
@@ -12,6 +15,9 @@ export interface TlsFiles {
   readonly caCert?: string;
 }
 
+/** Settings that the cluster manager alone has. */
+export type ManagerSettings = Pick<ClusterManagerSettings, 'limits' | 'noHostSubnetNodes'>;
+
 export interface Configuration {
   readonly manifests?: string;
   readonly state?: string;
@@ -22,6 +28,7 @@ export interface Configuration {
   readonly sb?: string;
   readonly tls: TlsFiles;
   readonly settings: ClusterSettings;
+  readonly manager: ManagerSettings;
   /** Milliseconds; limit of every wait of a command. */
   readonly timeout: number;
   readonly metricsBindAddress: string;
@@ -60,6 +67,8 @@ interface Given {
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+/** Network ids end there (api.md §6.1). */
+const MAX_NETWORKS = DEFAULT_LIMITS.networks;
 const DEFAULT_TIMEOUT_SECONDS = 30;
 const DEFAULT_METRICS_ADDRESS = '127.0.0.1:9476';
 
@@ -93,6 +102,21 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
       ...optional('ca-cert', 'caCert'),
     },
     settings: clusterSettings(read, sources.kernelPortRange),
+    manager: {
+      limits: {
+        networks: read('max-networks', integer(0, MAX_NETWORKS), DEFAULT_LIMITS.networks),
+        networksPerNamespace: read(
+          'max-networks-per-namespace',
+          integer(0, MAX_NETWORKS),
+          DEFAULT_LIMITS.networksPerNamespace,
+        ),
+      },
+      noHostSubnetNodes: read<LabelSelector | undefined>(
+        'no-hostsubnet-nodes',
+        labelSelector,
+        undefined,
+      ),
+    },
     timeout: read('timeout', integer(1, 86_400), DEFAULT_TIMEOUT_SECONDS) * 1000,
     metricsBindAddress: read('metrics-bind-address', (text) => text, DEFAULT_METRICS_ADDRESS),
     conversionBindAddress: read('conversion-bind-address', (text) => text, ''),
@@ -297,4 +321,20 @@ function serviceList(text: string): readonly string[] {
     if (!name.test(entry)) throw new Error(`"${entry}" is not namespace/name of a service`);
     return entry;
   });
+}
+
+/** `key=value`, `key`, `!key`, separated by commas, all of which must hold; nothing at all selects no node. */
+function labelSelector(text: string): LabelSelector | undefined {
+  const terms = list(text);
+  if (terms.length === 0) return undefined;
+  const matchExpressions = terms.map((term): LabelSelectorRequirement => {
+    if (term.startsWith('!')) return { key: term.slice(1), operator: 'DoesNotExist' };
+    const [key = '', ...values] = term.split('=');
+    if (values.length === 0) return { key, operator: 'Exists' };
+    return { key, operator: 'In', values: [values.join('=')] };
+  });
+  const problem = labelSelectorProblem({ matchExpressions });
+  if (problem !== undefined)
+    throw new Error(`"${text}": ${problem}; write labels such as kubernetes.io/os=windows`);
+  return { matchExpressions };
 }

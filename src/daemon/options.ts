@@ -149,6 +149,20 @@ export const OPTIONS = [
     'how often a leader renews; less than the deadline',
     '26',
   ),
+  option('max-networks', 'cluster', 'COUNT', 'user-defined networks in all', '4095'),
+  option(
+    'max-networks-per-namespace',
+    'cluster',
+    'COUNT',
+    'networks that one namespace may declare',
+    '4095',
+  ),
+  option(
+    'no-hostsubnet-nodes',
+    'cluster',
+    'LABELS',
+    'nodes that get no subnets, as another network provider serves them: kubernetes.io/os=windows',
+  ),
   option('timeout', 'behaviour', 'SECONDS', 'limit of every wait of a command', '30'),
   option(
     'metrics-bind-address',

@@ -4,7 +4,7 @@
  */
 import { ClusterManager } from '../cluster/manager.ts';
 import { NodePodAddresses } from '../cluster/node-pod-addresses.ts';
-import { DEFAULT_LEASE_NAME, DEFAULT_LIMITS } from '../cluster/settings.ts';
+import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { Zone } from '../model/model.ts';
 import { managerIdentity } from './cluster-daemon.ts';
@@ -108,7 +108,7 @@ export class ZoneRuntime implements AsyncDisposable {
         ...common,
         settings: {
           cluster: settings,
-          limits: DEFAULT_LIMITS,
+          ...configuration.manager,
           leaseName: DEFAULT_LEASE_NAME,
           identity: managerIdentity(),
         },

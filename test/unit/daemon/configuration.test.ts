@@ -30,6 +30,29 @@ describe('configuration', () => {
     ]);
   });
 
+  test('limits of networks, and nodes without subnets', () => {
+    expect(resolve().manager).toEqual({
+      limits: { networks: 4095, networksPerNamespace: 4095 },
+      noHostSubnetNodes: undefined,
+    });
+    expect(
+      resolve({
+        'max-networks': '100',
+        'max-networks-per-namespace': '2',
+        'no-hostsubnet-nodes': 'kubernetes.io/os=windows,hybrid,!ovn',
+      }).manager,
+    ).toEqual({
+      limits: { networks: 100, networksPerNamespace: 2 },
+      noHostSubnetNodes: {
+        matchExpressions: [
+          { key: 'kubernetes.io/os', operator: 'In', values: ['windows'] },
+          { key: 'hybrid', operator: 'Exists' },
+          { key: 'ovn', operator: 'DoesNotExist' },
+        ],
+      },
+    });
+  });
+
   test('lists in the file may be YAML lists', () => {
     const found = resolve({}, {}, 'cluster-subnets: [10.244.0.0/16/24, "fd00:10:244::/48"]');
     expect(found.settings.clusterSubnets).toEqual([
@@ -69,6 +92,11 @@ describe('configuration', () => {
     [
       { 'gateway-v4-join-subnet': 'fd98::/64' },
       '--gateway-v4-join-subnet: "fd98::/64" is not a subnet such as 10.244.0.0/16',
+    ],
+    [{ 'max-networks': '5000' }, '--max-networks: "5000" is not a whole number from 0 to 4095'],
+    [
+      { 'no-hostsubnet-nodes': 'os=win dows' },
+      '--no-hostsubnet-nodes: "os=win dows": "win dows" is no label value; write labels such as kubernetes.io/os=windows',
     ],
     [{ 'enable-egress-ip': 'yes' }, '--enable-egress-ip: "yes" is none of true, false'],
     [

@@ -38,6 +38,12 @@ export interface ManifestError extends Position {
   readonly message: string;
 }
 
+export interface RefusedObject {
+  /** As in its errors. */
+  readonly object: string;
+  readonly written: PlainObject;
+}
+
 export interface UnknownKind extends Position {
   readonly apiVersion: string;
   readonly kind: string;
@@ -47,8 +53,10 @@ export interface UnknownKind extends Position {
 export interface Manifest {
   readonly documents: readonly ManifestDocument[];
   readonly errors: readonly ManifestError[];
-  /** Accepted, but probably not what was meant: unknown fields. */
+  /** Accepted, but probably not what was meant: unknown fields, and what only an object that is stored already may have. */
   readonly warnings: readonly ManifestError[];
+  /** Objects of our kinds that have errors: what is stored may be like that, from before a rule existed. */
+  readonly refused: readonly RefusedObject[];
   /** Objects of kinds that we don't know: the caller warns once per kind and skips them. */
   readonly unknownKinds: readonly UnknownKind[];
 }
@@ -59,6 +67,7 @@ const MAX_DEPTH = 100;
 const MAX_NODES = 1_000_000;
 const MAX_OPEN = 1000;
 const LONGEST_REASON = 200;
+const STORED_LIKE_THIS = 'accepted, since what is stored has it; a new object would be refused';
 
 /** `file:line:column: object: field: message`, with what is known. */
 export function formatManifestError(error: ManifestError): string {
@@ -92,6 +101,7 @@ class Reader {
   readonly documents: ManifestDocument[] = [];
   readonly errors: ManifestError[] = [];
   readonly warnings: ManifestError[] = [];
+  readonly refused: RefusedObject[] = [];
   readonly unknownKinds: UnknownKind[] = [];
   readonly #file: string;
   readonly #lines: LineCounter;
@@ -201,7 +211,12 @@ class Reader {
     }
     if (result.outcome === 'invalid') {
       this.errors.push(...result.errors.map((error) => manifestError(error, object, positionOf)));
+      this.refused.push({ object, written: value });
       return;
+    }
+    for (const error of result.tolerated) {
+      const warning = manifestError(error, object, positionOf);
+      this.warnings.push({ ...warning, message: `${warning.message} (${STORED_LIKE_THIS})` });
     }
     const { kind, object: valid } = result;
     this.documents.push({ kind, object: valid, written: value, position, positionOf });
@@ -311,6 +326,7 @@ export function parseManifest(
     documents: reader.documents,
     errors: [...reader.errors, { file, line: 1, column: 1, message }],
     warnings: reader.warnings,
+    refused: reader.refused,
     unknownKinds: reader.unknownKinds,
   });
   if (text.length > MAX_TEXT) {
@@ -334,6 +350,6 @@ export function parseManifest(
     const reason = error instanceof RangeError ? 'nested too deeply' : String(error);
     return failed(`not valid YAML: ${reason}`);
   }
-  const { documents, errors, warnings, unknownKinds } = reader;
-  return { documents, errors, warnings, unknownKinds };
+  const { documents, errors, warnings, refused, unknownKinds } = reader;
+  return { documents, errors, warnings, refused, unknownKinds };
 }

@@ -1,9 +1,11 @@
 /** Evaluates the `x-kubernetes-validations` of a schema over a value, and over its stored version on an update. */
+import { isDeepStrictEqual } from 'node:util';
 import { Optional } from '@marcbachmann/cel-js';
 import { celProgram, isTransitionRule } from './cel.ts';
 import type { FieldError, FieldPath } from './field-errors.ts';
+import { storedIndex, type JudgedErrors } from './ratcheting.ts';
 import type { Schema, ValidationRule } from './schema.ts';
-import { isPlainObject, own } from './schema.ts';
+import { isPlainObject } from './schema.ts';
 
 /** Schemas under which no rule is found, so that labels and statuses are not walked for nothing. */
 const ruleFree = new WeakMap<Schema, boolean>();
@@ -64,6 +66,8 @@ interface Node {
   readonly self: Both;
   /** The same value in the stored object; undefined if there is none. */
   readonly oldSelf: Both | undefined;
+  /** This value or the nearest around it that can be told in the stored object; undefined if there is no stored object. */
+  readonly told: { readonly self: Both; readonly oldSelf: Both } | undefined;
   readonly path: FieldPath;
 }
 
@@ -102,44 +106,45 @@ function checkRule(rule: ValidationRule, node: Node): FieldError | undefined {
   }
 }
 
-/** The stored element that a list element is compared with: by key in a list-map, none in other lists. */
+/** What of a node's stored value an element of a list is compared with. */
 function correlated(schema: Schema, old: Both | undefined, item: unknown): Both | undefined {
-  const keys = schema['x-kubernetes-list-map-keys'];
-  if (schema['x-kubernetes-list-type'] !== 'map' || keys === undefined) return undefined;
-  if (old === undefined || !Array.isArray(old.plain) || !isPlainObject(item)) return undefined;
-  const index = old.plain.findIndex(
-    (candidate: unknown) =>
-      isPlainObject(candidate) && keys.every((key) => own(candidate, key) === own(item, key)),
-  );
-  return index < 0 ? undefined : childOf(old, index);
+  const index = storedIndex(schema, old?.plain, item);
+  return old === undefined || index === undefined ? undefined : childOf(old, index);
 }
 
-function childNodes({ schema, self, oldSelf, path }: Node): Node[] {
+function childNodes({ schema, self, oldSelf, path, told }: Node): Node[] {
   const { items } = schema;
+  const nodeOf = (
+    child: Schema,
+    value: Both,
+    old: Both | undefined,
+    part: string | number,
+  ): Node => ({
+    schema: child,
+    self: value,
+    oldSelf: old,
+    path: [...path, part],
+    told: old === undefined ? told : { self: value, oldSelf: old },
+  });
   if (Array.isArray(self.plain)) {
     if (items === undefined) return [];
-    return self.plain.map((item: unknown, index) => ({
-      schema: items,
-      self: childOf(self, index),
-      oldSelf: correlated(schema, oldSelf, item),
-      path: [...path, index],
-    }));
+    return self.plain.map((item: unknown, index) =>
+      nodeOf(items, childOf(self, index), correlated(schema, oldSelf, item), index),
+    );
   }
   if (!isPlainObject(self.plain)) return [];
   return Object.keys(self.plain).flatMap((key) => {
     const child = schema.properties?.[key] ?? schema.additionalProperties;
     if (child === undefined) return [];
     const hasOld = isPlainObject(oldSelf?.plain) && Object.hasOwn(oldSelf.plain, key);
-    return [
-      {
-        schema: child,
-        self: childOf(self, key),
-        oldSelf: oldSelf !== undefined && hasOld ? childOf(oldSelf, key) : undefined,
-        path: [...path, key],
-      },
-    ];
+    const old = oldSelf !== undefined && hasOld ? childOf(oldSelf, key) : undefined;
+    return [nodeOf(child, childOf(self, key), old, key)];
   });
 }
+
+/** True if the value that a rule speaks of is as it was stored: only rules about the change itself can be broken by the update. */
+const isUnchanged = ({ told }: Node): boolean =>
+  told !== undefined && isDeepStrictEqual(told.self.plain, told.oldSelf.plain);
 
 /**
  * Errors of every rule of `schema` that `value` breaks, parents before children. `old` is the stored value; with
@@ -150,16 +155,25 @@ export function checkRules(
   value: unknown,
   old: unknown,
   path: FieldPath = [],
-): FieldError[] {
+): JudgedErrors {
+  const errors: FieldError[] = [];
+  const tolerated: FieldError[] = [];
   const both = (plain: unknown): Both => ({ plain, cel: toCel(schema, plain) });
-  const visit = (node: Node): FieldError[] => {
-    if (isRuleFree(node.schema)) return [];
-    const found = (node.schema['x-kubernetes-validations'] ?? []).flatMap((rule) => {
+  const visit = (node: Node): void => {
+    if (isRuleFree(node.schema)) return;
+    for (const rule of node.schema['x-kubernetes-validations'] ?? []) {
       const error = checkRule(rule, node);
-      return error === undefined ? [] : [error];
-    });
-    return [...found, ...childNodes(node).flatMap(visit)];
+      if (error === undefined) continue;
+      const list = !isTransitionRule(rule.rule) && isUnchanged(node) ? tolerated : errors;
+      list.push(error);
+    }
+    for (const child of childNodes(node)) visit(child);
   };
-  const oldSelf = old === undefined ? undefined : both(old);
-  return isRuleFree(schema) ? [] : visit({ schema, self: both(value), oldSelf, path });
+  if (!isRuleFree(schema)) {
+    const self = both(value);
+    const oldSelf = old === undefined ? undefined : both(old);
+    const told = oldSelf === undefined ? undefined : { self, oldSelf };
+    visit({ schema, self, oldSelf, path, told });
+  }
+  return { errors, tolerated };
 }

@@ -6,6 +6,7 @@ import type { FieldError, FieldWarning } from './field-errors.ts';
 import { resourceKindOf } from './kinds.ts';
 import { checkMetadata } from './metadata.ts';
 import type { KubeObject, ResourceKind } from './objects.ts';
+import { judgeStructure } from './ratcheting.ts';
 import { checkRules } from './rules.ts';
 import type { PlainObject, Schema } from './schema.ts';
 import { isPlainObject, own, shape } from './schema.ts';
@@ -19,6 +20,8 @@ export type Validation =
       readonly object: KubeObject;
       /** What was ignored, e.g. `unknown field "spec.mtuu"`. */
       readonly warnings: readonly FieldWarning[];
+      /** What a new object would be refused for, and an update is not, since the stored object had it. */
+      readonly tolerated: readonly FieldError[];
     }
   | {
       readonly outcome: 'invalid';
@@ -31,6 +34,7 @@ export type Validation =
 interface Checked {
   readonly object: PlainObject;
   readonly errors: readonly FieldError[];
+  readonly tolerated: readonly FieldError[];
   readonly warnings: readonly FieldWarning[];
 }
 
@@ -67,13 +71,28 @@ function checkCustomResource(
     // Already said by the metadata check.
     ({ path }) => metadata !== undefined || path[0] !== 'metadata',
   );
-  const errors = [...metadataErrors, ...structure];
+  const oldShaped = old === undefined ? undefined : shaped(schema, old, own(old, 'metadata'), []);
+  const judged = judgeStructure(schema, object, structure, oldShaped, () =>
+    checkStructure(schema, oldShaped),
+  );
+  const errors = [...metadataErrors, ...judged.errors];
+  const { tolerated } = judged;
   if (blocksRules(errors)) {
     const skipped: FieldError = { type: 'Invalid', path: [], value: null, detail: RULES_SKIPPED };
-    return { object, errors: hasRules(schema) ? [...errors, skipped] : errors, warnings };
+    return {
+      object,
+      errors: hasRules(schema) ? [...errors, skipped] : errors,
+      tolerated,
+      warnings,
+    };
   }
-  const oldShaped = old === undefined ? undefined : shaped(schema, old, own(old, 'metadata'), []);
-  return { object, errors: [...errors, ...checkRules(schema, object, oldShaped)], warnings };
+  const rules = checkRules(schema, object, oldShaped);
+  return {
+    object,
+    errors: [...errors, ...rules.errors],
+    tolerated: [...tolerated, ...rules.tolerated],
+    warnings,
+  };
 }
 
 /** The stored object in the version of the new one, for transition rules; undefined if it can't be had. */
@@ -104,13 +123,15 @@ function checkFlat(checked: Checked, old: unknown, kind: ResourceKind): Checked 
   if (stored === undefined) return { ...checked, object: converted.object };
   const oldStored = oldInVersion(old, V1, kind.kind);
   const result = checkCustomResource(stored, converted.object, oldStored, kind);
+  const asWritten = (error: FieldError): FieldError => ({
+    ...error,
+    path: flatPath(checked.object, error.path),
+  });
   return {
     object: result.object,
     warnings: checked.warnings,
-    errors: result.errors.map((error) => ({
-      ...error,
-      path: flatPath(checked.object, error.path),
-    })),
+    errors: result.errors.map(asWritten),
+    tolerated: [...checked.tolerated, ...result.tolerated.map(asWritten)],
   };
 }
 
@@ -124,7 +145,12 @@ function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
     nameIsLabel: kind.kind === 'Namespace' || kind.kind === 'Service',
   });
   const { object, errors } = parseBuiltIn(value);
-  return { object: { ...object, metadata }, errors: [...metadataErrors, ...errors], warnings };
+  return {
+    object: { ...object, metadata },
+    errors: [...metadataErrors, ...errors],
+    tolerated: [],
+    warnings,
+  };
 }
 
 function invalidType(value: unknown, field: 'apiVersion' | 'kind'): FieldError[] {
@@ -140,7 +166,8 @@ function invalidType(value: unknown, field: 'apiVersion' | 'kind'): FieldError[]
 
 /**
  * Whether an API server with our CRDs would accept `value`, and what it would store. With `old`, the update of that
- * object is checked too (transition rules); `old` may be in any served version. Never throws, whatever `value` is.
+ * object is checked: transition rules apply, and errors in what the update leaves as it was are tolerated. `old` may be in any served version, and
+ * need not be valid. Never throws, whatever `value` is.
  */
 export function validateObject(value: unknown, old?: unknown): Validation {
   if (!isPlainObject(value)) {
@@ -162,7 +189,7 @@ export function validateObject(value: unknown, old?: unknown): Validation {
       ? checkBuiltIn(value, kind)
       : checkCustomResource(schema, value, oldInVersion(previous, apiVersion, kindName), kind);
   const checked = apiVersion === kind.apiVersion ? inVersion : checkFlat(inVersion, previous, kind);
-  const { object, errors, warnings } = checked;
+  const { object, errors, tolerated, warnings } = checked;
   if (errors.length > 0) return { outcome: 'invalid', kind, errors, warnings };
-  return { outcome: 'valid', kind, object: object as unknown as KubeObject, warnings };
+  return { outcome: 'valid', kind, object: object as unknown as KubeObject, warnings, tolerated };
 }

@@ -92,18 +92,24 @@ interface Findings {
   readonly notes: readonly string[];
 }
 
-/** Stored objects by kind, namespace and name. */
+/** Stored objects by kind, namespace and name. They need not be valid: their rules may be newer than they are. */
 function previousVersions(paths: readonly string[]): {
   readonly previous: PreviousVersion;
   readonly problems: readonly string[];
 } {
   const manifests = paths.flatMap(filesAt).map((path) => read(path));
   const stored = new Map(
-    manifests.flatMap(({ documents }) =>
-      documents.map(({ object, written }) => [identityOf(object), written] as const),
-    ),
+    manifests.flatMap(({ documents, refused }) => [
+      ...documents.map(({ object, written }) => [identityOf(object), written] as const),
+      ...refused.map(({ written }) => [identityOf(written), written] as const),
+    ]),
   );
-  const problems = manifests.flatMap(({ errors }) => errors).map(formatManifestError);
+  const problems = manifests
+    .flatMap(({ errors, refused }) => {
+      const known = new Set(refused.map(({ object }) => object));
+      return errors.filter(({ object }) => object === undefined || !known.has(object));
+    })
+    .map(formatManifestError);
   return { previous: (object) => stored.get(identityOf(object)), problems };
 }
 

@@ -144,6 +144,27 @@ describe('heddle validate', () => {
     expect(status).toBe(1);
   });
 
+  test('forgives in an update what is stored like that, and says so', () => {
+    writeFileSync(
+      join(folder, '.stored.yaml'),
+      network('net', '{ role: Secondary, mtu: 100, subnets: [10.0.0.0/24] }'),
+    );
+    const labelled = network(
+      'net',
+      '{ role: Secondary, mtu: 100, subnets: [10.0.0.0/24] }',
+    ).replace('name: net', 'name: net, labels: { team: a }');
+    const update = run(['--old', '.stored.yaml', '-'], labelled);
+    expect(update.stdout).toBe(
+      'warning <stdin>:7:30: UserDefinedNetwork blue/net: spec.layer2.mtu: Invalid value: 100: spec.layer2.mtu in body should be greater than or equal to 576 (accepted, since what is stored has it; a new object would be refused)\n' +
+        '1 object in 1 file: 0 errors, 1 warning\n',
+    );
+    expect(update.status).toBe(0);
+    expect(run(['-'], labelled).status).toBe(1);
+    const changed = run(['--old', '.stored.yaml', '-'], labelled.replace('mtu: 100', 'mtu: 101'));
+    expect(changed.stdout).toMatch(/^error .*Layer2 is immutable\n/m);
+    expect(changed.status).toBe(1);
+  });
+
   test('reads standard input, and answers in JSON', () => {
     const { status, stdout } = run(['--json', '-'], network('net', '{ role: Third }'));
     const answer = JSON.parse(stdout) as { valid: boolean; errors: object[] };

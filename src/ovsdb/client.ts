@@ -30,7 +30,7 @@ import { parseRemotes, remoteText, type Remote, type Remotes } from './session/r
 import type { Selection } from './session/selection.ts';
 import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings } from './session/tls.ts';
-import { transactOver } from './session/transact.ts';
+import { Transactions } from './session/transactions.ts';
 import { isPassive, openSocket, type Attempt } from './session/transport.ts';
 import { Waits } from './session/waits.ts';
 import type { Integer, JsonValue, Uuid } from './value.ts';
@@ -73,6 +73,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   #attempt: Attempt | undefined;
   #connection: Connection | undefined;
   #session: DatabaseSession | undefined;
+  #transactions: Transactions | undefined;
   #minIndex: Integer = 0;
   #status: DatabaseStatus | undefined;
   #started = false;
@@ -261,6 +262,9 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       },
     });
     this.#connection = connection;
+    this.#transactions = new Transactions(connection, this.#options.database, (details) => {
+      this.#leaveReadOnly(connection, details);
+    });
     this.#emit({ kind: 'connected', remote: this.remote ?? '' });
     this.#session = new DatabaseSession(connection, this.#owner);
     this.#input({ kind: 'opened' });
@@ -308,6 +312,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     if (connection === undefined && !isOpening) return;
     const wasReady = this.status === 'ready';
     this.#connection = undefined;
+    this.#transactions = undefined;
     this.#session = undefined;
     this.#lastError = error;
     this.#attempt?.cancel();
@@ -407,8 +412,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   ): Promise<Outcome> {
     const { signal, lock } = options;
     signal?.throwIfAborted();
-    const connection = this.#connection;
-    if (connection === undefined || this.status !== 'ready') {
+    const transactions = this.#transactions;
+    if (transactions === undefined || this.status !== 'ready') {
       return {
         kind: 'try-again',
         reason: `not connected to ${this.#options.database}${this.#why()}`,
@@ -418,16 +423,18 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       return { kind: 'not-locked', lock };
     const sent: readonly Operation[] =
       lock === undefined ? operations : [{ op: 'assert', lock }, ...operations];
-    const outcome = await transactOver(connection, this.#options.database, sent, signal);
-    if (outcome.kind === 'error' && outcome.error === 'not allowed')
-      this.#leaveReadOnly(connection, outcome.details);
+    const outcome = await transactions.send(sent, signal);
     return lock === undefined ? outcome : withoutFirst(outcome);
   }
 
   /** A standby or read-only server refused to write: another one may not. */
   #leaveReadOnly(connection: Connection, details: string): void {
     if (this.#connection !== connection || this.#remotes.length < 2) return;
-    this.#leave(new OvsdbError('disconnected', `the server does not write: ${details}`), true);
+    const reason = `the server does not write: ${details}`;
+    this.#transactions?.finish(reason, () => {
+      if (this.#connection === connection)
+        this.#leave(new OvsdbError('disconnected', reason), true);
+    });
   }
 
   /**
@@ -483,6 +490,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#link = { kind: 'stopped' };
     const connection = this.#connection;
     this.#connection = undefined;
+    this.#transactions = undefined;
     this.#session = undefined;
     this.#attempt?.cancel();
     this.#attempt = undefined;

@@ -173,6 +173,10 @@ class PlanCommit {
       this.#end('retry', `another writer made the same row first (${outcome.details})`);
       return;
     }
+    if (outcome.error === 'not allowed') {
+      this.#end('retry', `the server does not write: ${outcome.details}`);
+      return;
+    }
     const parts = knots(changes);
     if (parts.length === 1) {
       this.#blame(changes, outcome);

@@ -26,11 +26,14 @@ export interface RequestOptions {
   readonly sink?: (head: UpdateHead) => UpdateSink;
 }
 
-interface Pending {
-  readonly method: string;
-  readonly onReply: (reply: Reply) => void;
-  readonly onLost: (error: OvsdbError) => void;
-  readonly sink: ((head: UpdateHead) => UpdateSink) | undefined;
+/** Who made a request, and is told once how it ended. */
+export interface Asker {
+  /** Called in the read loop. */
+  answered(reply: Reply): void;
+  /** The connection ended first. `wasSent`: false when the server can't have heard of the request. */
+  lost(error: OvsdbError, wasSent: boolean): void;
+  /** Where the table updates of the reply go; called when the reply begins. */
+  readonly sink?: ((head: UpdateHead) => UpdateSink) | undefined;
 }
 
 export interface Update {
@@ -77,7 +80,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #handler: ConnectionHandler;
   readonly #stream: MessageStream;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new Map<number, Asker>();
   readonly traffic: Traffic = {
     bytesReceived: 0,
     bytesSent: 0,
@@ -88,6 +91,8 @@ export class Connection {
   /** What was said in this turn of the event loop after its first message: leaves together, while the server has the first. */
   #held = '';
   #isHolding = false;
+  /** Requests from this id on are held back. */
+  #firstHeld = Infinity;
   /** When this turn of the event loop began to read; undefined: it has not. */
   #turn: number | undefined;
   #error: OvsdbError | undefined;
@@ -153,12 +158,15 @@ export class Connection {
     });
   }
 
-  /** Only one request at a time may await table updates, so a reply whose id comes last can be told by that. */
+  /**
+   * A reply whose id comes last is told by being the only one that is awaited. Otherwise there is no sink yet: the reply is kept until its
+   * id has arrived.
+   */
   #sinkForReply(head: UpdateHead): UpdateSink | undefined {
     if (typeof head.id === 'number') return this.#pending.get(head.id)?.sink?.(head);
-    if (head.id !== undefined) return undefined;
-    const waiting = [...this.#pending.values()].filter((pending) => pending.sink !== undefined);
-    return waiting.length === 1 ? waiting[0]?.sink?.(head) : undefined;
+    if (head.id !== undefined || this.#pending.size !== 1) return undefined;
+    const [only] = this.#pending.values();
+    return only?.sink?.(head);
   }
 
   #message(
@@ -187,7 +195,7 @@ export class Connection {
       throw new OvsdbError('protocol', `reply to a request that was not made (id ${shorten(id)})`);
     }
     this.#pending.delete(id);
-    pending.onReply({ result, error: error ?? undefined, sink, head, failure });
+    pending.answered({ result, error: error ?? undefined, sink, head, failure });
   }
 
   #request(
@@ -214,12 +222,14 @@ export class Connection {
     }
   }
 
-  #send(message: JsonValue): void {
+  /** `id`: of the next request, or that this message is. */
+  #send(message: JsonValue, id = this.#nextId): void {
     if (this.#error !== undefined) return;
     const text = stringify(message);
     this.traffic.messagesSent++;
     this.traffic.bytesSent += Buffer.byteLength(text);
     if (this.#isHolding) {
+      if (this.#held === '') this.#firstHeld = id;
       this.#held += text;
       if (this.#held.length >= HELD_LIMIT) this.#flush();
       return;
@@ -235,28 +245,35 @@ export class Connection {
   #flush(): void {
     const text = this.#held;
     this.#held = '';
+    this.#firstHeld = Infinity;
     if (text !== '' && this.#error === undefined) this.#socket.write(text);
   }
 
-  /**
-   * Sends a request. `onReply` is called in the read loop; `onLost` when the connection ends first. Returns the id, for
-   * `forget`.
-   */
+  /** The id that the next request will have. */
+  get nextId(): number {
+    return this.#nextId;
+  }
+
+  /** Sends a request whose reply, or whose loss, the asker is told of. */
+  ask(method: string, params: readonly JsonValue[], asker: Asker): void {
+    const id = this.#nextId++;
+    if (this.#error !== undefined) {
+      asker.lost(this.#error, false);
+      return;
+    }
+    this.#pending.set(id, asker);
+    this.#send({ id, method, params }, id);
+  }
+
+  /** Sends a request. `onReply` is called in the read loop; `onLost` when the connection ends first. */
   request(
     method: string,
     params: readonly JsonValue[],
     onReply: (reply: Reply) => void,
     onLost: (error: OvsdbError) => void,
     options: RequestOptions = {},
-  ): number {
-    const id = this.#nextId++;
-    if (this.#error !== undefined) {
-      onLost(this.#error);
-      return id;
-    }
-    this.#pending.set(id, { method, onReply, onLost, sink: options.sink });
-    this.#send({ id, method, params });
-    return id;
+  ): void {
+    this.ask(method, params, { answered: onReply, lost: onLost, sink: options.sink });
   }
 
   /** A request whose reply feeds nothing: resolves with its result, rejects with `rpc error`. */
@@ -292,9 +309,9 @@ export class Connection {
 
   #ended(error: OvsdbError): void {
     this.#error = error;
-    const pending = [...this.#pending.values()];
+    const pending = [...this.#pending];
     this.#pending.clear();
-    for (const { onLost } of pending) onLost(error);
+    for (const [id, asker] of pending) asker.lost(error, id < this.#firstHeld);
     this.#handler.closed(error);
   }
 

@@ -251,6 +251,58 @@ describe('a connection that lives', () => {
   });
 });
 
+describe('a reply larger than what is read while it arrives, with its id at the end', () => {
+  const name = 'x'.repeat(1000);
+  const rows = Object.fromEntries(
+    Array.from({ length: 300 }, (_, n) => [uuid(n + 1), { name: `${name}${n}` }]),
+  );
+  const contents: JsonValue = [
+    false,
+    FIRST_ID,
+    { T: Object.fromEntries(Object.entries(rows).map(([id, row]) => [id, { initial: row }])) },
+  ];
+
+  test('reaches its monitor, however many load', async () => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase());
+    const asked: JsonValue[] = [];
+    server.answers['monitor_cond_since'] = ({ id }, peer) => {
+      asked.push(id);
+      if (asked.length === 3) {
+        // The last one asked is the first one answered.
+        for (const each of asked.toReversed())
+          peer.send({ result: contents, error: null, id: each });
+      }
+      return undefined;
+    };
+    const listener = new Listener(server.remote);
+    await using client = listener.client;
+    const others = [1, 2].map((least) => client.monitor({ T: { where: [['count', '>', least]] } }));
+    await Promise.all([client, ...others].map((each) => each.ready(soon())));
+    for (const each of [client, ...others]) expect(each.replica.size('T')).toBe(300);
+    expect(server.connections).toBe(1);
+  });
+
+  test('is not taken for that of a monitor when it answers something else', async () => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase());
+    const monitor = Promise.withResolvers<JsonValue>();
+    server.answers['monitor_cond_since'] = ({ id }) => {
+      monitor.resolve(id);
+      return undefined;
+    };
+    server.answers['statistics'] = ({ id }, peer) => {
+      peer.send({ result: { T: rows }, error: null, id });
+      return undefined;
+    };
+    const listener = new Listener(server.remote);
+    await using client = listener.client;
+    const id = await monitor.promise;
+    expect(await client.call('statistics', [])).toEqual({ T: rows });
+    server.peer?.send({ result: contents, error: null, id });
+    await listener.ready();
+    expect(client.replica.size('T')).toBe(300);
+  });
+});
+
 describe('a server that will not do', () => {
   const CLUSTER = 'cccccccc-0000-4000-8000-000000000000';
   test.each<[string, { readonly [column: string]: JsonValue }, string, string]>([

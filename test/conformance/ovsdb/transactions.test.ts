@@ -239,6 +239,57 @@ describe('transactions of one client', () => {
     expect(client.remote).toBe(active.remote);
     expect(await client.transact([insert])).toMatchObject({ kind: 'success' });
   });
+
+  test('a server that does not write is left when everything that was sent has its answer', async () => {
+    await using standby = await ScriptedOvsdbServer.start(smallDatabase());
+    await using active = await ScriptedOvsdbServer.start(smallDatabase());
+    let blocked: JsonValue = null;
+    standby.answers['transact'] = ({ id, params }, peer) => {
+      const [, first] = params as unknown as readonly [string, Operation];
+      if (first.op === 'wait') blocked = id;
+      // Each answer is a message of its own, some time after the others.
+      else
+        setTimeout(
+          () => peer.reply(id, first.op === 'select' ? [{}] : [failure('not allowed')]),
+          5,
+        );
+      return undefined;
+    };
+    standby.answers['cancel'] = () => undefined;
+    await using client = await connected(`${standby.remote},${active.remote}`);
+    const wait: Operation = { op: 'wait', table: 'T', where, until: '==', rows: [] };
+    const select: Operation = { op: 'select', table: 'T', where };
+    const sent = [[insert], [wait], [select], [remove]].map((each) => client.transact(each));
+    expect(await sent[0]).toMatchObject({ kind: 'error', error: 'not allowed' });
+    const late = client.transact([insert]);
+    await expect.poll(() => standby.asked('cancel')).toContainEqual([blocked]);
+    standby.peer?.reply(blocked, null, 'canceled');
+    expect(await Promise.all(sent)).toMatchObject([
+      { kind: 'error', error: 'not allowed' },
+      { kind: 'try-again', reason: 'canceled' },
+      { kind: 'success' },
+      { kind: 'error', error: 'not allowed' },
+    ]);
+    expect(await late).toMatchObject({ kind: 'try-again' });
+    expect(standby.asked('transact')).toHaveLength(4);
+    await client.ready(soon());
+    expect(client.remote).toBe(active.remote);
+  });
+
+  test('what was not sent when the connection ended may be tried again', async () => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase());
+    server.answers['transact'] = () => undefined;
+    await using client = await connected(server.remote);
+    const sent = [1, 2, 3].map(() => client.transact([insert]));
+    client.reconnect();
+    expect((await Promise.all(sent)).map(({ kind }) => kind)).toEqual([
+      'unknown',
+      'try-again',
+      'try-again',
+    ]);
+    await client.ready(soon());
+    expect(server.asked('transact').length).toBeLessThanOrEqual(1);
+  });
 });
 
 describe('a built transaction on the wire', () => {

@@ -194,6 +194,18 @@ describe('what may be sent again', () => {
     expect(names('Logical_Switch')).toEqual(['a']);
   });
 
+  test('a server that does not write: retry, and no row is blamed', async () => {
+    database.intercept = () => ({ kind: 'error', error: 'not allowed', details: 'read only' });
+    expect(
+      await commitPlan(database, planned({ a: [switchRow('a'), switchRow('b')] })),
+    ).toMatchObject({
+      kind: 'retry',
+      reason: 'the server does not write: read only',
+      refused: [],
+    });
+    expect(database.transactions).toHaveLength(1);
+  });
+
   test('a row that vanished between plan and commit: retry', async () => {
     await commitPlan(database, planned({ a: [switchRow('a')] }));
     const result = planned({ a: [switchRow('a'), portRow('p', 'a')] });

@@ -26,6 +26,11 @@ export type ClientEvent =
 /** Where a client is: only `ready` transactions are sent; the replica can always be read once it was ready. */
 export type ClientStatus = 'disconnected' | 'connecting' | 'loading' | 'ready' | 'closed';
 
+export interface ClientTiming extends LinkTiming {
+  /** How often the server is asked whether it still knows the monitors; 0: never. 60000 by default. */
+  readonly checkInterval: number;
+}
+
 export interface ClientOptions {
   /** `unix:PATH`, `tcp:HOST:PORT`, `ssl:HOST:PORT`, several joined by commas, also with a `cid:UUID`. */
   readonly remotes: string | Remotes;
@@ -38,7 +43,7 @@ export interface ClientOptions {
   readonly leaderOnly?: boolean;
   readonly tls?: TlsOptions;
   /** Milliseconds. The probe interval is 5000 by default, 0 (never) on unix sockets. */
-  readonly timing?: Partial<LinkTiming>;
+  readonly timing?: Partial<ClientTiming>;
   readonly onEvent?: (event: ClientEvent) => void;
   /** What a subscriber of a replica, a listener of a lock, or `onEvent` threw; an uncaught exception by default. */
   readonly onListenerError?: (error: unknown) => void;

@@ -69,6 +69,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   #remote: Remote | undefined;
   #link: LinkState;
   #timer: NodeJS.Timeout | undefined;
+  #checks: NodeJS.Timeout | undefined;
   /** To open a socket, while it is under way. */
   #attempt: Attempt | undefined;
   #connection: Connection | undefined;
@@ -315,6 +316,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#transactions = undefined;
     this.#session = undefined;
     this.#lastError = error;
+    clearInterval(this.#checks);
     this.#attempt?.cancel();
     this.#attempt = undefined;
     for (const monitor of this.#monitors) monitor.detach();
@@ -396,10 +398,17 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     }
     const connection = this.#connection as Connection;
     this.#lastError = undefined;
+    this.#startChecks();
     this.#input({ kind: 'settled' });
     this.#locks.connected(connection);
     this.#emit({ kind: 'loaded', method, found, rows: monitor.rows });
     this.#waits.wake();
+  }
+
+  #startChecks(): void {
+    clearInterval(this.#checks);
+    const interval = this.#options.timing?.checkInterval ?? 60_000;
+    if (interval > 0) this.#checks = setInterval(() => this.#session?.check(), interval);
   }
 
   /**
@@ -462,6 +471,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     const isKept = remotes.some((remote) => remoteText(remote) === this.remote);
     if (!isKept && this.#started)
       this.#leave(new OvsdbError('disconnected', 'the remote was removed'), true);
+    this.#input({ kind: 'retry' });
   }
 
   /** Accept servers with older data than was seen: the cluster was rebuilt. */
@@ -469,9 +479,24 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#minIndex = 0;
   }
 
-  /** Drops the connection and makes a new one. */
+  /** Drops the connection, if there is one, and makes a new one at once. */
   reconnect(): void {
     this.#leave(new OvsdbError('disconnected', 'a new connection was asked for'), true);
+    this.#input({ kind: 'retry' });
+  }
+
+  /**
+   * Reads everything anew over the present connection and compares: what the replica had wrong is told to subscribers, the rest causes no
+   * event. Resolves when the contents are complete.
+   */
+  async reload(signal?: AbortSignal): Promise<void> {
+    await this.#main.ready(signal);
+    this.#session?.reload('the contents are read anew on request');
+    await this.#waits.until(
+      () => [...this.#monitors].every((monitor) => monitor.isReady),
+      signal,
+      'the contents to be read anew',
+    );
   }
 
   /** Sends any other request to the server: `list_dbs`, `get_server_id`, `convert` … Rejects with `rpc error` or `disconnected`. */
@@ -487,6 +512,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#checks);
     this.#link = { kind: 'stopped' };
     const connection = this.#connection;
     this.#connection = undefined;

@@ -30,6 +30,7 @@ export { commitPlan, type CommitOptions, type CommitResult } from './plan-commit
 export { planCounts, planToJson, renderPlan, type RenderOptions } from './plan-render.ts';
 export { rowUuid } from './plan-uuid.ts';
 export { OvsdbClient } from './client.ts';
+export { referredRows, rereferenced } from './references.ts';
 export { fetchColumns, type Fetcher } from './fetch.ts';
 export * from './client-options.ts';
 export { parseRemotes, remoteText, type Remote, type Remotes } from './session/remote.ts';
@@ -44,7 +45,6 @@ export * from './condition.ts';
 export * from './mutation.ts';
 export {
   InsertedRow,
-  referredRows,
   Transaction,
   type AnyTables,
   type CommitOptions as TransactionOptions,

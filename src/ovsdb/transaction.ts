@@ -12,17 +12,10 @@ import type {
   TransactOptions,
   Transactor,
 } from './operation.ts';
-import type { ReplicaRow, ReplicaView } from './replica-view.ts';
+import type { ReplicaView } from './replica-view.ts';
 import { columnOf, tableOf, type ColumnSchema } from './schema.ts';
 import { parseUuid } from './uuid.ts';
-import {
-  NamedUuid,
-  type Datum,
-  type Integer,
-  type JsonValue,
-  type Uuid,
-  type Writable,
-} from './value.ts';
+import { NamedUuid, type Integer, type JsonValue, type Uuid, type Writable } from './value.ts';
 
 /** How a transaction that was built is sent. */
 export interface CommitOptions extends TransactOptions {
@@ -72,7 +65,7 @@ interface RowChanges {
   readonly table: string;
   readonly row: RowReference;
   readonly columns: Map<string, JsonValue>;
-  readonly mutations: Mutation[];
+  mutations: Mutation[];
   isDeleted: boolean;
 }
 
@@ -243,8 +236,12 @@ export class Transaction<T = AnyTables> {
       const { mutable } = this.#column(table, name);
       const json = this.#json(table, name, value);
       const isKnown = this.#replica.access(table, name) === 'followed';
+      const earlier = this.#rows.get(keyOf(table, row));
+      // The last word counts: what was to be done to the column before is forgotten.
+      if (earlier !== undefined)
+        earlier.mutations = earlier.mutations.filter(([column]) => column !== name);
       if (isKnown && found?.holds(name, value) === true) {
-        this.#rows.get(keyOf(table, row))?.columns.delete(name);
+        earlier?.columns.delete(name);
         continue;
       }
       if (!mutable)
@@ -364,13 +361,18 @@ export class Transaction<T = AnyTables> {
     };
   }
 
-  /** The commit fails with `try-again` unless these columns of a row are still as the replica has them. */
-  verify(table: string & keyof T, uuid: string, ...columns: readonly string[]): this {
+  /**
+   * The commit fails with `try-again` unless these columns of a row are still as the replica has them. Of a row that this
+   * transaction inserts nothing has to be verified.
+   */
+  verify(table: string & keyof T, reference: RowReference, ...columns: readonly string[]): this {
     this.#write();
+    if (typeof reference !== 'string') return this;
+    const uuid = reference;
     const row = this.#replica.row(table, uuid);
     if (row === undefined)
       throw new OvsdbError('row deleted', `row ${uuid} of table ${table} is not in the database`);
-    const key = `${table} ${uuid}`;
+    const key = keyOf(table, uuid);
     const wait = this.#waits.get(key) ?? { table, uuid, columns: new Map<string, JsonValue>() };
     this.#waits.set(key, wait);
     for (const column of columns) {
@@ -530,26 +532,4 @@ export class Transaction<T = AnyTables> {
         | undefined;
     }
   }
-}
-
-/** Reads a reference column of a row as rows. Rows that are not (yet) in the replica are left out. */
-export function referredRows(
-  replica: ReplicaView,
-  row: ReplicaRow,
-  column: string,
-): readonly ReplicaRow[] {
-  const { type } = columnOf(tableOf(replica.schema, row.table), column);
-  const value: Datum = row.column(column);
-  const resolve = (table: string | undefined, uuids: Iterable<unknown>): readonly ReplicaRow[] =>
-    table === undefined || !replica.hasTable(table)
-      ? []
-      : [...uuids].flatMap((uuid) => replica.row(table, uuid as string) ?? []);
-  if (value === undefined) return [];
-  if (value instanceof Map) {
-    const map = value as ReadonlyMap<unknown, unknown>;
-    return type.value?.refTable === undefined
-      ? resolve(type.key.refTable, map.keys())
-      : resolve(type.value.refTable, map.values());
-  }
-  return resolve(type.key.refTable, Array.isArray(value) ? value : [value]);
 }

@@ -199,6 +199,16 @@ export class DatabaseSession {
     run.start();
   }
 
+  /** Loads every part anew and compares it with what is there. */
+  reload(reason: string): void {
+    for (const run of this.#runs) run.reload(reason);
+  }
+
+  /** Asks whether the server still knows the monitors; those that it has forgotten are loaded anew. */
+  check(): void {
+    for (const run of this.#runs) run.check();
+  }
+
   #noSchema(text: string, generation: string | undefined): void {
     const { database } = this.#owner.requirements();
     if (generation === undefined) {

@@ -46,6 +46,8 @@ export type LinkInput =
   | { readonly kind: 'failed' }
   /** Leave this remote for the next at once: it is not the leader any more. */
   | { readonly kind: 'move-on' }
+  /** Somebody asked for a connection, or gave other remotes: no more waiting. */
+  | { readonly kind: 'retry' }
   | { readonly kind: 'stop' };
 
 export type LinkEffect = 'connect' | 'send-probe' | 'disconnect' | 'none';
@@ -89,6 +91,10 @@ export function step(
             afterFailure({ ...state, freeTries: Math.max(state.freeTries, 2) }, now, timing),
             'disconnect',
           ];
+    case 'retry':
+      return state.kind === 'waiting'
+        ? tick({ kind: 'waiting', until: now, freeTries: remotes, backoff: 0 }, now, timing)
+        : [state, 'none'];
     case 'opened':
       return state.kind === 'connecting'
         ? [{ ...state, kind: 'active', since: now, lastHeard: now }, 'none']

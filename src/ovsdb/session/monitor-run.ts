@@ -147,8 +147,30 @@ export class MonitorRun {
       return;
     }
     this.#owner.warn(`the contents are loaded anew: ${error.details}`);
-    this.stop(error.details, false);
+    this.reload(error.details);
+  }
+
+  /** Loads everything anew over the same connection; what did not change causes no event. */
+  reload(reason: string): void {
+    this.stop(reason, false);
     this.#request('monitor_cond_since');
+  }
+
+  /** Makes sure that the server still knows this monitor: one that it has lost would never hear of a change. */
+  check(): void {
+    const id = this.#id;
+    if (id === undefined || !this.#isLoaded || this.#method === 'monitor') return;
+    // A change of no condition is answered with `{}`, or refused when there is no such monitor.
+    this.#connection.request(
+      'monitor_cond_change',
+      [id, id, {}],
+      ({ error }) => {
+        if (error === undefined || this.#id !== id) return;
+        this.#owner.warn(`the server has lost a monitor (${errorText(error)}): it is made anew`);
+        this.reload('the server has lost the monitor');
+      },
+      ignore,
+    );
   }
 
   changesReader(): UpdateReader {

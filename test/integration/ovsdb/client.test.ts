@@ -61,3 +61,67 @@ test('a lock is lost with the connection and comes back with the next', async ()
   await lock.held(soon());
   expect(history).toEqual([false, true]);
 });
+
+test('remotes are replaced at run time: kept if it is the same server, otherwise tried at once', async () => {
+  await using server = await OvsdbServer.start();
+  const connections: string[] = [];
+  await using client = new OvsdbClient({
+    remotes: 'unix:/nowhere.sock',
+    database: 'OVN_Northbound',
+    timing: { minBackoff: 600_000, maxBackoff: 600_000 },
+    onEvent: (event) => {
+      if (event.kind === 'connected') connections.push(event.remote);
+    },
+  }).start();
+  await until('the pause after the first failure', () => client.status === 'disconnected');
+  client.setRemotes(server.remote);
+  await client.ready(soon());
+  client.setRemotes(`unix:/nowhere.sock,${server.remote}`);
+  expect(client.status).toBe('ready');
+  client.setRemotes('unix:/nowhere.sock');
+  expect(client.status).not.toBe('ready');
+  await until('the pause after the second failure', () => client.status === 'disconnected');
+  client.setRemotes(server.remote);
+  client.reconnect();
+  await client.ready(soon());
+  expect(new Set(connections)).toEqual(new Set([server.remote]));
+});
+
+test('contents read anew on request are compared: what is right causes no event', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = northbound(server);
+  await client.ready(soon());
+  await client.transact([{ op: 'insert', table: 'Logical_Switch', row: { name: 'blue' } }]);
+  const seen: ReplicaChanges[] = [];
+  client.replica.subscribe((changes) => {
+    seen.push(changes);
+  });
+  await client.reload(soon());
+  await client.reload(soon());
+  await client.reload(soon());
+  expect(seen).toEqual([]);
+  expect(client.replica.size('Logical_Switch')).toBe(1);
+});
+
+test('a monitor that the server has lost is noticed and made anew', async () => {
+  await using server = await OvsdbServer.start();
+  await using writer = northbound(server);
+  const warnings: string[] = [];
+  await using client = new OvsdbClient({
+    remotes: server.remote,
+    database: 'OVN_Northbound',
+    timing: { checkInterval: 20 },
+    onEvent: (event) => {
+      if (event.kind === 'warning') warnings.push(event.text);
+    },
+  }).start();
+  await Promise.all([client.ready(soon()), writer.ready(soon())]);
+  await client.call('monitor_cancel', ['OVN_Northbound/1']);
+  await writer.transact([{ op: 'insert', table: 'Logical_Switch', row: { name: 'blue' } }]);
+  await until('the row', () => client.replica.size('Logical_Switch') === 1);
+  expect(warnings).toEqual([expect.stringContaining('the server has lost a monitor')]);
+  // From now on it is known.
+  await writer.transact([{ op: 'insert', table: 'Logical_Switch', row: { name: 'red' } }]);
+  await until('the other row', () => client.replica.size('Logical_Switch') === 2);
+  expect(warnings).toHaveLength(1);
+});

@@ -228,7 +228,7 @@ test('a server older or newer than the program: what it lacks reads as default a
   expect([...client.replica.rows('Sampling_App')]).toEqual([]);
   expect(() =>
     new Transaction(client.replica).insert('Logical_Switch_Port', { enabled: true }),
-  ).toThrow('the server has no such column');
+  ).toThrow('the server has no column enabled');
 });
 
 test('only the rows that are wanted are followed, and that can change', async () => {

@@ -4,12 +4,15 @@ import { expect, test } from 'vitest';
 import {
   fetchColumns,
   OvsdbClient,
+  referredRows,
+  rereferenced,
   Transaction,
   ZERO_UUID,
   type ClientOptions,
   type Datum,
   type Monitor,
   type Operation,
+  type ReplicaRow,
 } from '../../../src/ovsdb/index.ts';
 import { OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
 
@@ -210,4 +213,62 @@ test('columns that are not followed, or only read once, can be written without c
   expect(() =>
     new Transaction(client.replica).verify('Address_Set', set.uuid, 'addresses'),
   ).toThrow('is not followed');
+});
+
+test('a row that refers to one that comes into view or leaves it can be told from the change', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = northbound(server, {
+    tables: { Logical_Switch: true, Logical_Switch_Port: { where: [false] } },
+  });
+  await client.ready(soon());
+  await client.transact([
+    {
+      op: 'insert',
+      table: 'Logical_Switch',
+      row: {
+        name: 'blue',
+        ports: [
+          'set',
+          [
+            ['named-uuid', 'a'],
+            ['named-uuid', 'b'],
+          ],
+        ],
+      },
+    },
+    { ...insert('Logical_Switch_Port', 'a'), 'uuid-name': 'a' } as Operation,
+    { ...insert('Logical_Switch_Port', 'b'), 'uuid-name': 'b' } as Operation,
+  ]);
+  const seen: string[][] = [];
+  const stop = client.replica.subscribe((changes) => {
+    seen.push(
+      [...changes.tables].flatMap(([table, { rows }]) =>
+        rows.map(({ kind }) => `${kind} ${table}`),
+      ),
+      rereferenced(client.replica, changes).map(({ table, column, uuid }) => {
+        const row = client.replica.row(table, uuid);
+        const ports = row === undefined ? [] : referredRows(client.replica, row, column);
+        const name = (of: ReplicaRow | undefined): string => of?.column('name') as string;
+        return `${name(row)}: ${ports.map(name).join()}`;
+      }),
+    );
+  });
+  const show = (...shown: string[]): Promise<void> =>
+    client.setCondition(
+      'Logical_Switch_Port',
+      shown.length === 0 ? [false] : shown.map((name) => ['name', '==', name] as const),
+      soon(),
+    );
+  await show('a');
+  await show('b');
+  await show();
+  stop();
+  expect(seen).toEqual([
+    ['inserted Logical_Switch_Port'],
+    ['blue: a'],
+    ['inserted Logical_Switch_Port', 'deleted Logical_Switch_Port'],
+    ['blue: b'],
+    ['deleted Logical_Switch_Port'],
+    ['blue: '],
+  ]);
 });

@@ -246,3 +246,33 @@ test('in a section that must only read, every write is a mistake and leaves no t
   transaction.update('Address_Set', set.uuid, { addresses: ['10.0.0.1'] });
   expect((await transaction.commit(client)).kind).toBe('success');
 });
+
+test('of several changes of one column the last word counts', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const first = build(client);
+  const set = first.insert('Address_Set', { name: 'as', addresses: ['a', 'b'] });
+  await first.commit(client);
+  const addresses = () => client.replica.row('Address_Set', set.uuid)?.column('addresses');
+  const over = build(client);
+  over.addToSet('Address_Set', set.uuid, 'addresses', 'x');
+  over.removeFromSet('Address_Set', set.uuid, 'addresses', 'a');
+  over.update('Address_Set', set.uuid, { addresses: ['c'] });
+  over.addToSet('Address_Set', set.uuid, 'addresses', ['d', 'e']);
+  over.removeFromSet('Address_Set', set.uuid, 'addresses', 'e');
+  await over.commit(client);
+  expect(addresses()).toEqual(['c', 'd']);
+  const same = build(client);
+  same.addToSet('Address_Set', set.uuid, 'addresses', 'x');
+  same.update('Address_Set', set.uuid, { addresses: ['c', 'd'] });
+  expect(await same.commit(client)).toEqual({ kind: 'unchanged' });
+});
+
+test('a row of the same transaction has nothing to verify', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const transaction = build(client);
+  const set = transaction.insert('Address_Set', { name: 'as' });
+  transaction.verify('Address_Set', set, 'name');
+  expect((await transaction.commit(client)).kind).toBe('success');
+});

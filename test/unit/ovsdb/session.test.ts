@@ -105,6 +105,29 @@ describe('the life of a connection', () => {
     ]);
   });
 
+  test('who asks for a connection does not wait for the next attempt', () => {
+    expect(
+      transcript(2, [
+        [0, 'tick'],
+        [1, 'failed'],
+        [1, 'tick'],
+        [2, 'failed'],
+        [500, 'retry'],
+        [501, 'retry'],
+        [502, 'failed'],
+        [503, 'tick'],
+        [504, 'failed'],
+      ]).slice(3),
+    ).toEqual([
+      '2 failed: waiting until 1002, disconnect',
+      '500 retry: connecting until 20500, connect',
+      '501 retry: connecting until 20500, none',
+      '502 failed: waiting until 502, disconnect',
+      '503 tick: connecting until 20503, connect',
+      '504 failed: waiting until 1504, disconnect',
+    ]);
+  });
+
   test('who moves on does so without a pause', () => {
     expect(
       transcript(3, [

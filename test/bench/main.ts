@@ -70,7 +70,7 @@ const show = (value: number): string =>
   value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 
 function line({ name, value, unit, floor, goal }: Figure): string {
-  const parts = [`  ${name.padEnd(44)} ${show(value).padStart(9)} ${unit}`];
+  const parts = [`  ${name.padEnd(58)} ${show(value).padStart(9)} ${unit}`];
   if (floor !== undefined) {
     parts.push(`floor ${show(floor)} (${floor > 0 ? `${show(value / floor)}×` : '-'})`);
   }

@@ -52,7 +52,7 @@ export class JsonCursor {
   /** More bytes may follow: reaching the end throws `NEED_MORE` and not an error. */
   isPartial = false;
 
-  constructor(bytes: Buffer = Buffer.alloc(0), position = 0, end = bytes.length) {
+  constructor(bytes: Buffer = NOTHING, position = 0, end = bytes.length) {
     this.bytes = bytes;
     this.text = bytes;
     this.position = position;
@@ -369,32 +369,71 @@ export class JsonCursor {
       this.string();
       return this.lastText;
     }
-    if (byte === OPEN_BRACKET) {
-      const items: JsonValue[] = [];
-      this.array(() => {
-        items.push(this.value(depth + 1));
-      });
-      return items;
-    }
-    if (byte === OPEN_BRACE) {
-      const result: { [key: string]: JsonValue } = {};
-      this.object(() => {
-        const name = this.lastText;
-        const value = this.value(depth + 1);
-        if (name === '__proto__') {
-          Object.defineProperty(result, name, {
-            value,
-            enumerable: true,
-            writable: true,
-            configurable: true,
-          });
-        } else result[name] = value;
-      });
-      return result;
-    }
+    if (byte === OPEN_BRACKET) return this.#items(depth);
+    if (byte === OPEN_BRACE) return this.#members(depth);
     return this.#scalar(byte);
   }
+
+  #items(depth: number): JsonValue {
+    const items: JsonValue[] = [];
+    this.position++;
+    if (this.take(CLOSE_BRACKET)) return items;
+    for (;;) {
+      items.push(this.value(depth + 1));
+      if (this.take(CLOSE_BRACKET)) return items;
+      this.expect(COMMA);
+    }
+  }
+
+  #members(depth: number): JsonValue {
+    const result: { [key: string]: JsonValue } = {};
+    this.position++;
+    if (this.take(CLOSE_BRACE)) return result;
+    for (;;) {
+      this.string();
+      const name = this.#name();
+      this.expect(COLON);
+      const value = this.value(depth + 1);
+      if (name === '__proto__') {
+        Object.defineProperty(result, name, {
+          value,
+          enumerable: true,
+          writable: true,
+          configurable: true,
+        });
+      } else result[name] = value;
+      if (this.take(CLOSE_BRACE)) return result;
+      this.expect(COMMA);
+    }
+  }
+
+  /** The last string, which is the name of a member: most likely one that was read before. */
+  #name(): string {
+    const { text, textStart: start } = this;
+    const length = this.textEnd - start;
+    if (length === 0 || length > LONGEST_NAME) return this.lastText;
+    const place = (length * 31 + (text[start] as number) * 7 + (text[start + 2] ?? 0)) % NAMES;
+    const known = names[place];
+    if (known?.bytes.length === length) {
+      let i = 0;
+      while (i < length && known.bytes[i] === text[start + i]) i++;
+      if (i === length) return known.text;
+    }
+    const name = this.lastText;
+    names[place] = {
+      bytes: Uint8Array.prototype.slice.call(text, start, this.textEnd),
+      text: name,
+    };
+    return name;
+  }
 }
+
+/** Names of members that were read last, by a number made of their letters. */
+const NAMES = 256;
+const LONGEST_NAME = 32;
+const names: ({ readonly bytes: Uint8Array; readonly text: string } | undefined)[] = Array.from({
+  length: NAMES,
+});
 
 /** The number when it is an integer of 64 bits, however it is written: `1e3`, `9223372036854775807.0`. */
 function wholeNumber(text: string): bigint | undefined {

@@ -56,8 +56,16 @@ export interface MessageHandler {
   ): void;
 }
 
-/** Complete messages smaller than this are read member by member. */
-const SNIFF_FROM = 512;
+/** Names and methods as they are written. */
+const ID = Buffer.from('id');
+const METHOD = Buffer.from('method');
+const PARAMS = Buffer.from('params');
+const RESULT = Buffer.from('result');
+const ERROR = Buffer.from('error');
+const UPDATES = ['update3', 'update2', 'update'].map((text) => ({
+  text,
+  bytes: Buffer.from(text),
+}));
 
 /** First letters of `false` and `true`. */
 const LETTER_F = 0x66;
@@ -91,6 +99,10 @@ export class MessageStream {
   #length = 0;
   #streaming: Streaming | undefined;
   #sniffed = false;
+  /** For complete messages: one is read at a time. */
+  readonly #cursor = new JsonCursor();
+  /** Where the updates ended that a sink has taken last. */
+  #updatesEnd = 0;
 
   /** Messages larger than `streamFrom` bytes are read while they arrive. */
   constructor(handler: MessageHandler, limits?: FramerLimits, streamFrom = STREAM_FROM) {
@@ -207,10 +219,7 @@ export class MessageStream {
   }
 
   /** Reads the head of a large message up to its table updates; undefined when it has none or can't be told yet. */
-  #sniff(
-    bytes: Buffer,
-    isComplete = false,
-  ): { streaming: Streaming; position: number } | undefined {
+  #sniff(bytes: Buffer): { streaming: Streaming; position: number } | undefined {
     const cursor = new JsonCursor(bytes);
     const before: { -readonly [K in keyof Message]?: Message[K] } = {};
     try {
@@ -221,7 +230,6 @@ export class MessageStream {
         cursor.expect(COLON);
         const isParams = name === 'params';
         if (isParams || name === 'result') {
-          if (isComplete && !isParams && before.id === undefined) return undefined;
           const found = this.#updatesIn(cursor, isParams, before.id);
           if (found === undefined) return undefined;
           return {
@@ -245,7 +253,9 @@ export class MessageStream {
     isParams: boolean,
     id: JsonValue | undefined,
   ): { head: UpdateHead; sink: UpdateSink; inArray: boolean } | undefined {
-    let head: UpdateHead = { id, monitor: undefined, found: undefined, lastId: undefined };
+    let monitor: JsonValue | undefined;
+    let found: boolean | undefined;
+    let lastId: string | undefined;
     const inArray = cursor.peek() === OPEN_BRACKET;
     if (inArray) {
       cursor.expect(OPEN_BRACKET);
@@ -254,14 +264,16 @@ export class MessageStream {
       if (!isParams && byte !== LETTER_F && byte !== LETTER_T) return undefined;
       const first = cursor.value();
       cursor.expect(COMMA);
-      head = isParams ? { ...head, monitor: first } : { ...head, found: first === true };
+      if (isParams) monitor = first;
+      else found = first === true;
       if (cursor.peek() === QUOTE) {
         cursor.string();
-        head = { ...head, lastId: cursor.lastText };
+        lastId = cursor.lastText;
         cursor.expect(COMMA);
       }
     }
     if (cursor.peek() !== OPEN_BRACE || (isParams && !inArray)) return undefined;
+    const head: UpdateHead = { id, monitor, found, lastId };
     const sink = isParams ? this.#handler.sinkForUpdate(head) : this.#handler.sinkForReply(head);
     return sink === undefined ? undefined : { head, sink, inArray };
   }
@@ -274,7 +286,7 @@ export class MessageStream {
     this.#streaming = undefined;
     this.#sniffed = false;
     if (streaming === undefined) {
-      if (bytes.length < SNIFF_FROM || !this.#whole(bytes)) this.#small(bytes);
+      if (!this.#inOrder(bytes)) this.#anyOrder(bytes);
       return;
     }
     let position = 0;
@@ -288,15 +300,53 @@ export class MessageStream {
     this.#deliver({ ...streaming.before, ...after }, streaming);
   }
 
-  /** A complete message of updates, read in one go; false when it is none, or does not say first whose it is. */
-  #whole(bytes: Buffer): boolean {
-    const found = this.#sniff(bytes, true);
-    if (found === undefined) return false;
-    const { streaming } = found;
-    const position = this.#pushTo(streaming, bytes, found.position, bytes.length);
-    if (streaming.failure === undefined && !streaming.sink.isDone) streaming.failure = tooShort();
-    const after = streaming.failure === undefined ? tail(bytes, position, streaming.inArray) : {};
-    this.#deliver({ ...streaming.before, ...after }, streaming);
+  /**
+   * A complete message in the order in which servers write it, read in one go: `id` and `method` before what belongs to them. False, with
+   * nothing done, when it is in another.
+   */
+  #inOrder(bytes: Buffer): boolean {
+    const cursor = this.#cursor;
+    cursor.reset(bytes);
+    const parts: { -readonly [K in keyof Message]?: Message[K] } = {};
+    cursor.expect(OPEN_BRACE);
+    do {
+      if (take(cursor, ID)) {
+        if (parts.id !== undefined) return false;
+        parts.id = cursor.value();
+      } else if (take(cursor, METHOD)) {
+        if (parts.method !== undefined) return false;
+        parts.method = methodOf(cursor);
+      } else if (take(cursor, ERROR)) {
+        if (parts.error !== undefined) return false;
+        parts.error = cursor.value();
+      } else {
+        const isParams = take(cursor, PARAMS);
+        if (!isParams && !take(cursor, RESULT)) return false;
+        const name = isParams ? 'params' : 'result';
+        if (parts[name] !== undefined || parts[isParams ? 'method' : 'id'] === undefined)
+          return false;
+        if (isParams ? isUpdate(parts.method) : !isTransactionResult(bytes, cursor.position)) {
+          const streaming = this.#updatesFrom(
+            bytes,
+            cursor.position,
+            bytes.length,
+            isParams,
+            parts,
+          );
+          if (streaming !== undefined) {
+            const after =
+              streaming.failure === undefined
+                ? tail(bytes, this.#updatesEnd, streaming.inArray)
+                : {};
+            this.#deliver({ ...parts, ...after }, streaming);
+            return true;
+          }
+        }
+        parts[name] = cursor.value();
+      }
+    } while (cursor.take(COMMA));
+    cursor.expect(CLOSE_BRACE);
+    this.#deliver(parts, undefined);
     return true;
   }
 
@@ -310,8 +360,8 @@ export class MessageStream {
     );
   }
 
-  /** A message that came in one piece: its members are found first, then updates go to their sink. */
-  #small(bytes: Buffer): void {
+  /** A complete message in any order: its members are found first, then updates go to their sink. */
+  #anyOrder(bytes: Buffer): void {
     const cursor = new JsonCursor(bytes);
     const parts: { -readonly [K in keyof Message]?: Message[K] } = {};
     const ranges = new Map<string, [number, number]>();
@@ -333,11 +383,9 @@ export class MessageStream {
         else throw new OvsdbError('protocol', `a message has an unexpected member "${name}"`);
       }
     });
-    const isUpdate =
-      parts.method === 'update' || parts.method === 'update2' || parts.method === 'update3';
     for (const [name, [from, to]] of ranges) {
       const isParams = name === 'params';
-      if (!isParams || isUpdate) {
+      if (!isParams || isUpdate(parts.method)) {
         const streaming = this.#updatesFrom(bytes, from, to, isParams, parts);
         if (streaming !== undefined) {
           this.#deliver(parts, streaming);
@@ -367,14 +415,31 @@ export class MessageStream {
       if (!(error instanceof OvsdbError)) throw error;
     }
     if (found === undefined) return undefined;
-    const streaming: Streaming = { ...found, before, failure: undefined, phase: 'done' };
-    this.#pushTo(streaming, bytes, cursor.position, to);
+    const { head, sink, inArray } = found;
+    const streaming: Streaming = { head, sink, inArray, before, failure: undefined, phase: 'done' };
+    this.#updatesEnd = this.#pushTo(streaming, bytes, cursor.position, to);
     if (streaming.failure === undefined && !streaming.sink.isDone) {
       streaming.failure = tooShort();
     }
     return streaming;
   }
 }
+
+/** Steps over the name of a member and its colon if it is this one, written without escapes. */
+function take(cursor: JsonCursor, name: Buffer): boolean {
+  if (cursor.peek() !== QUOTE || !cursor.takeText(name, 0, name.length)) return false;
+  cursor.expect(COLON);
+  return true;
+}
+
+/** The value of `method`: most often that of an update. */
+function methodOf(cursor: JsonCursor): JsonValue {
+  for (const { text, bytes } of UPDATES) if (cursor.takeText(bytes, 0, bytes.length)) return text;
+  return cursor.value();
+}
+
+const isUpdate = (method: JsonValue | undefined): boolean =>
+  method === 'update3' || method === 'update2' || method === 'update';
 
 /** True for what can't hold table updates: an array that begins with an object. */
 const isTransactionResult = (bytes: Buffer, at: number): boolean =>

@@ -188,6 +188,7 @@ export class PodAddresses {
       namespace: informers.namespaces.get(namespace),
       primaries: this.#nads.primariesOf(namespace),
       nad: (nad) => this.#nads.get(nad),
+      configNamespace: this.#options.settings.configNamespace,
     });
   }
 

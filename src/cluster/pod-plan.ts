@@ -25,9 +25,6 @@ import type { RegisteredNad } from './network-registry.ts';
 /** What the cluster manager chose for a pod among several primary networks: the NAD's key. */
 export const SELECTED_PRIMARY = 'k8s.ovn.org/selected-primary-udn';
 
-/** Where ovn-kubernetes keeps the NAD of the cluster default network; pods name it to ask something of their primary network. */
-const DEFAULT_NAD_NAMESPACE = 'ovn-kubernetes';
-
 /** What a pod asks of an attachment. */
 export interface AttachmentRequest {
   /** Addresses as written: with or without prefix length. */
@@ -63,6 +60,8 @@ export interface PodSurroundings {
   readonly primaries: readonly RegisteredNad[];
   /** The NAD of that key, if it stands for a network with an id; `other` = a NAD that is not ours. */
   readonly nad: (key: string) => RegisteredNad | 'other' | undefined;
+  /** Namespace of the cluster default network's NAD. */
+  readonly configNamespace: string;
 }
 
 const NO_REQUEST: AttachmentRequest = { ips: [], defaultRoute: [] };
@@ -98,7 +97,7 @@ export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
   const primary = choosePrimary(pod, surroundings.primaries);
   if (typeof primary === 'string') return { kind: 'invalid', toldBy: 'node', message: primary };
   if (primary === undefined) return { kind: 'undecided', candidates: surroundings.primaries };
-  const request = primaryRequest(pod);
+  const request = primaryRequest(pod, surroundings.configNamespace);
   if (typeof request === 'string') return { kind: 'invalid', toldBy: 'node', message: request };
   return withoutOverlap(pod, [
     standard('infrastructure-locked'),
@@ -173,7 +172,7 @@ const explain = ({ key, problem, remedy }: AnnotationError): string =>
   `annotation ${key}: ${problem}; ${remedy}`;
 
 /** What the pod asks of its primary network, or what is wrong with that. */
-function primaryRequest(pod: Pod): AttachmentRequest | string {
+function primaryRequest(pod: Pod, configNamespace: string): AttachmentRequest | string {
   const selection = defaultNetworkSelection(pod);
   const claim = primaryUdnIpamClaim(pod);
   const problem = selection.errors[0] ?? claim.errors[0];
@@ -181,8 +180,8 @@ function primaryRequest(pod: Pod): AttachmentRequest | string {
   if (selection.value !== undefined) {
     const { name, namespace } = selection.value;
     const remedy = `annotation ${DEFAULT_NETWORK_SELECTION} must name the NAD of the cluster default network`;
-    if (namespace !== DEFAULT_NAD_NAMESPACE)
-      return `unexpected default NSE namespace "${namespace}", expected "${DEFAULT_NAD_NAMESPACE}": ${remedy}`;
+    if (namespace !== configNamespace)
+      return `unexpected default NSE namespace "${namespace}", expected "${configNamespace}": ${remedy}`;
     if (name !== DEFAULT_NETWORK)
       return `unexpected default NSE name "${name}", expected "${DEFAULT_NETWORK}": ${remedy}`;
   }

@@ -2,6 +2,7 @@
 import { Address4, Address6 } from 'ip-address';
 import { parseDocument } from 'yaml';
 import { labelSelectorProblem } from '../api/label-selector.ts';
+import { isDnsLabel } from '../api/metadata.ts';
 import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
 import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings.ts';
 import type { ClusterSettings, NetworkSubnet } from '../model/model.ts';
@@ -201,6 +202,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       serviceList,
       defaults.allowedDefaultServices,
     ),
+    configNamespace: read('ovn-config-namespace', namespaceName, defaults.configNamespace),
   };
 }
 
@@ -304,6 +306,11 @@ const oneOf =
   };
 
 const boolean = (text: string): boolean => oneOf(['true', 'false'])(text.toLowerCase()) === 'true';
+
+function namespaceName(text: string): string {
+  if (isDnsLabel(text)) return text;
+  throw new Error(`"${text}" is no name of a namespace`);
+}
 
 function portRange(text: string): string {
   if (text === 'none') return '';

@@ -106,6 +106,13 @@ export const OPTIONS = [
     'default services that every primary network reaches',
     'default/kubernetes,kube-system/kube-dns',
   ),
+  option(
+    'ovn-config-namespace',
+    'cluster',
+    'NAMESPACE',
+    'where the NAD "default" of the cluster default network is',
+    'ovn-kubernetes',
+  ),
   option('enable-egress-ip', 'cluster', 'BOOL', 'prepare networks for EgressIP', 'true'),
   option(
     'enable-egress-firewall',

@@ -13,4 +13,5 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
   ephemeralPortRange: '',
   aclLoggingRateLimit: 20,
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
+  configNamespace: 'ovn-kubernetes',
 };

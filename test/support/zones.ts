@@ -27,6 +27,7 @@ export const ipv4Settings: ClusterSettings = {
   ephemeralPortRange: '32768-60999',
   aclLoggingRateLimit: 20,
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
+  configNamespace: 'ovn-kubernetes',
 };
 
 export const ipv6Settings: ClusterSettings = {

@@ -348,6 +348,19 @@ describe('what a pod asks of its primary network', () => {
     });
   });
 
+  test('that NAD is where the settings say', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store, {}, { configNamespace: 'kube-ovn' });
+    await apply(store, node('node1'), namespace('blue'), layer2('blue/net', '10.20.0.0/24'));
+    await running.settled();
+    const there = { ...wanted, namespace: 'kube-ovn' };
+    await apply(store, pod('blue/web', 'node1', selection([there])));
+    await apply(store, pod('blue/old', 'node1', selection([wanted])));
+    await running.settled();
+    expect(await addressesOf(store, 'blue/web')).toEqual({ 'blue/net': '10.20.0.40/24' });
+    expect(await addressesOf(store, 'blue/old')).toEqual({});
+  });
+
   test.each([
     [
       [{ ...wanted, namespace: 'other' }],

@@ -104,6 +104,10 @@ describe('configuration', () => {
       '--udn-allowed-default-services: "dns" is not namespace/name of a service',
     ],
     [
+      { 'ovn-config-namespace': 'Open_Shift' },
+      '--ovn-config-namespace: "Open_Shift" is no name of a namespace',
+    ],
+    [
       { 'ephemeral-port-range': '9-3' },
       '--ephemeral-port-range: "9-3" is not a range such as 32768-60999',
     ],

@@ -150,6 +150,13 @@ export const resourceKinds: readonly ResourceKind[] = [
   events,
 ];
 
+/**
+ * Kinds of features that a cluster may go without: nothing of them exists where their definition is not installed. NADs are what every network
+ * is made of.
+ */
+export const isOptionalKind = ({ apiVersion, kind }: ResourceKind): boolean =>
+  apiVersion.startsWith('k8s.ovn.org/') || kind === 'IPAMClaim';
+
 /** Versions in which a kind may be written, besides the one that is stored. */
 const SERVED_VERSIONS: Readonly<Record<string, ResourceKind>> = {
   'k8s.ovn.org/v1alpha1 UserDefinedNetwork': userDefinedNetworks,

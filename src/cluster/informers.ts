@@ -4,6 +4,7 @@ import {
   clusterUserDefinedNetworks,
   endpointSlices,
   ipamClaims,
+  isOptionalKind,
   namespaces,
   networkAttachmentDefinitions,
   nodes,
@@ -37,6 +38,12 @@ class Informers {
       onHandlerError: (error, { key }) => {
         log.error({ kind: kind.kind, object: key, error }, 'a change could not be handled');
       },
+      ...(isOptionalKind(kind)
+        ? {
+            onNotInstalled: ({ message }) =>
+              log.warn({ kind: kind.kind, error: message }, 'not installed: nothing of it is done'),
+          }
+        : {}),
     });
     this.#all.push(informer as unknown as Informer<KubeObject>);
     return informer;
@@ -55,6 +62,7 @@ class Informers {
   /** True when the informers show what the store holds now. */
   async areCurrent(store: Pick<Store, 'list'>, signal: AbortSignal): Promise<boolean> {
     for (const informer of this.#all) {
+      if (!informer.isInstalled) continue;
       const objects = await store.list(informer.kind, signal);
       const shown = new Map(
         informer.list().map(({ metadata }) => [metadata.uid, metadata.resourceVersion]),

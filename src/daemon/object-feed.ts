@@ -1,6 +1,7 @@
 /** The store's objects → the zone builder, kept current. */
 import {
   clusterNetworkConnects,
+  isOptionalKind,
   namespaces,
   networkAttachmentDefinitions,
   nodes,
@@ -55,6 +56,7 @@ export class ObjectFeed {
   /** True when everything that the store holds now has been taken over. */
   async isCurrent(signal: AbortSignal): Promise<boolean> {
     for (const informer of this.#informers) {
+      if (!informer.isInstalled) continue;
       const objects = await this.#options.store.list(informer.kind, signal);
       const isShown = objects.every(
         ({ metadata }) =>
@@ -73,6 +75,15 @@ export class ObjectFeed {
           'a change could not be taken over',
         );
       },
+      ...(isOptionalKind(kind)
+        ? {
+            onNotInstalled: ({ message }) =>
+              this.#options.log.warn(
+                { component: 'model', kind: kind.kind, error: message },
+                'not installed: nothing of it is done',
+              ),
+          }
+        : {}),
     });
     informer.onChange(({ key, after }) => {
       tell({ key, after });

@@ -1,20 +1,36 @@
 import {
   clusterUserDefinedNetworks,
+  isOptionalKind,
   networkAttachmentDefinitions,
   nodes,
   pods,
   userDefinedNetworks,
   zoneStatuses,
 } from '../api/kinds.ts';
-import type { Store } from '../store/store.ts';
+import type { KubeObject, ResourceKind } from '../api/objects.ts';
+import { StoreError, type Store } from '../store/store.ts';
 import type { OverviewObjects } from './overview.ts';
+
+/** What there is of a kind; nothing of a feature that is not installed. */
+async function listed<T extends KubeObject>(
+  store: Store,
+  kind: ResourceKind<T>,
+): Promise<readonly T[]> {
+  try {
+    return await store.list(kind);
+  } catch (error) {
+    if (error instanceof StoreError && error.code === 'not-installed' && isOptionalKind(kind))
+      return [];
+    throw error;
+  }
+}
 
 /** Lists what an overview is made from. */
 export const readOverviewObjects = async (store: Store): Promise<OverviewObjects> => ({
-  userDefinedNetworks: await store.list(userDefinedNetworks),
-  clusterUserDefinedNetworks: await store.list(clusterUserDefinedNetworks),
-  networkAttachmentDefinitions: await store.list(networkAttachmentDefinitions),
-  nodes: await store.list(nodes),
-  pods: await store.list(pods),
-  zoneStatuses: await store.list(zoneStatuses),
+  userDefinedNetworks: await listed(store, userDefinedNetworks),
+  clusterUserDefinedNetworks: await listed(store, clusterUserDefinedNetworks),
+  networkAttachmentDefinitions: await listed(store, networkAttachmentDefinitions),
+  nodes: await listed(store, nodes),
+  pods: await listed(store, pods),
+  zoneStatuses: await listed(store, zoneStatuses),
 });

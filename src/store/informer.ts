@@ -12,6 +12,11 @@ export interface Change<T extends KubeObject> {
 export interface InformerOptions<T extends KubeObject> {
   /** Told when a handler or the function of an index throws; everything else goes on. */
   readonly onHandlerError: (error: unknown, change: Change<T>) => void;
+  /**
+   * The source may do without this kind (a feature that is not installed): then there are no objects of it until it is. Called once when
+   * that is found.
+   */
+  readonly onNotInstalled?: (error: StoreError) => void;
   /** Cuts an object down to what its readers need before it is kept (memory of large clusters). */
   readonly keep?: (object: T) => T;
   readonly clock?: Clock;
@@ -72,6 +77,8 @@ export class Informer<T extends KubeObject> {
   #byNamespace: Index<T> | undefined;
   #byLabel: Index<T> | undefined;
   #isSynced = false;
+  #isInstalled = true;
+  #refusals = 0;
   #stalled: StoreError | undefined;
 
   constructor(kind: ResourceKind<T>, options: InformerOptions<T>) {
@@ -88,8 +95,13 @@ export class Informer<T extends KubeObject> {
       await store.watch(
         this.kind,
         (event) => {
-          if (event.type === 'stalled') this.#stalled = event.error;
-          else this.#stalled = undefined;
+          if (event.type === 'stalled') {
+            this.#stalled = event.error;
+            this.#mayBeMissing(event.error);
+          } else {
+            this.#stalled = undefined;
+            this.#isInstalled = true;
+          }
           if (event.type === 'synced') {
             this.#isSynced = true;
             this.#sync.resolve();
@@ -112,6 +124,11 @@ export class Informer<T extends KubeObject> {
   /** True once everything that existed at the start is here. */
   get isSynced(): boolean {
     return this.#isSynced;
+  }
+
+  /** False while the source does not serve this kind. */
+  get isInstalled(): boolean {
+    return this.#isInstalled;
   }
 
   /** Why the source can't be read at the moment, if so. */
@@ -186,6 +203,18 @@ export class Informer<T extends KubeObject> {
     return () => {
       this.#handlers.delete(handler);
     };
+  }
+
+  /** A source that has just started may not know a kind yet: it has to say so twice. */
+  #mayBeMissing(error: StoreError): void {
+    const { onNotInstalled } = this.#options;
+    if (onNotInstalled === undefined || this.#isSynced || error.code !== 'not-installed') return;
+    this.#refusals += 1;
+    if (this.#refusals < 2) return;
+    this.#isInstalled = false;
+    this.#isSynced = true;
+    this.#sync.resolve();
+    onNotInstalled(error);
   }
 
   #update(key: ObjectKey, after?: T): void {

@@ -266,7 +266,7 @@ export function refusal(
       ? '; grant it to this service account or user'
       : '';
   return new ApiError(
-    missingKind ? 'unavailable' : codeOf(status, reason),
+    missingKind ? 'not-installed' : codeOf(status, reason),
     `${about}: ${said}${remedy}`,
     answer,
   );

@@ -11,6 +11,7 @@ export type StoreErrorCode =
   | 'invalid' //         refused by validation: do not retry unchanged
   | 'forbidden'
   | 'unavailable' //     source out of reach: retry with back-off
+  | 'not-installed' //   the source does not serve this kind, and may later
   | 'not-supported'; //  this source can't do it, and says why
 
 /** Failure of a store operation; `message` names object, field and remedy where there is one. */
@@ -26,7 +27,7 @@ export class StoreError extends Error {
 
 /** True when the same call, or one based on a newer reading, may succeed. */
 export const isRetryable = (error: unknown): error is StoreError =>
-  error instanceof StoreError && (error.code === 'unavailable' || error.code === 'conflict');
+  error instanceof StoreError && ['unavailable', 'not-installed', 'conflict'].includes(error.code);
 
 export type WatchEvent<T extends KubeObject> =
   | { readonly type: 'added' | 'modified'; readonly object: T }

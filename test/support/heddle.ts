@@ -40,11 +40,8 @@ export class Installation implements Disposable {
   }
 
   /** Runs a command to its end. */
-  async run(command: string, ...args: readonly string[]): Promise<CommandResult> {
-    const child = this.#spawn(command, args);
-    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-    const code = await new Promise<number | null>((done) => child.once('close', done));
-    return { code, stdout: stdout(), stderr: stderr() };
+  run(command: string, ...args: readonly string[]): Promise<CommandResult> {
+    return finished(this.#spawn(command, args));
   }
 
   /** Starts `heddle node`; ends it with the returned object. */
@@ -69,6 +66,16 @@ const spawnHeddle = (args: readonly string[]): ChildProcess =>
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NO_COLOR: '1' },
   });
+
+async function finished(child: ChildProcess): Promise<CommandResult> {
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const code = await new Promise<number | null>((done) => child.once('close', done));
+  return { code, stdout: stdout(), stderr: stderr() };
+}
+
+/** Runs a command to its end. */
+export const heddle = (...args: readonly string[]): Promise<CommandResult> =>
+  finished(spawnHeddle(args));
 
 /** Starts a command that runs on; `await using` it. */
 export const command = (...args: readonly string[]): RunningCommand =>

@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { definitions } from '../../../src/api/catalog.ts';
 import { resourceKindOf } from '../../../src/api/kinds.ts';
 import { collectionPath } from '../../../src/store/kubernetes-paths.ts';
-import { command, type RunningCommand } from '../../support/heddle.ts';
+import { command, heddle, type RunningCommand } from '../../support/heddle.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
 
@@ -16,10 +16,13 @@ if (typeof started === 'string')
 const EXAMPLE = join(import.meta.dirname, 'fixtures/worked-example');
 const SETTINGS = ['--cluster-subnets=10.244.0.0/16/24', '--k8s-service-cidrs=10.96.0.0/16'];
 
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
 interface Declared {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly spec?: object;
 }
 
 const declared = (name: string): readonly Declared[] =>
@@ -58,7 +61,11 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
 
   beforeAll(async () => {
     server = await OvsdbServer.start();
-    await api.install(definitions.map(withoutConversion));
+    const isNeeded = (name: string): boolean =>
+      /^(userdefinednetworks|network-attachment-definitions|zonestatuses)\./.test(name);
+    await api.install(
+      definitions.filter(({ metadata }) => isNeeded(metadata.name)).map(withoutConversion),
+    );
     for (const name of ['default', 'kube-system'])
       await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   });
@@ -68,7 +75,7 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
     await api[Symbol.asyncDispose]();
   });
 
-  test('networks declared through the API reach the Northbound database, and leave it', async () => {
+  test('networks declared through the API reach the Northbound database, and leave it, with no more definitions than they need', async () => {
     start('cluster');
     start('node', '--node=ovn-worker', `--nb=${server?.remote ?? ''}`);
     for (const file of ['nodes.yaml', 'services.yaml', 'blue.yaml'])
@@ -78,6 +85,8 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
       async () => (await nbctl('list', 'Logical_Switch_Port')).includes('blue.blue_blue_pod1'),
       30_000,
     );
+    const status = await heddle('status', `--kubeconfig=${api.kubeconfig}`);
+    expect(status.stdout).toMatch(/blue\/blue/);
     const network = '/apis/k8s.ovn.org/v1/namespaces/blue/userdefinednetworks/blue';
     const { body } = await api.call('GET', network);
     expect(body).toMatchObject({
@@ -97,6 +106,33 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
     );
     expect(await nbctl('list', 'Logical_Router')).not.toMatch(/blue_blue/);
     expect((await api.call('GET', network)).status).toBe(404);
+  });
+
+  test('definitions that come later are taken up', async () => {
+    const installed = await api.call('GET', CRDS);
+    const { items } = installed.body as { items: readonly { metadata: { name: string } }[] };
+    const known = new Set(items.map(({ metadata }) => metadata.name));
+    await api.install(
+      definitions.filter(({ metadata }) => !known.has(metadata.name)).map(withoutConversion),
+    );
+    await apply({
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'ClusterUserDefinedNetwork',
+      metadata: { name: 'green' },
+      spec: {
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'blue' } },
+        network: {
+          topology: 'Layer3',
+          layer3: { role: 'Secondary', subnets: [{ cidr: '10.30.0.0/16' }] },
+        },
+      },
+    });
+    // Kinds that are not there are asked for every half minute at most.
+    await until(
+      'the switch of the new network',
+      async () => (await nbctl('list', 'Logical_Switch')).includes('cluster_udn_green_ovn-worker'),
+      60_000,
+    );
   });
 });
 

@@ -23,19 +23,24 @@ const pod = (
 };
 
 /** An informer whose watch events the test sends by hand. */
-function informerOfPods(): {
+function informerOfPods(options: { readonly isOptional?: boolean } = {}): {
   informer: Informer<Pod>;
   send: (event: WatchEvent<Pod>) => void;
   changes: string[];
   errors: string[];
+  missing: string[];
   clock: ManualClock;
   end: () => void;
 } {
   const clock = new ManualClock();
   const errors: string[] = [];
+  const missing: string[] = [];
   const informer = new Informer<Pod>(PODS, {
     clock,
     onHandlerError: (error, { key }) => errors.push(`${key}: ${String(error)}`),
+    ...(options.isOptional === true
+      ? { onNotInstalled: ({ message }) => missing.push(message) }
+      : {}),
   });
   let send: (event: WatchEvent<Pod>) => void = () => undefined;
   const ended = Promise.withResolvers<void>();
@@ -51,7 +56,15 @@ function informerOfPods(): {
     const text = (value: Pod | undefined): string => value?.spec.nodeName ?? '-';
     changes.push(`${key} ${text(before)} → ${text(after)}`);
   });
-  return { informer, send: (event) => send(event), changes, errors, clock, end: ended.resolve };
+  return {
+    informer,
+    send: (event) => send(event),
+    changes,
+    errors,
+    missing,
+    clock,
+    end: ended.resolve,
+  };
 }
 
 describe('informer', () => {
@@ -156,6 +169,45 @@ describe('informer', () => {
     send({ type: 'synced' });
     expect(informer.stalled).toBeUndefined();
     await informer.synced();
+  });
+
+  describe('of a kind that the source does not serve', () => {
+    const refused: WatchEvent<Pod> = {
+      type: 'stalled',
+      error: new StoreError('not-installed', 'pods: install the CRDs'),
+    };
+
+    test('has no objects until it is installed, where it may be missing', async () => {
+      const { informer, send, changes, missing } = informerOfPods({ isOptional: true });
+      send(refused);
+      expect([informer.isSynced, informer.isInstalled]).toEqual([false, true]);
+      send(refused);
+      await informer.synced();
+      expect([informer.isSynced, informer.isInstalled]).toEqual([true, false]);
+      send(refused);
+      expect(missing).toEqual(['pods: install the CRDs']);
+      send({ type: 'added', object: pod('a/x') });
+      send({ type: 'synced' });
+      expect(informer.isInstalled).toBe(true);
+      expect(changes).toEqual(['a/x - → node1']);
+    });
+
+    test('keeps what it knows when the kind goes away later', () => {
+      const { informer, send, missing } = informerOfPods({ isOptional: true });
+      send({ type: 'added', object: pod('a/x') });
+      send({ type: 'synced' });
+      for (let time = 0; time < 3; time += 1) send(refused);
+      expect([informer.isInstalled, informer.list().length, missing]).toEqual([true, 1, []]);
+    });
+
+    test('is waited for, where it is needed', async () => {
+      const { informer, send, clock } = informerOfPods();
+      const synced = informer.synced(5000);
+      send(refused);
+      send(refused);
+      void clock.advance(5000);
+      await expect(synced).rejects.toThrow('within 5 s: pods: install the CRDs');
+    });
   });
 
   test('waiting for a watch that ended fails at once', async () => {

@@ -33,6 +33,7 @@ import type { NetworkRegistry } from './network-registry.ts';
 import { oldestFirst } from './order.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
 import { CONFLICT_REST } from './settling.ts';
+import { hasChassis, nodesWithZone } from './zones.ts';
 
 export interface ConnectControllerOptions {
   readonly store: Pick<Store, 'patch' | 'patchStatus' | 'event'>;
@@ -127,10 +128,13 @@ export class ConnectController {
     });
     namespaces.onChange(() => this.networksChanged());
     nodes.onChange(({ before, after }) => {
-      if (before === undefined || after === undefined) this.networksChanged();
+      if (before === undefined || after === undefined || hasChassis(before) !== hasChassis(after))
+        this.networksChanged();
     });
     zones.onChange(({ before, after }) => {
       const reports = [before, after].map((zone) => zone?.status?.connects ?? []);
+      // A node that has a zone from now on has to speak of every connection.
+      if (before === undefined || after === undefined) this.networksChanged();
       if (isDeepStrictEqual(reports[0], reports[1])) return;
       for (const name of new Set(reports.flat().map((report) => report.name))) this.queue.add(name);
     });
@@ -289,7 +293,7 @@ export class ConnectController {
     const ready = readyInZones(
       name,
       informers.zones.list(),
-      informers.nodes.list().map(({ metadata }) => metadata.name),
+      nodesWithZone(informers.nodes.list(), informers.zones),
       problem === undefined,
     );
     // Those of nodes that are gone go.

@@ -23,7 +23,7 @@ export function readyInZone(
 }
 
 /**
- * Conditions of the nodes that are there, by name. With `isAccepted`, a node that says nothing of the connection yet is `Unknown`: its links
+ * Conditions of `nodes`, those that have a zone, by name. With `isAccepted`, a node that says nothing of the connection yet is `Unknown`: its links
  * are not known to be there.
  */
 export function readyInZones(
@@ -47,11 +47,11 @@ const notReported = (node: string): StatedCondition => ({
   message: `Node ${node} has not reported this ClusterNetworkConnect: is "heddle node" running there?`,
 });
 
-/** `status.status`: a connection is a success once every node has said that it is there, and not before. */
+/** `status.status`: a connection is a success once every node that has a zone has said that it is there, and not before. */
 export const connectStatus = (
   accepted: StatedCondition,
   ready: readonly StatedCondition[],
 ): 'Success' | 'Failure' =>
-  accepted.status === 'True' && ready.length > 0 && ready.every(({ status }) => status === 'True')
+  accepted.status === 'True' && ready.every(({ status }) => status === 'True')
     ? 'Success'
     : 'Failure';

@@ -1,8 +1,6 @@
 /** Statuses of the objects that declare networks, and the events of failed allocations (api.md §4.5, §4.6). */
 import { DEFAULT_NETWORK } from '../api/network-name.ts';
-import { chassisId } from '../api/node-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
-import type { Node } from '../api/types.ts';
 import type { ZoneNetworkStatus, ZoneStatus } from '../api/zone-status.ts';
 import type { Clock } from '../store/clock.ts';
 import { StoreError, type Store } from '../store/store.ts';
@@ -28,6 +26,7 @@ import {
 import type { NetworkRegistry } from './network-registry.ts';
 import type { SubnetFailures } from './node-subnets.ts';
 import { CONFLICT_REST } from './settling.ts';
+import { hasChassis, nodesWithZone } from './zones.ts';
 
 export interface StatusControllerOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
@@ -76,7 +75,7 @@ export class StatusController {
         if (told.has(networkOf(object))) this.wake(declarationKey(object));
     });
     nodes.onChange(({ before, after }) => {
-      if (hasZone(before) === hasZone(after)) return;
+      if (hasChassis(before) === hasChassis(after)) return;
       for (const object of this.#declarations()) this.wake(declarationKey(object));
     });
   }
@@ -163,18 +162,14 @@ export class StatusController {
   /** What the nodes that have a zone say of the network, and which of them said nothing yet. */
   #reportsOf(network: string): readonly ZoneReport[] {
     const { zones, nodes } = this.#options.informers;
-    return nodes.list().flatMap((node) => {
-      const { name } = node.metadata;
-      const zone = zones.get(name);
-      if (zone === undefined && !hasZone(node)) return [];
+    return nodesWithZone(nodes.list(), zones).map((node) => {
+      const zone = zones.get(node);
       const { state, message } = (zone && reportsIn(zone).get(network)) ?? {};
-      return [
-        {
-          node: name,
-          ...(state === undefined ? {} : { state }),
-          ...(message === undefined ? {} : { message }),
-        },
-      ];
+      return {
+        node,
+        ...(state === undefined ? {} : { state }),
+        ...(message === undefined ? {} : { message }),
+      };
     });
   }
 
@@ -211,10 +206,6 @@ export class StatusController {
       .filter((nad) => nad !== undefined);
   }
 }
-
-/** A node that has a chassis renders the networks, even before its daemon says so for the first time. */
-const hasZone = (node: Node | undefined): boolean =>
-  node !== undefined && chassisId(node).value !== undefined;
 
 type NetworkReports = ReadonlyMap<string, ZoneNetworkStatus>;
 

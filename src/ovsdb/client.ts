@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
 import { OvsdbError } from './error.ts';
 import type { Clause, Operation, Outcome, Transactor } from './operation.ts';
 import { rethrowLater } from './listener-error.ts';
@@ -12,40 +11,21 @@ import type {
 } from './client-options.ts';
 import { Connection, type Traffic } from './session/connection.ts';
 import { DatabaseSession, type SessionOwner } from './session/database-session.ts';
-import {
-  deadline,
-  DEFAULT_TIMING,
-  initialLink,
-  step,
-  type LinkEffect,
-  type LinkInput,
-  type LinkState,
-  type LinkTiming,
-} from './session/link.ts';
+import { Dialer } from './session/dialer.ts';
 import { Locks, type Lock } from './session/locks.ts';
 import { DatabaseMonitor, type Monitor } from './session/monitor.ts';
 import type { MonitorMethod } from './session/monitor-run.ts';
 import { withoutFirst } from './session/outcome.ts';
-import { parseRemotes, remoteText, type Remote, type Remotes } from './session/remote.ts';
+import type { Remotes } from './session/remote.ts';
 import type { Selection } from './session/selection.ts';
 import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings } from './session/tls.ts';
 import { Transactions } from './session/transactions.ts';
-import { isPassive, openSocket, type Attempt } from './session/transport.ts';
 import { Waits } from './session/waits.ts';
-import type { Integer, JsonValue, Uuid } from './value.ts';
+import type { Integer, JsonValue } from './value.ts';
 
 const clamp = (value: Integer | undefined, floor: Integer): Integer =>
   value !== undefined && BigInt(value) > BigInt(floor) ? value : floor;
-
-function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
-  const result = [...items];
-  for (let i = result.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    [result[i], result[j]] = [result[j] as T, result[i] as T];
-  }
-  return result;
-}
 
 /**
  * A client of one database: keeps a replica of it true, carries out transactions, holds locks, and finds its way back
@@ -53,9 +33,7 @@ function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
  */
 export class OvsdbClient implements Transactor, AsyncDisposable {
   readonly #options: ClientOptions;
-  readonly #now: () => number;
-  readonly #random: () => number;
-  readonly #tls: TlsSettings | undefined;
+  readonly #dialer: Dialer;
   readonly #onListenerError: (error: unknown) => void;
   readonly #locks: Locks;
   readonly #waits = new Waits(() => this.#why());
@@ -63,42 +41,52 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   /** What the options ask for; there may be others beside it. */
   readonly #main: DatabaseMonitor;
   readonly #owner: SessionOwner;
-  #remotes: readonly Remote[];
-  #cluster: Uuid | undefined;
-  #nextRemote = 0;
-  #remote: Remote | undefined;
-  #link: LinkState;
-  #timer: NodeJS.Timeout | undefined;
   #checks: NodeJS.Timeout | undefined;
-  /** To open a socket, while it is under way. */
-  #attempt: Attempt | undefined;
   #connection: Connection | undefined;
   #session: DatabaseSession | undefined;
   #transactions: Transactions | undefined;
   #minIndex: Integer = 0;
   #status: DatabaseStatus | undefined;
-  #started = false;
   #closed = false;
   #lastError: OvsdbError | undefined;
 
   /** Throws `bad remote` for remotes that can't be understood. Opens nothing. */
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
-    this.#random = options.random ?? Math.random;
-    this.#tls = options.tls === undefined ? undefined : new TlsSettings(options.tls);
-    const { remotes, cluster } = this.#parse(options.remotes);
-    this.#remotes = shuffled(remotes, this.#random);
-    this.#cluster = cluster;
-    this.#link = initialLink(this.#now(), this.#remotes.length);
+    this.#dialer = this.#makeDialer(options);
     this.#onListenerError = options.onListenerError ?? rethrowLater;
     this.#locks = new Locks(this.#onListenerError);
     this.#owner = this.#makeOwner();
     this.#main = this.#makeMonitor(options.tables);
   }
 
-  #parse(remotes: string | Remotes): Remotes {
-    return typeof remotes === 'string' ? parseRemotes(remotes) : remotes;
+  #makeDialer(options: ClientOptions): Dialer {
+    return new Dialer(
+      {
+        remotes: options.remotes,
+        tls: options.tls === undefined ? undefined : new TlsSettings(options.tls),
+        timing: options.timing,
+        openSocket: options.openSocket,
+        now: options.now ?? (() => performance.now()),
+        random: options.random ?? Math.random,
+      },
+      {
+        connecting: (remote) => {
+          this.#emit({ kind: 'connecting', remote });
+        },
+        opened: (socket) => {
+          this.#opened(socket);
+        },
+        lost: (error) => {
+          this.#lost(error);
+        },
+        probe: () => this.#connection?.probe(),
+        isLoading: () => this.#session?.isLoading === true,
+        warn: (text) => {
+          this.#emit({ kind: 'warning', text });
+        },
+      },
+    );
   }
 
   /** The database as last seen. Throws `disconnected` before the first contents, unless a schema was given. */
@@ -110,12 +98,12 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     if (this.#closed) return 'closed';
     if (this.#main.isReady) return 'ready';
     if (this.#session !== undefined) return 'loading';
-    return this.#link.kind === 'connecting' ? 'connecting' : 'disconnected';
+    return this.#dialer.isConnecting ? 'connecting' : 'disconnected';
   }
 
   /** The remote in use, in the usual notation. */
   get remote(): string | undefined {
-    return this.#remote === undefined ? undefined : remoteText(this.#remote);
+    return this.#dialer.remote;
   }
 
   /** What the server last said about the database: model, leader, cluster, index. */
@@ -142,10 +130,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /** Begins to connect. */
   start(): this {
-    if (!this.#started && !this.#closed) {
-      this.#started = true;
-      this.#input({ kind: 'tick' });
-    }
+    this.#dialer.start();
     return this;
   }
 
@@ -154,99 +139,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     return this.#main.ready(signal);
   }
 
-  #timing(): LinkTiming {
-    const given = this.#options.timing ?? {};
-    const kind = this.#remote?.kind;
-    const isLocal = kind === 'unix' || kind === 'punix';
-    const timing: { -readonly [K in keyof LinkTiming]: LinkTiming[K] } = {
-      ...DEFAULT_TIMING,
-      ...(isLocal ? { probeInterval: 0 } : {}),
-      ...given,
-    };
-    if (this.#remote !== undefined && isPassive(this.#remote)) timing.connectTimeout = Infinity;
-    // A server that composes a large reply says nothing for many seconds.
-    return this.#session?.isLoading === true && timing.probeInterval > 0
-      ? { ...timing, probeInterval: Math.max(timing.probeInterval, 60_000) }
-      : timing;
-  }
-
-  #input(input: LinkInput): void {
-    if (!this.#started) return;
-    const [state, effect] = step(
-      this.#link,
-      input,
-      this.#now(),
-      this.#timing(),
-      this.#remotes.length,
-    );
-    this.#link = state;
-    this.#perform(effect);
-    this.#schedule();
-  }
-
-  #schedule(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const due = deadline(this.#link, this.#timing());
-    if (due === undefined || due === Infinity || this.#closed) return;
-    this.#timer = setTimeout(
-      () => {
-        this.#input({ kind: 'tick' });
-      },
-      Math.max(0, Math.ceil(due - this.#now())),
-    );
-  }
-
-  #perform(effect: LinkEffect): void {
-    switch (effect) {
-      case 'connect':
-        this.#connect();
-        break;
-      case 'send-probe':
-        this.#connection?.probe();
-        break;
-      case 'disconnect':
-        this.#disconnect(new OvsdbError('disconnected', 'no answer in time'));
-        break;
-      case 'none':
-        break;
-    }
-  }
-
-  #connect(): void {
-    const remote = this.#remotes[this.#nextRemote % this.#remotes.length] as Remote;
-    this.#nextRemote = (this.#nextRemote + 1) % this.#remotes.length;
-    this.#remote = remote;
-    this.#emit({ kind: 'connecting', remote: remoteText(remote) });
-    const open = this.#options.openSocket ?? openSocket;
-    try {
-      this.#attempt = open(remote, this.#tls, {
-        opened: (socket) => {
-          this.#attempt = undefined;
-          this.#opened(socket);
-        },
-        failed: (error) => {
-          this.#attempt = undefined;
-          this.#failed(error);
-        },
-      });
-    } catch (error) {
-      this.#failed(error);
-    }
-  }
-
-  #failed(error: unknown): void {
-    const text = error instanceof Error ? error.message : 'the connection was closed';
-    this.#disconnect(
-      error instanceof OvsdbError ? error : new OvsdbError('disconnected', text, { cause: error }),
-    );
-  }
-
   #opened(socket: Socket): void {
-    if (socket instanceof TLSSocket && this.#tls?.isBootstrapping === true) {
-      this.#bootstrap(socket, this.#tls);
-      return;
-    }
     const connection = new Connection(socket, {
       sinkForUpdate: (monitor) => this.#session?.sinkForUpdate(monitor),
       update: (update) => {
@@ -256,10 +149,10 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
         this.#notification(method, params);
       },
       heard: () => {
-        this.#heard();
+        this.#dialer.heard();
       },
       closed: (error) => {
-        if (this.#connection === connection) this.#disconnect(error);
+        if (this.#connection === connection) this.#dialer.drop(error);
       },
     });
     this.#connection = connection;
@@ -267,38 +160,10 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       this.#leaveReadOnly(connection, details);
     });
     this.#emit({ kind: 'connected', remote: this.remote ?? '' });
+    // Who heard of it may have ended it.
+    if (this.#connection !== connection) return;
     this.#session = new DatabaseSession(connection, this.#owner);
-    this.#input({ kind: 'opened' });
     this.#session.start();
-  }
-
-  #bootstrap(socket: TLSSocket, tls: TlsSettings): void {
-    try {
-      tls.bootstrap(socket);
-    } catch (error) {
-      this.#failed(error);
-      return;
-    } finally {
-      socket.destroy();
-    }
-    this.#emit({
-      kind: 'warning',
-      text: 'the CA certificate was taken from the server; connecting again to verify it',
-    });
-    this.#nextRemote = (this.#nextRemote + this.#remotes.length - 1) % this.#remotes.length;
-    this.#leave(new OvsdbError('disconnected', 'the CA certificate was stored'), true);
-  }
-
-  #heard(): void {
-    // Bytes come often; the timer is only moved when it fires too early.
-    const [state] = step(
-      this.#link,
-      { kind: 'heard' },
-      this.#now(),
-      this.#timing(),
-      this.#remotes.length,
-    );
-    this.#link = state;
   }
 
   #notification(method: string, params: readonly JsonValue[]): void {
@@ -306,29 +171,24 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     if (method === 'monitor_canceled') this.#session?.monitorCanceled(params[0] ?? null);
   }
 
-  /** Forgets the connection; `input` tells the link why. */
-  #disconnect(error: OvsdbError, input: LinkInput = { kind: 'failed' }): void {
+  /** Forgets the connection. */
+  #forget(): Connection | undefined {
     const connection = this.#connection;
-    const isOpening = this.#attempt !== undefined || this.#link.kind === 'connecting';
-    if (connection === undefined && !isOpening) return;
-    const wasReady = this.status === 'ready';
     this.#connection = undefined;
     this.#transactions = undefined;
     this.#session = undefined;
-    this.#lastError = error;
     clearInterval(this.#checks);
-    this.#attempt?.cancel();
-    this.#attempt = undefined;
     for (const monitor of this.#monitors) monitor.detach();
-    connection?.close(error);
+    return connection;
+  }
+
+  #lost(error: OvsdbError): void {
+    const wasReady = this.status === 'ready';
+    this.#lastError = error;
+    this.#forget()?.close(error);
     this.#locks.disconnected();
     if (wasReady) this.#emit({ kind: 'unloaded', reason: error.message });
     this.#emit({ kind: 'disconnected', remote: this.remote ?? '', error });
-    this.#input(input);
-  }
-
-  #leave(error: OvsdbError, atOnce: boolean): void {
-    this.#disconnect(error, { kind: atOnce ? 'move-on' : 'failed' });
   }
 
   #makeOwner(): SessionOwner {
@@ -337,7 +197,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       requirements: () => ({
         database: this.#options.database,
         leaderOnly: this.#options.leaderOnly ?? true,
-        cluster: this.#cluster,
+        cluster: this.#dialer.cluster,
         minIndex: this.#minIndex,
       }),
       described: (status) => {
@@ -351,7 +211,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
         if (monitor === this.#main) this.#emit({ kind: 'unloaded', reason });
       },
       leave: (error, atOnce) => {
-        this.#leave(error, atOnce);
+        this.#dialer.drop(error, atOnce);
       },
       warn: (text) => {
         this.#emit({ kind: 'warning', text });
@@ -399,7 +259,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     const connection = this.#connection as Connection;
     this.#lastError = undefined;
     this.#startChecks();
-    this.#input({ kind: 'settled' });
+    this.#dialer.settled();
     this.#locks.connected(connection);
     this.#emit({ kind: 'loaded', method, found, rows: monitor.rows });
     this.#waits.wake();
@@ -415,34 +275,32 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
    * Carries out a transaction; its effect is in the replica when the outcome is known. Never sends anything twice.
    * Rejects only with the signal's reason: the transaction may then have been applied or not.
    */
-  async transact(
+  transact(
     operations: readonly Operation[],
     options: ClientTransactOptions = {},
   ): Promise<Outcome> {
     const { signal, lock } = options;
-    signal?.throwIfAborted();
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const transactions = this.#transactions;
     if (transactions === undefined || this.status !== 'ready') {
-      return {
-        kind: 'try-again',
-        reason: `not connected to ${this.#options.database}${this.#why()}`,
-      };
+      const reason = `not connected to ${this.#options.database}${this.#why()}`;
+      return Promise.resolve({ kind: 'try-again', reason });
     }
-    if (lock !== undefined && this.#locks.get(lock)?.isHeld !== true)
-      return { kind: 'not-locked', lock };
-    const sent: readonly Operation[] =
-      lock === undefined ? operations : [{ op: 'assert', lock }, ...operations];
-    const outcome = await transactions.send(sent, signal);
-    return lock === undefined ? outcome : withoutFirst(outcome);
+    if (lock === undefined) return transactions.send(operations, signal);
+    if (this.#locks.get(lock)?.isHeld !== true)
+      return Promise.resolve({ kind: 'not-locked', lock });
+    return transactions
+      .send([{ op: 'assert', lock }, ...operations], signal)
+      .then((outcome) => withoutFirst(outcome));
   }
 
   /** A standby or read-only server refused to write: another one may not. */
   #leaveReadOnly(connection: Connection, details: string): void {
-    if (this.#connection !== connection || this.#remotes.length < 2) return;
+    if (this.#connection !== connection || !this.#dialer.hasOthers) return;
     const reason = `the server does not write: ${details}`;
     this.#transactions?.finish(reason, () => {
       if (this.#connection === connection)
-        this.#leave(new OvsdbError('disconnected', reason), true);
+        this.#dialer.drop(new OvsdbError('disconnected', reason), true);
     });
   }
 
@@ -464,14 +322,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /** Uses other remotes from now on. A connection to one that is still among them is kept. Throws `bad remote`. */
   setRemotes(given: string | Remotes): void {
-    const { remotes, cluster } = this.#parse(given);
-    this.#cluster = cluster;
-    this.#remotes = shuffled(remotes, this.#random);
-    this.#nextRemote = 0;
-    const isKept = remotes.some((remote) => remoteText(remote) === this.remote);
-    if (!isKept && this.#started)
-      this.#leave(new OvsdbError('disconnected', 'the remote was removed'), true);
-    this.#input({ kind: 'retry' });
+    this.#dialer.setRemotes(given);
   }
 
   /** Accept servers with older data than was seen: the cluster was rebuilt. */
@@ -481,8 +332,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /** Drops the connection, if there is one, and makes a new one at once. */
   reconnect(): void {
-    this.#leave(new OvsdbError('disconnected', 'a new connection was asked for'), true);
-    this.#input({ kind: 'retry' });
+    this.#dialer.drop(new OvsdbError('disconnected', 'a new connection was asked for'), true);
+    this.#dialer.retry();
   }
 
   /**
@@ -511,17 +362,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    clearTimeout(this.#timer);
-    clearInterval(this.#checks);
-    this.#link = { kind: 'stopped' };
-    const connection = this.#connection;
-    this.#connection = undefined;
-    this.#transactions = undefined;
-    this.#session = undefined;
-    this.#attempt?.cancel();
-    this.#attempt = undefined;
-    for (const monitor of this.#monitors) monitor.detach();
-    connection?.end();
+    this.#dialer.stop();
+    this.#forget()?.end();
     this.#locks.disconnected();
     this.#waits.close();
   }

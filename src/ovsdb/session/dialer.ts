@@ -1,0 +1,273 @@
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { OvsdbError } from '../error.ts';
+import type { Uuid } from '../value.ts';
+import {
+  deadline,
+  DEFAULT_TIMING,
+  initialLink,
+  step,
+  type LinkEffect,
+  type LinkInput,
+  type LinkState,
+  type LinkTiming,
+} from './link.ts';
+import { parseRemotes, remoteText, type Remote, type Remotes } from './remote.ts';
+import type { TlsSettings } from './tls.ts';
+import { isPassive, openSocket, type Attempt, type OpenSocket } from './transport.ts';
+
+/** What is said with a socket, and what has to be told. */
+export interface DialerOwner {
+  /** A remote is tried. */
+  connecting(remote: string): void;
+  /** A socket is open, with TLS completely. */
+  opened(socket: Socket): void;
+  /** The socket, or the attempt to open one, was given up; another will be opened. */
+  lost(error: OvsdbError): void;
+  /** It has been silent for long: asks the peer for a sign of life. */
+  probe(): void;
+  /** A large reply may be awaited: silence is then no sign of death. */
+  isLoading(): boolean;
+  warn(text: string): void;
+}
+
+export interface DialerOptions {
+  readonly remotes: string | Remotes;
+  readonly tls: TlsSettings | undefined;
+  readonly timing: Partial<LinkTiming> | undefined;
+  readonly openSocket: OpenSocket | undefined;
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+/** Silence that is allowed to a server that composes a large reply. */
+const LOADING_PROBE = 60_000;
+
+const parse = (remotes: string | Remotes): Remotes =>
+  typeof remotes === 'string' ? parseRemotes(remotes) : remotes;
+
+function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
+  const result = [...items];
+  for (let i = result.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [result[i], result[j]] = [result[j] as T, result[i] as T];
+  }
+  return result;
+}
+
+/** Keeps a socket to one of the remotes open: tries them in turn, waits in between, probes silent peers, and begins again. */
+export class Dialer {
+  readonly #options: DialerOptions;
+  readonly #owner: DialerOwner;
+  #remotes: readonly Remote[];
+  #cluster: Uuid | undefined;
+  #next = 0;
+  #remote: Remote | undefined;
+  #link: LinkState;
+  #timer: NodeJS.Timeout | undefined;
+  /** To open a socket, while it is under way. */
+  #attempt: Attempt | undefined;
+  #isOpen = false;
+  #isStarted = false;
+
+  /** Throws `bad remote` for remotes that can't be understood. Opens nothing. */
+  constructor(options: DialerOptions, owner: DialerOwner) {
+    this.#options = options;
+    this.#owner = owner;
+    const { remotes, cluster } = parse(options.remotes);
+    this.#remotes = shuffled(remotes, options.random);
+    this.#cluster = cluster;
+    this.#link = initialLink(options.now(), remotes.length);
+  }
+
+  /** The remote in use or tried last, in the usual notation. */
+  get remote(): string | undefined {
+    return this.#remote === undefined ? undefined : remoteText(this.#remote);
+  }
+
+  /** The cluster that the remotes belong to, where they say so. */
+  get cluster(): Uuid | undefined {
+    return this.#cluster;
+  }
+
+  get isConnecting(): boolean {
+    return this.#link.kind === 'connecting';
+  }
+
+  /** True when there is another remote to go to. */
+  get hasOthers(): boolean {
+    return this.#remotes.length > 1;
+  }
+
+  /** Begins to connect. */
+  start(): void {
+    if (this.#isStarted || this.#link.kind === 'stopped') return;
+    this.#isStarted = true;
+    this.#input({ kind: 'tick' });
+  }
+
+  #timing(): LinkTiming {
+    const kind = this.#remote?.kind;
+    const isLocal = kind === 'unix' || kind === 'punix';
+    const timing: { -readonly [K in keyof LinkTiming]: LinkTiming[K] } = {
+      ...DEFAULT_TIMING,
+      ...(isLocal ? { probeInterval: 0 } : {}),
+      ...this.#options.timing,
+    };
+    if (this.#remote !== undefined && isPassive(this.#remote)) timing.connectTimeout = Infinity;
+    if (timing.probeInterval > 0 && this.#owner.isLoading())
+      timing.probeInterval = Math.max(timing.probeInterval, LOADING_PROBE);
+    return timing;
+  }
+
+  #input(input: LinkInput): void {
+    if (!this.#isStarted) return;
+    const [state, effect] = step(
+      this.#link,
+      input,
+      this.#options.now(),
+      this.#timing(),
+      this.#remotes.length,
+    );
+    this.#link = state;
+    this.#perform(effect);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const due = deadline(this.#link, this.#timing());
+    if (due === undefined || due === Infinity) return;
+    this.#timer = setTimeout(
+      () => {
+        this.#input({ kind: 'tick' });
+      },
+      Math.max(0, Math.ceil(due - this.#options.now())),
+    );
+  }
+
+  #perform(effect: LinkEffect): void {
+    switch (effect) {
+      case 'connect':
+        this.#connect();
+        break;
+      case 'send-probe':
+        this.#owner.probe();
+        break;
+      case 'disconnect':
+        this.drop(new OvsdbError('disconnected', 'no answer in time'));
+        break;
+      case 'none':
+        break;
+    }
+  }
+
+  #connect(): void {
+    const remote = this.#remotes[this.#next % this.#remotes.length] as Remote;
+    this.#next = (this.#next + 1) % this.#remotes.length;
+    this.#remote = remote;
+    this.#owner.connecting(remoteText(remote));
+    const open = this.#options.openSocket ?? openSocket;
+    try {
+      this.#attempt = open(remote, this.#options.tls, {
+        opened: (socket) => {
+          this.#attempt = undefined;
+          this.#opened(socket);
+        },
+        failed: (error) => {
+          this.#attempt = undefined;
+          this.#failed(error);
+        },
+      });
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    const text = error instanceof Error ? error.message : 'the connection was closed';
+    this.drop(
+      error instanceof OvsdbError ? error : new OvsdbError('disconnected', text, { cause: error }),
+    );
+  }
+
+  #opened(socket: Socket): void {
+    const { tls } = this.#options;
+    if (socket instanceof TLSSocket && tls?.isBootstrapping === true) {
+      this.#bootstrap(socket, tls);
+      return;
+    }
+    this.#isOpen = true;
+    this.#input({ kind: 'opened' });
+    this.#owner.opened(socket);
+  }
+
+  #bootstrap(socket: TLSSocket, tls: TlsSettings): void {
+    try {
+      tls.bootstrap(socket);
+    } catch (error) {
+      this.#failed(error);
+      return;
+    } finally {
+      socket.destroy();
+    }
+    this.#owner.warn('the CA certificate was taken from the server; connecting again to verify it');
+    this.#next = (this.#next + this.#remotes.length - 1) % this.#remotes.length;
+    this.drop(new OvsdbError('disconnected', 'the CA certificate was stored'), true);
+  }
+
+  /** Bytes arrived. They do so often: the timer is only moved when it fires too early. */
+  heard(): void {
+    const [state] = step(
+      this.#link,
+      { kind: 'heard' },
+      this.#options.now(),
+      DEFAULT_TIMING,
+      this.#remotes.length,
+    );
+    this.#link = state;
+  }
+
+  /** The database behind the socket is loaded: this remote is good. */
+  settled(): void {
+    this.#input({ kind: 'settled' });
+  }
+
+  /** Gives up the socket, or the attempt to open one, and goes on to the next remote. `atOnce`: without a pause. */
+  drop(error: OvsdbError, atOnce = false): void {
+    if (!this.#isOpen && this.#attempt === undefined && !this.isConnecting) return;
+    this.#isOpen = false;
+    this.#attempt?.cancel();
+    this.#attempt = undefined;
+    this.#owner.lost(error);
+    this.#input({ kind: atOnce ? 'move-on' : 'failed' });
+  }
+
+  /** Ends a pause between two attempts. */
+  retry(): void {
+    this.#input({ kind: 'retry' });
+  }
+
+  /** Uses other remotes from now on. A connection to one that is still among them is kept. Throws `bad remote`. */
+  setRemotes(given: string | Remotes): void {
+    const { remotes, cluster } = parse(given);
+    this.#cluster = cluster;
+    this.#remotes = shuffled(remotes, this.#options.random);
+    this.#next = 0;
+    const isKept = remotes.some((remote) => remoteText(remote) === this.remote);
+    if (!isKept && this.#isStarted)
+      this.drop(new OvsdbError('disconnected', 'the remote was removed'), true);
+    this.retry();
+  }
+
+  /** Opens nothing any more. An open socket is the owner's to close. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#link = { kind: 'stopped' };
+    this.#isOpen = false;
+    this.#attempt?.cancel();
+    this.#attempt = undefined;
+  }
+}

@@ -1,8 +1,9 @@
 import { OvsdbError, shorten, syntaxError } from './error.ts';
-import { isObject, numericValue, type NumericKind } from './json.ts';
+import { numericValue, type NumericKind } from './json.ts';
+import { Members } from './members.ts';
 import { isUuid, parseUuid, ZERO_UUID } from './uuid.ts';
 import { compareAtoms, compareUtf8 } from './atom-order.ts';
-import type { Atom, JsonObject, JsonValue } from './value.ts';
+import type { Atom, JsonValue } from './value.ts';
 
 /** Types of a column and of its members (RFC 7047 §3.2 `<type>`, `<base-type>`, `<atomic-type>`). */
 
@@ -54,40 +55,23 @@ const ID = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** `<id>` of RFC 7047: what tables, columns and named uuids may be called. */
 export const isId = (text: string): boolean => ID.test(text);
 
-const BASE_MEMBERS: Readonly<Record<AtomicType, readonly string[]>> = {
-  integer: ['minInteger', 'maxInteger'],
-  real: ['minReal', 'maxReal'],
-  boolean: [],
-  string: ['minLength', 'maxLength'],
-  uuid: ['refTable', 'refType'],
-};
-
 function atomicType(json: JsonValue): AtomicType {
-  if (typeof json !== 'string' || !ATOMIC_TYPES.includes(json)) {
+  if (typeof json !== 'string') throw syntaxError('atomic-type expected', json);
+  if (!ATOMIC_TYPES.includes(json)) {
     throw syntaxError(`${shorten(json)} is not an atomic-type`, json);
   }
   return json as AtomicType;
 }
 
-function noOtherMembers(json: JsonObject, allowed: readonly string[]): void {
-  const stranger = Object.keys(json).find((key) => !allowed.includes(key));
-  if (stranger !== undefined) {
-    throw syntaxError(`member "${stranger}" is not allowed here`, json);
-  }
-}
-
-function bound(json: JsonObject, name: string, kind: NumericKind) {
-  const given = json[name];
+function bound(read: Members, name: string, kind: NumericKind) {
+  const given = read.optional(name);
   if (given === undefined) return undefined;
-  const value = numericValue(given, kind);
-  if (value === undefined)
-    throw syntaxError(`"${name}" must be ${kind === 'real' ? 'a' : 'an'} ${kind}`, json);
-  return value;
+  return numericValue(given, kind) ?? read.mismatch(name);
 }
 
-function integerBounds(json: JsonObject) {
-  const min = bound(json, 'minInteger', 'integer');
-  const max = bound(json, 'maxInteger', 'integer');
+function integerBounds(read: Members, json: JsonValue) {
+  const min = bound(read, 'minInteger', 'integer');
+  const max = bound(read, 'maxInteger', 'integer');
   if ((min ?? INT64_MIN) > (max ?? INT64_MAX))
     throw syntaxError('minInteger exceeds maxInteger', json);
   return {
@@ -96,9 +80,9 @@ function integerBounds(json: JsonObject) {
   };
 }
 
-function realBounds(json: JsonObject) {
-  const min = bound(json, 'minReal', 'real') as number | undefined;
-  const max = bound(json, 'maxReal', 'real') as number | undefined;
+function realBounds(read: Members, json: JsonValue) {
+  const min = bound(read, 'minReal', 'real') as number | undefined;
+  const max = bound(read, 'maxReal', 'real') as number | undefined;
   if ((min ?? -Infinity) > (max ?? Infinity)) throw syntaxError('minReal exceeds maxReal', json);
   return {
     ...(min === undefined ? {} : { minReal: min }),
@@ -106,8 +90,8 @@ function realBounds(json: JsonObject) {
   };
 }
 
-function length(json: JsonObject, name: string): number | undefined {
-  const value = bound(json, name, 'integer');
+function length(read: Members, json: JsonValue, name: string): number | undefined {
+  const value = bound(read, name, 'integer');
   if (value === undefined) return undefined;
   if (typeof value === 'bigint' || value < 0 || value > UINT_MAX) {
     throw syntaxError(`${name} out of valid range 0 to ${UINT_MAX}`, json);
@@ -115,9 +99,9 @@ function length(json: JsonObject, name: string): number | undefined {
   return value;
 }
 
-function lengthBounds(json: JsonObject) {
-  const min = length(json, 'minLength');
-  const max = length(json, 'maxLength');
+function lengthBounds(read: Members, json: JsonValue) {
+  const min = length(read, json, 'minLength');
+  const max = length(read, json, 'maxLength');
   if ((min ?? 0) > (max ?? UINT_MAX)) throw syntaxError('minLength exceeds maxLength', json);
   return {
     ...(min === undefined || min === 0 ? {} : { minLength: min }),
@@ -125,18 +109,14 @@ function lengthBounds(json: JsonObject) {
   };
 }
 
-function reference(json: JsonObject): Pick<BaseType, 'refTable' | 'refType'> {
-  const { refTable, refType } = json;
-  if (refTable === undefined) {
-    if (refType !== undefined) throw syntaxError('"refType" needs "refTable"', json);
-    return {};
-  }
-  if (typeof refTable !== 'string' || !isId(refTable)) {
-    throw syntaxError('"refTable" must be the name of a table', json);
-  }
-  if (refType !== undefined && refType !== 'strong' && refType !== 'weak') {
-    throw syntaxError('"refType" must be "strong" or "weak"', json);
-  }
+function reference(read: Members, json: JsonValue): Pick<BaseType, 'refTable' | 'refType'> {
+  const refTable = read.optional('refTable');
+  if (refTable === undefined) return {};
+  if (typeof refTable !== 'string' || !isId(refTable)) return read.mismatch('refTable');
+  const refType = read.string('refType', 'strong');
+  if (!isId(refType)) return read.mismatch('refType');
+  if (refType !== 'strong' && refType !== 'weak')
+    throw syntaxError(`refType must be "strong" or "weak" (not "${refType}")`, json);
   return refType === 'weak' ? { refTable, refType } : { refTable };
 }
 
@@ -204,56 +184,54 @@ function enumMembers(type: AtomicType, json: JsonValue): readonly Atom[] {
 /** `<base-type>`: throws `syntax error` with what is wrong. */
 export function parseBaseType(json: JsonValue): BaseType {
   if (typeof json === 'string') return { type: atomicType(json) };
-  if (!isObject(json)) throw syntaxError('a base type is a name or an object', json);
-  if (json['type'] === undefined) throw syntaxError("Required 'type' member is missing.", json);
-  const type = atomicType(json['type']);
-  if (json['enum'] !== undefined) {
-    noOtherMembers(json, ['type', 'enum']);
-    return { type, enum: enumMembers(type, json['enum']) };
-  }
-  noOtherMembers(json, ['type', ...BASE_MEMBERS[type]]);
+  const read = new Members(json, 'ovsdb type');
+  const type = atomicType(read.required('type'));
+  const limits = read.optional('enum');
+  const base: BaseType =
+    limits === undefined
+      ? { type, ...constraints(type, read, json) }
+      : { type, enum: enumMembers(type, limits) };
+  read.finish();
+  return base;
+}
+
+function constraints(type: AtomicType, read: Members, json: JsonValue): Partial<BaseType> {
   switch (type) {
     case 'integer':
-      return { type, ...integerBounds(json) };
+      return integerBounds(read, json);
     case 'real':
-      return { type, ...realBounds(json) };
+      return realBounds(read, json);
     case 'string':
-      return { type, ...lengthBounds(json) };
+      return lengthBounds(read, json);
     case 'uuid':
-      return { type, ...reference(json) };
+      return reference(read, json);
     case 'boolean':
-      return { type };
+      return {};
   }
 }
 
-function cardinalityBound(json: JsonValue, name: string): number {
-  const value = numericValue(json, 'integer');
-  if (value === undefined || typeof value === 'bigint' || value < 0 || value > UINT_MAX) {
-    throw syntaxError(
-      `"${name}" must be a whole number${name === 'max' ? ' or "unlimited"' : ''}`,
-      json,
-    );
-  }
+function cardinalityBound(read: Members, json: JsonValue, name: 'min' | 'max'): number {
+  const given = read.optional(name);
+  if (given === undefined) return 1;
+  if (name === 'max' && given === 'unlimited') return Infinity;
+  const value = numericValue(given, 'integer');
+  if (value === undefined && (name === 'min' || typeof given !== 'string')) read.mismatch(name);
+  if (typeof value !== 'number' || value < 0 || value > UINT_MAX)
+    throw syntaxError('bad min or max value', json);
   return value;
 }
 
 /** `<type>` of a column: throws `syntax error` with what is wrong. */
 export function parseColumnType(json: JsonValue): ColumnType {
   if (typeof json === 'string') return { key: { type: atomicType(json) }, min: 1, max: 1 };
-  if (!isObject(json)) throw syntaxError('a type is a name or an object', json);
-  noOtherMembers(json, ['key', 'value', 'min', 'max']);
-  if (json['key'] === undefined) throw syntaxError("Required 'key' member is missing.", json);
-  const key = parseBaseType(json['key']);
-  const value = json['value'] === undefined ? undefined : parseBaseType(json['value']);
-  const min = json['min'] === undefined ? 1 : cardinalityBound(json['min'], 'min');
-  const max =
-    json['max'] === undefined
-      ? 1
-      : json['max'] === 'unlimited'
-        ? Infinity
-        : cardinalityBound(json['max'], 'max');
-  if (min > 1) throw syntaxError('"min" must be 0 or 1', json);
-  if (max < 1) throw syntaxError('"max" must be at least 1', json);
+  const read = new Members(json, 'ovsdb type');
+  const key = parseBaseType(read.required('key'));
+  const given = read.optional('value');
+  const value = given === undefined ? undefined : parseBaseType(given);
+  const min = cardinalityBound(read, json, 'min');
+  const max = cardinalityBound(read, json, 'max');
+  read.finish();
+  if (min > 1 || max < 1) throw syntaxError('ovsdb type fails constraint checks', json);
   return { key, ...(value === undefined ? {} : { value }), min: min as 0 | 1, max };
 }
 
@@ -331,7 +309,7 @@ export function codePoints(text: string): number {
 function checkString(base: BaseType, text: string): void {
   if (base.minLength === undefined && base.maxLength === undefined) return;
   const points = codePoints(text);
-  const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+  const shown = `"${text.length > 60 ? `${text.slice(0, 60)}…` : text}"`;
   if (base.minLength !== undefined && points < base.minLength) {
     throw new OvsdbError(
       'constraint violation',
@@ -350,7 +328,7 @@ function checkString(base: BaseType, text: string): void {
 export function typeToEnglish(type: ColumnType): string {
   const { key, value, min, max } = type;
   if (value === undefined && min === 1 && max === 1) return key.type;
-  const members = value === undefined ? `${key.type}s` : `${key.type}/${value.type} pairs`;
+  const members = value === undefined ? `${key.type}s` : `(${key.type}, ${value.type}) pairs`;
   const what = value === undefined ? 'set' : 'map';
   if (max === Infinity) {
     return min === 0 ? `${what} of ${members}` : `${what} of ${min} or more ${members}`;

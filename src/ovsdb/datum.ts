@@ -93,7 +93,7 @@ export function parseDatum(type: ColumnType, json: JsonValue, limits: DatumLimit
 
 function parseSet(type: ColumnType, json: JsonValue, limits: DatumLimits): Datum {
   const listed = isTagged(json) ? tagged(json, 'set') : [json];
-  if (listed === undefined) throw syntaxError('expected ["set", […]]', json);
+  if (listed === undefined) throw syntaxError('expected ["set", <array>]', json);
   if (limits.anySize !== true) checkSize(type, listed.length, json);
   const atoms = listed.map((member) => readAtom(type.key, member, limits));
   return fromMembers(type, sortedUnique(atoms), limits);
@@ -117,10 +117,11 @@ function fromMembers(type: ColumnType, atoms: readonly Atom[], limits: DatumLimi
 
 function parseMap(type: ColumnType, value: BaseType, json: JsonValue, limits: DatumLimits): Datum {
   const listed = tagged(json, 'map');
-  if (listed === undefined) throw syntaxError('expected ["map", […]]', json);
+  if (listed === undefined) throw syntaxError('expected ["map", <array>]', json);
   if (limits.anySize !== true) checkSize(type, listed.length, json);
   const pairs = listed.map((pair): [Atom, Atom] => {
-    if (!Array.isArray(pair) || pair.length !== 2) throw syntaxError('expected [key, value]', pair);
+    if (!Array.isArray(pair) || pair.length !== 2)
+      throw syntaxError('expected 2-element array', pair);
     return [
       readAtom(type.key, pair[0] as JsonValue, limits),
       readAtom(value, pair[1] as JsonValue, limits),

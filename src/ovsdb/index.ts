@@ -14,6 +14,7 @@ export type { Change, Column, NewRow, Row, Tables } from './schema/column.ts';
 export * from './datum.ts';
 export * from './difference.ts';
 export { parseJson } from './wire/json-cursor.ts';
+export { parseJsonText } from './wire/json-text.ts';
 export { Framer, type FramerLimits } from './wire/framer.ts';
 export { ChangeTracker } from './replica/change-tracker.ts';
 export {
@@ -38,6 +39,8 @@ export type { TlsOptions } from './session/tls.ts';
 export type { LinkTiming } from './session/link.ts';
 export type { Lock } from './session/locks.ts';
 export type { Monitor } from './session/monitor.ts';
+export type { MonitorMethod } from './session/monitor-run.ts';
+export type { Attempt, OpenHandlers, OpenSocket } from './session/transport.ts';
 export type { Selection, TableSelection } from './session/selection.ts';
 export type { DatabaseStatus } from './session/server-status.ts';
 export { outcomeOf } from './session/outcome.ts';

@@ -28,6 +28,8 @@ export type Operation =
       readonly table: string;
       readonly where: readonly Clause[];
       readonly columns?: readonly string[];
+      /** Columns to sort the rows by. */
+      readonly sort?: readonly string[];
     }
   | {
       readonly op: 'update';

@@ -1,7 +1,8 @@
 import { OvsdbError, syntaxError } from './error.ts';
 import { columnTypeToJson, isId, parseColumnType, type ColumnType } from './column-type.ts';
 import { isObject, numericValue } from './json.ts';
-import type { JsonObject, JsonValue } from './value.ts';
+import { Members } from './members.ts';
+import type { JsonValue } from './value.ts';
 
 /** Schemas of databases (RFC 7047 §3.2), with ovsdb-server's rules about references. */
 
@@ -49,7 +50,7 @@ export function columnOf(table: TableSchema, name: string): ColumnSchema {
   if (column !== undefined) return column;
   if (name === '_uuid') return UUID_COLUMN;
   if (name === '_version') return VERSION_COLUMN;
-  throw new OvsdbError('unknown column', `table ${table.name} has no column ${name}`);
+  throw new OvsdbError('unknown column', `No column ${name} in table ${table.name}.`);
 }
 
 /** Throws `unknown table`. */
@@ -61,45 +62,34 @@ export function tableOf(schema: DatabaseSchema, name: string): TableSchema {
   return table;
 }
 
-function only(json: JsonObject, what: string, allowed: readonly string[]): void {
-  const stranger = Object.keys(json).find((key) => !allowed.includes(key));
-  if (stranger !== undefined) throw syntaxError(`${what} has an unexpected member "${stranger}"`);
-}
-
-function optionalBoolean(json: JsonObject, what: string, name: string, fallback: boolean): boolean {
-  const value = json[name];
-  if (value === undefined) return fallback;
-  if (typeof value !== 'boolean')
-    throw syntaxError(`${what}: "${name}" must be true or false`, value);
-  return value;
-}
-
 function within<T>(what: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof OvsdbError)) throw error;
-    throw new OvsdbError(error.code, `${what}: ${error.details}`, { cause: error });
+    throw new OvsdbError(error.code, `${what}: ${error.details}`, {
+      cause: error,
+      ...(error.syntax === undefined ? {} : { syntax: error.syntax }),
+    });
   }
 }
 
 function checkName(what: string, name: string): void {
   if (!isId(name))
-    throw syntaxError(`${what} must start with a letter or _ and hold letters, digits and _`, name);
+    throw syntaxError(`${what}: name must be a valid id: letters, digits and _`, name);
   if (name.startsWith('_'))
     throw syntaxError(`${what}: names beginning with "_" are reserved`, name);
 }
 
 /** `<column-schema>`. */
 export function parseColumnSchema(json: JsonValue, name: string): ColumnSchema {
-  const what = `column ${name}`;
-  if (!isObject(json)) throw syntaxError(`${what} must be an object`, json);
-  only(json, what, ['type', 'mutable', 'ephemeral']);
-  const mutable = optionalBoolean(json, what, 'mutable', true);
-  const ephemeral = optionalBoolean(json, what, 'ephemeral', false);
-  const given = json['type'];
-  if (given === undefined) throw syntaxError(`${what}: Required 'type' member is missing.`);
-  const type = within(what, () => parseColumnType(given));
+  const read = new Members(json, `schema for column ${name}`);
+  const mutable = read.boolean('mutable', true);
+  const ephemeral = read.boolean('ephemeral', false);
+  const given = read.required('type');
+  if (typeof given !== 'string' && !isObject(given)) read.mismatch('type');
+  const type = within(`column ${name}`, () => parseColumnType(given));
+  read.finish();
   const isWeak = type.key.refType === 'weak' || type.value?.refType === 'weak';
   return { name, type, mutable: mutable || isWeak, ephemeral };
 }
@@ -110,7 +100,6 @@ function parseIndexes(
   columns: ReadonlyMap<string, ColumnSchema>,
 ): readonly (readonly string[])[] {
   if (json === undefined) return [];
-  if (!Array.isArray(json)) throw syntaxError(`table ${table}: "indexes" must be an array`, json);
   return (json as readonly JsonValue[]).map((index) => {
     if (!Array.isArray(index) || index.length === 0) {
       throw syntaxError(`table ${table}: index must have at least one column`, index);
@@ -144,21 +133,20 @@ function parseIndexes(
 /** `<table-schema>`. */
 export function parseTableSchema(json: JsonValue, name: string): TableSchema {
   const what = `table ${name}`;
-  if (!isObject(json)) throw syntaxError(`${what} must be an object`, json);
-  only(json, what, ['columns', 'maxRows', 'mutable', 'isRoot', 'indexes']);
-  const given = json['columns'];
-  if (given === undefined || !isObject(given))
-    throw syntaxError(`${what}: Required 'columns' member is missing.`);
-  let maxRows = Infinity;
-  if (json['maxRows'] !== undefined) {
-    const value = numericValue(json['maxRows'], 'integer');
-    if (value === undefined || value <= 0)
-      throw syntaxError(`${what}: maxRows must be at least 1`, json['maxRows']);
-    maxRows = Number(value);
-  }
-  const mutable = optionalBoolean(json, what, 'mutable', true);
-  const isRoot = optionalBoolean(json, what, 'isRoot', false);
-  if (Object.keys(given).length === 0) throw syntaxError(`${what} must have at least one column`);
+  const read = new Members(json, `table schema for table ${name}`);
+  const given = read.required('columns');
+  if (!isObject(given)) return read.mismatch('columns');
+  const mutable = read.boolean('mutable', true);
+  const limit = read.optional('maxRows');
+  const rows = limit === undefined ? Infinity : numericValue(limit, 'integer');
+  if (rows === undefined) return read.mismatch('maxRows');
+  const isRoot = read.boolean('isRoot', false);
+  const indexes = read.optional('indexes');
+  if (indexes !== undefined && !Array.isArray(indexes)) return read.mismatch('indexes');
+  read.finish();
+  if (rows <= 0) throw syntaxError(`${what}: maxRows must be at least 1`, json);
+  if (Object.keys(given).length === 0)
+    throw syntaxError(`${what}: table must have at least one column`, json);
   const columns = new Map<string, ColumnSchema>();
   for (const [column, schema] of Object.entries(given)) {
     checkName(`a column of ${what}`, column);
@@ -170,10 +158,10 @@ export function parseTableSchema(json: JsonValue, name: string): TableSchema {
   return {
     name,
     columns,
-    maxRows,
+    maxRows: Number(rows),
     mutable,
     isRoot,
-    indexes: parseIndexes(json['indexes'], name, columns),
+    indexes: parseIndexes(indexes, name, columns),
   };
 }
 
@@ -189,7 +177,7 @@ function checkReferences(
       const target = tables.get(base.refTable);
       if (target === undefined) {
         throw syntaxError(
-          `column ${column.name} ${base === column.type.key ? 'key' : 'value'} of table ${table.name} refers to undefined table ${base.refTable}`,
+          `table ${table.name}: column ${column.name} ${base === column.type.key ? 'key' : 'value'} refers to undefined table ${base.refTable}`,
         );
       }
       // A strong reference that is not stored could not keep a garbage-collected row alive.
@@ -202,17 +190,18 @@ function checkReferences(
 
 /** `<database-schema>`, from JSON (`get_schema`, an .ovsschema file, `_Server`). Throws `syntax error`. */
 export function parseSchema(json: JsonValue): DatabaseSchema {
-  if (!isObject(json)) throw syntaxError('a schema must be an object', json);
-  only(json, 'the schema', ['name', 'version', 'cksum', 'tables', '$schema']);
-  const { name, version = '', cksum = '' } = json;
-  const given = json['tables'];
-  if (typeof name !== 'string' || !isId(name)) throw syntaxError('a schema needs a "name"', name);
-  if (typeof version !== 'string' || (version !== '' && !VERSION.test(version))) {
-    throw syntaxError(`schema ${name}: "version" must look like 1.2.3`, version);
-  }
-  if (typeof cksum !== 'string')
-    throw syntaxError(`schema ${name}: "cksum" must be a string`, cksum);
-  if (!isObject(given)) throw syntaxError(`schema ${name} needs an object "tables"`);
+  const read = new Members(json, 'database schema');
+  const name = read.required('name');
+  if (typeof name !== 'string' || !isId(name)) return read.mismatch('name');
+  const version = read.string('version', '');
+  const cksum = read.string('cksum', '');
+  const given = read.required('tables');
+  if (!isObject(given)) return read.mismatch('tables');
+  // The name of a schema of schemas, which ovsdb-server passes over.
+  read.optional('$schema');
+  read.finish();
+  if (version !== '' && !VERSION.test(version))
+    throw syntaxError(`schema version "${version}" not in format x.y.z`, json);
   const tables = new Map<string, TableSchema>();
   for (const [table, schema] of Object.entries(given)) {
     checkName(`a table of schema ${name}`, table);

@@ -214,9 +214,16 @@ export class Replica implements ReplicaView {
     this.#pools.sweep();
   }
 
-  /** Applies one update given as JSON, as the server would send it. For tests and recorded sessions. */
-  apply(update: JsonValue, format: UpdateFormat, mode: 'changes' | 'contents' = 'changes'): void {
-    const reader = this.reader(format, mode);
+  /**
+   * Applies table updates given as JSON, as the server would send them: `contents` is the reply to a monitor request, which holds everything,
+   * `changes` a notification or a reply with `found` true. The updates of `update3` have the form of `update2`. For tests and recorded sessions.
+   */
+  apply(
+    update: JsonValue,
+    format: UpdateFormat | 'update3',
+    mode: 'changes' | 'contents' = 'changes',
+  ): void {
+    const reader = this.reader(format === 'update' ? 'update' : 'update2', mode);
     try {
       const bytes = Buffer.from(stringify(update));
       const end = reader.push(bytes, 0, bytes.length);

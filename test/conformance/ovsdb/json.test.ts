@@ -3,6 +3,7 @@ import {
   Framer,
   jsonEquals,
   parseJson,
+  parseJsonText,
   stringify,
   type FramerLimits,
   type JsonValue,
@@ -225,3 +226,11 @@ describe('framing', () => {
     expect(outcome(push)).toEqual(BROKEN);
   });
 });
+
+test.each(['1', '"xxx"', 'null', 'true', ' -1.5 '])(
+  '%s by itself is a value but no text',
+  (text) => {
+    expect(outcome(() => parseJsonText(text))).toEqual(refused('syntax error'));
+    expect(parseJson(text)).toEqual(JSON.parse(text));
+  },
+);

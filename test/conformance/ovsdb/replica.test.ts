@@ -440,3 +440,92 @@ test('indexes and rows follow every change', () => {
   expect(outcome(() => row?.column('s'))).toEqual(refused('row deleted'));
   expect([found('b'), tagged('w')]).toEqual([[uuid(2)], 0]);
 });
+
+describe('a session of monitor_cond_since', () => {
+  type Reply = readonly [found: boolean, lastId: string, updates: JsonValue];
+
+  /** Replies and updates of several connections, one behind the other, as recorded. */
+  function play(
+    steps: readonly (Reply | readonly [lastId: string, updates: JsonValue])[],
+  ): Session {
+    const session = new Session();
+    for (const step of steps) {
+      const updates = step.at(-1) as JsonValue;
+      const isContents = step[0] === false;
+      session.replica.apply(updates, 'update3', isContents ? 'contents' : 'changes');
+    }
+    return session;
+  }
+
+  const rows = (simple: Rows): JsonValue => ({
+    Simple: Object.fromEntries(Object.entries(simple).map(([n, row]) => [uuid(Number(n)), row])),
+  });
+  const first: Reply = [
+    false,
+    uuid(901),
+    rows({ 1: { initial: { i: 1, ia: ['set', [1, 2]] } }, 2: { initial: { s: 'b' } } }),
+  ];
+
+  test('what is found after a reconnect is applied to what is there', () => {
+    const session = play([
+      first,
+      [uuid(902), rows({ 1: { modify: { ia: ['set', [2, 3]] } } })],
+      [true, uuid(904), rows({ 1: { modify: { i: 5 } }, 2: { delete: null }, 3: { insert: {} } })],
+      [uuid(905), rows({ 3: { modify: { m: ['map', [['k', 'v']]] } } })],
+    ]);
+    expect(session.value(1, 'ia')).toEqual([1, 3]);
+    expect(session.value(1, 'i')).toBe(5);
+    expect(session.value(3, 'm')).toEqual(new Map([['k', 'v']]));
+    expect(session.told()).toEqual([
+      'Simple deleted 2',
+      'Simple inserted 1',
+      'Simple inserted 2',
+      'Simple inserted 3',
+      'Simple modified 1 i',
+      'Simple modified 1 ia',
+      'Simple modified 3 m',
+    ]);
+  });
+
+  test('what is not found replaces everything, and only what differs is told', () => {
+    const session = play([
+      first,
+      [
+        false,
+        uuid(0),
+        rows({ 1: { initial: { i: 2, ia: ['set', [2, 1]] } }, 3: { initial: { s: 'c' } } }),
+      ],
+    ]);
+    expect([session.value(1, 'i'), session.value(2, 's'), session.value(3, 's')]).toEqual([
+      2,
+      undefined,
+      'c',
+    ]);
+    expect(session.told()).toEqual([
+      'Simple deleted 2',
+      'Simple inserted 1',
+      'Simple inserted 2',
+      'Simple inserted 3',
+      'Simple modified 1 i',
+    ]);
+  });
+
+  test('found and nothing new is nothing', () => {
+    const session = play([first, [true, uuid(901), {}], [uuid(902), {}]]);
+    expect(session.told()).toEqual(['Simple inserted 1', 'Simple inserted 2']);
+    expect(session.replica.sequence).toBe(1);
+  });
+
+  test.each<[string, JsonValue]>([
+    ['a change of a row that is not there', { 9: { modify: { i: 1 } } }],
+    ['the end of a row that is not there', { 9: { delete: null } }],
+    ['a new row that is there already', { 1: { insert: {} } }],
+  ])('found, and yet it does not fit: %s', (_name, simple) => {
+    const session = play([first]);
+    const before = JSON.stringify([...session.replica.rows('Simple')]);
+    expect(
+      outcome(() => session.replica.apply(rows(simple as Rows), 'update3', 'changes')),
+    ).toEqual(refused('inconsistent'));
+    expect(JSON.stringify([...session.replica.rows('Simple')])).toBe(before);
+  });
+});

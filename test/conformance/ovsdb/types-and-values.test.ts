@@ -67,22 +67,37 @@ describe('types', () => {
 
   test.each([
     ['"void"', 'is not an atomic-type'],
-    ['{}', "Required 'key' member is missing."],
-    ['{"key":{}}', "Required 'type' member is missing."],
+    ['1', 'Parsing ovsdb type failed: Object expected.'],
+    ['{"key":1}', 'Parsing ovsdb type failed: Object expected.'],
+    ['{"key":{"type":1}}', 'atomic-type expected'],
+    ['{}', "Parsing ovsdb type failed: Required 'key' member is missing."],
+    ['{"key":{}}', "Parsing ovsdb type failed: Required 'type' member is missing."],
     ['{"value":"integer"}', "Required 'key' member is missing."],
     ['{"key":{"type":"integer","minInteger":5,"maxInteger":3}}', 'minInteger exceeds maxInteger'],
     ['{"key":{"type":"real","minReal":555,"maxReal":444}}', 'minReal exceeds maxReal'],
     ['{"key":{"type":"string","minLength":5,"maxLength":3}}', 'minLength exceeds maxLength'],
     ['{"key":{"type":"string","maxLength":-1}}', 'maxLength out of valid range 0 to 4294967295'],
-    ['{"key":{"type":"uuid","refTable":"a-b-c"}}', 'refTable'],
+    ['{"key":{"type":"uuid","refTable":"a-b-c"}}', "Type mismatch for member 'refTable'."],
+    [
+      '{"key":{"type":"uuid","refTable":"a","refType":"soft"}}',
+      'refType must be "strong" or "weak" (not "soft")',
+    ],
+    ['{"key":{"type":"integer","minInteger":0.5}}', "Type mismatch for member 'minInteger'."],
+    ['{"key":"real","min":"1"}', "Type mismatch for member 'min'."],
+    ['{"key":"real","max":true}', "Type mismatch for member 'max'."],
+    ['{"key":"real","max":"many"}', 'bad min or max value'],
     ['{"key":{"type":"integer","enum":["set",[]]}}', 'at least one member'],
-    ['{"key":{"type":"integer","enum":1,"minInteger":0}}', 'minInteger'],
-    ['{"key":"real","min":5,"max":3}', '"min" must be 0 or 1'],
-    ['{"key":"real","max":-1}', '"max" must be'],
-    ['{"key":"real","max":0}', '"max" must be at least 1'],
-    ['{"key":"real","min":-1}', '"min" must be'],
-    ['{"key":"real","min":10,"max":"unlimited"}', '"min" must be 0 or 1'],
-    ['{"key":"real","extra":1}', 'extra'],
+    ['{"key":{"type":"integer","enum":1,"minInteger":0}}', "Member 'minInteger' is present"],
+    ['{"key":"real","min":5,"max":3}', 'ovsdb type fails constraint checks'],
+    ['{"key":"real","max":-1}', 'bad min or max value'],
+    ['{"key":"real","max":0}', 'ovsdb type fails constraint checks'],
+    ['{"key":"real","min":-1}', 'bad min or max value'],
+    ['{"key":"real","min":10,"max":"unlimited"}', 'ovsdb type fails constraint checks'],
+    ['{"key":"real","extra":1}', "Member 'extra' is present but not allowed here."],
+    [
+      '{"key":"real","more":2,"extra":1}',
+      "Member 'more' and 1 other member are present but not allowed here.",
+    ],
   ])('%s is refused', (given, problem) => {
     expect(() => canonicalType(given)).toThrow(problem);
   });
@@ -92,6 +107,7 @@ describe('types', () => {
     ['{"key":"boolean","min":0}', 'set of up to 1 booleans'],
     ['{"key":"integer","min":1,"max":2}', 'set of 1 to 2 integers'],
     ['{"key":"string","min":0,"max":"unlimited"}', 'set of strings'],
+    ['{"key":"integer","value":"string","min":0}', 'map of up to 1 (integer, string) pairs'],
   ])('%s in words: %s', (given, words) => {
     expect(typeToEnglish(parseColumnType(parseJson(given)))).toBe(words);
   });
@@ -211,10 +227,13 @@ describe('schemas', () => {
   });
 
   test.each([
-    ['{}', "Required 'columns' member is missing."],
-    ['{"columns":{}}', 'must have at least one column'],
+    ['{}', "Parsing table schema for table mytable failed: Required 'columns' member is missing."],
+    ['{"columns":{}}', 'table must have at least one column'],
     ['{"columns":{"_column":{"type":"integer"}}}', 'names beginning with "_" are reserved'],
-    ['{"columns":{"name":{}}}', "Required 'type' member is missing."],
+    [
+      '{"columns":{"name":{}}}',
+      "Parsing schema for column name failed: Required 'type' member is missing.",
+    ],
     ['{"columns":{"name":{"type":"string"}},"maxRows":0}', 'maxRows must be at least 1'],
     [
       '{"columns":{"a":{"type":"integer"}},"indexes":[["a"],[0]]}',
@@ -241,9 +260,7 @@ describe('schemas', () => {
   test('references lead to tables that exist; without a root every table is one, and none says so', () => {
     expect(schemaToJson(parseSchema(reference('a')))).toEqual(reference('a'));
     expect(parseSchema(reference('a')).tables.get('a')?.isRoot).toBe(true);
-    expect(() => parseSchema(reference('c'))).toThrow(
-      'column to key of table a refers to undefined table c',
-    );
+    expect(() => parseSchema(reference('c'))).toThrow('column to key refers to undefined table c');
   });
 });
 
@@ -294,7 +311,7 @@ describe('conditions', () => {
       'Type mismatch: "<" operator may not be applied to column s of type string.',
     ],
     [[['o', '>', ['set', []]]], 'set must have exactly one member but 0 are present'],
-    [[['x', '==', 1]], 'has no column x'],
+    [[['x', '==', 1]], 'No column x in table mytable.'],
     [[['i', '=~', 1]], 'No function named =~.'],
     [[['i', '==']], 'Parse error in condition.'],
   ])('%j is refused', (given, problem) => {

@@ -46,12 +46,12 @@ const aCase: fc.Arbitrary<Case> = fc.constantFrom(...COLUMNS).chain((column) => 
   });
 });
 
-/** The result in one word or value: what went wrong, or what came out. */
+/** What came out or, in the server's words, what went wrong. */
 function result(compute: () => JsonValue): JsonValue {
   try {
     return compute();
   } catch (error) {
-    if (error instanceof OvsdbError) return error.code;
+    if (error instanceof OvsdbError) return `${error.code}: ${error.details}`;
     throw error;
   }
 }
@@ -66,18 +66,20 @@ test('values, conditions and mutations mean what they mean to ovsdb-server', asy
 
   const ask = async (operations: readonly JsonValue[]): Promise<readonly JsonValue[]> =>
     (await client.call('transact', ['Values', ...operations, { op: 'abort' }])) as JsonValue[];
-  const kind = (member: JsonValue | undefined): JsonValue | undefined =>
-    (member as { readonly error?: JsonValue } | null | undefined)?.error;
+  const problem = (member: JsonValue | undefined): string | undefined => {
+    const { error, details } = (member ?? {}) as { error?: string; details?: string };
+    return error === undefined ? undefined : `${error}: ${details}`;
+  };
 
   const property = fc.asyncProperty(aCase, async ({ column, value, clause, mutations }) => {
     const { name, type } = column;
     const insert = { op: 'insert', table: 'T', row: { [name]: value } };
     const select = { op: 'select', table: 'T', where: [], columns: [name] };
     const [inserted, read] = await ask([insert, select]);
-    const theirs = kind(inserted) ?? firstRow(read)?.[name];
+    const theirs = problem(inserted) ?? firstRow(read)?.[name];
     const ours = result(() => datumToJson(type, parseDatum(type, value)));
     expect(ours, `value ${name}`).toEqual(theirs);
-    if (kind(inserted) !== undefined) return;
+    if (problem(inserted) !== undefined) return;
 
     const row = new Map<string, Datum>([[name, parseDatum(type, value)]]);
     const read1 = (other: string): Datum =>
@@ -91,7 +93,7 @@ test('values, conditions and mutations mean what they mean to ovsdb-server', asy
     expect(
       result(() => evaluateCondition(parseCondition(TABLE, [clause]), read1)),
       `condition ${JSON.stringify(clause, big)} of ${JSON.stringify(value, big)}`,
-    ).toEqual(kind(found) ?? firstRow(found) !== undefined);
+    ).toEqual(problem(found) ?? firstRow(found) !== undefined);
 
     // ovsdb-server 3.5 divides by zero, and ends, when it multiplies a negative integer by zero.
     if (JSON.stringify(mutations, big).includes('"*=",0')) return;
@@ -108,7 +110,7 @@ test('values, conditions and mutations mean what they mean to ovsdb-server', asy
         ),
       ),
       `mutations ${JSON.stringify(mutations, big)} of ${JSON.stringify(value, big)}`,
-    ).toEqual(kind(mutated) ?? firstRow(after)?.[name]);
+    ).toEqual(problem(mutated) ?? firstRow(after)?.[name]);
   });
   await fc.assert(property, { numRuns: 1500 });
 });

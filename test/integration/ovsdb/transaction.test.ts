@@ -151,7 +151,9 @@ test('mistakes are found before anything is sent', async () => {
   await using client = await connected(server);
   const any = new Transaction(client.replica);
   expect(() => any.insert('Logical_Swich', {})).toThrow('has no table Logical_Swich');
-  expect(() => any.insert('Logical_Switch', { nam: 'x' })).toThrow('has no column nam');
+  expect(() => any.insert('Logical_Switch', { nam: 'x' })).toThrow(
+    'No column nam in table Logical_Switch.',
+  );
   expect(() => any.insert('Logical_Switch_Port', { tag: 4096 })).toThrow(
     '4096 is not in the valid range 1 to 4095',
   );

@@ -49,22 +49,26 @@ const allows = (rule: Rule, { group, resource, name, verb }: Attributes): boolea
   rule.verbs.includes(verb) &&
   (rule.resourceNames === undefined || (name !== undefined && rule.resourceNames.includes(name)));
 
+interface Role {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly rules?: readonly Rule[];
+}
+
+const rolesIn = (file: string): readonly Role[] =>
+  parseAllDocuments(readFileSync(resolve(import.meta.dirname, '../../deploy', file), 'utf8'))
+    .map((document) => document.toJS() as Role)
+    .filter(({ kind }) => kind === 'ClusterRole' || kind === 'Role');
+
+const concerns = ({ kind, metadata }: Role, request: Attributes): boolean =>
+  kind === 'ClusterRole' || metadata.namespace === request.namespace;
+
 /** Which of `requests` (`METHOD path?query`) the roles in a file of deploy/ don't allow, each once. */
 export function refusedRequests(requests: readonly string[], file: string): string[] {
-  const text = readFileSync(resolve(import.meta.dirname, '../../deploy', file), 'utf8');
-  const roles = parseAllDocuments(text).map(
-    (document) =>
-      document.toJS() as {
-        readonly kind: string;
-        readonly metadata: { readonly namespace?: string };
-        readonly rules?: readonly Rule[];
-      },
-  );
+  const roles = rolesIn(file);
   const isAllowed = (request: Attributes): boolean =>
     roles.some(
-      ({ kind, metadata, rules = [] }) =>
-        (kind === 'ClusterRole' || (kind === 'Role' && metadata.namespace === request.namespace)) &&
-        rules.some((rule) => allows(rule, request)),
+      (role) => concerns(role, request) && role.rules?.some((rule) => allows(rule, request)),
     );
   const refused = requests.map(attributes).filter((request) => !isAllowed(request));
   return [
@@ -75,4 +79,24 @@ export function refusedRequests(requests: readonly string[], file: string): stri
       ),
     ),
   ];
+}
+
+/** What the roles in a file of deploy/ allow and none of `requests` needed, as `verb group/resource`, sorted. */
+export function unusedPermissions(requests: readonly string[], file: string): string[] {
+  const made = requests.map(attributes);
+  const unused = rolesIn(file).flatMap((role) =>
+    (role.rules ?? []).flatMap((rule) =>
+      rule.apiGroups.flatMap((group) =>
+        rule.resources.flatMap((resource) =>
+          rule.verbs
+            .filter((verb) => {
+              const one = { ...rule, apiGroups: [group], resources: [resource], verbs: [verb] };
+              return !made.some((request) => concerns(role, request) && allows(one, request));
+            })
+            .map((verb) => `${verb} ${group}/${resource}`),
+        ),
+      ),
+    ),
+  );
+  return [...new Set(unused)].sort();
 }

@@ -116,7 +116,6 @@ describe('permissions', () => {
       'create k8s.ovn.org/zonestatuses',
       'patch events',
       'patch k8s.ovn.org/zonestatuses/status',
-      'patch nodes/status',
       'patch pods/status',
     ]);
   });
@@ -268,6 +267,64 @@ describe('admission policies', () => {
     expect(refused(pod('[]'), pod('[]'))).toBe(false);
     expect(refused(pod(), pod('[]'))).toBe(true);
     expect(refused(pod('[]'), pod())).toBe(true);
+  });
+
+  const MARK = 'k8s.ovn.org/egressip-mark';
+  const CREATED_WITH_MARK =
+    'EgressIP resources cannot be created with the "k8s.ovn.org/egressip-mark" annotation. This annotation is managed by the system.';
+  const MARK_CHANGED = 'The "k8s.ovn.org/egressip-mark" annotation is immutable once set.';
+  const MARK_ADDED =
+    'The "k8s.ovn.org/egressip-mark" annotation can only be added by the cluster-manager service account.';
+  test.each<[string, string, object | null, object, string[]]>([
+    ['created without', 'anna', null, { metadata: {} }, []],
+    ['created with one', 'anna', null, annotated({ [MARK]: '50000' }), [CREATED_WITH_MARK]],
+    [
+      'created with one by the manager',
+      MANAGER,
+      null,
+      annotated({ [MARK]: '50000' }),
+      [CREATED_WITH_MARK],
+    ],
+    ['added by the manager', MANAGER, { metadata: {} }, annotated({ [MARK]: '50000' }), []],
+    ['added by a user', 'anna', { metadata: {} }, annotated({ [MARK]: '50000' }), [MARK_ADDED]],
+    [
+      'changed by the manager',
+      MANAGER,
+      annotated({ [MARK]: '50000' }),
+      annotated({ [MARK]: '50001' }),
+      [MARK_CHANGED],
+    ],
+    ['removed by a user', 'anna', annotated({ [MARK]: '50000' }), { metadata: {} }, [MARK_CHANGED]],
+    [
+      'left alone by a user',
+      'anna',
+      annotated({ [MARK]: '50000' }),
+      annotated({ [MARK]: '50000', a: 'b' }),
+      [],
+    ],
+  ])('the mark of an egress IP: %s', (_what, username, oldObject, object, refusals) => {
+    const request = { userInfo: { username } };
+    expect(verdict('egressip-mark-annotation-validation', { request, oldObject, object })).toEqual(
+      refusals,
+    );
+  });
+
+  const SELECTED = 'k8s.ovn.org/selected-primary-udn';
+  const on = (network: string): object => annotated({ [SELECTED]: network });
+  test.each<[string, string, object | null, object, boolean]>([
+    ['a user creates a pod without', 'anna', null, { metadata: {} }, true],
+    ['a user creates a pod with it', 'anna', null, on('blue/a'), false],
+    ['the manager chooses', MANAGER, annotated({}), on('blue/a'), true],
+    ['the manager chooses anew', MANAGER, on('blue/a'), on('blue/b'), true],
+    ['a node chooses', 'system:serviceaccount:heddle:heddle-node', annotated({}), on('b/a'), false],
+    ['a user changes it', 'anna', on('blue/a'), on('blue/b'), false],
+    ['a user removes it', 'anna', on('blue/a'), { metadata: {} }, false],
+    ['a user changes something else', 'anna', on('blue/a'), on('blue/a'), true],
+  ])('the chosen primary network of a pod: %s', (_what, username, oldObject, object, admitted) => {
+    const request = { userInfo: { username } };
+    expect(verdict('selected-primary-udn-annotation', { request, oldObject, object })).toHaveLength(
+      admitted ? 0 : 1,
+    );
   });
 
   describe('a node daemon', () => {

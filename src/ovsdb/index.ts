@@ -46,12 +46,11 @@ export type { DatabaseStatus } from './session/server-status.ts';
 export { outcomeOf } from './session/outcome.ts';
 export * from './condition.ts';
 export * from './mutation.ts';
+export { InsertedRow, type RowReference } from './inserted-row.ts';
 export {
-  InsertedRow,
   Transaction,
   type AnyTables,
   type CommitOptions as TransactionOptions,
   type Committer,
-  type RowReference,
 } from './transaction.ts';
 export { typedReplica, type TypedReplica, type TypedRow } from './typed-replica.ts';

@@ -2,20 +2,19 @@ import type { Change, NewRow } from './schema/column.ts';
 import type { ColumnType } from './column-type.ts';
 import { datumToJson, writableToJson } from './datum.ts';
 import { OvsdbError } from './error.ts';
+import type { InsertedRow, RowReference } from './inserted-row.ts';
 import type {
   Clause,
-  Mutation,
   Mutator,
   Operation,
-  OperationResult,
   Outcome,
   TransactOptions,
   Transactor,
 } from './operation.ts';
 import type { ReplicaView } from './replica-view.ts';
 import { columnOf, tableOf, type ColumnSchema } from './schema.ts';
-import { parseUuid } from './uuid.ts';
-import { NamedUuid, type Integer, type JsonValue, type Uuid, type Writable } from './value.ts';
+import { TransactionDraft, type Increment } from './transaction-draft.ts';
+import type { Integer, JsonValue, Uuid, Writable } from './value.ts';
 
 /** How a transaction that was built is sent. */
 export interface CommitOptions extends TransactOptions {
@@ -27,68 +26,6 @@ export interface CommitOptions extends TransactOptions {
 export interface Committer extends Transactor {
   transact(operations: readonly Operation[], options?: CommitOptions): Promise<Outcome>;
 }
-
-/** A row that the transaction will create. Use it as a value wherever a row is referred to. */
-export class InsertedRow extends NamedUuid {
-  readonly table: string;
-  readonly position: number;
-  #uuid: Uuid | undefined;
-
-  constructor(table: string, name: string, position: number, uuid: Uuid | undefined) {
-    super(name);
-    this.table = table;
-    this.position = position;
-    this.#uuid = uuid;
-  }
-
-  /** Its UUID: known beforehand when it was chosen, otherwise after the commit. Throws `bad argument` before. */
-  get uuid(): Uuid {
-    if (this.#uuid === undefined) {
-      throw new OvsdbError(
-        'bad argument',
-        `the new row of table ${this.table} was not committed (yet)`,
-      );
-    }
-    return this.#uuid;
-  }
-
-  /** For the transaction: the server chose this UUID. */
-  settle(uuid: Uuid): void {
-    this.#uuid = uuid;
-  }
-}
-
-/** A row to change: one of the database by its UUID, or one that the same transaction inserts. */
-export type RowReference = string | InsertedRow;
-
-interface RowChanges {
-  readonly table: string;
-  readonly row: RowReference;
-  readonly columns: Map<string, JsonValue>;
-  mutations: Mutation[];
-  isDeleted: boolean;
-}
-
-interface Wait {
-  readonly table: string;
-  readonly uuid: string;
-  readonly columns: Map<string, JsonValue>;
-}
-
-interface Increment {
-  readonly table: string;
-  readonly row: RowReference;
-  readonly column: string;
-  position: number;
-  value: Integer | undefined;
-}
-
-const keyOf = (table: string, row: RowReference): string =>
-  `${table} ${typeof row === 'string' ? row.toLowerCase() : row.name}`;
-
-const whereIs = (row: RowReference): readonly Clause[] => [
-  ['_uuid', '==', typeof row === 'string' ? ['uuid', row] : ['named-uuid', row.name]],
-];
 
 /** Tables of generated row types; without them every table and column name is accepted and checked when it runs. */
 export type AnyTables = { readonly [table: string]: never };
@@ -111,16 +48,7 @@ type UpdateColumns<T, K> = [T] extends [AnyTables]
  */
 export class Transaction<T = AnyTables> {
   readonly #replica: ReplicaView;
-  readonly #before: Operation[] = [];
-  readonly #inserts: Operation[] = [];
-  readonly #inserted: InsertedRow[] = [];
-  readonly #rows = new Map<string, RowChanges>();
-  readonly #waits = new Map<string, Wait>();
-  readonly #increments: Increment[] = [];
-  readonly #raw: Operation[] = [];
-  readonly #comments: string[] = [];
-  #dryRun = false;
-  #durable = false;
+  readonly #draft = new TransactionDraft();
   #isSent = false;
   #readOnly = false;
 
@@ -182,20 +110,6 @@ export class Transaction<T = AnyTables> {
     }
   }
 
-  #changes(table: string, row: RowReference): RowChanges {
-    const key = keyOf(table, row);
-    let changes = this.#rows.get(key);
-    if (changes === undefined) {
-      if (typeof row === 'string' && parseUuid(row) === undefined)
-        throw new OvsdbError('bad argument', `"${row}" is not a UUID`);
-      if (row instanceof InsertedRow && this.#inserted[row.position] !== row)
-        throw new OvsdbError('bad argument', 'the row was inserted by another transaction');
-      changes = { table, row, columns: new Map(), mutations: [], isDeleted: false };
-      this.#rows.set(key, changes);
-    }
-    return changes;
-  }
-
   /** Inserts a row. `uuid`: the UUID that it shall have; otherwise the server chooses one. */
   insert<K extends string & keyof T>(
     table: K,
@@ -210,17 +124,7 @@ export class Transaction<T = AnyTables> {
     )) {
       if (value !== undefined) row[name] = this.#json(table, name, value);
     }
-    const position = this.#inserts.length;
-    const inserted = new InsertedRow(table, `row${position}`, position, options.uuid);
-    this.#inserted.push(inserted);
-    this.#inserts.push({
-      op: 'insert',
-      table,
-      row,
-      'uuid-name': inserted.name,
-      ...(options.uuid === undefined ? {} : { uuid: options.uuid }),
-    });
-    return inserted;
+    return this.#draft.insert(table, row, options.uuid);
   }
 
   /** Overwrites columns of a row; those that have the value already are left out. */
@@ -236,7 +140,7 @@ export class Transaction<T = AnyTables> {
       const { mutable } = this.#column(table, name);
       const json = this.#json(table, name, value);
       const isKnown = this.#replica.access(table, name) === 'followed';
-      const earlier = this.#rows.get(keyOf(table, row));
+      const earlier = this.#draft.earlier(table, row);
       // The last word counts: what was to be done to the column before is forgotten.
       if (earlier !== undefined)
         earlier.mutations = earlier.mutations.filter(([column]) => column !== name);
@@ -249,7 +153,7 @@ export class Transaction<T = AnyTables> {
           'constraint violation',
           `column ${name} of table ${table} is immutable`,
         );
-      this.#changes(table, row).columns.set(name, json);
+      this.#draft.changes(table, row).columns.set(name, json);
     }
     return this;
   }
@@ -258,7 +162,7 @@ export class Transaction<T = AnyTables> {
   delete(table: string & keyof T, row: RowReference): this {
     this.#write();
     tableOf(this.#replica.schema, table);
-    this.#changes(table, row).isDeleted = true;
+    this.#draft.changes(table, row).isDeleted = true;
     return this;
   }
 
@@ -275,7 +179,7 @@ export class Transaction<T = AnyTables> {
         `column ${column} of table ${table} is immutable`,
       );
     }
-    this.#changes(table, row).mutations.push([column, mutator, json]);
+    this.#draft.changes(table, row).mutations.push([column, mutator, json]);
     return this;
   }
 
@@ -351,7 +255,7 @@ export class Transaction<T = AnyTables> {
       throw new OvsdbError('bad argument', `column ${column} of table ${table} is not an integer`);
     const increment: Increment = { table, row, column, position: -1, value: undefined };
     this.mutate(table, row, column, '+=', by);
-    this.#increments.push(increment);
+    this.#draft.increments.push(increment);
     return {
       get newValue(): Integer {
         if (increment.value === undefined)
@@ -372,9 +276,7 @@ export class Transaction<T = AnyTables> {
     const row = this.#replica.row(table, uuid);
     if (row === undefined)
       throw new OvsdbError('row deleted', `row ${uuid} of table ${table} is not in the database`);
-    const key = keyOf(table, uuid);
-    const wait = this.#waits.get(key) ?? { table, uuid, columns: new Map<string, JsonValue>() };
-    this.#waits.set(key, wait);
+    const verified = this.#draft.verified(table, uuid);
     for (const column of columns) {
       if (this.#replica.access(table, column) === 'unseen') {
         throw new OvsdbError(
@@ -382,7 +284,7 @@ export class Transaction<T = AnyTables> {
           `column ${column} of table ${table} is not followed: it can't be verified`,
         );
       }
-      wait.columns.set(column, datumToJson(this.#column(table, column).type, row.column(column)));
+      verified.set(column, datumToJson(this.#column(table, column).type, row.column(column)));
     }
     return this;
   }
@@ -395,7 +297,7 @@ export class Transaction<T = AnyTables> {
     const row = Object.fromEntries(
       Object.entries(columns).map(([name, value]) => [name, this.#json(table, name, value)]),
     );
-    this.#before.push({
+    this.#draft.before.push({
       op: 'wait',
       table,
       timeout: 0,
@@ -410,7 +312,7 @@ export class Transaction<T = AnyTables> {
   /** Inserts the only row of a table that has at most one, unless it is there by then. */
   insertSingleton<K extends string & keyof T>(table: K, columns: InsertColumns<T, K>): InsertedRow {
     this.#write();
-    this.#before.push({
+    this.#draft.before.push({
       op: 'wait',
       table,
       timeout: 0,
@@ -425,85 +327,37 @@ export class Transaction<T = AnyTables> {
   /** A note for people: in the database's log, shown by `ovsdb-tool show-log`. */
   comment(text: string): this {
     this.#write();
-    this.#comments.push(text);
+    this.#draft.comments.push(text);
     return this;
   }
 
   /** Any operation as it is, after all others. */
   operation(operation: Operation): this {
     this.#write();
-    this.#raw.push(operation);
+    this.#draft.raw.push(operation);
     return this;
   }
 
   /** The server checks everything and then drops it: the outcome is `aborted` when it would have succeeded. */
   dryRun(): this {
-    this.#dryRun = true;
+    this.#draft.isDryRun = true;
     return this;
   }
 
   /** The reply comes only after the change is safely on disk. */
   durable(): this {
-    this.#durable = true;
+    this.#draft.isDurable = true;
     return this;
-  }
-
-  #rowOperations(): Operation[] {
-    return [...this.#rows.values()].flatMap((changes): Operation[] => {
-      const { table, row, columns, mutations, isDeleted } = changes;
-      const where = whereIs(row);
-      if (isDeleted) return [{ op: 'delete', table, where }];
-      return [
-        ...(columns.size === 0
-          ? []
-          : [{ op: 'update', table, where, row: Object.fromEntries(columns) } as const]),
-        ...(mutations.length === 0 ? [] : [{ op: 'mutate', table, where, mutations } as const]),
-      ];
-    });
-  }
-
-  #waitOperations(): Operation[] {
-    return [...this.#waits.values()].map(({ table, uuid, columns }) => ({
-      op: 'wait',
-      table,
-      timeout: 0,
-      where: [['_uuid', '==', ['uuid', uuid]]],
-      columns: [...columns.keys()],
-      until: '==',
-      rows: [Object.fromEntries(columns)],
-    }));
   }
 
   /** True when nothing would be sent. */
   get isEmpty(): boolean {
-    return (
-      this.#inserts.length === 0 && this.#raw.length === 0 && this.#rowOperations().length === 0
-    );
-  }
-
-  #compose(): { readonly operations: readonly Operation[]; readonly firstInsert: number } {
-    const before = [...this.#before, ...this.#waitOperations()];
-    const operations: Operation[] = [...before, ...this.#inserts, ...this.#rowOperations()];
-    for (const increment of this.#increments) {
-      increment.position = operations.length;
-      operations.push({
-        op: 'select',
-        table: increment.table,
-        where: whereIs(increment.row),
-        columns: [increment.column],
-      });
-    }
-    operations.push(...this.#raw);
-    if (this.#comments.length > 0)
-      operations.push({ op: 'comment', comment: this.#comments.join('\n') });
-    if (this.#durable) operations.push({ op: 'commit', durable: true });
-    if (this.#dryRun) operations.push({ op: 'abort' });
-    return { operations, firstInsert: before.length };
+    return this.#draft.isEmpty;
   }
 
   /** What will be sent, in order: guards and verifications, inserts, changes, increments' selects, raw operations, comment. */
   operations(): readonly Operation[] {
-    return this.#compose().operations;
+    return this.#draft.compose().operations;
   }
 
   /** Sends it; `unchanged` without a round trip when there is nothing to do. */
@@ -513,23 +367,9 @@ export class Transaction<T = AnyTables> {
     this.#write();
     this.#isSent = true;
     if (this.isEmpty) return { kind: 'unchanged' };
-    const { operations, firstInsert } = this.#compose();
+    const { operations, firstInsert } = this.#draft.compose();
     const outcome = await committer.transact(operations, options);
-    if (outcome.kind === 'success') this.#settle(outcome.results, firstInsert);
+    if (outcome.kind === 'success') this.#draft.settle(outcome.results, firstInsert);
     return outcome;
-  }
-
-  #settle(results: readonly OperationResult[], firstInsert: number): void {
-    for (const row of this.#inserted) {
-      const uuid = (
-        results[firstInsert + row.position]?.uuid as readonly [string, string] | undefined
-      )?.[1];
-      if (uuid !== undefined) row.settle(uuid as Uuid);
-    }
-    for (const increment of this.#increments) {
-      increment.value = results[increment.position]?.rows?.[0]?.[increment.column] as
-        | Integer
-        | undefined;
-    }
   }
 }

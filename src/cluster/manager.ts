@@ -185,8 +185,14 @@ export class ClusterManager {
     const { store } = this.#options;
     const following = this.#informers.run(store, signal);
     // A watch that fails before all are synced ends the start, not the process.
-    await Promise.race([this.#informers.synced(), following]);
-    if (signal.aborted) throw signal.reason;
+    await Promise.race([this.#informers.synced(), following]).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+    if (signal.aborted) {
+      this.#started.reject(signal.reason);
+      await following;
+      return;
+    }
     this.#connects.adopt();
     this.#identities.adopt();
     this.#nodes.adopt();

@@ -34,13 +34,36 @@ export class PersistentAddresses {
     this.#writer = new StatusWriter({ store, clock, fieldManager: 'clustermanager-ipamclaims' });
   }
 
-  /** Calls `listener` when a claim has given its addresses back. */
-  onRelease(listener: () => void): void {
+  /** Calls `listener` with the namespace of a claim that is new from now on, or that has given its addresses back. */
+  onChange(listener: (namespace: string) => void): void {
+    const known = new Set(this.#options.claims.keys());
     this.#options.claims.onChange(({ key, after, before }) => {
-      if (after !== undefined || before?.spec === undefined) return;
-      this.#pools.get(before.spec.network)?.release(ownerOfClaim(key));
-      listener();
+      if (after === undefined) {
+        known.delete(key);
+        if (before?.spec !== undefined)
+          this.#pools.get(before.spec.network)?.release(ownerOfClaim(key));
+      } else if (known.has(key)) return;
+      else known.add(key);
+      listener((after ?? before)?.metadata.namespace ?? '');
     });
+  }
+
+  /** Why the attachment has to wait: its claim isn't there, and may hold addresses when it comes. */
+  obstacle(pod: Pod, attachment: WantedAttachment): string | undefined {
+    const key = this.#claimKey(pod, attachment);
+    if (key === undefined || this.#options.claims.get(key) !== undefined) return undefined;
+    return `network ${attachment.nad?.config.name ?? ''}: there is no IPAMClaim "${key}": create it, or remove ipam-claim-reference from the pod`;
+  }
+
+  /** A claim that came after its pod holds what the pod has. */
+  async takeOver(
+    pod: Pod,
+    attachment: WantedAttachment,
+    ips: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.addressesFor(pod, attachment).length === 0)
+      await this.record(pod, attachment, ips, signal);
   }
 
   /** Takes over what claims hold of a network, when its pool is made. */
@@ -109,13 +132,16 @@ export class PersistentAddresses {
   }
 
   /** The claim counts only on networks that allow persistent addresses, and for the network that it names. */
-  #claimOf(pod: Pod, { nad, request }: WantedAttachment): IPAMClaim | undefined {
+  #claimOf(pod: Pod, attachment: WantedAttachment): IPAMClaim | undefined {
+    const key = this.#claimKey(pod, attachment);
+    const claim = key === undefined ? undefined : this.#options.claims.get(key);
+    return claim?.spec?.network === attachment.nad?.config.name ? claim : undefined;
+  }
+
+  #claimKey(pod: Pod, { nad, request }: WantedAttachment): string | undefined {
     if (request.ipamClaim === undefined || nad === undefined) return undefined;
     if (!nad.config.allowPersistentIPs || nad.config.subnets.length === 0) return undefined;
-    const claim = this.#options.claims.get(
-      objectKey({ namespace: pod.metadata.namespace, name: request.ipamClaim }),
-    );
-    return claim?.spec?.network === nad.config.name ? claim : undefined;
+    return objectKey({ namespace: pod.metadata.namespace, name: request.ipamClaim });
   }
 }
 

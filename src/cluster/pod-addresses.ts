@@ -122,7 +122,12 @@ export class PodAddresses {
       if (before === undefined || after === undefined || carried(before) !== carried(after))
         this.#retry();
     });
-    this.#options.claims?.onRelease(() => {
+    this.#options.claims?.onChange((namespace) => {
+      for (const pod of oldestFirst(pods.inNamespace(namespace))) {
+        // A pod whose claim went keeps what it carries; a claim that came takes it over.
+        if (this.#isMine(pod)) this.#adopt(pod);
+        this.queue.add(objectKey(pod.metadata));
+      }
       this.#settleConflicts();
       this.#retry();
     });
@@ -242,7 +247,17 @@ export class PodAddresses {
     const troubles: Trouble[] = [];
     const elsewhere = defaultRouteFamilies(attachments);
     for (const attachment of attachments) {
-      if (allocatedBy(attachment) !== scope.kind || this.#isComplete(attachment, carried)) continue;
+      if (allocatedBy(attachment) !== scope.kind) continue;
+      const complete = this.#completeEntry(attachment, carried);
+      if (complete !== undefined) {
+        await claims?.takeOver(pod, attachment, complete.addresses, signal);
+        continue;
+      }
+      const obstacle = claims?.obstacle(pod, attachment);
+      if (obstacle !== undefined) {
+        troubles.push({ message: obstacle, isEvent: true });
+        continue;
+      }
       const found = this.#poolOf(pod, attachment);
       if (found === undefined) {
         const network = attachment.nad?.config.name ?? DEFAULT_NETWORK;
@@ -276,13 +291,13 @@ export class PodAddresses {
   }
 
   /** A pod keeps what it carries; only what is missing is given. */
-  #isComplete(
+  #completeEntry(
     { nadKey, nad }: WantedAttachment,
     carried: ReadonlyMap<string, PodNetwork>,
-  ): boolean {
+  ): PodNetwork | undefined {
     const entry = carried.get(nadKey);
-    if (entry === undefined) return false;
-    return entry.addresses.length > 0 || (nad !== undefined && nad.config.subnets.length === 0);
+    const needsNone = nad !== undefined && nad.config.subnets.length === 0;
+    return needsNone || (entry?.addresses.length ?? 0) > 0 ? entry : undefined;
   }
 
   #take(
@@ -337,6 +352,7 @@ export class PodAddresses {
       this.#hold(pod, id, owner);
       return;
     }
+    if (claimOwner !== undefined) pool.release(ownerOf(pod, attachment.nadKey));
     const problem = pool.adopt(owner, entry);
     if (claimOwner === undefined) this.#hold(pod, id, owner);
     const message = problem === undefined ? undefined : `${attachment.nadKey}/${key}: ${problem}`;

@@ -1,5 +1,5 @@
 /** Stands between a client and an API server, and does to watches what networks do. */
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request } from 'node:https';
 import { once } from 'node:events';
 import type { KubeApi } from './kube-api.ts';
@@ -14,6 +14,8 @@ export interface ApiProxy extends AsyncDisposable {
   mangle: (line: string) => readonly string[];
   /** Answers a request itself, instead of the server. */
   intercept: (target: string, response: ServerResponse) => boolean;
+  /** What an answer waits for before it goes back. */
+  hold: (request: string) => Promise<void> | undefined;
 }
 
 export async function startApiProxy(api: KubeApi): Promise<ApiProxy> {
@@ -26,26 +28,31 @@ export async function startApiProxy(api: KubeApi): Promise<ApiProxy> {
       `${api.url}${target}`,
       { method: incoming.method, headers: incoming.headers, ca: api.ca, agent: false },
       (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        response.flushHeaders();
-        if (!target.includes('watch=1')) {
-          answer.pipe(response);
-          return;
-        }
-        let rest = '';
-        answer.setEncoding('utf8').on('data', (chunk: string) => {
-          const lines = (rest + chunk).split('\n');
-          rest = lines.pop() ?? '';
-          for (const line of lines)
-            for (const changed of proxy.mangle(line)) response.write(`${changed}\n`);
-        });
-        answer.on('end', () => response.end()).on('error', () => response.destroy());
+        const held = proxy.hold(`${incoming.method} ${target}`);
+        if (held === undefined) give(answer, target, response);
+        else void held.then(() => give(answer, target, response));
       },
     );
     outgoing.on('error', () => response.destroy());
     response.on('close', () => outgoing.destroy());
     incoming.pipe(outgoing);
   });
+  const give = (answer: IncomingMessage, target: string, response: ServerResponse): void => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    response.flushHeaders();
+    if (!target.includes('watch=1')) {
+      answer.pipe(response);
+      return;
+    }
+    let rest = '';
+    answer.setEncoding('utf8').on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines)
+        for (const changed of proxy.mangle(line)) response.write(`${changed}\n`);
+    });
+    answer.on('end', () => response.end()).on('error', () => response.destroy());
+  };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -56,6 +63,7 @@ export async function startApiProxy(api: KubeApi): Promise<ApiProxy> {
     cut: () => server.closeAllConnections(),
     mangle: (line) => [line],
     intercept: () => false,
+    hold: () => undefined,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();

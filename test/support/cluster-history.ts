@@ -1,12 +1,16 @@
 /** Histories of a cluster: objects that come in any order, managers that are killed anywhere, and what must hold at the end. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import { overlaps, parsePrefix } from '../../src/allocators/addresses.ts';
 import {
   clusterNetworkConnects,
   clusterUserDefinedNetworks,
+  endpointSlices,
+  ipamClaims,
   networkAttachmentDefinitions,
   nodes as nodeKind,
+  ovnSecondaryNetworks,
   pods as podKind,
   resourceKinds,
   userDefinedNetworks,
@@ -16,73 +20,92 @@ import { nodeSubnets } from '../../src/api/node-annotations.ts';
 import { objectKey, type KubeObject } from '../../src/api/objects.ts';
 import { podNetworks } from '../../src/api/pod-annotations.ts';
 import type { Store } from '../../src/store/store.ts';
-import {
-  apply,
-  clusterLayer3,
-  connect,
-  describeConditions,
-  inNamespaces,
-  layer2,
-  layer3,
-  namespace,
-  node,
-  pod,
-} from './cluster.ts';
+import { describeConditions } from './cluster.ts';
+import { anyOrder, inTurn, LASTING, mixed, NODES, remove, type Step } from './cluster-plots.ts';
 import { startProcess, type Life } from './cluster-process.ts';
 
-export const NODES = ['n1', 'n2', 'n3'];
+/**
+ * Runs of a property, and the seed: HEDDLE_HISTORIES=50 runs more of them than the suite does, HEDDLE_SEED=1234 the ones of a run
+ * that failed (its message names the seed).
+ */
+export function runs(usual: number): { numRuns: number; seed?: number } {
+  const { HEDDLE_HISTORIES: count, HEDDLE_SEED: seed } = process.env;
+  return {
+    numRuns: count === undefined ? usual : Number(count),
+    ...(seed === undefined ? {} : { seed: Number(seed) }),
+  };
+}
 
-/** Objects that get along, so that the end does not depend on who came first. */
-export const OBJECTS: readonly KubeObject[] = [
-  ...NODES.map((name) => node(name)),
-  ...['a', 'b', 'c', 'd'].map((name) => namespace(name)),
-  namespace('plain', {}),
-  layer3('a/net', '10.1.0.0/16/24'),
-  layer2('b/net', '10.2.0.0/24'),
-  layer3('b/extra', '10.8.0.0/16/24', 'Secondary'),
-  layer3('plain/refused', '10.9.0.0/16'),
-  clusterLayer3('shared', inNamespaces('c', 'd'), '10.3.0.0/16/24'),
-  connect('all', ['a', 'b', 'c'], '192.168.0.0/16/24'),
-  ...['a/p1', 'a/p2', 'b/p1', 'b/p2', 'c/p1', 'd/p1', 'plain/p1', 'plain/p2'].map((key, index) =>
-    pod(key, NODES[index % 2] ?? 'n1'),
-  ),
-  pod('b/p3', 'n1', { 'k8s.v1.cni.cncf.io/networks': 'extra' }),
-];
+/** Milliseconds that a property of histories may take. */
+export const HISTORIES_LIMIT = process.env['HEDDLE_HISTORIES'] === undefined ? 240_000 : 7_200_000;
+
+const sorted = (lines: readonly string[]): readonly string[] => lines.toSorted();
 
 /** What users see, without the values that depend on who came first. */
 export async function visible(store: Store): Promise<unknown> {
-  const [udns, cudns, connects, nads, nodeList, podList] = await Promise.all([
-    store.list(userDefinedNetworks),
-    store.list(clusterUserDefinedNetworks),
-    store.list(clusterNetworkConnects),
-    store.list(networkAttachmentDefinitions),
-    store.list(nodeKind),
-    store.list(podKind),
-  ]);
-  const sorted = (lines: readonly string[]): readonly string[] => lines.toSorted();
+  const declared: readonly KubeObject[] = [
+    ...(await store.list(userDefinedNetworks)),
+    ...(await store.list(clusterUserDefinedNetworks)),
+    ...(await store.list(ovnSecondaryNetworks)),
+    ...(await store.list(clusterNetworkConnects)),
+  ];
+  const nads = await store.list(networkAttachmentDefinitions);
+  const nodes = await store.list(nodeKind);
+  const pods = await store.list(podKind);
+  const slices = await store.list(endpointSlices);
+  const claims = await store.list(ipamClaims);
   return {
     statuses: sorted(
-      [...udns, ...cudns, ...connects].map(
-        ({ kind, metadata, status }) =>
-          `${kind} ${objectKey(metadata)} ${describeConditions(status?.conditions ?? []).join('; ')}`,
-      ),
+      declared.map(({ kind, metadata, status }) => {
+        const { conditions, activeNamespaces } = (status ?? {}) as Status;
+        const active = activeNamespaces === undefined ? '' : ` in ${activeNamespaces.join()}`;
+        const told = describeConditions(conditions ?? []).join('; ');
+        return `${kind} ${objectKey(metadata)}${active} ${told}`;
+      }),
     ),
-    nads: sorted(nads.map(({ metadata, spec }) => `${objectKey(metadata)} ${spec?.config ?? ''}`)),
+    nads: sorted(
+      nads.map(({ metadata, spec }) => {
+        const name = metadata.annotations?.['k8s.ovn.org/network-name'] ?? 'no network';
+        return `${objectKey(metadata)} ${name} ${spec?.config ?? ''}`;
+      }),
+    ),
     nodes: sorted(
-      nodeList.map(
+      nodes.map(
         (one) =>
           `${one.metadata.name} ${[...(nodeSubnets(one).value?.keys() ?? [])].toSorted().join()}`,
       ),
     ),
     pods: sorted(
-      podList.map((one) => {
+      pods.map((one) => {
+        // Whether one that has ended had addresses before depends on who was faster.
+        if (one.status?.phase === 'Succeeded') return `${objectKey(one.metadata)} has ended`;
         const networks = [...(podNetworks(one).value ?? [])].map(
           ([key, { role, addresses }]) => `${key} ${role ?? ''} ${addresses.length}`,
         );
         return `${objectKey(one.metadata)} ${networks.toSorted().join('; ')}`;
       }),
     ),
+    claims: sorted(
+      claims.map(
+        ({ metadata, status }) =>
+          `${objectKey(metadata)} ${status?.ips?.length ?? 0} ${describeConditions(status?.conditions ?? []).join('; ')}`,
+      ),
+    ),
+    mirrors: sorted(
+      slices
+        .filter(({ metadata }) => metadata.labels?.['k8s.ovn.org/service-name'] !== undefined)
+        .map((one) => {
+          const { metadata, endpoints = [] } = one as KubeObject & { endpoints?: unknown[] };
+          const source = metadata.annotations?.['k8s.ovn.org/source-endpointslice'] ?? '';
+          return `${metadata.namespace ?? ''}/${source} ${endpoints.length}`;
+        }),
+    ),
   };
+}
+
+interface Status {
+  readonly conditions?: Parameters<typeof describeConditions>[0];
+  readonly activeNamespaces?: readonly string[];
 }
 
 /** Values that must not occur twice, as `<space> <value>`. */
@@ -90,20 +113,16 @@ export async function givenOut(store: Store): Promise<readonly string[]> {
   const nads = await store.list(networkAttachmentDefinitions);
   const nodeList = await store.list(nodeKind);
   const podList = await store.list(podKind);
-  const ids = new Map(
-    nads.map(({ metadata }) => [
-      metadata.annotations?.['k8s.ovn.org/network-name'] ?? '',
-      metadata.annotations?.['k8s.ovn.org/network-id'] ?? '',
-    ]),
-  );
-  const networkOf = new Map(
-    nads.map(({ metadata }) => [
-      objectKey(metadata),
-      metadata.annotations?.['k8s.ovn.org/network-name'] ?? '',
-    ]),
-  );
+  const named = nads.map(({ metadata }) => ({
+    key: objectKey(metadata),
+    network: metadata.annotations?.['k8s.ovn.org/network-name'] ?? '',
+    id: metadata.annotations?.['k8s.ovn.org/network-id'] ?? '',
+  }));
+  const networks = named.filter(({ network }) => network !== '');
+  const ids = new Set(networks.map(({ network, id }) => `${network} ${id}`));
+  const networkOf = new Map(networks.map(({ key, network }) => [key, network]));
   return [
-    ...[...ids.values()].map((id) => `network id ${id}`),
+    ...[...ids].map((one) => `network id ${one.split(' ')[1] ?? ''}`),
     ...nodeList.map(
       ({ metadata }) => `node id ${metadata.annotations?.['k8s.ovn.org/node-id'] ?? ''}`,
     ),
@@ -112,15 +131,17 @@ export async function givenOut(store: Store): Promise<readonly string[]> {
         subnets.map((subnet) => `subnet of ${network}: ${subnet}`),
       ),
     ),
-    ...podList.flatMap((one) =>
-      [...(podNetworks(one).value ?? [])].flatMap(([key, { addresses, tunnelId }]) => {
-        const network = networkOf.get(key) ?? key;
-        return [
-          ...addresses.map((address) => `address of ${network}: ${address}`),
-          ...(tunnelId === undefined ? [] : [`port key of ${network}: ${tunnelId}`]),
-        ];
-      }),
-    ),
+    ...podList
+      .filter(({ status }) => status?.phase !== 'Succeeded')
+      .flatMap((one) =>
+        [...(podNetworks(one).value ?? [])].flatMap(([key, { addresses, tunnelId }]) => {
+          const network = networkOf.get(key) ?? key;
+          return [
+            ...addresses.map((address) => `address of ${network}: ${address}`),
+            ...(tunnelId === undefined ? [] : [`port key of ${network}: ${tunnelId}`]),
+          ];
+        }),
+      ),
   ];
 }
 
@@ -135,59 +156,107 @@ export async function checkNothingTwice(store: Store): Promise<void> {
   }
 }
 
-const without = (objects: readonly KubeObject[]): readonly KubeObject[] =>
-  objects.filter(({ kind }) => kind !== 'Node' && kind !== 'Namespace');
-
-async function removeAll(store: Store, objects: readonly KubeObject[]): Promise<void> {
-  for (const object of objects) {
-    const kind = resourceKinds.find((known) => known.kind === object.kind);
-    if (kind !== undefined) await store.delete(kind, objectKey(object.metadata));
-  }
+/** Every object as `<kind> <key> <version>`, but those of a new manager's own: it leads, and says again what is wrong. */
+export async function versions(store: Store): Promise<readonly string[]> {
+  const lists = await Promise.all(resourceKinds.map((kind) => store.list(kind)));
+  return sorted(
+    lists
+      .flat()
+      .filter(({ kind }) => kind !== 'Event' && kind !== 'Lease')
+      .map(
+        ({ kind, metadata }) => `${kind} ${objectKey(metadata)} ${metadata.resourceVersion ?? ''}`,
+      ),
+  );
 }
 
 export interface History {
-  readonly order: readonly KubeObject[];
-  readonly removal: readonly KubeObject[];
+  readonly steps: readonly Step[];
+  readonly removal: readonly Step[];
   readonly lives: readonly Life[];
+  /** Milliseconds after each step, over and over: with none, all is there before anybody looks. */
+  readonly pauses: readonly number[];
 }
 
+const removed = LASTING.filter(({ kind }) => kind !== 'Node' && kind !== 'Namespace');
+/** What the plots leave beside the lasting objects. */
+const LEFT = [
+  'UserDefinedNetwork e/growing',
+  'ClusterUserDefinedNetwork moving',
+  'Pod b/brief',
+  'Pod d/done',
+];
+const removal: readonly Step[] = [
+  ...removed.map(remove),
+  ...LEFT.map((name) => {
+    const [kind = '', key = ''] = name.split(' ');
+    const [namespace, own] = key.includes('/') ? key.split('/') : [undefined, key];
+    const metadata = { name: own ?? '', ...(namespace === undefined ? {} : { namespace }) };
+    return remove({ apiVersion: '', kind, metadata });
+  }),
+];
+
 export const histories: fc.Arbitrary<History> = fc.record({
-  order: fc.shuffledSubarray([...OBJECTS], { minLength: OBJECTS.length }),
-  removal: fc.shuffledSubarray([...without(OBJECTS)], { minLength: without(OBJECTS).length }),
+  steps: mixed,
+  removal: anyOrder(removal),
   lives: fc.array(
-    fc.record({ writes: fc.integer({ min: 1, max: 25 }), isLastDone: fc.boolean() }),
-    { maxLength: 4 },
+    fc.record({ writes: fc.integer({ min: 1, max: 40 }), isLastDone: fc.boolean() }),
+    { maxLength: 5 },
   ),
+  pauses: fc.array(fc.constantFrom(0, 0, 0, 1, 5, 40), { maxLength: 17 }),
 });
 
-/** Runs one life after another while the objects come, then one that lives on. */
+/** A history in words, for the message of a run that failed. */
+export const inWords = ({ steps, lives, pauses }: History): string =>
+  [...steps.map(({ says }) => says), JSON.stringify({ lives, pauses })].join('\n');
+
+export async function play(
+  store: Store,
+  steps: readonly Step[],
+  pauses: readonly number[] = [],
+): Promise<void> {
+  for (const [index, { run }] of steps.entries()) {
+    await run(store);
+    const pause = pauses[index % pauses.length] ?? 0;
+    if (pause > 0) await sleep(pause);
+  }
+}
+
+/** Runs one life after another while the objects come, then one that lives on, then one that must find nothing to do. */
 async function live(
   store: Store,
-  { lives, work }: { lives: readonly Life[]; work: () => Promise<void> },
+  { lives, steps, pauses }: Omit<History, 'removal'>,
 ): Promise<void> {
-  const working = work();
+  const working = play(store, steps, pauses);
   for (const life of lives) {
     await using killed = startProcess(store, NODES, life);
     await killed.settled();
   }
   await working;
-  await using last = startProcess(store, NODES);
-  await last.settled();
+  {
+    await using last = startProcess(store, NODES);
+    await last.settled();
+  }
   await checkNothingTwice(store);
+  const before = await versions(store);
+  await using idle = startProcess(store, NODES);
+  await idle.settled();
+  expect(await versions(store)).toEqual(before);
 }
 
 export async function runHistory(
   store: Store,
-  { order, removal, lives }: History,
+  { steps, removal, lives, pauses }: History,
 ): Promise<unknown> {
-  await live(store, { lives, work: () => apply(store, ...order) });
+  await live(store, { lives, steps, pauses });
   const end = await visible(store);
-  await live(store, { lives, work: () => removeAll(store, removal) });
+  await live(store, { lives, steps: removal, pauses });
   expect(await visible(store)).toEqual({
     statuses: [],
     nads: [],
     nodes: NODES.map((name) => `${name} default`),
     pods: [],
+    claims: [],
+    mirrors: [],
   });
   return end;
 }
@@ -196,7 +265,7 @@ export async function runHistory(
 export async function runTakeover(store: Store, writes: number): Promise<unknown> {
   await using first = startProcess(store, NODES, { writes, isUsurped: true });
   await using second = startProcess(store, []);
-  await apply(store, ...OBJECTS);
+  await play(store, inTurn);
   await first.lost;
   // The pods' nodes are in the first process, and work on.
   for (let round = 0; round < 3; round += 1) {
@@ -207,4 +276,15 @@ export async function runTakeover(store: Store, writes: number): Promise<unknown
   return await visible(store);
 }
 
-export const straight: History = { order: OBJECTS, removal: without(OBJECTS), lives: [] };
+/** Removes every object, whatever holds it. */
+export async function wipe(store: Store): Promise<void> {
+  for (const kind of resourceKinds)
+    for (const { metadata } of await store.list(kind)) {
+      const key = objectKey(metadata);
+      if ((metadata.finalizers ?? []).length > 0)
+        await store.patch(kind, key, { metadata: { finalizers: [] } }, { fieldManager: 'user' });
+      if (metadata.deletionTimestamp === undefined) await store.delete(kind, key);
+    }
+}
+
+export const straight: History = { steps: inTurn, removal, lives: [], pauses: [] };

@@ -98,6 +98,16 @@ export class RunningCommand implements AsyncDisposable {
     return this.#log();
   }
 
+  /** Sends a signal without waiting for what it does. */
+  send(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Resolves with the exit code when the command has ended; null when a signal ended it. */
+  get ended(): Promise<number | null> {
+    return this.#ended;
+  }
+
   async end(signal: NodeJS.Signals): Promise<number | null> {
     this.#child.kill(signal);
     return this.#ended;

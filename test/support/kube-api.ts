@@ -21,6 +21,8 @@ export interface KubeApi extends AsyncDisposable {
   /** PEM of the server's certificate, which is its own authority. */
   readonly ca: string;
   readonly kubeconfig: string;
+  /** A kubeconfig file for something that stands before the server. */
+  kubeconfigFor(server: string): Promise<string>;
   readonly connection: KubernetesConnection;
   /** One call past our client, for what a test prepares or looks at itself. */
   call(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
@@ -164,24 +166,29 @@ export async function startKubeApi(): Promise<KubeApi | string> {
     );
   };
   await start();
-  const kubeconfig = join(folder, 'kubeconfig');
-  await writeFile(
-    kubeconfig,
-    stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': 'test',
-      contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
-      clusters: [
-        { name: 'test', cluster: { server: url, 'certificate-authority': 'pki/apiserver.crt' } },
-      ],
-      users: [{ name: 'admin', user: { token: 'admin' } }],
-    }),
-  );
+  const writeKubeconfig = async (name: string, server: string): Promise<string> => {
+    const file = join(folder, name);
+    const cluster = { server, 'certificate-authority': 'pki/apiserver.crt' };
+    await writeFile(
+      file,
+      stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        'current-context': 'test',
+        contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
+        clusters: [{ name: 'test', cluster }],
+        users: [{ name: 'admin', user: { token: 'admin' } }],
+      }),
+    );
+    return file;
+  };
+  const kubeconfig = await writeKubeconfig('kubeconfig', url);
   return {
     url,
     ca,
     kubeconfig,
+    kubeconfigFor: (server) =>
+      writeKubeconfig(`kubeconfig-${server.replaceAll(/\W+/g, '-')}`, server),
     connection: await kubeconfigConnection({
       files: [kubeconfig],
       clock: systemClock,

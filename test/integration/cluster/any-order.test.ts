@@ -6,7 +6,14 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ManifestStore } from '../../../src/store/manifest-store.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';
-import { histories, runHistory, runTakeover, straight } from '../../support/cluster-history.ts';
+import {
+  HISTORIES_LIMIT,
+  histories,
+  runHistory,
+  runs,
+  runTakeover,
+  straight,
+} from '../../support/cluster-history.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 async function onManifests<T>(work: (store: ManifestStore) => Promise<T>): Promise<T> {
@@ -21,15 +28,19 @@ async function onManifests<T>(work: (store: ManifestStore) => Promise<T>): Promi
   }
 }
 
-test('any order, killed anywhere: the same end as on a store in memory', async () => {
-  const expected = await runHistory(new MemoryStore(), straight);
-  await fc.assert(
-    fc.asyncProperty(histories, async (history) => {
-      expect(await onManifests((store) => runHistory(store, history))).toEqual(expected);
-    }),
-    { numRuns: 3 },
-  );
-}, 300_000);
+test(
+  'any order, killed anywhere: the same end as on a store in memory',
+  async () => {
+    const expected = await runHistory(new MemoryStore(), straight);
+    await fc.assert(
+      fc.asyncProperty(histories, async (history) => {
+        expect(await onManifests((store) => runHistory(store, history))).toEqual(expected);
+      }),
+      runs(3),
+    );
+  },
+  HISTORIES_LIMIT,
+);
 
 test.each([3, 17, 30])(
   'leadership is lost at write %i: the manager that takes over ends as on a store in memory',

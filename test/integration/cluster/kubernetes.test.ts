@@ -1,11 +1,20 @@
 /** The histories of the unit test, on a real Kubernetes API server. */
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { definitions } from '../../../src/api/catalog.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
-import { histories, runHistory, straight } from '../../support/cluster-history.ts';
+import {
+  HISTORIES_LIMIT,
+  histories,
+  inWords,
+  runHistory,
+  runs,
+  runTakeover,
+  straight,
+  wipe,
+} from '../../support/cluster-history.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+import { servedDefinitions } from '../../support/served-definitions.ts';
 
 const LEASE_TIMING = { lease: 3000, renew: 2000, retry: 100 };
 
@@ -15,30 +24,49 @@ if (typeof started === 'string')
 
 describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () => {
   const api = started as KubeApi;
-  // Objects are written in the stored version, so nothing is converted.
-  const installed = definitions.map(({ spec, ...rest }) => {
-    const { conversion: _conversion, ...kept } = spec as typeof spec & { conversion?: unknown };
-    return { ...rest, spec: kept };
-  });
-  beforeAll(() => api.install(installed));
+  beforeAll(() => api.install(servedDefinitions));
   afterAll(() => api[Symbol.asyncDispose]());
 
-  test('objects in any order, managers killed anywhere: the same end as on a store in memory', async () => {
-    const expected = await runHistory(new MemoryStore(), straight);
+  async function onKubernetes<T>(work: (store: KubernetesStore) => Promise<T>): Promise<T> {
     const store = new KubernetesStore({
       connection: api.connection,
       namespace: 'default',
       leaseTiming: LEASE_TIMING,
     });
     try {
-      const [history = straight] = fc.sample(histories, { numRuns: 1, seed: 25 });
-      const lives = [
-        { writes: 12, isLastDone: true },
-        { writes: 20, isLastDone: false },
-      ];
-      expect(await runHistory(store, { ...history, lives })).toEqual(expected);
+      return await work(store);
     } finally {
+      await wipe(store);
       await store.close();
     }
-  }, 240_000);
+  }
+
+  test(
+    'objects in any order, managers killed anywhere: the same end as on a store in memory',
+    async () => {
+      const expected = await runHistory(new MemoryStore(), straight);
+      await fc.assert(
+        fc.asyncProperty(histories, async (history) => {
+          const end = await onKubernetes((store) => runHistory(store, history));
+          expect(end, inWords(history)).toEqual(expected);
+        }),
+        { ...runs(2), endOnFailure: true },
+      );
+    },
+    HISTORIES_LIMIT,
+  );
+
+  test(
+    'leadership is lost in the middle of work: the manager that takes over ends as one that was never disturbed',
+    async () => {
+      const expected = await runHistory(new MemoryStore(), straight);
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: 1, max: 60 }), async (writes) => {
+          expect(await onKubernetes((store) => runTakeover(store, writes))).toEqual(expected);
+        }),
+        { ...runs(1), endOnFailure: true },
+      );
+    },
+    HISTORIES_LIMIT,
+  );
 });

@@ -25,12 +25,12 @@ import {
 } from '../../support/cluster.ts';
 import {
   checkNothingTwice,
-  NODES,
-  OBJECTS,
+  play,
   runHistory,
   straight,
   visible,
 } from '../../support/cluster-history.ts';
+import { inTurn, NODES } from '../../support/cluster-plots.ts';
 import { startProcess } from '../../support/cluster-process.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
@@ -46,7 +46,7 @@ test.each(['unavailable', 'conflict'] as const)(
       if (count % 3 === 0) throw new StoreError(code, 'try again');
     };
     await using running = startProcess(store, NODES);
-    await apply(store, ...OBJECTS);
+    await play(store, inTurn);
     await expect.poll(() => visible(store), { timeout: 20_000 }).toEqual(expected);
     store.beforeWrite = () => undefined;
     await running.settled();

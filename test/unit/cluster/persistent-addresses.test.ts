@@ -140,3 +140,45 @@ describe('a claim', () => {
     expect((await store.get(ipamClaims, 'a/vm'))?.status?.ips).toEqual(['10.5.0.9/24']);
   });
 });
+
+test('a pod waits for the claim that it names: it may hold addresses already', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/24'));
+  await apply(store, vm('a/one', 'vm'));
+  await running.settled();
+  expect(await addressOf(store, 'a/one')).toBeUndefined();
+  expect(running.problems()).toEqual([
+    'Pod a/one: network a_net: there is no IPAMClaim "a/vm": create it, or remove ipam-claim-reference from the pod',
+  ]);
+  await apply(store, claim('a/vm', 'a_net'));
+  await running.settled();
+  expect(running.problems()).toEqual([]);
+  expect(await addressOf(store, 'a/one')).toBe('10.5.0.1/24');
+  expect(await claimLine(store, 'a/vm')).toContain('10.5.0.1/24 IPsAllocated=True');
+});
+
+test('a claim that goes before its pod: the pod keeps its address, and a new claim takes it over', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/30'));
+  await apply(store, claim('a/vm', 'a_net'), vm('a/one', 'vm'));
+  await running.settled();
+  await store.delete(ipamClaims, 'a/vm');
+  await running.settled();
+  for (const name of ['two', 'three'])
+    await apply(store, pod(`a/${name}`, 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' }));
+  await running.settled();
+  expect(await addressOf(store, 'a/one')).toBe('10.5.0.1/30');
+  expect([await addressOf(store, 'a/two'), await addressOf(store, 'a/three')]).toEqual([
+    '10.5.0.2/30',
+    undefined,
+  ]);
+  await apply(store, claim('a/vm', 'a_net'));
+  await running.settled();
+  expect(await claimLine(store, 'a/vm')).toContain('10.5.0.1/30 IPsAllocated=True');
+  await remove.pod(store, 'a/one');
+  await running.settled();
+  expect(await addressOf(store, 'a/three')).toBeUndefined();
+  expect(running.problems()).toHaveLength(1);
+});

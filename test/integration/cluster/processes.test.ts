@@ -1,0 +1,250 @@
+/** `heddle cluster` as processes on a real Kubernetes API server: killed, stopped, paused, cut off. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { namespaces, networkAttachmentDefinitions } from '../../../src/api/kinds.ts';
+import { networkId } from '../../../src/api/network-annotations.ts';
+import { NodePodAddresses } from '../../../src/cluster/node-pod-addresses.ts';
+import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
+import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
+import { apply, layer3, namespace, node, silent, testSettings } from '../../support/cluster.ts';
+import {
+  checkNothingTwice,
+  HISTORIES_LIMIT,
+  inWords,
+  play,
+  runHistory,
+  runs,
+  straight,
+  versions,
+  visible,
+  wipe,
+} from '../../support/cluster-history.ts';
+import { mixed, NODES } from '../../support/cluster-plots.ts';
+import { command, type RunningCommand } from '../../support/heddle.ts';
+import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { patientUser } from '../../support/patient-user.ts';
+import { servedDefinitions } from '../../support/served-definitions.ts';
+
+const LEASE =
+  '/apis/coordination.k8s.io/v1/namespaces/ovn-kubernetes/leases/heddle-cluster-manager';
+const SETTINGS = ['--cluster-subnets=10.244.0.0/16/24', '--k8s-service-cidrs=10.96.0.0/16'];
+const QUICK = [
+  '--ha-election-lease-duration=3',
+  '--ha-election-renew-deadline=2',
+  '--ha-election-retry-period=1',
+];
+const WAIT = { timeout: 30_000, interval: 100 };
+
+const started = await startKubeApi();
+if (typeof started === 'string')
+  console.warn(`killed cluster managers are not tested on a real API server: ${started}`);
+
+describe.skipIf(typeof started === 'string')('cluster managers as processes', () => {
+  const api = started as KubeApi;
+  const store =
+    typeof started === 'string'
+      ? undefined
+      : new KubernetesStore({
+          connection: started.connection,
+          watchTiming: { backoff: { first: 100, longest: 1000 } },
+        });
+  const objects = store as KubernetesStore;
+  beforeAll(() => api.install(servedDefinitions));
+  beforeEach(async () => {
+    await wipe(objects);
+    await api.call('DELETE', LEASE);
+  });
+  afterAll(async () => {
+    await objects.close();
+    await api[Symbol.asyncDispose]();
+  });
+
+  const manager = (...args: readonly string[]): RunningCommand =>
+    command(
+      'cluster',
+      ...(args.some((arg) => arg.startsWith('--kubeconfig='))
+        ? []
+        : [`--kubeconfig=${api.kubeconfig}`]),
+      '--metrics-bind-address=127.0.0.1:0',
+      ...SETTINGS,
+      ...args,
+    );
+  const holder = async (): Promise<string> => {
+    const { body } = await api.call('GET', LEASE);
+    return (body as { spec?: { holderIdentity?: string } }).spec?.holderIdentity ?? '';
+  };
+  const someHolder = async (other: string = ''): Promise<string> => {
+    await expect.poll(holder, WAIT).not.toBe('');
+    await expect.poll(holder, WAIT).not.toBe(other);
+    return holder();
+  };
+  const allocated = async (): Promise<number> =>
+    (await objects.list(networkAttachmentDefinitions)).filter(
+      (nad) => networkId(nad).value !== undefined,
+    ).length;
+  const networks = (first: number, count: number): Promise<void> =>
+    apply(
+      objects,
+      ...Array.from({ length: count }, (_, index) => `t${first + index}`).flatMap((name) => [
+        namespace(name),
+        layer3(`${name}/net`, '10.100.0.0/16/24'),
+      ]),
+    );
+
+  test('asked to stop, a leader is followed at once, not when its lease of 137 s has run out', async () => {
+    await using first = manager();
+    const leader = await someHolder();
+    await using _second = manager();
+    await networks(0, 3);
+    await expect.poll(allocated, WAIT).toBe(3);
+    expect(await first.end('SIGTERM')).toBe(0);
+    expect(await someHolder(leader)).not.toBe(leader);
+    await networks(3, 3);
+    await expect.poll(allocated, WAIT).toBe(6);
+    await checkNothingTwice(objects);
+  }, 120_000);
+
+  describe('a leader that loses its lease in the middle of its work', () => {
+    let proxy: ApiProxy;
+    beforeEach(async () => {
+      proxy = await startApiProxy(api);
+      return () => proxy[Symbol.asyncDispose]();
+    });
+    /** Writes of the leader behind the proxy, without those of its lease. */
+    const writes = (): readonly string[] =>
+      proxy.requests.filter((line) => !line.startsWith('GET ') && !line.includes('/leases'));
+    const behindProxy = async (): Promise<RunningCommand> =>
+      manager(`--kubeconfig=${await api.kubeconfigFor(proxy.url)}`, ...QUICK);
+
+    test('because it is cut off: it writes nothing more, ends with an error, and nothing is given twice', async () => {
+      await using first = await behindProxy();
+      const leader = await someHolder();
+      await using _second = manager(...QUICK);
+      await apply(objects, ...NODES.map((name) => node(name)));
+      const seen = Promise.withResolvers<void>();
+      let isCut = false;
+      // Its writes are done, but it does not hear of it.
+      proxy.hold = (request) => {
+        if (request.startsWith('GET ') || writes().length < 12) return undefined;
+        isCut = true;
+        seen.resolve();
+        return new Promise(() => undefined);
+      };
+      proxy.intercept = (_target, response) => {
+        if (isCut) response.destroy();
+        return isCut;
+      };
+      const applying = networks(0, 20);
+      await seen.promise;
+      proxy.cut();
+      expect(await someHolder(leader)).not.toBe(leader);
+      const before = writes().length;
+      isCut = false;
+      proxy.hold = () => undefined;
+      await applying;
+      await expect.poll(allocated, WAIT).toBe(20);
+      expect(await first.ended).toBe(1);
+      expect(first.log).toMatch(/leadership is lost|leadership was lost/);
+      expect(writes().slice(before)).toEqual([]);
+      await checkNothingTwice(objects);
+    }, 120_000);
+
+    test('because it was paused: it writes nothing when it wakes up, though it is in the middle of its work', async () => {
+      await using first = await behindProxy();
+      const leader = await someHolder();
+      await using _second = manager(...QUICK);
+      const paused = Promise.withResolvers<void>();
+      const woken = Promise.withResolvers<void>();
+      let isAsleep = false;
+      proxy.hold = (request) => {
+        if (request.startsWith('GET ') || (writes().length < 12 && !isAsleep)) return undefined;
+        if (!isAsleep) first.send('SIGSTOP');
+        isAsleep = true;
+        paused.resolve();
+        return woken.promise;
+      };
+      const applying = networks(0, 20);
+      await paused.promise;
+      expect(await someHolder(leader)).not.toBe(leader);
+      const before = writes().length;
+      proxy.hold = () => undefined;
+      woken.resolve();
+      first.send('SIGCONT');
+      expect(await first.ended).toBe(1);
+      expect(writes().slice(before)).toEqual([]);
+      await applying;
+      await expect.poll(allocated, WAIT).toBe(20);
+      await checkNothingTwice(objects);
+    }, 120_000);
+  });
+
+  /** What befalls the processes, so many milliseconds after the last thing. */
+  const blows = fc.array(
+    fc.record({
+      after: fc.integer({ min: 0, max: 900 }),
+      what: fc.constantFrom('kill 0', 'kill 1', 'stop 0', 'stop 1', 'kill the API server'),
+    }),
+    { maxLength: 6 },
+  );
+  const pauses = fc.array(fc.constantFrom(0, 0, 5, 50), { minLength: 1, maxLength: 17 });
+
+  test(
+    'killed with the API server at any time, two at once: the end is the one of a quiet day',
+    async () => {
+      const expected = await runHistory(new MemoryStore(), straight);
+      const property = async (
+        steps: Parameters<typeof inWords>[0]['steps'],
+        between: readonly number[],
+        befalls: readonly { after: number; what: string }[],
+      ): Promise<void> => {
+        await wipe(objects);
+        const stopping = new AbortController();
+        const onNodes = NODES.map((name) =>
+          new NodePodAddresses({
+            store: objects,
+            node: name,
+            settings: testSettings.cluster,
+            log: silent,
+            signal: stopping.signal,
+          }).run(),
+        );
+        const managers = [manager(...QUICK), manager(...QUICK)];
+        try {
+          const user = patientUser(objects);
+          const playing = play(user, steps, between);
+          for (const { after, what } of befalls) {
+            await sleep(after);
+            if (what === 'kill the API server') {
+              await api.stop();
+              await api.start();
+              continue;
+            }
+            const index = Number(what.slice(-1));
+            await managers[index]?.end(what.startsWith('kill') ? 'SIGKILL' : 'SIGTERM');
+            managers[index] = manager(...QUICK);
+          }
+          await playing;
+          const said = inWords({ steps, pauses: between, lives: [], removal: [] });
+          await expect
+            .poll(() => visible(user), { ...WAIT, message: `${said}\n${JSON.stringify(befalls)}` })
+            .toEqual(expected);
+          await checkNothingTwice(objects);
+          const before = await versions(objects);
+          await sleep(1000);
+          expect(await versions(objects)).toEqual(before);
+        } finally {
+          stopping.abort();
+          await Promise.all([...onNodes, ...managers.map((one) => one[Symbol.asyncDispose]())]);
+        }
+      };
+      await fc.assert(fc.asyncProperty(mixed, pauses, blows, property), {
+        ...runs(1),
+        endOnFailure: true,
+      });
+      expect(await objects.list(namespaces)).not.toEqual([]);
+    },
+    HISTORIES_LIMIT,
+  );
+});

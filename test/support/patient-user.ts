@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StoreError, type Store, type StoreErrorCode } from '../../src/store/store.ts';
+
+/** A user who tries again while the source is away, and takes what is already so as done. */
+export function patientUser(store: Store): Store {
+  const insisting = async <T>(
+    act: () => Promise<T>,
+    done?: { readonly code: StoreErrorCode; readonly result: () => Promise<T> },
+  ): Promise<T> => {
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        return await act();
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        if (attempt > 1 && error.code === done?.code) return done.result();
+        if (error.code !== 'unavailable' || attempt > 600) throw error;
+        await sleep(100);
+      }
+  };
+  return {
+    list: (kind, signal) => insisting(() => store.list(kind, signal)),
+    get: (kind, key, signal) => insisting(() => store.get(kind, key, signal)),
+    watch: (kind, handler, signal) => store.watch(kind, handler, signal),
+    create: (kind, object, options) =>
+      insisting(() => store.create(kind, object, options), {
+        code: 'already-exists',
+        result: async () => object,
+      }),
+    patch: (kind, key, patch, options) => insisting(() => store.patch(kind, key, patch, options)),
+    patchStatus: (kind, key, patch, options) =>
+      insisting(() => store.patchStatus(kind, key, patch, options)),
+    delete: (kind, key, options) =>
+      insisting(() => store.delete(kind, key, options), {
+        code: 'not-found',
+        result: async () => undefined,
+      }),
+    event: (event) => store.event(event),
+    lead: (name, identity, signal) => store.lead(name, identity, signal),
+    close: () => store.close(),
+  };
+}

@@ -1,24 +1,48 @@
-import type { Entry } from './plan-entry.ts';
+import type { DesiredRow } from './desired.ts';
+import { Entry } from './plan-entry.ts';
+import type { PlanTable } from './plan-table.ts';
 import { grown, IdTable } from './storage/id-table.ts';
 
 /**
- * The entries of a table by key, through the UUID made from the key. That UUID is needed for each wanted row anyway and
+ * What is known of a table's keys, through the UUID made from the key. That UUID is needed for each wanted row anyway and
  * is as good as a hash can be; it also finds the entry of a row without remembering each row's UUID as text.
+ *
+ * Of a row that is right no more than the wish is kept. An entry is made of it when somebody asks for it.
  */
 export class Entries {
-  #entries: (Entry | undefined)[] = [undefined];
+  readonly #of: PlanTable;
+  /** By place: an entry, or the wish for a row that was found right; while the database is read first, any wish. */
+  readonly #held: (Entry | DesiredRow | undefined)[] = [undefined];
+  /** Units of bare wishes. */
+  readonly #units: string[] = [''];
+  /** How many desired rows refer to a place's row or are held by it. */
+  #references: Uint32Array = new Uint32Array(64);
   #words: Uint32Array = new Uint32Array(256);
   readonly #table: IdTable = new IdTable((place) => this.#words[place * 4] as number);
   #free: number[] = [];
 
-  /** The entry with this UUID, and with this key unless none is given. */
-  find(words: Uint32Array, key?: string): Entry | undefined {
+  constructor(of: PlanTable) {
+    this.#of = of;
+  }
+
+  /** Places are below this; 0 is none. */
+  get top(): number {
+    return this.#held.length;
+  }
+
+  /** UUIDs of all places, four words each. */
+  get words(): Uint32Array {
+    return this.#words;
+  }
+
+  /** The place of this UUID, and of this key unless none is given; 0 when there is none. */
+  find(words: Uint32Array, key?: string): number {
     const { slots, mask } = this.#table;
     const all = this.#words;
     const first = words[0] as number;
     for (let at = first & mask; ; at = (at + 1) & mask) {
       const place = slots[at] as number;
-      if (place === 0) return undefined;
+      if (place === 0) return 0;
       const word = place * 4;
       if (
         all[word] !== first ||
@@ -27,24 +51,88 @@ export class Entries {
         all[word + 3] !== words[3]
       )
         continue;
-      const entry = this.#entries[place];
-      if (entry !== undefined && (key === undefined || entry.key === key)) return entry;
+      if (key === undefined || this.#held[place]?.key === key) return place;
     }
   }
 
-  /** Adds an entry whose key is new; returns its place. */
-  add(entry: Entry, words: Uint32Array): number {
-    const place = this.#free.pop() ?? this.#entries.length;
-    if ((place + 1) * 4 > this.#words.length) this.#words = grown(this.#words, (place + 1) * 4);
-    this.#words.set(words, place * 4);
-    this.#entries[place] = entry;
+  #add(held: Entry | DesiredRow, unit: string, words: Uint32Array): number {
+    const place = this.#free.pop() ?? this.#held.length;
+    const word = place * 4;
+    if (word + 4 > this.#words.length) {
+      this.#words = grown(this.#words, word + 4);
+      this.#references = grown(this.#references, this.#words.length >> 2);
+    }
+    const all = this.#words;
+    for (let i = 0; i < 4; i++) all[word + i] = words[i] as number;
+    this.#held[place] = held;
+    this.#units[place] = unit;
     this.#table.add(place, words[0] as number);
     return place;
   }
 
+  /** Adds a new entry for a key that is nowhere yet. */
+  add(key: string, words: Uint32Array): Entry {
+    const entry = new Entry(this.#of, key);
+    entry.place = this.#add(entry, '', words);
+    return entry;
+  }
+
+  /** Adds a wish for a key that is nowhere yet, to be compared with the database. */
+  addWish(unit: string, row: DesiredRow, words: Uint32Array): void {
+    this.#add(row, unit, words);
+  }
+
+  /** The wish that counts at a place. */
+  row(place: number): DesiredRow | undefined {
+    const held = this.#held[place];
+    return held instanceof Entry ? held.row : held;
+  }
+
+  /** The bare wish at a place; undefined where there is an entry or nothing. */
+  wish(place: number): DesiredRow | undefined {
+    const held = this.#held[place];
+    return held instanceof Entry ? undefined : held;
+  }
+
+  /** The entry of a place, which must not be free; of a bare wish one whose row is right. */
+  at(place: number): Entry {
+    const held = this.#held[place] as Entry | DesiredRow;
+    return held instanceof Entry ? held : this.#enter(place, held, true);
+  }
+
+  /** The entry of a place whose wish was not found right. */
+  doubt(place: number): Entry {
+    const held = this.#held[place] as Entry | DesiredRow;
+    return held instanceof Entry ? held : this.#enter(place, held, false);
+  }
+
+  #enter(place: number, wish: DesiredRow, isRight: boolean): Entry {
+    const entry = new Entry(this.#of, wish.key);
+    entry.place = place;
+    entry.row = wish;
+    entry.unit = this.#units[place];
+    entry.isAssumed = isRight;
+    entry.isMatched = isRight;
+    this.#held[place] = entry;
+    this.#units[place] = '';
+    return entry;
+  }
+
+  referenceCount(place: number): number {
+    return this.#references[place] as number;
+  }
+
+  /** Returns how many there are then. */
+  countReference(place: number, step: 1 | -1): number {
+    const count = (this.#references[place] as number) + step;
+    this.#references[place] = count;
+    return count;
+  }
+
   delete(place: number): void {
     this.#table.remove(place, this.#words[place * 4] as number);
-    this.#entries[place] = undefined;
+    this.#held[place] = undefined;
+    this.#references[place] = 0;
     this.#free.push(place);
   }
 
@@ -53,8 +141,8 @@ export class Entries {
     for (let i = 0; i < 4; i++) words[i] = this.#words[place * 4 + i] as number;
   }
 
-  /** Entries that come or go meanwhile may be left out or seen. */
+  /** Entries, without rows that are right and that nobody asked for. Those that come or go meanwhile may be left out or seen. */
   *[Symbol.iterator](): Generator<Entry> {
-    for (const entry of this.#entries) if (entry !== undefined) yield entry;
+    for (const held of this.#held) if (held instanceof Entry) yield held;
   }
 }

@@ -30,8 +30,6 @@ export class Entry {
   #ours: readonly ReplicaRow[] = NO_ROWS;
   /** Rows of the database with this key that do not. */
   others: readonly ReplicaRow[] = NO_ROWS;
-  /** How many desired rows refer to this one or are held by it. */
-  referenceCount = 0;
   /** Members of shared columns that were wanted once, by column, until the database has lost them. */
   unwanted: Map<string, Set<Atom>> | undefined;
   isDirty = false;
@@ -59,6 +57,11 @@ export class Entry {
 
   get claim(): Claim | undefined {
     return this.row === undefined ? undefined : { unit: this.unit ?? '', row: this.row };
+  }
+
+  /** How many desired rows refer to this one or are held by it. */
+  get referenceCount(): number {
+    return this.table.entries.referenceCount(this.place);
   }
 
   /** UUID made from the key: the one of the row that any writer would make. */

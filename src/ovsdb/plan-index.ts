@@ -31,7 +31,8 @@ export class RowIndex {
     this.tables = planTables(replica, rules);
   }
 
-  claim(unit: string, row: DesiredRow): void {
+  /** The table of a wish; one without rules is reported. */
+  #tableOf(unit: string, row: DesiredRow): PlanTable | undefined {
     const table = this.tables.get(row.table);
     if (table === undefined) {
       this.strangers.set(row, {
@@ -41,12 +42,17 @@ export class RowIndex {
         unit,
         message: `${row.table} "${row.key}": there are no rules for this table, so its rows can't be told apart: add them to the database's rules`,
       });
-      return;
     }
+    return table;
+  }
+
+  claim(unit: string, row: DesiredRow): void {
+    const table = this.#tableOf(unit, row);
+    if (table === undefined) return;
     const entry = table.entry(row.key);
     const before = entry.row;
     entry.addClaim(unit, row);
-    this.#countReferences(table, row, 1);
+    this.#countReferences(row, 1);
     this.#touch(entry);
     if (before === undefined) this.#touchFoundMembers(table, entry);
     else if (before !== entry.row) this.#touchListed(table, before);
@@ -66,30 +72,50 @@ export class RowIndex {
     else entry.unwanted = undefined;
     this.#touch(entry);
     this.#touchListed(table, row);
-    this.#countReferences(table, row, -1);
+    this.#countReferences(row, -1);
   }
 
-  /** Reads which rows of the database have which keys, once; returns how many rows were looked at. */
-  fill(): number {
+  get isFilled(): boolean {
+    return this.#isFilled;
+  }
+
+  /**
+   * Takes the first wishes and reads which rows of the database have which keys, once; returns how many rows were found
+   * right. From then on `claim` and `unclaim` say what changes.
+   */
+  fill(units: ReadonlyMap<string, readonly DesiredRow[]>): number {
     if (this.#isFilled) return 0;
+    for (const [unit, rows] of units) for (const row of rows) this.#expect(unit, row);
     const matcher = new RowMatcher(this.tables, this.#replica);
+    const count = (row: DesiredRow): void => this.#countReferences(row, 1);
     let right = 0;
     for (const table of this.tables.values()) {
-      for (const entry of table.entries) if (matcher.match(entry)) right++;
+      for (const { row, rivals } of table.entries) {
+        if (row !== undefined) count(row);
+        for (const rival of rivals ?? []) count(rival.row);
+      }
     }
+    for (const table of this.tables.values()) right += matcher.matchAll(table, count);
     this.#isFilled = true;
-    for (const table of this.tables.values()) this.#fillTable(table);
+    for (const table of this.tables.values()) this.#fillTable(table, matcher);
     for (const [table, uuids] of matcher.surplus()) {
       for (const uuid of uuids) this.#identify(table, uuid);
     }
     return right;
   }
 
+  /** A wish from before the database was read. */
+  #expect(unit: string, row: DesiredRow): void {
+    const table = this.#tableOf(unit, row);
+    if (table === undefined) return;
+    if (row.partial !== true && table.addWish(unit, row)) return;
+    table.entries.doubt(table.place(row.key)).addClaim(unit, row);
+  }
+
   /** The other rows of the database, and the other rows that are wanted. */
-  #fillTable(table: PlanTable): void {
-    if (table.isPresent && table.byUuid.size + table.matched < this.#replica.size(table.name)) {
-      for (const row of this.#replica.rows(table.name)) {
-        if (table.holder(row.uuid) !== undefined) continue;
+  #fillTable(table: PlanTable, matcher: RowMatcher): void {
+    if (table.isPresent && table.matched < this.#replica.size(table.name)) {
+      for (const row of matcher.others(table)) {
         const entry = this.#attach(table, row, this.containerOf(table, row));
         // What such a row holds is looked at in that light.
         if (entry !== undefined) this.#touchMembers(table, row);
@@ -155,7 +181,7 @@ export class RowIndex {
     const matcher = new RowMatcher(this.tables, this.#replica, new Set(arrived.keys()));
     for (const [entry, uuid] of arrived) {
       this.#awaited.delete(uuid);
-      if (!matcher.match(entry)) continue;
+      if (!matcher.matchArrival(entry)) continue;
       own.set(uuid, entry);
       entry.isDirty = false;
       this.dirty.delete(entry);
@@ -232,18 +258,24 @@ export class RowIndex {
     return table?.rules.isOurs(row, this.containerOf(table, row)) === true;
   }
 
-  #countReferences(table: PlanTable, row: DesiredRow, step: 1 | -1): void {
+  #countReferences(row: DesiredRow, step: 1 | -1): void {
     for (const container of row.containers) this.#countReference(container, step);
-    for (const column of table.references) {
-      eachReference(row.columns[column.name], (target) => this.#countReference(target, step));
+    for (const name in row.columns) {
+      const value = row.columns[name];
+      if (typeof value !== 'object') continue;
+      eachReference(value, (target) => this.#countReference(target, step));
     }
   }
 
   #countReference(reference: Reference, step: 1 | -1): void {
-    const target = this.tables.get(reference.table)?.entry(reference.key);
-    if (target === undefined) return;
-    target.referenceCount += step;
-    if (target.isVacant) this.#touch(target);
+    const table = this.tables.get(reference.table);
+    if (table === undefined) return;
+    const place = table.place(reference.key);
+    const count = table.entries.countReference(place, step);
+    if (count === 0) {
+      const target = table.entries.at(place);
+      if (target.isVacant) this.#touch(target);
+    }
   }
 
   /** Where a row lists the members of a set it decides about them; where it does no more, they decide themselves. */

@@ -1,21 +1,47 @@
-import { RowReference, type DesiredRow, type DesiredValue } from './desired.ts';
+import { RowReference, type Containment, type DesiredRow, type DesiredValue } from './desired.ts';
 import type { Entry } from './plan-entry.ts';
 import type { PlanColumn, PlanTable, PlanTables } from './plan-table.ts';
-import type { ReplicaRow, ReplicaView, RowCursor } from './replica-view.ts';
-import type { Writable } from './value.ts';
+import type { ReplicaRow, ReplicaView, RowComparer, RowMembers } from './replica-view.ts';
+import { uuidText } from './storage/uuid-pool.ts';
 
 type Place = { readonly table: string; readonly key: string };
 
-/** A row that holds others, found right. */
-interface Holder {
-  readonly entry: Entry;
-  readonly row: ReplicaRow;
-  /** How many members each of its sets must have. */
-  readonly members: Map<string, number>;
+/** What is asked of one table. */
+interface Side {
+  readonly table: PlanTable;
+  readonly comparer: RowComparer;
+  readonly sets: ReadonlyMap<string, SetSide>;
+  /** By place: not looked at, looked at, right. Only while the database is read for the first time. */
+  readonly states: Uint8Array;
+  /** Not 0 for rows of the database that were found right. */
+  readonly taken: Uint8Array;
+  /** The row that holds others and was asked for last. */
+  holder: Holder | undefined;
 }
 
+/** One set column whose members may be rows of ours. */
+interface SetSide {
+  readonly column: PlanColumn;
+  readonly members: RowMembers;
+  /** By place of the row that has the set: how many wanted rows were found in it. */
+  readonly expected: Uint32Array;
+}
+
+interface Holder {
+  readonly key: string;
+  readonly place: number;
+  /** Its row; 0 when that is not right. */
+  readonly row: number;
+}
+
+const TRIED = 1;
+const RIGHT = 2;
+
+/** So many rows are looked up at a time. */
+const BLOCK = 256;
+
 /** Stands in place of a pass's number for an entry that is not right. */
-const TRIED = -1;
+const TRIED_PASS = -1;
 
 /**
  * Finds wanted rows that are in the database exactly as wanted, under the UUID that we give them: a restart on a right
@@ -26,177 +52,232 @@ const TRIED = -1;
 export class RowMatcher {
   readonly #tables: PlanTables;
   readonly #replica: ReplicaView;
-  readonly #cursors = new Map<PlanTable, RowCursor>();
-  /** Entry whose row was looked for last. */
-  #at: Entry | undefined;
-  /** How many members each set must have, by the row that holds it. */
-  readonly #members = new Map<Entry, Map<string, number>>();
-  /** Rows that hold others, by table and key. */
-  readonly #holders = new Map<PlanTable, Map<string, Holder>>();
-
+  readonly #sides = new Map<string, Side>();
   /** Entries whose rows just appeared; undefined while the database is read for the first time. */
   readonly #arrived: ReadonlySet<Entry> | undefined;
 
   /** While the database is followed only rows that `arrived` are matched; all others were found before. */
   constructor(tables: PlanTables, replica: ReplicaView, arrived?: ReadonlySet<Entry>) {
-    this.#arrived = arrived;
     this.#tables = tables;
     this.#replica = replica;
+    this.#arrived = arrived;
   }
 
-  /** True if all of an entry is as wanted, columns and the sets that must hold it: the row belongs to the entry then. */
-  match(entry: Entry): boolean {
-    if (entry.isAssumed) return true;
-    const { row: wanted, table } = entry;
-    if (this.#arrived?.has(entry) === false) {
-      // The only row of ours with the key is the one that stands for it.
-      return entry.ours.length === 1 && wanted !== undefined;
+  #side(name: string): Side | undefined {
+    const known = this.#sides.get(name);
+    if (known !== undefined) return known;
+    const table = this.#tables.get(name);
+    if (table?.isPresent !== true) return undefined;
+    const comparer = this.#replica.comparer(name, table.exact, table.rules.foreignColumns ?? []);
+    const isFirst = this.#arrived === undefined;
+    const places = isFirst ? table.entries.top : 0;
+    const sets = new Map<string, SetSide>();
+    for (const column of table.sets.values()) {
+      if (!this.#tables.has(column.type.key.refTable ?? '')) continue;
+      const members = comparer.members(column.name);
+      sets.set(column.name, { column, members, expected: new Uint32Array(places) });
     }
-    if (entry.pass === TRIED) return false;
+    const side: Side = {
+      table,
+      comparer,
+      sets,
+      states: new Uint8Array(places),
+      taken: new Uint8Array(isFirst ? comparer.top : 0),
+      holder: undefined,
+    };
+    this.#sides.set(name, side);
+    return side;
+  }
+
+  /** Looks for the row of an entry that arrived: true if all of it is as wanted, columns and the sets that must hold it. */
+  matchArrival(entry: Entry): boolean {
+    const side = this.#side(entry.table.name);
+    return side !== undefined && this.#isRight(side, entry.place);
+  }
+
+  /** Looks for all rows that are wanted of a table: those found right stay bare wishes. Returns their number. */
+  matchAll(table: PlanTable, visit: (wish: DesiredRow) => void): number {
+    const side = this.#side(table.name);
+    const { entries } = table;
+    let right = 0;
+    const rows = new Uint32Array(BLOCK);
+    for (let first = 1, { top } = entries; first < top; first += BLOCK) {
+      const end = Math.min(first + BLOCK, top);
+      if (side !== undefined) this.#lookUp(side, first, end, rows);
+      for (let place = first; place < end; place++) {
+        const wish = entries.wish(place);
+        if (wish === undefined) continue;
+        visit(wish);
+        const row = rows[place - first] as number;
+        if (side !== undefined && this.#isRightAtFirst(side, place, row)) right++;
+        else entries.doubt(place);
+      }
+    }
+    return right;
+  }
+
+  /** One right after the other, so that the processor need not wait for each. */
+  #lookUp({ table, comparer }: Side, first: number, end: number, rows: Uint32Array): void {
+    const { words } = table.entries;
+    for (let place = first; place < end; place++) {
+      rows[place - first] = comparer.find(words, place * 4);
+    }
+    comparer.prepare(rows, end - first);
+  }
+
+  #isRight(side: Side, place: number): boolean {
+    return this.#arrived === undefined
+      ? this.#isRightAtFirst(side, place, this.#row(side, place))
+      : this.#isRightNow(side, place, this.#arrived);
+  }
+
+  #isRightAtFirst(side: Side, place: number, row: number): boolean {
+    const { states, table } = side;
+    if (states[place] !== 0) return states[place] === RIGHT;
     // Rows that need each other in a circle are left to the ordinary way.
-    entry.pass = TRIED;
-    if (wanted === undefined || entry.rivals !== undefined || wanted.partial === true) return false;
-    if (!table.isPresent || table.hasShared) return false;
-    const cursor = this.#cursor(table);
-    if (!cursor.seek(table.ownWords(entry))) return false;
-    this.#at = entry;
-    if (!this.#hasColumns(entry, wanted, cursor)) return false;
-    for (const place of wanted.containers) {
-      const holder = this.#holder(place);
-      // Matching the holder may have moved the cursor to another row of the same table.
-      if (this.#at !== entry) cursor.seek(table.ownWords(entry));
-      this.#at = entry;
-      if (holder?.entry.table.sets.has(place.column) !== true) return false;
-      if (!cursor.isIn(holder.row, place.column)) return false;
-      holder.members.set(place.column, (holder.members.get(place.column) ?? 0) + 1);
-    }
+    states[place] = TRIED;
+    const wish = table.entries.wish(place);
+    if (wish === undefined || !this.#isAsWanted(side, place, row, wish)) return false;
+    states[place] = RIGHT;
+    side.taken[row] = 1;
+    table.matched++;
+    return true;
+  }
+
+  #isRightNow(side: Side, place: number, arrived: ReadonlySet<Entry>): boolean {
+    const { entries } = side.table;
+    if (entries.wish(place) !== undefined) return true;
+    const entry = entries.at(place);
+    if (entry.isAssumed) return true;
+    const { row } = entry;
+    // The only row of ours with the key is the one that stands for it.
+    if (!arrived.has(entry)) return entry.ours.length === 1 && row !== undefined;
+    if (entry.pass === TRIED_PASS) return false;
+    entry.pass = TRIED_PASS;
+    if (row === undefined || entry.rivals !== undefined) return false;
+    if (!this.#isAsWanted(side, place, this.#row(side, place), row)) return false;
     entry.attachMatch();
     return true;
   }
 
-  #cursor(table: PlanTable): RowCursor {
-    let cursor = this.#cursors.get(table);
-    if (cursor === undefined) {
-      cursor = this.#replica.cursor(table.name);
-      this.#cursors.set(table, cursor);
-    }
-    return cursor;
+  /** The row of the database under the UUID of a place; 0 when there is none. */
+  #row({ comparer, table }: Side, place: number): number {
+    return comparer.find(table.entries.words, place * 4);
   }
 
-  #hasColumns(entry: Entry, wanted: DesiredRow, cursor: RowCursor): boolean {
-    const { table } = entry;
-    let set = 0;
+  #isAsWanted(side: Side, place: number, row: number, wanted: DesiredRow): boolean {
+    const { table, comparer } = side;
+    if (row === 0 || wanted.partial === true || table.hasShared) return false;
+    const { columns, containers } = wanted;
+    if (!comparer.equals(row, columns) && !this.#equals(side, place, row, wanted)) return false;
+    for (const container of containers) if (!this.#isIn(container, comparer, row)) return false;
+    return true;
+  }
+
+  #isIn({ table, key, column }: Containment, comparer: RowComparer, row: number): boolean {
+    const side = this.#side(table);
+    const set = side?.sets.get(column);
+    if (side === undefined || set === undefined) return false;
+    const holder = this.#holder(side, key);
+    if (holder.row === 0 || !set.members.includes(holder.row, comparer, row)) return false;
+    if (this.#arrived === undefined) {
+      set.expected[holder.place] = (set.expected[holder.place] as number) + 1;
+    }
+    return true;
+  }
+
+  /** Rows of one container come one after the other: the last one is asked for again and again. */
+  #holder(side: Side, key: string): Holder {
+    if (side.holder?.key === key) return side.holder;
+    const place = side.table.knownPlace(key);
+    const isRight = place !== 0 && this.#isRight(side, place);
+    const row = isRight ? this.#row(side, place) : 0;
+    side.holder = { key, place, row };
+    return side.holder;
+  }
+
+  /** As `equals`, with UUIDs in place of references; false when no reference is given. */
+  #equals(side: Side, place: number, row: number, wanted: DesiredRow): boolean {
+    const { table, comparer } = side;
+    const columns: Record<string, DesiredValue | undefined> = { ...wanted.columns };
     let refers = false;
-    for (const name in wanted.columns) {
-      const value = wanted.columns[name];
+    for (const column of table.references) {
+      const value = columns[column.name];
       if (value === undefined) continue;
-      const column = table.column(name);
-      if (column === undefined) {
-        if (table.rules.foreignColumns?.includes(name) === true) continue;
-        return false;
-      }
-      if (column.isReference) {
-        refers = true;
-        if (column.kind !== 'members') set++;
-      } else {
-        if (!cursor.holds(name, value as Writable)) return false;
-        if (!isDefault(column, value)) set++;
-      }
-    }
-    return cursor.countSet(table.exact) === set && (!refers || this.#hasReferences(entry, wanted));
-  }
-
-  /** The rows that are referred to are looked at first: only then is this one. */
-  #hasReferences(entry: Entry, wanted: DesiredRow): boolean {
-    for (const column of entry.table.references) {
-      const value = wanted.columns[column.name];
-      if (value === undefined) continue;
+      refers = true;
+      columns[column.name] = undefined;
       if (column.kind === 'members') {
-        if (!this.#hasMembers(entry, column, value)) return false;
-        continue;
+        if (!this.#hasMembers(side, place, row, column.name, value)) return false;
+      } else {
+        const uuid = value instanceof RowReference ? this.#uuid(value) : undefined;
+        if (uuid === undefined) return false;
+        columns[column.name] = uuid;
       }
-      const target = value instanceof RowReference ? this.#target(value) : undefined;
+    }
+    return refers && comparer.equals(row, columns);
+  }
+
+  /** The row that is referred to is looked at first: only then is the one that refers to it. */
+  #target(reference: Place): readonly [Side, number] | undefined {
+    const side = this.#side(reference.table);
+    const place = side?.table.knownPlace(reference.key) ?? 0;
+    return side !== undefined && place !== 0 && this.#isRight(side, place)
+      ? [side, place]
+      : undefined;
+  }
+
+  #uuid(reference: Place): string | undefined {
+    const target = this.#target(reference);
+    return target && uuidText(target[0].table.entries.words, target[1] * 4);
+  }
+
+  #hasMembers(
+    side: Side,
+    place: number,
+    row: number,
+    column: string,
+    value: DesiredValue,
+  ): boolean {
+    const set = side.sets.get(column);
+    if (set === undefined || !Array.isArray(value)) return false;
+    for (const reference of value as readonly unknown[]) {
+      const target = reference instanceof RowReference ? this.#target(reference) : undefined;
       if (target === undefined) return false;
-      const row = entry.table.found(entry.ownUuid);
-      if (row?.holds(column.name, target.uuid) !== true) return false;
+      if (!set.members.includes(row, target[0].comparer, this.#row(...target))) return false;
+    }
+    if (this.#arrived === undefined) {
+      set.expected[place] = (set.expected[place] as number) + value.length;
     }
     return true;
   }
 
-  #target(reference: Place): ReplicaRow | undefined {
-    const entry = this.#tables.get(reference.table)?.known(reference.key);
-    return entry !== undefined && this.match(entry) ? entry.ours[0] : undefined;
-  }
-
-  /** The row that holds others; asked for once for each of them. */
-  #holder(place: Place): Holder | undefined {
-    const table = this.#tables.get(place.table);
-    if (table === undefined) return undefined;
-    let known = this.#holders.get(table);
-    if (known === undefined) {
-      known = new Map();
-      this.#holders.set(table, known);
+  /** Rows of the database that were not found right. */
+  *others(table: PlanTable): Generator<ReplicaRow> {
+    const side = this.#side(table.name);
+    if (side === undefined) return;
+    const { comparer, taken } = side;
+    for (let number = 1; number < comparer.top; number++) {
+      const row = taken[number] === 0 ? comparer.row(number) : undefined;
+      if (row !== undefined) yield row;
     }
-    let holder = known.get(place.key);
-    if (holder === undefined) {
-      const entry = table.known(place.key);
-      const row = entry !== undefined && this.match(entry) ? entry.ours[0] : undefined;
-      if (entry === undefined || row === undefined) return undefined;
-      holder = { entry, row, members: this.#membersOf(entry) };
-      known.set(place.key, holder);
-    }
-    return holder;
-  }
-
-  #hasMembers(entry: Entry, column: PlanColumn, value: DesiredValue): boolean {
-    if (!Array.isArray(value)) return false;
-    const targets = (value as readonly unknown[]).map((reference) =>
-      reference instanceof RowReference ? this.#target(reference) : undefined,
-    );
-    const row = entry.table.found(entry.ownUuid);
-    for (const target of targets) {
-      if (target === undefined || row?.includes(column.name, target.uuid) !== true) return false;
-    }
-    const sets = this.#membersOf(entry);
-    sets.set(column.name, (sets.get(column.name) ?? 0) + value.length);
-    return true;
-  }
-
-  #membersOf(entry: Entry): Map<string, number> {
-    let sets = this.#members.get(entry);
-    if (sets === undefined) {
-      sets = new Map();
-      this.#members.set(entry, sets);
-    }
-    return sets;
   }
 
   /** Sets of right rows that hold more than what was found wanted in them, as far as rows of ours can be in them. */
   surplus(): readonly (readonly [PlanTable, readonly string[]])[] {
     const result: (readonly [PlanTable, readonly string[]])[] = [];
-    for (const table of this.#tables.values()) {
-      for (const column of table.sets.values()) {
+    for (const side of this.#sides.values()) {
+      const { comparer, sets, states } = side;
+      for (const { column, members, expected } of sets.values()) {
         const target = this.#tables.get(column.type.key.refTable ?? '');
-        if (target === undefined) continue;
-        for (const entry of table.entries) {
-          const row = entry.isAssumed ? entry.ours[0] : undefined;
-          const expected = this.#members.get(entry)?.get(column.name) ?? 0;
-          if (row === undefined || row.memberCount(column.name) === expected) continue;
-          result.push([target, row.column(column.name) as readonly string[]]);
+        for (let place = 1; place < states.length; place++) {
+          if (states[place] !== RIGHT) continue;
+          const row = this.#row(side, place);
+          if (members.size(row) === expected[place]) continue;
+          const found = comparer.row(row)?.column(column.name);
+          if (target !== undefined) result.push([target, found as readonly string[]]);
         }
       }
     }
     return result;
   }
-}
-
-function isDefault(column: PlanColumn, value: DesiredValue): boolean {
-  const { defaultValue } = column;
-  if (value instanceof RowReference || defaultValue === undefined) return false;
-  if (typeof defaultValue !== 'object') return value === defaultValue;
-  if (typeof value !== 'object') return false;
-  if (Array.isArray(value)) return value.length === 0;
-  if (value instanceof Map) return value.size === 0;
-  for (const _key in value as Readonly<Record<string, string>>) return false;
-  return true;
 }

@@ -1,9 +1,9 @@
 import type { ColumnType } from './column-type.ts';
 import { defaultDatum } from './datum.ts';
-import type { DatabaseRules, TableRules } from './desired.ts';
+import type { DatabaseRules, DesiredRow, TableRules } from './desired.ts';
 import { NameHash } from './name-hash.ts';
 import { Entries } from './plan-entries.ts';
-import { Entry } from './plan-entry.ts';
+import type { Entry } from './plan-entry.ts';
 import { ROW_NAMESPACE, rowName } from './plan-uuid.ts';
 import type { ReplicaRow, ReplicaView } from './replica-view.ts';
 import { uuidText } from './storage/uuid-pool.ts';
@@ -56,7 +56,7 @@ export class PlanTable {
   readonly exact: readonly string[];
   /** Every set of references, those that others write included: where rows can be members. */
   readonly sets: ReadonlyMap<string, PlanColumn>;
-  readonly entries = new Entries();
+  readonly entries: Entries = new Entries(this);
   /** Entries by the UUIDs of their rows, but for matched rows. */
   readonly byUuid = new Map<string, Entry>();
   /** Number of entries with a matched row. */
@@ -64,7 +64,8 @@ export class PlanTable {
   readonly #replica: ReplicaView;
   readonly #hash: NameHash;
   readonly #byName: ReadonlyMap<string, PlanColumn>;
-  #last: Entry | undefined;
+  #lastKey: string | undefined;
+  #lastPlace = 0;
 
   constructor(name: string, rules: TableRules, replica: ReplicaView) {
     this.name = name;
@@ -99,29 +100,47 @@ export class PlanTable {
 
   /** The entry of a key, made on first use. */
   entry(key: string): Entry {
-    const known = this.known(key);
-    if (known !== undefined) return known;
-    const entry = new Entry(this, key);
-    // The words are those of the key that was just asked for.
-    entry.place = this.entries.add(entry, this.#hash.words);
-    this.#last = entry;
-    return entry;
+    return this.entries.at(this.place(key));
   }
 
   /** The entry of a key, if there is one. */
   known(key: string): Entry | undefined {
+    const place = this.knownPlace(key);
+    return place === 0 ? undefined : this.entries.at(place);
+  }
+
+  /** Where a key is kept; an entry is made for it on first use. */
+  place(key: string): number {
+    const known = this.knownPlace(key);
+    if (known !== 0) return known;
+    // The words are those of the key that was just asked for.
+    const { place } = this.entries.add(key, this.#hash.words);
+    this.#lastPlace = place;
+    return place;
+  }
+
+  /** Where a key is kept; 0 when it is nowhere. */
+  knownPlace(key: string): number {
     // Rows of one container come one after the other: the last one is asked for again and again.
-    if (this.#last?.key === key) return this.#last;
-    const entry = this.entries.find(this.#hash.make(key), key);
-    if (entry !== undefined) this.#last = entry;
-    return entry;
+    if (this.#lastKey === key && this.#lastPlace !== 0) return this.#lastPlace;
+    this.#lastPlace = this.entries.find(this.#hash.make(key), key);
+    this.#lastKey = key;
+    return this.#lastPlace;
+  }
+
+  /** Adds a wish that is to be compared with the database as a whole; false when the key is wanted already. */
+  addWish(unit: string, row: DesiredRow): boolean {
+    const words = this.#hash.make(row.key);
+    if (this.entries.find(words, row.key) !== 0) return false;
+    this.entries.addWish(unit, row, words);
+    return true;
   }
 
   forget(entry: Entry): void {
     if (entry.place === 0) return;
     this.entries.delete(entry.place);
     entry.place = 0;
-    if (this.#last === entry) this.#last = undefined;
+    this.#lastPlace = 0;
   }
 
   /** Four words of the UUID made from an entry's key; good until the next call. */
@@ -144,7 +163,8 @@ export class PlanTable {
   holder(uuid: string): Entry | undefined {
     const entry = this.byUuid.get(uuid);
     if (entry !== undefined || this.matched === 0) return entry;
-    const own = this.entries.find(uuidWords(uuid));
+    const place = this.entries.find(uuidWords(uuid));
+    const own = place === 0 ? undefined : this.entries.at(place);
     return own?.isMatched === true ? own : undefined;
   }
 }

@@ -38,7 +38,17 @@ export class Reconciler {
 
   /** Replaces what a unit wants. Rows that stay the same cost a comparison and are not planned again. */
   setUnit(unit: string, rows: readonly DesiredRow[]): void {
-    const before = this.#units.get(unit) ?? [];
+    if (this.#index.isFilled) this.#replace(unit, this.#units.get(unit) ?? [], rows);
+    // The first plan takes all wishes at once.
+    else this.#keep(unit, rows);
+  }
+
+  #keep(unit: string, rows: readonly DesiredRow[]): void {
+    if (rows.length === 0) this.#units.delete(unit);
+    else this.#units.set(unit, rows);
+  }
+
+  #replace(unit: string, before: readonly DesiredRow[], rows: readonly DesiredRow[]): void {
     const byKey = Map.groupBy(before.keys(), (i) => nameOf(before[i] as DesiredRow));
     const stays = new Set<number>();
     const after = rows.map((row) => {
@@ -57,8 +67,7 @@ export class Reconciler {
       return row;
     });
     for (const [i, row] of before.entries()) if (!stays.has(i)) this.#index.unclaim(unit, row);
-    if (after.length === 0) this.#units.delete(unit);
-    else this.#units.set(unit, after);
+    this.#keep(unit, after);
   }
 
   removeUnit(unit: string): void {
@@ -79,9 +88,6 @@ export class Reconciler {
   /** Forgets what is known of the database: the next plan is a full pass. */
   resync(): void {
     this.#index = new RowIndex(this.#replica, this.#rules);
-    for (const [unit, rows] of this.#units) {
-      for (const row of rows) this.#index.claim(unit, row);
-    }
   }
 
   /**
@@ -91,7 +97,7 @@ export class Reconciler {
   plan(): Plan {
     if (this.#index.schema !== this.#replica.schema) this.resync();
     const index = this.#index;
-    const alreadyRight = index.fill();
+    const alreadyRight = index.fill(this.#units);
     this.#pass += 1;
     const pass = new PlanPass(index, this.#replica, this.#pass);
     pass.run();

@@ -12,8 +12,6 @@ export interface ReplicaRow extends FoundRow {
   column(name: string): Datum;
   /** True when the column holds this value. Compares stored codes: nothing is decoded. */
   holds(column: string, value: Writable): boolean;
-  /** How many of these columns hold something else than the schema's default. */
-  countSet(columns: readonly string[]): number;
   /** Number of members of a set, or of keys of a map; of an optional 0 or 1. */
   memberCount(column: string): number;
   /** True when the set holds this member, or the map this key (and value, when given). */
@@ -21,18 +19,32 @@ export interface ReplicaRow extends FoundRow {
 }
 
 /**
- * Goes to rows of one table, so that very many rows can be compared without an object for each. Good until the
- * replica changes.
+ * Compares very many rows of one table with wanted ones, without an object for each: a row is a number from 1 on, 0 is
+ * none. Good until the replica changes.
  */
-export interface RowCursor {
-  /** Goes to the row with this UUID, given as four words; false when there is none. */
-  seek(uuid: Uint32Array): boolean;
-  /** As of a row. Throws when the cursor is at no row. */
-  holds(column: string, value: Writable): boolean;
-  /** As of a row. */
-  countSet(columns: readonly string[]): number;
-  /** True when this set of references of another row holds the row that the cursor is at. */
-  isIn(row: ReplicaRow, column: string): boolean;
+export interface RowComparer {
+  /** Rows have numbers below this; some may be free. */
+  readonly top: number;
+  /** The row with the UUID in four words from `at` on. */
+  find(words: Uint32Array, at: number): number;
+  /** Says that the first `count` of these rows are to be compared next: that is faster then. */
+  prepare(rows: Uint32Array, count: number): void;
+  /**
+   * True when the given columns hold these values, and the other compared columns the schema's default. Columns that are
+   * `undefined` are not given, ignored columns are passed over; false for a column that is neither compared nor ignored.
+   */
+  equals(row: number, columns: Readonly<Record<string, unknown>>): boolean;
+  /** A set of references as the rows of the table have it. */
+  members(column: string): RowMembers;
+  /** Undefined for a number that is free. */
+  row(row: number): ReplicaRow | undefined;
+}
+
+/** Members of one set column of one table, by the numbers of rows. */
+export interface RowMembers {
+  /** True when the set of row `holder` has row `member` of another table in it. */
+  includes(holder: number, members: RowComparer, member: number): boolean;
+  size(holder: number): number;
 }
 
 /** What an index looks at: a column, or the value of one key of a map column. */
@@ -109,7 +121,8 @@ export interface ReplicaView {
   size(table: string): number;
   rows(table: string): Iterable<ReplicaRow>;
   row(table: string, uuid: string): ReplicaRow | undefined;
-  cursor(table: string): RowCursor;
+  /** Compares rows by the columns `compared`, and passes over those `ignored`. */
+  comparer(table: string, compared: readonly string[], ignored: readonly string[]): RowComparer;
   /**
    * Rows whose columns have these values, through a hash index that is made on first use and then kept.
    * `find('Logical_Switch', ['name'], ['blue'])`,

@@ -24,7 +24,7 @@ import type {
   ReplicaChanges,
   ReplicaRow,
   ReplicaView,
-  RowCursor,
+  RowComparer,
   RowChange,
   TableChanges,
 } from '../../src/ovsdb/replica-view.ts';
@@ -72,13 +72,6 @@ class MemoryRow implements ReplicaRow {
     );
   }
 
-  countSet(columns: readonly string[]): number {
-    return columns.filter(
-      (name) =>
-        !datumEquals(this.column(name), defaultDatum(this.#database.type(this.table, name))),
-    ).length;
-  }
-
   memberCount(column: string): number {
     return members(this.column(column)).length;
   }
@@ -89,6 +82,16 @@ class MemoryRow implements ReplicaRow {
       return found.has(member) && (value === undefined || found.get(member) === value);
     }
     return members(found).includes(member as Atom);
+  }
+}
+
+/** False for a value that the column can't hold. */
+function holdsOrDefault(row: ReplicaRow | undefined, column: string, value: Writable): boolean {
+  try {
+    return row?.holds(column, value) === true;
+  } catch (error) {
+    if (error instanceof OvsdbError) return false;
+    throw error;
   }
 }
 
@@ -152,16 +155,28 @@ export class MemoryDatabase implements ReplicaView, Transactor {
     return this.columnsOf(table, uuid) === undefined ? undefined : new MemoryRow(this, table, uuid);
   }
 
-  cursor(table: string): RowCursor {
-    let at: ReplicaRow | undefined;
+  comparer(table: string, compared: readonly string[], ignored: readonly string[]): RowComparer {
+    const rows = [undefined, ...this.rows(table)];
+    const known = new Set([...compared, ...ignored]);
     return {
-      seek: (uuid) => {
-        at = this.row(table, uuidText(uuid, 0));
-        return at !== undefined;
+      top: rows.length,
+      find: (words, at) => {
+        const uuid = uuidText(words, at);
+        return Math.max(
+          0,
+          rows.findIndex((row) => row?.uuid === uuid),
+        );
       },
-      holds: (column, value) => at?.holds(column, value) === true,
-      countSet: (columns) => at?.countSet(columns) ?? 0,
-      isIn: (row, column) => at !== undefined && row.includes(column, at.uuid),
+      prepare: () => undefined,
+      equals: (number, columns) =>
+        Object.keys(columns).every((name) => columns[name] === undefined || known.has(name)) &&
+        compared.every((name) => holdsOrDefault(rows[number], name, columns[name] as Writable)),
+      members: (column) => ({
+        includes: (holder, members, member) =>
+          rows[holder]?.includes(column, members.row(member)?.uuid ?? '') === true,
+        size: (holder) => members(rows[holder]?.column(column)).length,
+      }),
+      row: (number) => rows[number],
     };
   }
 

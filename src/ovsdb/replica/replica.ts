@@ -8,7 +8,7 @@ import type {
   ReplicaChanges,
   ReplicaRow,
   ReplicaView,
-  RowCursor,
+  RowComparer,
   SubscribeOptions,
 } from '../replica-view.ts';
 import { schemaToJson, type DatabaseSchema } from '../schema.ts';
@@ -19,7 +19,7 @@ import type { Datum, JsonValue, Writable } from '../value.ts';
 import { rethrowLater } from '../listener-error.ts';
 import { CollectedChanges } from './changes.ts';
 import { ReplicaTable } from './replica-table.ts';
-import { TableCursor } from './row-cursor.ts';
+import { TableComparer } from './row-comparer.ts';
 import { DELETE, INSERT, REPLACE, type StagedTable } from './staging.ts';
 import { UpdateReader, type UpdateFormat } from './update-reader.ts';
 
@@ -119,8 +119,8 @@ export class Replica implements ReplicaView {
     return this.#table(table).row(uuid);
   }
 
-  cursor(table: string): RowCursor {
-    return new TableCursor(this.#table(table));
+  comparer(table: string, compared: readonly string[], ignored: readonly string[]): RowComparer {
+    return new TableComparer(this.#table(table), compared, ignored);
   }
 
   find(

@@ -77,12 +77,8 @@ export class RowView implements ReplicaRow {
 
   holds(name: string, value: Writable): boolean {
     const column = this.#column(name);
-    return cellHolds(column, this.#cell(column), value);
-  }
-
-  countSet(columns: readonly string[]): number {
-    this.#check();
-    return this.#store.countSet(this.#slot, columns);
+    const cell = this.#cell(column);
+    return matches(column.codec, cell, value) ?? holdsInGeneral(column, cell, value);
   }
 
   memberCount(name: string): number {
@@ -104,17 +100,6 @@ export class RowView implements ReplicaRow {
     return code !== -1 && codec.valueAt(cell, key) === code;
   }
 
-  /** True when the set of references holds the row whose UUID has this id in the pool. */
-  includesId(name: string, id: number): boolean {
-    const column = this.#column(name);
-    const { codec } = column;
-    return (
-      codec.kind === 'set' &&
-      codec.type.key.type === 'uuid' &&
-      codec.position(this.#cell(column), id) !== -1
-    );
-  }
-
   /** Every column, as a plain object: for people and for JSON. */
   toJSON(): { readonly [column: string]: unknown } {
     const result: Record<string, unknown> = { _uuid: this.uuid };
@@ -127,10 +112,8 @@ export class RowView implements ReplicaRow {
   }
 }
 
-/** True when a cell of a column holds a value. */
-export function cellHolds(column: StoredColumn, cell: number, value: Writable): boolean {
-  const inPlace = matches(column.codec, cell, value);
-  if (inPlace !== undefined) return inPlace;
+/** True when a cell of a column holds a value, which is put into canonical form for that. */
+export function holdsInGeneral(column: StoredColumn, cell: number, value: Writable): boolean {
   const datum = expressible(column, value);
   return datum !== undefined && column.codec.find(datum.datum) === cell;
 }
@@ -171,10 +154,8 @@ const OWN = new Set([
   'column',
   'at',
   'holds',
-  'countSet',
   'memberCount',
   'includes',
-  'includesId',
   'toJSON',
 ]);
 

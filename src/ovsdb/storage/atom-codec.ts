@@ -25,6 +25,8 @@ export interface AtomCodec {
   compare(a: number, b: number): number;
   retain(code: number): void;
   release(code: number): void;
+  /** As `Entries.touch`, where atoms are kept outside of their codes. */
+  touch?(codes: Uint32Array, count: number): number;
 }
 
 /** Places for guesses of one column; members of a larger set or map share them. */
@@ -62,6 +64,10 @@ class StringCodec implements AtomCodec {
 
   equals(code: number, atom: Atom): boolean {
     return this.#pool.equals(code, atom as string);
+  }
+
+  touch(codes: Uint32Array, count: number): number {
+    return this.#pool.touch(codes, count);
   }
 
   atom(code: number): Atom {

@@ -85,23 +85,130 @@ function mapMatches(
     if (length === 0) return false;
     count += 2;
     const [words, offset] = [sequences.words(cell), sequences.offset(cell)];
-    if (!hasPair(keys, values as AtomCodec, words, offset, length, key, member)) return false;
+    const at = keyPosition(keys, words, offset, length, key);
+    if (at === -1) return false;
+    if (!(values as AtomCodec).equals(words[offset + at + 1] as number, member)) return false;
   }
   return count === length;
 }
 
-function hasPair(
+function keyPosition(
   keys: AtomCodec,
-  values: AtomCodec,
   words: Uint32Array,
   offset: number,
   length: number,
   key: string,
-  value: string,
-): boolean {
-  for (let i = 0; i < length; i += 2) {
-    if (!keys.equals(words[offset + i] as number, key)) continue;
-    return values.equals(words[offset + i + 1] as number, value);
+): number {
+  for (let i = 0; i < length; i += 2) if (keys.equals(words[offset + i] as number, key)) return i;
+  return -1;
+}
+
+/**
+ * Compares cells of one column with one value after the other. Neighbouring rows have the same map keys, and some values
+ * are one and the same object: what was compared last is remembered. Good until something stored changes.
+ */
+export class CellMatcher {
+  readonly #codec: ColumnCodec;
+  readonly #isTextMap: boolean;
+  /** Object that was compared last, and the cell that holds it. */
+  #object: unknown;
+  #cell = 0;
+  /** By place in the wanted map: its key, the key's code and position, the last value and its code. */
+  readonly #keys: string[] = [];
+  readonly #codes = new Uint32Array(MOST_KEYS);
+  readonly #positions = new Uint32Array(MOST_KEYS);
+  readonly #values: string[] = [];
+  readonly #valueCodes = new Uint32Array(MOST_KEYS);
+
+  constructor(codec: ColumnCodec) {
+    this.#codec = codec;
+    const { kind, type } = codec;
+    this.#isTextMap = kind === 'map' && type.key.type === 'string' && type.value?.type === 'string';
   }
-  return false;
+
+  /**
+   * Touches what these cells hold, as `Entries.touch` does; of large sets and maps the ends. The cells are overwritten.
+   */
+  touch(cells: Uint32Array, count: number): number {
+    const { kind, keys, sequences } = this.#codec;
+    let sum = 0;
+    if (kind === 'set' || kind === 'map') {
+      sum ^= sequences.touch(cells, count);
+      if (kind === 'map' || keys.touch === undefined) return sum;
+      for (let i = 0; i < count; i++) {
+        const cell = cells[i] as number;
+        cells[i] = cell === 0 ? 0 : (sequences.words(cell)[sequences.offset(cell)] as number);
+      }
+    } else if (kind === 'optional') {
+      for (let i = 0; i < count; i++) cells[i] = Math.max((cells[i] as number) - 1, 0);
+    }
+    return sum ^ (keys.touch?.(cells, count) ?? 0);
+  }
+
+  /** As `matches`. */
+  holds(cell: number, value: Writable): boolean | undefined {
+    if (typeof value !== 'object') return matches(this.#codec, cell, value);
+    if (value === this.#object) return cell === this.#cell;
+    const result =
+      this.#isTextMap && isRecord(value)
+        ? this.#holdsMap(cell, value)
+        : matches(this.#codec, cell, value);
+    if (result === true) {
+      this.#object = value;
+      this.#cell = cell;
+    }
+    return result;
+  }
+
+  #holdsMap(cell: number, value: TextRecord): boolean | undefined {
+    const { sequences } = this.#codec;
+    const length = sequences.length(cell);
+    if (length === 0 || length > 2 * MOST_KEYS) return mapMatches(this.#codec, cell, value);
+    const words = sequences.words(cell);
+    const offset = sequences.offset(cell);
+    let place = 0;
+    for (const key in value) {
+      const member = value[key];
+      if (typeof member !== 'string') return undefined;
+      if (place * 2 === length) return false;
+      const at = this.#position(words, offset, length, place, key);
+      if (at === -1 || !this.#isValue(words[offset + at + 1] as number, place, member)) {
+        return false;
+      }
+      place++;
+    }
+    return place * 2 === length;
+  }
+
+  #position(
+    words: Uint32Array,
+    offset: number,
+    length: number,
+    place: number,
+    key: string,
+  ): number {
+    const guess = this.#positions[place] as number;
+    if (
+      guess < length &&
+      this.#keys[place] === key &&
+      words[offset + guess] === this.#codes[place]
+    ) {
+      return guess;
+    }
+    const at = keyPosition(this.#codec.keys, words, offset, length, key);
+    if (at !== -1) {
+      this.#keys[place] = key;
+      this.#codes[place] = words[offset + at] as number;
+      this.#positions[place] = at;
+    }
+    return at;
+  }
+
+  #isValue(code: number, place: number, value: string): boolean {
+    if (code === this.#valueCodes[place] && this.#values[place] === value) return true;
+    if (!(this.#codec.values as AtomCodec).equals(code, value)) return false;
+    this.#valueCodes[place] = code;
+    this.#values[place] = value;
+    return true;
+  }
 }

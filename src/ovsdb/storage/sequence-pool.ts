@@ -58,6 +58,11 @@ export class SequencePool {
     this.#entries.sweep();
   }
 
+  /** As `Entries.touch`. */
+  touch(ids: Uint32Array, count: number): number {
+    return this.#entries.touch(ids, count);
+  }
+
   length(id: number): number {
     return id === 0 ? 0 : (this.#entries.length[id] as number);
   }

@@ -151,6 +151,11 @@ export class StringPool {
     return bytes === length;
   }
 
+  /** As `Entries.touch`. */
+  touch(ids: Uint32Array, count: number): number {
+    return this.#entries.touch(ids, count);
+  }
+
   text(id: number): string {
     if (id === 0) return '';
     const entries = this.#entries;

@@ -32,10 +32,6 @@ export class TableStore {
   readonly #positions: ReadonlyMap<string, number>;
   readonly #slots: IdTable;
   readonly #followers: RowFollower[] = [];
-  #counted: { readonly names: readonly string[]; readonly columns: readonly StoredColumn[] } = {
-    names: [],
-    columns: [],
-  };
   /** UUID of each slot; 0 when the slot is free. */
   uuids: Uint32Array = new Uint32Array(16);
   /** Counts how often a slot was given up, so that a view of a deleted row notices. */
@@ -88,21 +84,6 @@ export class TableStore {
   cell(slot: number, position: number): number {
     const column = this.columns[position] as StoredColumn;
     return column.cells === undefined ? column.codec.defaultCell : (column.cells[slot] as number);
-  }
-
-  /** How many of these columns of a row are not at their default. The list is remembered: ask with the same one again. */
-  countSet(slot: number, columns: readonly string[]): number {
-    if (this.#counted.names !== columns) {
-      this.#counted = {
-        names: columns,
-        columns: columns.flatMap((name) => this.column(name) ?? []),
-      };
-    }
-    let count = 0;
-    for (const { cells, codec } of this.#counted.columns) {
-      if (cells !== undefined && cells[slot] !== codec.defaultCell) count++;
-    }
-    return count;
   }
 
   /** A new row with every column at its default. Followers are told by `finish`. */

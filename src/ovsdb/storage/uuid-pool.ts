@@ -142,10 +142,16 @@ export class UuidPool {
     return this.#parseText(text) ? this.#lookup(true) : -1;
   }
 
-  /** Id of the UUID in these four words; -1 when it is not known. */
-  findWords(words: Uint32Array): number {
-    this.#parsed.set(words);
+  /** Id of the UUID in four words from `at` on; -1 when it is not known. */
+  findWords(words: Uint32Array, at: number): number {
+    const parsed = this.#parsed;
+    for (let i = 0; i < 4; i++) parsed[i] = words[at + i] as number;
     return this.#lookup(false);
+  }
+
+  /** Ids are below this. */
+  get top(): number {
+    return this.#top;
   }
 
   find(text: string): number {

@@ -6,7 +6,7 @@ import {
   type ColumnType,
   type Writable,
 } from '../../../src/ovsdb/index.ts';
-import { matches } from '../../../src/ovsdb/storage/cell-match.ts';
+import { CellMatcher, matches } from '../../../src/ovsdb/storage/cell-match.ts';
 import { Pools } from '../../../src/ovsdb/storage/pools.ts';
 
 /** Comparing a stored value in place gives what comparing it in canonical form gives. */
@@ -45,6 +45,24 @@ test.each(cases)('of %s', (_name, type, values) => {
       if (inPlace === undefined) return;
       expect(inPlace).toBe(codec.find(toDatum(type, wanted)) === cell);
       expect(matches(codec, cell, stored)).not.toBe(false);
+    }),
+  );
+});
+
+test.each(cases)('of %s, one row after the other', (_name, type, values) => {
+  const codec = new Pools().column(type);
+  fc.assert(
+    fc.property(fc.array(values, { minLength: 1, maxLength: 6 }), (pool) => {
+      const matcher = new CellMatcher(codec);
+      const cells = pool.map((value) => codec.cell(toDatum(type, value)));
+      matcher.touch(Uint32Array.from(cells), cells.length);
+      for (const wanted of [...pool, ...pool]) {
+        const right = codec.find(toDatum(type, wanted));
+        for (const cell of cells) {
+          const answer = matcher.holds(cell, wanted);
+          if (answer !== undefined) expect(answer).toBe(cell === right);
+        }
+      }
     }),
   );
 });

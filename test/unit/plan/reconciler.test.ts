@@ -114,6 +114,93 @@ describe('a change costs what it touches', () => {
   });
 });
 
+describe('after a start on a right database', () => {
+  const UNITS: readonly (readonly [string, readonly DesiredRow[]])[] = [
+    ['network', [switchRow('blue'), routerRow('r')]],
+    ['routes', [routeRow('r', '10.0.0.0/8', '1.1.1.1'), routeRow('r', '11.0.0.0/8', '1.1.1.1')]],
+    ['pods', [portRow('p1', 'blue'), portRow('p2', 'blue'), portRow('p3', 'blue')]],
+  ];
+
+  beforeEach(async () => {
+    for (const [unit, rows] of UNITS) reconciler.setUnit(unit, rows);
+    await settle();
+    reconciler = new Reconciler(database, RULES);
+    for (const [unit, rows] of UNITS) reconciler.setUnit(unit, rows);
+    reconciler.follow();
+    expect(reconciler.plan()).toMatchObject({ isEmpty: true, examined: 7, problems: [] });
+    expect(reconciler.plan()).toMatchObject({ isEmpty: true, examined: 0 });
+  });
+
+  const shown = async (): Promise<readonly string[]> =>
+    (await settle()).changes.map(({ action, table, key }) => `${action} ${table} ${key}`);
+
+  test('what somebody edits is repaired, and nothing else is looked at', async () => {
+    database.write(
+      update('Logical_Switch_Port', uuidOf('Logical_Switch_Port', 'p2'), { type: 'router' }),
+    );
+    expect(reconciler.dirtyCount).toBe(1);
+    expect(await shown()).toEqual(['update Logical_Switch_Port p2']);
+    expect(reconciler.plan().isEmpty).toBe(true);
+  });
+
+  test('what somebody deletes comes back with all that it held', async () => {
+    database.write(remove('Logical_Router', uuidOf('Logical_Router', 'r')));
+    expect((await shown()).toSorted()).toEqual([
+      'insert Logical_Router r',
+      'insert Logical_Router_Static_Route r 10.0.0.0/8',
+      'insert Logical_Router_Static_Route r 11.0.0.0/8',
+    ]);
+    expect(reconciler.plan().isEmpty).toBe(true);
+  });
+
+  test('what is wanted no more goes, what is wanted otherwise changes', async () => {
+    reconciler.removeUnit('routes');
+    reconciler.setUnit('pods', [
+      portRow('p1', 'blue'),
+      { ...portRow('p2', 'blue'), columns: { ...portRow('p2', 'blue').columns, type: 'router' } },
+    ]);
+    expect((await shown()).toSorted()).toEqual([
+      'delete Logical_Router_Static_Route r 10.0.0.0/8',
+      'delete Logical_Router_Static_Route r 11.0.0.0/8',
+      'delete Logical_Switch_Port p3',
+      'update Logical_Switch_Port p2',
+    ]);
+    expect(reconciler.plan().isEmpty).toBe(true);
+  });
+
+  test('a second wish for a row stands in for the first', async () => {
+    reconciler.setUnit('more', [portRow('p1', 'blue')]);
+    reconciler.setUnit('pods', []);
+    expect((await shown()).toSorted()).toEqual([
+      'delete Logical_Switch_Port p2',
+      'delete Logical_Switch_Port p3',
+    ]);
+  });
+
+  test('a row that moves to another switch is taken out of the one before', async () => {
+    reconciler.setUnit('network', [switchRow('blue'), switchRow('red'), routerRow('r')]);
+    reconciler.setUnit('pods', [
+      portRow('p1', 'red'),
+      portRow('p2', 'blue'),
+      portRow('p3', 'blue'),
+    ]);
+    await settle();
+    const ports = (name: string): unknown =>
+      database.row('Logical_Switch', uuidOf('Logical_Switch', name))?.column('ports');
+    expect(ports('red')).toEqual([uuidOf('Logical_Switch_Port', 'p1')]);
+    expect(ports('blue')).not.toContain(uuidOf('Logical_Switch_Port', 'p1'));
+    expect(reconciler.plan().isEmpty).toBe(true);
+  });
+});
+
+test('wishes that change before the first plan are those of the first plan', async () => {
+  reconciler.setUnit('network', [switchRow('blue'), switchRow('red')]);
+  reconciler.setUnit('network', [switchRow('blue')]);
+  reconciler.setUnit('pods', [portRow('p1', 'blue')]);
+  reconciler.removeUnit('pods');
+  expect((await settle()).changes.map(({ key }) => key)).toEqual(['blue']);
+});
+
 describe('what depends on a row follows it', () => {
   test('a port group deleted by somebody else comes back with its ports', async () => {
     reconciler.setUnit('policy', [row('Port_Group', 'pg'), aclRow('acl', 'pg')]);
@@ -354,6 +441,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(fc.constant('remove' as const), pick('u1', 'u2', 'u3')) },
   { weight: 3, arbitrary: fc.tuple(fc.constant('meddle' as const), meddling) },
   { weight: 2, arbitrary: fc.tuple(fc.constant('settle' as const)) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant('restart' as const)) },
 );
 
 describe('on random histories', () => {
@@ -362,7 +450,14 @@ describe('on random histories', () => {
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
         database = new MemoryDatabase(schema);
         reconciler = new Reconciler(database, RULES_FOR_HISTORIES);
-        reconciler.follow();
+        let forget = reconciler.follow();
+        const restart = (): void => {
+          forget();
+          const { units } = reconciler;
+          reconciler = new Reconciler(database, RULES_FOR_HISTORIES);
+          for (const [unit, rows] of units) reconciler.setUnit(unit, rows);
+          forget = reconciler.follow();
+        };
         const full = (): Plan => plan(reconciler.units, database, RULES_FOR_HISTORIES);
         for (const [what, first, second] of steps) {
           if (what === 'set') reconciler.setUnit(first, second);
@@ -373,7 +468,8 @@ describe('on random histories', () => {
             } catch {
               // Refused, as the server would: the other client meant something impossible.
             }
-          } else await settle();
+          } else if (what === 'settle') await settle();
+          else restart();
           expect(contents(reconciler.plan())).toEqual(contents(full()));
         }
         let rounds = 0;

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { OvsdbError } from './error.ts';
 import type { Clause, Operation, Outcome, Transactor } from './operation.ts';
 import { rethrowLater } from './listener-error.ts';
@@ -139,7 +139,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     return this.#main.ready(signal);
   }
 
-  #opened(socket: Socket): void {
+  #opened(socket: Duplex): void {
     const connection = new Connection(socket, {
       sinkForUpdate: (monitor) => this.#session?.sinkForUpdate(monitor),
       update: (update) => {

@@ -43,6 +43,12 @@ export type { MonitorMethod } from './session/monitor-run.ts';
 export type { Attempt, OpenHandlers, OpenSocket } from './session/transport.ts';
 export type { Selection, TableSelection } from './session/selection.ts';
 export type { DatabaseStatus } from './session/server-status.ts';
+export {
+  scriptedTransport,
+  type ScriptedPeer,
+  type ScriptedServer,
+} from './session/scripted-transport.ts';
+export { commitAnew, type AnewCommitter } from './commit-anew.ts';
 export { outcomeOf } from './session/outcome.ts';
 export * from './condition.ts';
 export * from './mutation.ts';

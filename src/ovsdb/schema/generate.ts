@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { cardinality, type BaseType } from '../column-type.ts';
 import {
   parseSchema,
@@ -81,28 +81,68 @@ function tableText(table: TableSchema): string {
   return `${root}export interface ${table.name} {\n${columns.join('')}}\n`;
 }
 
+/** Where the parts of a generated file come from. */
+interface GeneratedFile {
+  /** First line. */
+  readonly comment: string;
+  /** Name of the interface of all tables. */
+  readonly name: string;
+  /** Modules that export `Column`, and `Integer` and `Uuid`. */
+  readonly columns: string;
+  readonly values: string;
+}
+
 /** Text of the generated file of one schema. */
-export function generatedText(schema: DatabaseSchema, source: string, name: string): string {
+function generatedText(schema: DatabaseSchema, file: GeneratedFile): string {
   const tables = [...schema.tables.values()];
   const body = tables.map(tableText).join('\n');
   const imports = ['Integer', 'Uuid'].filter((type) => new RegExp(`\\b${type}\\b`).test(body));
   return [
-    `// Written by \`npm run generate\` from schemas/${source} ${schema.version}. Edit the generator instead.\n`,
-    `import type { Column } from './column.ts';\n`,
-    imports.length === 0 ? '' : `import type { ${imports.join(', ')} } from '../value.ts';\n`,
+    `// ${file.comment}\n`,
+    `import type { Column } from '${file.columns}';\n`,
+    imports.length === 0 ? '' : `import type { ${imports.join(', ')} } from '${file.values}';\n`,
     `\n${body}\n`,
     `/** Tables of ${schema.name} ${schema.version}. */\n`,
-    `export interface ${name} {\n${tables.map((t) => `  readonly ${t.name}: ${t.name};\n`).join('')}}\n`,
+    `export interface ${file.name} {\n${tables.map((t) => `  readonly ${t.name}: ${t.name};\n`).join('')}}\n`,
   ].join('');
 }
 
+const read = (path: string): DatabaseSchema =>
+  parseSchema(JSON.parse(readFileSync(path, 'utf8')) as JsonValue);
+
+/** Types of any other schema: its file, the name of the interface, and where to import the client from. */
+function print(path: string, name: string, client: string): void {
+  const schema = read(path);
+  const comment = `Types of the tables of ${schema.name} ${schema.version}, from ${basename(path)}.`;
+  process.stdout.write(generatedText(schema, { comment, name, columns: client, values: client }));
+}
+
+const USAGE = `usage: generate.ts [--check] | SCHEMA_FILE INTERFACE [MODULE]
+
+Without a file: the types of schemas/, written here. With one: types for it on standard output; MODULE is where the program imports the client from.
+`;
+
 function main(args: readonly string[]): number {
+  const [path, interfaceName, client = './src/ovsdb/index.ts'] = args;
+  if (path !== undefined && !path.startsWith('-')) {
+    if (interfaceName === undefined) {
+      process.stderr.write(USAGE);
+      return 2;
+    }
+    print(path, interfaceName, client);
+    return 0;
+  }
   const check = args.includes('--check');
   const root = resolve(import.meta.dirname, '../../..');
   let differing = 0;
   for (const { schema, file, name } of SOURCES) {
-    const json = JSON.parse(readFileSync(join(root, 'schemas', schema), 'utf8')) as JsonValue;
-    const text = generatedText(parseSchema(json), schema, name);
+    const parsed = read(join(root, 'schemas', schema));
+    const text = generatedText(parsed, {
+      comment: `Written by \`npm run generate\` from schemas/${schema} ${parsed.version}. Edit the generator instead.`,
+      name,
+      columns: './column.ts',
+      values: '../value.ts',
+    });
     const path = join(import.meta.dirname, file);
     if (!check) {
       writeFileSync(path, text);

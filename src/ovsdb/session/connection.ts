@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { OvsdbError, shorten } from '../error.ts';
 import { stringify } from '../json.ts';
 import type { JsonValue } from '../value.ts';
@@ -77,7 +77,7 @@ const HELD_LIMIT = 32 * 1024;
 
 /** JSON-RPC 1.0 over one open socket (RFC 7047 §4). Messages are handled to the end in the order in which they arrive. */
 export class Connection {
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   readonly #handler: ConnectionHandler;
   readonly #stream: MessageStream;
   readonly #pending = new Map<number, Asker>();
@@ -97,7 +97,7 @@ export class Connection {
   #turn: number | undefined;
   #error: OvsdbError | undefined;
 
-  constructor(socket: Socket, handler: ConnectionHandler, limits?: FramerLimits) {
+  constructor(socket: Duplex, handler: ConnectionHandler, limits?: FramerLimits) {
     this.#socket = socket;
     this.#handler = handler;
     this.#stream = new MessageStream(

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { OvsdbError } from '../error.ts';
 import type { Uuid } from '../value.ts';
@@ -21,7 +21,7 @@ export interface DialerOwner {
   /** A remote is tried. */
   connecting(remote: string): void;
   /** A socket is open, with TLS completely. */
-  opened(socket: Socket): void;
+  opened(socket: Duplex): void;
   /** The socket, or the attempt to open one, was given up; another will be opened. */
   lost(error: OvsdbError): void;
   /** It has been silent for long: asks the peer for a sign of life. */
@@ -193,7 +193,7 @@ export class Dialer {
     );
   }
 
-  #opened(socket: Socket): void {
+  #opened(socket: Duplex): void {
     const { tls } = this.#options;
     if (socket instanceof TLSSocket && tls?.isBootstrapping === true) {
       this.#bootstrap(socket, tls);

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { connect as connectNet, createServer, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { OvsdbError } from '../error.ts';
 import { remoteText, type Remote } from './remote.ts';
@@ -7,7 +8,7 @@ import type { TlsSettings } from './tls.ts';
 
 export interface OpenHandlers {
   /** The socket can be used. */
-  opened(socket: Socket): void;
+  opened(socket: Duplex): void;
   /** It will not be opened. Called once, and never after `opened`. */
   failed(error: unknown): void;
 }
@@ -18,7 +19,7 @@ export interface Attempt {
   cancel(): void;
 }
 
-/** Opens the socket to a remote, or waits for one. The only place that knows how; a test may pass another. */
+/** Opens the socket to a remote, or waits for one. The only place that knows how; a test may pass another (`scriptedTransport`). */
 export type OpenSocket = (
   remote: Remote,
   tls: TlsSettings | undefined,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  commitAnew,
   OvsdbClient,
   referredRows,
   Transaction,
@@ -277,4 +278,51 @@ test('a row of the same transaction has nothing to verify', async () => {
   const set = transaction.insert('Address_Set', { name: 'as' });
   transaction.verify('Address_Set', set, 'name');
   expect((await transaction.commit(client)).kind).toBe('success');
+});
+
+test('built anew until it fits: two writers that read, decide and write lose nothing', async () => {
+  await using server = await OvsdbServer.start();
+  await using one = await connected(server);
+  await using two = await connected(server);
+  const first = build(one);
+  const { uuid } = await (async () => {
+    const set = first.insert('Address_Set', { name: 'as' });
+    await first.commit(one);
+    return set;
+  })();
+  await two.ready(soon());
+  const append = async (client: OvsdbClient, name: string): Promise<string> => {
+    const outcome = await commitAnew<Northbound>(
+      client,
+      (transaction) => {
+        const addresses = client.replica.row('Address_Set', uuid)?.column('addresses');
+        transaction.verify('Address_Set', uuid, 'addresses');
+        transaction.update('Address_Set', uuid, {
+          addresses: [...(addresses as readonly string[]), name],
+        });
+      },
+      { signal: soon() },
+    );
+    return outcome.kind;
+  };
+  const names = Array.from({ length: 40 }, (_, n) => `a${n}`);
+  const kinds: string[] = [];
+  await Promise.all(
+    [one, two].map(async (client, side) => {
+      for (const name of names.filter((_, n) => n % 2 === side))
+        kinds.push(await append(client, name));
+    }),
+  );
+  expect(new Set(kinds)).toEqual(new Set(['success']));
+  // What the other wrote last arrives by itself.
+  await expect
+    .poll(() => one.replica.row('Address_Set', uuid)?.column('addresses'))
+    .toEqual(names.toSorted());
+  expect(await commitAnew(one, () => undefined)).toEqual({ kind: 'unchanged' });
+  // It waits for the connection, as long as it may.
+  await server.stop('SIGKILL');
+  const lost = commitAnew(one, (t) => t.comment('x').dryRun(), {
+    signal: AbortSignal.timeout(200),
+  });
+  await expect(lost).rejects.toThrow('gave up waiting');
 });

@@ -222,10 +222,12 @@ export class Connection {
     }
   }
 
+  #send(message: JsonValue): void {
+    if (this.#error === undefined) this.#write(stringify(message), this.#nextId);
+  }
+
   /** `id`: of the next request, or that this message is. */
-  #send(message: JsonValue, id = this.#nextId): void {
-    if (this.#error !== undefined) return;
-    const text = stringify(message);
+  #write(text: string, id: number): void {
     this.traffic.messagesSent++;
     this.traffic.bytesSent += Buffer.byteLength(text);
     if (this.#isHolding) {
@@ -254,15 +256,16 @@ export class Connection {
     return this.#nextId;
   }
 
-  /** Sends a request whose reply, or whose loss, the asker is told of. */
+  /** Sends a request whose reply, or whose loss, the asker is told of. Throws, having done nothing, when the parameters are no JSON. */
   ask(method: string, params: readonly JsonValue[], asker: Asker): void {
     const id = this.#nextId++;
     if (this.#error !== undefined) {
       asker.lost(this.#error, false);
       return;
     }
+    const text = stringify({ id, method, params });
     this.#pending.set(id, asker);
-    this.#send({ id, method, params }, id);
+    this.#write(text, id);
   }
 
   /** Sends a request. `onReply` is called in the read loop; `onLost` when the connection ends first. */

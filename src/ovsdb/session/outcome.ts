@@ -55,9 +55,10 @@ export function outcomeOf(
   const results = result as readonly JsonValue[];
   const at = results.findIndex((member) => failureOf(member) !== undefined);
   if (at === -1) {
+    const isPlain = results.every((member) => isObject(member));
     return {
       kind: 'success',
-      results: results.map((member) => (isObject(member) ? member : {}) as OperationResult),
+      results: isPlain ? results : results.map((member) => (isObject(member) ? member : {})),
     };
   }
   // One member more than operations: the commit as a whole was refused.

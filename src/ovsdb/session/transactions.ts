@@ -31,7 +31,7 @@ export class Transactions {
     this.#refused = refused;
   }
 
-  /** Rejects only with the signal's reason: the transaction may then have been applied or not. */
+  /** Rejects with the signal's reason: the transaction may then have been applied or not; or because the operations are no JSON. */
   send(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (this.#farewell !== undefined) {
@@ -51,11 +51,17 @@ export class Transactions {
           signal.removeEventListener('abort', abort);
         };
       }
-      this.#connection.ask(
-        'transact',
-        [this.#database, ...(operations as unknown as readonly JsonValue[])],
-        asker,
-      );
+      try {
+        this.#connection.ask(
+          'transact',
+          [this.#database, ...(operations as unknown as readonly JsonValue[])],
+          asker,
+        );
+      } catch (error) {
+        this.#underWay.delete(asker.id);
+        asker.settled?.();
+        throw error;
+      }
     });
   }
 

@@ -276,6 +276,18 @@ describe('transactions of one client', () => {
     expect(client.remote).toBe(active.remote);
   });
 
+  test('operations that are no JSON reject, and nothing is sent', async () => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase());
+    server.answers['transact'] = () => [{ uuid: ['uuid', ROW] }];
+    await using client = await connected(server.remote);
+    const circle: { [column: string]: JsonValue } = {};
+    circle['name'] = circle;
+    const bad: Operation = { op: 'insert', table: 'T', row: circle };
+    await expect(client.transact([bad])).rejects.toThrow(Error);
+    expect(await client.transact([insert])).toMatchObject({ kind: 'success' });
+    expect(server.asked('transact')).toHaveLength(1);
+  });
+
   test('what was not sent when the connection ended may be tried again', async () => {
     await using server = await ScriptedOvsdbServer.start(smallDatabase());
     server.answers['transact'] = () => undefined;

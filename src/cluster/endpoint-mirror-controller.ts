@@ -20,7 +20,7 @@ import type { ClusterInformers } from './informers.ts';
 import type { NetworkRegistry, RegisteredNad } from './network-registry.ts';
 
 export interface EndpointMirrorOptions {
-  readonly store: Pick<Store, 'create' | 'patch' | 'delete'>;
+  readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'event'>;
   readonly informers: ClusterInformers;
   readonly registry: NetworkRegistry;
   readonly clock: Clock;
@@ -36,6 +36,8 @@ export class EndpointMirrorController {
   readonly #mirrors: Index<EndpointSlice>;
   /** Mirrors that were created and that the informer has not shown yet, by source and network. */
   readonly #created = new Map<string, string>();
+  /** Endpoints that can't be mirrored, by source. */
+  readonly #problems = new Map<string, string>();
 
   constructor(options: EndpointMirrorOptions) {
     this.#options = options;
@@ -48,6 +50,11 @@ export class EndpointMirrorController {
       parallelism: 5,
       clock: options.clock,
     });
+  }
+
+  /** Sources of which endpoints are left out, with the reason. */
+  problems(): ReadonlyMap<string, string> {
+    return this.#problems;
   }
 
   /** Follows slices, pods and namespaces from now on. */
@@ -84,8 +91,44 @@ export class EndpointMirrorController {
       : new Set<string>();
     for (const mirror of this.#mirrors.get(key))
       if (!networks.has(networkOf(mirror))) await this.#delete(mirror, signal);
+    const leftOut = new Set<string>();
     if (source !== undefined)
-      for (const network of networks) await this.#mirror(source, network, primaries, signal);
+      for (const network of networks) {
+        const pods = this.#options.informers.pods;
+        const { slice, withoutAddress } = mirrorOf(source, network, primaries, (pod) =>
+          pods.get(pod),
+        );
+        for (const pod of withoutAddress) leftOut.add(pod);
+        await this.#mirror(key, network, slice, signal);
+      }
+    await this.#report(key, source, [...leftOut]);
+  }
+
+  /** Says which pods are left out, and when they are not any more. */
+  async #report(
+    key: string,
+    source: EndpointSlice | undefined,
+    pods: readonly string[],
+  ): Promise<void> {
+    const message = pods
+      .map(
+        (pod) =>
+          `failed to determine the Pod IP of: ${pod}: it has no ${String(source?.addressType)} address on its primary network yet; other endpoints are mirrored`,
+      )
+      .join('\n');
+    const known = this.#problems.get(key);
+    if (source === undefined || message === '') {
+      this.#problems.delete(key);
+      return;
+    }
+    this.#problems.set(key, message);
+    if (known !== message)
+      await this.#options.store.event({
+        regarding: source,
+        type: 'Warning',
+        reason: 'EndpointNotMirrored',
+        message,
+      });
   }
 
   #primariesOf(namespace: string): readonly RegisteredNad[] {
@@ -97,14 +140,14 @@ export class EndpointMirrorController {
       .filter(({ config }) => registry.identityOf(config.name) !== undefined);
   }
 
+  /** Brings the mirror of a source for one network to `wanted`. */
   async #mirror(
-    source: EndpointSlice,
+    key: string,
     network: string,
-    primaries: readonly RegisteredNad[],
+    wanted: EndpointSlice,
     signal: AbortSignal,
   ): Promise<void> {
-    const { informers, store } = this.#options;
-    const key = objectKey(source.metadata);
+    const { store } = this.#options;
     const place = `${key} ${network}`;
     const existing = this.#mirrors.get(key).filter((mirror) => networkOf(mirror) === network);
     const created = this.#created.get(place);
@@ -113,7 +156,6 @@ export class EndpointMirrorController {
       if (existing.length === 0) return;
       this.#created.delete(place);
     }
-    const wanted = mirrorOf(source, network, primaries, (pod) => informers.pods.get(pod));
     const [mirror, ...surplus] = existing;
     if (surplus.length > 0) {
       for (const one of existing) await this.#delete(one, signal);

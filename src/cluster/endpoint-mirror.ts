@@ -42,26 +42,38 @@ export const sourceKeyOf = ({ metadata }: EndpointSlice): string =>
     name: metadata.annotations?.[SOURCE_SLICE] ?? '',
   });
 
-/** Content of the mirror of `source` for a network; `name` only when one exists already. */
+export interface Mirror {
+  /** Without a name: one that exists keeps its own. */
+  readonly slice: EndpointSlice;
+  /** Pods (`<namespace>/<name>`) that are there and have no address of the slice's family on the network: their endpoints are left out. */
+  readonly withoutAddress: readonly string[];
+}
+
+/** The mirror of `source` for a network. */
 export function mirrorOf(
   source: EndpointSlice,
   network: string,
   primaries: readonly RegisteredNad[],
   podOf: (key: string) => Pod | undefined,
-): EndpointSlice {
+): Mirror {
   const { metadata, apiVersion, kind, addressType, ports } = source;
   const { namespace = '', labels = {}, ownerReferences } = metadata;
   const isV6 = addressType === 'IPv6';
+  const withoutAddress: string[] = [];
   const endpoints = (source.endpoints ?? []).flatMap((endpoint) => {
     const { targetRef } = endpoint;
     if (targetRef?.kind !== 'Pod' || targetRef.name === undefined) return [];
-    const pod = podOf(objectKey({ namespace, name: targetRef.name }));
-    const address = pod === undefined ? undefined : addressOf(pod, primaries, isV6);
+    const key = objectKey({ namespace, name: targetRef.name });
+    const pod = podOf(key);
+    // The slice of a pod that is gone changes in a moment.
+    if (pod === undefined) return [];
+    const address = addressOf(pod, primaries, isV6);
     // A pod without address yet joins when it has one: the others need not wait for it.
+    if (address === undefined) withoutAddress.push(key);
     return address === undefined ? [] : [{ ...endpoint, addresses: [address] }];
   });
   const service = labels[SERVICE_NAME];
-  return {
+  const slice = {
     apiVersion,
     kind,
     metadata: {
@@ -83,7 +95,12 @@ export function mirrorOf(
     endpoints,
     ...(ports === undefined ? {} : { ports }),
   };
+  return { slice, withoutAddress: hasFamily(primaries, isV6) ? withoutAddress : [] };
 }
+
+/** A network without IPv6 has no endpoints in slices of IPv6, and nothing is missing. */
+const hasFamily = (primaries: readonly RegisteredNad[], isV6: boolean): boolean =>
+  primaries.some(({ config }) => config.subnets.some(({ cidr }) => cidr.includes(':') === isV6));
 
 /** Host-network pods are reached at their node, others at their primary network. */
 function addressOf(

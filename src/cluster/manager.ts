@@ -241,6 +241,8 @@ export class ClusterManager {
       problems.push({ object: `ClusterNetworkConnect ${name}`, message });
     for (const [pod, message] of this.#pods.problems())
       problems.push({ object: `Pod ${pod}`, message });
+    for (const [slice, message] of this.#mirrors.problems())
+      problems.push({ object: `EndpointSlice ${slice}`, message });
     for (const network of this.#nodes.subnets.networks())
       for (const [node, message] of this.#nodes.subnets.failuresOf(network))
         problems.push({ object: `Node ${node}`, message });

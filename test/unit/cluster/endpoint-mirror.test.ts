@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointSlices } from '../../../src/api/kinds.ts';
+import { endpointSlices, pods } from '../../../src/api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { apply, layer3, namespace, node, pod, remove } from '../../support/cluster.ts';
@@ -90,6 +90,36 @@ test('a service’s slice is mirrored with the pods’ addresses on their primar
   );
   await running.settled();
   expect(await addresses(store)).toEqual(['10.20.0.4']);
+});
+
+test('an endpoint whose pod has no address on the network is named, and joins when the pod has one', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  // The daemon of node2 does not run.
+  await apply(store, node('node2'), pod('blue/a', 'node1'), pod('blue/b', 'node2'));
+  await running.settled();
+  await apply(store, slice('web-x', ['a', 'b', 'gone']));
+  await apply(store, slice('web-6', ['a', 'b'], { addressType: 'IPv6' }));
+  await running.settled();
+  expect(await addresses(store)).toEqual(['10.20.0.3']);
+  const message =
+    'failed to determine the Pod IP of: blue/b: it has no IPv4 address on its primary network yet; other endpoints are mirrored';
+  expect(running.problems()).toContain(`EndpointSlice blue/web-x: ${message}`);
+  const told = store.events.filter(({ reason }) => reason === 'EndpointNotMirrored');
+  expect(told).toMatchObject([{ type: 'Warning', message, regarding: { kind: 'EndpointSlice' } }]);
+  const networks = {
+    'blue/net': {
+      ip_addresses: ['10.20.1.3/24'],
+      mac_address: '0a:58:0a:14:01:03',
+      role: 'primary',
+    },
+  };
+  const annotations = { 'k8s.ovn.org/pod-networks': JSON.stringify(networks) };
+  await store.patch(pods, 'blue/b', { metadata: { annotations } }, { fieldManager: 'node2' });
+  await running.settled();
+  expect(await addresses(store)).toEqual(['10.20.0.3 10.20.1.3']);
+  expect(running.problems()).toEqual([]);
 });
 
 test('hand-made, FQDN and empty slices are not mirrored, nor those of ordinary namespaces', async () => {

@@ -1,6 +1,6 @@
 /** Addresses of pods, written to the pods' annotation (api.md §6.9, §7.2): on one node, or for whole networks. */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
-import { AllocationError, isExhausted } from '../allocators/allocation-error.ts';
+import { AllocationError } from '../allocators/allocation-error.ts';
 import { pods as podKind } from '../api/kinds.ts';
 import { DEFAULT_NETWORK } from '../api/network-name.ts';
 import { nodeSubnets } from '../api/node-annotations.ts';
@@ -29,7 +29,6 @@ import {
 } from './pod-plan.ts';
 import { requestedAddresses } from './requested-addresses.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
-import type { RegisteredNad } from './network-registry.ts';
 import type { Log } from './settings.ts';
 import { CONFLICT_REST } from './settling.ts';
 
@@ -165,7 +164,7 @@ export class PodAddresses {
       this.#waiting.add(key);
       const isOurs = plan.toldBy === this.#options.scope.kind;
       await this.#report(pod, isOurs ? [{ message: plan.message, isEvent: true }] : []);
-    } else if (plan.kind === 'undecided') await this.#choose(pod, plan.candidates, signal);
+    } else if (plan.kind === 'undecided') await this.#choose(pod, plan, signal);
     else await this.#serve(pod, plan.attachments, signal);
   }
 
@@ -197,10 +196,10 @@ export class PodAddresses {
     });
   }
 
-  /** Several primary networks: the first one with room for the pod is chosen, by the cluster manager alone (seed 003). */
+  /** Several primary networks: the first one with room for what the pod asks is chosen, by the cluster manager alone (seed 003). */
   async #choose(
     pod: Pod,
-    candidates: readonly RegisteredNad[],
+    { candidates, request }: Extract<PodPlan, { kind: 'undecided' }>,
     signal: AbortSignal,
   ): Promise<void> {
     if (this.#options.scope.kind === 'node') {
@@ -215,7 +214,7 @@ export class PodAddresses {
         nadKey: nad.key,
         role: 'primary',
         nad,
-        request: { ips: [], defaultRoute: [] },
+        request,
       };
       const found = this.#poolOf(pod, attachment);
       if (found === undefined) {
@@ -225,7 +224,7 @@ export class PodAddresses {
       try {
         this.#take(pod, attachment, found.id, found.pool);
       } catch (error) {
-        if (!isExhausted(error)) throw error;
+        if (!(error instanceof AllocationError)) throw error;
         full.push(`${nad.name}: ${error.message}`);
         continue;
       }

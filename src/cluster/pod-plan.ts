@@ -50,7 +50,11 @@ export type PodPlan =
   /** Can't be wired as it is, and who says so: the pod's node, or the cluster manager where no node would. */
   | { readonly kind: 'invalid'; readonly message: string; readonly toldBy: 'node' | 'cluster' }
   /** Several primary networks are possible, and none is chosen yet. */
-  | { readonly kind: 'undecided'; readonly candidates: readonly RegisteredNad[] }
+  | {
+      readonly kind: 'undecided';
+      readonly candidates: readonly RegisteredNad[];
+      readonly request: AttachmentRequest;
+    }
   | { readonly kind: 'attachments'; readonly attachments: readonly WantedAttachment[] };
 
 /** What the plan is made from besides the pod. */
@@ -96,9 +100,10 @@ export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
   if (!hasPrimary) return withoutOverlap(pod, [standard('primary'), ...secondaries]);
   const primary = choosePrimary(pod, surroundings.primaries);
   if (typeof primary === 'string') return { kind: 'invalid', toldBy: 'node', message: primary };
-  if (primary === undefined) return { kind: 'undecided', candidates: surroundings.primaries };
   const request = primaryRequest(pod, surroundings.configNamespace);
   if (typeof request === 'string') return { kind: 'invalid', toldBy: 'node', message: request };
+  if (primary === undefined)
+    return { kind: 'undecided', candidates: surroundings.primaries, request };
   return withoutOverlap(pod, [
     standard('infrastructure-locked'),
     { nadKey: primary.key, role: 'primary', nad: primary, request },

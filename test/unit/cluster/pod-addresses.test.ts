@@ -431,7 +431,7 @@ test('an address that two pods carry belongs to the one that is left, and to nob
 });
 
 describe('several primary networks', () => {
-  test('a pod takes the first one with room, or the one that it asks for', async () => {
+  test('a pod takes the first one with room for what it asks, or the one that it names', async () => {
     const store = new MemoryStore();
     await using running = start(store, 'node1');
     await apply(store, node('node1'), namespace('blue'));
@@ -461,9 +461,17 @@ describe('several primary networks', () => {
       expect.stringContaining('blue/large 10.30.0.'),
       '',
     ]);
+    const there = { namespace: 'ovn-kubernetes', name: 'default', ips: ['10.40.0.9/24'] };
+    await apply(store, layer2('blue/third', '10.40.0.0/24'));
+    await apply(
+      store,
+      pod('blue/i', 'node1', { 'v1.multus-cni.io/default-network': JSON.stringify([there]) }),
+    );
+    await running.settled();
+    expect(await primary('i')).toBe('blue/third 10.40.0.9/24');
     expect(running.problems()).toEqual([
       expect.stringContaining(
-        'requested primary network "other" is no primary network of namespace "blue": ask for one of small, large',
+        'requested primary network "other" is no primary network of namespace "blue": ask for one of small, large, third',
       ),
     ]);
   });

@@ -1,5 +1,6 @@
-import { grown, IdTable } from './id-table.ts';
+import type { Turn } from '../turn.ts';
 import type { Uuid } from '../value.ts';
+import { grown, IdTable } from './id-table.ts';
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
@@ -55,16 +56,20 @@ export class UuidPool {
     if (uses === 0) this.#fresh.push(id);
   }
 
-  sweep(): void {
+  /** False when the turn ended first: call it again. */
+  sweep(turn: Turn): boolean {
     for (let id = this.#fresh.pop(); id !== undefined; id = this.#fresh.pop()) {
       const at = id * 4;
       const words = this.#words;
       const present = words[at] || words[at + 1] || words[at + 2] || words[at + 3];
-      if (id === 0 || this.#uses[id] !== 0 || !present) continue;
-      this.#table.remove(id, this.#hashOf(id));
-      words.fill(0, at, at + 4);
-      this.#free.push(id);
+      if (id !== 0 && this.#uses[id] === 0 && present) {
+        this.#table.remove(id, this.#hashOf(id));
+        words[at] = words[at + 1] = words[at + 2] = words[at + 3] = 0;
+        this.#free.push(id);
+      }
+      if (turn.isOver()) return false;
     }
+    return true;
   }
 
   /** Reads 36 characters of text into `#parsed`; false when they are no UUID. */
@@ -162,13 +167,9 @@ export class UuidPool {
     return uuidText(this.#words, id * 4);
   }
 
-  /** The UUIDs themselves, four words each: stays right when the ids are given to others. */
-  words(ids: readonly number[]): Uint32Array {
-    const result = new Uint32Array(ids.length * 4);
-    ids.forEach((id, i) => {
-      for (let k = 0; k < 4; k++) result[i * 4 + k] = this.#words[id * 4 + k] as number;
-    });
-    return result;
+  /** Copies the four words of a UUID: they stay right when its id is given to another. */
+  copyWords(id: number, to: Uint32Array, at: number): void {
+    for (let k = 0; k < 4; k++) to[at + k] = this.#words[id * 4 + k] as number;
   }
 
   compare(a: number, b: number): number {

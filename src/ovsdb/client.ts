@@ -55,7 +55,9 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#options = options;
     this.#dialer = this.#makeDialer(options);
     this.#onListenerError = options.onListenerError ?? rethrowLater;
-    this.#locks = new Locks(this.#onListenerError);
+    this.#locks = new Locks(this.#onListenerError, (text) => {
+      this.#emit({ kind: 'warning', text });
+    });
     this.#owner = this.#makeOwner();
     this.#main = this.#makeMonitor(options.tables);
   }
@@ -306,7 +308,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /**
    * The lock of this name: asked for now and on every later connection, until it is released. `steal` takes it from
-   * whoever has it.
+   * whoever has it, once. Its name has letters, digits and `_`; throws `bad argument` otherwise.
    */
   lock(name: string, options: { readonly steal?: boolean } = {}): Lock {
     return this.#locks.want(name, options.steal === true);

@@ -61,10 +61,7 @@ export const parseDifference = (type: ColumnType, json: JsonValue): Datum => {
 /** `before` with the difference applied. Throws `constraint violation` when the result has too few or too many members. */
 export function applyDifference(type: ColumnType, before: Datum, diff: Datum): Datum {
   if (isSentWhole(type)) return diff;
-  const result =
-    diff instanceof Map
-      ? applyToMap(before as ReadonlyMap<Atom, Atom>, diff as ReadonlyMap<Atom, Atom>)
-      : symmetric(members(before), members(diff));
+  const result = applied(before, diff);
   const size = members(result).length;
   if (size < type.min || size > type.max) {
     throw new OvsdbError(
@@ -74,6 +71,25 @@ export function applyDifference(type: ColumnType, before: Datum, diff: Datum): D
   }
   return result;
 }
+
+/**
+ * Two differences, one after the other, as one; undefined when the second takes the first back. What lies between may have more or fewer
+ * members than the type allows.
+ */
+export function mergeDifferences(
+  type: ColumnType,
+  before: Datum,
+  first: Datum,
+  second: Datum,
+): { readonly datum: Datum } | undefined {
+  const after = isSentWhole(type) ? second : applied(applied(before, first), second);
+  return difference(type, before, after);
+}
+
+const applied = (before: Datum, diff: Datum): Datum =>
+  diff instanceof Map
+    ? applyToMap(before as ReadonlyMap<Atom, Atom>, diff as ReadonlyMap<Atom, Atom>)
+    : symmetric(members(before), members(diff));
 
 function applyToMap(
   before: ReadonlyMap<Atom, Atom>,

@@ -52,7 +52,7 @@ export { commitAnew, type AnewCommitter } from './commit-anew.ts';
 export { outcomeOf } from './session/outcome.ts';
 export * from './condition.ts';
 export * from './mutation.ts';
-export { InsertedRow, type RowReference } from './inserted-row.ts';
+export { InsertedRow, type RowToChange } from './inserted-row.ts';
 export {
   Transaction,
   type AnyTables,

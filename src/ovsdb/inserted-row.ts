@@ -33,13 +33,13 @@ export class InsertedRow extends NamedUuid {
 }
 
 /** A row to change: one of the database by its UUID, or one that the same transaction inserts. */
-export type RowReference = string | InsertedRow;
+export type RowToChange = string | InsertedRow;
 
 /** A name for a row of a table within one transaction. */
-export const keyOf = (table: string, row: RowReference): string =>
+export const keyOf = (table: string, row: RowToChange): string =>
   `${table} ${typeof row === 'string' ? row.toLowerCase() : row.name}`;
 
 /** The clause that finds the row. */
-export const whereIs = (row: RowReference): readonly Clause[] => [
+export const whereIs = (row: RowToChange): readonly Clause[] => [
   ['_uuid', '==', typeof row === 'string' ? ['uuid', row] : ['named-uuid', row.name]],
 ];

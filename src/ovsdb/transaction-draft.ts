@@ -1,5 +1,5 @@
 import { OvsdbError } from './error.ts';
-import { InsertedRow, keyOf, whereIs, type RowReference } from './inserted-row.ts';
+import { InsertedRow, keyOf, whereIs, type RowToChange } from './inserted-row.ts';
 import type { Mutation, Operation, OperationResult } from './operation.ts';
 import { parseUuid } from './uuid.ts';
 import type { Integer, JsonValue, Uuid } from './value.ts';
@@ -7,7 +7,7 @@ import type { Integer, JsonValue, Uuid } from './value.ts';
 /** What is to be done to one row. */
 export interface RowChanges {
   readonly table: string;
-  readonly row: RowReference;
+  readonly row: RowToChange;
   readonly columns: Map<string, JsonValue>;
   mutations: Mutation[];
   isDeleted: boolean;
@@ -23,7 +23,7 @@ interface Wait {
 /** A counter to be raised, and what it became. */
 export interface Increment {
   readonly table: string;
-  readonly row: RowReference;
+  readonly row: RowToChange;
   readonly column: string;
   position: number;
   value: Integer | undefined;
@@ -64,12 +64,12 @@ export class TransactionDraft {
   }
 
   /** What was to be done to a row so far. */
-  earlier(table: string, row: RowReference): RowChanges | undefined {
+  earlier(table: string, row: RowToChange): RowChanges | undefined {
     return this.#rows.get(keyOf(table, row));
   }
 
   /** What is to be done to a row, to be added to. Throws `bad argument` for what is no row. */
-  changes(table: string, row: RowReference): RowChanges {
+  changes(table: string, row: RowToChange): RowChanges {
     const key = keyOf(table, row);
     let changes = this.#rows.get(key);
     if (changes === undefined) {

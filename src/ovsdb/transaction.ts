@@ -2,7 +2,7 @@ import type { Change, NewRow } from './schema/column.ts';
 import type { ColumnType } from './column-type.ts';
 import { datumToJson, writableToJson } from './datum.ts';
 import { OvsdbError } from './error.ts';
-import type { InsertedRow, RowReference } from './inserted-row.ts';
+import type { InsertedRow, RowToChange } from './inserted-row.ts';
 import type {
   Clause,
   Mutator,
@@ -130,7 +130,7 @@ export class Transaction<T = AnyTables> {
   /** Overwrites columns of a row; those that have the value already are left out. */
   update<K extends string & keyof T>(
     table: K,
-    row: RowReference,
+    row: RowToChange,
     columns: UpdateColumns<T, K>,
   ): this {
     const found = typeof row === 'string' ? this.#replica.row(table, row) : undefined;
@@ -159,7 +159,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Deletes a row. One of a table that is not a root goes by itself when nothing refers to it any more. */
-  delete(table: string & keyof T, row: RowReference): this {
+  delete(table: string & keyof T, row: RowToChange): this {
     this.#write();
     tableOf(this.#replica.schema, table);
     this.#draft.changes(table, row).isDeleted = true;
@@ -168,7 +168,7 @@ export class Transaction<T = AnyTables> {
 
   #mutation(
     table: string,
-    row: RowReference,
+    row: RowToChange,
     column: string,
     mutator: Mutator,
     json: JsonValue,
@@ -188,14 +188,14 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Adds members to a set without sending the rest of it. */
-  addToSet(table: string & keyof T, row: RowReference, column: string, members: Writable): this {
+  addToSet(table: string & keyof T, row: RowToChange, column: string, members: Writable): this {
     return this.#mutation(table, row, column, 'insert', this.#part(table, column, members));
   }
 
   /** Removes members of a set. */
   removeFromSet(
     table: string & keyof T,
-    row: RowReference,
+    row: RowToChange,
     column: string,
     members: Writable,
   ): this {
@@ -203,7 +203,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Sets keys of a map, whatever they had before, without sending the rest of it. */
-  setKeys(table: string & keyof T, row: RowReference, column: string, pairs: Writable): this {
+  setKeys(table: string & keyof T, row: RowToChange, column: string, pairs: Writable): this {
     const json = this.#part(table, column, pairs);
     const keys = (json as readonly [string, readonly (readonly [JsonValue, JsonValue])[]])[1].map(
       ([key]) => key,
@@ -216,7 +216,7 @@ export class Transaction<T = AnyTables> {
   /** Removes keys of a map. */
   removeKeys(
     table: string & keyof T,
-    row: RowReference,
+    row: RowToChange,
     column: string,
     keys: readonly (string | number | bigint | boolean)[],
   ): this {
@@ -228,7 +228,7 @@ export class Transaction<T = AnyTables> {
   /** Any mutation: `+=`, `-=`, `*=`, `/=`, `%=`. */
   mutate(
     table: string & keyof T,
-    row: RowReference,
+    row: RowToChange,
     column: string,
     mutator: Mutator,
     value: Writable,
@@ -246,7 +246,7 @@ export class Transaction<T = AnyTables> {
   /** Adds to a counter; `newValue` of the result tells what it became, even when others count, too. */
   increment(
     table: string & keyof T,
-    row: RowReference,
+    row: RowToChange,
     column: string,
     by = 1,
   ): { readonly newValue: Integer } {
@@ -269,7 +269,7 @@ export class Transaction<T = AnyTables> {
    * The commit fails with `try-again` unless these columns of a row are still as the replica has them. Of a row that this
    * transaction inserts nothing has to be verified.
    */
-  verify(table: string & keyof T, reference: RowReference, ...columns: readonly string[]): this {
+  verify(table: string & keyof T, reference: RowToChange, ...columns: readonly string[]): this {
     this.#write();
     if (typeof reference !== 'string') return this;
     const uuid = reference;

@@ -1,6 +1,7 @@
+import { isId } from '../column-type.ts';
 import { OvsdbError } from '../error.ts';
 import type { JsonValue } from '../value.ts';
-import type { Connection } from './connection.ts';
+import { errorText, type Connection } from './connection.ts';
 
 /** A lock of the server: held by one client at a time, gone with the connection and asked for again on the next. */
 export class Lock {
@@ -77,45 +78,65 @@ export class Lock {
 /** The locks that a client wants, through all its connections. */
 export class Locks {
   readonly #locks = new Map<string, Lock>();
+  /** Locks that are to be stolen and were not yet, since there was no connection. */
+  readonly #toSteal = new Set<Lock>();
   readonly #onListenerError: (error: unknown) => void;
+  readonly #warn: (text: string) => void;
   #connection: Connection | undefined;
 
-  /** `onListenerError` hears what a listener of a lock threw. */
-  constructor(onListenerError: (error: unknown) => void) {
+  /** `onListenerError` hears what a listener of a lock threw, `warn` why a server refuses one. */
+  constructor(onListenerError: (error: unknown) => void, warn: (text: string) => void) {
     this.#onListenerError = onListenerError;
+    this.#warn = warn;
   }
 
   get(name: string): Lock | undefined {
     return this.#locks.get(name);
   }
 
-  /** The lock of this name, asked for if it was not yet. `steal`: takes it from whoever has it, once. */
+  /**
+   * The lock of this name, asked for if it was not yet. `steal`: takes it from whoever has it, once. Throws `bad argument` for a
+   * name that no server takes.
+   */
   want(name: string, steal: boolean): Lock {
+    if (!isId(name)) {
+      throw new OvsdbError(
+        'bad argument',
+        `"${name}" can't name a lock: letters, digits and _ can, without a digit in front`,
+      );
+    }
     let lock = this.#locks.get(name);
     if (lock === undefined) {
       const release = (): void => {
         this.#locks.delete(name);
+        if (lock !== undefined) this.#toSteal.delete(lock);
         this.#connection?.request('unlock', [name], nothing, nothing);
       };
       lock = new Lock(name, release, this.#onListenerError);
       this.#locks.set(name, lock);
-      this.#ask(lock, steal ? 'steal' : 'lock');
+      if (steal) this.#toSteal.add(lock);
+      this.#ask(lock);
     } else if (steal && !lock.isHeld) this.#stealAgain(lock);
     return lock;
   }
 
   /** A lock that is already waited for has to be given up before it can be stolen. */
   #stealAgain(lock: Lock): void {
+    this.#toSteal.add(lock);
     this.#connection?.request('unlock', [lock.name], nothing, nothing);
-    this.#ask(lock, 'steal');
+    this.#ask(lock);
   }
 
-  #ask(lock: Lock, method: 'lock' | 'steal'): void {
+  #ask(lock: Lock): void {
     const connection = this.#connection;
-    connection?.request(
+    if (connection === undefined) return;
+    const method = this.#toSteal.delete(lock) ? 'steal' : 'lock';
+    connection.request(
       method,
       [lock.name],
-      ({ result }) => {
+      ({ result, error }) => {
+        if (error !== undefined)
+          this.#warn(`the server does not give the lock ${lock.name}: ${errorText(error)}`);
         const isHeld = (result as { readonly locked?: JsonValue } | undefined)?.locked === true;
         if (this.#connection === connection && this.#locks.get(lock.name) === lock)
           lock.change(isHeld);
@@ -128,7 +149,7 @@ export class Locks {
   connected(connection: Connection): void {
     if (this.#connection === connection) return;
     this.#connection = connection;
-    for (const lock of this.#locks.values()) this.#ask(lock, 'lock');
+    for (const lock of this.#locks.values()) this.#ask(lock);
   }
 
   /** Locks die with the connection. */

@@ -125,3 +125,17 @@ test('a monitor that the server has lost is noticed and made anew', async () => 
   await until('the other row', () => client.replica.size('Logical_Switch') === 2);
   expect(warnings).toHaveLength(1);
 });
+
+test('a lock can be stolen before there is a connection; names that no server takes are refused', async () => {
+  await using server = await OvsdbServer.start();
+  await using owner = northbound(server);
+  const owned = owner.lock('zone_1');
+  await owned.held(soon());
+  await using thief = new OvsdbClient({ remotes: server.remote, database: 'OVN_Northbound' });
+  const stolen = thief.lock('zone_1', { steal: true });
+  thief.start();
+  await stolen.held(soon());
+  await until('the owner to hear of it', () => !owned.isHeld);
+  for (const name of ['my-lock', '', '1st', 'a b'])
+    expect(() => thief.lock(name)).toThrow("can't name a lock");
+});

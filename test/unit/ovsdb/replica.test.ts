@@ -6,6 +6,7 @@ import {
   datumToJson,
   defaultDatum,
   difference,
+  mergeDifferences,
   parseDatum,
   parseDifference,
   parseSchema,
@@ -45,6 +46,24 @@ describe('differences', () => {
         expect(applyDifference(type, before, change.datum)).toEqual(after);
         const wire = parseDifference(type, datumToJson(type, change.datum));
         expect(applyDifference(type, before, wire)).toEqual(after);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('two that follow one another are as good as one', () => {
+    const three = fc
+      .constantFrom(...columns)
+      .chain((column) =>
+        fc.tuple(fc.constant(column.type), valueOf(column), valueOf(column), valueOf(column)),
+      );
+    fc.assert(
+      fc.property(three, ([type, before, between, after]) => {
+        const first = difference(type, before, between);
+        const second = difference(type, between, after);
+        if (first === undefined || second === undefined) return;
+        const both = mergeDifferences(type, before, first.datum, second.datum);
+        expect(both).toEqual(difference(type, before, after));
       }),
       { numRuns: 500 },
     );

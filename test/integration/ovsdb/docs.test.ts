@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Authority } from '../../support/certificates.ts';
+import { freePort } from '../../support/ovsdb-cluster.ts';
+import { OvsdbServer, SCHEMAS, temporaryFolder } from '../../support/ovsdb-server.ts';
+
+/**
+ * The examples of docs/ovsdb.md as a reader has them: each block is a program of its own, type-checked and run by Node. `// → text` behind
+ * a statement is what it gives, `// throws code` what it throws. Addresses are those of servers started here.
+ */
+
+const execute = promisify(execFile);
+const ROOT = resolve(import.meta.dirname, '../../..');
+const page = readFileSync(join(ROOT, 'docs/ovsdb.md'), 'utf8');
+const blocks = [...page.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, code]) => code ?? '');
+const folder = temporaryFolder();
+
+const HELPERS = `
+import { inspect } from 'node:util';
+function found(value: unknown, text: string): void {
+  const is = inspect(value, { breakLength: Infinity, depth: 9, compact: 99 });
+  if (is !== text) throw new Error('documented: ' + text + ', but it is: ' + is);
+}
+function refused(compute: () => unknown, code: string): void {
+  let is = 'nothing';
+  try {
+    compute();
+  } catch (error) {
+    is = (error as { code: string }).code;
+  }
+  if (is !== code) throw new Error('documented: throws ' + code + ', but it throws ' + is);
+}
+`;
+
+/** The program with its promises made checks. */
+const program = (code: string): string =>
+  code
+    .replaceAll(
+      /^(.*);[ ]+\/\/ → (.*)$/gm,
+      (_, expression: string, text: string) => `found(${expression}, ${JSON.stringify(text)});`,
+    )
+    .replaceAll(
+      /^(.*);[ ]+\/\/ throws (.*)$/gm,
+      (_, expression: string, text: string) =>
+        `refused(() => ${expression}, ${JSON.stringify(text)});`,
+    ) + HELPERS;
+
+const fileOf = (n: number): string => join(folder.path, `example${n}.mts`);
+
+let certificates: Authority;
+
+beforeAll(async () => {
+  certificates = new Authority(folder.path, 'ca');
+  for (const [n, code] of blocks.entries()) writeFileSync(fileOf(n), program(code));
+  for (const name of ['src', 'node_modules', 'package.json'])
+    symlinkSync(join(ROOT, name), join(folder.path, name));
+  writeFileSync(
+    join(folder.path, 'tsconfig.json'),
+    JSON.stringify({
+      extends: join(ROOT, 'tsconfig.json'),
+      compilerOptions: { noUnusedLocals: false },
+      include: [join(folder.path, '*.mts')],
+    }),
+  );
+});
+
+afterAll(() => {
+  folder[Symbol.dispose]();
+});
+
+test('there are examples, and they have the types that they show', async () => {
+  expect(blocks.length).toBeGreaterThan(10);
+  const tsc = join(ROOT, 'node_modules/.bin/tsc');
+  const { stdout } = await execute(tsc, ['--noEmit', '-p', folder.path]).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  expect(stdout).toBe('');
+});
+
+test.each(
+  blocks.map((code, n) => [code.split('\n').find((line) => line !== '') ?? '', n] as const),
+)('example: %s (block %i)', async (_first, n) => {
+  const code = readFileSync(fileOf(n), 'utf8');
+  const port = await freePort();
+  const identity = certificates.issue(`server${n}`);
+  const secure = [
+    `--private-key=${identity.privateKey}`,
+    `--certificate=${identity.certificate}`,
+    `--ca-cert=${identity.caCertificate}`,
+  ];
+  await using northbound = await OvsdbServer.start({
+    remotes: [`pssl:${port}:127.0.0.1`],
+    args: secure,
+  });
+  await using vswitch = await OvsdbServer.start({ schema: join(SCHEMAS, 'vswitch.ovsschema') });
+  writeFileSync(
+    fileOf(n),
+    code
+      .replaceAll('unix:/run/ovn/ovnnb_db.sock', northbound.remote)
+      .replaceAll('unix:/run/openvswitch/db.sock', vswitch.remote)
+      .replaceAll('ssl:10.0.0.1:6641', `ssl:127.0.0.1:${port}`)
+      .replaceAll('/etc/ovn/key.pem', identity.privateKey)
+      .replaceAll('/etc/ovn/cert.pem', identity.certificate)
+      .replaceAll('/etc/ovn/ca.pem', identity.caCertificate),
+  );
+  await execute(process.execPath, [fileOf(n)], { cwd: folder.path, timeout: 30_000 });
+});

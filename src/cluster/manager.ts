@@ -117,6 +117,7 @@ export class ClusterManager {
     this.#statuses = new StatusController({
       ...common,
       outcomeOf: (key) => this.#networks.outcomeOf(key),
+      quiet,
       failuresOf: (network) => this.#nodes.subnets.failuresOf(network),
     });
     this.#pods = new PodAddresses({
@@ -207,6 +208,7 @@ export class ClusterManager {
     const stopBatches = (): void => {
       this.#nodes.stop();
       this.#connects.stop();
+      this.#statuses.stop();
     };
     signal.addEventListener('abort', stopBatches, { once: true });
     this.#started.resolve();
@@ -220,7 +222,10 @@ export class ClusterManager {
     await settle({
       queues,
       isIdle: () =>
-        this.#nodes.isIdle && this.#connects.isIdle && queues.every((queue) => queue.size === 0),
+        this.#nodes.isIdle &&
+        this.#statuses.isIdle &&
+        this.#connects.isIdle &&
+        queues.every((queue) => queue.size === 0),
       areCurrent: () => this.#informers.areCurrent(this.#options.store, signal),
       clock: this.#clock,
       signal: AbortSignal.any([signal, this.#ended.signal]),

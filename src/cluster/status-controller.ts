@@ -14,6 +14,7 @@ import {
   topologyOf,
   type Declaration,
 } from './declarations.ts';
+import { Batch } from './batch.ts';
 import type { ClusterInformers } from './informers.ts';
 import {
   networkAllocationSucceeded,
@@ -35,13 +36,22 @@ export interface StatusControllerOptions {
   readonly clock: Clock;
   readonly outcomeOf: (key: string) => NetworkOutcome | undefined;
   readonly failuresOf: (network: string) => SubnetFailures;
+  /** Resolves when no network is being worked on. */
+  readonly quiet: () => Promise<void>;
   readonly onFailure: (failure: Failure) => void;
 }
+
+/**
+ * Milliseconds: statuses are written when nothing has happened to any for `calm`, at the latest after `longest`. Nodes tell of a network
+ * one after the other, and each of them more than once while it works.
+ */
+const BATCH = { calm: 50, longest: 1000 };
 
 export class StatusController {
   readonly queue: WorkQueue;
   readonly #options: StatusControllerOptions;
   readonly #writer: StatusWriter;
+  readonly #batch: Batch;
   /** Failures of which there was an event, by network. */
   readonly #told = new Map<string, Set<string>>();
 
@@ -59,6 +69,14 @@ export class StatusController {
       parallelism: 8,
       clock,
     });
+    this.#batch = new Batch({
+      clock,
+      ...BATCH,
+      quiet: options.quiet,
+      flush: (keys) => {
+        for (const key of keys) this.queue.add(key);
+      },
+    });
   }
 
   /** Follows the objects, so that a status that was overwritten comes back. */
@@ -66,7 +84,7 @@ export class StatusController {
     const { udns, cudns, secondaries, zones, nodes } = this.#options.informers;
     for (const informer of [udns, cudns, secondaries])
       informer.onChange((change: { readonly after: Declaration | undefined }) => {
-        if (change.after !== undefined) this.queue.add(`status/${declarationKey(change.after)}`);
+        if (change.after !== undefined) this.wake(declarationKey(change.after));
       });
     zones.onChange(({ before, after }) => {
       const told = changedReports(before, after);
@@ -81,7 +99,16 @@ export class StatusController {
   }
 
   wake(key: string): void {
-    this.queue.add(`status/${key}`);
+    this.#batch.add([`status/${key}`]);
+  }
+
+  /** True when nothing waits to be written. */
+  get isIdle(): boolean {
+    return this.#batch.isEmpty && this.queue.size === 0;
+  }
+
+  stop(): void {
+    this.#batch.clear();
   }
 
   /** The nodes that lack a subnet of the network have changed. */

@@ -12,7 +12,9 @@ export interface Figure {
     | 'MB'
     | 'B/row'
     | 'ratio'
-    | 'operations';
+    | 'operations'
+    | 'writes'
+    | 'kB';
   /** The least that it could be, measured in the same run. */
   readonly floor?: number;
   /** What it should not exceed. */

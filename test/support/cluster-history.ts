@@ -264,6 +264,7 @@ export async function runHistory(
 /** Leadership is lost at a write while other work is under way, and a manager that has waited takes over: what users see then. */
 export async function runTakeover(store: Store, writes: number): Promise<unknown> {
   await using first = startProcess(store, NODES, { writes, isUsurped: true });
+  while (!first.isLeading()) await sleep(5);
   await using second = startProcess(store, []);
   await play(store, inTurn);
   await first.lost;

@@ -15,6 +15,8 @@ export interface Life {
 
 /** The manager and the pod addresses of some nodes, in one process that may be killed. */
 export interface ClusterProcess extends AsyncDisposable {
+  /** True while its manager leads. */
+  isLeading(): boolean;
   /** Resolves when leadership has been taken away. */
   readonly lost: Promise<void>;
   /** Resolves when all is done, or when the process has been killed. */
@@ -55,6 +57,7 @@ export function startProcess(
   const parts = [manager, ...onNodes];
   const runs = parts.map((part) => part.run());
   return {
+    isLeading: () => manager.isLeading,
     lost: lost.promise,
     async settled() {
       // Each may wait for what another one writes.

@@ -98,6 +98,10 @@ export class RunningCommand implements AsyncDisposable {
     return this.#log();
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   /** Sends a signal without waiting for what it does. */
   send(signal: NodeJS.Signals): void {
     this.#child.kill(signal);

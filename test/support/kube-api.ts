@@ -28,6 +28,8 @@ export interface KubeApi extends AsyncDisposable {
   call(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
   /** `kubectl apply` of custom resource definitions; resolves when they are served. */
   install(definitions: readonly object[]): Promise<void>;
+  /** Process ids of the API server and etcd. */
+  pids(): Promise<readonly number[]>;
   stop(): Promise<void>;
   /** Starts it again on the same port and data. */
   start(): Promise<void>;
@@ -91,6 +93,13 @@ class Program {
 
   get output(): string {
     return this.#output;
+  }
+
+  /** Of the program, not of the shell that watches over it. */
+  async pid(): Promise<number> {
+    const shell = this.#child.pid ?? 0;
+    const children = await readFile(`/proc/${shell}/task/${shell}/children`, 'utf8');
+    return Number(children.trim().split(' ')[0]);
   }
 
   async kill(): Promise<void> {
@@ -196,6 +205,7 @@ export async function startKubeApi(): Promise<KubeApi | string> {
     }),
     call,
     start,
+    pids: () => Promise.all([server, etcd].map(async (one) => (await one?.pid()) ?? 0)),
     stop: async () => server?.kill(),
     async install(definitions) {
       const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

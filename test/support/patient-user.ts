@@ -13,7 +13,9 @@ export function patientUser(store: Store): Store {
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         if (attempt > 1 && error.code === done?.code) return done.result();
-        if (error.code !== 'unavailable' || attempt > 600) throw error;
+        // An API server that has just started does not know all kinds yet.
+        const isPassing = error.code === 'unavailable' || error.code === 'not-installed';
+        if (!isPassing || attempt > 600) throw error;
         await sleep(100);
       }
   };

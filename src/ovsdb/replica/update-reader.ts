@@ -9,7 +9,6 @@ import {
   NEED_MORE,
   OPEN_BRACE,
 } from '../wire/json-cursor.ts';
-import type { Turn, Work } from '../turn.ts';
 import type { ReplicaTable } from './replica-table.ts';
 import { DELETE, INSERT, MODIFY, REPLACE, StagedTable, type StagingMode } from './staging.ts';
 
@@ -31,7 +30,7 @@ export class UpdateReader {
   readonly #mode: StagingMode;
   readonly #uuids: UuidPool;
   readonly #cursor = new JsonCursor();
-  readonly #staged = new Map<string, OpenTable>();
+  readonly staged = new Map<string, OpenTable>();
   #state: 'start' | 'table' | 'after-table' | 'row' | 'after-row' | 'done' = 'start';
   #current: OpenTable | undefined;
   #isFirst = true;
@@ -56,7 +55,7 @@ export class UpdateReader {
   }
 
   #open(name: string): OpenTable {
-    let open = this.#staged.get(name);
+    let open = this.staged.get(name);
     if (open === undefined) {
       const table = this.#tables.get(name);
       if (table === undefined) {
@@ -66,7 +65,7 @@ export class UpdateReader {
         );
       }
       open = { staged: new StagedTable(table, this.#mode), names: table.names };
-      this.#staged.set(name, open);
+      this.staged.set(name, open);
     }
     return open;
   }
@@ -246,14 +245,17 @@ export class UpdateReader {
     cursor.expect(CLOSE_BRACE);
   }
 
-  /** The staged tables. */
-  get tables(): readonly StagedTable[] {
-    return [...this.#staged.values()].map((open) => open.staged);
+  /** Gives up what was read: it will not be shown. */
+  abandon(): void {
+    for (const { staged } of this.staged.values()) staged.fresh?.dispose();
+    this.staged.clear();
   }
 
-  /** Ends every table, once the object is complete. */
-  *finish(turn: Turn): Work {
+  /** The staged tables, once the object is complete. */
+  finish(): readonly StagedTable[] {
     if (this.#state !== 'done') throw syntaxError('table updates end too early');
-    for (const { staged } of this.#staged.values()) yield* staged.finish(turn);
+    const tables = [...this.staged.values()].map((open) => open.staged);
+    for (const table of tables) table.finish();
+    return tables;
   }
 }

@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { OvsdbError, shorten } from '../error.ts';
 import { stringify } from '../json.ts';
-import { TimedTurn, type Work } from '../turn.ts';
 import type { JsonValue } from '../value.ts';
 import {
   MessageStream,
@@ -65,7 +64,7 @@ export interface Traffic {
 }
 
 /**
- * Milliseconds of reading and showing in one turn of the event loop. A socket whose peer is as quick as we are has the next chunk ready
+ * Milliseconds of reading in one turn of the event loop. A socket whose peer is as quick as we are has the next chunk ready
  * each time, and libuv takes up to 32 of them before it looks at timers and other sockets.
  */
 const TURN = 8;
@@ -94,10 +93,8 @@ export class Connection {
   #isHolding = false;
   /** Requests from this id on are held back. */
   #firstHeld = Infinity;
-  /** How long we may read and show in one turn of the event loop. */
-  readonly turn = new TimedTurn(TURN);
-  /** Whether this turn of the event loop has begun, and others get theirs when it has taken long. */
-  #inTurn = false;
+  /** When this turn of the event loop began to read; undefined: it has not. */
+  #turn: number | undefined;
   #error: OvsdbError | undefined;
 
   constructor(socket: Duplex, handler: ConnectionHandler, limits?: FramerLimits) {
@@ -137,18 +134,9 @@ export class Connection {
     if (this.#error !== undefined) return;
     this.traffic.bytesReceived += chunk.length;
     this.#handler.heard();
-    if (!this.#inTurn) {
-      this.turn.begin();
-      if (chunk.length >= FULL_CHUNK) this.#beginTurn();
-    }
-    this.#read(() => {
-      this.#stream.push(chunk);
-    });
-  }
-
-  #read(read: () => void): void {
+    if (chunk.length >= FULL_CHUNK) this.#beginTurn();
     try {
-      read();
+      this.#stream.push(chunk);
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       this.close(
@@ -157,35 +145,17 @@ export class Connection {
         }),
       );
     }
-    if (this.#error !== undefined) return;
-    if (this.#stream.isHeld) this.#beginTurn();
-    if (this.#stream.isHeld || (this.#inTurn && this.turn.isPast())) this.#socket.pause();
+    if (this.#turn !== undefined && performance.now() - this.#turn >= TURN) this.#socket.pause();
   }
 
   /** Lets others have their turn when this one has taken long. */
   #beginTurn(): void {
-    if (this.#inTurn) return;
-    this.#inTurn = true;
+    if (this.#turn !== undefined) return;
+    this.#turn = performance.now();
     setImmediate(() => {
-      this.#inTurn = false;
-      if (this.#error !== undefined) return;
-      if (this.#stream.isHeld) this.#goOn();
-      if (!this.#stream.isHeld && this.#socket.isPaused()) this.#socket.resume();
+      this.#turn = undefined;
+      if (this.#error === undefined && this.#socket.isPaused()) this.#socket.resume();
     });
-  }
-
-  /** Goes on with a message that took more than one turn. Until then nothing is read: the silence is ours. */
-  #goOn(): void {
-    this.turn.begin();
-    this.#handler.heard();
-    this.#read(() => {
-      this.#stream.resume();
-    });
-  }
-
-  /** Work that a message brings: no later message is looked at until it is done. */
-  hold(work: Work): void {
-    this.#stream.hold(work);
   }
 
   /**
@@ -342,7 +312,6 @@ export class Connection {
 
   #ended(error: OvsdbError): void {
     this.#error = error;
-    this.#stream.abandon();
     const pending = [...this.#pending];
     this.#pending.clear();
     for (const [id, asker] of pending) asker.lost(error, id < this.#firstHeld);

@@ -1,7 +1,6 @@
 import { OvsdbError } from '../error.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
-import { LATER, type Work } from '../turn.ts';
 import { ZERO_UUID } from '../uuid.ts';
 import type { JsonValue } from '../value.ts';
 import { errorText, type Connection, type Reply, type Update } from './connection.ts';
@@ -90,7 +89,7 @@ export class MonitorRun {
       method,
       params,
       (reply) => {
-        if (this.#id === id) this.#connection.hold(this.#contents(reply));
+        if (this.#id === id) this.#contents(reply);
       },
       ignore,
       { sink: (head) => this.#reader(head.found === true ? 'changes' : 'contents') },
@@ -101,19 +100,18 @@ export class MonitorRun {
     return this.#replica.reader(FORMAT[this.#method], mode);
   }
 
-  *#contents(reply: Reply): Work {
+  #contents(reply: Reply): void {
     const { head, sink, error, failure } = reply;
     if (error !== undefined || sink === undefined) {
       this.#refused(error);
       return;
     }
-    if (!(yield* this.#show(sink as UpdateReader, failure))) return;
+    if (!this.#show(sink as UpdateReader, failure)) return;
     this.#monitor.lastId = this.#method === 'monitor_cond_since' ? head?.lastId : undefined;
     this.#isLoaded = true;
     this.#reloads = 0;
     this.#owner.loaded(this.#monitor, this.#method, head?.found === true);
     this.changeConditions();
-    yield* this.#replica.tidy(this.#connection.turn);
   }
 
   #refused(error: JsonValue | undefined): void {
@@ -127,17 +125,15 @@ export class MonitorRun {
     this.#owner.leave(new OvsdbError('rpc error', `${this.#method}: ${errorText(error)}`));
   }
 
-  /** Shows updates; loads everything anew when they do not fit what we have. False when they are not shown. */
-  *#show(reader: UpdateReader, failure: OvsdbError | undefined): Work<boolean> {
-    const id = this.#id;
+  /** Shows updates; loads everything anew when they do not fit what we have. */
+  #show(reader: UpdateReader, failure: OvsdbError | undefined): boolean {
     try {
       if (failure !== undefined) throw failure;
-      const isShown = yield* this.#replica.showing(reader, true, this.#connection.turn);
-      // A subscriber may have closed the monitor.
-      return isShown && this.#id === id;
+      this.#replica.show(reader, true);
+      return true;
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
-      this.#replica.discard(LATER);
+      this.#replica.discard();
       this.#reload(error);
       return false;
     }
@@ -182,13 +178,8 @@ export class MonitorRun {
   }
 
   update(update: Update): void {
-    this.#connection.hold(this.#update(update));
-  }
-
-  *#update(update: Update): Work {
-    if (!(yield* this.#show(update.sink as UpdateReader, update.failure))) return;
+    if (!this.#show(update.sink as UpdateReader, update.failure)) return;
     if (update.lastId !== undefined) this.#monitor.lastId = update.lastId;
-    yield* this.#replica.tidy(this.#connection.turn);
   }
 
   /** Sends what changed in the conditions, unless a change is under way: then it follows. */

@@ -1,4 +1,3 @@
-import type { Turn } from '../turn.ts';
 import { Entries } from './entries.ts';
 import { IdTable } from './id-table.ts';
 
@@ -55,9 +54,8 @@ export class SequencePool {
     this.#entries.release(id);
   }
 
-  /** False when the turn ended first: call it again. */
-  sweep(turn: Turn): boolean {
-    return this.#entries.sweep(turn);
+  sweep(): void {
+    this.#entries.sweep();
   }
 
   /** As `Entries.touch`. */

@@ -1,4 +1,3 @@
-import type { Turn } from '../turn.ts';
 import type { JsonCursor } from '../wire/json-cursor.ts';
 import { Entries } from './entries.ts';
 import { IdTable } from './id-table.ts';
@@ -71,10 +70,9 @@ export class StringPool {
     return this.#sweeps;
   }
 
-  /** False when the turn ended first: call it again. */
-  sweep(turn: Turn): boolean {
+  sweep(): void {
     this.#sweeps++;
-    return this.#entries.sweep(turn);
+    this.#entries.sweep();
   }
 
   /** Id of the string with these UTF-8 bytes, or -1. */

@@ -1,6 +1,5 @@
 import { OvsdbError } from '../error.ts';
-import type { Work } from '../turn.ts';
-import type { JsonObject, JsonValue } from '../value.ts';
+import type { JsonValue } from '../value.ts';
 import { MessageScanner, type FramerLimits } from './framer.ts';
 import {
   CLOSE_BRACE,
@@ -8,12 +7,10 @@ import {
   COLON,
   COMMA,
   JsonCursor,
-  NEED_MORE,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
 } from './json-cursor.ts';
-import { JsonReader } from './json-reader.ts';
 
 /** What a message is about, as far as it was read before its table updates. */
 export interface UpdateHead {
@@ -77,19 +74,12 @@ const LETTER_T = 0x74;
 /** Messages larger than this are read while they arrive. */
 const STREAM_FROM = 128 * 1024;
 
-/** Why a large message is not read by a sink: it has no updates, its beginning does not tell yet, or whose they are comes behind them. */
-type NoUpdates = 'none' | 'cut off' | 'whose';
-
-/** Table updates, and the sink that takes them. */
-interface FoundUpdates {
+/** The sink of the message that is arriving, and what belongs to it. */
+interface Streaming {
   readonly head: UpdateHead;
   readonly sink: UpdateSink;
   /** Whether the updates are the last member of an array. */
   readonly inArray: boolean;
-}
-
-/** The sink of the message that is arriving, and what belongs to it. */
-interface Streaming extends FoundUpdates {
   readonly before: Partial<Message>;
   failure: OvsdbError | undefined;
   /** `waiting`: for the end of a row that is larger than what arrives at once. */
@@ -108,16 +98,7 @@ export class MessageStream {
   #parts: Buffer[] = [];
   #length = 0;
   #streaming: Streaming | undefined;
-  /** Reads a large message that brings no table updates. */
-  #reader: JsonReader | undefined;
-  /** Bytes of an incomplete message at which its head is looked at. */
-  #sniffAt: number;
-  /** What the last message brought, until it is done. */
-  readonly #work: Work[] = [];
-  #isWorking = false;
-  #isAbandoned = false;
-  /** What arrived behind a message that is not done. */
-  #waiting: Buffer[] = [];
+  #sniffed = false;
   /** For complete messages: one is read at a time. */
   readonly #cursor = new JsonCursor();
   /** Where the updates ended that a sink has taken last. */
@@ -126,7 +107,6 @@ export class MessageStream {
   /** Messages larger than `streamFrom` bytes are read while they arrive. */
   constructor(handler: MessageHandler, limits?: FramerLimits, streamFrom = STREAM_FROM) {
     this.#streamFrom = streamFrom;
-    this.#sniffAt = streamFrom;
     this.#handler = handler;
     this.#scanner = new MessageScanner(limits);
   }
@@ -135,10 +115,6 @@ export class MessageStream {
   push(chunk: Buffer): void {
     let rest = chunk;
     while (rest.length > 0) {
-      if (this.isHeld) {
-        this.#waiting.push(rest);
-        return;
-      }
       if (this.#streaming?.phase === 'reading') {
         this.#append(rest);
         if (!this.#feed(this.#streaming)) return;
@@ -155,49 +131,7 @@ export class MessageStream {
       this.#append(rest.subarray(0, end));
       rest = rest.subarray(end);
       this.#complete();
-      this.#doWork();
     }
-  }
-
-  /** Work that the message which is just told brings: no later one is looked at until it is done. */
-  hold(work: Work): void {
-    this.#work.push(work);
-  }
-
-  /** True while a message is not done: `resume` is to be called in another turn. */
-  get isHeld(): boolean {
-    return this.#work.length > 0;
-  }
-
-  /** Goes on with the message that is not done, then with what arrived behind it. */
-  resume(): void {
-    this.#doWork();
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const chunk of waiting) this.push(chunk);
-  }
-
-  /** Works until it is done, or until it yields. */
-  #doWork(): void {
-    for (let work = this.#work[0]; work !== undefined; work = this.#work[0]) {
-      this.#isWorking = true;
-      try {
-        if (work.next().done !== true && !this.#isAbandoned) return;
-      } finally {
-        this.#isWorking = false;
-        if (this.#isAbandoned) this.abandon();
-      }
-      this.#work.shift();
-    }
-  }
-
-  /** Nothing more is wanted: what is not done will not be. */
-  abandon(): void {
-    this.#isAbandoned = true;
-    // Whoever is working notices when it is his turn.
-    if (this.#isWorking) return;
-    for (const work of this.#work.splice(0)) work.return();
-    this.#waiting = [];
   }
 
   #append(part: Buffer): void {
@@ -223,21 +157,12 @@ export class MessageStream {
       }
       return;
     }
-    if (this.#reader !== undefined) {
-      this.#readOn(this.#reader);
-      return;
-    }
-    if (streaming !== undefined || this.#length < this.#sniffAt) return;
+    if (streaming !== undefined || this.#sniffed || this.#length < this.#streamFrom) return;
+    this.#sniffed = true;
     const joined = this.#joined();
-    this.#parts = [joined];
     const found = this.#sniff(joined);
-    if (found === 'cut off' || found === 'whose') {
-      this.#sniffAt = found === 'whose' ? Infinity : this.#length * 2;
-      return;
-    }
-    if (found === 'none') {
-      this.#reader = new JsonReader();
-      this.#readOn(this.#reader);
+    if (found === undefined) {
+      this.#parts = [joined];
       return;
     }
     this.#streaming = found.streaming;
@@ -251,13 +176,6 @@ export class MessageStream {
     this.#parts = [];
     this.#length = 0;
     this.push(rest);
-  }
-
-  /** Reads of a plain value what has arrived. */
-  #readOn(reader: JsonReader): void {
-    if (this.#length < reader.wants) return;
-    const bytes = this.#joined();
-    this.#drop(bytes, reader.push(bytes));
   }
 
   #drop(bytes: Buffer, position: number): void {
@@ -300,10 +218,9 @@ export class MessageStream {
     }
   }
 
-  /** Reads the head of a large message up to its table updates, or says why it does not. */
-  #sniff(bytes: Buffer): { streaming: Streaming; position: number } | NoUpdates {
+  /** Reads the head of a large message up to its table updates; undefined when it has none or can't be told yet. */
+  #sniff(bytes: Buffer): { streaming: Streaming; position: number } | undefined {
     const cursor = new JsonCursor(bytes);
-    cursor.isPartial = true;
     const before: { -readonly [K in keyof Message]?: Message[K] } = {};
     try {
       cursor.expect(OPEN_BRACE);
@@ -314,7 +231,7 @@ export class MessageStream {
         const isParams = name === 'params';
         if (isParams || name === 'result') {
           const found = this.#updatesIn(cursor, isParams, before.id);
-          if (found === 'none' || found === 'whose') return found;
+          if (found === undefined) return undefined;
           return {
             streaming: { ...found, before, failure: undefined, phase: 'reading' },
             position: cursor.position,
@@ -325,8 +242,7 @@ export class MessageStream {
         cursor.expect(COMMA);
       }
     } catch (error) {
-      if (error === NEED_MORE) return 'cut off';
-      if (error instanceof OvsdbError) return 'none';
+      if (error instanceof OvsdbError) return undefined;
       throw error;
     }
   }
@@ -336,47 +252,39 @@ export class MessageStream {
     cursor: JsonCursor,
     isParams: boolean,
     id: JsonValue | undefined,
-  ): FoundUpdates | 'none' | 'whose' {
+  ): { head: UpdateHead; sink: UpdateSink; inArray: boolean } | undefined {
     let monitor: JsonValue | undefined;
     let found: boolean | undefined;
     let lastId: string | undefined;
-    const inArray = cursor.first() === OPEN_BRACKET;
+    const inArray = cursor.peek() === OPEN_BRACKET;
     if (inArray) {
       cursor.expect(OPEN_BRACKET);
-      const byte = cursor.first();
+      const byte = cursor.peek();
       // The result of a transaction begins with an object: that is told without reading it.
-      if (!isParams && byte !== LETTER_F && byte !== LETTER_T) return 'none';
+      if (!isParams && byte !== LETTER_F && byte !== LETTER_T) return undefined;
       const first = cursor.value();
       cursor.expect(COMMA);
       if (isParams) monitor = first;
       else found = first === true;
-      if (cursor.first() === QUOTE) {
+      if (cursor.peek() === QUOTE) {
         cursor.string();
         lastId = cursor.lastText;
         cursor.expect(COMMA);
       }
     }
-    if (cursor.first() !== OPEN_BRACE || (isParams && !inArray)) return 'none';
+    if (cursor.peek() !== OPEN_BRACE || (isParams && !inArray)) return undefined;
     const head: UpdateHead = { id, monitor, found, lastId };
     const sink = isParams ? this.#handler.sinkForUpdate(head) : this.#handler.sinkForReply(head);
-    if (sink === undefined) return isParams || id !== undefined ? 'none' : 'whose';
-    return { head, sink, inArray };
+    return sink === undefined ? undefined : { head, sink, inArray };
   }
 
   #complete(): void {
     const bytes = this.#joined();
     const streaming = this.#streaming;
-    const reader = this.#reader;
     this.#parts = [];
     this.#length = 0;
     this.#streaming = undefined;
-    this.#reader = undefined;
-    this.#sniffAt = this.#streamFrom;
-    if (reader !== undefined) {
-      reader.push(bytes);
-      this.#deliver(partsOf(reader.value), undefined);
-      return;
-    }
+    this.#sniffed = false;
     if (streaming === undefined) {
       if (!this.#inOrder(bytes)) this.#anyOrder(bytes);
       return;
@@ -499,14 +407,14 @@ export class MessageStream {
     before: Partial<Message>,
   ): Streaming | undefined {
     const cursor = new JsonCursor(bytes, from, to);
-    let found: FoundUpdates | 'none' | 'whose' = 'none';
+    let found: { head: UpdateHead; sink: UpdateSink; inArray: boolean } | undefined;
     try {
       found = this.#updatesIn(cursor, isParams, before.id);
     } catch (error) {
       // An array that is not one of updates: read as a plain value.
       if (!(error instanceof OvsdbError)) throw error;
     }
-    if (found === 'none' || found === 'whose') return undefined;
+    if (found === undefined) return undefined;
     const { head, sink, inArray } = found;
     const streaming: Streaming = { head, sink, inArray, before, failure: undefined, phase: 'done' };
     this.#updatesEnd = this.#pushTo(streaming, bytes, cursor.position, to);
@@ -532,20 +440,6 @@ function methodOf(cursor: JsonCursor): JsonValue {
 
 const isUpdate = (method: JsonValue | undefined): boolean =>
   method === 'update3' || method === 'update2' || method === 'update';
-/** The members of a message that was read as a plain value. */
-function partsOf(message: JsonValue): Partial<Message> {
-  const parts: { -readonly [K in keyof Message]?: Message[K] } = {};
-  for (const [name, value] of Object.entries(message as JsonObject)) {
-    if (!isMember(name))
-      throw new OvsdbError('protocol', `a message has an unexpected member "${name}"`);
-    parts[name] = value;
-  }
-  return parts;
-}
-
-const MEMBERS: readonly string[] = ['id', 'method', 'params', 'result', 'error'];
-
-const isMember = (name: string): name is keyof Message => MEMBERS.includes(name);
 
 /** True for what can't hold table updates: an array that begins with an object. */
 const isTransactionResult = (bytes: Buffer, at: number): boolean =>

@@ -1,4 +1,27 @@
+import { LANE_BLOCKS, sha1Lanes, type Lanes } from './sha1-lanes.ts';
 import type { Uuid } from './value.ts';
+
+const LANES = 4;
+
+/** The state of SHA-1 before the first block. */
+const INITIAL: readonly [number, number, number, number, number] = [
+  0x67452301,
+  0xefcdab89 | 0,
+  0x98badcfe | 0,
+  0x10325476,
+  0xc3d2e1f0 | 0,
+];
+
+/** The beginning of names that is in the lanes. */
+let beginning: Uint32Array | undefined;
+
+/** Makes a UUID of what a lane's state has become. */
+function readLane(state: Uint32Array, lane: number, words: Uint32Array, at: number): void {
+  words[at] = state[lane] as number;
+  words[at + 1] = ((state[LANES + lane] as number) & 0xffff0fff) | 0x5000;
+  words[at + 2] = ((state[2 * LANES + lane] as number) & 0x3fffffff) | 0x80000000;
+  words[at + 3] = state[3 * LANES + lane] as number;
+}
 
 /**
  * Deterministic UUIDs (RFC 9562 version 5) of many names with one beginning, as four words each: nothing is allocated.
@@ -10,6 +33,9 @@ export class NameHash {
   /** What is hashed: the namespace, the beginning of the names, the rest of the name, padding. */
   #bytes: Uint8Array;
   readonly #start: number;
+  /** The whole words of the beginning, and the bytes after them as one number. */
+  readonly #head: Uint32Array;
+  readonly #rest: number;
   readonly #schedule = new Int32Array(80);
 
   constructor(namespace: Uuid, beginning: string) {
@@ -20,6 +46,8 @@ export class NameHash {
     this.#start = head.length;
     this.#bytes = new Uint8Array(roomFor(head.length + 256));
     this.#bytes.set(head);
+    this.#head = Uint32Array.from({ length: head.length >> 2 }, (_, i) => head.readUInt32BE(i * 4));
+    this.#rest = head.subarray(head.length & ~3).reduce((word, byte) => (word << 8) | byte, 0);
   }
 
   /** Makes the UUID of the beginning followed by this text. */
@@ -27,6 +55,67 @@ export class NameHash {
     const end = this.#write(rest);
     this.#digest(end);
     return this.words;
+  }
+
+  /** Makes the UUIDs of the first `count` of these texts, four words each, into `words`. Faster than one by one. */
+  makeAll(rests: readonly string[], count: number, words: Uint32Array): void {
+    const lanes = sha1Lanes();
+    const blocks = [0, 0, 0, 0];
+    for (let first = 0; first < count; first += LANES) {
+      const used = Math.min(LANES, count - first);
+      this.#begin(lanes);
+      let most = 0;
+      for (let lane = 0; lane < used; lane++) {
+        const size = this.#writeLane(lanes.messages, lane, rests[first + lane] as string);
+        blocks[lane] = size;
+        most = Math.max(most, size);
+      }
+      for (let block = 0; block < most; block++) {
+        lanes.compress(block);
+        for (let lane = 0; lane < used; lane++) {
+          if (blocks[lane] === block + 1) readLane(lanes.state, lane, words, (first + lane) * 4);
+        }
+      }
+      for (let lane = 0; lane < used; lane++) {
+        if (blocks[lane] !== 0) continue;
+        const made = this.make(rests[first + lane] as string);
+        for (let i = 0; i < 4; i++) words[(first + lane) * 4 + i] = made[i] as number;
+      }
+    }
+  }
+
+  /** Four fresh states, and the beginning of the names in front of each message. */
+  #begin({ state, messages }: Lanes): void {
+    for (let i = 0; i < state.length; i++) state[i] = INITIAL[i >> 2] as number;
+    const head = this.#head;
+    if (beginning === head) return;
+    beginning = head;
+    for (let i = 0; i < head.length * LANES; i++) messages[i] = head[i >> 2] as number;
+  }
+
+  /** Writes a message into a lane; returns its number of blocks, 0 if it is not ASCII or too long for a lane. */
+  #writeLane(messages: Uint32Array, lane: number, rest: string): number {
+    const end = this.#start + rest.length;
+    const size = roomFor(end);
+    if (size > LANE_BLOCKS * 64) return 0;
+    let at = (this.#start >> 2) * LANES + lane;
+    let filled = this.#start & 3;
+    let word = this.#rest;
+    for (let i = 0; i < rest.length; i++) {
+      const unit = rest.charCodeAt(i);
+      if (unit >= 0x80) return 0;
+      word = (word << 8) | unit;
+      if (++filled === 4) {
+        messages[at] = word;
+        at += LANES;
+        filled = 0;
+      }
+    }
+    messages[at] = ((word << 8) | 0x80) << ((3 - filled) * 8);
+    const last = (size >> 2) * LANES - LANES + lane;
+    for (at += LANES; at < last; at += LANES) messages[at] = 0;
+    messages[last] = end * 8;
+    return size >> 6;
   }
 
   /** Puts the text behind the beginning; returns where it ends. */
@@ -60,13 +149,7 @@ export class NameHash {
     bytes[size - 3] = bits >>> 16;
     bytes[size - 2] = bits >>> 8;
     bytes[size - 1] = bits;
-    let [h0, h1, h2, h3, h4] = [
-      0x67452301,
-      0xefcdab89 | 0,
-      0x98badcfe | 0,
-      0x10325476,
-      0xc3d2e1f0 | 0,
-    ];
+    let [h0, h1, h2, h3, h4] = INITIAL;
     const w = this.#schedule;
     for (let block = 0; block < size; block += 64) {
       for (let i = 0, at = block; i < 16; i++, at += 4) {

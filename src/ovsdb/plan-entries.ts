@@ -20,6 +20,8 @@ export class Entries {
   #words: Uint32Array = new Uint32Array(256);
   readonly #table: IdTable = new IdTable((place) => this.#words[place * 4] as number);
   #free: number[] = [];
+  /** How many entries there are. */
+  #entered = 0;
 
   constructor(of: PlanTable) {
     this.#of = of;
@@ -35,51 +37,71 @@ export class Entries {
     return this.#words;
   }
 
-  /** The place of this UUID, and of this key unless none is given; 0 when there is none. */
-  find(words: Uint32Array, key?: string): number {
+  /** The place of the UUID in four words from `at` on, and of this key unless none is given; 0 when there is none. */
+  find(words: Uint32Array, at: number, key?: string): number {
     const { slots, mask } = this.#table;
     const all = this.#words;
-    const first = words[0] as number;
-    for (let at = first & mask; ; at = (at + 1) & mask) {
-      const place = slots[at] as number;
+    const first = words[at] as number;
+    for (let probe = first & mask; ; probe = (probe + 1) & mask) {
+      const place = slots[probe] as number;
       if (place === 0) return 0;
       const word = place * 4;
       if (
         all[word] !== first ||
-        all[word + 1] !== words[1] ||
-        all[word + 2] !== words[2] ||
-        all[word + 3] !== words[3]
+        all[word + 1] !== words[at + 1] ||
+        all[word + 2] !== words[at + 2] ||
+        all[word + 3] !== words[at + 3]
       )
         continue;
       if (key === undefined || this.#held[place]?.key === key) return place;
     }
   }
 
-  #add(held: Entry | DesiredRow, unit: string, words: Uint32Array): number {
+  /**
+   * Looks where `count` UUIDs would be found, one right after the other, so that the processor need not wait for each when
+   * they are asked for. Returns a number that means nothing.
+   */
+  touch(words: Uint32Array, count: number): number {
+    const { slots, mask } = this.#table;
+    let sum = 0;
+    for (let i = 0; i < count; i++) sum ^= slots[(words[i * 4] as number) & mask] as number;
+    return sum;
+  }
+
+  /** Makes room for so many places in all. */
+  reserve(count: number): void {
+    this.#table.reserve(count);
+    if ((count + 1) * 4 > this.#words.length) this.#grow(count + 1);
+  }
+
+  #grow(places: number): void {
+    this.#words = grown(this.#words, places * 4);
+    this.#references = grown(this.#references, this.#words.length >> 2);
+  }
+
+  #add(held: Entry | DesiredRow, unit: string, words: Uint32Array, at: number): number {
     const place = this.#free.pop() ?? this.#held.length;
     const word = place * 4;
-    if (word + 4 > this.#words.length) {
-      this.#words = grown(this.#words, word + 4);
-      this.#references = grown(this.#references, this.#words.length >> 2);
-    }
+    if (word + 4 > this.#words.length) this.#grow(place + 1);
     const all = this.#words;
-    for (let i = 0; i < 4; i++) all[word + i] = words[i] as number;
+    for (let i = 0; i < 4; i++) all[word + i] = words[at + i] as number;
     this.#held[place] = held;
     this.#units[place] = unit;
-    this.#table.add(place, words[0] as number);
+    this.#table.add(place, words[at] as number);
     return place;
   }
 
   /** Adds a new entry for a key that is nowhere yet. */
   add(key: string, words: Uint32Array): Entry {
     const entry = new Entry(this.#of, key);
-    entry.place = this.#add(entry, '', words);
+    entry.place = this.#add(entry, '', words, 0);
+    this.#entered++;
     return entry;
   }
 
   /** Adds a wish for a key that is nowhere yet, to be compared with the database. */
-  addWish(unit: string, row: DesiredRow, words: Uint32Array): void {
-    this.#add(row, unit, words);
+  addWish(unit: string, row: DesiredRow, words: Uint32Array, at: number): void {
+    this.#add(row, unit, words, at);
   }
 
   /** The wish that counts at a place. */
@@ -114,6 +136,7 @@ export class Entries {
     entry.isAssumed = isRight;
     entry.isMatched = isRight;
     this.#held[place] = entry;
+    this.#entered++;
     this.#units[place] = '';
     return entry;
   }
@@ -131,6 +154,7 @@ export class Entries {
 
   delete(place: number): void {
     this.#table.remove(place, this.#words[place * 4] as number);
+    if (this.#held[place] instanceof Entry) this.#entered--;
     this.#held[place] = undefined;
     this.#references[place] = 0;
     this.#free.push(place);
@@ -143,6 +167,7 @@ export class Entries {
 
   /** Entries, without rows that are right and that nobody asked for. Those that come or go meanwhile may be left out or seen. */
   *[Symbol.iterator](): Generator<Entry> {
+    if (this.#entered === 0) return;
     for (const held of this.#held) if (held instanceof Entry) yield held;
   }
 }

@@ -3,6 +3,7 @@ import type { PlanProblem } from './plan-change.ts';
 import { eachReference, type Entry } from './plan-entry.ts';
 import { RowMatcher } from './plan-match.ts';
 import { planTables, type PlanColumn, type PlanTable, type PlanTables } from './plan-table.ts';
+import type { WishQueue } from './plan-wishes.ts';
 import type { ReplicaChanges, ReplicaRow, ReplicaView, RowChange } from './replica-view.ts';
 import type { DatabaseSchema } from './schema.ts';
 import type { Atom, Datum } from './value.ts';
@@ -85,7 +86,7 @@ export class RowIndex {
    */
   fill(units: ReadonlyMap<string, readonly DesiredRow[]>): number {
     if (this.#isFilled) return 0;
-    for (const [unit, rows] of units) for (const row of rows) this.#expect(unit, row);
+    this.#expect(units);
     const matcher = new RowMatcher(this.tables, this.#replica);
     const count = (row: DesiredRow): void => this.#countReferences(row, 1);
     let right = 0;
@@ -104,12 +105,23 @@ export class RowIndex {
     return right;
   }
 
-  /** A wish from before the database was read. */
-  #expect(unit: string, row: DesiredRow): void {
-    const table = this.#tableOf(unit, row);
-    if (table === undefined) return;
-    if (row.partial !== true && table.addWish(unit, row)) return;
-    table.entries.doubt(table.place(row.key)).addClaim(unit, row);
+  /** The wishes from before the database was read. */
+  #expect(units: ReadonlyMap<string, readonly DesiredRow[]>): void {
+    const queues = new Map<string, WishQueue>();
+    for (const table of this.tables.values()) {
+      const refuse = (unit: string, row: DesiredRow): void => {
+        table.entries.doubt(table.place(row.key)).addClaim(unit, row);
+      };
+      queues.set(table.name, table.wishes(refuse));
+    }
+    for (const [unit, rows] of units) {
+      for (const row of rows) {
+        const queue = queues.get(row.table);
+        if (queue !== undefined) queue.add(unit, row);
+        else this.#tableOf(unit, row);
+      }
+    }
+    for (const queue of queues.values()) queue.flush();
   }
 
   /** The other rows of the database, and the other rows that are wanted. */

@@ -5,6 +5,7 @@ import { NameHash } from './name-hash.ts';
 import { Entries } from './plan-entries.ts';
 import type { Entry } from './plan-entry.ts';
 import { ROW_NAMESPACE, rowName } from './plan-uuid.ts';
+import { WishQueue } from './plan-wishes.ts';
 import type { ReplicaRow, ReplicaView } from './replica-view.ts';
 import { uuidText } from './storage/uuid-pool.ts';
 import { uuidWords } from './uuid.ts';
@@ -123,17 +124,15 @@ export class PlanTable {
   knownPlace(key: string): number {
     // Rows of one container come one after the other: the last one is asked for again and again.
     if (this.#lastKey === key && this.#lastPlace !== 0) return this.#lastPlace;
-    this.#lastPlace = this.entries.find(this.#hash.make(key), key);
+    this.#lastPlace = this.entries.find(this.#hash.make(key), 0, key);
     this.#lastKey = key;
     return this.#lastPlace;
   }
 
-  /** Adds a wish that is to be compared with the database as a whole; false when the key is wanted already. */
-  addWish(unit: string, row: DesiredRow): boolean {
-    const words = this.#hash.make(row.key);
-    if (this.entries.find(words, row.key) !== 0) return false;
-    this.entries.addWish(unit, row, words);
-    return true;
+  /** Takes the first wishes, many at a time. `refuse` gets those for a key that is wanted already. */
+  wishes(refuse: (unit: string, row: DesiredRow) => void): WishQueue {
+    if (this.isPresent) this.entries.reserve(this.#replica.size(this.name));
+    return new WishQueue(this.entries, this.#hash, refuse);
   }
 
   forget(entry: Entry): void {
@@ -163,7 +162,7 @@ export class PlanTable {
   holder(uuid: string): Entry | undefined {
     const entry = this.byUuid.get(uuid);
     if (entry !== undefined || this.matched === 0) return entry;
-    const place = this.entries.find(uuidWords(uuid));
+    const place = this.entries.find(uuidWords(uuid), 0);
     const own = place === 0 ? undefined : this.entries.at(place);
     return own?.isMatched === true ? own : undefined;
   }

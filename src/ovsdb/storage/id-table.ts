@@ -32,6 +32,11 @@ export class IdTable {
     this.#slots[at] = id;
   }
 
+  /** Makes room for so many ids in all. */
+  reserve(size: number): void {
+    while (size * 3 > this.#slots.length * 2) this.#grow();
+  }
+
   #grow(): void {
     const old = this.#slots;
     this.#slots = new Uint32Array(old.length * 2);

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { NameHash } from '../../../src/ovsdb/name-hash.ts';
 import { rowUuid } from '../../../src/ovsdb/plan-uuid.ts';
@@ -32,4 +33,27 @@ test('the words made of a name are those of its UUID, whatever its length and le
       expect(hash.words).toEqual(uuidWords(uuid));
     }
   }
+});
+
+test('many names at once have the words of one after the other, whatever their number, lengths and letters', () => {
+  const namespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8' as Uuid;
+  const name = fc.oneof(
+    fc.string({ maxLength: 700 }),
+    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc.nat({ max: 700 }).map((length) => 'x'.repeat(length)),
+  );
+  const hashes = ['', 'N', 'Nb', 'Nbd', 'Northbound/', 'N'.repeat(63), 'N'.repeat(200)].map(
+    (beginning) => ({ beginning, hash: new NameHash(namespace, beginning) }),
+  );
+  fc.assert(
+    fc.property(fc.array(name, { maxLength: 9 }), (names) => {
+      for (const { beginning, hash } of hashes) {
+        const words = new Uint32Array(names.length * 4);
+        hash.makeAll(names, names.length, words);
+        expect(names.map((_, i) => uuidText(words, i * 4))).toEqual(
+          names.map((rest) => uuidFromName(namespace, `${beginning}${rest}`)),
+        );
+      }
+    }),
+  );
 });

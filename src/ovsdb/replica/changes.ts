@@ -1,58 +1,101 @@
 import type { RowChange, TableChanges } from '../replica-view.ts';
+import type { TableStore } from '../storage/table-store.ts';
 import { uuidText } from '../storage/uuid-pool.ts';
-import type { UuidPool } from '../storage/uuid-pool.ts';
-import type { Datum, Uuid } from '../value.ts';
+import type { Turn, Work } from '../turn.ts';
+import type { Datum } from '../value.ts';
 
 const NOTHING: ReadonlyMap<string, Datum> = new Map();
 
-/**
- * What one message did to one table. Rows that appeared are kept as numbers until somebody asks for them: loading a
- * large database costs little to those who do not.
- */
-export class CollectedChanges implements TableChanges {
+export interface CountedChanges extends TableChanges {
+  readonly size: number;
+}
+
+/** What one message did to one table, row by row. */
+export class CollectedChanges implements CountedChanges {
   readonly table: string;
-  readonly #uuids: UuidPool;
-  readonly #inserted: number[] = [];
-  #insertedWords: Uint32Array | undefined;
+  readonly #appeared: RowChange[] = [];
   readonly #others: RowChange[] = [];
   #rows: readonly RowChange[] | undefined;
 
-  constructor(table: string, uuids: UuidPool) {
+  constructor(table: string) {
     this.table = table;
-    this.#uuids = uuids;
   }
 
-  inserted(uuid: number): void {
-    this.#inserted.push(uuid);
+  inserted(store: TableStore, uuid: number): void {
+    this.#appeared.push({ kind: 'inserted', uuid: store.pools.uuids.text(uuid), old: NOTHING });
   }
 
-  modified(uuid: Uuid, old: ReadonlyMap<string, Datum>): void {
-    this.#others.push({ kind: 'modified', uuid, old });
+  /** To be called before the change; `changed` are columns, each followed by its new cell. */
+  modified(store: TableStore, slot: number, changed: readonly number[]): void {
+    const old = new Map<string, Datum>();
+    for (let i = 0; i < changed.length; i += 2) {
+      const { name, position, codec } = store.columns[
+        changed[i] as number
+      ] as (typeof store.columns)[number];
+      old.set(name, codec.datum(store.cell(slot, position)));
+    }
+    this.#others.push({ kind: 'modified', uuid: uuidOf(store, slot), old });
   }
 
-  deleted(uuid: Uuid, old: ReadonlyMap<string, Datum>): void {
-    this.#others.push({ kind: 'deleted', uuid, old });
-  }
-
-  /** Ends the collection: ids of rows may be given to others from now on. */
-  settle(): void {
-    this.#insertedWords = this.#uuids.words(this.#inserted);
-    this.#inserted.length = 0;
+  /** To be called before the row goes. */
+  deleted(store: TableStore, slot: number): void {
+    const old = new Map<string, Datum>();
+    for (const { name, position, codec } of store.columns) {
+      old.set(name, codec.datum(store.cell(slot, position)));
+    }
+    this.#others.push({ kind: 'deleted', uuid: uuidOf(store, slot), old });
   }
 
   get size(): number {
-    return this.#inserted.length + (this.#insertedWords?.length ?? 0) / 4 + this.#others.length;
+    return this.#appeared.length + this.#others.length;
   }
 
   /** Rows that appeared, then those that changed or went. */
   get rows(): readonly RowChange[] {
+    this.#rows ??= this.#appeared.concat(this.#others);
+    return this.#rows;
+  }
+}
+
+const uuidOf = (store: TableStore, slot: number) =>
+  store.pools.uuids.text(store.uuids[slot] as number);
+
+/**
+ * The rows of a table that was empty: kept as numbers until somebody asks for them, so that loading a large database costs
+ * little to those who do not.
+ */
+export class FreshRows implements CountedChanges {
+  readonly table: string;
+  readonly #words: Uint32Array;
+  #rows: readonly RowChange[] | undefined;
+
+  private constructor(table: string, words: Uint32Array) {
+    this.table = table;
+    this.#words = words;
+  }
+
+  static *of(store: TableStore, turn: Turn): Work<FreshRows> {
+    const words = new Uint32Array(store.size * 4);
+    let at = 0;
+    for (const slot of store.slots()) {
+      store.pools.uuids.copyWords(store.uuids[slot] as number, words, at);
+      at += 4;
+      if (turn.isOver()) yield;
+    }
+    return new FreshRows(store.schema.name, words);
+  }
+
+  get size(): number {
+    return this.#words.length / 4;
+  }
+
+  get rows(): readonly RowChange[] {
     if (this.#rows === undefined) {
-      const words = this.#insertedWords ?? new Uint32Array();
       const rows: RowChange[] = [];
-      for (let at = 0; at < words.length; at += 4) {
-        rows.push({ kind: 'inserted', uuid: uuidText(words, at), old: NOTHING });
+      for (let at = 0; at < this.#words.length; at += 4) {
+        rows.push({ kind: 'inserted', uuid: uuidText(this.#words, at), old: NOTHING });
       }
-      this.#rows = rows.concat(this.#others);
+      this.#rows = rows;
     }
     return this.#rows;
   }

@@ -17,11 +17,6 @@ import type { Datum, Uuid, Writable, WritableAtom } from '../value.ts';
 import { NameTable } from './name-table.ts';
 import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
 
-interface KeptIndex {
-  readonly columns: readonly IndexColumn[];
-  index: HashIndex;
-}
-
 /** Where one column refers to: found through the column's own hash index or, for sets and maps, an index of edges. */
 interface KeptEdges {
   readonly column: string;
@@ -48,12 +43,12 @@ export class ReplicaTable {
   readonly monitored: ReadonlySet<string>;
   readonly #unseen: ReadonlySet<string>;
   readonly #quiet: ReadonlySet<number>;
-  #store: TableStore;
+  readonly #store: TableStore;
   #names: NameTable | undefined;
-  #rowClass: RowClass;
-  readonly #indexes = new Map<string, KeptIndex>();
+  readonly #rowClass: RowClass;
+  readonly #indexes = new Map<string, HashIndex>();
   readonly #ordered = new Map<readonly OrderedColumn[], OrderedIndex>();
-  #edges = new Map<string, KeptEdges[]>();
+  readonly #edges = new Map<string, KeptEdges[]>();
 
   constructor(
     schema: TableSchema,
@@ -78,9 +73,13 @@ export class ReplicaTable {
     return this.monitored.has(column) ? 'followed' : 'missing';
   }
 
-  /** True when a change of just these columns is no event. */
-  isQuiet(positions: ReadonlySet<number>): boolean {
-    return this.#quiet.size > 0 && positions.isSubsetOf(this.#quiet);
+  /** True when a change of just these columns, each followed by its new cell, is no event. */
+  isQuiet(changed: readonly number[]): boolean {
+    if (this.#quiet.size === 0) return false;
+    for (let i = 0; i < changed.length; i += 2) {
+      if (!this.#quiet.has(changed[i] as number)) return false;
+    }
+    return true;
   }
 
   get name(): string {
@@ -108,23 +107,6 @@ export class ReplicaTable {
 
   get size(): number {
     return this.#store.size;
-  }
-
-  /** An empty store with the same indexes, to be filled out of sight. */
-  emptyStore(): TableStore {
-    return new TableStore(this.schema, this.#pools);
-  }
-
-  /** Shows a store that was filled out of sight instead of the one so far. */
-  replaceStore(store: TableStore): void {
-    const old = this.#store;
-    this.#store = store;
-    this.#rowClass = rowClass(store.columns);
-    this.#edges.clear();
-    this.#names = undefined;
-    for (const kept of this.#indexes.values()) kept.index = this.#build(kept.columns);
-    for (const columns of this.#ordered.keys()) this.#ordered.set(columns, this.#sort(columns));
-    old.dispose();
   }
 
   view(slot: number): RowView {
@@ -177,10 +159,10 @@ export class ReplicaTable {
       );
     }
     const name = nameOf(columns);
-    let kept = this.#indexes.get(name);
-    if (kept === undefined) {
-      kept = { columns, index: this.#build(columns) };
-      this.#indexes.set(name, kept);
+    let index = this.#indexes.get(name);
+    if (index === undefined) {
+      index = this.#build(columns);
+      this.#indexes.set(name, index);
     }
     const codes: number[] = [];
     for (let i = 0; i < columns.length; i++) {
@@ -188,7 +170,7 @@ export class ReplicaTable {
       if (code === -1) return [];
       codes.push(code);
     }
-    return kept.index.find(codes).map((slot) => this.view(slot));
+    return index.find(codes).map((slot) => this.view(slot));
   }
 
   #code(spec: IndexColumn, value: Writable): number {

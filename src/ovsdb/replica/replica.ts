@@ -15,12 +15,14 @@ import { schemaToJson, type DatabaseSchema } from '../schema.ts';
 import { Pools } from '../storage/pools.ts';
 import type { TableStore } from '../storage/table-store.ts';
 import { jsonEquals, stringify } from '../json.ts';
-import type { Datum, JsonValue, Writable } from '../value.ts';
+import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
+import type { JsonValue, Writable } from '../value.ts';
 import { rethrowLater } from '../listener-error.ts';
-import { CollectedChanges } from './changes.ts';
+import type { CountedChanges } from './changes.ts';
 import { ReplicaTable } from './replica-table.ts';
 import { TableComparer } from './row-comparer.ts';
-import { DELETE, INSERT, REPLACE, type StagedTable } from './staging.ts';
+import type { StagedTable } from './staging.ts';
+import { GoneTable, TableUpdate, type TableStep } from './table-update.ts';
 import { UpdateReader, type UpdateFormat } from './update-reader.ts';
 
 /** Which columns of which tables a replica holds: those that the server has and we monitor. */
@@ -64,6 +66,10 @@ export class Replica implements ReplicaView {
   #next: DefinedTables | undefined;
   /** Complete contents that are being read. */
   #unshown: UpdateReader | undefined;
+  /** The message that is about to be shown. */
+  #work: Work<boolean> | undefined;
+  /** Drafts of tables that have still to be settled. */
+  readonly #drafts: { readonly draft: TableStore; readonly isShown: boolean }[] = [];
   #sequence = 0;
   #ready = false;
   readonly #subscriptions = new Set<Subscription>();
@@ -180,38 +186,115 @@ export class Replica implements ReplicaView {
         ? defined
         : new Map([...defined].filter(([name]) => tables.includes(name)));
     // A load that a lost connection cut off holds what it has read so far.
-    if (mode === 'contents') this.#unshown?.abandon();
+    if (mode === 'contents') this.#abandon();
     const reader = new UpdateReader(covered, pools.uuids, format, mode);
     if (mode === 'contents') this.#unshown = reader;
     return reader;
   }
 
   /**
-   * Shows what a reader has read. Throws `inconsistent`, having changed nothing, when it does not fit: the caller
-   * must load the contents anew. `isReady`: the contents are complete with it.
+   * Shows what a reader has read, in pieces: until all of it is ready readers see the old state, then the new one, and then
+   * subscribers are called. Throws `inconsistent`, having changed nothing, when it does not fit: the caller must load the contents anew.
+   * False when `discard` was called meanwhile. `isReady`: the contents are complete with it. Afterwards `tidy`.
    */
-  show(reader: UpdateReader, isReady: boolean): void {
-    const staged = reader.finish();
-    for (const table of staged) table.prepare();
-    if (this.#unshown === reader) this.#unshown = undefined;
-    const changes = new Map(this.#next === undefined ? [] : this.#switch(this.#next));
-    for (const table of staged) {
-      const collected = this.#apply(table);
-      if (collected !== undefined) changes.set(table.table.name, collected);
-    }
-    const becameReady = isReady && !this.#ready;
-    if (isReady) this.#ready = true;
-    if (changes.size > 0 || becameReady) this.#sequence++;
-    for (const collected of changes.values()) collected.settle();
-    this.#pools.sweep();
-    if (changes.size > 0 || becameReady) this.#tell(changes);
+  showing(reader: UpdateReader, isReady: boolean, turn: Turn): Work<boolean> {
+    const work = this.#showing(reader, isReady, turn);
+    this.#work = work;
+    return work;
   }
 
-  /** What a reader has read will not be shown: gives back what only it used. */
-  discard(): void {
-    this.#unshown?.abandon();
+  *#showing(reader: UpdateReader, isReady: boolean, turn: Turn): Work<boolean> {
+    while (!this.#settle(turn)) yield;
+    yield* reader.finish(turn);
+    for (const staged of reader.tables) yield* staged.prepare(turn);
+    const updates = reader.tables.map((staged) => new TableUpdate(staged));
+    const steps: TableStep[] = [...this.#goneTables(), ...updates];
+    let isShown = false;
+    try {
+      if (this.#next === undefined && isSmall(reader.tables)) {
+        for (const update of updates) update.applyAtOnce(this.#wanted(update.name));
+      } else {
+        for (const update of updates) yield* update.apply(turn);
+        yield* this.#collect(steps, turn);
+      }
+      // Nothing else can run from here on until every subscriber was called.
+      isShown = true;
+      this.#work = undefined;
+      if (this.#unshown === reader) this.#unshown = undefined;
+      if (this.#next !== undefined) this.#switch(this.#next);
+      for (const update of updates) this.#leave(update.show(), true);
+    } finally {
+      if (!isShown) for (const update of updates) this.#leave(update.giveUp(), false);
+    }
+    const changed = steps.filter((step) => step.isChanged);
+    const becameReady = isReady && !this.#ready;
+    if (isReady) this.#ready = true;
+    if (changed.length > 0 || becameReady) {
+      this.#sequence++;
+      this.#tell(
+        new Map(
+          changed.map(({ name, changes }) => [name, changes ?? { table: name, rows: [], size: 0 }]),
+        ),
+      );
+    }
+    return true;
+  }
+
+  /** Collects what subscribers want to hear; one may come while others run. */
+  *#collect(steps: readonly TableStep[], turn: Turn): Work {
+    const isMissing = (step: TableStep): boolean =>
+      step.isChanged && step.changes === undefined && this.#wanted(step.name);
+    for (let step = steps.find(isMissing); step !== undefined; step = steps.find(isMissing)) {
+      yield* step.collect(turn);
+    }
+  }
+
+  #leave(draft: TableStore | undefined, isShown: boolean): void {
+    if (draft !== undefined) this.#drafts.push({ draft, isShown });
+  }
+
+  /** Before any table changes again. */
+  #settle(turn: Turn): boolean {
+    for (let left = this.#drafts[0]; left !== undefined; left = this.#drafts[0]) {
+      if (!left.draft.settle(left.isShown, turn)) return false;
+      this.#drafts.shift();
+    }
+    return true;
+  }
+
+  #tidy(turn: Turn): boolean {
+    return this.#settle(turn) && this.#pools.sweep(turn);
+  }
+
+  /** Gives back what is not used any more, in pieces. Between messages. */
+  *tidy(turn: Turn): Work {
+    while (!this.#tidy(turn)) yield;
+  }
+
+  /** Shows what a reader has read, at once. */
+  show(reader: UpdateReader, isReady: boolean): void {
+    atOnce(this.showing(reader, isReady, ENDLESS));
+    this.#tidy(ENDLESS);
+  }
+
+  /**
+   * What a reader has read will not be shown. What only it used is given back as far as the turn allows, the rest after the next message.
+   */
+  discard(turn: Turn = ENDLESS): void {
+    this.#work?.return(false);
+    this.#work = undefined;
+    this.#abandon();
+    this.#tidy(turn);
+  }
+
+  /** Gives up complete contents that were being read. */
+  #abandon(): void {
+    for (const { table, fresh } of this.#unshown?.tables ?? []) {
+      if (fresh === undefined) continue;
+      table.store.undraft();
+      this.#leave(fresh, false);
+    }
     this.#unshown = undefined;
-    this.#pools.sweep();
   }
 
   /**
@@ -244,69 +327,7 @@ export class Replica implements ReplicaView {
     return false;
   }
 
-  #apply(staged: StagedTable): CollectedChanges | undefined {
-    const { table, fresh } = staged;
-    const wanted = this.#wanted(table.name);
-    const collected = new CollectedChanges(table.name, this.#pools.uuids);
-    if (fresh !== undefined) {
-      if (fresh.size === 0) {
-        fresh.dispose();
-        return undefined;
-      }
-      fresh.sequence = this.#sequence + 1;
-      table.replaceStore(fresh);
-      if (wanted) for (const slot of fresh.slots()) collected.inserted(fresh.uuids[slot] as number);
-      return collected;
-    }
-    let changed = false;
-    const { store } = table;
-    staged.each((kind, uuid, words, from, to) => {
-      changed =
-        this.#applyRow(table, kind, uuid, words, from, to, wanted ? collected : undefined) ||
-        changed;
-    });
-    if (!changed) return undefined;
-    store.sequence = this.#sequence + 1;
-    return collected;
-  }
-
-  #applyRow(
-    table: ReplicaTable,
-    kind: number,
-    uuid: number,
-    words: Uint32Array,
-    from: number,
-    to: number,
-    collected: CollectedChanges | undefined,
-  ): boolean {
-    const { store } = table;
-    if (kind === INSERT) {
-      const slot = store.insert(uuid);
-      for (let i = from; i < to; i += 2)
-        store.set(slot, words[i] as number, words[i + 1] as number);
-      store.finish(slot);
-      collected?.inserted(uuid);
-      return true;
-    }
-    const slot = store.slotOf(uuid);
-    if (kind === DELETE) {
-      collected?.deleted(this.#pools.uuids.text(uuid), oldValues(store, slot));
-      store.delete(slot);
-      return true;
-    }
-    const cells = kind === REPLACE ? replacement(store, words, from, to) : pairs(words, from, to);
-    const changed = cells.filter(([position, cell]) => store.cell(slot, position) !== cell);
-    if (changed.length === 0) return false;
-    const positions = new Set(changed.map(([position]) => position));
-    if (collected !== undefined && !table.isQuiet(positions))
-      collected.modified(this.#pools.uuids.text(uuid), oldValues(store, slot, positions));
-    store.begin(slot, positions);
-    for (const [position, cell] of changed) store.set(slot, position, cell);
-    store.finish(slot, positions);
-    return true;
-  }
-
-  #tell(tables: ReadonlyMap<string, CollectedChanges>): void {
+  #tell(tables: ReadonlyMap<string, CountedChanges>): void {
     const sequence = this.#sequence;
     for (const { listener, tables: wanted } of this.#subscriptions) {
       // A table without rows here changed in quiet columns alone, or was nobody's concern.
@@ -342,25 +363,29 @@ export class Replica implements ReplicaView {
     return false;
   }
 
-  /** Switches to the new definition; rows of tables that are gone are reported as deleted. */
-  #switch(next: DefinedTables): ReadonlyMap<string, CollectedChanges> {
-    const gone = new Map<string, CollectedChanges>();
-    for (const [name, table] of this.#tables) {
-      if (next.tables.has(name) || table.size === 0 || !this.#wanted(name)) continue;
-      const collected = new CollectedChanges(name, this.#pools.uuids);
-      for (const slot of table.store.slots()) {
-        const uuid = this.#pools.uuids.text(table.store.uuids[slot] as number);
-        collected.deleted(uuid, oldValues(table.store, slot));
-      }
-      gone.set(name, collected);
-    }
+  /** Tables with rows that a new definition does not have any more. */
+  #goneTables(): readonly GoneTable[] {
+    const next = this.#next;
+    if (next === undefined) return [];
+    return [...this.#tables.values()]
+      .filter((table) => !next.tables.has(table.name) && table.size > 0)
+      .map((table) => new GoneTable(table.store));
+  }
+
+  #switch(next: DefinedTables): void {
     this.#schema = next.schema;
     this.#pools = next.pools;
     this.#tables = next.tables;
     this.#next = undefined;
-    return gone;
   }
 }
+
+/** Messages of no more rows than this are applied at once. */
+const SMALL = 128;
+
+const isSmall = (tables: readonly StagedTable[]): boolean =>
+  tables.every(({ fresh }) => fresh === undefined) &&
+  tables.reduce((sum, { count }) => sum + count, 0) <= SMALL;
 
 /** Whether nothing that is stored would change: the same tables, columns, types and monitored columns. */
 function sameDefinition(
@@ -401,40 +426,6 @@ function defineTables(
       ),
     ]),
   );
-}
-
-const pairs = (words: Uint32Array, from: number, to: number): [number, number][] => {
-  const result: [number, number][] = [];
-  for (let i = from; i < to; i += 2) result.push([words[i] as number, words[i + 1] as number]);
-  return result;
-};
-
-/** Cells of a whole row: columns that are not named have their default. */
-function replacement(
-  store: TableStore,
-  words: Uint32Array,
-  from: number,
-  to: number,
-): [number, number][] {
-  const named = new Map(pairs(words, from, to));
-  return store.columns.map(({ position, codec }) => [
-    position,
-    named.get(position) ?? codec.defaultCell,
-  ]);
-}
-
-function oldValues(
-  store: TableStore,
-  slot: number,
-  positions?: ReadonlySet<number>,
-): ReadonlyMap<string, Datum> {
-  const result = new Map<string, Datum>();
-  for (const { name, position, codec } of store.columns) {
-    if (positions === undefined || positions.has(position)) {
-      result.set(name, codec.datum(store.cell(slot, position)));
-    }
-  }
-  return result;
 }
 
 /** Copies rows between replicas that do not share their pools, as far as the columns are of one type. */

@@ -1,6 +1,7 @@
 import { OvsdbError, syntaxError } from '../error.ts';
 import { grown } from '../storage/id-table.ts';
 import type { TableStore } from '../storage/table-store.ts';
+import type { Turn, Work } from '../turn.ts';
 import type { ReplicaTable } from './replica-table.ts';
 
 /** Kinds of a staged row. */
@@ -12,6 +13,15 @@ export const DELETE = 3;
 export const REPLACE = 4;
 
 const NO_WORDS = new Uint32Array();
+
+/** A staged row; its cells are `words[from]`, column first, then cell, up to `to`. */
+export interface StagedRow {
+  kind: number;
+  uuid: number;
+  readonly words: Uint32Array;
+  from: number;
+  to: number;
+}
 
 /** How a message's rows are to be taken. */
 export type StagingMode =
@@ -31,7 +41,7 @@ export class StagedTable {
   #words: Uint32Array = NO_WORDS;
   #length = 0;
   #count = 0;
-  /** Filled directly when the table was empty. */
+  /** Complete contents of a table that was empty: filled directly. */
   readonly fresh: TableStore | undefined;
   readonly #seen: Uint8Array | undefined;
   /** Column and cell pairs of the row being read. */
@@ -48,7 +58,7 @@ export class StagedTable {
     const { store } = table;
     this.#row = new Uint32Array(store.columns.length * 2);
     if (mode === 'contents') {
-      if (store.size === 0) this.fresh = table.emptyStore();
+      if (store.size === 0) this.fresh = store.draft();
       else this.#seen = new Uint8Array(store.top);
     }
     this.#defaults =
@@ -104,15 +114,14 @@ export class StagedTable {
   }
 
   #fill(store: TableStore, uuid: number): void {
+    // Of members given twice the last one counts.
     const existing = store.slotOf(uuid);
-    const slot = existing === 0 ? store.insert(uuid) : existing;
-    if (existing !== 0) {
-      for (const column of store.columns)
-        store.set(slot, column.position, column.codec.defaultCell);
-    }
+    if (existing !== 0) store.delete(existing);
+    const slot = store.insert(uuid);
     for (let i = 0; i < this.#rowLength; i += 2) {
       store.set(slot, this.#row[i] as number, this.#row[i + 1] as number);
     }
+    store.finish(slot);
   }
 
   /** Ends a row that is staged as it is. */
@@ -134,53 +143,59 @@ export class StagedTable {
   }
 
   /** Ends the table: with complete contents, rows that were not named are to be deleted. */
-  finish(): void {
+  *finish(turn: Turn): Work {
     this.#byUuid = undefined;
     if (this.#mode === 'changes' || this.#seen === undefined) return;
-    const { store } = this.table;
+    const { uuids, top } = this.table.store;
     this.#rowLength = 0;
-    for (const slot of store.slots()) {
-      if (this.#seen[slot] === 0) this.endRow(DELETE, store.uuids[slot] as number);
+    for (let slot = 1; slot < top; slot++) {
+      if (this.#seen[slot] === 0 && uuids[slot] !== 0) this.endRow(DELETE, uuids[slot] as number);
+      if (turn.isOver()) yield;
     }
   }
 
-  /** Calls `visit` for each staged row; its cells are `words[from]`, column first, then cell, up to `to`. */
-  each(
-    visit: (kind: number, uuid: number, words: Uint32Array, from: number, to: number) => void,
-  ): void {
-    for (let at = 0; at < this.#length;) {
-      const kind = this.#words[at] as number;
-      const cells = (this.#words[at + 2] as number) * 2;
-      if (kind !== 0)
-        visit(kind, this.#words[at + 1] as number, this.#words, at + 3, at + 3 + cells);
-      at += 3 + cells;
+  /** Goes through the rows: `for (row = first(); row !== undefined; row = next(row))`. The one object is used for all of them. */
+  first(): StagedRow | undefined {
+    return this.next({ kind: 0, uuid: 0, words: this.#words, from: 0, to: 0 });
+  }
+
+  next(row: StagedRow): StagedRow | undefined {
+    const words = this.#words;
+    for (let at = row.to; at < this.#length; at = row.to) {
+      row.kind = words[at] as number;
+      row.uuid = words[at + 1] as number;
+      row.from = at + 3;
+      row.to = row.from + (words[at + 2] as number) * 2;
+      if (row.kind !== 0) return row;
     }
+    return undefined;
   }
 
   /** Throws `inconsistent` unless every row fits what the table holds; turns differences into new values. */
-  prepare(): void {
+  *prepare(turn: Turn): Work {
     const { store, name } = this.table;
     const { uuids } = store.pools;
-    this.each((kind, uuid, words, from, to) => {
-      const slot = store.slotOf(uuid);
-      if (kind === INSERT && slot !== 0) {
+    for (let row = this.first(); row !== undefined; row = this.next(row)) {
+      const slot = store.slotOf(row.uuid);
+      if (row.kind === INSERT && slot !== 0) {
         throw new OvsdbError(
           'inconsistent',
-          `${name} ${uuids.text(uuid)} is inserted but is already there`,
+          `${name} ${uuids.text(row.uuid)} is inserted but is already there`,
         );
       }
-      if (kind !== INSERT && slot === 0) {
+      if (row.kind !== INSERT && slot === 0) {
         throw new OvsdbError(
           'inconsistent',
-          `${name} ${uuids.text(uuid)} changes but is not there`,
+          `${name} ${uuids.text(row.uuid)} changes but is not there`,
         );
       }
-      if (kind === MODIFY) this.#checkDifferences(slot, words, from, to);
-    });
+      if (row.kind === MODIFY) this.#applyDifferences(slot, row);
+      if (turn.isOver()) yield;
+    }
   }
 
   /** Turns differences into new values, so that showing them can't fail any more. */
-  #checkDifferences(slot: number, words: Uint32Array, from: number, to: number): void {
+  #applyDifferences(slot: number, { words, from, to }: StagedRow): void {
     const { store } = this.table;
     for (let i = from; i < to; i += 2) {
       const position = words[i] as number;

@@ -9,6 +9,7 @@ import {
   NEED_MORE,
   OPEN_BRACE,
 } from '../wire/json-cursor.ts';
+import type { Turn, Work } from '../turn.ts';
 import type { ReplicaTable } from './replica-table.ts';
 import { DELETE, INSERT, MODIFY, REPLACE, StagedTable, type StagingMode } from './staging.ts';
 
@@ -30,7 +31,7 @@ export class UpdateReader {
   readonly #mode: StagingMode;
   readonly #uuids: UuidPool;
   readonly #cursor = new JsonCursor();
-  readonly staged = new Map<string, OpenTable>();
+  readonly #staged = new Map<string, OpenTable>();
   #state: 'start' | 'table' | 'after-table' | 'row' | 'after-row' | 'done' = 'start';
   #current: OpenTable | undefined;
   #isFirst = true;
@@ -55,7 +56,7 @@ export class UpdateReader {
   }
 
   #open(name: string): OpenTable {
-    let open = this.staged.get(name);
+    let open = this.#staged.get(name);
     if (open === undefined) {
       const table = this.#tables.get(name);
       if (table === undefined) {
@@ -65,7 +66,7 @@ export class UpdateReader {
         );
       }
       open = { staged: new StagedTable(table, this.#mode), names: table.names };
-      this.staged.set(name, open);
+      this.#staged.set(name, open);
     }
     return open;
   }
@@ -245,17 +246,14 @@ export class UpdateReader {
     cursor.expect(CLOSE_BRACE);
   }
 
-  /** Gives up what was read: it will not be shown. */
-  abandon(): void {
-    for (const { staged } of this.staged.values()) staged.fresh?.dispose();
-    this.staged.clear();
+  /** The staged tables. */
+  get tables(): readonly StagedTable[] {
+    return [...this.#staged.values()].map((open) => open.staged);
   }
 
-  /** The staged tables, once the object is complete. */
-  finish(): readonly StagedTable[] {
+  /** Ends every table, once the object is complete. */
+  *finish(turn: Turn): Work {
     if (this.#state !== 'done') throw syntaxError('table updates end too early');
-    const tables = [...this.staged.values()].map((open) => open.staged);
-    for (const table of tables) table.finish();
-    return tables;
+    for (const { staged } of this.#staged.values()) yield* staged.finish(turn);
   }
 }

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { OvsdbError, shorten } from '../error.ts';
 import { stringify } from '../json.ts';
+import { TimedTurn, type Work } from '../turn.ts';
 import type { JsonValue } from '../value.ts';
 import {
   MessageStream,
@@ -64,7 +65,7 @@ export interface Traffic {
 }
 
 /**
- * Milliseconds of reading in one turn of the event loop. A socket whose peer is as quick as we are has the next chunk ready
+ * Milliseconds of reading and showing in one turn of the event loop. A socket whose peer is as quick as we are has the next chunk ready
  * each time, and libuv takes up to 32 of them before it looks at timers and other sockets.
  */
 const TURN = 8;
@@ -93,8 +94,10 @@ export class Connection {
   #isHolding = false;
   /** Requests from this id on are held back. */
   #firstHeld = Infinity;
-  /** When this turn of the event loop began to read; undefined: it has not. */
-  #turn: number | undefined;
+  /** How long we may read and show in one turn of the event loop. */
+  readonly turn = new TimedTurn(TURN);
+  /** Whether this turn of the event loop has begun, and others get theirs when it has taken long. */
+  #inTurn = false;
   #error: OvsdbError | undefined;
 
   constructor(socket: Duplex, handler: ConnectionHandler, limits?: FramerLimits) {
@@ -134,9 +137,18 @@ export class Connection {
     if (this.#error !== undefined) return;
     this.traffic.bytesReceived += chunk.length;
     this.#handler.heard();
-    if (chunk.length >= FULL_CHUNK) this.#beginTurn();
-    try {
+    if (!this.#inTurn) {
+      this.turn.begin();
+      if (chunk.length >= FULL_CHUNK) this.#beginTurn();
+    }
+    this.#read(() => {
       this.#stream.push(chunk);
+    });
+  }
+
+  #read(read: () => void): void {
+    try {
+      read();
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       this.close(
@@ -145,17 +157,35 @@ export class Connection {
         }),
       );
     }
-    if (this.#turn !== undefined && performance.now() - this.#turn >= TURN) this.#socket.pause();
+    if (this.#error !== undefined) return;
+    if (this.#stream.isHeld) this.#beginTurn();
+    if (this.#stream.isHeld || (this.#inTurn && this.turn.isPast())) this.#socket.pause();
   }
 
   /** Lets others have their turn when this one has taken long. */
   #beginTurn(): void {
-    if (this.#turn !== undefined) return;
-    this.#turn = performance.now();
+    if (this.#inTurn) return;
+    this.#inTurn = true;
     setImmediate(() => {
-      this.#turn = undefined;
-      if (this.#error === undefined && this.#socket.isPaused()) this.#socket.resume();
+      this.#inTurn = false;
+      if (this.#error !== undefined) return;
+      if (this.#stream.isHeld) this.#goOn();
+      if (!this.#stream.isHeld && this.#socket.isPaused()) this.#socket.resume();
     });
+  }
+
+  /** Goes on with a message that took more than one turn. Until then nothing is read: the silence is ours. */
+  #goOn(): void {
+    this.turn.begin();
+    this.#handler.heard();
+    this.#read(() => {
+      this.#stream.resume();
+    });
+  }
+
+  /** Work that a message brings: no later message is looked at until it is done. */
+  hold(work: Work): void {
+    this.#stream.hold(work);
   }
 
   /**
@@ -312,6 +342,7 @@ export class Connection {
 
   #ended(error: OvsdbError): void {
     this.#error = error;
+    this.#stream.abandon();
     const pending = [...this.#pending];
     this.#pending.clear();
     for (const [id, asker] of pending) asker.lost(error, id < this.#firstHeld);

@@ -1,6 +1,7 @@
 import { OvsdbError } from '../error.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
+import { LATER, type Work } from '../turn.ts';
 import { ZERO_UUID } from '../uuid.ts';
 import type { JsonValue } from '../value.ts';
 import { errorText, type Connection, type Reply, type Update } from './connection.ts';
@@ -89,7 +90,7 @@ export class MonitorRun {
       method,
       params,
       (reply) => {
-        if (this.#id === id) this.#contents(reply);
+        if (this.#id === id) this.#connection.hold(this.#contents(reply));
       },
       ignore,
       { sink: (head) => this.#reader(head.found === true ? 'changes' : 'contents') },
@@ -100,18 +101,19 @@ export class MonitorRun {
     return this.#replica.reader(FORMAT[this.#method], mode);
   }
 
-  #contents(reply: Reply): void {
+  *#contents(reply: Reply): Work {
     const { head, sink, error, failure } = reply;
     if (error !== undefined || sink === undefined) {
       this.#refused(error);
       return;
     }
-    if (!this.#show(sink as UpdateReader, failure)) return;
+    if (!(yield* this.#show(sink as UpdateReader, failure))) return;
     this.#monitor.lastId = this.#method === 'monitor_cond_since' ? head?.lastId : undefined;
     this.#isLoaded = true;
     this.#reloads = 0;
     this.#owner.loaded(this.#monitor, this.#method, head?.found === true);
     this.changeConditions();
+    yield* this.#replica.tidy(this.#connection.turn);
   }
 
   #refused(error: JsonValue | undefined): void {
@@ -125,15 +127,17 @@ export class MonitorRun {
     this.#owner.leave(new OvsdbError('rpc error', `${this.#method}: ${errorText(error)}`));
   }
 
-  /** Shows updates; loads everything anew when they do not fit what we have. */
-  #show(reader: UpdateReader, failure: OvsdbError | undefined): boolean {
+  /** Shows updates; loads everything anew when they do not fit what we have. False when they are not shown. */
+  *#show(reader: UpdateReader, failure: OvsdbError | undefined): Work<boolean> {
+    const id = this.#id;
     try {
       if (failure !== undefined) throw failure;
-      this.#replica.show(reader, true);
-      return true;
+      const isShown = yield* this.#replica.showing(reader, true, this.#connection.turn);
+      // A subscriber may have closed the monitor.
+      return isShown && this.#id === id;
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
-      this.#replica.discard();
+      this.#replica.discard(LATER);
       this.#reload(error);
       return false;
     }
@@ -178,8 +182,13 @@ export class MonitorRun {
   }
 
   update(update: Update): void {
-    if (!this.#show(update.sink as UpdateReader, update.failure)) return;
+    this.#connection.hold(this.#update(update));
+  }
+
+  *#update(update: Update): Work {
+    if (!(yield* this.#show(update.sink as UpdateReader, update.failure))) return;
     if (update.lastId !== undefined) this.#monitor.lastId = update.lastId;
+    yield* this.#replica.tidy(this.#connection.turn);
   }
 
   /** Sends what changed in the conditions, unless a change is under way: then it follows. */

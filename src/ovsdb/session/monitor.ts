@@ -2,6 +2,7 @@ import { OvsdbError } from '../error.ts';
 import type { Clause } from '../operation.ts';
 import { Replica } from '../replica/replica.ts';
 import type { DatabaseSchema } from '../schema.ts';
+import { LATER } from '../turn.ts';
 import type { JsonObject } from '../value.ts';
 import { MonitorConditions } from './conditions.ts';
 import type { MonitorRun } from './monitor-run.ts';
@@ -108,7 +109,7 @@ export class DatabaseMonitor implements Monitor {
     if (this.#closed) return;
     this.#closed = true;
     this.#settings.closed(this);
-    this.#replica?.discard();
+    this.#replica?.discard(LATER);
     this.#settings.waits.wake();
   }
 
@@ -150,7 +151,7 @@ export class DatabaseMonitor implements Monitor {
   /** The connection is gone, or the server follows nothing any more. What was read but not shown is forgotten. */
   detach(): void {
     this.run = undefined;
-    this.#replica?.discard();
+    this.#replica?.discard(LATER);
   }
 
   /** Everything is to be loaded anew, at once with the conditions that are wanted. */

@@ -1,5 +1,5 @@
 import { grown } from './id-table.ts';
-import type { StoredColumn, RowFollower, TableStore } from './table-store.ts';
+import type { FollowerDraft, RowFollower, StoredColumn, TableStore } from './table-store.ts';
 
 const bucketOf = (target: number, mask: number): number =>
   (Math.imul(target, 0x9e3779b1) >>> 7) & mask;
@@ -18,13 +18,47 @@ export class EdgeIndex implements RowFollower {
   #next: Uint32Array = new Uint32Array(64);
   #top = 1;
   #free: number[] = [];
+  readonly #part: 'key' | 'value';
+  /** Of a draft: nothing has changed yet. */
+  #isShared = false;
 
   constructor(store: TableStore, column: StoredColumn, part: 'key' | 'value') {
     this.#store = store;
     this.#column = column;
+    this.#part = part;
     this.#step = column.codec.kind === 'map' ? 2 : 1;
     this.#first = part === 'value' ? 1 : 0;
     this.columns = new Set([column.position]);
+  }
+
+  draft(store: TableStore): FollowerDraft {
+    const follower = new EdgeIndex(store, this.#column, this.#part);
+    follower.#take(this);
+    follower.#isShared = true;
+    return {
+      follower,
+      show: () => {
+        this.#take(follower);
+      },
+    };
+  }
+
+  #take(other: EdgeIndex): void {
+    this.#heads = other.#heads;
+    this.#target = other.#target;
+    this.#source = other.#source;
+    this.#next = other.#next;
+    this.#top = other.#top;
+    this.#free = other.#free;
+  }
+
+  #own(): void {
+    this.#isShared = false;
+    this.#heads = this.#heads.slice();
+    this.#target = this.#target.slice();
+    this.#source = this.#source.slice();
+    this.#next = this.#next.slice();
+    this.#free = [...this.#free];
   }
 
   #each(slot: number, visit: (target: number) => void): void {
@@ -37,6 +71,7 @@ export class EdgeIndex implements RowFollower {
   }
 
   added(slot: number): void {
+    if (this.#isShared) this.#own();
     this.#each(slot, (target) => {
       const edge = this.#free.pop() ?? this.#top++;
       if (edge >= this.#target.length) {
@@ -70,6 +105,7 @@ export class EdgeIndex implements RowFollower {
   }
 
   removing(slot: number): void {
+    if (this.#isShared) this.#own();
     this.#each(slot, (target) => {
       const bucket = bucketOf(target, this.#heads.length - 1);
       let previous = 0;

@@ -1,3 +1,4 @@
+import type { Turn } from '../turn.ts';
 import { grown } from './id-table.ts';
 
 /** Units (bytes or words) in one chunk of an arena: large enough to waste little, small enough to be reused. */
@@ -10,6 +11,12 @@ const SLACK = 16 * CHUNK_SIZE;
 
 /** Empty chunks kept for what comes next; the rest go back to the system. */
 const SPARE_CHUNKS = 16;
+
+/** Sparse chunks, and the id of the first entry not yet looked at. */
+interface Compaction {
+  readonly sparse: ReadonlySet<number>;
+  next: number;
+}
 
 /**
  * Where each interned entry lies, how often it is used, and which space is free. An entry larger than a chunk has a
@@ -32,6 +39,7 @@ export class Entries<A extends Uint8Array | Uint32Array> {
   #freeChunks: number[] = [];
   #used = 0;
   #liveTotal = 0;
+  #compaction: Compaction | undefined;
   readonly #make: (size: number) => A;
   readonly #forget: (id: number) => void;
 
@@ -136,13 +144,19 @@ export class Entries<A extends Uint8Array | Uint32Array> {
     if (uses === 0) this.#fresh.push(id);
   }
 
-  /** Gives back what nobody uses. Call when no id is held outside of counted places. */
-  sweep(): void {
+  /**
+   * Gives back what nobody uses. Call when no id is held outside of counted places. False when the turn ended first: call it again.
+   */
+  sweep(turn: Turn): boolean {
+    if (this.#compaction !== undefined && !this.#compact(this.#compaction, turn)) return false;
     // Giving up one entry may release others, which then join the list.
     for (let id = this.#fresh.pop(); id !== undefined; id = this.#fresh.pop()) {
       if (id !== 0 && this.uses[id] === 0 && this.length[id] !== 0) this.#remove(id);
+      if (turn.isOver()) return false;
     }
-    if (this.#used > 2 * this.#liveTotal + SLACK) this.#compact();
+    if (this.#used <= 2 * this.#liveTotal + SLACK) return true;
+    this.#compaction = this.#beginCompaction();
+    return this.#compact(this.#compaction, turn);
   }
 
   #remove(id: number): void {
@@ -167,8 +181,7 @@ export class Entries<A extends Uint8Array | Uint32Array> {
     }
   }
 
-  /** Moves what is left in sparse chunks together. */
-  #compact(): void {
+  #beginCompaction(): Compaction {
     const sparse = new Set<number>();
     this.chunks.forEach((chunk, i) => {
       if (
@@ -180,15 +193,17 @@ export class Entries<A extends Uint8Array | Uint32Array> {
       }
     });
     for (const free of this.#freeChunks) sparse.delete(free);
-    for (let id = 1; id < this.#top; id++) {
+    return { sparse, next: 1 };
+  }
+
+  /** Moves what is left in sparse chunks together. */
+  #compact(compaction: Compaction, turn: Turn): boolean {
+    const { sparse } = compaction;
+    while (compaction.next < this.#top) {
+      const id = compaction.next++;
       const size = this.length[id] as number;
-      if (size === 0 || !sparse.has((this.start[id] as number) >>> CHUNK_BITS)) continue;
-      const [from, offset] = [this.chunkOf(id), this.offsetOf(id)];
-      const place = this.#allocate(size);
-      const to = this.chunks[place >>> CHUNK_BITS] as A;
-      to.set(from.subarray(offset, offset + size), place & OFFSET_MASK);
-      this.start[id] = place;
-      this.#liveTotal -= size;
+      if (size !== 0 && sparse.has((this.start[id] as number) >>> CHUNK_BITS)) this.#move(id, size);
+      if (turn.isOver()) return false;
     }
     for (const chunk of sparse) {
       this.#live[chunk] = 0;
@@ -196,5 +211,16 @@ export class Entries<A extends Uint8Array | Uint32Array> {
       else this.chunks[chunk] = this.#make(0);
     }
     this.#used = this.#liveTotal;
+    this.#compaction = undefined;
+    return true;
+  }
+
+  #move(id: number, size: number): void {
+    const [from, offset] = [this.chunkOf(id), this.offsetOf(id)];
+    const place = this.#allocate(size);
+    const to = this.chunks[place >>> CHUNK_BITS] as A;
+    to.set(from.subarray(offset, offset + size), place & OFFSET_MASK);
+    this.start[id] = place;
+    this.#liveTotal -= size;
   }
 }

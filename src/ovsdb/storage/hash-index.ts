@@ -1,5 +1,5 @@
 import { grown } from './id-table.ts';
-import type { StoredColumn, RowFollower, TableStore } from './table-store.ts';
+import type { FollowerDraft, RowFollower, StoredColumn, TableStore } from './table-store.ts';
 
 /** What a hash index looks at: a column's cell, or the value that a map has under a key. */
 export interface IndexPart {
@@ -20,6 +20,8 @@ export class HashIndex implements RowFollower {
   #next: Uint32Array = new Uint32Array(64);
   #previous: Uint32Array = new Uint32Array(64);
   #count = 0;
+  /** Of a draft: nothing has changed yet. */
+  #isShared = false;
 
   constructor(store: TableStore, parts: readonly IndexPart[]) {
     this.#store = store;
@@ -51,8 +53,35 @@ export class HashIndex implements RowFollower {
     return true;
   }
 
+  draft(store: TableStore): FollowerDraft {
+    const follower = new HashIndex(store, this.#parts);
+    follower.#take(this);
+    follower.#isShared = true;
+    return {
+      follower,
+      show: () => {
+        this.#take(follower);
+      },
+    };
+  }
+
+  #take(other: HashIndex): void {
+    this.#heads = other.#heads;
+    this.#next = other.#next;
+    this.#previous = other.#previous;
+    this.#count = other.#count;
+  }
+
+  #own(): void {
+    this.#isShared = false;
+    this.#heads = this.#heads.slice();
+    this.#next = this.#next.slice();
+    this.#previous = this.#previous.slice();
+  }
+
   added(slot: number): void {
     if (!this.#load(slot)) return;
+    if (this.#isShared) this.#own();
     if (this.#count >= this.#heads.length) this.#rehash();
     if (slot >= this.#next.length) {
       this.#next = grown(this.#next, slot + 1);
@@ -86,6 +115,7 @@ export class HashIndex implements RowFollower {
 
   removing(slot: number): void {
     if (!this.#load(slot)) return;
+    if (this.#isShared) this.#own();
     const next = this.#next[slot] as number;
     const previous = this.#previous[slot] as number;
     if (previous === 0) this.#heads[this.#hash() & (this.#heads.length - 1)] = next;

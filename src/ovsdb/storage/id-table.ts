@@ -1,7 +1,7 @@
 /** Open-addressing table of ids whose hashes and contents live elsewhere. Ids are positive. */
 export class IdTable {
   /** 0: free. */
-  #slots: Uint32Array = new Uint32Array(16);
+  #slots: Uint32Array<ArrayBuffer> = new Uint32Array(16);
   #mask = 15;
   #size = 0;
   readonly #hashOf: (id: number) => number;
@@ -17,6 +17,22 @@ export class IdTable {
 
   get mask(): number {
     return this.#mask;
+  }
+
+  /** The same ids, to be changed independently. */
+  copy(hashOf: (id: number) => number): IdTable {
+    const copy = new IdTable(hashOf);
+    copy.#slots = this.#slots.slice();
+    copy.#mask = this.#mask;
+    copy.#size = this.#size;
+    return copy;
+  }
+
+  /** Takes over the ids of another table, which is not to be used afterwards. */
+  take(other: IdTable): void {
+    this.#slots = other.#slots;
+    this.#mask = other.#mask;
+    this.#size = other.#size;
   }
 
   /** Adds an id that is known to be absent. */

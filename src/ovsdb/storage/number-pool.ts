@@ -1,3 +1,5 @@
+import type { Turn } from '../turn.ts';
+
 /** Largest number whose code is itself, doubled: most integers in a database are small. */
 const INLINE_LIMIT = 2 ** 30;
 
@@ -56,13 +58,17 @@ export class NumberPool {
     if (uses === 0) this.#fresh.push(index);
   }
 
-  sweep(): void {
+  /** False when the turn ended first: call it again. */
+  sweep(turn: Turn): boolean {
     for (let index = this.#fresh.pop(); index !== undefined; index = this.#fresh.pop()) {
       const value = this.#values[index] as number | bigint;
-      if (this.#uses[index] !== 0 || this.#ids.get(value) !== index) continue;
-      this.#ids.delete(value);
-      this.#free.push(index);
+      if (this.#uses[index] === 0 && this.#ids.get(value) === index) {
+        this.#ids.delete(value);
+        this.#free.push(index);
+      }
+      if (turn.isOver()) return false;
     }
+    return true;
   }
 
   compare(a: number, b: number): number {

@@ -1,6 +1,6 @@
 import { compareDatums } from '../datum.ts';
 import type { Datum } from '../value.ts';
-import type { StoredColumn, RowFollower, TableStore } from './table-store.ts';
+import type { FollowerDraft, RowFollower, StoredColumn, TableStore } from './table-store.ts';
 
 /** One column that an ordered index sorts by. */
 export interface OrderedPart {
@@ -15,13 +15,29 @@ export class OrderedIndex implements RowFollower {
   readonly #store: TableStore;
   readonly #parts: readonly OrderedPart[];
   #sorted: Uint32Array = new Uint32Array();
-  readonly #added = new Set<number>();
-  readonly #removed = new Set<number>();
+  #added = new Set<number>();
+  #removed = new Set<number>();
 
   constructor(store: TableStore, parts: readonly OrderedPart[]) {
     this.#store = store;
     this.#parts = parts;
     this.columns = new Set(parts.map((part) => part.column.position));
+  }
+
+  draft(store: TableStore): FollowerDraft {
+    const follower = new OrderedIndex(store, this.#parts);
+    // Nobody asks the draft: it notes what changes since the rows were last put in order.
+    const before = this.#sorted;
+    follower.#added = new Set(this.#added);
+    follower.#removed = new Set(this.#removed);
+    return {
+      follower,
+      show: () => {
+        this.#sorted = before;
+        this.#added = follower.#added;
+        this.#removed = follower.#removed;
+      },
+    };
   }
 
   added(slot: number): void {

@@ -1,4 +1,5 @@
 import type { AtomicType, ColumnType } from '../column-type.ts';
+import type { Turn } from '../turn.ts';
 import { atomCodec, type AtomCodec } from './atom-codec.ts';
 import { ColumnCodec } from './column-codec.ts';
 import { NumberPool } from './number-pool.ts';
@@ -54,12 +55,13 @@ export class Pools {
     );
   }
 
-  /** Gives back what no row uses any more. Only between messages: nothing may be held outside of rows. */
-  sweep(): void {
-    for (const pool of this.#sequences.values()) pool.sweep();
-    this.strings.sweep();
-    this.uuids.sweep();
-    this.numbers.sweep();
+  /**
+   * Gives back what no row uses any more. Only between messages: nothing may be held outside of rows. False when the turn ended first:
+   * call it again.
+   */
+  sweep(turn: Turn): boolean {
+    for (const pool of this.#sequences.values()) if (!pool.sweep(turn)) return false;
+    return this.strings.sweep(turn) && this.uuids.sweep(turn) && this.numbers.sweep(turn);
   }
 
   /** Distinct things kept, for metrics. */

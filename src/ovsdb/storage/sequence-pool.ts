@@ -1,3 +1,4 @@
+import type { Turn } from '../turn.ts';
 import { Entries } from './entries.ts';
 import { IdTable } from './id-table.ts';
 
@@ -54,8 +55,9 @@ export class SequencePool {
     this.#entries.release(id);
   }
 
-  sweep(): void {
-    this.#entries.sweep();
+  /** False when the turn ended first: call it again. */
+  sweep(turn: Turn): boolean {
+    return this.#entries.sweep(turn);
   }
 
   /** As `Entries.touch`. */

@@ -1,3 +1,4 @@
+import type { Turn } from '../turn.ts';
 import type { JsonCursor } from '../wire/json-cursor.ts';
 import { Entries } from './entries.ts';
 import { IdTable } from './id-table.ts';
@@ -70,9 +71,10 @@ export class StringPool {
     return this.#sweeps;
   }
 
-  sweep(): void {
+  /** False when the turn ended first: call it again. */
+  sweep(turn: Turn): boolean {
     this.#sweeps++;
-    this.#entries.sweep();
+    return this.#entries.sweep(turn);
   }
 
   /** Id of the string with these UTF-8 bytes, or -1. */

@@ -1,6 +1,7 @@
 import type { TableSchema } from '../schema.ts';
 import type { ColumnCodec } from './column-codec.ts';
 import { grown, IdTable } from './id-table.ts';
+import type { Turn } from '../turn.ts';
 import type { Pools } from './pools.ts';
 
 /** One column of a table: a cell for each slot, or nothing at all while every row has the default. */
@@ -9,6 +10,8 @@ export interface StoredColumn {
   readonly position: number;
   readonly codec: ColumnCodec;
   cells: Uint32Array | undefined;
+  /** Of a draft: the cells that are shown meanwhile, and that `cells` are themselves until one of them changes. */
+  readonly shown: Uint32Array | undefined;
 }
 
 /** Something that follows the rows of a table: called before a row's cells change and after. */
@@ -17,41 +20,149 @@ export interface RowFollower {
   readonly columns: ReadonlySet<number>;
   added(slot: number): void;
   removing(slot: number): void;
+  /** The same for a draft of the table. */
+  draft(store: TableStore): FollowerDraft;
 }
+
+export interface FollowerDraft {
+  readonly follower: RowFollower;
+  /** Makes the one that was drafted as this one is, which is not to be used afterwards. */
+  show(): void;
+}
+
+/** Slots looked at between two questions whether the turn is over. */
+const SLOTS_AT_ONCE = 1024;
 
 const hashId = (id: number): number => {
   const hash = Math.imul(id, 0x9e3779b1);
   return (hash ^ (hash >>> 15)) >>> 0;
 };
 
-/** Rows of one table, column by column. A row is a slot; slot 0 is none. */
+/**
+ * Rows of one table, column by column. A row is a slot; slot 0 is none. A draft of a store is changed out of sight and
+ * then shown at once; it shares with the store what it does not change.
+ */
 export class TableStore {
   readonly schema: TableSchema;
   readonly pools: Pools;
   readonly columns: readonly StoredColumn[];
   readonly #positions: ReadonlyMap<string, number>;
-  readonly #slots: IdTable;
+  #slots: IdTable;
   readonly #followers: RowFollower[] = [];
+  /** The draft that is under way. */
+  #draft: TableStore | undefined;
+  /** Of a draft: UUIDs of the slots that are shown meanwhile. */
+  readonly #shownUuids: Uint32Array | undefined;
+  readonly #drafted: FollowerDraft[] = [];
+  /** Of a draft: which rows there are is still what is shown. */
+  #sharesRows: boolean;
+  /** Where `settle` goes on. */
+  #settled = { column: -1, slot: 1 };
   /** UUID of each slot; 0 when the slot is free. */
   uuids: Uint32Array = new Uint32Array(16);
   /** Counts how often a slot was given up, so that a view of a deleted row notices. */
   #generations: Uint32Array | undefined;
   #top = 1;
   #free: number[] = [];
-  /** Grows with each change of the table. */
-  sequence = 0;
 
-  constructor(schema: TableSchema, pools: Pools) {
+  /** `shown`: the store that this is a draft of. */
+  constructor(schema: TableSchema, pools: Pools, shown?: TableStore) {
     this.schema = schema;
     this.pools = pools;
-    this.columns = [...schema.columns.values()].map((column, position) => ({
-      name: column.name,
-      position,
-      codec: pools.column(column.type),
-      cells: undefined,
-    }));
-    this.#positions = new Map(this.columns.map((column) => [column.name, column.position]));
-    this.#slots = new IdTable((slot) => hashId(this.uuids[slot] as number));
+    this.#sharesRows = shown !== undefined;
+    if (shown === undefined) {
+      this.columns = [...schema.columns.values()].map((column, position) => ({
+        name: column.name,
+        position,
+        codec: pools.column(column.type),
+        cells: undefined,
+        shown: undefined,
+      }));
+      this.#positions = new Map(this.columns.map((column) => [column.name, column.position]));
+      this.#slots = new IdTable((slot) => this.#hashOf(slot));
+      return;
+    }
+    this.columns = shown.columns.map((column) => ({ ...column, shown: column.cells }));
+    this.#positions = shown.#positions;
+    this.#slots = shown.#slots;
+    this.uuids = shown.uuids;
+    this.#shownUuids = shown.uuids;
+    this.#generations = shown.#generations;
+    this.#top = shown.#top;
+    this.#free = shown.#free;
+    for (const follower of shown.#followers) this.#join(follower.draft(this));
+  }
+
+  #hashOf(slot: number): number {
+    return hashId(this.uuids[slot] as number);
+  }
+
+  #join(drafted: FollowerDraft): void {
+    this.#drafted.push(drafted);
+    this.#followers.push(drafted.follower);
+  }
+
+  /** A copy to be changed out of sight. Then `show` it, or give it up (`undraft`), and in any case `settle` it. */
+  draft(): TableStore {
+    this.#draft = new TableStore(this.schema, this.pools, this);
+    return this.#draft;
+  }
+
+  /** The draft will not be shown. */
+  undraft(): void {
+    this.#draft = undefined;
+  }
+
+  /** Shows a draft of this store, in a time that does not depend on its size. */
+  show(draft: TableStore): void {
+    this.#draft = undefined;
+    if (!draft.#sharesRows) {
+      this.#slots.take(draft.#slots);
+      this.uuids = draft.uuids;
+      this.#generations = draft.#generations;
+      this.#top = draft.#top;
+      this.#free = draft.#free;
+    }
+    for (const column of this.columns) column.cells = draft.columns[column.position]?.cells;
+    for (const drafted of draft.#drafted) drafted.show();
+  }
+
+  /**
+   * Of a draft that was shown: gives back what only the former rows held. Of one that was not: what only its own rows hold. The store that
+   * it is a draft of must not have changed since. False when the turn ended first: call it again.
+   */
+  settle(isShown: boolean, turn: Turn): boolean {
+    const at = this.#settled;
+    for (; at.column < this.columns.length; at.column++) {
+      const column = this.columns[at.column];
+      const [drafted, shown] =
+        column === undefined ? [this.uuids, this.#shownUuids] : [column.cells, column.shown];
+      const [lost, kept] = isShown ? [shown, drafted] : [drafted, shown];
+      if (lost !== undefined && lost !== kept) {
+        const codec = column?.codec ?? this.pools.uuids;
+        const unset = column?.codec.defaultCell ?? 0;
+        while (at.slot < lost.length) {
+          const end = Math.min(lost.length, at.slot + SLOTS_AT_ONCE);
+          for (let slot = at.slot; slot < end; slot++) {
+            const cell = lost[slot] as number;
+            if (cell !== unset && cell !== kept?.[slot]) codec.release(cell);
+          }
+          at.slot = end;
+          if (turn.isOver()) return false;
+        }
+      }
+      at.slot = 1;
+    }
+    return true;
+  }
+
+  /** Before rows of a draft come or go. */
+  #ownRows(): void {
+    this.#sharesRows = false;
+    this.uuids = this.uuids.slice();
+    this.#slots = this.#slots.copy((slot) => this.#hashOf(slot));
+    this.#generations = this.#generations?.slice();
+    this.#free = [...this.#free];
   }
 
   get size(): number {
@@ -88,10 +199,12 @@ export class TableStore {
 
   /** A new row with every column at its default. Followers are told by `finish`. */
   insert(uuid: number): number {
+    if (this.#sharesRows) this.#ownRows();
     const slot = this.#free.pop() ?? this.#top++;
     if (slot >= this.uuids.length) this.#grow(slot + 1);
     this.uuids[slot] = uuid;
-    this.pools.uuids.retain(uuid);
+    // What the shown rows hold is given back by `settle` alone, and then only what differs.
+    if (uuid !== this.#shownUuids?.[slot]) this.pools.uuids.retain(uuid);
     this.#slots.add(slot, hashId(uuid));
     return slot;
   }
@@ -111,7 +224,7 @@ export class TableStore {
   /** Overwrites a cell. Followers of the column must have been told by `begin`. */
   set(slot: number, position: number, cell: number): void {
     const column = this.columns[position] as StoredColumn;
-    const { codec } = column;
+    const { codec, shown } = column;
     if (column.cells === undefined) {
       if (cell === codec.defaultCell) return;
       column.cells = new Uint32Array(this.uuids.length);
@@ -119,9 +232,15 @@ export class TableStore {
     }
     const before = column.cells[slot] as number;
     if (before === cell) return;
+    let held = codec.defaultCell;
+    if (shown !== undefined) {
+      if (column.cells === shown) column.cells = shown.slice();
+      held = shown[slot] ?? held;
+    }
     column.cells[slot] = cell;
-    if (cell !== codec.defaultCell) codec.retain(cell);
-    if (before !== codec.defaultCell) codec.release(before);
+    // What the shown rows hold is given back by `settle` alone, and then only what differs.
+    if (cell !== codec.defaultCell && cell !== held) codec.retain(cell);
+    if (before !== codec.defaultCell && before !== held) codec.release(before);
   }
 
   /** Before a row with these columns changes; all columns when it is to be deleted. */
@@ -144,20 +263,30 @@ export class TableStore {
   }
 
   delete(slot: number): void {
+    if (this.#sharesRows) this.#ownRows();
     this.begin(slot);
     for (const column of this.columns) this.set(slot, column.position, column.codec.defaultCell);
     const uuid = this.uuids[slot] as number;
     this.#slots.remove(slot, hashId(uuid));
     this.uuids[slot] = 0;
-    this.pools.uuids.release(uuid);
+    if (uuid !== this.#shownUuids?.[slot]) this.pools.uuids.release(uuid);
     this.#generations ??= new Uint32Array(this.uuids.length);
     this.#generations[slot] = (this.#generations[slot] as number) + 1;
     this.#free.push(slot);
   }
 
-  /** Lets something follow the rows, beginning with those that are there. */
+  /** Lets something that is still empty follow the rows, beginning with those that are there. */
   follow(follower: RowFollower): void {
+    if (this.#draft !== undefined) {
+      const drafted = follower.draft(this.#draft);
+      this.#draft.#join(drafted);
+      this.#draft.#tellAll(drafted.follower);
+    }
     this.#followers.push(follower);
+    this.#tellAll(follower);
+  }
+
+  #tellAll(follower: RowFollower): void {
     for (let slot = 1; slot < this.#top; slot++) {
       if (this.uuids[slot] !== 0) follower.added(slot);
     }
@@ -166,23 +295,6 @@ export class TableStore {
   *slots(): Generator<number> {
     for (let slot = 1; slot < this.#top; slot++) {
       if (this.uuids[slot] !== 0) yield slot;
-    }
-  }
-
-  /** Gives back everything that the rows hold. The store is not to be used afterwards. */
-  dispose(): void {
-    for (let slot = 1; slot < this.#top; slot++) {
-      const uuid = this.uuids[slot] as number;
-      if (uuid !== 0) this.pools.uuids.release(uuid);
-    }
-    for (const { cells, codec } of this.columns) {
-      if (cells !== undefined) {
-        for (let slot = 1; slot < this.#top; slot++) {
-          const cell = cells[slot] as number;
-          if (cell !== codec.defaultCell) codec.release(cell);
-        }
-      }
-      codec.release(codec.defaultCell);
     }
   }
 }

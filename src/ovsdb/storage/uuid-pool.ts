@@ -1,7 +1,6 @@
-import { grown, IdTable } from './id-table.ts';
+import type { Turn } from '../turn.ts';
 import type { Uuid } from '../value.ts';
-
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+import { grown, IdTable } from './id-table.ts';
 
 /** Value of a hexadecimal digit by its ASCII code; 65536 for anything else, so that no sum of digits hides it. */
 const DIGIT = new Uint32Array(256).fill(65_536);
@@ -55,16 +54,20 @@ export class UuidPool {
     if (uses === 0) this.#fresh.push(id);
   }
 
-  sweep(): void {
+  /** False when the turn ended first: call it again. */
+  sweep(turn: Turn): boolean {
     for (let id = this.#fresh.pop(); id !== undefined; id = this.#fresh.pop()) {
       const at = id * 4;
       const words = this.#words;
       const present = words[at] || words[at + 1] || words[at + 2] || words[at + 3];
-      if (id === 0 || this.#uses[id] !== 0 || !present) continue;
-      this.#table.remove(id, this.#hashOf(id));
-      words.fill(0, at, at + 4);
-      this.#free.push(id);
+      if (id !== 0 && this.#uses[id] === 0 && present) {
+        this.#table.remove(id, this.#hashOf(id));
+        words[at] = words[at + 1] = words[at + 2] = words[at + 3] = 0;
+        this.#free.push(id);
+      }
+      if (turn.isOver()) return false;
     }
+    return true;
   }
 
   /** Reads 36 characters of text into `#parsed`; false when they are no UUID. */
@@ -162,13 +165,9 @@ export class UuidPool {
     return uuidText(this.#words, id * 4);
   }
 
-  /** The UUIDs themselves, four words each: stays right when the ids are given to others. */
-  words(ids: readonly number[]): Uint32Array {
-    const result = new Uint32Array(ids.length * 4);
-    ids.forEach((id, i) => {
-      for (let k = 0; k < 4; k++) result[i * 4 + k] = this.#words[id * 4 + k] as number;
-    });
-    return result;
+  /** Copies the four words of a UUID: they stay right when its id is given to another. */
+  copyWords(id: number, to: Uint32Array, at: number): void {
+    for (let k = 0; k < 4; k++) to[at + k] = this.#words[id * 4 + k] as number;
   }
 
   compare(a: number, b: number): number {
@@ -180,15 +179,20 @@ export class UuidPool {
   }
 }
 
+/** Where the bytes of a UUID stand in its text, and that text: made in one piece, since one that is put together has to be joined later. */
+const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
+const written: number[] = Array.from({ length: 36 }, () => DASH);
+const DIGITS = Buffer.from('0123456789abcdef');
+
 /** The UUID in four words from `at` on. */
 export function uuidText(words: Uint32Array, at: number): Uuid {
-  let result = '';
   for (let i = 0; i < 16; i++) {
-    if (i === 4 || i === 6 || i === 8 || i === 10) result += '-';
-    const word = words[at + (i >> 2)] as number;
-    result += HEX[(word >>> (24 - (i & 3) * 8)) & 0xff] as string;
+    const byte = (words[at + (i >> 2)] as number) >>> (24 - (i & 3) * 8);
+    const place = PLACES[i] as number;
+    written[place] = DIGITS[(byte >> 4) & 15] as number;
+    written[place + 1] = DIGITS[byte & 15] as number;
   }
-  return result as Uuid;
+  return String.fromCharCode(...written) as Uuid;
 }
 
 function hashOf(a: number, b: number, c: number, d: number): number {

@@ -87,6 +87,13 @@ export class JsonCursor {
     return -1;
   }
 
+  /** The next byte that is not white space, which there must be. Stays before it. */
+  first(): number {
+    const byte = this.peek();
+    if (byte === -1) this.fail('a value');
+    return byte;
+  }
+
   /** Steps over the byte if it is next. */
   take(byte: number): boolean {
     if (this.peek() !== byte) return false;
@@ -391,24 +398,17 @@ export class JsonCursor {
     if (this.take(CLOSE_BRACE)) return result;
     for (;;) {
       this.string();
-      const name = this.#name();
+      const name = this.lastName;
       this.expect(COLON);
       const value = this.value(depth + 1);
-      if (name === '__proto__') {
-        Object.defineProperty(result, name, {
-          value,
-          enumerable: true,
-          writable: true,
-          configurable: true,
-        });
-      } else result[name] = value;
+      setMember(result, name, value);
       if (this.take(CLOSE_BRACE)) return result;
       this.expect(COMMA);
     }
   }
 
   /** The last string, which is the name of a member: most likely one that was read before. */
-  #name(): string {
+  get lastName(): string {
     const { text, textStart: start } = this;
     const length = this.textEnd - start;
     if (length === 0 || length > LONGEST_NAME) return this.lastText;
@@ -434,6 +434,21 @@ const LONGEST_NAME = 32;
 const names: ({ readonly bytes: Uint8Array; readonly text: string } | undefined)[] = Array.from({
   length: NAMES,
 });
+/** Sets a member of an object, whatever its name. */
+export function setMember(
+  members: { [name: string]: JsonValue },
+  name: string,
+  value: JsonValue,
+): void {
+  if (name === '__proto__') {
+    Object.defineProperty(members, name, {
+      value,
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
+  } else members[name] = value;
+}
 
 /** The number when it is an integer of 64 bits, however it is written: `1e3`, `9223372036854775807.0`. */
 function wholeNumber(text: string): bigint | undefined {

@@ -1,5 +1,6 @@
 import { OvsdbError } from '../error.ts';
-import type { JsonValue } from '../value.ts';
+import type { Work } from '../turn.ts';
+import type { JsonObject, JsonValue } from '../value.ts';
 import { MessageScanner, type FramerLimits } from './framer.ts';
 import {
   CLOSE_BRACE,
@@ -7,10 +8,12 @@ import {
   COLON,
   COMMA,
   JsonCursor,
+  NEED_MORE,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
 } from './json-cursor.ts';
+import { JsonReader } from './json-reader.ts';
 
 /** What a message is about, as far as it was read before its table updates. */
 export interface UpdateHead {
@@ -74,12 +77,19 @@ const LETTER_T = 0x74;
 /** Messages larger than this are read while they arrive. */
 const STREAM_FROM = 128 * 1024;
 
-/** The sink of the message that is arriving, and what belongs to it. */
-interface Streaming {
+/** Why a large message is not read by a sink: it has no updates, its beginning does not tell yet, or whose they are comes behind them. */
+type NoUpdates = 'none' | 'cut off' | 'whose';
+
+/** Table updates, and the sink that takes them. */
+interface FoundUpdates {
   readonly head: UpdateHead;
   readonly sink: UpdateSink;
   /** Whether the updates are the last member of an array. */
   readonly inArray: boolean;
+}
+
+/** The sink of the message that is arriving, and what belongs to it. */
+interface Streaming extends FoundUpdates {
   readonly before: Partial<Message>;
   failure: OvsdbError | undefined;
   /** `waiting`: for the end of a row that is larger than what arrives at once. */
@@ -98,7 +108,16 @@ export class MessageStream {
   #parts: Buffer[] = [];
   #length = 0;
   #streaming: Streaming | undefined;
-  #sniffed = false;
+  /** Reads a large message that brings no table updates. */
+  #reader: JsonReader | undefined;
+  /** Bytes of an incomplete message at which its head is looked at. */
+  #sniffAt: number;
+  /** What the last message brought, until it is done. */
+  readonly #work: Work[] = [];
+  #isWorking = false;
+  #isAbandoned = false;
+  /** What arrived behind a message that is not done. */
+  #waiting: Buffer[] = [];
   /** For complete messages: one is read at a time. */
   readonly #cursor = new JsonCursor();
   /** Where the updates ended that a sink has taken last. */
@@ -107,6 +126,7 @@ export class MessageStream {
   /** Messages larger than `streamFrom` bytes are read while they arrive. */
   constructor(handler: MessageHandler, limits?: FramerLimits, streamFrom = STREAM_FROM) {
     this.#streamFrom = streamFrom;
+    this.#sniffAt = streamFrom;
     this.#handler = handler;
     this.#scanner = new MessageScanner(limits);
   }
@@ -115,6 +135,10 @@ export class MessageStream {
   push(chunk: Buffer): void {
     let rest = chunk;
     while (rest.length > 0) {
+      if (this.isHeld) {
+        this.#waiting.push(rest);
+        return;
+      }
       if (this.#streaming?.phase === 'reading') {
         this.#append(rest);
         if (!this.#feed(this.#streaming)) return;
@@ -131,7 +155,49 @@ export class MessageStream {
       this.#append(rest.subarray(0, end));
       rest = rest.subarray(end);
       this.#complete();
+      this.#doWork();
     }
+  }
+
+  /** Work that the message which is just told brings: no later one is looked at until it is done. */
+  hold(work: Work): void {
+    this.#work.push(work);
+  }
+
+  /** True while a message is not done: `resume` is to be called in another turn. */
+  get isHeld(): boolean {
+    return this.#work.length > 0;
+  }
+
+  /** Goes on with the message that is not done, then with what arrived behind it. */
+  resume(): void {
+    this.#doWork();
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const chunk of waiting) this.push(chunk);
+  }
+
+  /** Works until it is done, or until it yields. */
+  #doWork(): void {
+    for (let work = this.#work[0]; work !== undefined; work = this.#work[0]) {
+      this.#isWorking = true;
+      try {
+        if (work.next().done !== true && !this.#isAbandoned) return;
+      } finally {
+        this.#isWorking = false;
+        if (this.#isAbandoned) this.abandon();
+      }
+      this.#work.shift();
+    }
+  }
+
+  /** Nothing more is wanted: what is not done will not be. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    // Whoever is working notices when it is his turn.
+    if (this.#isWorking) return;
+    for (const work of this.#work.splice(0)) work.return();
+    this.#waiting = [];
   }
 
   #append(part: Buffer): void {
@@ -157,12 +223,21 @@ export class MessageStream {
       }
       return;
     }
-    if (streaming !== undefined || this.#sniffed || this.#length < this.#streamFrom) return;
-    this.#sniffed = true;
+    if (this.#reader !== undefined) {
+      this.#readOn(this.#reader);
+      return;
+    }
+    if (streaming !== undefined || this.#length < this.#sniffAt) return;
     const joined = this.#joined();
+    this.#parts = [joined];
     const found = this.#sniff(joined);
-    if (found === undefined) {
-      this.#parts = [joined];
+    if (found === 'cut off' || found === 'whose') {
+      this.#sniffAt = found === 'whose' ? Infinity : this.#length * 2;
+      return;
+    }
+    if (found === 'none') {
+      this.#reader = new JsonReader();
+      this.#readOn(this.#reader);
       return;
     }
     this.#streaming = found.streaming;
@@ -176,6 +251,13 @@ export class MessageStream {
     this.#parts = [];
     this.#length = 0;
     this.push(rest);
+  }
+
+  /** Reads of a plain value what has arrived. */
+  #readOn(reader: JsonReader): void {
+    if (this.#length < reader.wants) return;
+    const bytes = this.#joined();
+    this.#drop(bytes, reader.push(bytes));
   }
 
   #drop(bytes: Buffer, position: number): void {
@@ -218,9 +300,10 @@ export class MessageStream {
     }
   }
 
-  /** Reads the head of a large message up to its table updates; undefined when it has none or can't be told yet. */
-  #sniff(bytes: Buffer): { streaming: Streaming; position: number } | undefined {
+  /** Reads the head of a large message up to its table updates, or says why it does not. */
+  #sniff(bytes: Buffer): { streaming: Streaming; position: number } | NoUpdates {
     const cursor = new JsonCursor(bytes);
+    cursor.isPartial = true;
     const before: { -readonly [K in keyof Message]?: Message[K] } = {};
     try {
       cursor.expect(OPEN_BRACE);
@@ -231,7 +314,7 @@ export class MessageStream {
         const isParams = name === 'params';
         if (isParams || name === 'result') {
           const found = this.#updatesIn(cursor, isParams, before.id);
-          if (found === undefined) return undefined;
+          if (found === 'none' || found === 'whose') return found;
           return {
             streaming: { ...found, before, failure: undefined, phase: 'reading' },
             position: cursor.position,
@@ -242,7 +325,8 @@ export class MessageStream {
         cursor.expect(COMMA);
       }
     } catch (error) {
-      if (error instanceof OvsdbError) return undefined;
+      if (error === NEED_MORE) return 'cut off';
+      if (error instanceof OvsdbError) return 'none';
       throw error;
     }
   }
@@ -252,39 +336,47 @@ export class MessageStream {
     cursor: JsonCursor,
     isParams: boolean,
     id: JsonValue | undefined,
-  ): { head: UpdateHead; sink: UpdateSink; inArray: boolean } | undefined {
+  ): FoundUpdates | 'none' | 'whose' {
     let monitor: JsonValue | undefined;
     let found: boolean | undefined;
     let lastId: string | undefined;
-    const inArray = cursor.peek() === OPEN_BRACKET;
+    const inArray = cursor.first() === OPEN_BRACKET;
     if (inArray) {
       cursor.expect(OPEN_BRACKET);
-      const byte = cursor.peek();
+      const byte = cursor.first();
       // The result of a transaction begins with an object: that is told without reading it.
-      if (!isParams && byte !== LETTER_F && byte !== LETTER_T) return undefined;
+      if (!isParams && byte !== LETTER_F && byte !== LETTER_T) return 'none';
       const first = cursor.value();
       cursor.expect(COMMA);
       if (isParams) monitor = first;
       else found = first === true;
-      if (cursor.peek() === QUOTE) {
+      if (cursor.first() === QUOTE) {
         cursor.string();
         lastId = cursor.lastText;
         cursor.expect(COMMA);
       }
     }
-    if (cursor.peek() !== OPEN_BRACE || (isParams && !inArray)) return undefined;
+    if (cursor.first() !== OPEN_BRACE || (isParams && !inArray)) return 'none';
     const head: UpdateHead = { id, monitor, found, lastId };
     const sink = isParams ? this.#handler.sinkForUpdate(head) : this.#handler.sinkForReply(head);
-    return sink === undefined ? undefined : { head, sink, inArray };
+    if (sink === undefined) return isParams || id !== undefined ? 'none' : 'whose';
+    return { head, sink, inArray };
   }
 
   #complete(): void {
     const bytes = this.#joined();
     const streaming = this.#streaming;
+    const reader = this.#reader;
     this.#parts = [];
     this.#length = 0;
     this.#streaming = undefined;
-    this.#sniffed = false;
+    this.#reader = undefined;
+    this.#sniffAt = this.#streamFrom;
+    if (reader !== undefined) {
+      reader.push(bytes);
+      this.#deliver(partsOf(reader.value), undefined);
+      return;
+    }
     if (streaming === undefined) {
       if (!this.#inOrder(bytes)) this.#anyOrder(bytes);
       return;
@@ -407,14 +499,14 @@ export class MessageStream {
     before: Partial<Message>,
   ): Streaming | undefined {
     const cursor = new JsonCursor(bytes, from, to);
-    let found: { head: UpdateHead; sink: UpdateSink; inArray: boolean } | undefined;
+    let found: FoundUpdates | 'none' | 'whose' = 'none';
     try {
       found = this.#updatesIn(cursor, isParams, before.id);
     } catch (error) {
       // An array that is not one of updates: read as a plain value.
       if (!(error instanceof OvsdbError)) throw error;
     }
-    if (found === undefined) return undefined;
+    if (found === 'none' || found === 'whose') return undefined;
     const { head, sink, inArray } = found;
     const streaming: Streaming = { head, sink, inArray, before, failure: undefined, phase: 'done' };
     this.#updatesEnd = this.#pushTo(streaming, bytes, cursor.position, to);
@@ -440,6 +532,20 @@ function methodOf(cursor: JsonCursor): JsonValue {
 
 const isUpdate = (method: JsonValue | undefined): boolean =>
   method === 'update3' || method === 'update2' || method === 'update';
+/** The members of a message that was read as a plain value. */
+function partsOf(message: JsonValue): Partial<Message> {
+  const parts: { -readonly [K in keyof Message]?: Message[K] } = {};
+  for (const [name, value] of Object.entries(message as JsonObject)) {
+    if (!isMember(name))
+      throw new OvsdbError('protocol', `a message has an unexpected member "${name}"`);
+    parts[name] = value;
+  }
+  return parts;
+}
+
+const MEMBERS: readonly string[] = ['id', 'method', 'params', 'result', 'error'];
+
+const isMember = (name: string): name is keyof Message => MEMBERS.includes(name);
 
 /** True for what can't hold table updates: an array that begins with an object. */
 const isTransactionResult = (bytes: Buffer, at: number): boolean =>

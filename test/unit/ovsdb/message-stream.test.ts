@@ -51,21 +51,22 @@ describe('framing', () => {
   });
 });
 
+const json: fc.Arbitrary<JsonValue> = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.string(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.maxSafeInteger(),
+    fc.bigInt({ min: 2n ** 53n, max: 2n ** 63n - 1n }),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((x) => x + 0),
+    fc.array(tie('value')),
+    fc.dictionary(fc.string(), tie('value')),
+  ),
+})).value as fc.Arbitrary<JsonValue>;
+
 describe('JSON', () => {
   test('what is written is read back, integers of 64 bits exactly', () => {
-    const json: fc.Arbitrary<JsonValue> = fc.letrec((tie) => ({
-      value: fc.oneof(
-        { depthSize: 'small' },
-        fc.string(),
-        fc.boolean(),
-        fc.constant(null),
-        fc.maxSafeInteger(),
-        fc.bigInt({ min: 2n ** 53n, max: 2n ** 63n - 1n }),
-        fc.double({ noNaN: true, noDefaultInfinity: true }).map((x) => x + 0),
-        fc.array(tie('value')),
-        fc.dictionary(fc.string(), tie('value')),
-      ),
-    })).value as fc.Arbitrary<JsonValue>;
     fc.assert(
       fc.property(json, (value) => {
         const read = parseJson(stringify(value));
@@ -120,6 +121,65 @@ describe('JSON', () => {
     [[0x22, 0x80, 0x22], 'not valid UTF-8'],
   ])('bytes %j are refused', (bytes, problem) => {
     expect(() => parseJson(Uint8Array.from(bytes))).toThrow(problem);
+  });
+});
+
+describe('plain values in a stream', () => {
+  /** The messages of a stream whose replies bring no table updates. */
+  function receive(bytes: Buffer, places: readonly number[], streamFrom: number): unknown[] {
+    const messages: unknown[] = [];
+    const stream = new MessageStream(
+      {
+        sinkForReply: () => undefined,
+        sinkForUpdate: () => undefined,
+        message: ({ id, result, error }) => {
+          messages.push({ id, result, error });
+        },
+      },
+      {},
+      streamFrom,
+    );
+    for (const piece of pieces(bytes, places)) stream.push(piece);
+    return messages;
+  }
+
+  test('are the same whatever the pieces, and however large', () => {
+    fc.assert(
+      fc.property(
+        fc.array(json, { minLength: 1, maxLength: 3 }),
+        cutting,
+        fc.constantFrom(1, 20, 100),
+        fc.constantFrom('', ' \n'),
+        (values, places, streamFrom, space) => {
+          const replies = values.map((result, id) => ({ id, result, error: null }));
+          const bytes = Buffer.from(
+            replies.map((reply) => stringify(reply).replace(/^\{/, `{${space}`)).join(space),
+          );
+          const read = replies.map((reply) => parseJson(stringify(reply)));
+          expect(receive(bytes, places, streamFrom)).toEqual(read);
+          const everywhere = Array.from({ length: bytes.length }, (_, at) => at);
+          expect(receive(bytes, everywhere, 1)).toEqual(read);
+        },
+      ),
+    );
+  });
+
+  test.each([
+    ['{"id":1,"result":[1,],"error":null}', 'a number'],
+    ['{"id":1,"result":[1 2],"error":null}', '","'],
+    ['{"id":1,"result":{"a":1,},"error":null}', 'a string'],
+    ['{"id":1,"result":{"a" 1},"error":null}', '":"'],
+    ['{"id":1,"result":[01],"error":null}', 'must not start with 0'],
+    ['{"id":1,"result":["\\ud834"],"error":null}', 'half a surrogate pair'],
+    ['{"id":1,"result":[nul],"error":null}', 'null'],
+    ['{"id":1,"result":[1],"sort":2}', 'unexpected member "sort"'],
+  ])('%s is refused', (text, problem) => {
+    const bytes = Buffer.from(text);
+    const everywhere = Array.from({ length: bytes.length }, (_, at) => at);
+    for (const places of [[], [9], everywhere]) {
+      expect(() => receive(bytes, places, 1)).toThrow(problem);
+      expect(() => receive(bytes, places, 1e9)).toThrow(problem);
+    }
   });
 });
 

@@ -1,0 +1,193 @@
+import type { TableStore } from '../storage/table-store.ts';
+import type { Turn, Work } from '../turn.ts';
+import { CollectedChanges, FreshRows, type CountedChanges } from './changes.ts';
+import type { ReplicaTable } from './replica-table.ts';
+import { DELETE, INSERT, REPLACE, type StagedRow, type StagedTable } from './staging.ts';
+
+/** What a message does to one table, out of sight until it is shown. */
+export interface TableStep {
+  readonly name: string;
+  /** Whether anything is different afterwards. */
+  readonly isChanged: boolean;
+  /** For subscribers; undefined until they were collected. */
+  readonly changes: CountedChanges | undefined;
+  /** Collects the changes, between `apply` and `show`. */
+  collect(turn: Turn): Work;
+}
+
+/** The staged rows of one table on their way into it: at once, or into a draft of the table that is shown when all tables are ready. */
+export class TableUpdate implements TableStep {
+  readonly #table: ReplicaTable;
+  readonly #staged: StagedTable;
+  #draft: TableStore | undefined;
+  #isChanged = false;
+  #changes: CountedChanges | undefined;
+
+  constructor(staged: StagedTable) {
+    this.#table = staged.table;
+    this.#staged = staged;
+  }
+
+  get name(): string {
+    return this.#table.name;
+  }
+
+  get isChanged(): boolean {
+    return this.#isChanged;
+  }
+
+  get changes(): CountedChanges | undefined {
+    return this.#changes;
+  }
+
+  /** Applies rows that are few to what is shown; collects the changes when somebody wants them. */
+  applyAtOnce(isWanted: boolean): void {
+    const { store } = this.#table;
+    const collected = isWanted ? new CollectedChanges(this.name) : undefined;
+    const staged = this.#staged;
+    for (let row = staged.first(); row !== undefined; row = staged.next(row)) {
+      const changed = changedCells(store, row);
+      if (changed === undefined) continue;
+      this.#isChanged = true;
+      if (collected !== undefined) collect(collected, this.#table, row, changed);
+      applyRow(store, row, changed);
+    }
+    this.#changes = collected;
+  }
+
+  /** Applies the rows to a draft of the table. */
+  *apply(turn: Turn): Work {
+    const staged = this.#staged;
+    const { store } = this.#table;
+    if (staged.fresh !== undefined) {
+      this.#draft = staged.fresh;
+      this.#isChanged = staged.fresh.size > 0;
+      return;
+    }
+    for (let row = staged.first(); row !== undefined; row = staged.next(row)) {
+      const changed = changedCells(store, row);
+      if (changed !== undefined) {
+        this.#isChanged = true;
+        this.#draft ??= store.draft();
+        applyRow(this.#draft, row, changed);
+      }
+      if (turn.isOver()) yield;
+    }
+  }
+
+  *collect(turn: Turn): Work {
+    const staged = this.#staged;
+    const { store } = this.#table;
+    if (staged.fresh !== undefined) {
+      this.#changes = yield* FreshRows.of(staged.fresh, turn);
+      return;
+    }
+    const collected = new CollectedChanges(this.name);
+    for (let row = staged.first(); row !== undefined; row = staged.next(row)) {
+      const changed = changedCells(store, row);
+      if (changed !== undefined) collect(collected, this.#table, row, changed);
+      if (turn.isOver()) yield;
+    }
+    this.#changes = collected;
+  }
+
+  /** Shows the draft, and returns it: it must be settled. */
+  show(): TableStore | undefined {
+    if (this.#draft !== undefined) this.#table.store.show(this.#draft);
+    return this.#draft;
+  }
+
+  /** The draft will not be shown; it must be settled. */
+  giveUp(): TableStore | undefined {
+    this.#table.store.undraft();
+    return this.#draft;
+  }
+}
+
+/** All rows of a table that the database has no more. */
+export class GoneTable implements TableStep {
+  readonly #store: TableStore;
+  readonly isChanged = true;
+  #changes: CountedChanges | undefined;
+
+  constructor(store: TableStore) {
+    this.#store = store;
+  }
+
+  get name(): string {
+    return this.#store.schema.name;
+  }
+
+  get changes(): CountedChanges | undefined {
+    return this.#changes;
+  }
+
+  *collect(turn: Turn): Work {
+    const collected = new CollectedChanges(this.name);
+    for (const slot of this.#store.slots()) {
+      collected.deleted(this.#store, slot);
+      if (turn.isOver()) yield;
+    }
+    this.#changes = collected;
+  }
+}
+
+const NONE: readonly number[] = [];
+
+/** Columns that a staged row changes, each followed by its new cell; undefined when it changes nothing. */
+function changedCells(store: TableStore, row: StagedRow): readonly number[] | undefined {
+  const { kind, words, from, to } = row;
+  if (kind === INSERT || kind === DELETE) return NONE;
+  const slot = store.slotOf(row.uuid);
+  const changed: number[] = [];
+  for (let i = from; i < to; i += 2) {
+    const [position, cell] = [words[i] as number, words[i + 1] as number];
+    if (store.cell(slot, position) !== cell) changed.push(position, cell);
+  }
+  if (kind === REPLACE) {
+    // Columns that are not named have their default.
+    for (const { position, codec } of store.columns) {
+      if (store.cell(slot, position) === codec.defaultCell) continue;
+      let i = from;
+      while (i < to && words[i] !== position) i += 2;
+      if (i >= to) changed.push(position, codec.defaultCell);
+    }
+  }
+  return changed.length === 0 ? undefined : changed;
+}
+
+function applyRow(store: TableStore, row: StagedRow, changed: readonly number[]): void {
+  const { kind, uuid, words, from, to } = row;
+  if (kind === INSERT) {
+    const slot = store.insert(uuid);
+    for (let i = from; i < to; i += 2) store.set(slot, words[i] as number, words[i + 1] as number);
+    store.finish(slot);
+    return;
+  }
+  const slot = store.slotOf(uuid);
+  if (kind === DELETE) {
+    store.delete(slot);
+    return;
+  }
+  const columns = store.hasFollowers
+    ? new Set(changed.filter((_word, i) => i % 2 === 0))
+    : undefined;
+  store.begin(slot, columns);
+  for (let i = 0; i < changed.length; i += 2) {
+    store.set(slot, changed[i] as number, changed[i + 1] as number);
+  }
+  store.finish(slot, columns);
+}
+
+/** Notes what a staged row is about to change in what is shown. */
+function collect(
+  collected: CollectedChanges,
+  table: ReplicaTable,
+  row: StagedRow,
+  changed: readonly number[],
+): void {
+  const { store } = table;
+  if (row.kind === INSERT) collected.inserted(store, row.uuid);
+  else if (row.kind === DELETE) collected.deleted(store, store.slotOf(row.uuid));
+  else if (!table.isQuiet(changed)) collected.modified(store, store.slotOf(row.uuid), changed);
+}

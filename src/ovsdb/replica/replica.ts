@@ -11,12 +11,14 @@ import type {
   RowComparer,
   SubscribeOptions,
 } from '../replica-view.ts';
+import type { ColumnType } from '../column-type.ts';
+import { toDatum } from '../datum.ts';
 import { schemaToJson, type DatabaseSchema } from '../schema.ts';
 import { Pools } from '../storage/pools.ts';
 import type { TableStore } from '../storage/table-store.ts';
 import { jsonEquals, stringify } from '../json.ts';
 import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
-import type { JsonValue, Writable } from '../value.ts';
+import type { Datum, JsonValue, Writable } from '../value.ts';
 import { rethrowLater } from '../listener-error.ts';
 import type { CountedChanges } from './changes.ts';
 import { ReplicaTable } from './replica-table.ts';
@@ -428,35 +430,43 @@ function defineTables(
   );
 }
 
-/** Copies rows between replicas that do not share their pools, as far as the columns are of one type. */
+/**
+ * Copies rows between replicas that do not share their pools. A value of a column that has another type now is copied as far as the new type
+ * can express it: it is then compared with what the server has, and told as the old value if that differs.
+ */
 function copyRows(from: ReplicaTable, to: ReplicaTable): void {
   const { store } = to;
   const columns = store.columns.flatMap((column) => {
     const before = from.store.column(column.name);
-    const same =
-      before !== undefined &&
-      JSON.stringify(typeText(before.codec.type)) === JSON.stringify(typeText(column.codec.type));
-    return same ? [{ before, column }] : [];
+    return before === undefined ? [] : [{ before, column, free: withoutLimits(column.codec.type) }];
   });
   for (const slot of from.store.slots()) {
     const uuid = store.pools.uuids.intern(
       from.store.pools.uuids.text(from.store.uuids[slot] as number),
     );
     const copy = store.insert(uuid);
-    for (const { before, column } of columns) {
-      store.set(
-        copy,
-        column.position,
-        column.codec.cell(before.codec.datum(from.store.cell(slot, before.position))),
-      );
+    for (const { before, column, free } of columns) {
+      const cell = before.codec.datum(from.store.cell(slot, before.position));
+      const value = expressed(free, cell);
+      if (value !== undefined) store.set(copy, column.position, column.codec.cell(value.datum));
     }
     store.finish(copy);
   }
 }
 
-const typeText = (type: {
-  readonly key: { readonly type: string };
-  readonly value?: { readonly type: string };
-  readonly min: number;
-  readonly max: number;
-}) => [type.key.type, type.value?.type, type.min, String(type.max)];
+const withoutLimits = ({ key, value, min, max }: ColumnType): ColumnType => ({
+  key: { type: key.type },
+  ...(value === undefined ? {} : { value: { type: value.type } }),
+  min,
+  max,
+});
+
+/** The value as one of this type; undefined when it can't be one. */
+function expressed(type: ColumnType, datum: Datum): { readonly datum: Datum } | undefined {
+  try {
+    return { datum: toDatum(type, datum) };
+  } catch (error) {
+    if (error instanceof OvsdbError) return undefined;
+    throw error;
+  }
+}

@@ -14,6 +14,7 @@ import {
   type ColumnSchema,
   type Datum,
   type JsonValue,
+  type RowChange,
   type ReplicaChanges,
 } from '../../../src/ovsdb/index.ts';
 import { valueJson, VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
@@ -435,4 +436,40 @@ test('a subscriber that throws harms neither the replica nor other subscribers',
   replica.apply({ Port: { [uuid(1)]: { insert: {} } } }, 'update2');
   expect(seen).toBe(1);
   expect(String(errors[0])).toBe('Error: mine');
+});
+
+test('a column of another type: what says the same is no change, what differs is told with its old value', () => {
+  const schema = (columns: JsonValue) => parseSchema({ name: 'D', tables: { T: { columns } } });
+  const before = schema({
+    s: { type: 'string' },
+    i: { type: 'integer' },
+    u: { type: { key: 'string', min: 0 } },
+  });
+  const after = schema({
+    s: { type: { key: { type: 'string', maxLength: 3 }, min: 0, max: 'unlimited' } },
+    i: { type: 'real' },
+    u: { type: 'integer' },
+  });
+  const [a, b] = ['1', '2'].map((n) => `00000000-0000-4000-8000-00000000000${n}`) as [
+    string,
+    string,
+  ];
+  const replica = new Replica(before);
+  replica.apply(
+    { T: { [a]: { initial: { s: 'x', i: 5 } }, [b]: { initial: { s: 'y', u: 'z' } } } },
+    'update2',
+    'contents',
+  );
+  const told: RowChange[] = [];
+  replica.subscribe(({ tables }) => told.push(...(tables.get('T')?.rows ?? [])));
+  const monitored = new Map([['T', new Set(['s', 'i', 'u'])]]);
+  expect(replica.redefine(after, { monitored })).toBe(false);
+  expect(replica.row('T', a)?.column('s')).toBe('x');
+  replica.apply(
+    { T: { [a]: { initial: { s: 'x', i: 5 } }, [b]: { initial: { s: ['set', ['y', 'z']] } } } },
+    'update2',
+    'contents',
+  );
+  expect(told).toEqual([{ kind: 'modified', uuid: b, old: new Map([['s', ['y']]]) }]);
+  expect(replica.row('T', a)?.column('s')).toEqual(['x']);
 });

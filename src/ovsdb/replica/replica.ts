@@ -54,6 +54,8 @@ export interface ReplicaOptions extends Partial<FollowedColumns> {
   readonly monitored?: MonitoredColumns;
   /** Hears what a subscriber threw; by default the error becomes an uncaught exception, outside of the replica. */
   readonly onListenerError?: (error: unknown) => void;
+  /** Updates of no more rows than this (4096) are applied at once, larger ones out of sight and in pieces. */
+  readonly rowsAtOnce?: number;
 }
 
 /**
@@ -76,10 +78,12 @@ export class Replica implements ReplicaView {
   #ready = false;
   readonly #subscriptions = new Set<Subscription>();
   readonly #onListenerError: (error: unknown) => void;
+  readonly #rowsAtOnce: number;
 
   constructor(schema: DatabaseSchema, options: ReplicaOptions = {}) {
     this.#schema = schema;
     this.#onListenerError = options.onListenerError ?? rethrowLater;
+    this.#rowsAtOnce = options.rowsAtOnce ?? ROWS_AT_ONCE;
     this.#tables = defineTables(schema, options, this.#pools);
   }
 
@@ -213,7 +217,7 @@ export class Replica implements ReplicaView {
     const steps: TableStep[] = [...this.#goneTables(), ...updates];
     let isShown = false;
     try {
-      if (this.#next === undefined && isSmall(reader.tables)) {
+      if (this.#next === undefined && this.#isSmall(reader.tables)) {
         for (const update of updates) update.applyAtOnce(this.#wanted(update.name));
       } else {
         for (const update of updates) yield* update.apply(turn);
@@ -240,6 +244,15 @@ export class Replica implements ReplicaView {
       );
     }
     return true;
+  }
+
+  #isSmall(tables: readonly StagedTable[]): boolean {
+    let rows = 0;
+    for (const { count, fresh } of tables) {
+      if (fresh !== undefined) return false;
+      rows += count;
+    }
+    return rows <= this.#rowsAtOnce;
   }
 
   /** Collects what subscribers want to hear; one may come while others run. */
@@ -382,12 +395,11 @@ export class Replica implements ReplicaView {
   }
 }
 
-/** Messages of no more rows than this are applied at once. */
-const SMALL = 128;
-
-const isSmall = (tables: readonly StagedTable[]): boolean =>
-  tables.every(({ fresh }) => fresh === undefined) &&
-  tables.reduce((sum, { count }) => sum + count, 0) <= SMALL;
+/**
+ * To apply a row at once takes one or two microseconds. Out of sight it takes less of a turn, but copies the tables, however few rows
+ * of them change.
+ */
+const ROWS_AT_ONCE = 4096;
 
 /** Whether nothing that is stored would change: the same tables, columns, types and monitored columns. */
 function sameDefinition(

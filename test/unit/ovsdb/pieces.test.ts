@@ -161,7 +161,7 @@ const BY_NAME = ['name', 'tag'];
 
 /** A replica that reads a stream, and whatever is seen of it. */
 class Follower {
-  readonly replica = new Replica(SCHEMA);
+  readonly replica = new Replica(SCHEMA, { rowsAtOnce: 128 });
   readonly stream: MessageStream;
   readonly seen: unknown[] = [];
   /** Called whenever others have their turn. */
@@ -295,7 +295,7 @@ describe('messages that take more than one turn', () => {
           { changes: rows(first), isReload: false },
           { changes: rows(second), isReload: false },
         ]).map((text) => Buffer.from(text));
-        const replica = new Replica(SCHEMA);
+        const replica = new Replica(SCHEMA, { rowsAtOnce: 128 });
         const follow = (turn: Turn): MessageStream => {
           const stream: MessageStream = new MessageStream({
             sinkForReply: () => replica.reader('update2', 'contents'),

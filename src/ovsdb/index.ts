@@ -9,7 +9,7 @@ export { OvsdbError, isRetryable, type OvsdbErrorCode } from './error.ts';
 export { ZERO_UUID, isUuid, parseUuid, uuidFromName } from './uuid.ts';
 export * from './column-type.ts';
 export * from './schema.ts';
-export { canonicalText, stringify, jsonEquals } from './json.ts';
+export { canonicalText, jsonEquals, RoundedReal, stringify } from './json.ts';
 export type { Change, Column, NewRow, Row, Tables } from './schema/column.ts';
 export * from './datum.ts';
 export * from './difference.ts';

@@ -2,7 +2,26 @@ import { OvsdbError } from './error.ts';
 import type { JsonObject, JsonValue } from './value.ts';
 
 export const isObject = (json: JsonValue | undefined): json is JsonObject =>
-  typeof json === 'object' && json !== null && !Array.isArray(json);
+  typeof json === 'object' && json !== null && !Array.isArray(json) && !isRounded(json);
+
+/**
+ * A number whose fraction a double can't hold, such as 0.99999999999999999: a real that looks like an integer and is none. It stands
+ * among JSON values in place of a `number`, which it is in all arithmetic.
+ */
+export class RoundedReal extends Number {
+  readonly text: string;
+
+  constructor(text: string) {
+    super(text);
+    this.text = text;
+  }
+
+  override toString(): string {
+    return this.text;
+  }
+}
+
+const isRounded = (json: unknown): json is RoundedReal => json instanceof RoundedReal;
 
 export type NumericKind = 'integer' | 'real';
 
@@ -22,7 +41,7 @@ export function numericValue(json: JsonValue, kind: NumericKind): number | bigin
     return Number.isSafeInteger(json) ? json + 0 : inRange(BigInt(json));
   }
   if (typeof json === 'bigint') return kind === 'real' ? Number(json) : inRange(json);
-  return undefined;
+  return kind === 'real' && isRounded(json) ? Number(json) + 0 : undefined;
 }
 
 function inRange(value: bigint): number | bigint | undefined {
@@ -56,7 +75,7 @@ function hasBigint(json: JsonValue): boolean {
 
 function write(json: JsonValue): string {
   if (typeof json === 'bigint') return json.toString();
-  if (typeof json !== 'object' || json === null) return JSON.stringify(json);
+  if (typeof json !== 'object' || json === null || isRounded(json)) return JSON.stringify(json);
   if (Array.isArray(json)) return `[${(json as readonly JsonValue[]).map(write).join(',')}]`;
   return `{${Object.entries(json)
     .filter(([, value]) => value !== undefined)
@@ -94,8 +113,13 @@ export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): 
     );
   }
   if (typeof a === 'number' && typeof b === 'bigint') return BigInt(a) === b;
-  return false;
+  return isRounded(a) || isRounded(b) ? equalNumbers(a, b) : false;
 }
+
+const isNumber = (json: unknown): boolean => typeof json === 'number' || isRounded(json);
+
+const equalNumbers = (a: unknown, b: unknown): boolean =>
+  isNumber(a) && isNumber(b) && Number(a) === Number(b);
 
 /** Throws `bad argument` unless the value can be sent as JSON: no NaN, no infinity. */
 export function checkFinite(value: number): number {

@@ -1,5 +1,5 @@
-import { syntaxError } from '../error.ts';
-import { normalInteger } from '../json.ts';
+import { OvsdbError, syntaxError } from '../error.ts';
+import { normalInteger, RoundedReal } from '../json.ts';
 import type { JsonValue } from '../value.ts';
 
 export const QUOTE = 0x22;
@@ -152,9 +152,13 @@ export class JsonCursor {
   }
 
   #checkUtf8(): void {
-    const problem = invalidUtf8(this.text, this.textStart, this.textEnd);
-    if (problem !== -1)
-      throw syntaxError(`a string is not valid UTF-8 (byte ${problem - this.textStart})`);
+    const { text, textStart, textEnd } = this;
+    const at = invalidUtf8(text, textStart, textEnd);
+    if (at === -1) return;
+    throw new OvsdbError(
+      'constraint violation',
+      `not a valid UTF-8 string: invalid UTF-8 sequence ${sequenceAt(text, at, textEnd)}`,
+    );
   }
 
   /** The slow way: a string with escapes, decoded into the scratch buffer. */
@@ -239,7 +243,9 @@ export class JsonCursor {
     return this.text.toString('utf8', this.textStart, this.textEnd);
   }
 
-  /** Reads a number: an integer in 64 bits exactly (`bigint` beyond 2^53), otherwise a double. */
+  /**
+   * Reads a number: an integer in 64 bits exactly (`bigint` beyond 2^53), otherwise a double; a `RoundedReal` when that double is an integer.
+   */
   number(): number | bigint {
     this.peek();
     const { bytes, end } = this;
@@ -301,6 +307,8 @@ export class JsonCursor {
     // Just below the smallest integer: as a double it would be that integer.
     if (value === -(2 ** 63) && /^-[0-9]+$/.test(text)) return BigInt(text);
     if (!Number.isFinite(value)) throw syntaxError(`number ${text} is outside of the valid range`);
+    if (Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63)
+      return new RoundedReal(text) as unknown as number;
     return value + 0;
   }
 
@@ -501,7 +509,24 @@ function writeUtf8(out: Buffer, at: number, code: number): number {
   return to;
 }
 
-/** Position of the first byte that is not valid UTF-8 (overlong forms and surrogates included), or -1. */
+/** Bytes that follow this one in a sequence; 0 when none begins with it. */
+const following = (byte: number): number =>
+  byte >= 0xc2 && byte < 0xe0
+    ? 1
+    : byte >= 0xe0 && byte < 0xf0
+      ? 2
+      : byte >= 0xf0 && byte < 0xf5
+        ? 3
+        : 0;
+
+/** Whether a byte may follow `first` in its sequence, right behind it or later. */
+function mayFollow(first: number, byte: number, isSecond: boolean): boolean {
+  const low = isSecond && first === 0xe0 ? 0xa0 : isSecond && first === 0xf0 ? 0x90 : 0x80;
+  const high = isSecond && first === 0xed ? 0x9f : isSecond && first === 0xf4 ? 0x8f : 0xbf;
+  return byte >= low && byte <= high;
+}
+
+/** Position of the first sequence that is not valid UTF-8 (overlong forms and surrogates included), or -1. */
 export function invalidUtf8(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   while (at < end) {
@@ -510,28 +535,31 @@ export function invalidUtf8(bytes: Uint8Array, start: number, end: number): numb
       at++;
       continue;
     }
-    const more =
-      byte >= 0xc2 && byte < 0xe0
-        ? 1
-        : byte >= 0xe0 && byte < 0xf0
-          ? 2
-          : byte >= 0xf0 && byte < 0xf5
-            ? 3
-            : 0;
+    const more = following(byte);
     if (more === 0 || at + more >= end) return at;
-    const second = bytes[at + 1] as number;
-    const low = byte === 0xe0 ? 0xa0 : byte === 0xf0 ? 0x90 : 0x80;
-    const high = byte === 0xed ? 0x9f : byte === 0xf4 ? 0x8f : 0xbf;
-    if (second < low || second > high) return at;
-    for (let i = 2; i <= more; i++) {
-      if (((bytes[at + i] as number) & 0xc0) !== 0x80) return at;
+    for (let i = 1; i <= more; i++) {
+      if (!mayFollow(byte, bytes[at + i] as number, i === 1)) return at;
     }
     at += more + 1;
   }
   return -1;
 }
 
-/** Reads one JSON text from bytes or a string: integers of 64 bits exact, nothing else after it. Throws `syntax error`. */
+/** The bytes of an invalid sequence up to the first that is wrong, as ovsdb-server names them: 0 stands for the end of the string. */
+function sequenceAt(bytes: Uint8Array, at: number, end: number): string {
+  const first = bytes[at] as number;
+  const sequence = [first];
+  for (let i = 1; i <= following(first); i++) {
+    const byte = at + i < end ? (bytes[at + i] as number) : 0;
+    sequence.push(byte);
+    if (!mayFollow(first, byte, i === 1)) break;
+  }
+  return sequence.map((byte) => `0x${byte.toString(16).padStart(2, '0')}`).join(' ');
+}
+
+/** Reads one JSON text from bytes or a string: integers of 64 bits exact, nothing else after it. Throws `syntax error`, or `constraint
+ * violation` as ovsdb-server does for a string that is not valid UTF-8. A fraction lost in rounding makes no integer: see `RoundedReal`.
+ */
 export function parseJson(input: Uint8Array | string): JsonValue {
   const bytes =
     typeof input === 'string'

@@ -155,7 +155,7 @@ describe('atoms', () => {
       Buffer.from(bytes.filter((b) => b !== undefined)),
       Buffer.from('"'),
     ]);
-    expect(outcome(() => parseJson(json))).toEqual(SYNTAX);
+    expect(outcome(() => parseJson(json))).toEqual(CONSTRAINT);
   });
 
   test('a text in memory must be one that the database can hold', () => {

@@ -1,6 +1,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Framer, parseJson, Replica, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
+import {
+  Framer,
+  jsonEquals,
+  parseColumnType,
+  parseDatum,
+  parseJson,
+  Replica,
+  stringify,
+  type JsonValue,
+} from '../../../src/ovsdb/index.ts';
 import { MessageStream, type UpdateSink } from '../../../src/ovsdb/wire/message-stream.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
 
@@ -9,6 +18,8 @@ function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   return [0, ...places].map((from, i) => bytes.subarray(from, places[i] ?? bytes.length));
 }
+
+const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
 const cutting = fc.array(fc.nat(), { maxLength: 12 });
 
@@ -114,13 +125,71 @@ describe('JSON', () => {
   });
 
   test.each([
-    [[0x22, 0xc0, 0x22], 'not valid UTF-8'],
-    [[0x22, 0xed, 0xa0, 0x80, 0x22], 'not valid UTF-8'],
-    [[0x22, 0xf5, 0x80, 0x80, 0x80, 0x22], 'not valid UTF-8'],
-    [[0x22, 0xe0, 0x80, 0x80, 0x22], 'not valid UTF-8'],
-    [[0x22, 0x80, 0x22], 'not valid UTF-8'],
-  ])('bytes %j are refused', (bytes, problem) => {
-    expect(() => parseJson(Uint8Array.from(bytes))).toThrow(problem);
+    [[0xc0], '0xc0'],
+    [[0x61, 0xed, 0xa0, 0x80], '0xed 0xa0'],
+    [[0xf5, 0x80, 0x80, 0x80], '0xf5'],
+    [[0xe0, 0x80, 0x80], '0xe0 0x80'],
+    [[0xf4, 0x90, 0x80, 0x80], '0xf4 0x90'],
+    [[0xed, 0x80, 0x7f], '0xed 0x80 0x7f'],
+    [[0xe1, 0x80], '0xe1 0x80 0x00'],
+    [[0xc3], '0xc3 0x00'],
+    [[0x80], '0x80'],
+  ])('bytes %j are refused with the words of ovsdb-server', (bytes, sequence) => {
+    const refused = expect.objectContaining({
+      code: 'constraint violation',
+      details: `not a valid UTF-8 string: invalid UTF-8 sequence ${sequence}`,
+    }) as Error;
+    expect(() => parseJson(Uint8Array.from([0x22, ...bytes, 0x22]))).toThrow(refused);
+    // The same with an escape before it, and as the value of a row.
+    expect(() => parseJson(Uint8Array.from([0x22, 0x5c, 0x6e, ...bytes, 0x22]))).toThrow(refused);
+    const replica = new Replica(VALUES_SCHEMA);
+    const reader = replica.reader('update2', 'contents');
+    const [before = '', after = ''] = `{"T":{"${uuid(1)}":{"initial":{"s":"*"}}}}`.split('*');
+    const update = Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]);
+    expect(() => reader.push(update, 0, update.length)).toThrow(refused);
+  });
+
+  describe('a fraction that is lost in rounding makes no integer', () => {
+    const [integer, real] = [parseColumnType('integer'), parseColumnType('real')];
+
+    test.each([
+      ['9007199254740993.5', 9007199254740994],
+      ['4503599627370497.5', 4503599627370498],
+      ['0.99999999999999999', 1],
+      ['-1.00000000000000000001', -1],
+      ['123456789012345678.5', 123456789012345680],
+      ['-9223372036854775808.5', -(2 ** 63)],
+      ['1e-400', 0],
+    ])('%s', (text, value) => {
+      const read = parseJson(text);
+      expect(() => parseDatum(integer, read)).toThrow('expected integer');
+      expect(parseDatum(real, read)).toBe(value);
+      expect(stringify([read])).toBe(`[${value}]`);
+      expect(jsonEquals(read, parseJson(text))).toBe(true);
+      expect(jsonEquals([read], [value])).toBe(true);
+      expect(jsonEquals(read, value + 2 ** 60)).toBe(false);
+      const replica = new Replica(VALUES_SCHEMA);
+      const update = (column: string): Buffer =>
+        Buffer.from(`{"T":{"${uuid(1)}":{"initial":{"${column}":${text}}}}}`);
+      const reals = replica.reader('update2', 'contents');
+      reals.push(update('r'), 0, update('r').length);
+      replica.show(reals, true);
+      expect(replica.row('T', uuid(1))?.column('r')).toBe(value);
+      const integers = replica.reader('update2', 'contents');
+      expect(() => integers.push(update('i'), 0, update('i').length)).toThrow(
+        `${text} is not an integer`,
+      );
+    });
+
+    test.each([
+      ['9007199254740993.0', 9007199254740993n],
+      ['0.3e1', 3],
+      ['1234567890123456.70e1', 12345678901234567n],
+      ['0.000', 0],
+      ['0e-400', 0],
+    ])('%s is one', (text, value) => {
+      expect(parseDatum(integer, parseJson(text))).toBe(value);
+    });
   });
 });
 
@@ -182,8 +251,6 @@ describe('plain values in a stream', () => {
     }
   });
 });
-
-const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
 describe('updates in a stream', () => {
   const rows = fc.array(

@@ -16,7 +16,7 @@ export * from './difference.ts';
 export { parseJson } from './wire/json-cursor.ts';
 export { parseJsonText } from './wire/json-text.ts';
 export { Framer, type FramerLimits } from './wire/framer.ts';
-export { ChangeTracker } from './replica/change-tracker.ts';
+export { ChangeTracker, type TrackedChange } from './replica/change-tracker.ts';
 export {
   Replica,
   type FollowedColumns,

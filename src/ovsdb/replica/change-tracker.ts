@@ -1,12 +1,18 @@
 import type { ReplicaChanges, ReplicaView, RowChange, SubscribeOptions } from '../replica-view.ts';
 import type { Datum, Uuid } from '../value.ts';
 
+/** What became of a row since the last time, and the replica's sequence number after its last change. */
+export interface TrackedChange extends RowChange {
+  readonly sequence: number;
+}
+
 /**
  * Collects changes until somebody has time for them, merged: a row that came and went is nothing, one that changed twice has the
  * oldest values. For those who work in rounds or are slower than the database.
  */
 export class ChangeTracker implements Disposable {
-  #tables = new Map<string, Map<Uuid, RowChange>>();
+  #tables = new Map<string, Map<Uuid, TrackedChange>>();
+  readonly #lastChange = new Map<string, number>();
   readonly #stop: () => void;
   #wake: (() => void) | undefined;
 
@@ -23,10 +29,11 @@ export class ChangeTracker implements Disposable {
         table = new Map();
         this.#tables.set(name, table);
       }
+      this.#lastChange.set(name, changes.sequence);
       for (const row of rows) {
         const merged = merge(table.get(row.uuid), row);
         if (merged === undefined) table.delete(row.uuid);
-        else table.set(row.uuid, merged);
+        else table.set(row.uuid, { ...merged, sequence: changes.sequence });
       }
       if (table.size === 0) this.#tables.delete(name);
     }
@@ -39,10 +46,15 @@ export class ChangeTracker implements Disposable {
   }
 
   /** What changed since the last time, by table. */
-  take(): ReadonlyMap<string, readonly RowChange[]> {
+  take(): ReadonlyMap<string, readonly TrackedChange[]> {
     const tables = this.#tables;
     this.#tables = new Map();
     return new Map([...tables].map(([name, rows]) => [name, [...rows.values()]]));
+  }
+
+  /** The replica's sequence number at the last change of a table since the tracker was made; 0: none. */
+  lastChange(table: string): number {
+    return this.#lastChange.get(table) ?? 0;
   }
 
   /** Resolves once there is something to take. Rejects with the signal's reason. */

@@ -3,6 +3,7 @@ import { Replica as ServerReplica } from '../replica/replica.ts';
 import type { UpdateReader } from '../replica/update-reader.ts';
 import { parseSchema, type DatabaseSchema } from '../schema.ts';
 import type { JsonValue } from '../value.ts';
+import { parseJson } from '../wire/json-cursor.ts';
 import type { UpdateSink } from '../wire/message-stream.ts';
 import { errorText, type Connection, type Reply, type Update } from './connection.ts';
 import type { DatabaseMonitor } from './monitor.ts';
@@ -46,6 +47,8 @@ export class DatabaseSession {
   /** Which database the monitors follow; undefined: none yet. */
   #generation: string | undefined;
   #schema: DatabaseSchema | undefined;
+  /** Text of the schema in `_Server`: second choice, for a server that has no `get_schema`. */
+  #described: string | undefined;
   #monitorCount = 0;
   /** The generation whose schema is being asked for. */
   #loading: string | undefined;
@@ -119,6 +122,7 @@ export class DatabaseSession {
       return;
     }
     const { status } = verdict;
+    this.#described = status.schema;
     this.#owner.described(status);
     const now = generationOf(status);
     if (this.#loading === now || this.#refused === now) return;
@@ -148,13 +152,15 @@ export class DatabaseSession {
       if (this.#loading !== (generation ?? '')) return;
       this.#loading = undefined;
       if (error === undefined && result !== undefined) this.#loadWith(result, generation);
+      else if (error === 'unknown method' && this.#described !== undefined)
+        this.#loadWith(this.#described, generation);
       else this.#noSchema(errorText(error), generation);
     });
   }
 
-  #loadWith(schema: JsonValue, generation: string | undefined): void {
+  #loadWith(given: JsonValue, generation: string | undefined): void {
     try {
-      this.#schema = parseSchema(schema);
+      this.#schema = parseSchema(typeof given === 'string' ? parseJson(given) : given);
       this.#generation = generation;
       for (const monitor of this.#owner.monitors) this.#run(monitor, this.#schema);
     } catch (error) {

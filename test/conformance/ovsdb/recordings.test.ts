@@ -242,6 +242,14 @@ describe('a connection that lives', () => {
     expect(listener.events).toContainEqual({ kind: 'loaded', method, found: false, rows: 1 });
   });
 
+  test('where get_schema is not known, the schema in _Server is used', async () => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase({ [A]: { name: 'a' } }));
+    server.answers['get_schema'] = () => ({ refuse: 'unknown method' });
+    using listener = await new Listener(server.remote).ready();
+    expect(listener.rows).toEqual({ [A]: 'a' });
+    expect(server.connections).toBe(1);
+  });
+
   test('a server without _Server is used as it is', async () => {
     await using server = await ScriptedOvsdbServer.start(smallDatabase({ [A]: { name: 'a' } }));
     server.answers['monitor_cond'] = () => ({ refuse: 'unknown database' });

@@ -94,7 +94,9 @@ test('a tracker merges what happened until it is asked', async () => {
     'update2',
   );
   replica.apply({ T: { [uuid(2)]: { insert: { s: 'back' } } } }, 'update2');
+  expect([tracker.lastChange('T'), tracker.lastChange('Other')]).toEqual([replica.sequence, 0]);
   const [changes] = [...tracker.take().values()];
+  expect(changes?.map(({ sequence }) => replica.sequence - sequence)).toEqual([1, 0]);
   expect(changes?.map(({ kind, uuid: id, old }) => [kind, id, old.get('s'), old.get('i')])).toEqual(
     [
       ['modified', uuid(1), 'a', 1],

@@ -49,6 +49,17 @@ const schemas = new Map<string, Schema>(
   ),
 );
 
+/** True for kinds of ours whose status an API server takes only through its subresource: in a manifest it is ignored. */
+export const hasStatusSubresource = (apiVersion: string, kind: string): boolean =>
+  definitions.some(
+    ({ spec }) =>
+      spec.names.kind === kind &&
+      spec.versions.some(
+        ({ name, subresources }) =>
+          `${spec.group}/${name}` === apiVersion && subresources?.status !== undefined,
+      ),
+  );
+
 /** Schema of an object, or undefined for kinds that no CRD of ours defines. */
 export const schemaOf = (apiVersion: string, kind: string): Schema | undefined =>
   schemas.get(`${apiVersion} ${kind}`);

@@ -1,6 +1,7 @@
 /** Reads the text of a manifest: YAML or JSON, any number of documents, lists nested in any depth. Takes text, does no I/O. */
 import type { Document, Node as YamlNode, Scalar } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { hasStatusSubresource } from './catalog.ts';
 import type { FieldError, FieldPath } from './field-errors.ts';
 import { formatPath, formatProblem, formatValue } from './field-errors.ts';
 import type { KubeObject, ResourceKind } from './objects.ts';
@@ -200,7 +201,7 @@ class Reader {
       this.errors.push({ ...position, message });
       return;
     }
-    const result = validateObject(value, this.#previous(value));
+    const result = validateObject(withoutStatus(value), this.#previous(value));
     if (result.outcome === 'unknown-kind') {
       const { apiVersion, kindName } = result;
       this.unknownKinds.push({ ...position, apiVersion, kind: kindName, object });
@@ -221,6 +222,14 @@ class Reader {
     const { kind, object: valid } = result;
     this.documents.push({ kind, object: valid, written: value, position, positionOf });
   }
+}
+
+/** Who declares an object does not say what became of it: that is dropped, as an API server drops it. */
+function withoutStatus(object: PlainObject): PlainObject {
+  const [apiVersion, kind] = [own(object, 'apiVersion'), own(object, 'kind')];
+  if (!hasStatusSubresource(String(apiVersion), String(kind))) return object;
+  const { status: _observed, ...declared } = object as Record<string, unknown>;
+  return declared;
 }
 
 /** The error of a field with its place in the file. */

@@ -70,6 +70,9 @@ function checkStringMap(
     // Annotation keys are compared in lower case; label keys as they are.
     if (!isQualifiedName(field === 'annotations' ? key.toLowerCase() : key)) {
       errors.push(invalid(path, key, field === 'labels' ? LABEL_KEY_MESSAGE : QUALIFIED_MESSAGE));
+    } else if (value === null) {
+      // As an API server decodes it.
+      entries.push([key, '']);
     } else if (typeof value !== 'string') {
       errors.push(wrongType([...path, key], value, 'string (put the value in quotes)'));
     } else {
@@ -96,7 +99,12 @@ function checkName(meta: PlainObject, isLabel: boolean): FieldError[] {
   const path = ['metadata', 'name'];
   const name = own(meta, 'name');
   if (name === undefined || name === null || name === '') {
-    return [{ type: 'Required', path, detail: 'name or generateName is required' }];
+    const prefix = own(meta, 'generateName');
+    const detail =
+      typeof prefix === 'string' && prefix !== ''
+        ? 'name is required: with generateName every time that the file is applied makes another object'
+        : 'name or generateName is required';
+    return [{ type: 'Required', path, detail }];
   }
   if (typeof name !== 'string') return [wrongType(path, name, 'string (put the value in quotes)')];
   if (isLabel ? isDnsLabel(name) : isDnsSubdomain(name)) return [];
@@ -118,6 +126,43 @@ const TEXT_FIELDS = [
   'deletionTimestamp',
 ] as const;
 
+/** A prefix may end in "-"; as an API server checks it, that and the character before it count as one letter. */
+function checkGenerateName(meta: PlainObject, isLabel: boolean): FieldError[] {
+  const prefix = own(meta, 'generateName');
+  if (typeof prefix !== 'string' || prefix === '') return [];
+  const base = prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix;
+  return (isLabel ? isDnsLabel(base) : isDnsSubdomain(base))
+    ? []
+    : [invalid(['metadata', 'generateName'], prefix, isLabel ? LABEL_MESSAGE : SUBDOMAIN_MESSAGE)];
+}
+
+const isTime = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) &&
+  !Number.isNaN(Date.parse(text));
+
+/** Fields that an API server fills in: it still decodes what is written there. */
+function checkSystemFields(meta: PlainObject): FieldError[] {
+  const check = (
+    field: string,
+    type: string,
+    isRight: (value: unknown) => boolean,
+  ): FieldError[] => {
+    const value = own(meta, field);
+    return value === undefined || value === null || isRight(value)
+      ? []
+      : [wrongType(['metadata', field], value, type)];
+  };
+  const isTimestamp = (value: unknown): boolean => typeof value !== 'string' || isTime(value);
+  return [
+    ...check('creationTimestamp', 'time such as 2026-01-31T12:00:00Z', isTimestamp),
+    ...check('deletionTimestamp', 'time such as 2026-01-31T12:00:00Z', isTimestamp),
+    ...check('generation', 'whole number', Number.isInteger),
+    ...check('deletionGracePeriodSeconds', 'whole number', Number.isInteger),
+    ...check('managedFields', 'list', Array.isArray),
+    ...check('selfLink', 'string (put the value in quotes)', (value) => typeof value === 'string'),
+  ];
+}
+
 function checkLists(meta: PlainObject): FieldError[] {
   const errors: FieldError[] = [];
   const finalizers = own(meta, 'finalizers');
@@ -126,6 +171,9 @@ function checkLists(meta: PlainObject): FieldError[] {
     if (list === undefined || !list.every((item) => typeof item === 'string')) {
       errors.push(wrongType(['metadata', 'finalizers'], finalizers, 'list of strings'));
     }
+    for (const name of list ?? [])
+      if (typeof name === 'string' && !isQualifiedName(name))
+        errors.push(invalid(['metadata', 'finalizers'], name, QUALIFIED_MESSAGE));
   }
   const owners = own(meta, 'ownerReferences');
   if (owners === undefined || owners === null) return errors;
@@ -140,7 +188,26 @@ function checkLists(meta: PlainObject): FieldError[] {
         errors.push(invalid(path, value, 'must not be empty'));
       }
     }
+    if (
+      isPlainObject(owner) &&
+      own(owner, 'apiVersion') === 'v1' &&
+      own(owner, 'kind') === 'Event'
+    ) {
+      const path = ['metadata', 'ownerReferences'];
+      errors.push(invalid(path, owner, '/v1, Kind=Event is disallowed from being an owner'));
+    }
   }
+  const controllers = owners.filter(
+    (owner: unknown) => isPlainObject(owner) && own(owner, 'controller') === true,
+  );
+  if (controllers.length > 1)
+    errors.push(
+      invalid(
+        ['metadata', 'ownerReferences'],
+        owners,
+        'Only one reference can have Controller set to true',
+      ),
+    );
   return errors;
 }
 
@@ -197,6 +264,7 @@ export function checkMetadata(
   const namespace = given === undefined || given === null || given === '' ? 'default' : given;
   const errors = [
     ...checkName(value, nameIsLabel),
+    ...checkGenerateName(value, nameIsLabel),
     ...(!namespaced || (typeof namespace === 'string' && isDnsLabel(namespace))
       ? []
       : [invalid(['metadata', 'namespace'], namespace, LABEL_MESSAGE)]),
@@ -209,6 +277,7 @@ export function checkMetadata(
     ...checkLabels(labels.entries),
     ...annotations.errors,
     ...checkAnnotations(annotations.entries),
+    ...checkSystemFields(value),
     ...checkLists(value),
   ];
   const warnings = Object.keys(value)

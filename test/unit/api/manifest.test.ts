@@ -32,6 +32,39 @@ items:
     ).toEqual(['blue:2', 'green:14', 'red:15']);
   });
 
+  test('does not say what became of an object: a status is dropped as an API server drops it', () => {
+    const spec = 'spec: { egressIPs: [1.2.3.4], namespaceSelector: {} }';
+    const { documents, errors } = parseManifest(
+      `
+apiVersion: k8s.cni.cncf.io/v1alpha1
+kind: IPAMClaim
+metadata: { name: vm, namespace: blue }
+spec: { network: a_net, interface: net1 }
+status: { ips: 5, conditions: [{}] }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: web, namespace: blue }
+spec: { nodeName: n1 }
+status: { phase: Running }
+---
+# Without a subresource a status is a field like others.
+apiVersion: k8s.ovn.org/v1
+kind: EgressIP
+metadata: { name: eip }
+${spec}
+status: { items: [{ node: n1 }] }
+`,
+      'net.yaml',
+    );
+    const [claim, pod] = documents.map(({ object }) => object.status);
+    expect(claim).toBeUndefined();
+    expect(pod).toMatchObject({ phase: 'Running' });
+    expect(errors.map(formatManifestError)).toEqual([
+      'net.yaml:19:19: EgressIP eip: status.items[0].egressIP: Required value',
+    ]);
+  });
+
   test('may be JSON, with tabs', () => {
     const text = '{"apiVersion":"v1",\n\t"kind":"Namespace",\n\t"metadata":{"name":"blue"}}';
     const { documents, errors } = parseManifest(text, 'net.json');

@@ -2,102 +2,39 @@
  * One line per rule of the CRDs (api.md §1): an object that obeys it, one that breaks it alone, and the message.
  * With `old`, both are updates of that object. Used against our validation and against a real API server.
  */
-import { cudn, layer2, layer3, localnet, udn } from './objects.ts';
+import { cudn, layer2, localnet, udn } from './objects.ts';
+import { boundCases } from './bound-cases.ts';
+import {
+  cnc,
+  connectSubnets,
+  egress,
+  evpn,
+  firewall,
+  flat,
+  flat2,
+  flat3,
+  flatCluster,
+  ip,
+  l2,
+  l2Secondary,
+  l3,
+  l3Subnets,
+  ln,
+  mac,
+  manyCidrs,
+  manySubnets,
+  network,
+  noOverlay,
+  osn,
+  primary2,
+  primary3,
+  secondary2,
+  secondary3,
+  selectors,
+  type RuleCase,
+} from './rule-objects.ts';
 
-export interface RuleCase {
-  readonly rule: string;
-  readonly old?: object;
-  readonly valid: object;
-  readonly invalid: object;
-  /** Part of the error, without the value. */
-  readonly message: string;
-}
-
-const l3 = (config: object): object =>
-  layer3({ role: 'Primary', subnets: [{ cidr: '10.20.0.0/16' }], ...config });
-const l3Subnets = (...subnets: object[]): object => layer3({ role: 'Primary', subnets });
-const l2 = (config: object): object =>
-  layer2({ role: 'Primary', subnets: ['10.100.0.0/16'], ...config });
-const l2Secondary = (config: object): object => layer2({ role: 'Secondary', ...config });
-const ln = (config: object): object => localnet({ subnets: ['192.168.0.0/16'], ...config });
-const manyCidrs = (count: number): string[] =>
-  Array.from({ length: count }, (_, i) => `10.100.${i}.0/24`);
-const manySubnets = (count: number, hostSubnet?: number): object[] =>
-  Array.from({ length: count }, (_, i) => ({ cidr: `10.${i >> 8}.${i & 255}.0/24`, hostSubnet }));
-
-const cnc = (spec: object): object => ({
-  apiVersion: 'k8s.ovn.org/v1',
-  kind: 'ClusterNetworkConnect',
-  metadata: { name: 'connect' },
-  spec: {
-    networkSelectors: [
-      {
-        networkSelectionType: 'ClusterUserDefinedNetworks',
-        clusterUserDefinedNetworkSelector: { networkSelector: {} },
-      },
-    ],
-    connectSubnets: [{ cidr: '192.168.0.0/16', networkPrefix: 24 }],
-    connectivity: ['PodNetwork'],
-    ...spec,
-  },
-});
-const selectors = (...networkSelectors: object[]): object => cnc({ networkSelectors });
-const connectSubnets = (...subnets: object[]): object => cnc({ connectSubnets: subnets });
-
-const primary3 = {
-  topology: 'Layer3',
-  layer3: { role: 'Primary', subnets: [{ cidr: '10.20.0.0/16' }] },
-};
-const secondary3 = {
-  topology: 'Layer3',
-  layer3: { role: 'Secondary', subnets: [{ cidr: '10.20.0.0/16' }] },
-};
-const primary2 = { topology: 'Layer2', layer2: { role: 'Primary', subnets: ['10.100.0.0/16'] } };
-const secondary2 = {
-  topology: 'Layer2',
-  layer2: { role: 'Secondary', subnets: ['10.100.0.0/16'] },
-};
-const network = (...parts: object[]): object =>
-  cudn({ network: Object.assign({}, ...parts) as object });
-const noOverlay = {
-  transport: 'NoOverlay',
-  noOverlay: { outboundSNAT: 'Enabled', routing: 'Managed' },
-};
-const evpn = (vrfs: object): object => ({ transport: 'EVPN', evpn: { vtep: 'vtep', ...vrfs } });
-const mac = { macVRF: { vni: 100 } };
-const ip = { ipVRF: { vni: 101 } };
-
-const flat = (spec: object): object => ({
-  apiVersion: 'k8s.ovn.org/v1alpha1',
-  kind: 'UserDefinedNetwork',
-  metadata: { name: 'net', namespace: 'blue' },
-  spec,
-});
-const flatCluster = (template: object): object => ({
-  apiVersion: 'k8s.ovn.org/v1alpha1',
-  kind: 'ClusterUserDefinedNetwork',
-  metadata: { name: 'green' },
-  spec: { namespaceSelector: {}, template },
-});
-const flat2 = { topology: 'Layer2', role: 'Primary', subnets: ['10.0.0.0/24'] };
-const flat3 = { topology: 'Layer3', role: 'Primary', subnets: ['10.20.0.0/16/24'] };
-
-const egress = (kind: string, spec: object, metadata: object = {}): object => ({
-  apiVersion: 'k8s.ovn.org/v1',
-  kind,
-  metadata: { name: 'default', namespace: 'blue', ...metadata },
-  spec,
-});
-const firewall = (rule: object): object =>
-  egress('EgressFirewall', {
-    egress: [{ type: 'Deny', to: { cidrSelector: '1.2.3.0/24' }, ...rule }],
-  });
-const osn = (spec: object): object => ({
-  apiVersion: 'k8s.ovn.org/v1alpha1',
-  kind: 'OVNSecondaryNetwork',
-  metadata: { name: 'overlay', namespace: 'blue' },
-  spec,
-});
+export type { RuleCase };
 
 const shared: readonly RuleCase[] = [
   {
@@ -1242,6 +1179,12 @@ const otherKinds: readonly RuleCase[] = [
 ];
 
 const named = (metadata: object): object => ({ ...(l3({}) as Record<string, unknown>), metadata });
+const owner = (name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  name,
+  uid: `uid-${name}`,
+});
 const metadataRules: readonly RuleCase[] = [
   {
     rule: 'name',
@@ -1281,6 +1224,47 @@ const metadataRules: readonly RuleCase[] = [
     message: 'name part must consist of alphanumeric characters',
   },
   {
+    rule: 'label without a value',
+    valid: named({ name: 'a', namespace: 'blue', labels: { team: null } }),
+    invalid: named({ name: 'a', namespace: 'blue', labels: { 'a/b/c': null } }),
+    message: 'a valid label key must consist of',
+  },
+  {
+    rule: 'finalizers',
+    valid: named({ name: 'a', namespace: 'blue', finalizers: ['example.com/keep'] }),
+    invalid: named({ name: 'a', namespace: 'blue', finalizers: ['keep it'] }),
+    message: 'name part must consist of alphanumeric characters',
+  },
+  {
+    rule: 'generateName',
+    valid: named({ name: 'a', namespace: 'blue', generateName: 'a-' }),
+    invalid: named({ name: 'a', namespace: 'blue', generateName: 'AB-' }),
+    message: 'a lowercase RFC 1123 subdomain must consist of',
+  },
+  {
+    rule: 'one controller',
+    valid: named({ name: 'a', namespace: 'blue', ownerReferences: [owner('a'), owner('b')] }),
+    invalid: named({
+      name: 'a',
+      namespace: 'blue',
+      ownerReferences: [
+        { ...owner('a'), controller: true },
+        { ...owner('b'), controller: true },
+      ],
+    }),
+    message: 'Only one reference can have Controller set to true',
+  },
+  {
+    rule: 'events own nothing',
+    valid: named({ name: 'a', namespace: 'blue', ownerReferences: [owner('a')] }),
+    invalid: named({
+      name: 'a',
+      namespace: 'blue',
+      ownerReferences: [{ ...owner('a'), kind: 'Event' }],
+    }),
+    message: '/v1, Kind=Event is disallowed from being an owner',
+  },
+  {
     rule: 'annotations size',
     valid: named({ name: 'a', namespace: 'blue', annotations: { a: 'a'.repeat(262143) } }),
     invalid: named({ name: 'a', namespace: 'blue', annotations: { a: 'a'.repeat(262144) } }),
@@ -1299,4 +1283,5 @@ export const ruleCases: readonly RuleCase[] = [
   ...connectRules,
   ...flatRules,
   ...otherKinds,
+  ...boundCases,
 ];

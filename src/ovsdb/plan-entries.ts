@@ -170,4 +170,12 @@ export class Entries {
     if (this.#entered === 0) return;
     for (const held of this.#held) if (held instanceof Entry) yield held;
   }
+
+  /** Entries made of those bare wishes for which `test` is true. */
+  *enteredWhere(test: (wish: DesiredRow) => boolean): Generator<Entry> {
+    for (let place = 1; place < this.#held.length; place++) {
+      const wish = this.wish(place);
+      if (wish !== undefined && test(wish)) yield this.at(place);
+    }
+  }
 }

@@ -46,6 +46,23 @@ export class Resolver {
     });
   }
 
+  /** Reports a row that refers to one, or belongs into one, that has no row to refer to. */
+  unresolved(
+    entry: Entry,
+    reference: { readonly table: string; readonly key: string },
+    how: string,
+  ): void {
+    if (this.target(reference)?.isBlocked === true) {
+      this.problem(entry, 'blocked', `${how} ${label(reference)}, which has a problem of its own`);
+    } else {
+      this.problem(
+        entry,
+        'missing-row',
+        `${how} ${label(reference)}, which is neither wanted nor there: want that row too, or drop the reference`,
+      );
+    }
+  }
+
   /** The entry that a reference means, resolved; undefined when the server lacks the table. */
   target(
     reference: RowReference | { readonly table: string; readonly key: string },

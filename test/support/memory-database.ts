@@ -86,9 +86,9 @@ class MemoryRow implements ReplicaRow {
 }
 
 /** False for a value that the column can't hold. */
-function holdsOrDefault(row: ReplicaRow | undefined, column: string, value: Writable): boolean {
+function holds(row: ReplicaRow, column: string, value: Writable): boolean {
   try {
-    return row?.holds(column, value) === true;
+    return row.holds(column, value);
   } catch (error) {
     if (error instanceof OvsdbError) return false;
     throw error;
@@ -168,9 +168,17 @@ export class MemoryDatabase implements ReplicaView, Transactor {
         );
       },
       prepare: () => undefined,
-      equals: (number, columns) =>
-        Object.keys(columns).every((name) => columns[name] === undefined || known.has(name)) &&
-        compared.every((name) => holdsOrDefault(rows[number], name, columns[name] as Writable)),
+      equals: (number, columns) => {
+        const row = rows[number] as ReplicaRow;
+        return (
+          Object.keys(columns).every((name) => columns[name] === undefined || known.has(name)) &&
+          compared.every((name) =>
+            columns[name] === undefined
+              ? datumEquals(row.column(name), defaultDatum(this.type(table, name)))
+              : holds(row, name, columns[name] as Writable),
+          )
+        );
+      },
       members: (column) => ({
         includes: (holder, members, member) =>
           rows[holder]?.includes(column, members.row(member)?.uuid ?? '') === true,

@@ -177,6 +177,35 @@ describe('after a start on a right database', () => {
     ]);
   });
 
+  test('a row that refers to one whose name another row has now follows the name', async () => {
+    const groups = [groupRow('ours-g'), groupRow('ours-h')];
+    const wanted = [
+      row('Logical_Router', 'red', {
+        load_balancer_group: [reference('Load_Balancer_Group', 'ours-g')],
+      }),
+    ];
+    reconciler.setUnit('groups', groups);
+    reconciler.setUnit('red', wanted);
+    await settle();
+    const units = reconciler.units;
+    reconciler = new Reconciler(database, RULES);
+    for (const [unit, rows] of units) reconciler.setUnit(unit, rows);
+    reconciler.follow();
+    expect(reconciler.plan().isEmpty).toBe(true);
+    const [g, h] = [
+      uuidOf('Load_Balancer_Group', 'ours-g'),
+      uuidOf('Load_Balancer_Group', 'ours-h'),
+    ];
+    database.write(
+      update('Load_Balancer_Group', g, { name: 'ours-h' }),
+      update('Load_Balancer_Group', h, { name: 'ours-g' }),
+    );
+    expect(contents(reconciler.plan())).toEqual(contents(plan(units, database, RULES)));
+    expect(await shown()).toEqual(['update Logical_Router red']);
+    const found = database.row('Logical_Router', uuidOf('Logical_Router', 'red'));
+    expect(found?.column('load_balancer_group')).toEqual([h]);
+  });
+
   test('a row that moves to another switch is taken out of the one before', async () => {
     reconciler.setUnit('network', [switchRow('blue'), switchRow('red'), routerRow('r')]);
     reconciler.setUnit('pods', [
@@ -321,13 +350,20 @@ const desiredRow: fc.Arbitrary<DesiredRow> = fc.oneof(
         ...(inGroup ? [['Port_Group', 'pg', 'ports'] as const] : []),
       ),
     ),
-  pick(...ROUTERS).map((name) => routerRow(name)),
+  fc
+    .tuple(pick(...ROUTERS), pick('ours-g', 'ours-h'), fc.boolean())
+    .map(([name, group, inGroup]) =>
+      routerRow(
+        name,
+        inGroup ? { load_balancer_group: [reference('Load_Balancer_Group', group)] } : {},
+      ),
+    ),
   fc
     .tuple(pick(...ROUTERS), pick(...PREFIXES), pick('1.1.1.1', '2.2.2.2'))
     .map(([r, p, n]) => routeRow(r, p, n)),
   fc.constant(row('Port_Group', 'pg')),
   pick('a1', 'a2').map((id) => aclRow(id, 'pg')),
-  fc.constant(groupRow('ours-g')),
+  pick('ours-g', 'ours-h').map((name) => groupRow(name)),
 );
 
 /** Something that another client does to the n-th row of a table, if there is one. */

@@ -5,6 +5,7 @@ import type { Leadership, Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import { ConnectController } from './connect-controller.ts';
 import { EndpointMirrorController } from './endpoint-mirror-controller.ts';
+import { EventWriter, objectOfEvent } from './event-writer.ts';
 import { IdentityController } from './identity-controller.ts';
 import { ClusterInformers } from './informers.ts';
 import { NO_RECORDER, registerDurations, registerMetrics } from './metrics.ts';
@@ -58,6 +59,7 @@ export class ClusterManager {
   readonly #pods: PodAddresses;
   readonly #connects: ConnectController;
   readonly #mirrors: EndpointMirrorController;
+  readonly #events: EventWriter;
   readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
   readonly #started = Promise.withResolvers<void>();
   readonly #ended = new AbortController();
@@ -68,11 +70,14 @@ export class ClusterManager {
   constructor(options: ClusterManagerOptions) {
     this.#options = options;
     const { settings, log, clock = systemClock } = options;
-    const store = ledStore({
+    const led = ledStore({
       store: options.store,
       leadership: () => this.#leadership,
       cut: this.#cut.signal,
     });
+    const onFailure = (failure: Failure): void => this.#failed(failure);
+    this.#events = new EventWriter({ store: led, clock, log, onFailure });
+    const store: Store = { ...led, event: async (event) => this.#events.tell(event) };
     this.#clock = clock;
     const informers = new ClusterInformers(clock, log);
     const registry = new NetworkRegistry({
@@ -80,7 +85,6 @@ export class ClusterManager {
       limit: settings.limits.networks,
       incompatibility,
     });
-    const onFailure = (failure: Failure): void => this.#failed(failure);
     const durations =
       options.metrics === undefined ? NO_RECORDER : registerDurations(options.metrics);
     const common = { store, informers, registry, settings, clock, log, onFailure, durations };
@@ -136,6 +140,7 @@ export class ClusterManager {
       [this.#pods.queue, objectOf('Pod')],
       [this.#connects.queue, objectOf('ClusterNetworkConnect')],
       [this.#mirrors.queue, objectOf('EndpointSlice')],
+      [this.#events.queue, objectOfEvent],
     ]);
     if (options.metrics !== undefined)
       registerMetrics(options.metrics, {

@@ -32,6 +32,7 @@ import type { NetworkRegistry } from './network-registry.ts';
 import { podsUsing } from './pods-using.ts';
 import { primaryConflict, type PrimaryNetwork } from './primary-networks.ts';
 import { oldestFirst } from './order.ts';
+import { OrphanedNads, ownerKeyOf } from './orphaned-nads.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
 
 export interface NetworkControllerOptions {
@@ -65,12 +66,14 @@ class NetworkRefusal extends Error {
 export class NetworkController {
   readonly queue: WorkQueue;
   readonly #options: NetworkControllerOptions;
+  readonly #orphans: OrphanedNads;
   readonly #outcomes = new Map<string, NetworkOutcome>();
   /** Networks of which there are durations, by object. */
   readonly #measured = new Map<string, string>();
 
   constructor(options: NetworkControllerOptions) {
     this.#options = options;
+    this.#orphans = new OrphanedNads(options.store, options.informers.nads);
     // One at a time: whether a namespace has a primary network and whether a prefix is free is decided in order.
     this.queue = new WorkQueue({
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -144,12 +147,8 @@ export class NetworkController {
   }
 
   #wakeOwner(nad: NetworkAttachmentDefinition | undefined): void {
-    const owner = nad?.metadata.ownerReferences?.find(({ controller }) => controller === true);
-    if (owner === undefined || nad === undefined) return;
-    const namespace = nad.metadata.namespace ?? '';
-    if (owner.kind === 'ClusterUserDefinedNetwork') this.queue.add(`${owner.kind}/${owner.name}`);
-    else if (owner.kind === 'UserDefinedNetwork' || owner.kind === 'OVNSecondaryNetwork')
-      this.queue.add(`${owner.kind}/${namespace}/${owner.name}`);
+    const owner = nad === undefined ? undefined : ownerKeyOf(nad);
+    if (owner !== undefined) this.queue.add(owner);
   }
 
   #podGone(namespace: string): void {
@@ -174,7 +173,9 @@ export class NetworkController {
     const { clock, durations } = this.#options;
     const object = this.#object(key);
     if (object === undefined) {
-      this.#outcomes.delete(key);
+      const problems = await this.#removeOrphans(key, undefined, signal);
+      if (problems.length === 0) this.#outcomes.delete(key);
+      else this.#outcomes.set(key, { ready: [], deleting: [], problems });
       this.#options.onOutcome(key);
       const measured = this.#measured.get(key);
       if (measured !== undefined) durations.forget(measured);
@@ -191,6 +192,22 @@ export class NetworkController {
     this.#measured.set(key, networkOf(object));
     this.#outcomes.set(key, outcome);
     this.#options.onOutcome(key);
+  }
+
+  /** Removes NADs of objects that had this key before. Returns what is in the way. */
+  async #removeOrphans(
+    key: string,
+    uid: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly NetworkProblem[]> {
+    const problems: NetworkProblem[] = [];
+    for (const nad of await this.#orphans.of(key, uid, signal)) {
+      const problem = await this.#removeNad(nad, signal);
+      if (problem !== undefined) problems.push(problem);
+      else
+        this.#options.log.info({ nad: objectKey(nad.metadata) }, 'NAD of a former object removed');
+    }
+    return problems;
   }
 
   /** The object must not vanish before its NADs. */
@@ -222,7 +239,8 @@ export class NetworkController {
     const targets = targetNamespaces(object, this.#options.informers.namespaces.list());
     const ready: string[] = [];
     const deleting: string[] = [];
-    const problems: NetworkProblem[] = [];
+    const { uid } = object.metadata;
+    const problems = [...(await this.#removeOrphans(declarationKey(object), uid, signal))];
     for (const namespace of targets) {
       try {
         if ((await this.#ensureNad(object, namespace, signal)) === 'ready') ready.push(namespace);
@@ -300,6 +318,8 @@ export class NetworkController {
     const key = objectKey(nad.metadata);
     const existing = informers.nads.get(key);
     if (existing !== undefined) {
+      if (!isOwnedBy(existing, object) && ownerKeyOf(existing) === declarationKey(object))
+        return 'deleting';
       if (!isOwnedBy(existing, object))
         throw new NetworkRefusal(
           `foreign NetworkAttachmentDefinition with the desired name already exist [${key}]`,

@@ -2,6 +2,7 @@
 import { systemClock, type Clock } from '../store/clock.ts';
 import type { Store } from '../store/store.ts';
 import type { ClusterSettings } from '../model/model.ts';
+import { EventWriter, objectOfEvent } from './event-writer.ts';
 import { PodInformers } from './informers.ts';
 import { PodAddresses } from './pod-addresses.ts';
 import type { ManagerProblem } from './manager.ts';
@@ -24,6 +25,7 @@ export class NodePodAddresses {
   readonly #clock: Clock;
   readonly #informers: PodInformers;
   readonly #addresses: PodAddresses;
+  readonly #events: EventWriter;
   readonly #started = Promise.withResolvers<void>();
 
   constructor(options: NodePodAddressesOptions) {
@@ -31,8 +33,19 @@ export class NodePodAddresses {
     const { store, settings, log, node, clock = systemClock, randomBytes } = options;
     this.#clock = clock;
     this.#informers = new PodInformers(clock, log);
-    this.#addresses = new PodAddresses({
+    this.#events = new EventWriter({
       store,
+      clock,
+      log,
+      onFailure: ({ key, error, attempt }) => {
+        log.warn({ object: objectOfEvent(key), error, attempt }, 'event not written yet');
+      },
+    });
+    this.#addresses = new PodAddresses({
+      store: {
+        patchStatus: (kind, key, patch, write) => store.patchStatus(kind, key, patch, write),
+        event: async (event) => this.#events.tell(event),
+      },
       informers: this.#informers,
       scope: { kind: 'node', node },
       settings,
@@ -53,10 +66,10 @@ export class NodePodAddresses {
       const following = this.#informers.run(store, signal);
       await Promise.race([this.#informers.synced(), following]);
       if (signal.aborted) throw signal.reason;
-      const working = this.#addresses.queue.run(signal);
+      const working = [this.#addresses, this.#events].map(({ queue }) => queue.run(signal));
       this.#addresses.follow();
       this.#started.resolve();
-      await Promise.all([following, working]);
+      await Promise.all([following, ...working]);
     } catch (error) {
       this.#started.reject(error);
       if (!signal.aborted) throw error;
@@ -67,8 +80,8 @@ export class NodePodAddresses {
   async settled(signal: AbortSignal = this.#options.signal): Promise<void> {
     await this.#started.promise;
     await settle({
-      queues: [this.#addresses.queue],
-      isIdle: () => this.#addresses.queue.size === 0,
+      queues: [this.#addresses.queue, this.#events.queue],
+      isIdle: () => this.#addresses.queue.size + this.#events.queue.size === 0,
       areCurrent: () => this.#informers.areCurrent(this.#options.store, signal),
       clock: this.#clock,
       signal,

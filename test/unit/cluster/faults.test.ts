@@ -6,6 +6,7 @@ import {
   pods,
   userDefinedNetworks,
 } from '../../../src/api/kinds.ts';
+import type { NetworkAttachmentDefinition } from '../../../src/api/types.ts';
 import { StoreError } from '../../../src/store/store.ts';
 import {
   ALLOCATED,
@@ -70,6 +71,107 @@ test('an object that is refused by the store harms itself alone', async () => {
     'NetworkCreated=False SyncError: quota exceeded in namespace bad',
   ]);
   expect(await conditions(store, 'good/net')).toEqual([ALLOCATED, CREATED]);
+});
+
+describe('a NAD whose object is gone', () => {
+  const orphan = (owner: object): NetworkAttachmentDefinition => {
+    const nad = rawNad('blue/net', {
+      cniVersion: '1.1.0',
+      type: 'ovn-k8s-cni-overlay',
+      name: 'blue_net',
+      netAttachDefName: 'blue/net',
+      topology: 'layer3',
+      role: 'primary',
+      subnets: '10.20.0.0/16/24',
+    });
+    const ownerReferences = [
+      {
+        apiVersion: 'k8s.ovn.org/v1',
+        kind: 'UserDefinedNetwork',
+        name: 'net',
+        uid: 'former',
+        controller: true,
+        ...owner,
+      },
+    ];
+    const finalizers = ['k8s.ovn.org/user-defined-network-protection'];
+    return { ...nad, metadata: { ...nad.metadata, finalizers, ownerReferences } };
+  };
+
+  test('is removed, unless pods use it', async () => {
+    const store = new MemoryStore();
+    const carried = {
+      'blue/net': {
+        ip_addresses: ['10.20.0.3/24'],
+        mac_address: '0a:58:0a:14:00:03',
+        role: 'primary',
+      },
+    };
+    const web = pod('blue/web', 'node1', { 'k8s.ovn.org/pod-networks': JSON.stringify(carried) });
+    await apply(store, node('node1'), namespace('blue'), web, orphan({}));
+    await using running = startProcess(store, ['node1']);
+    await running.settled();
+    expect(running.problems()).toContainEqual(
+      expect.stringMatching(/^UserDefinedNetwork blue\/net: failed to delete .*blue\/net/),
+    );
+    await remove.pod(store, 'blue/web');
+    await running.settled();
+    expect(await nadLines(store)).toEqual([]);
+    expect((await nodeLines(store))[0]).not.toContain('blue_net');
+    expect(running.problems()).toEqual([]);
+  });
+
+  test('makes way for a new object of that name', async () => {
+    const store = new MemoryStore();
+    await apply(store, node('node1'), namespace('blue'), orphan({}));
+    await apply(store, layer3('blue/net', '10.30.0.0/16/24'));
+    await using running = startManager(store);
+    await running.settled();
+    expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
+    const nad = await store.get(networkAttachmentDefinitions, 'blue/net');
+    expect(nad?.spec?.config).toContain('10.30.0.0/16/24');
+  });
+
+  test('stays when it is not known whether the object is gone', async () => {
+    const store = new MemoryStore();
+    const get: typeof store.get = async (kind, key) => {
+      if (kind.kind === 'UserDefinedNetwork') throw new StoreError('not-installed', 'no such kind');
+      return MemoryStore.prototype.get.call(store, kind, key) as never;
+    };
+    store.get = get;
+    await apply(store, namespace('blue'), orphan({}));
+    await using running = startManager(store);
+    await running.settled();
+    expect(await store.list(networkAttachmentDefinitions)).toHaveLength(1);
+  });
+
+  test('that somebody else’s controller made is not touched', async () => {
+    const store = new MemoryStore();
+    await apply(
+      store,
+      namespace('blue'),
+      orphan({ kind: 'VirtualNetwork', apiVersion: 'x.org/v1' }),
+    );
+    await using running = startManager(store);
+    await running.settled();
+    expect(await store.list(networkAttachmentDefinitions)).toHaveLength(1);
+  });
+});
+
+test('events that are not taken hold nothing up', async () => {
+  const store = new MemoryStore();
+  store.event = () => new Promise(() => undefined);
+  await using _running = startProcess(store, ['node1']);
+  await apply(store, node('node1'), namespace('bad', {}), namespace('good'));
+  for (let index = 0; index < 20; index += 1) {
+    await apply(store, rawNad(`bad/nad${index}`, '{"type": "ovn-k8s-cni-overlay", "name":'));
+    await apply(store, pod(`bad/pod${index}`, 'node1', { 'k8s.v1.cni.cncf.io/networks': 'none' }));
+  }
+  await apply(store, layer3('good/net', '10.20.0.0/16/24'), pod('good/web', 'node1'));
+  await expect.poll(() => conditions(store, 'good/net')).toEqual([ALLOCATED, CREATED]);
+  await expect
+    .poll(async () => (await store.get(pods, 'good/web'))?.metadata.annotations)
+    .toMatchObject({ 'k8s.ovn.org/pod-networks': expect.stringContaining('good/net') as string });
 });
 
 describe('annotations that others broke', () => {

@@ -1,8 +1,9 @@
 import { OvsdbError, shorten, syntaxError } from './error.ts';
 import { numericValue, type NumericKind } from './json.ts';
 import { Members } from './members.ts';
-import { isUuid, parseUuid, ZERO_UUID } from './uuid.ts';
+import { parseUuid, ZERO_UUID } from './uuid.ts';
 import { compareAtoms, compareUtf8 } from './atom-order.ts';
+import { atomText } from './atom-text.ts';
 import type { Atom, JsonValue } from './value.ts';
 
 /** Types of a column and of its members (RFC 7047 §3.2 `<type>`, `<base-type>`, `<atomic-type>`). */
@@ -259,20 +260,12 @@ export function columnTypeToJson(type: ColumnType): JsonValue {
   };
 }
 
-/** An atom in a message: a string is quoted only when it must be. */
-function plain(atom: Atom): string {
-  if (typeof atom !== 'string') return String(atom);
-  return atom !== 'true' && atom !== 'false' && (isId(atom) || isUuid(atom))
-    ? atom
-    : JSON.stringify(atom);
-}
-
 /** Throws `constraint violation` unless the atom is within the base type's limits. */
 export function checkAtom(base: BaseType, atom: Atom): void {
   if (base.enum !== undefined && !base.enum.some((member) => compareAtoms(member, atom) === 0)) {
     throw new OvsdbError(
       'constraint violation',
-      `${plain(atom)} is not one of the allowed values ([${base.enum.map(plain).join(', ')}])`,
+      `${atomText(base.type, atom)} is not one of the allowed values ([${base.enum.map((member) => atomText(base.type, member)).join(', ')}])`,
     );
   }
   if (base.type === 'integer' || base.type === 'real') checkNumber(base, atom as number | bigint);
@@ -283,13 +276,14 @@ function checkNumber(base: BaseType, value: number | bigint): void {
   const min = base.minInteger ?? base.minReal;
   const max = base.maxInteger ?? base.maxReal;
   if ((min === undefined || value >= min) && (max === undefined || value <= max)) return;
+  const show = (number: number | bigint | undefined): string => atomText(base.type, number ?? 0);
   const problem =
     min !== undefined && max !== undefined
-      ? `is not in the valid range ${min} to ${max} (inclusive)`
+      ? `is not in the valid range ${show(min)} to ${show(max)} (inclusive)`
       : min === undefined
-        ? `is greater than maximum allowed value ${max}`
-        : `is less than minimum allowed value ${min}`;
-  throw new OvsdbError('constraint violation', `${value} ${problem}`);
+        ? `is greater than maximum allowed value ${show(max)}`
+        : `is less than minimum allowed value ${show(min)}`;
+  throw new OvsdbError('constraint violation', `${show(value)} ${problem}`);
 }
 
 /** Number of Unicode code points. */

@@ -12,6 +12,8 @@ export * from './schema.ts';
 export { canonicalText, jsonEquals, RoundedReal, stringify } from './json.ts';
 export type { Change, Column, NewRow, Row, Tables } from './schema/column.ts';
 export * from './datum.ts';
+export { atomText, realText } from './atom-text.ts';
+export { datumText, parseAtomText, parseDatumText } from './datum-text.ts';
 export * from './difference.ts';
 export { parseJson } from './wire/json-cursor.ts';
 export { parseJsonText } from './wire/json-text.ts';

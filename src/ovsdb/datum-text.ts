@@ -1,0 +1,161 @@
+import { atomText } from './atom-text.ts';
+import { compareAtoms } from './atom-order.ts';
+import { checkAtom, cardinality, type BaseType, type ColumnType } from './column-type.ts';
+import { members } from './datum.ts';
+import { OvsdbError } from './error.ts';
+import { numericValue } from './json.ts';
+import { parseUuid } from './uuid.ts';
+import type { Atom, Datum } from './value.ts';
+import { parseJson } from './wire/json-cursor.ts';
+
+/** Values as people write them on the command line of `ovs-vsctl` and `ovn-nbctl`: `[1, 2]`, `{a=1, b="x y"}`. */
+
+const fail = (details: string): never => {
+  throw new OvsdbError('syntax error', details);
+};
+
+const TRUE = ['true', 'yes', 'on', '1'];
+const FALSE = ['false', 'no', 'off', '0'];
+const INTEGER = /^[+-]?[0-9]+$/;
+const REAL = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
+
+function unquoted(text: string): string {
+  if (text === '')
+    fail('An empty string is not valid as input; use "" to represent the empty string');
+  if (!text.startsWith('"')) return text;
+  if (text.length < 2 || !text.endsWith('"'))
+    fail(`${text}: missing quote at end of quoted string`);
+  const inside = text.slice(1, -1);
+  const rest = inside.replaceAll(/\\[^]/g, '');
+  if (rest.includes('\\')) fail(`${text}: quoted string may not end with backslash`);
+  if (rest.includes('"')) fail(`${text}: quoted string may not include unescaped "`);
+  // A line break is allowed here and not in JSON.
+  return parseJson(
+    `"${inside.replaceAll('\n', String.raw`\n`).replaceAll('\r', String.raw`\r`)}"`,
+  ) as string;
+}
+
+function bareAtom(base: BaseType, text: string): Atom {
+  switch (base.type) {
+    case 'integer': {
+      const value = INTEGER.test(text)
+        ? numericValue(BigInt(text.replace(/^\+/, '')), 'integer')
+        : undefined;
+      return value ?? fail(`"${text}" is not a valid integer`);
+    }
+    case 'real': {
+      const value = REAL.test(text) ? Number(text) : NaN;
+      return Number.isFinite(value) ? value + 0 : fail(`"${text}" is not a valid real number`);
+    }
+    case 'boolean':
+      if (TRUE.includes(text)) return true;
+      if (FALSE.includes(text)) return false;
+      return fail(`"${text}" is not a valid boolean (use "true" or "false")`);
+    case 'string':
+      return unquoted(text);
+    case 'uuid':
+      return parseUuid(text) ?? fail(`"${text}" is not a valid UUID`);
+  }
+}
+
+/** Reads one atom; throws `syntax error` or `constraint violation`. */
+export function parseAtomText(base: BaseType, text: string): Atom {
+  const atom = bareAtom(base, text);
+  checkAtom(base, atom);
+  return atom;
+}
+
+const DELIMITERS = ':=, []{}!<>';
+
+/** Takes a value apart: the end of the token that begins at `from`, behind which a delimiter or the end follows. */
+function tokenEnd(text: string, from: number): number {
+  let isQuoted = false;
+  let at = from;
+  for (; at < text.length; at++) {
+    const c = text.charAt(at);
+    if (c === '\\') at++;
+    else if (!isQuoted && DELIMITERS.includes(c)) break;
+    else if (c === '"') isQuoted = !isQuoted;
+  }
+  if (at > text.length) fail(`${text}: backslash at end of argument`);
+  if (isQuoted) fail(`${text}: quoted string extends past end of argument`);
+  return at;
+}
+
+/**
+ * Reads a value: a set's members or a map's `key=value` pairs, apart by commas or spaces, in brackets or braces or without. Throws
+ * `syntax error`, `constraint violation` or `ovsdb error` (a member or key twice).
+ */
+export function parseDatumText(type: ColumnType, text: string): Datum {
+  const isMap = type.value !== undefined;
+  const [open, close] = isMap ? ['{', '}'] : ['[', ']'];
+  const skip = (from: number): number => {
+    let i = from;
+    while (/\s/.test(text.charAt(i))) i++;
+    return i;
+  };
+  let at = skip(0);
+  const isEnclosed = text.charAt(at) === open;
+  if (isEnclosed) at = skip(at + 1);
+  const isAtEnd = (): boolean => at >= text.length || (isEnclosed && text.charAt(at) === close);
+  const token = (base: BaseType): Atom => {
+    const end = tokenEnd(text, at);
+    const atom = parseAtomText(base, text.slice(at, end));
+    at = end;
+    return atom;
+  };
+  const pairs: [Atom, Atom][] = [];
+  while (!isAtEnd()) {
+    if (DELIMITERS.includes(text.charAt(at))) fail(`${text}: unexpected "${text.charAt(at)}"`);
+    const key = token(type.key);
+    let value: Atom = key;
+    if (type.value !== undefined) {
+      at = skip(at);
+      if (text.charAt(at) !== '=')
+        fail(`${text}: syntax error at "${text.charAt(at)}" expecting "="`);
+      at = skip(at + 1);
+      value = token(type.value);
+    }
+    pairs.push([key, value]);
+    at = skip(at);
+    if (text.charAt(at) === ',') at = skip(at + 1);
+  }
+  if (isEnclosed && text.charAt(at) !== close) fail(`${text}: missing "${close}" at end of data`);
+  if (isEnclosed && skip(at + 1) < text.length) fail(`${text}: trailing garbage after "${close}"`);
+  return toDatum(type, pairs, text);
+}
+
+function toDatum(type: ColumnType, pairs: [Atom, Atom][], text: string): Datum {
+  const isMap = type.value !== undefined;
+  const [count, what] = [pairs.length, isMap ? 'pair(s)' : 'value(s)'];
+  if (count < type.min)
+    fail(`${text}: ${count} ${what} specified but the minimum number is ${type.min}`);
+  if (count > type.max)
+    fail(`${text}: ${count} ${what} specified but the maximum number is ${type.max}`);
+  pairs.sort((a, b) => compareAtoms(a[0], b[0]));
+  if (
+    pairs.some(([key], i) => i > 0 && compareAtoms((pairs[i - 1] as [Atom, Atom])[0], key) === 0)
+  ) {
+    throw new OvsdbError(
+      'ovsdb error',
+      `${text}: ${isMap ? 'map contains duplicate key' : 'set contains duplicate value'}`,
+    );
+  }
+  if (isMap) return new Map(pairs);
+  const atoms = pairs.map(([key]) => key);
+  return cardinality(type) === 'set' ? atoms : atoms[0];
+}
+
+/** The value as people read it; `parseDatumText` reads it back. */
+export function datumText(type: ColumnType, datum: Datum): string {
+  const { key, value } = type;
+  const parts =
+    value === undefined
+      ? members(datum).map((atom) => atomText(key.type, atom))
+      : [...(datum as ReadonlyMap<Atom, Atom>)].map(
+          ([k, v]) => `${atomText(key.type, k)}=${atomText(value.type, v)}`,
+        );
+  const text = parts.join(', ');
+  if (type.max === 1 && parts.length > 0) return text;
+  return value === undefined ? `[${text}]` : `{${text}}`;
+}

@@ -232,6 +232,7 @@ export class Replica implements ReplicaView {
     } finally {
       if (!isShown) for (const update of updates) this.#leave(update.giveUp(), false);
     }
+    for (const staged of reader.tables) staged.release();
     const changed = steps.filter((step) => step.isChanged);
     const becameReady = isReady && !this.#ready;
     if (isReady) this.#ready = true;

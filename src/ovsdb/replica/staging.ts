@@ -14,6 +14,20 @@ export const REPLACE = 4;
 
 const NO_WORDS = new Uint32Array();
 
+/** Column and cell pairs of the row that is being read, for all tables: one row is read at a time. */
+let cells = new Uint32Array(256);
+
+/** Room that earlier messages have given back: to allocate it anew takes longer than to read a small message. */
+const spare: Uint32Array[] = [];
+const SPARES = 8;
+/** Words of the room that a message begins with, and of the largest that is kept for another. */
+const FIRST_ROOM = 1024;
+const LARGEST_SPARE = 64 * 1024;
+
+function giveBack(words: Uint32Array): void {
+  if (words.length > 0 && words.length <= LARGEST_SPARE && spare.length < SPARES) spare.push(words);
+}
+
 /** A staged row; its cells are `words[from]`, column first, then cell, up to `to`. */
 export interface StagedRow {
   kind: number;
@@ -44,19 +58,19 @@ export class StagedTable {
   /** Complete contents of a table that was empty: filled directly. */
   readonly fresh: TableStore | undefined;
   readonly #seen: Uint8Array | undefined;
-  /** Column and cell pairs of the row being read. */
-  readonly #row: Uint32Array;
   #rowLength = 0;
   readonly #defaults: Uint32Array;
   readonly #full: Uint32Array;
-  /** Positions of this message's rows, to find one that is named twice. */
-  #byUuid: Map<number, number> | undefined = new Map();
+  /** Positions of this message's rows, to find one that is named twice; none before the second. */
+  #byUuid: Map<number, number> | undefined;
+  #firstUuid = 0;
+  #isComplete = false;
 
   constructor(table: ReplicaTable, mode: StagingMode) {
     this.table = table;
     this.#mode = mode;
     const { store } = table;
-    this.#row = new Uint32Array(store.columns.length * 2);
+    if (store.columns.length * 2 > cells.length) cells = new Uint32Array(store.columns.length * 4);
     if (mode === 'contents') {
       if (store.size === 0) this.fresh = store.draft();
       else this.#seen = new Uint8Array(store.top);
@@ -65,7 +79,7 @@ export class StagedTable {
       mode === 'contents'
         ? Uint32Array.from(store.columns, (column) => column.codec.defaultCell)
         : NO_WORDS;
-    this.#full = new Uint32Array(this.#defaults.length);
+    this.#full = mode === 'contents' ? new Uint32Array(this.#defaults.length) : NO_WORDS;
   }
 
   get count(): number {
@@ -79,13 +93,13 @@ export class StagedTable {
   /** A column of the row being read; of one named twice the last counts. */
   addCell(position: number, cell: number): void {
     for (let i = 0; i < this.#rowLength; i += 2) {
-      if (this.#row[i] === position) {
-        this.#row[i + 1] = cell;
+      if (cells[i] === position) {
+        cells[i + 1] = cell;
         return;
       }
     }
-    this.#row[this.#rowLength++] = position;
-    this.#row[this.#rowLength++] = cell;
+    cells[this.#rowLength++] = position;
+    cells[this.#rowLength++] = cell;
   }
 
   /** Ends a row of complete contents. */
@@ -103,7 +117,7 @@ export class StagedTable {
     (this.#seen as Uint8Array)[slot] = 1;
     this.#full.set(this.#defaults);
     for (let i = 0; i < this.#rowLength; i += 2) {
-      this.#full[this.#row[i] as number] = this.#row[i + 1] as number;
+      this.#full[cells[i] as number] = cells[i + 1] as number;
     }
     for (let position = 0; position < this.#full.length; position++) {
       if (store.cell(slot, position) !== this.#full[position]) {
@@ -119,7 +133,7 @@ export class StagedTable {
     if (existing !== 0) store.delete(existing);
     const slot = store.insert(uuid);
     for (let i = 0; i < this.#rowLength; i += 2) {
-      store.set(slot, this.#row[i] as number, this.#row[i + 1] as number);
+      store.set(slot, cells[i] as number, cells[i + 1] as number);
     }
     store.finish(slot);
   }
@@ -127,24 +141,51 @@ export class StagedTable {
   /** Ends a row that is staged as it is. */
   endRow(kind: number, uuid: number): void {
     const needed = this.#length + 3 + this.#rowLength;
-    if (needed > this.#words.length) this.#words = grown(this.#words, needed);
-    const earlier = this.#byUuid?.get(uuid);
-    if (earlier !== undefined) {
-      // Of members given twice the last one counts.
-      this.#words[earlier] = 0;
-      this.#count--;
-    }
-    this.#byUuid?.set(uuid, this.#length);
+    if (needed > this.#words.length) this.#makeRoom(needed);
+    if (!this.#isComplete) this.#forgetEarlier(uuid);
     this.#words[this.#length++] = kind;
     this.#words[this.#length++] = uuid;
     this.#words[this.#length++] = this.#rowLength / 2;
-    for (let i = 0; i < this.#rowLength; i++) this.#words[this.#length++] = this.#row[i] as number;
+    for (let i = 0; i < this.#rowLength; i++) this.#words[this.#length++] = cells[i] as number;
     this.#count++;
+  }
+
+  #makeRoom(needed: number): void {
+    const before = this.#words;
+    if (before.length === 0 && needed <= FIRST_ROOM) {
+      this.#words = spare.pop() ?? new Uint32Array(FIRST_ROOM);
+    } else {
+      this.#words = grown(before, Math.max(needed, before.length * 2));
+      giveBack(before);
+    }
+  }
+
+  /** Of members given twice the last one counts. */
+  #forgetEarlier(uuid: number): void {
+    if (this.#length === 0) {
+      this.#firstUuid = uuid;
+      return;
+    }
+    const byUuid = (this.#byUuid ??= new Map([[this.#firstUuid, 0]]));
+    const earlier = byUuid.get(uuid);
+    if (earlier !== undefined) {
+      this.#words[earlier] = 0;
+      this.#count--;
+    }
+    byUuid.set(uuid, this.#length);
+  }
+
+  /** Gives the room back: the rows were applied. */
+  release(): void {
+    giveBack(this.#words);
+    this.#words = NO_WORDS;
+    this.#length = 0;
   }
 
   /** Ends the table: with complete contents, rows that were not named are to be deleted. */
   *finish(turn: Turn): Work {
     this.#byUuid = undefined;
+    this.#isComplete = true;
     if (this.#mode === 'changes' || this.#seen === undefined) return;
     const { uuids, top } = this.table.store;
     this.#rowLength = 0;

@@ -94,7 +94,7 @@ async function commitNetworks(progress: (text: string) => void): Promise<readonl
     reconciler.setUnit(unit, rows);
     const wanted = reconciler.plan();
     const planned = performance.now();
-    // To ask for the processor time takes a third of a millisecond.
+    // Not within what is timed: to ask for the processor time may take a third of a millisecond.
     const plannedCpu = processorTime();
     const sent = performance.now();
     const outcome = await commitPlan(client, wanted);

@@ -212,12 +212,13 @@ export class Replica implements ReplicaView {
   *#showing(reader: UpdateReader, isReady: boolean, turn: Turn): Work<boolean> {
     while (!this.#settle(turn)) yield;
     yield* reader.finish(turn);
-    for (const staged of reader.tables) yield* staged.prepare(turn);
-    const updates = reader.tables.map((staged) => new TableUpdate(staged));
+    const { tables } = reader;
+    for (const staged of tables) yield* staged.prepare(turn);
+    const updates = tables.map((staged) => new TableUpdate(staged));
     const steps: TableStep[] = [...this.#goneTables(), ...updates];
     let isShown = false;
     try {
-      if (this.#next === undefined && this.#isSmall(reader.tables)) {
+      if (this.#next === undefined && this.#isSmall(tables)) {
         for (const update of updates) update.applyAtOnce(this.#wanted(update.name));
       } else {
         for (const update of updates) yield* update.apply(turn);
@@ -232,7 +233,7 @@ export class Replica implements ReplicaView {
     } finally {
       if (!isShown) for (const update of updates) this.#leave(update.giveUp(), false);
     }
-    for (const staged of reader.tables) staged.release();
+    for (const staged of tables) staged.release();
     const changed = steps.filter((step) => step.isChanged);
     const becameReady = isReady && !this.#ready;
     if (isReady) this.#ready = true;

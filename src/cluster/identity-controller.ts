@@ -113,7 +113,8 @@ export class IdentityController {
     const { informers, settings } = this.#options;
     const nad = informers.nads.get(key);
     const read = nad === undefined ? undefined : readNad(nad, settings.cluster);
-    if (read?.kind === 'invalid') await this.#tell(key, read.error);
+    if (read?.kind === 'invalid')
+      await this.#tell(key, read.error, `Failed to parse network config: ${read.error}`);
     else if (read?.kind !== 'network') this.#forget(key);
   }
 
@@ -146,7 +147,9 @@ export class IdentityController {
       return identity;
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
-      for (const { key } of network.nads) await this.#tell(key, error.message);
+      const { message } = error;
+      for (const { key } of network.nads)
+        await this.#tell(key, message, message, 'NetworkAllocationFailed');
       return undefined;
     }
   }
@@ -191,19 +194,19 @@ export class IdentityController {
     }
   }
 
-  async #tell(key: string, problem: string): Promise<void> {
+  async #tell(
+    key: string,
+    problem: string,
+    message = problem,
+    reason = 'InvalidConfig',
+  ): Promise<void> {
     const { informers, store, log } = this.#options;
     this.#problems.set(key, problem);
     const nad = informers.nads.get(key);
     if (nad === undefined || this.#told.get(key) === problem) return;
     this.#told.set(key, problem);
     log.warn({ nad: key, error: problem }, 'NAD can’t be used');
-    await store.event({
-      regarding: nad,
-      type: 'Warning',
-      reason: 'InvalidConfig',
-      message: `Failed to parse network config: ${problem}`,
-    });
+    await store.event({ regarding: nad, type: 'Warning', reason, message });
   }
 
   #forget(key: string): void {

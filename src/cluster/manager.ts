@@ -104,6 +104,7 @@ export class ClusterManager {
       ...common,
       onNetwork: (name) => {
         this.#nodes.networkChanged(name);
+        this.#statuses.networkChanged(name);
         this.#connects.networksChanged();
         const nads = registry.network(name)?.nads ?? [];
         this.#mirrors.networksChanged(new Set(nads.map(({ namespace }) => namespace)));

@@ -72,6 +72,21 @@ export function transportAccepted(object: Declaration): StatedCondition | undefi
       };
 }
 
+/**
+ * Condition `PrimaryNetworkConflict` (seed 000): somebody made a NAD that wants to be a primary network of a namespace of this one, too.
+ * The network goes on; the NAD is left alone. Undefined while there is none.
+ */
+export function primaryNetworkConflict(nads: readonly string[]): StatedCondition | undefined {
+  return nads.length === 0
+    ? undefined
+    : {
+        type: 'PrimaryNetworkConflict',
+        status: 'True',
+        reason: 'ConflictingPrimaryNetwork',
+        message: `conflicting primary NetworkAttachmentDefinition is left alone, remove it: [${nads.toSorted().join(' ')}]`,
+      };
+}
+
 /** Condition `NetworkAllocationSucceeded`; names one node that failed, as the events name all of them. */
 export function networkAllocationSucceeded(failing: Iterable<string>): StatedCondition {
   const [node] = [...failing].toSorted();

@@ -157,6 +157,11 @@ export class NetworkRegistry {
     return this.#primaries(namespace).accepted;
   }
 
+  /** NADs that want to be a primary network of the namespace and can't, beside those that are. */
+  refusedPrimariesOf(namespace: string): readonly string[] {
+    return [...this.#primaries(namespace).refused.keys()];
+  }
+
   /** Adopts the ids and keys that NADs carry. Returns what could not be adopted, by NAD key. */
   adopt(): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();

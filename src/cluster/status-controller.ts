@@ -11,6 +11,7 @@ import {
   kindOf,
   networkOf,
   parseDeclarationKey,
+  roleOf,
   topologyOf,
   type Declaration,
 } from './declarations.ts';
@@ -20,6 +21,7 @@ import {
   networkAllocationSucceeded,
   networkCreated,
   networkReady,
+  primaryNetworkConflict,
   transportAccepted,
   type NetworkOutcome,
   type ZoneReport,
@@ -111,9 +113,14 @@ export class StatusController {
     this.#batch.clear();
   }
 
+  /** The NADs of the network, or those that compete with it, have changed. */
+  networkChanged(network: string): void {
+    for (const object of this.#declarationsOf(network)) this.wake(declarationKey(object));
+  }
+
   /** The nodes that lack a subnet of the network have changed. */
   failuresChanged(network: string): void {
-    for (const object of this.#declarationsOf(network)) this.wake(declarationKey(object));
+    this.networkChanged(network);
     this.queue.add(`event/${network}`);
   }
 
@@ -153,6 +160,7 @@ export class StatusController {
     const conditions = [
       networkCreated(object.kind, outcome),
       transportAccepted(object),
+      primaryNetworkConflict(this.#conflictingNads(object, outcome)),
       this.#allocation(object, outcome),
       networkReady(this.#reportsOf(networkOf(object))),
     ].filter((condition) => condition !== undefined);
@@ -163,7 +171,12 @@ export class StatusController {
         object,
         {
           conditions,
-          removed: ['TransportAccepted', 'NetworkAllocationSucceeded', 'NetworkReady'],
+          removed: [
+            'TransportAccepted',
+            'PrimaryNetworkConflict',
+            'NetworkAllocationSucceeded',
+            'NetworkReady',
+          ],
           ...(isCluster ? { fields: { activeNamespaces: outcome.ready } } : {}),
         },
         signal,
@@ -174,6 +187,12 @@ export class StatusController {
         throw error;
       if (error.code === 'conflict') this.queue.addAfter(`status/${key}`, CONFLICT_REST);
     }
+  }
+
+  #conflictingNads(object: Declaration, { ready }: NetworkOutcome): readonly string[] {
+    return roleOf(object) === 'primary'
+      ? ready.flatMap((namespace) => this.#options.registry.refusedPrimariesOf(namespace))
+      : [];
   }
 
   /** Networks whose pods or nodes get addresses say whether that worked. */

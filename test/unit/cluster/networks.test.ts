@@ -419,7 +419,7 @@ describe('NADs made by hand', () => {
       'b/y name=- id=- keys=-',
     ]);
     expect(store.events.map(({ message }) => message)).toEqual([
-      'Failed to parse network config: NAD b/y CNI config does not match that of network tenant: mtu',
+      'NAD b/y CNI config does not match that of network tenant: mtu',
     ]);
   });
 

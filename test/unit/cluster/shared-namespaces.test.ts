@@ -13,12 +13,49 @@ import {
   namespace,
   pod,
   PRIMARY,
+  rawNad,
   remove,
   startManager,
 } from '../../support/cluster.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 describe('primary networks of one namespace', () => {
+  test('a primary NAD that comes later is told to both, and the network goes on', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, namespace('blue'), layer3('blue/net', '10.20.0.0/16'));
+    await running.settled();
+    const before = await conditions(store, 'blue/net');
+    await apply(
+      store,
+      rawNad('blue/extra', {
+        cniVersion: '1.1.0',
+        type: 'ovn-k8s-cni-overlay',
+        name: 'extra',
+        netAttachDefName: 'blue/extra',
+        topology: 'layer3',
+        role: 'primary',
+        subnets: '10.30.0.0/16',
+      }),
+    );
+    await running.settled();
+    expect(await conditions(store, 'blue/net')).toEqual([
+      ...before,
+      'PrimaryNetworkConflict=True ConflictingPrimaryNetwork: conflicting primary NetworkAttachmentDefinition is left alone, remove it: [blue/extra]',
+    ]);
+    expect(store.events).toMatchObject([
+      {
+        regarding: { kind: 'NetworkAttachmentDefinition', metadata: { name: 'extra' } },
+        reason: 'InvalidConfig',
+        message:
+          'NAD blue/net is primary for the namespace, NAD blue/extra can\'t be primary: primary network already exist in namespace "blue": "blue/net"',
+      },
+    ]);
+    await remove.nad(store, 'blue/extra');
+    await running.settled();
+    expect(await conditions(store, 'blue/net')).toEqual(before);
+  });
+
   test('several that don’t overlap get along', async () => {
     const store = new MemoryStore();
     await using running = startManager(store);

@@ -18,7 +18,7 @@ export class Entries {
   /** How many desired rows refer to a place's row or are held by it. */
   #references: Uint32Array = new Uint32Array(64);
   #words: Uint32Array = new Uint32Array(256);
-  readonly #table: IdTable = new IdTable((place) => this.#words[place * 4] as number);
+  readonly #table = new IdTable();
   #free: number[] = [];
   /** How many entries there are. */
   #entered = 0;
@@ -43,11 +43,11 @@ export class Entries {
     const all = this.#words;
     const first = words[at] as number;
     for (let probe = first & mask; ; probe = (probe + 1) & mask) {
-      const place = slots[probe] as number;
+      const place = slots[probe * 2] as number;
       if (place === 0) return 0;
+      if (slots[probe * 2 + 1] !== first) continue;
       const word = place * 4;
       if (
-        all[word] !== first ||
         all[word + 1] !== words[at + 1] ||
         all[word + 2] !== words[at + 2] ||
         all[word + 3] !== words[at + 3]
@@ -64,7 +64,7 @@ export class Entries {
   touch(words: Uint32Array, count: number): number {
     const { slots, mask } = this.#table;
     let sum = 0;
-    for (let i = 0; i < count; i++) sum ^= slots[(words[i * 4] as number) & mask] as number;
+    for (let i = 0; i < count; i++) sum ^= slots[((words[i * 4] as number) & mask) * 2] as number;
     return sum;
   }
 

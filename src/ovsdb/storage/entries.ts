@@ -27,11 +27,13 @@ export class Entries<A extends Uint8Array | Uint32Array> {
   /** Chunk number above `CHUNK_BITS`, offset in the chunk below. */
   start: Uint32Array = new Uint32Array(64);
   length: Uint32Array = new Uint32Array(64);
-  hash: Uint32Array = new Uint32Array(64);
   uses: Uint32Array = new Uint32Array(64);
   /** Ids handed out so far; id 0 is the empty entry, which is always there. */
   #top = 1;
   #free: number[] = [];
+  /** Ids from here on were handed out for the first time since the last sweep. */
+  #swept = 1;
+  /** Ids below that perhaps nobody uses. */
   #fresh: number[] = [];
   #current = -1;
   #fill = CHUNK_SIZE;
@@ -90,19 +92,18 @@ export class Entries<A extends Uint8Array | Uint32Array> {
   }
 
   /** A new entry of this many units, used by nobody yet. The caller fills its place. */
-  add(size: number, hash: number): number {
-    const id = this.#free.pop() ?? this.#top++;
+  add(size: number): number {
+    const free = this.#free.pop();
+    const id = free ?? this.#top++;
     if (id >= this.start.length) {
       this.start = grown(this.start, id + 1);
       this.length = grown(this.length, id + 1);
-      this.hash = grown(this.hash, id + 1);
       this.uses = grown(this.uses, id + 1);
     }
     this.start[id] = this.#allocate(size);
     this.length[id] = size;
-    this.hash[id] = hash;
     this.uses[id] = 0;
-    this.#fresh.push(id);
+    if (free !== undefined) this.#fresh.push(id);
     return id;
   }
 
@@ -149,6 +150,11 @@ export class Entries<A extends Uint8Array | Uint32Array> {
    */
   sweep(turn: Turn): boolean {
     if (this.#compaction !== undefined && !this.#compact(this.#compaction, turn)) return false;
+    while (this.#swept < this.#top) {
+      const id = this.#swept++;
+      if (this.uses[id] === 0 && this.length[id] !== 0) this.#remove(id);
+      if (turn.isOver()) return false;
+    }
     // Giving up one entry may release others, which then join the list.
     for (let id = this.#fresh.pop(); id !== undefined; id = this.#fresh.pop()) {
       if (id !== 0 && this.uses[id] === 0 && this.length[id] !== 0) this.#remove(id);

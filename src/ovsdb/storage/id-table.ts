@@ -1,16 +1,11 @@
-/** Open-addressing table of ids whose hashes and contents live elsewhere. Ids are positive. */
+/** Open-addressing table of ids whose contents live elsewhere, each beside its hash. Ids are positive. */
 export class IdTable {
-  /** 0: free. */
-  #slots: Uint32Array<ArrayBuffer> = new Uint32Array(16);
+  /** An id (0: free) and its hash for each place, so that a wrong one is passed over without a look elsewhere. */
+  #slots: Uint32Array<ArrayBuffer> = new Uint32Array(32);
   #mask = 15;
   #size = 0;
-  readonly #hashOf: (id: number) => number;
 
-  constructor(hashOf: (id: number) => number) {
-    this.#hashOf = hashOf;
-  }
-
-  /** The slots to probe: start at `first(hash)`, go on with `next`, stop at 0. */
+  /** Places to probe, two words each: begin at `hash & mask`, go on to the next, stop at an id of 0. */
   get slots(): Uint32Array {
     return this.#slots;
   }
@@ -20,44 +15,43 @@ export class IdTable {
   }
 
   /** The same ids, to be changed independently. */
-  copy(hashOf: (id: number) => number): IdTable {
-    const copy = new IdTable(hashOf);
+  copy(): IdTable {
+    const copy = new IdTable();
     copy.#slots = this.#slots.slice();
     copy.#mask = this.#mask;
     copy.#size = this.#size;
     return copy;
   }
 
-  /** Takes over the ids of another table, which is not to be used afterwards. */
-  take(other: IdTable): void {
-    this.#slots = other.#slots;
-    this.#mask = other.#mask;
-    this.#size = other.#size;
-  }
-
-  /** Adds an id that is known to be absent. */
+  /** Adds an id that is known to be absent. `hash` is a word without a sign. */
   add(id: number, hash: number): void {
-    if ((this.#size + 1) * 3 > this.#slots.length * 2) this.#grow();
+    if ((this.#size + 1) * 3 > (this.#mask + 1) * 2) this.#grow();
     this.#place(id, hash);
     this.#size++;
   }
 
-  #place(id: number, hash: number): void {
-    let at = hash & this.#mask;
-    while (this.#slots[at] !== 0) at = (at + 1) & this.#mask;
-    this.#slots[at] = id;
-  }
-
   /** Makes room for so many ids in all. */
   reserve(size: number): void {
-    while (size * 3 > this.#slots.length * 2) this.#grow();
+    while (size * 3 > (this.#mask + 1) * 2) this.#grow();
+  }
+
+  #place(id: number, hash: number): void {
+    const slots = this.#slots;
+    const mask = this.#mask;
+    let at = hash & mask;
+    while (slots[at * 2] !== 0) at = (at + 1) & mask;
+    slots[at * 2] = id;
+    slots[at * 2 + 1] = hash;
   }
 
   #grow(): void {
     const old = this.#slots;
     this.#slots = new Uint32Array(old.length * 2);
-    this.#mask = this.#slots.length - 1;
-    for (const id of old) if (id !== 0) this.#place(id, this.#hashOf(id));
+    this.#mask = old.length - 1;
+    for (let at = 0; at < old.length; at += 2) {
+      const id = old[at] as number;
+      if (id !== 0) this.#place(id, old[at + 1] as number);
+    }
   }
 
   /** Removes an id, closing the gap so that no tombstones are needed. */
@@ -65,24 +59,25 @@ export class IdTable {
     const slots = this.#slots;
     const mask = this.#mask;
     let at = hash & mask;
-    while (slots[at] !== id) {
-      if (slots[at] === 0) return;
+    while (slots[at * 2] !== id) {
+      if (slots[at * 2] === 0) return;
       at = (at + 1) & mask;
     }
     let hole = at;
     let probe = at;
     for (;;) {
       probe = (probe + 1) & mask;
-      const other = slots[probe] as number;
+      const other = slots[probe * 2] as number;
       if (other === 0) break;
-      const home = this.#hashOf(other) & mask;
+      const home = (slots[probe * 2 + 1] as number) & mask;
       // May move into the hole unless its home lies cyclically after it.
       if (((probe - home) & mask) >= ((probe - hole) & mask)) {
-        slots[hole] = other;
+        slots[hole * 2] = other;
+        slots[hole * 2 + 1] = slots[probe * 2 + 1] as number;
         hole = probe;
       }
     }
-    slots[hole] = 0;
+    slots[hole * 2] = 0;
     this.#size--;
   }
 }

@@ -2,10 +2,10 @@ import type { Turn } from '../turn.ts';
 import { Entries } from './entries.ts';
 import { IdTable } from './id-table.ts';
 
-function hashWords(words: Uint32Array, length: number): number {
+function hashWords(words: Uint32Array, offset: number, length: number): number {
   let hash = 0x9e3779b9 ^ length;
   for (let i = 0; i < length; i++) {
-    hash = Math.imul(hash ^ (words[i] as number), 0x85ebca6b);
+    hash = Math.imul(hash ^ (words[offset + i] as number), 0x85ebca6b);
     hash = (hash << 13) | (hash >>> 19);
   }
   hash = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
@@ -18,7 +18,7 @@ function hashWords(words: Uint32Array, length: number): number {
  */
 export class SequencePool {
   readonly #entries: Entries<Uint32Array>;
-  readonly #table: IdTable;
+  readonly #table = new IdTable();
   readonly #retainMember: (code: number, position: number) => void;
 
   constructor(
@@ -29,14 +29,13 @@ export class SequencePool {
     this.#entries = new Entries(
       (size) => new Uint32Array(size),
       (id) => {
-        this.#table.remove(id, this.#entries.hash[id] as number);
         const chunk = this.#entries.chunkOf(id);
         const offset = this.#entries.offsetOf(id);
         const length = this.#entries.length[id] as number;
+        this.#table.remove(id, hashWords(chunk, offset, length));
         for (let i = 0; i < length; i++) releaseMember(chunk[offset + i] as number, i);
       },
     );
-    this.#table = new IdTable((id) => this.#entries.hash[id] as number);
   }
 
   get count(): number {
@@ -82,9 +81,9 @@ export class SequencePool {
     const { slots, mask } = this.#table;
     const entries = this.#entries;
     for (let at = hash & mask; ; at = (at + 1) & mask) {
-      const id = slots[at] as number;
+      const id = slots[at * 2] as number;
       if (id === 0) return -1;
-      if (entries.hash[id] !== hash || entries.length[id] !== length) continue;
+      if (slots[at * 2 + 1] !== hash || entries.length[id] !== length) continue;
       const chunk = entries.chunkOf(id);
       const offset = entries.offsetOf(id);
       let i = 0;
@@ -95,15 +94,15 @@ export class SequencePool {
 
   /** Id of the sequence of the first `length` words, or -1. */
   find(words: Uint32Array, length: number): number {
-    return length === 0 ? 0 : this.#find(words, length, hashWords(words, length));
+    return length === 0 ? 0 : this.#find(words, length, hashWords(words, 0, length));
   }
 
   intern(words: Uint32Array, length: number): number {
     if (length === 0) return 0;
-    const hash = hashWords(words, length);
+    const hash = hashWords(words, 0, length);
     const found = this.#find(words, length, hash);
     if (found !== -1) return found;
-    const id = this.#entries.add(length, hash);
+    const id = this.#entries.add(length);
     const chunk = this.#entries.chunkOf(id);
     const offset = this.#entries.offsetOf(id);
     for (let i = 0; i < length; i++) {

@@ -33,7 +33,7 @@ const CACHED_LIMIT = 4096;
 /** Each distinct string once, as UTF-8. Id 0 is the empty string. */
 export class StringPool {
   readonly #entries: Entries<Buffer>;
-  readonly #table: IdTable;
+  readonly #table = new IdTable();
   #scratch = Buffer.alloc(4096);
   #texts = new Map<number, string>();
   #sweeps = 0;
@@ -43,11 +43,12 @@ export class StringPool {
       // A buffer of its own: a slice of Node's shared pool would keep that alive.
       (size) => Buffer.from(new ArrayBuffer(size)),
       (id) => {
-        this.#table.remove(id, this.#entries.hash[id] as number);
+        const at = this.#entries.offsetOf(id);
+        const end = at + (this.#entries.length[id] as number);
+        this.#table.remove(id, hashBytes(this.#entries.chunkOf(id), at, end));
         this.#texts.delete(id);
       },
     );
-    this.#table = new IdTable((id) => this.#entries.hash[id] as number);
   }
 
   get count(): number {
@@ -88,9 +89,9 @@ export class StringPool {
     const entries = this.#entries;
     const length = end - start;
     for (let at = hash & mask; ; at = (at + 1) & mask) {
-      const id = slots[at] as number;
+      const id = slots[at * 2] as number;
       if (id === 0) return -1;
-      if (entries.hash[id] !== hash || entries.length[id] !== length) continue;
+      if (slots[at * 2 + 1] !== hash || entries.length[id] !== length) continue;
       const chunk = entries.chunkOf(id);
       const offset = entries.offsetOf(id);
       let i = 0;
@@ -111,7 +112,7 @@ export class StringPool {
     const hash = hashBytes(bytes, start, end);
     const found = this.#find(bytes, start, end, hash);
     if (found !== -1) return found;
-    const id = this.#entries.add(end - start, hash);
+    const id = this.#entries.add(end - start);
     const chunk = this.#entries.chunkOf(id);
     const offset = this.#entries.offsetOf(id);
     if (end - start < 48) {

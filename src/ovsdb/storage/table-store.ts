@@ -79,7 +79,7 @@ export class TableStore {
         shown: undefined,
       }));
       this.#positions = new Map(this.columns.map((column) => [column.name, column.position]));
-      this.#slots = new IdTable((slot) => this.#hashOf(slot));
+      this.#slots = new IdTable();
       return;
     }
     this.columns = shown.columns.map((column) => ({ ...column, shown: column.cells }));
@@ -91,10 +91,6 @@ export class TableStore {
     this.#top = shown.#top;
     this.#free = shown.#free;
     for (const follower of shown.#followers) this.#join(follower.draft(this));
-  }
-
-  #hashOf(slot: number): number {
-    return hashId(this.uuids[slot] as number);
   }
 
   #join(drafted: FollowerDraft): void {
@@ -117,7 +113,7 @@ export class TableStore {
   show(draft: TableStore): void {
     this.#draft = undefined;
     if (!draft.#sharesRows) {
-      this.#slots.take(draft.#slots);
+      this.#slots = draft.#slots;
       this.uuids = draft.uuids;
       this.#generations = draft.#generations;
       this.#top = draft.#top;
@@ -160,7 +156,7 @@ export class TableStore {
   #ownRows(): void {
     this.#sharesRows = false;
     this.uuids = this.uuids.slice();
-    this.#slots = this.#slots.copy((slot) => this.#hashOf(slot));
+    this.#slots = this.#slots.copy();
     this.#generations = this.#generations?.slice();
     this.#free = [...this.#free];
   }
@@ -182,9 +178,10 @@ export class TableStore {
   /** The slot of a row, or 0. */
   slotOf(uuid: number): number {
     const { slots, mask } = this.#slots;
-    for (let at = hashId(uuid) & mask; ; at = (at + 1) & mask) {
-      const slot = slots[at] as number;
-      if (slot === 0 || this.uuids[slot] === uuid) return slot;
+    const hash = hashId(uuid);
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const slot = slots[at * 2] as number;
+      if (slot === 0 || (slots[at * 2 + 1] === hash && this.uuids[slot] === uuid)) return slot;
     }
   }
 

@@ -25,8 +25,11 @@ export class UuidPool {
   #uses: Uint32Array = new Uint32Array(64);
   #top = 1;
   #free: number[] = [];
+  /** Ids from here on were handed out for the first time since the last sweep. */
+  #swept = 1;
+  /** Ids below that perhaps nobody uses. */
   #fresh: number[] = [];
-  readonly #table: IdTable = new IdTable((id) => this.#hashOf(id));
+  readonly #table = new IdTable();
   readonly #parsed = new Uint32Array(4);
   readonly #text = new Uint8Array(36);
 
@@ -56,18 +59,25 @@ export class UuidPool {
 
   /** False when the turn ended first: call it again. */
   sweep(turn: Turn): boolean {
+    while (this.#swept < this.#top) {
+      this.#sweepOne(this.#swept++);
+      if (turn.isOver()) return false;
+    }
     for (let id = this.#fresh.pop(); id !== undefined; id = this.#fresh.pop()) {
-      const at = id * 4;
-      const words = this.#words;
-      const present = words[at] || words[at + 1] || words[at + 2] || words[at + 3];
-      if (id !== 0 && this.#uses[id] === 0 && present) {
-        this.#table.remove(id, this.#hashOf(id));
-        words[at] = words[at + 1] = words[at + 2] = words[at + 3] = 0;
-        this.#free.push(id);
-      }
+      this.#sweepOne(id);
       if (turn.isOver()) return false;
     }
     return true;
+  }
+
+  #sweepOne(id: number): void {
+    const at = id * 4;
+    const words = this.#words;
+    const present = words[at] || words[at + 1] || words[at + 2] || words[at + 3];
+    if (id === 0 || this.#uses[id] !== 0 || !present) return;
+    this.#table.remove(id, this.#hashOf(id));
+    words[at] = words[at + 1] = words[at + 2] = words[at + 3] = 0;
+    this.#free.push(id);
   }
 
   /** Reads 36 characters of text into `#parsed`; false when they are no UUID. */
@@ -103,8 +113,9 @@ export class UuidPool {
     const { slots, mask } = this.#table;
     const words = this.#words;
     for (let at = hash & mask; ; at = (at + 1) & mask) {
-      const id = slots[at] as number;
+      const id = slots[at * 2] as number;
       if (id === 0) break;
+      if (slots[at * 2 + 1] !== hash) continue;
       const w = id * 4;
       if (words[w] === a && words[w + 1] === b && words[w + 2] === c && words[w + 3] === d)
         return id;
@@ -113,14 +124,16 @@ export class UuidPool {
   }
 
   #add(hash: number): number {
-    const id = this.#free.pop() ?? this.#top++;
+    const free = this.#free.pop();
+    const id = free ?? this.#top++;
     if (id >= this.#uses.length) {
       this.#uses = grown(this.#uses, id + 1);
       this.#words = grown(this.#words, this.#uses.length * 4);
     }
-    this.#words.set(this.#parsed, id * 4);
+    const [parsed, words] = [this.#parsed, this.#words];
+    for (let i = 0; i < 4; i++) words[id * 4 + i] = parsed[i] as number;
     this.#uses[id] = 0;
-    this.#fresh.push(id);
+    if (free !== undefined) this.#fresh.push(id);
     this.#table.add(id, hash);
     return id;
   }

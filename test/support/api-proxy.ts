@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request } from 'node:https';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeApi } from './kube-api.ts';
 
 export interface ApiProxy extends AsyncDisposable {
@@ -12,6 +13,8 @@ export interface ApiProxy extends AsyncDisposable {
   cut(): void;
   /** Changes the lines of watches on their way: several for one, or none. */
   mangle: (line: string) => readonly string[];
+  /** Milliseconds that the next events of a watch are late; they stay in order. */
+  lag: () => number;
   /** Answers a request itself, instead of the server. */
   intercept: (target: string, response: ServerResponse) => boolean;
   /** What an answer waits for before it goes back. */
@@ -45,13 +48,19 @@ export async function startApiProxy(api: KubeApi): Promise<ApiProxy> {
       return;
     }
     let rest = '';
+    let before: Promise<void> = Promise.resolve();
+    const inTurn = (act: () => void, late = 0): void => {
+      before = before.then(() => (late > 0 ? sleep(late) : undefined)).then(act);
+    };
     answer.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines)
-        for (const changed of proxy.mangle(line)) response.write(`${changed}\n`);
+      inTurn(() => {
+        for (const line of lines)
+          for (const changed of proxy.mangle(line)) response.write(`${changed}\n`);
+      }, proxy.lag());
     });
-    answer.on('end', () => response.end()).on('error', () => response.destroy());
+    answer.on('end', () => inTurn(() => response.end())).on('error', () => response.destroy());
   };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -62,6 +71,7 @@ export async function startApiProxy(api: KubeApi): Promise<ApiProxy> {
     requests,
     cut: () => server.closeAllConnections(),
     mangle: (line) => [line],
+    lag: () => 0,
     intercept: () => false,
     hold: () => undefined,
     async [Symbol.asyncDispose]() {

@@ -140,6 +140,11 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await create(blue, green, flat, overlay, connection, broken, claim);
     for (const network of [blue, green, flat, overlay]) await waitFor(network, /NetworkCreated/);
     await waitFor(connection, /connect-router-tunnel-key.*ValidationSucceeded/);
+    const orphans = ['UserDefinedNetwork', 'ClusterUserDefinedNetwork', 'OVNSecondaryNetwork'].map(
+      (kind) => orphan(`plain/former-${kind.toLowerCase()}`, kind),
+    );
+    await create(...orphans);
+    await waitForNone(...orphans);
     await create(vm, hosted);
     await waitFor(claim, /SuccessfulAllocation/);
 
@@ -228,6 +233,14 @@ const persistent = (key: string, subnet: string): KubeObject => {
   const { layer2: config } = network.spec;
   const spec = { ...network.spec, layer2: { ...config, ipam: { lifecycle: 'Persistent' } } };
   return { ...network, spec };
+};
+
+/** The NAD of an object that is gone. */
+const orphan = (key: string, kind: string): KubeObject => {
+  const nad = rawNad(key, { type: 'ovn-k8s-cni-overlay', topology: 'layer2', name: key });
+  const { name } = nad.metadata;
+  const owner = { apiVersion: 'k8s.ovn.org/v1', kind, name, uid: 'former', controller: true };
+  return { ...nad, metadata: { ...nad.metadata, ownerReferences: [owner] } };
 };
 
 /** A pod that an API server takes. */

@@ -1,6 +1,6 @@
 import { compareAtoms } from './atom-order.ts';
 import { cardinality, typeToEnglish, type ColumnType } from './column-type.ts';
-import { datumEquals, datumToJson, members, parseDatum } from './datum.ts';
+import { datumToJson, members, parseDatum } from './datum.ts';
 import { OvsdbError, shorten, syntaxError } from './error.ts';
 import type { ConditionFunction } from './operation.ts';
 import { columnOf, type TableSchema } from './schema.ts';
@@ -139,6 +139,10 @@ export function excludesAll(whole: Datum, part: Datum): boolean {
   return !members(part).some((atom) => all.has(atom));
 }
 
+/** Equality of values whose members may be in any order. */
+const sameMembers = (a: Datum, b: Datum): boolean =>
+  members(a).length === members(b).length && includesAll(a, b);
+
 function compareScalar(value: Datum, argument: Datum): number | undefined {
   const [a] = members(value);
   const [b] = members(argument);
@@ -150,9 +154,9 @@ export function evaluateClause(clause: ParsedClause, value: Datum): boolean {
   const { argument } = clause;
   switch (clause.function) {
     case '==':
-      return datumEquals(value, argument);
+      return sameMembers(value, argument);
     case '!=':
-      return !datumEquals(value, argument);
+      return !sameMembers(value, argument);
     case 'includes':
       return includesAll(value, argument);
     case 'excludes':

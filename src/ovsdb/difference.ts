@@ -4,7 +4,7 @@ import { datumEquals, members, parseDatum } from './datum.ts';
 import { OvsdbError } from './error.ts';
 import type { Atom, Datum, JsonValue } from './value.ts';
 
-/** Differences of values as update2 and update3 carry them. */
+/** Differences of values as update2 and update3 carry them. Members of sets may be given in any order; results are in canonical order. */
 
 /**
  * What turns `before` into `after`; undefined when they are equal. A column of at most one member: the new value.
@@ -16,17 +16,16 @@ export function difference(
   before: Datum,
   after: Datum,
 ): { readonly datum: Datum } | undefined {
-  if (datumEquals(before, after)) return undefined;
-  if (isSentWhole(type)) return { datum: after };
-  return {
-    datum:
-      cardinality(type) === 'map'
-        ? mapDifference(before as ReadonlyMap<Atom, Atom>, after as ReadonlyMap<Atom, Atom>)
-        : symmetric(members(before), members(after)),
-  };
+  if (isSentWhole(type)) return datumEquals(before, after) ? undefined : { datum: after };
+  const datum =
+    cardinality(type) === 'map'
+      ? mapDifference(before as ReadonlyMap<Atom, Atom>, after as ReadonlyMap<Atom, Atom>)
+      : symmetric(before, after);
+  return members(datum).length === 0 ? undefined : { datum };
 }
 
-function symmetric(a: readonly Atom[], b: readonly Atom[]): readonly Atom[] {
+function symmetric(before: Datum, after: Datum): readonly Atom[] {
+  const [a, b] = [members(before).toSorted(compareAtoms), members(after).toSorted(compareAtoms)];
   const result: Atom[] = [];
   let [i, j] = [0, 0];
   while (i < a.length || j < b.length) {
@@ -89,7 +88,7 @@ export function mergeDifferences(
 const applied = (before: Datum, diff: Datum): Datum =>
   diff instanceof Map
     ? applyToMap(before as ReadonlyMap<Atom, Atom>, diff as ReadonlyMap<Atom, Atom>)
-    : symmetric(members(before), members(diff));
+    : symmetric(before, diff);
 
 function applyToMap(
   before: ReadonlyMap<Atom, Atom>,

@@ -298,6 +298,12 @@ describe('sets and maps', () => {
   });
 });
 
+test('members of a value may be in any order', () => {
+  const condition = parseCondition(TABLE, [['integer_set', '==', ['set', [1, 2, 3]]]]);
+  expect(evaluateCondition(condition, () => [3, 1, 2])).toBe(true);
+  expect(evaluateCondition(condition, () => [3, 1])).toBe(false);
+});
+
 describe('several clauses', () => {
   test.each<[JsonValue, string, string]>([
     [[], 'TTT', 'TTT'],

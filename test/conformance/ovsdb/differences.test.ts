@@ -3,6 +3,7 @@ import {
   applyDifference,
   datumToJson,
   difference,
+  mergeDifferences,
   parseColumnType,
   parseDatum,
   parseDifference,
@@ -10,6 +11,42 @@ import {
   type JsonValue,
 } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
+
+test('members may be given in any order', () => {
+  const type = parseColumnType({ key: 'string', min: 0, max: 'unlimited' });
+  const before = ['foo', 'bar', 'foobar', 'baz'];
+  const after = ['qux', 'foo', 'quux', 'baz', 'waldo'];
+  const diff = ['bar', 'foobar', 'quux', 'qux', 'waldo'];
+  expect(difference(type, before, after)?.datum).toEqual(diff);
+  expect(difference(type, before, before.toReversed())).toBeUndefined();
+  expect(applyDifference(type, before, diff.toReversed())).toEqual(after.toSorted());
+});
+
+test.each<[string, object, object, object, object]>([
+  [
+    'nothing before',
+    {},
+    { a: 'b', b: 'c', q: 'w' },
+    { b: 'c', q: 'f', x: 'x' },
+    { a: 'b', q: 'f', x: 'x' },
+  ],
+  ['changed and changed back', { x: 'x' }, { a: 'b', x: 'y' }, { x: 'x' }, { a: 'b' }],
+  ['changed, then removed', { x: 'x' }, { a: 'b', x: 'y' }, { x: 'y' }, { a: 'b', x: 'x' }],
+  ['removed, then added as it was', { x: 'x' }, { a: 'b', x: 'x' }, { x: 'x' }, { a: 'b' }],
+  [
+    'removed, then added as another',
+    { x: 'x' },
+    { a: 'b', x: 'x' },
+    { x: 'y' },
+    { a: 'b', x: 'y' },
+  ],
+])('two differences of a map as one: %s', (_name, before, first, second, expected) => {
+  const type = parseColumnType({ key: 'string', value: 'string', min: 0, max: 'unlimited' });
+  const asMap = (pairs: object): ReadonlyMap<string, string> => new Map(Object.entries(pairs));
+  expect(mergeDifferences(type, asMap(before), asMap(first), asMap(second))?.datum).toEqual(
+    asMap(expected),
+  );
+});
 
 const CONSTRAINT = refused('constraint violation');
 const ANY_SET = { key: 'integer', min: 0, max: 'unlimited' };

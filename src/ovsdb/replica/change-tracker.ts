@@ -13,10 +13,12 @@ export interface TrackedChange extends RowChange {
 export class ChangeTracker implements Disposable {
   #tables = new Map<string, Map<Uuid, TrackedChange>>();
   readonly #lastChange = new Map<string, number>();
+  readonly #replica: ReplicaView;
   readonly #stop: () => void;
-  #wake: (() => void) | undefined;
+  readonly #waiters = new Set<() => void>();
 
   constructor(replica: ReplicaView, options?: SubscribeOptions) {
+    this.#replica = replica;
     this.#stop = replica.subscribe((changes) => {
       this.#collect(changes);
     }, options);
@@ -37,7 +39,7 @@ export class ChangeTracker implements Disposable {
       }
       if (table.size === 0) this.#tables.delete(name);
     }
-    if (this.#tables.size > 0) this.#wake?.();
+    if (this.#tables.size > 0) for (const wake of this.#waiters) wake();
   }
 
   /** True when there is nothing to take. */
@@ -45,11 +47,24 @@ export class ChangeTracker implements Disposable {
     return this.#tables.size === 0;
   }
 
-  /** What changed since the last time, by table. */
+  /** What changed since the last time, by table. What was changed back in the meantime is left out. */
   take(): ReadonlyMap<string, readonly TrackedChange[]> {
     const tables = this.#tables;
     this.#tables = new Map();
-    return new Map([...tables].map(([name, rows]) => [name, [...rows.values()]]));
+    const result = new Map<string, readonly TrackedChange[]>();
+    for (const [name, rows] of tables) {
+      const changes = [...rows.values()].flatMap((row) => this.#remaining(name, row));
+      if (changes.length > 0) result.set(name, changes);
+    }
+    return result;
+  }
+
+  /** The change without the columns that have their old value again. */
+  #remaining(table: string, change: TrackedChange): readonly TrackedChange[] {
+    const row = change.kind === 'modified' ? this.#replica.row(table, change.uuid) : undefined;
+    if (row === undefined) return [change];
+    const old = new Map([...change.old].filter(([column, value]) => !row.holds(column, value)));
+    return old.size === 0 ? [] : [{ ...change, old }];
   }
 
   /** The replica's sequence number at the last change of a table since the tracker was made; 0: none. */
@@ -62,15 +77,16 @@ export class ChangeTracker implements Disposable {
     signal?.throwIfAborted();
     if (!this.isEmpty) return;
     await new Promise<void>((resolve, reject) => {
-      const abort = (): void => {
-        this.#wake = undefined;
-        reject(signal?.reason as Error);
-      };
-      this.#wake = () => {
-        this.#wake = undefined;
+      const done = (): void => {
+        this.#waiters.delete(done);
         signal?.removeEventListener('abort', abort);
         resolve();
       };
+      const abort = (): void => {
+        this.#waiters.delete(done);
+        reject(signal?.reason as Error);
+      };
+      this.#waiters.add(done);
       signal?.addEventListener('abort', abort, { once: true });
     });
   }

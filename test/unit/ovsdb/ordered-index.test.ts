@@ -77,7 +77,7 @@ test('a tracker merges what happened until it is asked', async () => {
     { i: 2, s: 'b' },
   ]);
   using tracker = new ChangeTracker(replica);
-  const waiting = tracker.changed(AbortSignal.timeout(5000));
+  const waiting = Promise.all([1, 2].map(() => tracker.changed(AbortSignal.timeout(5000))));
   replica.apply(
     { T: { [uuid(1)]: { modify: { s: 'x' } }, [uuid(9)]: { insert: { i: 9 } } } },
     'update2',
@@ -104,5 +104,20 @@ test('a tracker merges what happened until it is asked', async () => {
     ],
   );
   expect(tracker.isEmpty).toBe(true);
+  // There and back again.
+  replica.apply(
+    { T: { [uuid(1)]: { modify: { s: 'z' } }, [uuid(2)]: { delete: null } } },
+    'update2',
+  );
+  replica.apply(
+    { T: { [uuid(1)]: { modify: { s: 'y', i: 8 } }, [uuid(2)]: { insert: { s: 'back' } } } },
+    'update2',
+  );
+  expect([...tracker.take()]).toEqual([
+    [
+      'T',
+      [{ kind: 'modified', uuid: uuid(1), old: new Map([['i', 7]]), sequence: replica.sequence }],
+    ],
+  ]);
   await expect(tracker.changed(AbortSignal.timeout(1))).rejects.toThrow('timeout');
 });

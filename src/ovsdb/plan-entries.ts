@@ -92,9 +92,9 @@ export class Entries {
   }
 
   /** Adds a new entry for a key that is nowhere yet. */
-  add(key: string, words: Uint32Array): Entry {
+  add(key: string, words: Uint32Array, at: number): Entry {
     const entry = new Entry(this.#of, key);
-    entry.place = this.#add(entry, '', words, 0);
+    entry.place = this.#add(entry, '', words, at);
     this.#entered++;
     return entry;
   }

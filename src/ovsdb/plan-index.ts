@@ -47,10 +47,23 @@ export class RowIndex {
     return table;
   }
 
-  claim(unit: string, row: DesiredRow): void {
-    const table = this.#tableOf(unit, row);
-    if (table === undefined) return;
-    const entry = table.entry(row.key);
+  /** Takes note of what a unit wants besides what it wants already. */
+  claim(unit: string, rows: readonly DesiredRow[]): void {
+    const byTable = new Map<PlanTable, DesiredRow[]>();
+    for (const row of rows) {
+      const table = this.#tableOf(unit, row);
+      if (table === undefined) continue;
+      const wanted = byTable.get(table);
+      if (wanted === undefined) byTable.set(table, [row]);
+      else wanted.push(row);
+    }
+    for (const [table, wanted] of byTable) {
+      const entries = table.places(wanted.map((row) => row.key)).map((p) => table.entries.at(p));
+      for (const [i, row] of wanted.entries()) this.#claim(table, entries[i] as Entry, unit, row);
+    }
+  }
+
+  #claim(table: PlanTable, entry: Entry, unit: string, row: DesiredRow): void {
     const before = entry.row;
     entry.addClaim(unit, row);
     this.#countReferences(row, 1);

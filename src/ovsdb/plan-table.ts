@@ -115,7 +115,7 @@ export class PlanTable {
     const known = this.knownPlace(key);
     if (known !== 0) return known;
     // The words are those of the key that was just asked for.
-    const { place } = this.entries.add(key, this.#hash.words);
+    const { place } = this.entries.add(key, this.#hash.words, 0);
     this.#lastPlace = place;
     return place;
   }
@@ -127,6 +127,16 @@ export class PlanTable {
     this.#lastPlace = this.entries.find(this.#hash.make(key), 0, key);
     this.#lastKey = key;
     return this.#lastPlace;
+  }
+
+  /** Where these keys are kept; entries are made for those that are nowhere yet. */
+  places(keys: readonly string[]): readonly number[] {
+    const words = new Uint32Array(keys.length * 4);
+    this.#hash.makeAll(keys, keys.length, words);
+    return keys.map((key, i) => {
+      const known = this.entries.find(words, i * 4, key);
+      return known === 0 ? this.entries.add(key, words, i * 4).place : known;
+    });
   }
 
   /** Takes the first wishes, many at a time. `refuse` gets those for a key that is wanted already. */

@@ -51,6 +51,7 @@ export class Reconciler {
   #replace(unit: string, before: readonly DesiredRow[], rows: readonly DesiredRow[]): void {
     const byKey = Map.groupBy(before.keys(), (i) => nameOf(before[i] as DesiredRow));
     const stays = new Set<number>();
+    const fresh: DesiredRow[] = [];
     const after = rows.map((row) => {
       const old =
         byKey.size === 0
@@ -58,14 +59,15 @@ export class Reconciler {
           : byKey
               .get(nameOf(row))
               ?.find((i) => !stays.has(i) && sameDesiredRow(before[i] as DesiredRow, row));
-      if (old !== undefined) {
-        stays.add(old);
-        return before[old] as DesiredRow;
+      if (old === undefined) {
+        fresh.push(row);
+        return row;
       }
-      // New wishes first: a row that goes from one wish to another is never unwanted in between.
-      this.#index.claim(unit, row);
-      return row;
+      stays.add(old);
+      return before[old] as DesiredRow;
     });
+    // New wishes first: a row that goes from one wish to another is never unwanted in between.
+    this.#index.claim(unit, fresh);
     for (const [i, row] of before.entries()) if (!stays.has(i)) this.#index.unclaim(unit, row);
     this.#keep(unit, after);
   }

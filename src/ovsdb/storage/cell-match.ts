@@ -103,6 +103,15 @@ function keyPosition(
   return -1;
 }
 
+/** A key of a wanted map with its code and its position in the stored one, and its value with the value's code. */
+interface Pair {
+  key: string;
+  code: number;
+  position: number;
+  value: string | undefined;
+  valueCode: number;
+}
+
 /**
  * Compares cells of one column with one value after the other. Neighbouring rows have the same map keys, and some values
  * are one and the same object: what was compared last is remembered. Good until something stored changes.
@@ -113,12 +122,8 @@ export class CellMatcher {
   /** Object that was compared last, and the cell that holds it. */
   #object: unknown;
   #cell = 0;
-  /** By place in the wanted map: its key, the key's code and position, the last value and its code. */
-  readonly #keys: string[] = [];
-  readonly #codes = new Uint32Array(MOST_KEYS);
-  readonly #positions = new Uint32Array(MOST_KEYS);
-  readonly #values: string[] = [];
-  readonly #valueCodes = new Uint32Array(MOST_KEYS);
+  /** The pair that was compared last, by its place in the wanted map. */
+  readonly #pairs: Pair[] = [];
 
   constructor(codec: ColumnCodec) {
     this.#codec = codec;
@@ -171,44 +176,39 @@ export class CellMatcher {
       const member = value[key];
       if (typeof member !== 'string') return undefined;
       if (place * 2 === length) return false;
-      const at = this.#position(words, offset, length, place, key);
-      if (at === -1 || !this.#isValue(words[offset + at + 1] as number, place, member)) {
-        return false;
-      }
-      place++;
+      const pair = this.#pair(words, offset, length, place++, key);
+      if (pair === undefined) return false;
+      const code = words[offset + pair.position + 1] as number;
+      if (code === pair.valueCode && member === pair.value) continue;
+      if (!(this.#codec.values as AtomCodec).equals(code, member)) return false;
+      pair.valueCode = code;
+      pair.value = member;
     }
     return place * 2 === length;
   }
 
-  #position(
+  /** Where the key is in the stored map: most often where it was in the one before. */
+  #pair(
     words: Uint32Array,
     offset: number,
     length: number,
     place: number,
     key: string,
-  ): number {
-    const guess = this.#positions[place] as number;
+  ): Pair | undefined {
+    const last = this.#pairs[place];
     if (
-      guess < length &&
-      this.#keys[place] === key &&
-      words[offset + guess] === this.#codes[place]
+      last !== undefined &&
+      last.position < length &&
+      last.key === key &&
+      words[offset + last.position] === last.code
     ) {
-      return guess;
+      return last;
     }
-    const at = keyPosition(this.#codec.keys, words, offset, length, key);
-    if (at !== -1) {
-      this.#keys[place] = key;
-      this.#codes[place] = words[offset + at] as number;
-      this.#positions[place] = at;
-    }
-    return at;
-  }
-
-  #isValue(code: number, place: number, value: string): boolean {
-    if (code === this.#valueCodes[place] && this.#values[place] === value) return true;
-    if (!(this.#codec.values as AtomCodec).equals(code, value)) return false;
-    this.#valueCodes[place] = code;
-    this.#values[place] = value;
-    return true;
+    const position = keyPosition(this.#codec.keys, words, offset, length, key);
+    if (position === -1) return undefined;
+    const code = words[offset + position] as number;
+    const pair = { key, code, position, value: undefined, valueCode: 0 };
+    this.#pairs[place] = pair;
+    return pair;
   }
 }

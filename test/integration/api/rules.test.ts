@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { definitions } from '../../../src/api/catalog.ts';
 import { resourceKindOf } from '../../../src/api/kinds.ts';
 import {
@@ -109,6 +112,49 @@ describe.skipIf(typeof started === 'string')('a real API server agrees on', () =
     };
     return details?.causes?.map((cause) => `${cause.field}: ${cause.message}`) ?? [message];
   };
+
+  const examples = parseAllDocuments(
+    readFileSync(join(import.meta.dirname, '../../unit/api/examples.yaml'), 'utf8'),
+  ).map((document) => document.toJS() as TestObject);
+  test.each(examples.map((object) => [`${object.kind} ${object.metadata.name}`, object] as const))(
+    'the example %s',
+    async (_name, object) => {
+      const { namespace = '' } = object.metadata;
+      if (namespace !== '')
+        await api.call('POST', '/api/v1/namespaces', {
+          apiVersion: 'v1',
+          kind: 'Namespace',
+          metadata: { name: namespace },
+        });
+      expect(await refusals(object)).toEqual([]);
+    },
+  );
+
+  test('what is flat is stored with sections, and read back as it was written', async () => {
+    const flat = examples.filter(
+      ({ apiVersion, kind }) =>
+        apiVersion.endsWith('v1alpha1') && kind.endsWith('UserDefinedNetwork'),
+    );
+    expect(flat).toHaveLength(3);
+    for (const [index, example] of flat.entries()) {
+      const metadata = { ...example.metadata, name: `flat-${index}` };
+      const object = { ...example, metadata: { ...metadata, finalizers: [] } };
+      expect((await api.call('POST', collection(object), object)).status).toBe(201);
+      const read = async (apiVersion: string): Promise<{ spec: Record<string, unknown> }> => {
+        const path = `${collection({ ...object, apiVersion })}/${metadata.name}`;
+        return (await api.call('GET', path)).body as { spec: Record<string, unknown> };
+      };
+      const { spec } = object as unknown as { spec: Record<string, unknown> };
+      expect((await read('k8s.ovn.org/v1alpha1')).spec).toEqual(spec);
+      const stored = (await read('k8s.ovn.org/v1')).spec;
+      const section = (stored['network'] ?? stored) as { layer2?: object };
+      expect(section.layer2).toMatchObject({
+        role: 'Primary',
+        mtu: 9000,
+        subnets: ['10.0.0.0/24'],
+      });
+    }
+  });
 
   test.each(ruleCases)('$rule', async ({ old, valid, invalid, message }) => {
     const before = old as TestObject | undefined;

@@ -1,5 +1,11 @@
 import { rmSync } from 'node:fs';
-import { connect as connectNet, createServer, type Server, type Socket } from 'node:net';
+import {
+  connect as connectNet,
+  createServer,
+  type NetConnectOpts,
+  type Server,
+  type Socket,
+} from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { OvsdbError } from '../error.ts';
@@ -103,14 +109,35 @@ function accept(server: Server, event: string, remote: Remote, handlers: OpenHan
   return { cancel: stop };
 }
 
+/** Bytes that are read at once, into the same buffer each time. */
+const READ_SIZE = 64 * 1024;
+
+/**
+ * A socket whose `data` are in a buffer that the next ones overwrite. A buffer for each piece would cost a large load much garbage collection:
+ * they lie outside of the heap, and V8 begins to mark it whenever some megabytes of them have come together.
+ */
+function connectReading(to: NetConnectOpts): Socket {
+  const socket: Socket = connectNet({
+    ...to,
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(READ_SIZE),
+      callback: (length, buffer) => {
+        socket.emit('data', (buffer as Buffer).subarray(0, length));
+        return true;
+      },
+    },
+  });
+  return socket;
+}
+
 /** Opens a connection, with TLS completely. */
 export const openSocket: OpenSocket = (remote, tls, handlers) => {
   switch (remote.kind) {
     case 'unix':
-      return watch(connectNet({ path: remote.path }), 'connect', handlers);
+      return watch(connectReading({ path: remote.path }), 'connect', handlers);
     case 'tcp': {
       const { host, port } = remote;
-      return watch(connectNet({ host, port, noDelay: true }), 'connect', handlers);
+      return watch(connectReading({ host, port, noDelay: true }), 'connect', handlers);
     }
     case 'ssl': {
       const { host, port } = remote;

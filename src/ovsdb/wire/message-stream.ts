@@ -14,6 +14,7 @@ import {
   QUOTE,
 } from './json-cursor.ts';
 import { JsonReader } from './json-reader.ts';
+import { PendingBytes } from './pending-bytes.ts';
 
 /** What a message is about, as far as it was read before its table updates. */
 export interface UpdateHead {
@@ -105,8 +106,7 @@ export class MessageStream {
   readonly #handler: MessageHandler;
   readonly #streamFrom: number;
   /** The incomplete message, as far as no sink has taken it. */
-  #parts: Buffer[] = [];
-  #length = 0;
+  readonly #pending = new PendingBytes();
   #streaming: Streaming | undefined;
   /** Reads a large message that brings no table updates. */
   #reader: JsonReader | undefined;
@@ -116,7 +116,8 @@ export class MessageStream {
   readonly #work: Work[] = [];
   #isWorking = false;
   #isAbandoned = false;
-  /** What arrived behind a message that is not done. */
+  #isReading = false;
+  /** What arrived while something was read, or behind a message that is not done. */
   #waiting: Buffer[] = [];
   /** For complete messages: one is read at a time. */
   readonly #cursor = new JsonCursor();
@@ -131,30 +132,57 @@ export class MessageStream {
     this.#scanner = new MessageScanner(limits);
   }
 
-  /** Throws `protocol` or `syntax error` when the peer sends what is no message; the connection is then to be dropped. */
+  /**
+   * Takes bytes, which may be overwritten afterwards. Throws `protocol` or `syntax error` when the peer sends what is no message; the
+   * connection is then to be dropped.
+   */
   push(chunk: Buffer): void {
+    if (this.#isReading || this.isHeld) {
+      this.#waiting.push(Buffer.from(chunk));
+      return;
+    }
+    this.#whileReading(() => {
+      this.#read(chunk);
+    });
+  }
+
+  /** Reads, then what arrived meanwhile. */
+  #whileReading(read: () => void): void {
+    this.#isReading = true;
+    try {
+      read();
+      while (!this.isHeld && this.#waiting.length > 0) this.#read(this.#waiting.shift() as Buffer);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  #read(chunk: Buffer): void {
     let rest = chunk;
     while (rest.length > 0) {
       if (this.isHeld) {
-        this.#waiting.push(rest);
+        this.#waiting.unshift(Buffer.from(rest));
         return;
       }
       if (this.#streaming?.phase === 'reading') {
-        this.#append(rest);
+        this.#pending.append(rest);
         if (!this.#feed(this.#streaming)) return;
         // The sink has what it wanted; what follows is the end of the message.
-        rest = this.#joined();
-        this.#parts = [];
-        this.#length = 0;
+        rest = this.#takePending();
       }
       const end = this.#scanner.scan(rest, 0);
       if (end === -1) {
         this.#keep(rest);
         return;
       }
-      this.#append(rest.subarray(0, end));
+      let message = rest.subarray(0, end);
+      if (this.#pending.length > 0) {
+        this.#pending.append(message);
+        message = this.#pending.view;
+      }
       rest = rest.subarray(end);
-      this.#complete();
+      this.#complete(message);
+      this.#pending.clear();
       this.#doWork();
     }
   }
@@ -171,10 +199,9 @@ export class MessageStream {
 
   /** Goes on with the message that is not done, then with what arrived behind it. */
   resume(): void {
-    this.#doWork();
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const chunk of waiting) this.push(chunk);
+    this.#whileReading(() => {
+      this.#doWork();
+    });
   }
 
   /** Works until it is done, or until it yields. */
@@ -200,13 +227,11 @@ export class MessageStream {
     this.#waiting = [];
   }
 
-  #append(part: Buffer): void {
-    this.#parts.push(part);
-    this.#length += part.length;
-  }
-
-  #joined(): Buffer {
-    return this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+  /** Bytes that were kept, to be looked at again as if they had just arrived. */
+  #takePending(): Buffer {
+    const bytes = Buffer.from(this.#pending.view);
+    this.#pending.clear();
+    return bytes;
   }
 
   /** More of an incomplete message that no sink reads (yet). */
@@ -214,7 +239,8 @@ export class MessageStream {
     if (!this.#scanner.isInside) return;
     const streaming = this.#streaming;
     if (streaming?.phase === 'failed') return;
-    this.#append(part);
+    const pending = this.#pending;
+    pending.append(part);
     if (streaming?.phase === 'waiting') {
       // One row larger than all that arrived at once: read again when it is complete.
       if (this.#scanner.lastClose !== -1) {
@@ -227,12 +253,10 @@ export class MessageStream {
       this.#readOn(this.#reader);
       return;
     }
-    if (streaming !== undefined || this.#length < this.#sniffAt) return;
-    const joined = this.#joined();
-    this.#parts = [joined];
-    const found = this.#sniff(joined);
+    if (streaming !== undefined || pending.length < this.#sniffAt) return;
+    const found = this.#sniff(pending.view);
     if (found === 'cut off' || found === 'whose') {
-      this.#sniffAt = found === 'whose' ? Infinity : this.#length * 2;
+      this.#sniffAt = found === 'whose' ? Infinity : pending.length * 2;
       return;
     }
     if (found === 'none') {
@@ -241,40 +265,28 @@ export class MessageStream {
       return;
     }
     this.#streaming = found.streaming;
-    this.#drop(joined, found.position);
+    pending.drop(found.position);
     this.#resumeReading(found.streaming);
   }
 
   #resumeReading(streaming: Streaming): void {
-    if (!this.#feed(streaming)) return;
-    const rest = this.#joined();
-    this.#parts = [];
-    this.#length = 0;
-    this.push(rest);
+    if (this.#feed(streaming)) this.#read(this.#takePending());
   }
 
   /** Reads of a plain value what has arrived. */
   #readOn(reader: JsonReader): void {
-    if (this.#length < reader.wants) return;
-    const bytes = this.#joined();
-    this.#drop(bytes, reader.push(bytes));
-  }
-
-  #drop(bytes: Buffer, position: number): void {
-    const rest = bytes.subarray(position);
-    this.#parts = rest.length === 0 ? [] : [rest];
-    this.#length = rest.length;
+    if (this.#pending.length >= reader.wants) this.#pending.drop(reader.push(this.#pending.view));
   }
 
   /**
    * Gives what is there to the sink. True when the sink needs no more, or is of no use any more: then the scanner goes on where it stopped.
    */
   #feed(streaming: Streaming): boolean {
-    const bytes = this.#joined();
+    const bytes = this.#pending.view;
     const before = streaming.sink.depth;
     const position = this.#pushTo(streaming, bytes, 0, bytes.length);
     this.#scanner.count(position);
-    this.#drop(bytes, position);
+    this.#pending.drop(position);
     const around = streaming.inArray ? 2 : 1;
     if (streaming.failure !== undefined) {
       streaming.phase = 'failed';
@@ -363,12 +375,9 @@ export class MessageStream {
     return { head, sink, inArray };
   }
 
-  #complete(): void {
-    const bytes = this.#joined();
+  #complete(bytes: Buffer): void {
     const streaming = this.#streaming;
     const reader = this.#reader;
-    this.#parts = [];
-    this.#length = 0;
     this.#streaming = undefined;
     this.#reader = undefined;
     this.#sniffAt = this.#streamFrom;

@@ -352,12 +352,20 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     );
   }
 
-  /** Sends any other request to the server: `list_dbs`, `get_server_id`, `convert` … Rejects with `rpc error` or `disconnected`. */
-  async call(method: string, params: readonly JsonValue[]): Promise<JsonValue> {
+  /**
+   * Sends any other request to the server: `list_dbs`, `get_server_id`, `convert` … Rejects with `rpc error` or `disconnected`, or with
+   * the signal's reason: the server then carries it out all the same.
+   */
+  async call(
+    method: string,
+    params: readonly JsonValue[],
+    signal?: AbortSignal,
+  ): Promise<JsonValue> {
+    signal?.throwIfAborted();
     const connection = this.#connection;
     if (connection === undefined)
       throw new OvsdbError('disconnected', `not connected${this.#why()}`);
-    return connection.call(method, params);
+    return connection.call(method, params, signal);
   }
 
   /** Ends everything. Transactions under way end as `unknown`, waits reject with `closed`. The replica stays readable. */
@@ -366,7 +374,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     this.#closed = true;
     this.#dialer.stop();
     this.#forget()?.end();
-    this.#locks.disconnected();
+    this.#locks.close();
     this.#waits.close();
   }
 

@@ -1,3 +1,4 @@
+import { OvsdbError } from '../error.ts';
 import type { ReplicaChanges, ReplicaView, RowChange, SubscribeOptions } from '../replica-view.ts';
 import type { Datum, Uuid } from '../value.ts';
 
@@ -15,7 +16,7 @@ export class ChangeTracker implements Disposable {
   readonly #lastChange = new Map<string, number>();
   readonly #replica: ReplicaView;
   readonly #stop: () => void;
-  readonly #waiters = new Set<() => void>();
+  readonly #waiters = new Set<PromiseWithResolvers<undefined>>();
 
   constructor(replica: ReplicaView, options?: SubscribeOptions) {
     this.#replica = replica;
@@ -39,7 +40,7 @@ export class ChangeTracker implements Disposable {
       }
       if (table.size === 0) this.#tables.delete(name);
     }
-    if (this.#tables.size > 0) for (const wake of this.#waiters) wake();
+    if (this.#tables.size > 0) for (const { resolve } of this.#waiters) resolve(undefined);
   }
 
   /** True when there is nothing to take. */
@@ -72,28 +73,29 @@ export class ChangeTracker implements Disposable {
     return this.#lastChange.get(table) ?? 0;
   }
 
-  /** Resolves once there is something to take. Rejects with the signal's reason. */
+  /** Resolves once there is something to take. Rejects with the signal's reason, or `closed` when the tracker was disposed of. */
   async changed(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (!this.isEmpty) return;
-    await new Promise<void>((resolve, reject) => {
-      const done = (): void => {
-        this.#waiters.delete(done);
-        signal?.removeEventListener('abort', abort);
-        resolve();
-      };
-      const abort = (): void => {
-        this.#waiters.delete(done);
-        reject(signal?.reason as Error);
-      };
-      this.#waiters.add(done);
-      signal?.addEventListener('abort', abort, { once: true });
-    });
+    const waiter = Promise.withResolvers<undefined>();
+    const abort = (): void => {
+      waiter.reject(signal?.reason);
+    };
+    this.#waiters.add(waiter);
+    signal?.addEventListener('abort', abort);
+    try {
+      await waiter.promise;
+    } finally {
+      this.#waiters.delete(waiter);
+      signal?.removeEventListener('abort', abort);
+    }
   }
 
   /** Stops collecting. */
   [Symbol.dispose](): void {
     this.#stop();
+    for (const { reject } of this.#waiters)
+      reject(new OvsdbError('closed', 'the tracker was disposed of'));
   }
 }
 

@@ -310,18 +310,30 @@ export class Connection {
   }
 
   /** A request whose reply feeds nothing: resolves with its result, rejects with `rpc error`. */
-  call(method: string, params: readonly JsonValue[]): Promise<JsonValue> {
-    return new Promise((resolve, reject) => {
-      this.request(
-        method,
-        params,
-        ({ result, error }) => {
-          if (error === undefined) resolve(result ?? null);
-          else reject(new OvsdbError('rpc error', `${method}: ${errorText(error)}`));
-        },
-        reject,
-      );
-    });
+  async call(
+    method: string,
+    params: readonly JsonValue[],
+    signal?: AbortSignal,
+  ): Promise<JsonValue> {
+    const { promise, resolve, reject } = Promise.withResolvers<JsonValue>();
+    this.request(
+      method,
+      params,
+      ({ result, error }) => {
+        if (error === undefined) resolve(result ?? null);
+        else reject(new OvsdbError('rpc error', `${method}: ${errorText(error)}`));
+      },
+      reject,
+    );
+    const abort = (): void => {
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', abort);
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener('abort', abort);
+    }
   }
 
   notify(method: string, params: readonly JsonValue[]): void {

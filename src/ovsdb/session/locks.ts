@@ -61,6 +61,12 @@ export class Lock {
     this.change(false, true);
   }
 
+  /** For the client alone: it was closed. */
+  end(): void {
+    this.#isReleased = true;
+    this.change(false, true);
+  }
+
   /** For the client alone: the server said so. */
   change(isHeld: boolean, always = false): void {
     if (isHeld === this.#isHeld && !always) return;
@@ -156,6 +162,13 @@ export class Locks {
   disconnected(): void {
     this.#connection = undefined;
     for (const lock of this.#locks.values()) lock.change(false);
+  }
+
+  /** The client was closed: nobody gets a lock any more. */
+  close(): void {
+    this.#connection = undefined;
+    for (const lock of this.#locks.values()) lock.end();
+    this.#locks.clear();
   }
 
   notification(method: string, params: readonly JsonValue[]): boolean {

@@ -313,14 +313,26 @@ test('every wait ends with its signal or with the client', async () => {
     'timeout',
   );
   expect(await client.transact([insert('goes on')])).toMatchObject({ kind: 'success' });
+  await expect(
+    client.call('get_schema', ['X'], AbortSignal.abort(new Error('no'))),
+  ).rejects.toThrow('no');
+  const controller = new AbortController();
+  const call = client.call(
+    'transact',
+    ['OVN_Northbound', ...blocked] as JsonValue[],
+    controller.signal,
+  );
+  controller.abort(new Error('enough'));
+  await expect(call).rejects.toThrow('enough');
+  expect(await client.call('list_dbs', [], soon())).toContain('OVN_Northbound');
   const pending = client.transact(blocked);
   await using other = new OvsdbClient({ remotes: 'unix:/does/not/exist', database: 'X' }).start();
   await expect(other.ready(AbortSignal.timeout(50))).rejects.toThrow(
     /waiting for the database to be loaded.*ENOENT/,
   );
-  const forever = other.ready();
+  const forever = [other.ready(), other.lock('zone').held()];
   other.close();
-  await expect(forever).rejects.toThrow('the client was closed');
+  for (const wait of forever) await expect(wait).rejects.toThrow(/was closed|was given up/);
   client.close();
   expect(await pending).toMatchObject({ kind: 'unknown' });
   expect(client.status).toBe('closed');

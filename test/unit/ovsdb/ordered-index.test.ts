@@ -120,4 +120,7 @@ test('a tracker merges what happened until it is asked', async () => {
     ],
   ]);
   await expect(tracker.changed(AbortSignal.timeout(1))).rejects.toThrow('timeout');
+  const waitingStill = tracker.changed();
+  tracker[Symbol.dispose]();
+  await expect(waitingStill).rejects.toThrow('disposed of');
 });

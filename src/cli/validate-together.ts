@@ -1,4 +1,5 @@
 /** What only shows when the objects of several files are looked at together, or with the settings of the cluster. */
+import { parsePrefix } from '../allocators/addresses.ts';
 import type { ManifestDocument, ManifestError } from '../api/manifest.ts';
 import { describeObject } from '../api/manifest.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
@@ -8,7 +9,10 @@ import { networkSpecOf } from '../api/network-spec.ts';
 import { selectorProblems } from '../api/label-selector.ts';
 import { parseNad, renderNad } from '../api/nad.ts';
 import { objectKey } from '../api/objects.ts';
-import type { NetworkAttachmentDefinition } from '../api/types.ts';
+import type { Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
+import { targetNamespaces, unsupportedNetwork } from '../cluster/declarations.ts';
+import { transportAccepted } from '../cluster/network-outcome.ts';
+import { primaryConflict, type PrimaryNetwork } from '../cluster/primary-networks.ts';
 import type { NetworkName } from '../model/model.ts';
 import { prefixOf } from '../topology/names.ts';
 
@@ -24,6 +28,8 @@ const about = (
   message: string,
   place: ManifestDocument['position'] = position,
 ): ManifestError => ({ ...place, object: describeObject(object), message });
+
+const REFUSED = 'the cluster manager would refuse it';
 
 const placeOf = ({ position }: ManifestDocument): string => `${position.file}:${position.line}`;
 
@@ -66,7 +72,64 @@ function unrenderable(
     const nad = renderNad(network, network.metadata.namespace ?? 'default', settings);
     if (nad.ok) return [];
     const reason = nad.error.replace(/^.*failed to render CNI network config: /, '');
-    return [about(document, `the cluster manager would refuse it: ${reason}`, subnetsOf(document))];
+    return [about(document, `${REFUSED}: ${reason}`, subnetsOf(document))];
+  });
+}
+
+/** Networks that ask for what this release does not have. */
+function unsupportedFeatures(documents: readonly ManifestDocument[]): ManifestError[] {
+  return documents.flatMap((document) => {
+    const network = asNetwork(document);
+    if (network === undefined) return [];
+    const uplinks = unsupportedNetwork(network);
+    const transport = transportAccepted(network);
+    return [
+      ...(uplinks === undefined
+        ? []
+        : [about(document, `${REFUSED}: ${uplinks}`, document.positionOf(['spec', 'uplinks']))]),
+      ...(transport === undefined
+        ? []
+        : [
+            about(
+              document,
+              `its condition ${transport.type} would be ${transport.status}: ${transport.message}`,
+              document.positionOf(['spec', 'network', 'transport']),
+            ),
+          ]),
+    ];
+  });
+}
+
+/** Primary networks that can't share a namespace that is declared beside them; the one that is written first counts. */
+function conflictingPrimaries(documents: readonly ManifestDocument[]): ManifestError[] {
+  const namespaces = documents
+    .filter(({ object }) => object.kind === 'Namespace')
+    .map(({ object }) => object as Namespace);
+  const primaries = new Map<string, PrimaryNetwork[]>();
+  return documents.flatMap((document) => {
+    const network = asNetwork(document);
+    if (network === undefined || network.kind === 'OVNSecondaryNetwork') return [];
+    const spec = networkSpecOf(network);
+    if (!spec.ok || spec.value.role !== 'primary') return [];
+    const subnets = spec.value.subnets
+      .map((subnet) => parsePrefix(subnet.split('/').slice(0, 2).join('/')))
+      .filter((prefix) => prefix !== undefined);
+    for (const namespace of targetNamespaces(network, namespaces)) {
+      const wanted: PrimaryNetwork = {
+        nad: `${namespace}/${network.metadata.name}`,
+        network: spec.value.network,
+        ownerKind: network.kind,
+        subnets,
+        ...(network.kind === 'ClusterUserDefinedNetwork'
+          ? { namespaceSelector: network.spec.namespaceSelector }
+          : {}),
+      };
+      const existing = primaries.get(namespace) ?? [];
+      const conflict = primaryConflict(namespace, existing, wanted);
+      if (conflict !== undefined) return [about(document, `${REFUSED}: ${conflict.message}`)];
+      primaries.set(namespace, [...existing, wanted]);
+    }
+    return [];
   });
 }
 
@@ -104,7 +167,7 @@ function clashingNames(documents: readonly ManifestDocument[]): ManifestError[] 
     )
       return [];
     const other = `${describeObject(first.object)} (${placeOf(first)})`;
-    const message = `the cluster manager would refuse it: OVN names of this network and of ${other} are the same (${prefix}…); rename one`;
+    const message = `${REFUSED}: OVN names of this network and of ${other} are the same (${prefix}…); rename one`;
     return [about(document, message)];
   });
 }
@@ -123,7 +186,7 @@ function unlabelledNamespaces(documents: readonly ManifestDocument[]): ManifestE
     const namespace = unlabelled.get(document.object.metadata.namespace ?? '');
     if (!spec.ok || spec.value.role !== 'primary' || namespace === undefined) return [];
     const message =
-      `the cluster manager would refuse it: namespace "${namespace.object.metadata.name}" (${placeOf(namespace)}) ` +
+      `${REFUSED}: namespace "${namespace.object.metadata.name}" (${placeOf(namespace)}) ` +
       `has no label ${PRIMARY_NETWORK_LABEL}; it must be there when the namespace is created`;
     return [about(document, message)];
   });
@@ -149,7 +212,9 @@ export function checkTogether(
     errors: definedTwice(documents),
     warnings: [
       ...unrenderable(documents, settings),
+      ...unsupportedFeatures(documents),
       ...unusableNads(documents, settings),
+      ...conflictingPrimaries(documents),
       ...clashingNames(documents),
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),

@@ -85,6 +85,12 @@ export function targetNamespaces(
     .toSorted();
 }
 
+/** Why no NAD is made of an object that is valid; undefined if there is no such reason. */
+export const unsupportedNetwork = (object: Declaration): string | undefined =>
+  object.kind === 'ClusterUserDefinedNetwork' && object.spec.uplinks !== undefined
+    ? 'spec.uplinks is set but the Uplink feature is disabled, ignoring this CUDN'
+    : undefined;
+
 /** Text for a namespace that lacks its label or its primary network (api.md §10). */
 export const invalidPrimaryNetwork = (namespace: string): string =>
   `invalid primary network state for namespace "${namespace}": a valid primary user defined network or network attachment definition custom resource, and required namespace label "${PRIMARY_NETWORK_LABEL}" must both be present`;

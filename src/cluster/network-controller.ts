@@ -21,6 +21,7 @@ import {
   parseDeclarationKey,
   roleOf,
   targetNamespaces,
+  unsupportedNetwork,
   type Declaration,
 } from './declarations.ts';
 import { externalConflict } from './external-subnets.ts';
@@ -308,10 +309,8 @@ export class NetworkController {
     const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
     if (isPrimary && !Object.hasOwn(labels, PRIMARY_NETWORK_LABEL))
       throw new NetworkRefusal(invalidPrimaryNetwork(namespace));
-    if (object.kind === 'ClusterUserDefinedNetwork' && object.spec.uplinks !== undefined)
-      throw new NetworkRefusal(
-        'spec.uplinks is set but the Uplink feature is disabled, ignoring this CUDN',
-      );
+    const unsupported = unsupportedNetwork(object);
+    if (unsupported !== undefined) throw new NetworkRefusal(unsupported);
     const desired = renderNad(object, namespace, settings.cluster);
     if (!desired.ok) throw new NetworkRefusal(desired.error);
     const nad = desired.value;

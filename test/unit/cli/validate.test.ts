@@ -98,6 +98,63 @@ spec:
   });
 });
 
+describe('networks that the cluster manager would not make', () => {
+  const warningsOf = (...documents: readonly string[]): string[] =>
+    checkTogether(
+      parseManifest(documents.join('---'), 'net.yaml').documents,
+      DEFAULT_SETTINGS,
+    ).warnings.map(formatManifestError);
+  const labelled = namespace('{ k8s.ovn.org/primary-user-defined-network: "" }');
+  const cluster = (name: string, more: string, network = ''): string => `
+apiVersion: k8s.ovn.org/v1
+kind: ClusterUserDefinedNetwork
+metadata: { name: ${name} }
+spec:
+  namespaceSelector: {}
+${more}  network:
+    topology: Layer3
+    layer3: { role: Primary, subnets: [{ cidr: 10.1.0.0/16 }] }
+${network}`;
+
+  test('since they ask for a transport or uplinks', () => {
+    expect(
+      warningsOf(
+        cluster(
+          'plain',
+          '',
+          '    transport: NoOverlay\n    noOverlay: { outboundSNAT: Enabled, routing: Managed }\n',
+        ),
+        cluster('wired', '  uplinks: [eth1]\n'),
+      ),
+    ).toEqual([
+      'net.yaml:10:5: ClusterUserDefinedNetwork plain: its condition TransportAccepted would be False: RouteAdvertisements feature is not enabled but required for NoOverlay transport.',
+      'net.yaml:18:3: ClusterUserDefinedNetwork wired: the cluster manager would refuse it: spec.uplinks is set but the Uplink feature is disabled, ignoring this CUDN',
+    ]);
+  });
+
+  test('since the namespace has another primary network', () => {
+    const first = network('first', '{ role: Primary, subnets: [10.0.0.0/24] }');
+    expect(
+      warningsOf(labelled, first, network('second', '{ role: Primary, subnets: [10.0.1.0/24] }')),
+    ).toEqual([]);
+    expect(
+      warningsOf(
+        labelled,
+        first,
+        network('second', '{ role: Primary, subnets: [10.0.0.128/25] }'),
+        cluster('third', ''),
+      ),
+    ).toEqual([
+      expect.stringMatching(
+        /^net\.yaml:13:1: UserDefinedNetwork blue\/second: the cluster manager would refuse it: .*subnet 10\.0\.0\.128\/25 overlaps subnet 10\.0\.0\.0\/24 of network blue_first$/,
+      ),
+      expect.stringMatching(
+        /ClusterUserDefinedNetwork third: the cluster manager would refuse it: .*a ClusterUserDefinedNetwork can't be added to a namespace whose primary network is a UserDefinedNetwork$/,
+      ),
+    ]);
+  });
+});
+
 describe('heddle validate', () => {
   let folder = '';
   const run = (

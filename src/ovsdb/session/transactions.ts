@@ -12,8 +12,9 @@ interface Farewell {
   readonly reason: string;
   readonly leave: () => void;
   readonly timer: NodeJS.Timeout;
-  /** Resolve the outcomes of transactions that came too late to be sent. */
+  /** Resolve the outcomes of transactions that came too late to be sent. They wait until the server is left. */
   readonly late: ((outcome: Outcome) => void)[];
+  isOver: boolean;
 }
 
 /** The transactions of one connection: sends each once, and tells how it ended. */
@@ -36,6 +37,7 @@ export class Transactions {
     return new Promise((resolve, reject) => {
       if (this.#farewell !== undefined) {
         this.#farewell.late.push(resolve);
+        if (this.#farewell.isOver) this.#refuseLate(this.#farewell);
         return;
       }
       const asker = new Sent(this, operations, resolve);
@@ -78,18 +80,23 @@ export class Transactions {
     const timer = setTimeout(() => {
       this.#leave();
     }, FAREWELL);
-    this.#farewell = { reason, leave, timer, late: [] };
+    this.#farewell = { reason, leave, timer, late: [], isOver: false };
     // One that waits for a row would be answered much later.
     for (const id of this.#underWay) this.#connection.notify('cancel', [id]);
   }
 
   #leave(): void {
     const farewell = this.#farewell;
-    if (farewell === undefined) return;
+    if (farewell === undefined || farewell.isOver) return;
+    // What is still under way hears of it, which leads here again.
+    farewell.isOver = true;
     clearTimeout(farewell.timer);
     farewell.leave();
-    for (const resolve of farewell.late) resolve({ kind: 'try-again', reason: farewell.reason });
-    farewell.late.length = 0;
+    this.#refuseLate(farewell);
+  }
+
+  #refuseLate({ late, reason }: Farewell): void {
+    for (const resolve of late.splice(0)) resolve({ kind: 'try-again', reason });
   }
 }
 

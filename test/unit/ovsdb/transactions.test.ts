@@ -1,0 +1,96 @@
+import { Duplex } from 'node:stream';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { OvsdbError, parseJson, type JsonValue, type Operation } from '../../../src/ovsdb/index.ts';
+import { Connection } from '../../../src/ovsdb/session/connection.ts';
+import { Transactions } from '../../../src/ovsdb/session/transactions.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const insert: Operation = { op: 'insert', table: 'T', row: {} };
+
+/** Transactions over a connection whose other end says what a test makes it say. */
+class Wire {
+  /** What was sent, write by write. */
+  readonly written: string[] = [];
+  readonly #socket = new Duplex({
+    read: () => {
+      // Replies are pushed when a test makes them.
+    },
+    write: (chunk: Buffer, _encoding, done) => {
+      this.written.push(chunk.toString());
+      done();
+    },
+  });
+  readonly connection = new Connection(this.#socket, {
+    sinkForUpdate: () => undefined,
+    update: () => {
+      // No monitor, no update.
+    },
+    notification: () => {
+      // None is sent.
+    },
+    heard: () => {
+      // Nobody waits for a sign of life.
+    },
+    closed: () => {
+      // The test closes it.
+    },
+  });
+  readonly transactions = new Transactions(this.connection, 'db', (details) => {
+    this.transactions.finish(details, () => {
+      this.left++;
+      this.connection.close(new OvsdbError('disconnected', 'left'));
+    });
+  });
+  left = 0;
+
+  send(): Promise<string> {
+    return this.transactions.send([insert], undefined).then(({ kind }) => kind);
+  }
+
+  reply(id: number, ...results: readonly JsonValue[]): void {
+    this.#socket.push(JSON.stringify({ id, result: results, error: null }));
+  }
+}
+
+const refusal = { error: 'not allowed', details: 'read only' };
+
+describe('a server that does not write', () => {
+  test('is left at once when nothing else is under way', async () => {
+    const wire = new Wire();
+    const sent = wire.send();
+    wire.reply(1, refusal);
+    expect(await sent).toBe('error');
+    expect(wire.left).toBe(1);
+  });
+
+  test('is left after five seconds when it answers no more', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const wire = new Wire();
+    const [first, second] = [wire.send(), wire.send()];
+    wire.reply(1, refusal);
+    expect(await first).toBe('error');
+    const late = wire.send();
+    vi.advanceTimersByTime(4999);
+    expect(wire.left).toBe(0);
+    vi.advanceTimersByTime(1);
+    expect(wire.left).toBe(1);
+    expect(await Promise.all([second, late])).toEqual(['unknown', 'try-again']);
+  });
+});
+
+test('what is said in one turn of the event loop leaves in two writes', async () => {
+  const wire = new Wire();
+  const sent = Array.from({ length: 100 }, () => wire.send());
+  await new Promise(setImmediate);
+  expect(wire.written).toHaveLength(2);
+  expect(parseJson(wire.written[0] ?? '')).toEqual({
+    id: 1,
+    method: 'transact',
+    params: ['db', insert],
+  });
+  for (let id = 1; id <= 100; id++) wire.reply(id, {});
+  expect(new Set(await Promise.all(sent))).toEqual(new Set(['success']));
+});

@@ -19,7 +19,7 @@ import type { DurationRecorder } from './metrics.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import { nodeAnnotations } from './node-annotations.ts';
 import { familiesOf } from './nads.ts';
-import { NodeSubnets, type SubnetFailures } from './node-subnets.ts';
+import { NodeSubnets, type CarriedSubnets, type SubnetFailures } from './node-subnets.ts';
 import { oldestFirst } from './order.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
 
@@ -97,7 +97,10 @@ export class NodeController {
   networkChanged(name: string): void {
     if (!this.#setNetwork(name)) return;
     // Nodes may carry subnets of a network that is only now known.
-    for (const node of this.#served()) this.subnets.adopt(node.metadata.name, carriedSubnets(node));
+    for (const node of this.#served()) {
+      const carried = carriedSubnets(node).get(name);
+      if (carried !== undefined) this.subnets.adopt(node.metadata.name, new Map([[name, carried]]));
+    }
     this.#allocate(name);
     this.#batch.add(this.#options.nodes.keys());
   }
@@ -265,5 +268,13 @@ export class NodeController {
 }
 
 /** What the node carries, as far as it can be read; the rest is written anew. */
-const carriedSubnets = (node: Node): ReadonlyMap<string, readonly string[]> =>
-  nodeSubnets(node).value ?? new Map<string, readonly string[]>();
+function carriedSubnets(node: Node): CarriedSubnets {
+  const known = carriedBy.get(node);
+  if (known !== undefined) return known;
+  const carried = nodeSubnets(node).value ?? new Map<string, readonly string[]>();
+  carriedBy.set(node, carried);
+  return carried;
+}
+
+/** Objects of an informer are never changed: each is read once, however many networks come. */
+const carriedBy = new WeakMap<Node, CarriedSubnets>();

@@ -19,6 +19,15 @@ export type SubnetFailures = ReadonlyMap<string, string>;
 /** What a node carries in its annotation: subnets by network. */
 export type CarriedSubnets = ReadonlyMap<string, readonly string[]>;
 
+const texts = new WeakMap<Prefix, string>();
+
+/** A subnet in CIDR notation; each is asked for whenever its node is looked at. */
+function textOf(prefix: Prefix): string {
+  const text = texts.get(prefix) ?? formatPrefix(prefix);
+  texts.set(prefix, text);
+  return text;
+}
+
 export class NodeSubnets {
   readonly #networks = new Map<string, NetworkInUse>();
 
@@ -62,6 +71,9 @@ export class NodeSubnets {
     for (const [network, texts] of carried) {
       const inUse = this.#networks.get(network);
       if (inUse === undefined) continue;
+      const held = inUse.subnets.subnetsOf(node);
+      if (held.length === texts.length && held.every((one, at) => textOf(one) === texts[at]))
+        continue;
       for (const prefix of texts.map(parsePrefix)) {
         if (prefix === undefined || this.#holds(inUse, node, prefix)) continue;
         try {
@@ -99,7 +111,7 @@ export class NodeSubnets {
   /** What the node holds: by network, IPv4 first; networks of which it holds nothing are left out. */
   subnetsOf(node: string): ReadonlyMap<string, readonly string[]> {
     const held = [...this.#networks].map(
-      ([network, { subnets }]) => [network, subnets.subnetsOf(node).map(formatPrefix)] as const,
+      ([network, { subnets }]) => [network, subnets.subnetsOf(node).map(textOf)] as const,
     );
     return new Map(held.filter(([, subnets]) => subnets.length > 0));
   }

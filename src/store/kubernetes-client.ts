@@ -55,10 +55,15 @@ export const isExpired = (error: unknown): boolean =>
 const ANSWER_LIMIT = 60_000;
 const CONNECT_LIMIT = 15_000;
 
+/** Milliseconds for which credentials are used without another look; when the server refuses them, it is looked at once. */
+const CREDENTIALS_LIFE = 1000;
+
 export class KubernetesClient {
   readonly #connection: KubernetesConnection;
   readonly #agents = new Map<string, HttpAgent>();
   readonly #userAgent: string;
+  #known: { readonly since: number; readonly value: Promise<Credentials> } | undefined;
+  readonly #identities = new WeakMap<TlsIdentity, string>();
 
   constructor(connection: KubernetesConnection, userAgent: string) {
     this.#connection = connection;
@@ -133,13 +138,27 @@ export class KubernetesClient {
   }
 
   async #open(request: ApiRequest): Promise<IncomingMessage> {
-    const first = await this.#connection.credentials({ refused: false });
+    const first = await this.#credentials(false);
     const response = await this.#once(request, first);
     if (response.statusCode !== 401) return checked(request, response);
     response.resume();
     // A token that was replaced since, or credentials that a plugin must renew.
-    const renewed = await this.#connection.credentials({ refused: true });
+    const renewed = await this.#credentials(true);
     return checked(request, await this.#once(request, renewed));
+  }
+
+  /** Each request would look at the files that credentials come from: with many requests that is much of their cost. */
+  #credentials(refused: boolean): Promise<Credentials> {
+    const now = performance.now();
+    if (!refused && this.#known !== undefined && now - this.#known.since < CREDENTIALS_LIFE)
+      return this.#known.value;
+    const value = this.#connection.credentials({ refused });
+    const known = { since: now, value };
+    this.#known = known;
+    value.catch(() => {
+      if (this.#known === known) this.#known = undefined;
+    });
+    return value;
   }
 
   #once(request: ApiRequest, { authorization, tls }: Credentials): Promise<IncomingMessage> {
@@ -185,7 +204,9 @@ export class KubernetesClient {
 
   /** Connections are kept; those made with an identity that is no longer current are let go. */
   #agent(url: URL, tls: TlsIdentity): HttpAgent {
-    const identity = createHash('sha256').update(JSON.stringify(tls)).digest('hex');
+    const identity =
+      this.#identities.get(tls) ?? createHash('sha256').update(JSON.stringify(tls)).digest('hex');
+    this.#identities.set(tls, identity);
     const existing = this.#agents.get(identity);
     if (existing !== undefined) return existing;
     const keep = { keepAlive: true, keepAliveMsecs: 30_000, maxFreeSockets: 16 };

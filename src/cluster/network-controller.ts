@@ -68,6 +68,8 @@ export class NetworkController {
   readonly queue: WorkQueue;
   readonly #options: NetworkControllerOptions;
   readonly #orphans: OrphanedNads;
+  /** Resolves when everything that came before has been decided. */
+  #lastTurn: Promise<void> = Promise.resolve();
   readonly #outcomes = new Map<string, NetworkOutcome>();
   /** Networks of which there are durations, by object. */
   readonly #measured = new Map<string, string>();
@@ -75,10 +77,11 @@ export class NetworkController {
   constructor(options: NetworkControllerOptions) {
     this.#options = options;
     this.#orphans = new OrphanedNads(options.store, options.informers.nads);
-    // One at a time: whether a namespace has a primary network and whether a prefix is free is decided in order.
+    // Decisions are made one at a time, in order: whether a namespace has a primary network, whether a prefix is free.
     this.queue = new WorkQueue({
       reconcile: (key, signal) => this.#reconcile(key, signal),
       onFailure: options.onFailure,
+      parallelism: 8,
       clock: options.clock,
     });
   }
@@ -170,7 +173,28 @@ export class NetworkController {
     }
   }
 
+  /** Objects are protected side by side, which takes a request each; the rest is done in the order in which they came. */
   async #reconcile(key: string, signal: AbortSignal): Promise<Again | void> {
+    const before = this.#lastTurn;
+    const turn = Promise.withResolvers<void>();
+    this.#lastTurn = turn.promise;
+    try {
+      const object = this.#object(key);
+      if (object !== undefined) await this.#protect(object, signal);
+      await before;
+      signal.throwIfAborted();
+      return await this.#reconcileInTurn(key, object?.metadata.uid, signal);
+    } finally {
+      // An error must not let a later one begin before an earlier one has ended.
+      void before.then(turn.resolve);
+    }
+  }
+
+  async #reconcileInTurn(
+    key: string,
+    protectedUid: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Again | void> {
     const { clock, durations } = this.#options;
     const object = this.#object(key);
     if (object === undefined) {
@@ -185,7 +209,7 @@ export class NetworkController {
     }
     const began = clock.now();
     const isLeaving = object.metadata.deletionTimestamp !== undefined;
-    if (!isLeaving) await this.#protect(object, signal);
+    if (object.metadata.uid !== protectedUid) await this.#protect(object, signal);
     const outcome = isLeaving
       ? await this.#withdraw(object, signal)
       : await this.#provide(object, signal);
@@ -213,8 +237,8 @@ export class NetworkController {
 
   /** The object must not vanish before its NADs. */
   async #protect(object: Declaration, signal: AbortSignal): Promise<void> {
-    const finalizers = object.metadata.finalizers ?? [];
-    if (finalizers.includes(NETWORK_FINALIZER)) return;
+    const { finalizers = [], deletionTimestamp } = object.metadata;
+    if (deletionTimestamp !== undefined || finalizers.includes(NETWORK_FINALIZER)) return;
     await this.#patchFinalizers(object, [...finalizers, NETWORK_FINALIZER], signal);
   }
 

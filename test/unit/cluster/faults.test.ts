@@ -33,6 +33,7 @@ import {
 } from '../../support/cluster-history.ts';
 import { inTurn, NODES } from '../../support/cluster-plots.ts';
 import { startProcess } from '../../support/cluster-process.ts';
+import { settle as letAllSettle } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 test.each(['unavailable', 'conflict'] as const)(
@@ -172,6 +173,30 @@ test('events that are not taken hold nothing up', async () => {
   await expect
     .poll(async () => (await store.get(pods, 'good/web'))?.metadata.annotations)
     .toMatchObject({ 'k8s.ovn.org/pod-networks': expect.stringContaining('good/net') as string });
+});
+
+test('objects are protected side by side, and decided in the order of their age', async () => {
+  const store = new MemoryStore();
+  await apply(store, namespace('blue'), namespace('red'));
+  for (const key of ['blue/older', 'blue/younger', 'red/net'])
+    await apply(store, layer3(key, '10.20.0.0/16/24'));
+  const released = Promise.withResolvers<void>();
+  const started = new Set<string>();
+  const patch = store.patch.bind(store);
+  store.patch = async (kind, key, change, options) => {
+    if (options.fieldManager === 'user-defined-network-controller') started.add(key);
+    if (key === 'blue/older') await released.promise;
+    return await patch(kind, key, change, options);
+  };
+  await using running = startManager(store);
+  await expect.poll(() => [...started]).toEqual(['blue/older', 'blue/younger', 'red/net']);
+  await letAllSettle();
+  expect(await store.list(networkAttachmentDefinitions)).toEqual([]);
+  released.resolve();
+  await running.settled();
+  expect(await conditions(store, 'blue/older')).toEqual([ALLOCATED, CREATED]);
+  expect(await conditions(store, 'red/net')).toEqual([ALLOCATED, CREATED]);
+  expect((await conditions(store, 'blue/younger'))[0]).toMatch(/^NetworkCreated=False/);
 });
 
 describe('annotations that others broke', () => {

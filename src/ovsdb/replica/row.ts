@@ -4,7 +4,7 @@ import type { ReplicaRow } from '../replica-view.ts';
 import type { AtomCodec } from '../storage/atom-codec.ts';
 import { matches } from '../storage/cell-match.ts';
 import type { StoredColumn, TableStore } from '../storage/table-store.ts';
-import type { Datum, Uuid, Writable, WritableAtom } from '../value.ts';
+import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../value.ts';
 import type { BaseType } from '../column-type.ts';
 
 /** A light view of one row: remembers where it is, copies nothing. */
@@ -100,16 +100,35 @@ export class RowView implements ReplicaRow {
     return code !== -1 && codec.valueAt(cell, key) === code;
   }
 
-  /** Every column, as a plain object: for people and for JSON. */
+  /** Every column, as a plain object for `JSON.stringify`: maps as objects, integers of 64 bits in full. */
   toJSON(): { readonly [column: string]: unknown } {
     const result: Record<string, unknown> = { _uuid: this.uuid };
     for (const column of this.#store.columns) {
-      const value = column.codec.datum(this.#cell(column));
-      result[column.name] =
-        value instanceof Map ? Object.fromEntries(value as ReadonlyMap<string, unknown>) : value;
+      result[column.name] = plainJson(column.codec.datum(this.#cell(column)));
     }
     return result;
   }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](): unknown {
+    if (!this.exists) return `${this.table} ${this.#uuid ?? ''} (deleted)`;
+    const columns = this.#store.columns.map(
+      (column) => [column.name, column.codec.datum(this.#cell(column))] as const,
+    );
+    return { _uuid: this.uuid, ...Object.fromEntries(columns) };
+  }
+}
+
+/** `JSON.rawJSON` of Node 22 and newer, which TypeScript does not know: a number that is written as it stands. */
+const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
+
+function plainJson(value: Datum): unknown {
+  if (typeof value === 'bigint') return rawJSON(value.toString());
+  if (Array.isArray(value)) return (value as readonly Atom[]).map(plainJson);
+  if (!(value instanceof Map)) return value;
+  return Object.fromEntries(
+    [...(value as ReadonlyMap<Atom, Atom>)].map(([key, member]) => [key, plainJson(member)]),
+  );
 }
 
 /** True when a cell of a column holds a value, which is put into canonical form for that. */

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -472,4 +473,31 @@ test('a column of another type: what says the same is no change, what differs is
   );
   expect(told).toEqual([{ kind: 'modified', uuid: b, old: new Map([['s', ['y']]]) }]);
   expect(replica.row('T', a)?.column('s')).toEqual(['x']);
+});
+
+test('a row shows its columns, on the console and as JSON', () => {
+  const schema = parseSchema({
+    name: 'D',
+    tables: {
+      T: {
+        columns: {
+          i: { type: { key: 'integer', min: 0, max: 'unlimited' } },
+          m: { type: { key: 'string', value: 'integer', min: 0, max: 'unlimited' } },
+        },
+      },
+    },
+  });
+  const replica = new Replica(schema);
+  const uuid = '00000000-0000-4000-8000-000000000001';
+  const row = { i: ['set', [1, 9223372036854775807n]], m: ['map', [['a', -9007199254740993n]]] };
+  replica.apply({ T: { [uuid]: { initial: row } } }, 'update2', 'contents');
+  const found = replica.row('T', uuid);
+  expect(JSON.stringify(found)).toBe(
+    `{"_uuid":"${uuid}","i":[1,9223372036854775807],"m":{"a":-9007199254740993}}`,
+  );
+  expect(inspect(found, { breakLength: Infinity })).toBe(
+    `{ _uuid: '${uuid}', i: [ 1, 9223372036854775807n ], m: Map(1) { 'a' => -9007199254740993n } }`,
+  );
+  replica.apply({ T: { [uuid]: { delete: null } } }, 'update2');
+  expect(inspect(found)).toContain('(deleted)');
 });

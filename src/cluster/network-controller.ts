@@ -1,14 +1,11 @@
 /** Objects that declare networks → NADs in the namespaces that should have them (api.md §4). */
 import { AllocationError } from '../allocators/allocation-error.ts';
-import { parsePrefix } from '../allocators/addresses.ts';
 import { networkAttachmentDefinitions } from '../api/kinds.ts';
 import { NETWORK_FINALIZER, renderNad } from '../api/nad.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
 import type { NetworkConfig } from '../api/network-config.ts';
-import { hostCidrs } from '../api/node-annotations.ts';
 import { objectKey } from '../api/objects.ts';
-import { nodeOverlap } from '../api/overlap.ts';
-import type { NetworkAttachmentDefinition, Node } from '../api/types.ts';
+import type { NetworkAttachmentDefinition } from '../api/types.ts';
 import type { Clock } from '../store/clock.ts';
 import type { Change } from '../store/informer.ts';
 import { StoreError, type Store } from '../store/store.ts';
@@ -24,14 +21,13 @@ import {
   unsupportedNetwork,
   type Declaration,
 } from './declarations.ts';
-import { externalConflict } from './external-subnets.ts';
 import type { ClusterInformers } from './informers.ts';
 import type { DurationRecorder } from './metrics.ts';
 import { correctNad, readNad, withIdentity } from './nads.ts';
 import type { NetworkOutcome, NetworkProblem } from './network-outcome.ts';
 import type { NetworkRegistry } from './network-registry.ts';
+import { hostAddressesOf, refusalOfNew } from './new-network-rules.ts';
 import { podsUsing } from './pods-using.ts';
-import { primaryConflict, type PrimaryNetwork } from './primary-networks.ts';
 import { oldestFirst } from './order.ts';
 import { OrphanedNads, ownerKeyOf } from './orphaned-nads.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
@@ -359,7 +355,12 @@ export class NetworkController {
       return 'ready';
     }
     const config = this.#configOf(nad);
-    this.#checkNew(object, namespace, config);
+    const refusal = refusalOfNew(object, namespace, config, {
+      informers,
+      registry,
+      limits: settings.limits,
+    });
+    if (refusal !== undefined) throw new NetworkRefusal(refusal.message, refusal.reason);
     await registry.holdWhile(config.name, async () => {
       const identity = registry.identify(config.name, config);
       try {
@@ -386,81 +387,6 @@ export class NetworkController {
         `rendered NetworkAttachmentDefinition can't be read: ${read.kind === 'invalid' ? read.error : 'not ours'}`,
       );
     return read.nad.config;
-  }
-
-  /** Rules for a network that is not there yet; one that is there is not taken away by them. */
-  #checkNew(object: Declaration, namespace: string, config: NetworkConfig): void {
-    const { informers } = this.#options;
-    if (object.kind !== 'ClusterUserDefinedNetwork') this.#checkNamespaceLimit(namespace);
-    const nodes = informers.nodes.list().map((node) => ({
-      name: node.metadata.name,
-      hostAddresses: hostAddressesOf(node),
-    }));
-    if (object.kind === 'OVNSecondaryNetwork') {
-      const clash = externalConflict(object, {
-        nodes,
-        others: informers.secondaries.list(),
-      });
-      if (clash !== undefined) throw new NetworkRefusal(clash);
-    }
-    if (config.role !== 'primary') return;
-    const existing = this.#primariesOf(namespace);
-    const conflict = primaryConflict(namespace, existing, {
-      nad: `${namespace}/${object.metadata.name}`,
-      network: config.name,
-      ownerKind: object.kind === 'OVNSecondaryNetwork' ? undefined : object.kind,
-      subnets: prefixesOf(config),
-      ...(object.kind === 'ClusterUserDefinedNetwork'
-        ? { namespaceSelector: object.spec.namespaceSelector }
-        : {}),
-    });
-    if (conflict !== undefined)
-      throw new NetworkRefusal(
-        conflict.message,
-        conflict.reason === 'PrimaryNetworkExists' ? undefined : conflict.reason,
-      );
-    const overlap = nodeOverlap(config.subnets, nodes);
-    if (overlap !== undefined)
-      throw new NetworkRefusal(
-        `invalid subnet configuration: pod or join subnet overlaps with already configured internal subnets: ${overlap}`,
-      );
-  }
-
-  #checkNamespaceLimit(namespace: string): void {
-    const { registry, settings } = this.#options;
-    const { networksPerNamespace } = settings.limits;
-    const own = registry
-      .nads()
-      .filter(
-        (nad) =>
-          nad.namespace === namespace &&
-          (nad.ownerKind === 'UserDefinedNetwork' || nad.ownerKind === 'OVNSecondaryNetwork'),
-      );
-    if (own.length >= networksPerNamespace)
-      throw new NetworkRefusal(
-        `namespace "${namespace}" has ${own.length} networks, and no more than ${networksPerNamespace} are allowed: delete one, or have the limit raised`,
-        'NetworkLimitReached',
-      );
-  }
-
-  #primariesOf(namespace: string): readonly PrimaryNetwork[] {
-    const { registry, informers } = this.#options;
-    return registry.primariesOf(namespace).map((nad) => {
-      const owner =
-        nad.ownerKind === 'ClusterUserDefinedNetwork'
-          ? informers.cudns.list().find(({ metadata }) => metadata.uid === nad.ownerUid)
-          : undefined;
-      return {
-        nad: nad.key,
-        network: nad.config.name,
-        ownerKind:
-          nad.ownerKind === 'UserDefinedNetwork' || nad.ownerKind === 'ClusterUserDefinedNetwork'
-            ? nad.ownerKind
-            : undefined,
-        subnets: prefixesOf(nad.config),
-        ...(owner === undefined ? {} : { namespaceSelector: owner.spec.namespaceSelector }),
-      };
-    });
   }
 
   /** Removes a NAD unless pods use it. Returns what is in the way. */
@@ -536,10 +462,3 @@ const isOwnedBy = (nad: NetworkAttachmentDefinition, { metadata }: Declaration):
   nad.metadata.ownerReferences?.some(
     ({ controller, uid }) => controller === true && uid === metadata.uid,
   ) === true;
-
-const prefixesOf = (config: NetworkConfig): PrimaryNetwork['subnets'] =>
-  config.subnets.map(({ cidr }) => parsePrefix(cidr)).filter((prefix) => prefix !== undefined);
-
-/** A node's own addresses; one that says nothing readable of them has none. */
-const hostAddressesOf = (node: Node | undefined): readonly string[] =>
-  node === undefined ? [] : (hostCidrs(node).value ?? []);

@@ -42,6 +42,25 @@ test('a standby refuses to write: the outcome says so, and the client writes thr
   expect(await client.transact([insert('a')])).toMatchObject({ kind: 'success' });
 });
 
+test('each of many transactions that a standby gets at once is refused, none is unknown', async () => {
+  const { active, standby } = await pair();
+  await using _active = active;
+  await using _standby = standby;
+  await using client = new OvsdbClient({
+    remotes: `${standby.remote},${active.remote}`,
+    database: 'OVN_Northbound',
+    timing,
+    random: () => 0.999,
+  }).start();
+  await client.ready(soon());
+  const names = Array.from({ length: 200 }, (_, n) => `s${n}`);
+  const outcomes = await Promise.all(names.map((name) => client.transact([insert(name)])));
+  expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['error']));
+  await client.ready(soon());
+  expect(client.remote).toBe(active.remote);
+  expect(client.replica.size('Logical_Switch')).toBe(0);
+});
+
 test('a standby that is all there is stays connected for reading', async () => {
   const { active, standby } = await pair();
   await using _active = active;

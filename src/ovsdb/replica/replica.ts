@@ -54,7 +54,7 @@ export interface ReplicaOptions extends Partial<FollowedColumns> {
   readonly monitored?: MonitoredColumns;
   /** Hears what a subscriber threw; by default the error becomes an uncaught exception, outside of the replica. */
   readonly onListenerError?: (error: unknown) => void;
-  /** Updates of no more rows than this (4096) are applied at once, larger ones out of sight and in pieces. */
+  /** Updates of no more rows than this (2048) are applied at once, larger ones out of sight and in pieces. */
   readonly rowsAtOnce?: number;
 }
 
@@ -401,7 +401,7 @@ export class Replica implements ReplicaView {
  * To apply a row at once takes one or two microseconds. Out of sight it takes less of a turn, but copies the tables, however few rows
  * of them change.
  */
-const ROWS_AT_ONCE = 4096;
+const ROWS_AT_ONCE = 2048;
 
 /** Whether nothing that is stored would change: the same tables, columns, types and monitored columns. */
 function sameDefinition(

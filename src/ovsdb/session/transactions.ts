@@ -12,8 +12,8 @@ interface Farewell {
   readonly reason: string;
   readonly leave: () => void;
   readonly timer: NodeJS.Timeout;
-  /** Resolve the outcomes of transactions that came too late to be sent. They wait until the server is left. */
-  readonly late: ((outcome: Outcome) => void)[];
+  /** Transactions that came too late to be sent. They wait until the server is left. */
+  readonly late: Sent[];
   isOver: boolean;
 }
 
@@ -34,37 +34,41 @@ export class Transactions {
 
   /** Rejects with the signal's reason: the transaction may then have been applied or not; or because the operations are no JSON. */
   send(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<Outcome> {
-    return new Promise((resolve, reject) => {
-      if (this.#farewell !== undefined) {
-        this.#farewell.late.push(resolve);
-        if (this.#farewell.isOver) this.#refuseLate(this.#farewell);
-        return;
-      }
-      const asker = new Sent(this, operations, resolve);
-      asker.id = this.#connection.nextId;
-      this.#underWay.add(asker.id);
-      if (signal !== undefined) {
-        const abort = (): void => {
-          this.#connection.notify('cancel', [asker.id]);
-          reject(signal.reason as Error);
-        };
-        signal.addEventListener('abort', abort);
-        asker.settled = () => {
-          signal.removeEventListener('abort', abort);
-        };
-      }
-      try {
-        this.#connection.ask(
-          'transact',
-          [this.#database, ...(operations as unknown as readonly JsonValue[])],
-          asker,
-        );
-      } catch (error) {
-        this.#underWay.delete(asker.id);
-        asker.settled?.();
-        throw error;
-      }
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+    const sent = new Sent(this, operations, resolve);
+    if (signal !== undefined) {
+      const abort = (): void => {
+        if (sent.id !== undefined) this.#connection.notify('cancel', [sent.id]);
+        reject(signal.reason as Error);
+      };
+      signal.addEventListener('abort', abort);
+      sent.settled = () => {
+        signal.removeEventListener('abort', abort);
+      };
+    }
+    if (this.#farewell === undefined) this.#send(sent, operations, reject);
+    else {
+      this.#farewell.late.push(sent);
+      if (this.#farewell.isOver) refuse(this.#farewell);
+    }
+    return promise;
+  }
+
+  #send(sent: Sent, operations: readonly Operation[], reject: (error: unknown) => void): void {
+    const id = this.#connection.nextId;
+    sent.id = id;
+    this.#underWay.add(id);
+    try {
+      this.#connection.ask(
+        'transact',
+        [this.#database, ...(operations as unknown as readonly JsonValue[])],
+        sent,
+      );
+    } catch (error) {
+      this.#underWay.delete(id);
+      sent.settled?.();
+      reject(error);
+    }
   }
 
   /** For a transaction that was sent: its outcome is known. */
@@ -92,17 +96,14 @@ export class Transactions {
     farewell.isOver = true;
     clearTimeout(farewell.timer);
     farewell.leave();
-    this.#refuseLate(farewell);
-  }
-
-  #refuseLate({ late, reason }: Farewell): void {
-    for (const resolve of late.splice(0)) resolve({ kind: 'try-again', reason });
+    refuse(farewell);
   }
 }
 
-/** A transaction that was sent. */
+/** A transaction on its way. */
 class Sent implements Asker {
-  id = 0;
+  /** Undefined until it is sent. */
+  id: number | undefined;
   settled: (() => void) | undefined;
   readonly #owner: Transactions;
   readonly #operations: readonly Operation[];
@@ -118,20 +119,25 @@ class Sent implements Asker {
     this.#resolve = resolve;
   }
 
-  #end(outcome: Outcome): void {
+  end(outcome: Outcome): void {
     this.settled?.();
     this.#resolve(outcome);
-    this.#owner.ended(this.id, outcome);
+    if (this.id !== undefined) this.#owner.ended(this.id, outcome);
   }
 
   answered({ result, error }: Reply): void {
-    this.#end(outcomeOf(this.#operations, result, error));
+    this.end(outcomeOf(this.#operations, result, error));
   }
 
   lost(error: OvsdbError, wasSent: boolean): void {
     const reason = error.message;
-    this.#end(
+    this.end(
       wasSent ? { kind: 'unknown', reason } : { kind: 'try-again', reason: `not sent: ${reason}` },
     );
   }
+}
+
+/** Ends what came too late. */
+function refuse({ late, reason }: Farewell): void {
+  for (const sent of late.splice(0)) sent.end({ kind: 'try-again', reason });
 }

@@ -46,8 +46,8 @@ class Wire {
   });
   left = 0;
 
-  send(): Promise<string> {
-    return this.transactions.send([insert], undefined).then(({ kind }) => kind);
+  send(signal?: AbortSignal): Promise<string> {
+    return this.transactions.send([insert], signal).then(({ kind }) => kind);
   }
 
   reply(id: number, ...results: readonly JsonValue[]): void {
@@ -64,6 +64,21 @@ describe('a server that does not write', () => {
     wire.reply(1, refusal);
     expect(await sent).toBe('error');
     expect(wire.left).toBe(1);
+  });
+
+  test('lets go of who does not want to wait until it is left', async () => {
+    const wire = new Wire();
+    const [first, second] = [wire.send(), wire.send()];
+    wire.reply(1, refusal);
+    await first;
+    const controller = new AbortController();
+    const late = wire.send(controller.signal);
+    controller.abort(new Error('enough'));
+    await expect(late).rejects.toThrow('enough');
+    wire.reply(2, refusal);
+    expect(await second).toBe('error');
+    expect(await wire.send()).toBe('try-again');
+    expect(wire.written.join('').match(/transact/g)).toHaveLength(2);
   });
 
   test('is left after five seconds when it answers no more', async () => {

@@ -2,10 +2,13 @@ import { describe, expect, test } from 'vitest';
 import {
   columnSchemaToJson,
   parseColumnSchema,
+  parseRow,
   parseSchema,
+  rowToJson,
   parseTableSchema,
   schemaToJson,
   tableSchemaToJson,
+  type JsonObject,
   type JsonValue,
 } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
@@ -184,5 +187,63 @@ describe('schemas', () => {
     ['null', null],
   ])('refused: %s', (_name, json) => {
     expect(schema(json)).toEqual(SYNTAX);
+  });
+});
+
+describe('rows', () => {
+  const table = parseTableSchema(
+    {
+      columns: {
+        vswitch: { type: 'uuid' },
+        name: { type: 'string' },
+        datapath_id: { type: { key: 'string', min: 0 } },
+        mirrors: { type: { key: 'integer', min: 0, max: 'unlimited' } },
+        few: { type: { key: 'integer', min: 1, max: 2 } },
+        pairs: { type: { key: 'integer', value: 'uuid', min: 1, max: 2 } },
+        cost: { type: { key: { type: 'real', minReal: 0 } } },
+      },
+    },
+    'T',
+  );
+  const nil: JsonValue = ['uuid', '00000000-0000-0000-0000-000000000000'];
+  const empty = {
+    vswitch: nil,
+    name: '',
+    datapath_id: ['set', []],
+    mirrors: ['set', []],
+    few: 0,
+    pairs: ['map', [[0, nil]]],
+    cost: 0,
+  };
+
+  test('have their default where nothing is said', () => {
+    expect(rowToJson(table, parseRow(table, {}))).toEqual(empty);
+  });
+
+  test.each<[JsonObject, JsonObject]>([
+    [
+      { name: 'br0', datapath_id: 'x' },
+      { name: 'br0', datapath_id: 'x' },
+    ],
+    [{ mirrors: ['set', [3, 1]] }, { mirrors: ['set', [1, 3]] }],
+    [
+      { mirrors: ['set', [3]], cost: 2e10 },
+      { mirrors: 3, cost: 20_000_000_000 },
+    ],
+    [{ datapath_id: ['set', ['y']] }, { datapath_id: 'y' }],
+  ])('%j in canonical form has %j', (json, expected) => {
+    const row = parseRow(table, json);
+    expect([...row.keys()]).toEqual(Object.keys(json));
+    expect(rowToJson(table, row)).toEqual({ ...empty, ...expected });
+  });
+
+  test.each<[JsonValue, string]>([
+    [['name'], 'syntax error: row must be JSON object'],
+    [{ nam: 'x' }, 'unknown column: No column nam in table T.'],
+    [{ name: 5 }, 'syntax error: column name: expected string'],
+    [{ cost: -1 }, 'constraint violation: column cost: -1 is less than minimum allowed value 0'],
+    [{ mirrors: ['set', [1, 1]] }, 'ovsdb error: column mirrors: set contains duplicate'],
+  ])('%j is refused', (json, problem) => {
+    expect(() => parseRow(table, json)).toThrow(problem);
   });
 });

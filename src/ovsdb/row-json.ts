@@ -1,0 +1,36 @@
+import { datumToJson, defaultDatum, parseDatum } from './datum.ts';
+import { OvsdbError, shorten, syntaxError } from './error.ts';
+import { isObject } from './json.ts';
+import { columnOf, type TableSchema } from './schema.ts';
+import type { Datum, JsonObject, JsonValue } from './value.ts';
+
+/**
+ * Reads a `<row>` (RFC 7047 §5.1): the columns that it names, each with all its constraints. Throws `syntax error`, `unknown column`,
+ * `constraint violation` or `ovsdb error`.
+ */
+export function parseRow(table: TableSchema, json: JsonValue): ReadonlyMap<string, Datum> {
+  if (!isObject(json)) throw syntaxError('row must be JSON object', json);
+  return new Map(
+    Object.entries(json).map(([name, value]) => {
+      const { type } = columnOf(table, name);
+      try {
+        return [name, parseDatum(type, value)];
+      } catch (error) {
+        if (!(error instanceof OvsdbError)) throw error;
+        throw new OvsdbError(error.code, `column ${name}: ${error.details}`, {
+          cause: error,
+          syntax: shorten(value),
+        });
+      }
+    }),
+  );
+}
+
+/** A row in canonical form with every column of its table; those that it has no value for have their default. */
+export const rowToJson = (table: TableSchema, row: ReadonlyMap<string, Datum>): JsonObject =>
+  Object.fromEntries(
+    [...table.columns.values()].map(({ name, type }) => [
+      name,
+      datumToJson(type, row.has(name) ? row.get(name) : defaultDatum(type)),
+    ]),
+  );

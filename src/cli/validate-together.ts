@@ -1,5 +1,6 @@
 /** What only shows when the objects of several files are looked at together, or with the settings of the cluster. */
 import { parsePrefix } from '../allocators/addresses.ts';
+import type { ConnectRange } from '../allocators/connect-subnets.ts';
 import type { ManifestDocument, ManifestError } from '../api/manifest.ts';
 import { describeObject } from '../api/manifest.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
@@ -9,8 +10,13 @@ import { networkSpecOf } from '../api/network-spec.ts';
 import { selectorProblems } from '../api/label-selector.ts';
 import { parseNad, renderNad } from '../api/nad.ts';
 import { objectKey } from '../api/objects.ts';
-import type { Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
+import type {
+  ClusterNetworkConnect,
+  Namespace,
+  NetworkAttachmentDefinition,
+} from '../api/types.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/declarations.ts';
+import { conflictWithCluster } from '../cluster/connect-selection.ts';
 import { transportAccepted } from '../cluster/network-outcome.ts';
 import { primaryConflict, type PrimaryNetwork } from '../cluster/primary-networks.ts';
 import type { NetworkName } from '../model/model.ts';
@@ -133,6 +139,31 @@ function conflictingPrimaries(documents: readonly ManifestDocument[]): ManifestE
   });
 }
 
+/** Connections whose ranges the cluster uses itself. */
+function conflictingConnects(
+  documents: readonly ManifestDocument[],
+  settings: ClusterAddressing,
+): ManifestError[] {
+  return documents.flatMap((document) => {
+    if (document.object.kind !== 'ClusterNetworkConnect') return [];
+    const { connectSubnets } = (document.object as ClusterNetworkConnect).spec;
+    const ranges = connectSubnets.flatMap(({ cidr, networkPrefix }): readonly ConnectRange[] => {
+      const prefix = parsePrefix(cidr);
+      return prefix === undefined ? [] : [{ cidr: prefix, networkPrefix }];
+    });
+    const conflict = conflictWithCluster({ ranges, settings });
+    return conflict === undefined
+      ? []
+      : [
+          about(
+            document,
+            `${REFUSED}: ${conflict.message}`,
+            document.positionOf(['spec', 'connectSubnets']),
+          ),
+        ];
+  });
+}
+
 /** NADs whose configuration can't be used. */
 function unusableNads(
   documents: readonly ManifestDocument[],
@@ -215,6 +246,7 @@ export function checkTogether(
       ...unsupportedFeatures(documents),
       ...unusableNads(documents, settings),
       ...conflictingPrimaries(documents),
+      ...conflictingConnects(documents, settings),
       ...clashingNames(documents),
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),

@@ -134,6 +134,8 @@ function examine(paths: readonly string[], options: Options, command: Command): 
   const { settings } = configurationOf(command);
   const old = options.old === undefined ? undefined : previousVersions(options.old);
   const names = paths.flatMap(filesAt);
+  if (names.length === 0)
+    throw new Unreadable(`no manifests (*.yaml, *.yml, *.json) in ${paths.join(', ')}`);
   const manifests = names.map((path) => read(path, old?.previous));
   const documents = manifests.flatMap((manifest) => manifest.documents);
   const together = checkTogether(documents, settings);

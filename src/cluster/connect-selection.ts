@@ -164,7 +164,14 @@ function firstPair(
   return undefined;
 }
 
-function conflictWithCluster({ ranges, settings }: ConnectCheck): ConnectProblem | undefined {
+/** What of the cluster's own ranges the connect subnets run into. */
+export function conflictWithCluster({
+  ranges,
+  settings,
+}: {
+  readonly ranges: readonly ConnectRange[];
+  readonly settings: Pick<ClusterSettings, 'serviceSubnets' | 'masqueradeSubnets'>;
+}): ConnectProblem | undefined {
   const kinds = [
     ['service', settings.serviceSubnets],
     ['masquerade', familyCidrs(settings.masqueradeSubnets)],

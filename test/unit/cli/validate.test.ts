@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -132,6 +132,24 @@ ${network}`;
     ]);
   });
 
+  test('since the ranges of a connection are used by the cluster', () => {
+    expect(
+      warningsOf(`
+apiVersion: k8s.ovn.org/v1
+kind: ClusterNetworkConnect
+metadata: { name: both }
+spec:
+  networkSelectors:
+    - networkSelectionType: PrimaryUserDefinedNetworks
+      primaryUserDefinedNetworkSelector: { namespaceSelector: {} }
+  connectSubnets: [{ cidr: 172.16.0.0/16, networkPrefix: 24 }]
+  connectivity: [PodNetwork]
+`),
+    ).toEqual([
+      'net.yaml:9:3: ClusterNetworkConnect both: the cluster manager would refuse it: Connect subnet 172.16.0.0/16 conflicts with service subnet 172.16.1.0/24 of the cluster',
+    ]);
+  });
+
   test('since the namespace has another primary network', () => {
     const first = network('first', '{ role: Primary, subnets: [10.0.0.0/24] }');
     expect(
@@ -250,6 +268,12 @@ describe('heddle validate', () => {
     expect([none.status, none.stderr]).toEqual([
       2,
       'heddle validate: name files or directories to check, or - for standard input\n',
+    ]);
+    mkdirSync(join(folder, '.empty'));
+    const empty = run(['.empty']);
+    expect([empty.status, empty.stderr]).toEqual([
+      2,
+      'heddle validate: no manifests (*.yaml, *.yml, *.json) in .empty\n',
     ]);
     const missing = run(['missing.yaml']);
     expect(missing.status).toBe(2);

@@ -11,7 +11,17 @@ const processorTime = (): number => {
   return (user + system) / 1000;
 };
 
-export async function worstStall(action: () => Promise<void>): Promise<Stall> {
+/** Milliseconds between two looks whether there is anything to measure. */
+const LOOK = 20;
+
+/**
+ * `isUnderWay` says when to begin: a timer of one millisecond costs as much as the work itself when the work has to be waited for some
+ * seconds.
+ */
+export async function worstStall(
+  action: () => Promise<void>,
+  isUnderWay: () => boolean = () => true,
+): Promise<Stall> {
   let last = performance.now();
   let lastProcessor = processorTime();
   let wall = 0;
@@ -22,7 +32,17 @@ export async function worstStall(action: () => Promise<void>): Promise<Stall> {
     processor = Math.max(processor, used - lastProcessor);
     [last, lastProcessor] = [now, used];
   };
-  const timer = setInterval(tick, 1);
+  let timer = setInterval(look, LOOK);
+  function look(): void {
+    if (!isUnderWay()) {
+      [last, lastProcessor] = [performance.now(), processorTime()];
+      return;
+    }
+    clearInterval(timer);
+    timer = setInterval(tick, 1);
+    tick();
+  }
+  look();
   try {
     await action();
   } finally {

@@ -104,12 +104,6 @@ export class Entries {
     this.#add(row, unit, words, at);
   }
 
-  /** The wish that counts at a place. */
-  row(place: number): DesiredRow | undefined {
-    const held = this.#held[place];
-    return held instanceof Entry ? held.row : held;
-  }
-
   /** The bare wish at a place; undefined where there is an entry or nothing. */
   wish(place: number): DesiredRow | undefined {
     const held = this.#held[place];

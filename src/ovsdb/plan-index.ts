@@ -1,12 +1,14 @@
-import { RowReference, type DatabaseRules, type DesiredRow, type DesiredValue } from './desired.ts';
+import { RowReference, type DatabaseRules, type DesiredRow } from './desired.ts';
 import type { PlanProblem } from './plan-change.ts';
 import { eachReference, type Entry } from './plan-entry.ts';
+import { IdentifyQueue } from './plan-identify-queue.ts';
 import { RowMatcher } from './plan-match.ts';
 import { planTables, type PlanColumn, type PlanTable, type PlanTables } from './plan-table.ts';
+import { rememberUnwanted } from './plan-unwanted.ts';
 import type { WishQueue } from './plan-wishes.ts';
 import type { ReplicaChanges, ReplicaRow, ReplicaView, RowChange } from './replica-view.ts';
 import type { DatabaseSchema } from './schema.ts';
-import type { Atom, Datum } from './value.ts';
+import type { Datum } from './value.ts';
 
 /**
  * Which rows are wanted and which rows of the database have their keys, kept up to date from both sides, with the
@@ -363,48 +365,5 @@ export class RowIndex {
 
 type Reference = { readonly table: string; readonly key: string };
 
-/** Rows whose keys are to be found anew, each once until it is taken. */
-class IdentifyQueue {
-  readonly #waiting: (readonly [PlanTable, string])[] = [];
-  readonly #known = new Map<PlanTable, Set<string>>();
-
-  add(table: PlanTable, uuid: string): void {
-    let known = this.#known.get(table);
-    if (known === undefined) this.#known.set(table, (known = new Set()));
-    if (known.has(uuid)) return;
-    known.add(uuid);
-    this.#waiting.push([table, uuid]);
-  }
-
-  take(): readonly [PlanTable, string] | undefined {
-    const next = this.#waiting.pop();
-    if (next !== undefined) this.#known.get(next[0])?.delete(next[1]);
-    return next;
-  }
-}
-
 const asMembers = (datum: Datum): readonly string[] =>
   Array.isArray(datum) ? (datum as readonly string[]) : [];
-
-/** Members of shared columns that a wish had: they go, unless another wish has them too. */
-function rememberUnwanted(table: PlanTable, entry: Entry, row: DesiredRow): void {
-  for (const column of table.columns) {
-    const isShared = column.kind === 'shared' || (row.partial === true && column.kind === 'exact');
-    const value = row.columns[column.name];
-    if (!isShared || value === undefined || column.type.max === 1) continue;
-    entry.unwanted ??= new Map();
-    const members = entry.unwanted.get(column.name) ?? new Set<Atom>();
-    for (const member of wantedKeys(value)) members.add(member);
-    entry.unwanted.set(column.name, members);
-  }
-}
-
-/** Members of a set, or keys of a map, that a wish names. */
-function wantedKeys(value: DesiredValue): readonly Atom[] {
-  if (Array.isArray(value)) return (value as readonly unknown[]).filter(isAtom);
-  if (value instanceof Map)
-    return [...(value as ReadonlyMap<unknown, unknown>).keys()].filter(isAtom);
-  return isAtom(value) ? [value] : Object.keys(value);
-}
-
-const isAtom = (value: unknown): value is Atom => typeof value !== 'object';

@@ -103,7 +103,7 @@ export class RowMatcher {
     const rows = new Uint32Array(BLOCK);
     for (let first = 1, { top } = entries; first < top; first += BLOCK) {
       const end = Math.min(first + BLOCK, top);
-      if (side !== undefined) this.#lookUp(side, first, end, rows);
+      side?.comparer.findAll(entries.words, first * 4, end - first, rows);
       for (let place = first; place < end; place++) {
         const wish = entries.wish(place);
         if (wish === undefined) continue;
@@ -114,15 +114,6 @@ export class RowMatcher {
       }
     }
     return right;
-  }
-
-  /** One right after the other, so that the processor need not wait for each. */
-  #lookUp({ table, comparer }: Side, first: number, end: number, rows: Uint32Array): void {
-    const { words } = table.entries;
-    for (let place = first; place < end; place++) {
-      rows[place - first] = comparer.find(words, place * 4);
-    }
-    comparer.prepare(rows, end - first);
   }
 
   #isRight(side: Side, place: number): boolean {

@@ -158,16 +158,19 @@ export class MemoryDatabase implements ReplicaView, Transactor {
   comparer(table: string, compared: readonly string[], ignored: readonly string[]): RowComparer {
     const rows = [undefined, ...this.rows(table)];
     const known = new Set([...compared, ...ignored]);
+    const find = (words: Uint32Array, at: number): number => {
+      const uuid = uuidText(words, at);
+      return Math.max(
+        0,
+        rows.findIndex((row) => row?.uuid === uuid),
+      );
+    };
     return {
       top: rows.length,
-      find: (words, at) => {
-        const uuid = uuidText(words, at);
-        return Math.max(
-          0,
-          rows.findIndex((row) => row?.uuid === uuid),
-        );
+      find,
+      findAll: (words, at, count, found) => {
+        for (let i = 0; i < count; i++) found[i] = find(words, at + i * 4);
       },
-      prepare: () => undefined,
       equals: (number, columns) => {
         const row = rows[number] as ReplicaRow;
         return (

@@ -64,13 +64,20 @@ export class TableComparer implements RowComparer {
     return id <= 0 ? 0 : this.store.slotOf(id);
   }
 
-  prepare(rows: Uint32Array, count: number): void {
+  /** Goes from stage to stage with all of them, so that the processor waits for the memory of many rows at once. */
+  findAll(words: Uint32Array, at: number, count: number, rows: Uint32Array): void {
+    const { pools } = this.store;
+    for (let i = 0; i < count; i++) rows[i] = Math.max(0, pools.uuids.findWords(words, at + i * 4));
+    for (let i = 0; i < count; i++) {
+      const id = rows[i] as number;
+      if (id !== 0) rows[i] = this.store.slotOf(id);
+    }
     if (this.#cells.length < count) this.#cells = new Uint32Array(count);
     const gathered = this.#cells;
     for (const { cells, matcher } of this.#used) {
-      for (let i = 0; i < count; i++)
-        gathered[i] = (cells as Uint32Array)[rows[i] as number] as number;
-      this.touched ^= matcher?.touch(gathered, count) ?? 0;
+      if (cells === undefined || matcher === undefined) continue;
+      for (let i = 0; i < count; i++) gathered[i] = cells[rows[i] as number] as number;
+      this.touched ^= matcher.touch(gathered, count);
     }
   }
 

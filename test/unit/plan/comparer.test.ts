@@ -58,7 +58,10 @@ test('a row equals what has its values, and the default where nothing is given',
   const other = comparer.find(uuidWords(uuidOf(2)), 0);
   expect(new Set([row, other])).toEqual(new Set([1, 2]));
   expect(comparer.find(uuidWords(uuidOf(3)), 0)).toBe(0);
-  comparer.prepare(Uint32Array.of(row, 0, other), 3);
+  const found = new Uint32Array(3);
+  const words = [2, 3, 1].flatMap((n) => [...uuidWords(uuidOf(n))]);
+  comparer.findAll(Uint32Array.of(0, ...words), 1, 3, found);
+  expect([...found]).toEqual([other, 0, row]);
   expect(comparer.equals(row, { name: 'a', ids: { k: 'v' } })).toBe(true);
   expect(comparer.equals(row, { name: 'a', ids: new Map([['k', 'v']]), number: 0 })).toBe(true);
   expect(comparer.equals(row, { name: 'a', ids: { k: 'v' }, limit: undefined })).toBe(true);

@@ -290,7 +290,7 @@ test('built anew until it fits: two writers that read, decide and write lose not
     await first.commit(one);
     return set;
   })();
-  await two.ready(soon());
+  await expect.poll(() => two.replica.row('Address_Set', uuid)?.exists).toBe(true);
   const append = async (client: OvsdbClient, name: string): Promise<string> => {
     const outcome = await commitAnew<Northbound>(
       client,

@@ -321,6 +321,7 @@ test('built anew until it fits: two writers that read, decide and write lose not
   expect(await commitAnew(one, () => undefined)).toEqual({ kind: 'unchanged' });
   // It waits for the connection, as long as it may.
   await server.stop('SIGKILL');
+  await expect.poll(() => one.status).not.toBe('ready');
   const lost = commitAnew(one, (t) => t.comment('x').dryRun(), {
     signal: AbortSignal.timeout(200),
   });

@@ -43,7 +43,11 @@ export class PersistentAddresses {
         if (before?.spec !== undefined)
           this.#pools.get(before.spec.network)?.release(ownerOfClaim(key));
       } else if (known.has(key)) return;
-      else known.add(key);
+      else {
+        known.add(key);
+        const pool = this.#pools.get(after.spec?.network ?? '');
+        if (pool !== undefined) adopt(pool, after);
+      }
       listener((after ?? before)?.metadata.namespace ?? '');
     });
   }
@@ -70,9 +74,7 @@ export class PersistentAddresses {
   adopt(network: string, pool: NetworkPool): void {
     this.#pools.set(network, pool);
     for (const claim of this.#options.claims.list()) {
-      const ips = claim.status?.ips ?? [];
-      if (claim.spec?.network !== network || ips.length === 0) continue;
-      pool.adoptAddresses(ownerOfClaim(objectKey(claim.metadata)), ips);
+      if (claim.spec?.network === network) adopt(pool, claim);
     }
   }
 
@@ -149,6 +151,11 @@ function failureReason(error: AllocationError): string {
   if (error.code === 'exhausted') return 'SubnetExhausted';
   if (error.code !== 'taken' && error.code !== 'conflict') return 'InternalError';
   return error.message.includes('MAC address') ? 'MACAddressConflict' : 'IPAddressConflict';
+}
+
+function adopt(pool: NetworkPool, { metadata, status }: IPAMClaim): void {
+  const ips = status?.ips ?? [];
+  if (ips.length > 0) pool.adoptAddresses(ownerOfClaim(objectKey(metadata)), ips);
 }
 
 const ownerOfClaim = (key: string): string => `claim ${key}`;

@@ -158,6 +158,23 @@ test('a pod waits for the claim that it names: it may hold addresses already', a
   expect(await claimLine(store, 'a/vm')).toContain('10.5.0.1/24 IPsAllocated=True');
 });
 
+test('a claim that comes with addresses (a restored one) keeps them from others', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/29'));
+  const plain = (name: string): ReturnType<typeof pod> =>
+    pod(`a/${name}`, 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' });
+  await apply(store, plain('one'));
+  await running.settled();
+  await apply(store, { ...claim('a/vm', 'a_net'), status: { ips: ['10.5.0.2/29'] } });
+  await running.settled();
+  await apply(store, plain('two'), vm('a/three', 'vm'));
+  await running.settled();
+  expect(
+    await Promise.all(['one', 'two', 'three'].map((name) => addressOf(store, `a/${name}`))),
+  ).toEqual(['10.5.0.1/29', '10.5.0.3/29', '10.5.0.2/29']);
+});
+
 test('a claim that goes before its pod: the pod keeps its address, and a new claim takes it over', async () => {
   const store = new MemoryStore();
   await using running = startProcess(store, ['node1']);

@@ -102,7 +102,9 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
   const problems = distinctProblems([
     ...overview.networks.flatMap(({ object, name, conditions }) =>
       conditions
-        .filter(({ status }) => status === 'False')
+        .filter(
+          ({ type, status }) => status === (type === 'PrimaryNetworkConflict' ? 'True' : 'False'),
+        )
         .map(({ type, message }) => ({
           object: object ?? name,
           message: type === 'NetworkReady' ? `not ready: ${message}` : message,

@@ -59,6 +59,13 @@ class Informers {
     await Promise.all(this.#all.map((informer) => informer.synced()));
   }
 
+  /** Kinds that could not be read yet, with the reason where there is one. */
+  unread(): readonly string[] {
+    return this.#all
+      .filter(({ isSynced }) => !isSynced)
+      .map(({ kind, stalled }) => stalled?.message ?? `${kind.plural} are not read yet`);
+  }
+
   /** True when the informers show what the store holds now. */
   async areCurrent(store: Pick<Store, 'list'>, signal: AbortSignal): Promise<boolean> {
     for (const informer of this.#all) {

@@ -61,6 +61,7 @@ export class ClusterManager {
   readonly #mirrors: EndpointMirrorController;
   readonly #events: EventWriter;
   readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
+  #hasStarted = false;
   readonly #started = Promise.withResolvers<void>();
   readonly #ended = new AbortController();
   readonly #cut = new AbortController();
@@ -188,6 +189,12 @@ export class ClusterManager {
     return this.#leadership !== undefined;
   }
 
+  /** What a manager that leads has to wait for before it does anything; undefined for one that works, or that waits to lead. */
+  get waitsFor(): string | undefined {
+    const unread = this.isLeading && !this.#hasStarted ? this.#informers.unread() : [];
+    return unread.length === 0 ? undefined : unread.join('; ');
+  }
+
   async #work(signal: AbortSignal): Promise<void> {
     const { store } = this.#options;
     const following = this.#informers.run(store, signal);
@@ -217,6 +224,7 @@ export class ClusterManager {
       this.#statuses.stop();
     };
     signal.addEventListener('abort', stopBatches, { once: true });
+    this.#hasStarted = true;
     this.#started.resolve();
     await Promise.all([following, ...queues]);
   }

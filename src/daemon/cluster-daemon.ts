@@ -90,8 +90,8 @@ export async function runCluster(
   await using health = await serveHealth({
     address: configuration.metricsBindAddress,
     registry,
-    // A manager that waits for leadership is ready to take over.
-    notReady: () => undefined,
+    // A manager that waits for leadership is ready to take over; one that leads and can't read is not.
+    notReady: () => manager.waitsFor,
   });
   log.info({ component: 'daemon', health: health.url, identity: managerIdentity() }, 'started');
   store.onComplaints((complaints) => {

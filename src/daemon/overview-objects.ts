@@ -1,4 +1,5 @@
 import {
+  clusterNetworkConnects,
   clusterUserDefinedNetworks,
   isOptionalKind,
   networkAttachmentDefinitions,
@@ -29,6 +30,7 @@ async function listed<T extends KubeObject>(
 export const readOverviewObjects = async (store: Store): Promise<OverviewObjects> => ({
   userDefinedNetworks: await listed(store, userDefinedNetworks),
   clusterUserDefinedNetworks: await listed(store, clusterUserDefinedNetworks),
+  clusterNetworkConnects: await listed(store, clusterNetworkConnects),
   networkAttachmentDefinitions: await listed(store, networkAttachmentDefinitions),
   nodes: await listed(store, nodes),
   pods: await listed(store, pods),

@@ -6,6 +6,7 @@ import { podNetworks } from '../api/pod-annotations.ts';
 import { parseNad } from '../api/nad.ts';
 import { clusterNetworkName, DEFAULT_NETWORK, networkName } from '../api/network-name.ts';
 import type {
+  ClusterNetworkConnect,
   ClusterUserDefinedNetwork,
   NetworkAttachmentDefinition,
   Node,
@@ -18,6 +19,7 @@ import type { ClusterSettings } from '../model/model.ts';
 export interface OverviewObjects {
   readonly userDefinedNetworks: readonly UserDefinedNetwork[];
   readonly clusterUserDefinedNetworks: readonly ClusterUserDefinedNetwork[];
+  readonly clusterNetworkConnects: readonly ClusterNetworkConnect[];
   readonly networkAttachmentDefinitions: readonly NetworkAttachmentDefinition[];
   readonly nodes: readonly Node[];
   readonly pods: readonly Pod[];
@@ -105,7 +107,7 @@ export function overviewOf(objects: OverviewObjects, settings: ClusterSettings):
       (a, b) => (a.id ?? Infinity) - (b.id ?? Infinity) || (a.name < b.name ? -1 : 1),
     ),
     nodes: objects.nodes.map((node) => nodeOverview(node, zones)),
-    problems: problemsOf(objects.zoneStatuses),
+    problems: problemsOf(objects),
   };
 }
 
@@ -184,8 +186,21 @@ function nodeOverview(node: Node, zones: Zones): NodeOverview {
   };
 }
 
-function problemsOf(zoneStatuses: readonly ZoneStatus[]): Overview['problems'] {
-  const problems = zoneStatuses.flatMap(({ status }) => status?.problems ?? []);
+function problemsOf({
+  zoneStatuses,
+  clusterNetworkConnects,
+}: Pick<OverviewObjects, 'zoneStatuses' | 'clusterNetworkConnects'>): Overview['problems'] {
+  const problems = [
+    ...zoneStatuses.flatMap(({ status }) => status?.problems ?? []),
+    ...clusterNetworkConnects.flatMap((connect) =>
+      (connect.status?.conditions ?? [])
+        .filter(({ status }) => status !== 'True')
+        .map(({ type, message }) => ({
+          object: describe(connect),
+          message: `${type === 'Accepted' ? 'not accepted' : `not ${type}`}: ${message}`,
+        })),
+    ),
+  ];
   const unique = new Map(
     problems.map((problem) => [`${problem.object} ${problem.message}`, problem]),
   );

@@ -6,8 +6,9 @@ import {
   pods,
   userDefinedNetworks,
 } from '../../../src/api/kinds.ts';
+import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../../src/api/types.ts';
-import { StoreError } from '../../../src/store/store.ts';
+import { StoreError, type WatchEvent } from '../../../src/store/store.ts';
 import {
   ALLOCATED,
   apply,
@@ -309,4 +310,30 @@ test('objects that are deleted and made again while they are handled end as if t
   expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
   expect(await store.list(networkAttachmentDefinitions)).toHaveLength(1);
   expect((await nodeLines(store))[0]).toContain('"blue_net":["10.40.0.0/24"]');
+});
+
+test('a manager that leads and may not read a kind says so, until it may', async () => {
+  class Guarded extends MemoryStore {
+    readonly opened = Promise.withResolvers<void>();
+
+    override async watch<T extends KubeObject>(
+      kind: ResourceKind<T>,
+      handler: (event: WatchEvent<T>) => void,
+      signal: AbortSignal,
+    ): Promise<void> {
+      if (kind.kind === 'NetworkAttachmentDefinition') {
+        const error = new StoreError('forbidden', 'NADs: list is not allowed');
+        handler({ type: 'stalled', error });
+        await this.opened.promise;
+      }
+      await super.watch(kind, handler, signal);
+    }
+  }
+  const store = new Guarded();
+  await using running = startManager(store);
+  await letAllSettle();
+  expect(running.manager.waitsFor).toBe('NADs: list is not allowed');
+  store.opened.resolve();
+  await running.settled();
+  expect(running.manager.waitsFor).toBeUndefined();
 });

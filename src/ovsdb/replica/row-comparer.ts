@@ -128,8 +128,11 @@ export class TableComparer implements RowComparer {
   }
 }
 
-/** So many questions are answered by looking through a set; then every member is marked with the row that holds it. */
-const FEW = 256;
+/**
+ * So many questions are answered by looking through a set, more than one transaction gives rise to; then every member of
+ * the whole column is marked with the row that holds it.
+ */
+const FEW = 4096;
 
 /** The mark of a row that is in several sets. */
 const SEVERAL = 0xffff_ffff;
@@ -147,18 +150,20 @@ class TableMembers implements RowMembers {
   }
 
   includes(holder: number, members: RowComparer, member: number): boolean {
-    if (this.#column === undefined || !(members instanceof TableComparer)) return false;
+    const column = this.#column;
+    if (column === undefined || !(members instanceof TableComparer)) return false;
     const id = members.store.uuids[member] as number;
-    if (this.#marks === undefined && ++this.#asked > FEW) this.#marks = this.#markAll(this.#column);
+    if (this.#marks === undefined && ++this.#asked > FEW) this.#marks = this.#markAll(column);
     const mark = this.#marks?.[id] ?? SEVERAL;
     if (mark !== SEVERAL) return mark === holder;
-    return this.#column.codec.position(this.#cell(holder), id) !== -1;
+    return column.codec.position(this.#cell(column, holder), id) !== -1;
   }
 
-  #markAll({ codec: { sequences } }: StoredColumn): Uint32Array {
+  #markAll(column: StoredColumn): Uint32Array {
+    const { sequences } = column.codec;
     const marks = new Uint32Array(this.#store.pools.uuids.top);
     for (let holder = 1; holder < this.#store.top; holder++) {
-      const cell = this.#cell(holder);
+      const cell = this.#cell(column, holder);
       const length = sequences.length(cell);
       if (length === 0) continue;
       const words = sequences.words(cell);
@@ -171,11 +176,12 @@ class TableMembers implements RowMembers {
     return marks;
   }
 
-  #cell(holder: number): number {
-    return this.#column?.cells?.[holder] ?? 0;
+  #cell({ cells, codec }: StoredColumn, holder: number): number {
+    return cells === undefined ? codec.defaultCell : (cells[holder] as number);
   }
 
   size(holder: number): number {
-    return this.#column?.codec.size(this.#cell(holder)) ?? 0;
+    const column = this.#column;
+    return column === undefined ? 0 : column.codec.size(this.#cell(column, holder));
   }
 }

@@ -20,8 +20,8 @@ export function atOnce<T>(work: Work<T>): T {
   }
 }
 
-/** Steps between two looks at the clock. */
-const STEPS = 16;
+/** Steps between two looks at the clock: few, since a step may be a row with a very large set. */
+const STEPS = 4;
 
 /** A turn of some milliseconds from `begin` on. */
 export class TimedTurn implements Turn {

@@ -1,6 +1,7 @@
 import { OvsdbError, syntaxError } from '../error.ts';
 import { normalInteger, RoundedReal } from '../json.ts';
 import type { JsonValue } from '../value.ts';
+import { invalidUtf8, writeUtf8 } from './utf8.ts';
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
@@ -153,11 +154,11 @@ export class JsonCursor {
 
   #checkUtf8(): void {
     const { text, textStart, textEnd } = this;
-    const at = invalidUtf8(text, textStart, textEnd);
-    if (at === -1) return;
+    const sequence = invalidUtf8(text, textStart, textEnd);
+    if (sequence === undefined) return;
     throw new OvsdbError(
       'constraint violation',
-      `not a valid UTF-8 string: invalid UTF-8 sequence ${sequenceAt(text, at, textEnd)}`,
+      `not a valid UTF-8 string: invalid UTF-8 sequence ${sequence}`,
     );
   }
 
@@ -488,73 +489,6 @@ function finite(text: string): number {
   if (Number.isFinite(value) || !/e\+?308$/i.test(text)) return value;
   const tenth = Number(text.replace(/308$/, '307'));
   return Math.abs(tenth) < 1.797693134862325e307 ? Math.sign(tenth) * Number.MAX_VALUE : value;
-}
-
-function writeUtf8(out: Buffer, at: number, code: number): number {
-  let to = at;
-  if (code < 0x80) out[to++] = code;
-  else if (code < 0x800) {
-    out[to++] = 0xc0 | (code >> 6);
-    out[to++] = 0x80 | (code & 0x3f);
-  } else if (code < 0x10000) {
-    out[to++] = 0xe0 | (code >> 12);
-    out[to++] = 0x80 | ((code >> 6) & 0x3f);
-    out[to++] = 0x80 | (code & 0x3f);
-  } else {
-    out[to++] = 0xf0 | (code >> 18);
-    out[to++] = 0x80 | ((code >> 12) & 0x3f);
-    out[to++] = 0x80 | ((code >> 6) & 0x3f);
-    out[to++] = 0x80 | (code & 0x3f);
-  }
-  return to;
-}
-
-/** Bytes that follow this one in a sequence; 0 when none begins with it. */
-const following = (byte: number): number =>
-  byte >= 0xc2 && byte < 0xe0
-    ? 1
-    : byte >= 0xe0 && byte < 0xf0
-      ? 2
-      : byte >= 0xf0 && byte < 0xf5
-        ? 3
-        : 0;
-
-/** Whether a byte may follow `first` in its sequence, right behind it or later. */
-function mayFollow(first: number, byte: number, isSecond: boolean): boolean {
-  const low = isSecond && first === 0xe0 ? 0xa0 : isSecond && first === 0xf0 ? 0x90 : 0x80;
-  const high = isSecond && first === 0xed ? 0x9f : isSecond && first === 0xf4 ? 0x8f : 0xbf;
-  return byte >= low && byte <= high;
-}
-
-/** Position of the first sequence that is not valid UTF-8 (overlong forms and surrogates included), or -1. */
-export function invalidUtf8(bytes: Uint8Array, start: number, end: number): number {
-  let at = start;
-  while (at < end) {
-    const byte = bytes[at] as number;
-    if (byte < 0x80) {
-      at++;
-      continue;
-    }
-    const more = following(byte);
-    if (more === 0 || at + more >= end) return at;
-    for (let i = 1; i <= more; i++) {
-      if (!mayFollow(byte, bytes[at + i] as number, i === 1)) return at;
-    }
-    at += more + 1;
-  }
-  return -1;
-}
-
-/** The bytes of an invalid sequence up to the first that is wrong, as ovsdb-server names them: 0 stands for the end of the string. */
-function sequenceAt(bytes: Uint8Array, at: number, end: number): string {
-  const first = bytes[at] as number;
-  const sequence = [first];
-  for (let i = 1; i <= following(first); i++) {
-    const byte = at + i < end ? (bytes[at + i] as number) : 0;
-    sequence.push(byte);
-    if (!mayFollow(first, byte, i === 1)) break;
-  }
-  return sequence.map((byte) => `0x${byte.toString(16).padStart(2, '0')}`).join(' ');
 }
 
 /** Reads one JSON text from bytes or a string: integers of 64 bits exact, nothing else after it. Throws `syntax error`, or `constraint

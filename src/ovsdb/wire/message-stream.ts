@@ -13,6 +13,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from './json-cursor.ts';
+import { HeldWork } from './held-work.ts';
 import { JsonReader } from './json-reader.ts';
 import { PendingBytes } from './pending-bytes.ts';
 
@@ -113,9 +114,7 @@ export class MessageStream {
   /** Bytes of an incomplete message at which its head is looked at. */
   #sniffAt: number;
   /** What the last message brought, until it is done. */
-  readonly #work: Work[] = [];
-  #isWorking = false;
-  #isAbandoned = false;
+  readonly #work = new HeldWork();
   #isReading = false;
   /** What arrived while something was read, or behind a message that is not done. */
   #waiting: Buffer[] = [];
@@ -183,47 +182,30 @@ export class MessageStream {
       rest = rest.subarray(end);
       this.#complete(message);
       this.#pending.clear();
-      this.#doWork();
+      this.#work.goOn();
     }
   }
 
   /** Work that the message which is just told brings: no later one is looked at until it is done. */
   hold(work: Work): void {
-    this.#work.push(work);
+    this.#work.add(work);
   }
 
   /** True while a message is not done: `resume` is to be called in another turn. */
   get isHeld(): boolean {
-    return this.#work.length > 0;
+    return !this.#work.isDone;
   }
 
   /** Goes on with the message that is not done, then with what arrived behind it. */
   resume(): void {
     this.#whileReading(() => {
-      this.#doWork();
+      this.#work.goOn();
     });
-  }
-
-  /** Works until it is done, or until it yields. */
-  #doWork(): void {
-    for (let work = this.#work[0]; work !== undefined; work = this.#work[0]) {
-      this.#isWorking = true;
-      try {
-        if (work.next().done !== true && !this.#isAbandoned) return;
-      } finally {
-        this.#isWorking = false;
-        if (this.#isAbandoned) this.abandon();
-      }
-      this.#work.shift();
-    }
   }
 
   /** Nothing more is wanted: what is not done will not be. */
   abandon(): void {
-    this.#isAbandoned = true;
-    // Whoever is working notices when it is his turn.
-    if (this.#isWorking) return;
-    for (const work of this.#work.splice(0)) work.return();
+    this.#work.abandon();
     this.#waiting = [];
   }
 

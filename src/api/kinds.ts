@@ -151,8 +151,8 @@ export const resourceKinds: readonly ResourceKind[] = [
 ];
 
 /**
- * Kinds of features that a cluster may go without: nothing of them exists where their definition is not installed. NADs are what every network
- * is made of.
+ * Kinds of features that a cluster may go without: nothing of them exists where their definition is not installed. NADs are
+ * what every network is made of.
  */
 export const isOptionalKind = ({ apiVersion, kind }: ResourceKind): boolean =>
   apiVersion.startsWith('k8s.ovn.org/') || kind === 'IPAMClaim';

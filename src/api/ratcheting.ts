@@ -1,6 +1,6 @@
 /**
- * What an API server forgives on an update: errors in values that are as they were stored (CRD validation ratcheting). Objects from
- * before a rule existed can then still be labelled, extended and deleted.
+ * What an API server forgives on an update: errors in values that are as they were stored (CRD validation ratcheting).
+ * Objects from before a rule existed can then still be labelled, extended and deleted.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldError, FieldPath } from './field-errors.ts';
@@ -14,8 +14,8 @@ export interface JudgedErrors {
 }
 
 /**
- * Index of the stored element that a list element is compared with: by its keys in a list-map; undefined in other lists, whose elements
- * can't be told apart.
+ * Index of the stored element that a list element is compared with: by its keys in a list-map; undefined in other lists,
+ * whose elements can't be told apart.
  */
 export function storedIndex(schema: Schema, old: unknown, item: unknown): number | undefined {
   const keys = schema['x-kubernetes-list-map-keys'];
@@ -45,8 +45,8 @@ function isUnchangedAt(schema: Schema, value: unknown, old: unknown, path: Field
 }
 
 /**
- * Errors in the structure of `value`, without those that `old` had at the same place. A missing field is an error of the map that it is
- * missing in; elements that occur twice are forgiven when any did before.
+ * Errors in the structure of `value`, apart from those that `old` had at the same place. A missing field is an error of the
+ * map that it is missing in; elements that occur twice are forgiven when any did before.
  */
 export function judgeStructure(
   schema: Schema,

@@ -142,7 +142,7 @@ function childNodes({ schema, self, oldSelf, path, told }: Node): Node[] {
   });
 }
 
-/** True if the value that a rule speaks of is as it was stored: only rules about the change itself can be broken by the update. */
+/** True if the value that a rule speaks of is as it was stored: the update can break only rules about the change itself. */
 const isUnchanged = ({ told }: Node): boolean =>
   told !== undefined && isDeepStrictEqual(told.self.plain, told.oldSelf.plain);
 

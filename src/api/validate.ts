@@ -166,8 +166,8 @@ function invalidType(value: unknown, field: 'apiVersion' | 'kind'): FieldError[]
 
 /**
  * Whether an API server with our CRDs would accept `value`, and what it would store. With `old`, the update of that
- * object is checked: transition rules apply, and errors in what the update leaves as it was are tolerated. `old` may be in any served version, and
- * need not be valid. Never throws, whatever `value` is.
+ * object is checked: transition rules apply, and errors in what the update leaves as it was are tolerated. `old` may be in
+ * any served version, and need not be valid. Never throws, whatever `value` is.
  */
 export function validateObject(value: unknown, old?: unknown): Validation {
   if (!isPlainObject(value)) {

@@ -23,8 +23,8 @@ export function readyInZone(
 }
 
 /**
- * Conditions of `nodes`, those that have a zone, by name. With `isAccepted`, a node that says nothing of the connection yet is `Unknown`: its links
- * are not known to be there.
+ * Conditions of `nodes`, those that have a zone, by name. With `isAccepted`, a node that says nothing of the connection yet is
+ * `Unknown`: its links are not known to be there.
  */
 export function readyInZones(
   connect: string,

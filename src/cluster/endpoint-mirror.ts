@@ -45,7 +45,7 @@ export const sourceKeyOf = ({ metadata }: EndpointSlice): string =>
 export interface Mirror {
   /** Without a name: one that exists keeps its own. */
   readonly slice: EndpointSlice;
-  /** Pods (`<namespace>/<name>`) that are there and have no address of the slice's family on the network: their endpoints are left out. */
+  /** Pods (`<namespace>/<name>`) without an address of the slice's family on the network: their endpoints are left out. */
   readonly withoutAddress: readonly string[];
 }
 

@@ -196,7 +196,7 @@ export class PodAddresses {
     });
   }
 
-  /** Several primary networks: the first one with room for what the pod asks is chosen, by the cluster manager alone (seed 003). */
+  /** Several primary networks: the cluster manager alone chooses the first one with room for what the pod asks (seed 003). */
   async #choose(
     pod: Pod,
     { candidates, request }: Extract<PodPlan, { kind: 'undecided' }>,

@@ -126,7 +126,7 @@ export interface ClusterSettings {
   readonly aclLoggingRateLimit: number;
   /** `<namespace>/<name>` of services open to every primary network. */
   readonly allowedDefaultServices: readonly string[];
-  /** Namespace of `default`, the NAD of the cluster default network, which pods name to ask something of their primary network. */
+  /** Namespace of the NAD `default`, which pods name to ask something of their primary network. */
   readonly configNamespace: string;
 }
 

@@ -2,8 +2,8 @@
 import type { Network } from './model.ts';
 
 /**
- * Why nothing of a network is written, for people; undefined if it is rendered. A network is never rendered as something else than it asks
- * for: pods of a network without overlay must not be tunnelled.
+ * Why nothing of a network is written, for people; undefined if it is rendered. A network is never rendered as something else
+ * than it asks for: pods of a network without overlay must not be tunnelled.
  */
 export function whyNotRendered({
   topology,

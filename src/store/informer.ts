@@ -13,8 +13,8 @@ export interface InformerOptions<T extends KubeObject> {
   /** Told when a handler or the function of an index throws; everything else goes on. */
   readonly onHandlerError: (error: unknown, change: Change<T>) => void;
   /**
-   * The source may do without this kind (a feature that is not installed): then there are no objects of it until it is. Called once when
-   * that is found.
+   * The source may do without this kind (a feature that is not installed): then there are no objects of it until it is.
+   * Called once when that is found.
    */
   readonly onNotInstalled?: (error: StoreError) => void;
   /** Cuts an object down to what its readers need before it is kept (memory of large clusters). */

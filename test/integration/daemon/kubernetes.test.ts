@@ -86,16 +86,17 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
       30_000,
     );
     const status = await heddle('status', `--kubeconfig=${api.kubeconfig}`);
-    expect(status.stdout).toMatch(/blue\/blue/);
+    expect(status.stdout).toMatch(/^blue_blue +1 /m);
     const network = '/apis/k8s.ovn.org/v1/namespaces/blue/userdefinednetworks/blue';
-    const { body } = await api.call('GET', network);
-    expect(body).toMatchObject({
-      status: {
-        conditions: expect.arrayContaining([
-          expect.objectContaining({ type: 'NetworkCreated', status: 'True' }),
-        ]) as unknown,
-      },
-    });
+    await expect
+      .poll(async () => (await api.call('GET', network)).body)
+      .toMatchObject({
+        status: {
+          conditions: expect.arrayContaining([
+            expect.objectContaining({ type: 'NetworkCreated', status: 'True' }),
+          ]) as unknown,
+        },
+      });
     for (const pod of ['pod1', 'pod2'])
       await api.call('DELETE', `/api/v1/namespaces/blue/pods/${pod}?gracePeriodSeconds=0`);
     await api.call('DELETE', network);

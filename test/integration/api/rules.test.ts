@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import * as fc from 'fast-check';
 import { parseAllDocuments } from 'yaml';
 import { definitions } from '../../../src/api/catalog.ts';
 import { resourceKindOf } from '../../../src/api/kinds.ts';
@@ -33,6 +34,48 @@ const collection = ({ apiVersion, kind, metadata }: TestObject): string => {
   const folder = resource.namespaced ? `/namespaces/${metadata.namespace}` : '';
   return `/apis/${apiVersion}${folder}/${resource.plural}`;
 };
+
+type Path = readonly (string | number)[];
+
+const ODD_VALUES: readonly unknown[] = [
+  null,
+  true,
+  -1,
+  1.5,
+  2 ** 31,
+  '',
+  'x'.repeat(300),
+  '10.0.0.0/33',
+  '::ffff:10.0.0.0/104',
+  'fe80::1%eth0',
+  [],
+  [null],
+  {},
+  { unknown: 1 },
+];
+
+/** Places of all values in `value`, which is at `path`. */
+const pathsIn = (value: unknown, path: Path): Path[] => [
+  path,
+  ...(typeof value !== 'object' || value === null
+    ? []
+    : Object.entries(value).flatMap(([key, child]) =>
+        pathsIn(child, [...path, Array.isArray(value) ? Number(key) : key]),
+      )),
+];
+
+const valueAt = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>((at, part) => (at as Record<string | number, unknown>)[part], value);
+
+function withValue(value: unknown, [part, ...rest]: Path, replacement: unknown): unknown {
+  if (part === undefined) return replacement;
+  if (Array.isArray(value))
+    return value.map((item: unknown, index) =>
+      index === part ? withValue(item, rest, replacement) : item,
+    );
+  const child = (value as Record<string | number, unknown>)[part];
+  return { ...(value as object), [part]: withValue(child, rest, replacement) };
+}
 
 const fieldOf = (problem: string): string => problem.slice(0, problem.indexOf(': '));
 
@@ -155,6 +198,33 @@ describe.skipIf(typeof started === 'string')('a real API server agrees on', () =
       });
     }
   });
+
+  test('objects in which a value was put where another one was', async () => {
+    const bases = ruleCases
+      .map(({ valid }) => valid as TestObject & { spec?: object })
+      .filter(({ spec }) => spec !== undefined && JSON.stringify(spec).length < 2000);
+    const places = bases.flatMap((object) =>
+      pathsIn(object.spec, ['spec']).map((path) => ({ object, path })),
+    );
+    const values = [...places.map(({ object, path }) => valueAt(object, path)), ...ODD_VALUES];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...places),
+        fc.constantFrom(...values),
+        async ({ object, path }, value) => {
+          const changed = withValue(object, path, value) as TestObject;
+          const server = await refusals(changed);
+          const fields = (problems: readonly string[]): string[] =>
+            [...new Set(problems.map(fieldOf))].sort();
+          const ours = fields(problemsOf(changed));
+          // Of what can't be converted the server says no fields.
+          if (server.join().startsWith('conversion webhook')) expect(ours).not.toEqual([]);
+          else expect(fields(server)).toEqual(ours);
+        },
+      ),
+      { numRuns: 400, seed: 1 },
+    );
+  }, 60_000);
 
   test.each(ruleCases)('$rule', async ({ old, valid, invalid, message }) => {
     const before = old as TestObject | undefined;

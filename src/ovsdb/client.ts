@@ -50,7 +50,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   #closed = false;
   #lastError: OvsdbError | undefined;
 
-  /** Throws `bad remote` for remotes that can't be understood. Opens nothing. */
+  /** Throws `bad remote` for remotes that can't be understood, and for a `where` that can't be or does not fit `schema`. Opens nothing. */
   constructor(options: ClientOptions) {
     this.#options = options;
     this.#dialer = this.#makeDialer(options);
@@ -244,12 +244,18 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /**
    * Follows another part of the database beside that of the options, with its own replica and conditions, through all connections, until it is
-   * closed. What a transaction wrote is in every replica when its outcome is known.
+   * closed. What a transaction wrote is in every replica when its outcome is known. Throws for a `where` that can't be understood or does not fit
+   * the schema.
    */
   monitor(tables: Selection): Monitor {
     if (this.#closed) throw new OvsdbError('closed', 'the client was closed');
     const monitor = this.#makeMonitor(tables);
-    this.#session?.follow(monitor);
+    try {
+      this.#session?.follow(monitor);
+    } catch (error) {
+      monitor.close();
+      throw error;
+    }
     return monitor;
   }
 

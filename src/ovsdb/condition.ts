@@ -50,7 +50,8 @@ function argumentType(type: ColumnType, name: ConditionFunction): ColumnType {
   return name === 'excludes' ? { ...type, min: 0, max: Infinity } : { ...type, min: 0 };
 }
 
-function parseClause(table: TableSchema, json: JsonValue): ParsedClause {
+/** A clause whose form is right; its column and its argument depend on the table. */
+export function readClause(json: JsonValue): readonly [string, ConditionFunction, JsonValue] {
   if (
     !Array.isArray(json) ||
     json.length !== 3 ||
@@ -60,17 +61,22 @@ function parseClause(table: TableSchema, json: JsonValue): ParsedClause {
     throw syntaxError('Parse error in condition.', json);
   }
   const [column, name, argument] = json as [string, string, JsonValue];
-  const { type } = columnOf(table, column);
   const known = FUNCTIONS.find((candidate) => candidate === name);
   if (known === undefined) {
     throw new OvsdbError('unknown function', `No function named ${name}.`);
   }
+  return [column, known, argument];
+}
+
+function parseClause(table: TableSchema, json: JsonValue): ParsedClause {
+  const [column, known, argument] = readClause(json);
+  const { type } = columnOf(table, column);
   if (isRelational(known)) {
     const kind = cardinality(type);
     if ((kind !== 'scalar' && kind !== 'optional') || !isNumeric(type)) {
       throw new OvsdbError(
         'syntax error',
-        `Type mismatch: "${name}" operator may not be applied to column ${column} of type ${typeToEnglish(type)}.`,
+        `Type mismatch: "${known}" operator may not be applied to column ${column} of type ${typeToEnglish(type)}.`,
         { syntax: shorten(json) },
       );
     }

@@ -27,6 +27,10 @@ export class MonitorConditions {
     return this.#requested === undefined && same(this.#wanted, this.#acknowledged);
   }
 
+  get wanted(): Conditions {
+    return this.#wanted;
+  }
+
   get acknowledged(): Conditions {
     return this.#acknowledged;
   }

@@ -4,6 +4,7 @@ import { Replica } from '../replica/replica.ts';
 import type { DatabaseSchema } from '../schema.ts';
 import { LATER } from '../turn.ts';
 import type { JsonObject } from '../value.ts';
+import { checkCondition } from './check-condition.ts';
 import { MonitorConditions } from './conditions.ts';
 import type { MonitorRun } from './monitor-run.ts';
 import {
@@ -26,7 +27,7 @@ export interface Monitor extends Disposable {
   ready(signal?: AbortSignal): Promise<void>;
   /**
    * Changes which rows of a table are followed. Resolves when the replica shows exactly those. An empty list: all rows;
-   * `[false]`: none. Clauses are alternatives.
+   * `[false]`: none. Clauses are alternatives. One that can't be understood, or does not fit the schema, is refused before anything is sent.
    */
   setCondition(table: string, where: readonly Clause[], signal?: AbortSignal): Promise<void>;
   /** Follows nothing any more; the replica stays readable. */
@@ -62,6 +63,7 @@ export class DatabaseMonitor implements Monitor {
   constructor(settings: MonitorSettings) {
     this.#settings = settings;
     this.conditions = new MonitorConditions(initialConditions(settings.selection));
+    this.#checkConditions(settings.known);
     if (settings.known !== undefined) this.define(settings.known);
   }
 
@@ -88,6 +90,7 @@ export class DatabaseMonitor implements Monitor {
 
   async setCondition(table: string, where: readonly Clause[], signal?: AbortSignal): Promise<void> {
     if (this.#definition !== undefined) checkMonitored(this.#definition.monitored, table);
+    checkCondition(table, where, this.#definition?.schema.tables.get(table));
     this.#conditionError = undefined;
     this.conditions.set(table, where);
     this.run?.changeConditions();
@@ -117,10 +120,19 @@ export class DatabaseMonitor implements Monitor {
     this.close();
   }
 
-  /** The schema of the server is known now: returns where the contents go. */
+  /** Throws unless every condition that is wanted fits the schema, as far as it is known. */
+  #checkConditions(schema: DatabaseSchema | undefined): void {
+    for (const [table, where] of this.conditions.wanted)
+      checkCondition(table, where, schema?.tables.get(table));
+  }
+
+  /**
+   * The schema of the server is known now: returns where the contents go. Throws, having changed nothing, when a condition does not fit it.
+   */
   define(schema: DatabaseSchema): Replica {
     const { known, selection, onListenerError, warn } = this.#settings;
     const definition = define(schema, known, selection);
+    this.#checkConditions(definition.schema);
     this.#definition = definition;
     for (const text of definition.warnings) warn(text);
     if (this.#replica === undefined) {

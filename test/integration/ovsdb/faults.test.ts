@@ -267,7 +267,7 @@ test('only the rows that are wanted are followed, and that can change', async ()
   );
   await expect(
     client.setCondition('Logical_Switch', [['nonsense', '==', 1]], soon()),
-  ).rejects.toThrow('the server refused the condition');
+  ).rejects.toThrow('condition of table Logical_Switch, column nonsense');
 });
 
 test('a lock is stolen, and comes back when the thief gives it up', async () => {

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import {
+  OvsdbClient,
+  parseSchema,
+  type ClientOptions,
+  type Clause,
+} from '../../../src/ovsdb/index.ts';
+import {
+  ScriptedOvsdbServer,
+  smallDatabase,
+  SMALL_SCHEMA,
+} from '../../support/scripted-ovsdb-server.ts';
+
+const soon = (): AbortSignal => AbortSignal.timeout(15_000);
+
+const client = (where: unknown, options: Partial<ClientOptions> = {}): OvsdbClient =>
+  new OvsdbClient({
+    remotes: 'tcp:nowhere',
+    database: 'Small',
+    timing: { minBackoff: 1, maxBackoff: 5 },
+    tables: { T: { where: where as readonly Clause[] } },
+    ...options,
+  });
+
+/** What no server takes, and what of it the error must name. */
+const MALFORMED: readonly (readonly [string, unknown, RegExp])[] = [
+  ['no list', 'name', /table T must be a list of clauses/],
+  ['a clause that is none', ['name'], /"name".*table T/],
+  ['a clause of two', [['name', '==']], /\["name","=="\].*table T, column name/],
+  [
+    'a function that is none',
+    [['name', '=', 'x']],
+    /\["name","=","x"\].*unknown function.*table T, column name/,
+  ],
+];
+
+/** What does not fit the schema. */
+const UNFIT: readonly (readonly [string, readonly Clause[], RegExp])[] = [
+  ['an unknown column', [['nmae', '==', 'x']], /unknown column.*table T, column nmae/],
+  [
+    'a value of another type',
+    [['count', '==', 'x']],
+    /\["count","==","x"\].*table T, column count/,
+  ],
+  ['an order of strings', [['name', '<', 'x']], /table T, column name.*"<" operator/],
+  [
+    'one of several',
+    [
+      ['name', '==', 'x'],
+      ['count', '==', 1.5],
+    ],
+    /\["count","==",1.5\].*column count/,
+  ],
+];
+
+describe('a condition that no server would take', () => {
+  test.each(MALFORMED)('%s: refused when the client is made', (_name, where, text) => {
+    expect(() => client(where)).toThrow(text);
+  });
+
+  test.each(UNFIT)('%s: refused when the client is made with a schema', (_name, where, text) => {
+    expect(() => client(where, { schema: parseSchema(SMALL_SCHEMA) })).toThrow(text);
+  });
+
+  test.each([...MALFORMED, ...UNFIT])(
+    '%s: refused by setCondition and monitor, and nothing is sent',
+    async (_name, where, text) => {
+      await using server = await ScriptedOvsdbServer.start(smallDatabase());
+      await using own = client([], { remotes: server.remote }).start();
+      await own.ready(soon());
+      await expect(own.setCondition('T', where as readonly Clause[])).rejects.toThrow(text);
+      expect(() => own.monitor({ T: { where: where as readonly Clause[] } })).toThrow(text);
+      // The client goes on as before.
+      await own.setCondition('T', []);
+      expect(own.status).toBe('ready');
+      expect(server.asked('monitor_cond_since').length).toBe(1);
+      expect(server.asked('monitor_cond_change')).toEqual([]);
+    },
+  );
+
+  test.each(UNFIT)(
+    '%s: named when the server turns out to have another schema',
+    async (_name, where, text) => {
+      await using server = await ScriptedOvsdbServer.start(smallDatabase());
+      const told: string[] = [];
+      await using own = client(where, {
+        remotes: server.remote,
+        onEvent: (event) => {
+          if (event.kind === 'disconnected') told.push(event.error.message);
+        },
+      }).start();
+      await expect.poll(() => told.length).toBeGreaterThan(0);
+      expect(told[0]).toMatch(text);
+      expect(server.asked('monitor_cond_since')).toEqual([]);
+      // One that fits heals it.
+      void own.setCondition('T', [['name', '==', 'x']], soon());
+      await own.ready(soon());
+    },
+  );
+
+  test('one that the server refuses all the same is told, and the rows stay', async () => {
+    const rows = { '00000000-0000-4000-8000-000000000001': { name: 'a' } };
+    await using server = await ScriptedOvsdbServer.start({
+      ...smallDatabase(rows),
+      monitor_cond_change: () => ({ refuse: { error: 'syntax error', details: 'too new' } }),
+    });
+    await using own = client([], { remotes: server.remote }).start();
+    await own.ready(soon());
+    await expect(own.setCondition('T', [['name', '==', 'x']], soon())).rejects.toThrow(
+      'the server refused the condition: syntax error: too new',
+    );
+    expect(own.replica.size('T')).toBe(1);
+  });
+});

@@ -11,6 +11,7 @@ import {
   type LinkInput,
   type LinkState,
   type LinkTiming,
+  type StepTiming,
 } from './link.ts';
 import { parseRemotes, remoteText, type Remote, type Remotes } from './remote.ts';
 import type { TlsSettings } from './tls.ts';
@@ -107,15 +108,18 @@ export class Dialer {
     this.#input({ kind: 'tick' });
   }
 
-  #timing(): LinkTiming {
+  #timing(): StepTiming {
     const kind = this.#remote?.kind;
     const isLocal = kind === 'unix' || kind === 'punix';
-    const timing: { -readonly [K in keyof LinkTiming]: LinkTiming[K] } = {
+    const timing: { -readonly [K in keyof StepTiming]: StepTiming[K] } = {
       ...DEFAULT_TIMING,
       ...(isLocal ? { probeInterval: 0 } : {}),
       ...this.#options.timing,
     };
-    if (this.#remote !== undefined && isPassive(this.#remote)) timing.connectTimeout = Infinity;
+    if (this.#remote !== undefined && isPassive(this.#remote)) {
+      timing.isPassive = true;
+      timing.connectTimeout = Infinity;
+    }
     if (timing.probeInterval > 0 && this.#owner.isLoading())
       timing.probeInterval = Math.max(timing.probeInterval, LOADING_PROBE);
     return timing;

@@ -13,6 +13,12 @@ export interface LinkTiming {
   readonly probeInterval: Millis;
 }
 
+/** What a step of the link goes by. */
+export interface StepTiming extends LinkTiming {
+  /** The server connects to us: it decides when, so after a connection it is listened for at once. */
+  readonly isPassive?: boolean;
+}
+
 /** Defaults of Open vSwitch. */
 export const DEFAULT_TIMING: LinkTiming = {
   minBackoff: 1000,
@@ -27,11 +33,18 @@ interface Attempts {
   readonly backoff: Millis;
 }
 
+interface Connected extends Attempts {
+  readonly since: Millis;
+  readonly lastHeard: Millis;
+  /** The database was loaded. */
+  readonly isSettled: boolean;
+}
+
 export type LinkState =
   | ({ readonly kind: 'waiting'; readonly until: Millis } & Attempts)
   | ({ readonly kind: 'connecting'; readonly since: Millis } & Attempts)
-  | ({ readonly kind: 'active'; readonly since: Millis; readonly lastHeard: Millis } & Attempts)
-  | ({ readonly kind: 'probing'; readonly since: Millis; readonly probedAt: Millis } & Attempts)
+  | ({ readonly kind: 'active' } & Connected)
+  | ({ readonly kind: 'probing'; readonly probedAt: Millis } & Connected)
   | { readonly kind: 'stopped' };
 
 export type LinkInput =
@@ -40,7 +53,7 @@ export type LinkInput =
   | { readonly kind: 'opened' }
   /** Bytes arrived. */
   | { readonly kind: 'heard' }
-  /** The database behind it is loaded: this remote is good, later failures start counting anew. */
+  /** The database behind it is loaded: this remote is good. If it stays so for a while, later failures start counting anew. */
   | { readonly kind: 'settled' }
   /** The attempt or the connection failed. */
   | { readonly kind: 'failed' }
@@ -60,6 +73,39 @@ export const initialLink = (now: Millis, remotes: number): LinkState => ({
   backoff: 0,
 });
 
+const isConnected = (state: LinkState): state is Extract<LinkState, Connected> =>
+  state.kind === 'active' || state.kind === 'probing';
+
+/** One try more than there are remotes: the one that was just good may be tried again at once. */
+const anew = (remotes: number): Attempts => ({ freeTries: remotes + 1, backoff: 0 });
+
+/**
+ * What counts after a connection. One that was good for as long as the pause begins the count anew; a briefer one does not, or a server that
+ * ends after each load would be asked without end.
+ */
+function afterConnection(
+  state: Connected,
+  now: Millis,
+  timing: StepTiming,
+  remotes: number,
+): Attempts {
+  if (timing.isPassive === true) return anew(remotes);
+  if (state.isSettled) {
+    return now - state.since >= Math.max(timing.minBackoff, state.backoff) ? anew(remotes) : state;
+  }
+  return state.lastHeard - state.since >= state.backoff ? { ...state, backoff: 0 } : state;
+}
+
+function afterLoss(
+  state: Exclude<LinkState, { readonly kind: 'stopped' | 'waiting' }>,
+  now: Millis,
+  timing: StepTiming,
+  remotes: number,
+): LinkState {
+  const attempts = isConnected(state) ? afterConnection(state, now, timing, remotes) : state;
+  return afterFailure(attempts, now, timing);
+}
+
 function afterFailure(state: Attempts, now: Millis, timing: LinkTiming): LinkState {
   if (state.freeTries > 1) {
     return { kind: 'waiting', until: now, freeTries: state.freeTries - 1, backoff: state.backoff };
@@ -73,7 +119,7 @@ export function step(
   state: LinkState,
   input: LinkInput,
   now: Millis,
-  timing: LinkTiming,
+  timing: StepTiming,
   remotes: number,
 ): [LinkState, LinkEffect] {
   if (state.kind === 'stopped') return [state, 'none'];
@@ -83,44 +129,54 @@ export function step(
     case 'failed':
       return state.kind === 'waiting'
         ? [state, 'none']
-        : [afterFailure(state, now, timing), 'disconnect'];
-    case 'move-on':
-      return state.kind === 'waiting'
-        ? [state, 'none']
-        : [
-            afterFailure({ ...state, freeTries: Math.max(state.freeTries, 2) }, now, timing),
-            'disconnect',
-          ];
+        : [afterLoss(state, now, timing, remotes), 'disconnect'];
+    case 'move-on': {
+      if (state.kind === 'waiting') return [state, 'none'];
+      const attempts =
+        isConnected(state) && state.isSettled
+          ? anew(remotes)
+          : { freeTries: Math.max(state.freeTries, 2), backoff: state.backoff };
+      return [afterFailure(attempts, now, timing), 'disconnect'];
+    }
     case 'retry':
       return state.kind === 'waiting'
-        ? tick({ kind: 'waiting', until: now, freeTries: remotes, backoff: 0 }, now, timing)
+        ? tick(
+            { kind: 'waiting', until: now, freeTries: remotes, backoff: 0 },
+            now,
+            timing,
+            remotes,
+          )
         : [state, 'none'];
     case 'opened':
       return state.kind === 'connecting'
-        ? [{ ...state, kind: 'active', since: now, lastHeard: now }, 'none']
+        ? [{ ...state, kind: 'active', since: now, lastHeard: now, isSettled: false }, 'none']
         : [state, 'none'];
     case 'heard':
-      return state.kind === 'active' || state.kind === 'probing'
-        ? [
-            {
-              kind: 'active',
-              since: state.since,
-              lastHeard: now,
-              freeTries: state.freeTries,
-              backoff: state.backoff,
-            },
-            'none',
-          ]
-        : [state, 'none'];
+      if (!isConnected(state)) return [state, 'none'];
+      return [
+        {
+          kind: 'active',
+          since: state.since,
+          lastHeard: now,
+          isSettled: state.isSettled,
+          freeTries: state.freeTries,
+          backoff: state.backoff,
+        },
+        'none',
+      ];
     case 'settled':
-      // One try more than there are remotes: the one that was just good may be tried again at once.
-      return [{ ...state, freeTries: remotes + 1, backoff: 0 }, 'none'];
+      return [isConnected(state) ? { ...state, isSettled: true } : state, 'none'];
     case 'tick':
-      return tick(state, now, timing);
+      return tick(state, now, timing, remotes);
   }
 }
 
-function tick(state: LinkState, now: Millis, timing: LinkTiming): [LinkState, LinkEffect] {
+function tick(
+  state: LinkState,
+  now: Millis,
+  timing: StepTiming,
+  remotes: number,
+): [LinkState, LinkEffect] {
   const due = deadline(state, timing);
   if (due === undefined || now < due) return [state, 'none'];
   switch (state.kind) {
@@ -130,19 +186,10 @@ function tick(state: LinkState, now: Millis, timing: LinkTiming): [LinkState, Li
         'connect',
       ];
     case 'active':
-      return [
-        {
-          kind: 'probing',
-          since: state.since,
-          probedAt: now,
-          freeTries: state.freeTries,
-          backoff: state.backoff,
-        },
-        'send-probe',
-      ];
+      return [{ ...state, kind: 'probing', probedAt: now }, 'send-probe'];
     case 'connecting':
     case 'probing':
-      return [afterFailure(state, now, timing), 'disconnect'];
+      return [afterLoss(state, now, timing, remotes), 'disconnect'];
     case 'stopped':
       return [state, 'none'];
   }

@@ -108,13 +108,6 @@ export const overlaps = (a: Prefix, b: Prefix): boolean =>
 export const samePrefix = (a: Prefix, b: Prefix): boolean =>
   a.family === b.family && a.base === b.base && a.length === b.length;
 
-/** Order for lists that people read: IPv4 first, then by base, shorter prefixes first. */
-export function comparePrefixes(a: Prefix, b: Prefix): number {
-  if (a.family !== b.family) return a.family - b.family;
-  if (a.base !== b.base) return a.base < b.base ? -1 : 1;
-  return a.length - b.length;
-}
-
 /**
  * MAC address that an address stands for: `0a:58` and the four bytes of an IPv4 address, or the first four bytes
  * of SHA-256 over the text of an IPv6 address (api.md §6.10).

@@ -180,7 +180,7 @@ export function layer2ConnectLink(slice: Prefix): ConnectLink {
 }
 
 /** Largest node id with an address pair in a block: 2^(bits - length - 1) - 1. */
-export function maxConnectNodeId(block: Prefix): number {
+function maxConnectNodeId(block: Prefix): number {
   const pairs = 1n << BigInt(bitsOf(block.family) - block.length - 1);
   return pairs > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(pairs) - 1;
 }

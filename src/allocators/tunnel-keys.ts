@@ -3,11 +3,11 @@ import { MAX_NETWORK_ID } from './ids.ts';
 import { RoundRobin } from './round-robin.ts';
 
 /** Datapath key of the transit or Layer2 switch of network 0; network `n` has this + n (api.md §6.7). */
-export const SWITCH_TUNNEL_KEY_BASE = 16_711_683;
+const SWITCH_TUNNEL_KEY_BASE = 16_711_683;
 /** Keys beyond the fixed ones, for transit routers and connect routers (api.md §6.7). */
-export const FIRST_DYNAMIC_TUNNEL_KEY = SWITCH_TUNNEL_KEY_BASE + MAX_NETWORK_ID + 1;
+const FIRST_DYNAMIC_TUNNEL_KEY = SWITCH_TUNNEL_KEY_BASE + MAX_NETWORK_ID + 1;
 /** OVN's largest datapath key, 2^24 - 1. */
-export const MAX_TUNNEL_KEY = 16_777_215;
+const MAX_TUNNEL_KEY = 16_777_215;
 
 /** Key of a network's transit switch or Layer2 switch. */
 export function switchTunnelKey(networkId: number): number {

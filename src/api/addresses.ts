@@ -32,7 +32,7 @@ export const formatCidr = (cidr: Cidr): string =>
   `${formatAddress(cidr.address)}/${cidr.prefixLength}`;
 
 /** Number of addresses in the block. */
-export const cidrSize = ({ address, prefixLength }: Cidr): bigint =>
+const cidrSize = ({ address, prefixLength }: Cidr): bigint =>
   1n << BigInt(bitsOf(address.family) - prefixLength);
 
 /** The block with its host bits cleared. */

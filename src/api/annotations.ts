@@ -35,13 +35,13 @@ export type Annotated = Pick<KubeObject, 'kind' | 'metadata'>;
 const LONGEST_ANNOTATION = 256 * 1024;
 
 /** Thrown by the checks below, caught by `readAnnotation` and `readEntries`; never leaves this room. */
-export class AnnotationProblem extends Error {}
+class AnnotationProblem extends Error {}
 
 export const problem = (text: string): never => {
   throw new AnnotationProblem(text);
 };
 
-export function annotationError(
+function annotationError(
   object: Annotated,
   key: string,
   text: string,

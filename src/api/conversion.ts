@@ -14,9 +14,9 @@ export const V1 = 'k8s.ovn.org/v1';
 export const V1ALPHA1 = 'k8s.ovn.org/v1alpha1';
 
 /** On a v1 object: the flat spec that it was made from, where v1 alone would give another spelling. */
-export const FLAT_SPEC_ANNOTATION = 'k8s.ovn.org/v1alpha1-spec';
+const FLAT_SPEC_ANNOTATION = 'k8s.ovn.org/v1alpha1-spec';
 /** On a v1alpha1 object: the v1 spec that it was made from, where the flat spec can't hold all of it. */
-export const V1_SPEC_ANNOTATION = 'k8s.ovn.org/v1-spec';
+const V1_SPEC_ANNOTATION = 'k8s.ovn.org/v1-spec';
 
 export type Conversion =
   | { readonly ok: true; readonly object: PlainObject }

@@ -61,19 +61,19 @@ export const egressIPs: ResourceKind<EgressIP> = {
   namespaced: false,
   hasStatus: false,
 };
-export const egressFirewalls: ResourceKind<EgressFirewall> = {
+const egressFirewalls: ResourceKind<EgressFirewall> = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressFirewall',
   plural: 'egressfirewalls',
   namespaced: true,
 };
-export const egressQoSes: ResourceKind<EgressQoS> = {
+const egressQoSes: ResourceKind<EgressQoS> = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressQoS',
   plural: 'egressqoses',
   namespaced: true,
 };
-export const egressServices: ResourceKind<EgressService> = {
+const egressServices: ResourceKind<EgressService> = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressService',
   plural: 'egressservices',

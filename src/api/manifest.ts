@@ -233,7 +233,7 @@ function withoutStatus(object: PlainObject): PlainObject {
 }
 
 /** The error of a field with its place in the file. */
-export function manifestError(
+function manifestError(
   error: FieldError,
   object: string,
   positionOf: (path: FieldPath) => Position,

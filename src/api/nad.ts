@@ -15,7 +15,7 @@ import type { NetworkAttachmentDefinition, Vrf } from './types.ts';
 /** On UDNs, CUDNs and the NADs made from them. */
 export const NETWORK_FINALIZER = 'k8s.ovn.org/user-defined-network-protection';
 /** On NADs made from UDNs and CUDNs. */
-export const NETWORK_LABEL = 'k8s.ovn.org/user-defined-network';
+const NETWORK_LABEL = 'k8s.ovn.org/user-defined-network';
 const OUR_ANNOTATIONS = 'k8s.ovn.org';
 const CNI_VERSION = '1.1.0';
 /** A localnet network has no tunnel header to make room for. */
@@ -156,7 +156,7 @@ const nadLabels = (object: NetworkObject): Record<string, string> => ({
 });
 
 /** Annotations that a NAD takes over from its owner: all but those of our own prefix. */
-export const inheritedAnnotations = (
+const inheritedAnnotations = (
   object: NetworkObject,
 ): Readonly<Record<string, string>> | undefined => {
   const kept = Object.entries(object.metadata.annotations ?? {}).filter(

@@ -20,9 +20,9 @@ export const NETWORK_ID = 'k8s.ovn.org/network-id';
 export const TUNNEL_KEYS = 'k8s.ovn.org/tunnel-keys';
 export const CONNECT_SUBNETS = 'k8s.ovn.org/network-connect-subnet';
 /** The seed's key for the same value. */
-export const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';
+const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';
 export const CONNECT_TUNNEL_KEY = 'k8s.ovn.org/connect-router-tunnel-key';
-export const EGRESS_IP_MARK = 'k8s.ovn.org/egressip-mark';
+const EGRESS_IP_MARK = 'k8s.ovn.org/egressip-mark';
 /** Label of namespaces whose pods have a primary user-defined network; set at creation only. */
 export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 

@@ -19,8 +19,6 @@ import { own } from './schema.ts';
 export const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
 /** Overrides for the primary network; names the NAD of the cluster default network. */
 export const DEFAULT_NETWORK_SELECTION = 'v1.multus-cni.io/default-network';
-/** Interface of a primary user-defined network in a pod. */
-export const PRIMARY_INTERFACE = 'ovn-udn1';
 
 const REMEDY = 'write "[<namespace>/]<name>[@<interface>], …" or a JSON list of {"name": …}';
 
@@ -112,7 +110,7 @@ function entriesOf(text: string, podNamespace: string): Entry[] {
 }
 
 /** Key of the k-th selection (from 0) of one NAD in one pod. */
-export const repeatedNadKey = (namespace: string, name: string, k: number): string =>
+const repeatedNadKey = (namespace: string, name: string, k: number): string =>
   k === 0 ? `${namespace}/${name}` : `${namespace}/${name}/${k}`;
 
 function selectionsOf(text: string, podNamespace: string): NetworkSelection[] {

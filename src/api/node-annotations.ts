@@ -27,35 +27,23 @@ import { own } from './schema.ts';
 export const NODE_SUBNETS = 'k8s.ovn.org/node-subnets'; // cluster manager
 export const NODE_ID = 'k8s.ovn.org/node-id'; // cluster manager
 export const NODE_TRANSIT_ADDRESSES = 'k8s.ovn.org/node-transit-switch-port-ifaddr'; // cluster manager
-export const NETWORK_IDS = 'k8s.ovn.org/network-ids'; // legacy
-export const LAYER2_TUNNEL_IDS = 'k8s.ovn.org/udn-layer2-node-gateway-router-lrp-tunnel-ids'; // legacy
-export const LAYER2_TOPOLOGY_VERSION = 'k8s.ovn.org/layer2-topology-version'; // node
-export const GATEWAY_ROUTER_ADDRESSES = 'k8s.ovn.org/node-gateway-router-lrp-ifaddrs'; // legacy
-export const GATEWAY_CONFIG = 'k8s.ovn.org/l3-gateway-config'; // node
+const NETWORK_IDS = 'k8s.ovn.org/network-ids'; // legacy
+const GATEWAY_CONFIG = 'k8s.ovn.org/l3-gateway-config'; // node
 export const CHASSIS_ID = 'k8s.ovn.org/node-chassis-id'; // node
 export const PRIMARY_ADDRESSES = 'k8s.ovn.org/node-primary-ifaddr'; // node
-export const HOST_CIDRS = 'k8s.ovn.org/host-cidrs'; // node
-export const MASQUERADE_SUBNET = 'k8s.ovn.org/node-masquerade-subnet'; // node
-export const MANAGEMENT_PORT_MACS = 'k8s.ovn.org/node-mgmt-port-mac-addresses'; // legacy
-export const ZONE_NAME = 'k8s.ovn.org/zone-name'; // deprecated
+const HOST_CIDRS = 'k8s.ovn.org/host-cidrs'; // node
+const MASQUERADE_SUBNET = 'k8s.ovn.org/node-masquerade-subnet'; // node
+const MANAGEMENT_PORT_MACS = 'k8s.ovn.org/node-mgmt-port-mac-addresses'; // legacy
 export const ENCAP_IPS = 'k8s.ovn.org/node-encap-ips'; // node
-export const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
-export const SECONDARY_EGRESS_IPS = 'k8s.ovn.org/secondary-host-egress-ips'; // node
-export const BRIDGE_EGRESS_IPS = 'k8s.ovn.org/bridge-egress-ips'; // node
-export const INGRESS_SNAT_EXCLUDE_SUBNETS = 'k8s.ovn.org/node-ingress-snat-exclude-subnets'; // user
-/** Label of nodes that may carry egress addresses. */
-export const EGRESS_ASSIGNABLE_LABEL = 'k8s.ovn.org/egress-assignable';
+const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
 
 const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
 const BY_NODE = 'remove the annotation: the node writes it again';
-const BY_USER = 'correct or remove the annotation';
 
 /** Node ids 0 and 1 are reserved (api.md §6.1). */
 const LEAST_NODE_ID = 2;
 const MOST_NODE_ID = 5000;
 const MOST_NETWORK_ID = 4095;
-/** Port tunnel keys of an OVN datapath. */
-const MOST_PORT_KEY = 32767;
 
 /** Subnets of the node by network name; IPv4 first. A single subnet may be written as plain text. */
 export const nodeSubnets = (node: Annotated): Reading<ReadonlyMap<string, readonly string[]>> =>
@@ -80,22 +68,6 @@ export const nodeTransitAddresses = (node: Annotated): Reading<FamilyCidrs> =>
 /** Legacy network ids by network name. */
 export const networkIds = (node: Annotated): Reading<ReadonlyMap<string, number>> =>
   readEntries(node, NETWORK_IDS, BY_MANAGER, (value) => asInteger(value, 0, MOST_NETWORK_ID));
-
-export const formatNetworkIds = (ids: ReadonlyMap<string, number>): string | undefined =>
-  formatEntries(ids, String);
-
-/** Legacy tunnel ids of layer2 gateway router ports by network name. */
-export const layer2TunnelIds = (node: Annotated): Reading<ReadonlyMap<string, number>> =>
-  readEntries(node, LAYER2_TUNNEL_IDS, BY_MANAGER, (value) => asInteger(value, 0, MOST_PORT_KEY));
-
-export const layer2TopologyVersion = (node: Annotated): Reading<string> =>
-  readAnnotation(node, LAYER2_TOPOLOGY_VERSION, BY_NODE, asName);
-
-/** Legacy join addresses of gateway routers by network name. */
-export const gatewayRouterAddresses = (
-  node: Annotated,
-): Reading<ReadonlyMap<string, FamilyCidrs>> =>
-  readEntries(node, GATEWAY_ROUTER_ADDRESSES, BY_MANAGER, asFamilyCidrs);
 
 export type GatewayConfig =
   | { readonly mode: 'disabled' }
@@ -209,18 +181,9 @@ export const formatFamilyCidrs = (cidrs: FamilyCidrs): string =>
 export const managementPortMacs = (node: Annotated): Reading<ReadonlyMap<string, string>> =>
   readEntries(node, MANAGEMENT_PORT_MACS, BY_NODE, asMac);
 
-export const zoneName = (node: Annotated): Reading<string> =>
-  readAnnotation(node, ZONE_NAME, BY_NODE, asName);
-
-const addressList =
-  (key: string, remedy: string) =>
-  (node: Annotated): Reading<readonly string[]> =>
-    readAnnotation(node, key, remedy, (text) => asList(parseJson(text)).map(asAddress));
-
 /** Addresses of tunnel ends. */
-export const encapIps = addressList(ENCAP_IPS, BY_NODE);
-export const secondaryHostEgressIps = addressList(SECONDARY_EGRESS_IPS, BY_NODE);
-export const bridgeEgressIps = addressList(BRIDGE_EGRESS_IPS, BY_NODE);
+export const encapIps = (node: Annotated): Reading<readonly string[]> =>
+  readAnnotation(node, ENCAP_IPS, BY_NODE, (text) => asList(parseJson(text)).map(asAddress));
 
 /** False when the node said that OVN must not check packet sizes; true when it said nothing. */
 export function gatewayMtuSupport(node: Annotated): Reading<boolean> {
@@ -229,8 +192,3 @@ export function gatewayMtuSupport(node: Annotated): Reading<boolean> {
   );
   return { value: value ?? true, errors };
 }
-
-export const ingressSnatExcludeSubnets = (node: Annotated): Reading<readonly string[]> =>
-  readAnnotation(node, INGRESS_SNAT_EXCLUDE_SUBNETS, BY_USER, (text) =>
-    asList(parseJson(text)).map(asCidr),
-  );

@@ -19,10 +19,10 @@ import type { PlainObject } from './schema.ts';
 import { own } from './schema.ts';
 
 export const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
-export const OPEN_DEFAULT_PORTS = 'k8s.ovn.org/open-default-ports';
-export const REQUESTED_PRIMARY_UDN = 'k8s.ovn.org/requested-primary-udn';
+const OPEN_DEFAULT_PORTS = 'k8s.ovn.org/open-default-ports';
+const REQUESTED_PRIMARY_UDN = 'k8s.ovn.org/requested-primary-udn';
 /** Deprecated place of the claim of a primary network. */
-export const PRIMARY_UDN_IPAM_CLAIM = 'k8s.ovn.org/primary-udn-ipamclaim';
+const PRIMARY_UDN_IPAM_CLAIM = 'k8s.ovn.org/primary-udn-ipamclaim';
 
 const BY_MANAGER = 'delete the pod, so that its addresses are given anew';
 const BY_USER = 'correct or remove the annotation';

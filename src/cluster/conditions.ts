@@ -11,7 +11,7 @@ export type StatedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'me
  * `current` with `stated` in it: types that nobody stated stay, those in `removed` go. Returns `current` itself when nothing
  * changes.
  */
-export function mergeConditions(
+function mergeConditions(
   current: readonly Condition[],
   stated: readonly StatedCondition[],
   now: string,

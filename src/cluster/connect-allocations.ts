@@ -6,8 +6,7 @@ import { familyCidrs, type FamilyCidrs } from '../api/network-config.ts';
 import type { ConnectProblem, ConnectableNetwork } from './connect-selection.ts';
 
 /** `<topology>_<network id>`, as in the annotation. */
-export const connectOwner = ({ id, config }: ConnectableNetwork): string =>
-  `${config.topology}_${id}`;
+const connectOwner = ({ id, config }: ConnectableNetwork): string => `${config.topology}_${id}`;
 
 const isLayer2 = (owner: string): boolean => owner.startsWith('layer2_');
 

@@ -7,7 +7,7 @@ const PREFIX = 'Ready-In-Zone-';
 export const isZoneCondition = (type: string): boolean => type.startsWith(PREFIX);
 
 /** The condition of one node. */
-export function readyInZone(
+function readyInZone(
   node: string,
   { state, message }: Omit<ZoneConnectStatus, 'name'>,
 ): StatedCondition {

@@ -18,12 +18,12 @@ interface Endpoint {
   readonly [key: string]: unknown;
 }
 
-export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const SOURCE_CONTROLLER = 'endpointslice-controller.k8s.io';
-export const MIRROR_CONTROLLER = 'endpointslice-mirror-controller.k8s.ovn.org';
+const MIRROR_CONTROLLER = 'endpointslice-mirror-controller.k8s.ovn.org';
 const SERVICE_NAME = 'kubernetes.io/service-name';
 const MIRRORED_SERVICE_NAME = 'k8s.ovn.org/service-name';
-export const SOURCE_SLICE = 'k8s.ovn.org/source-endpointslice';
+const SOURCE_SLICE = 'k8s.ovn.org/source-endpointslice';
 const SOURCE_VERSION = 'k8s.ovn.org/source-endpointslice-version';
 export const SLICE_NETWORK = 'k8s.ovn.org/endpointslice-network';
 

@@ -24,7 +24,7 @@ export interface IdentityControllerOptions {
   readonly onFailure: (failure: Failure) => void;
 }
 
-export const NAD_FIELD_MANAGER = 'clustermanager-nad-controller';
+const NAD_FIELD_MANAGER = 'clustermanager-nad-controller';
 
 export class IdentityController {
   readonly queue: WorkQueue;

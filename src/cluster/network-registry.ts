@@ -49,7 +49,7 @@ export interface RegistryOptions {
 }
 
 /** OVN names hold neither `-` nor `/`: networks whose names differ only there would share objects (api.md §15, 24). */
-export const ovnPrefix = (network: string): string => network.replaceAll(/[-/]/g, '.');
+const ovnPrefix = (network: string): string => network.replaceAll(/[-/]/g, '.');
 
 /** NADs that carry an id come first: they were served before, whatever their timestamps say. */
 export const compareNads = (a: RegisteredNad, b: RegisteredNad): number => {
@@ -386,10 +386,7 @@ function messageOfRoom(subnet: Prefix, room: number): string {
 }
 
 /** Keys that are stored for a network: the transit switch's follows from the id (api.md §6.7). */
-export const tunnelKeyCount = ({
-  topology,
-  role,
-}: Pick<NetworkConfig, 'topology' | 'role'>): number =>
+const tunnelKeyCount = ({ topology, role }: Pick<NetworkConfig, 'topology' | 'role'>): number =>
   topology === 'layer2' && role === 'primary' ? 2 : 0;
 
 // Networks that exist are not judged by selectors again: those may change while pods use the networks.

@@ -74,7 +74,7 @@ function conflictOf(
 }
 
 /** Selectors that say the same, whatever the order of their keys, requirements and values. */
-export function sameSelector(a: LabelSelector | undefined, b: LabelSelector | undefined): boolean {
+function sameSelector(a: LabelSelector | undefined, b: LabelSelector | undefined): boolean {
   return a !== undefined && b !== undefined && canonical(a) === canonical(b);
 }
 

@@ -48,7 +48,7 @@ const RENEW_BEFORE = 30 * 86_400_000;
 const OPENSSL_LIMIT = 30_000;
 
 /** A new key, and a certificate for it that names `host`. */
-export async function createIdentity(host: string): Promise<WebhookIdentity> {
+async function createIdentity(host: string): Promise<WebhookIdentity> {
   const { stdout } = await promisify(execFile)(
     'openssl',
     [

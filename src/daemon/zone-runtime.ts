@@ -35,7 +35,7 @@ export interface RuntimeOptions {
 }
 
 /** Something that could not be done in time, in words. */
-export class NotReadyError extends Error {
+class NotReadyError extends Error {
   readonly code = 'NOT_READY';
 
   constructor(message: string, options?: ErrorOptions) {

@@ -16,11 +16,7 @@ export const daemonLog = (name: string, node: string): string =>
   join(stateFolder(name), node, `${DAEMON}.log`);
 
 /** Program and arguments of the daemon of one node. */
-export function daemonCommand(
-  lab: LabRecord,
-  node: string,
-  more: readonly string[] = [],
-): string[] {
+function daemonCommand(lab: LabRecord, node: string, more: readonly string[] = []): string[] {
   const sockets = nodeSockets(stateFolder(lab.name), node);
   return [
     join(lab.checkout, 'node_modules/.bin/node'),

@@ -60,7 +60,7 @@ export interface MachineOptions {
 }
 
 /** QEMU's arguments. Pure: the same devices in the same order, whatever the machine is started for. */
-export function machineArguments(options: MachineOptions): string[] {
+function machineArguments(options: MachineOptions): string[] {
   const { folder, nodes, disk, diskOptions = '', memory } = options;
   const shares = Array.from(
     { length: SHARES },
@@ -132,7 +132,7 @@ export function machineWords(folder: string): string {
 }
 
 /** Runs a program in the machine and gives what it wrote; rejects with that when it fails. */
-export async function commandInMachine(
+async function commandInMachine(
   folder: string,
   argv: readonly string[],
   { input = '', limit = RESUME_LIMIT_MS }: { input?: string; limit?: number } = {},

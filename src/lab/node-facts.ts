@@ -14,7 +14,7 @@ export const chassisId = (node: string): string =>
   `1ab00000-0000-4000-8000-${String(numberOf(node)).padStart(12, '0')}`;
 
 /** MAC address of br-ex. */
-export const bridgeMac = (node: string): string =>
+const bridgeMac = (node: string): string =>
   `0a:58:ac:12:00:${(10 + numberOf(node)).toString(16).padStart(2, '0')}`;
 
 /** The outside host, next hop of every node. */

@@ -19,7 +19,7 @@ import { LabError, nodeNames, stateFolder } from './places.ts';
 import type { LabRecord } from './record.ts';
 
 /** Opens the objects of a lab for reading. */
-export const openObjects = (name: string): Promise<OpenObjects> =>
+const openObjects = (name: string): Promise<OpenObjects> =>
   openStore(
     { kind: 'manifests', manifests: manifestsFolder(name), state: objectsState(name) },
     { dryRun: true },

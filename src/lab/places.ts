@@ -75,7 +75,7 @@ export const nodeSockets = (folder: string, node: string): NodeSockets => ({
 export const remote = (socket: string): string => `unix:${socket}`;
 
 /** How many nodes one lab can have: their addresses are 172.18.0.11 to .99. */
-export const MOST_NODES = 89;
+const MOST_NODES = 89;
 
 export function nodeCount(text: string): number {
   const count = Number(text);

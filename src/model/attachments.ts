@@ -1,7 +1,7 @@
 /** Pods → their interfaces on networks. */
 import { openDefaultPorts, podNetworks, type PodNetwork } from '../api/pod-annotations.ts';
 import type { Pod } from '../api/types.ts';
-import type { NetworkName, OpenPort } from './model.ts';
+import type { OpenPort } from './model.ts';
 import { explain, optional, type ObjectReading, reading } from './reading.ts';
 
 /** An interface whose network is still to be looked up by its NAD. */
@@ -11,13 +11,10 @@ export interface PodInterface {
   readonly openDefaultPorts: readonly OpenPort[];
 }
 
-/** Name of the network behind a NAD key; undefined while nothing is known of the NAD. */
-export type NetworkOfNad = (nad: string) => NetworkName | undefined;
-
 export const DEFAULT_NAD_KEY = 'default';
 
 /** True for pods that have no port in OVN: on the host's network, or done with their work. */
-export const hasNoPorts = (pod: Pod): boolean =>
+const hasNoPorts = (pod: Pod): boolean =>
   pod.spec.hostNetwork === true ||
   pod.status?.phase === 'Succeeded' ||
   pod.status?.phase === 'Failed';

@@ -10,8 +10,7 @@ import type { ZoneConnectStatus } from '../api/zone-status.ts';
 import type { Network, NodeFacts } from './model.ts';
 
 /** What stands between an allocated connection and packets in this release. */
-export const CONNECTS_NOT_RENDERED =
-  'connected networks are allocated, but not rendered in this release';
+const CONNECTS_NOT_RENDERED = 'connected networks are allocated, but not rendered in this release';
 
 const LAYER3_OWNER = /^layer3_([0-9]+)$/;
 

@@ -1,4 +1,3 @@
-import { OvsdbError } from './error.ts';
 import type { JsonObject, JsonValue } from './value.ts';
 
 export const isObject = (json: JsonValue | undefined): json is JsonObject =>
@@ -120,10 +119,3 @@ const isNumber = (json: unknown): boolean => typeof json === 'number' || isRound
 
 const equalNumbers = (a: unknown, b: unknown): boolean =>
   isNumber(a) && isNumber(b) && Number(a) === Number(b);
-
-/** Throws `bad argument` unless the value can be sent as JSON: no NaN, no infinity. */
-export function checkFinite(value: number): number {
-  if (!Number.isFinite(value))
-    throw new OvsdbError('bad argument', `${value} can't be sent to a database`);
-  return value;
-}

@@ -14,7 +14,7 @@ const asMap = (datum: Datum): ReadonlyMap<Atom, Atom> =>
   datum instanceof Map ? (datum as ReadonlyMap<Atom, Atom>) : new Map<Atom, Atom>();
 
 /** Adds and removes members of a set. */
-export function setMutations(
+function setMutations(
   column: PlanColumn,
   add: readonly Atom[],
   remove: readonly Atom[],
@@ -29,7 +29,7 @@ export function setMutations(
 }
 
 /** Sets and removes keys of a map: `insert` keeps the value of a key that exists, so it is deleted first. */
-export function mapMutations(
+function mapMutations(
   column: PlanColumn,
   before: ReadonlyMap<Atom, Atom>,
   put: ReadonlyMap<Atom, Atom>,

@@ -72,7 +72,7 @@ const BOOKKEEPING = [
 const UID_NAMESPACE = Buffer.from('6f8cfc8ea8d14b5c9d0d2f1d5a86a0c4', 'hex');
 
 /** UUIDv5 of kind, namespace and name (RFC 9562 §5.5): the same on every machine and after every restart. */
-export function deterministicUid(id: ObjectId): string {
+function deterministicUid(id: ObjectId): string {
   const digest = createHash('sha1').update(UID_NAMESPACE).update(id).digest().subarray(0, 16);
   digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
   digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);

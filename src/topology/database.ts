@@ -30,7 +30,7 @@ const PROTECTED_RATE = 25;
 const rateLimiter = (protocol: string): string => `${protocol}-rate-limiter`;
 
 /** The meter that every ACL names. */
-export const ACL_LOGGING_METER = 'acl-logging';
+const ACL_LOGGING_METER = 'acl-logging';
 
 export const METERS: readonly string[] = [...PROTECTED.map(rateLimiter), ACL_LOGGING_METER];
 

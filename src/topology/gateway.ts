@@ -18,7 +18,7 @@ import { addNat, addNodeAddressPolicy, addRoute, addRouterPeer } from './router-
 import { holds, type Rows } from './rows.ts';
 
 /** Physical network of the external bridge in `ovn-bridge-mappings`. */
-export const PHYSICAL_NETWORK = 'physnet';
+const PHYSICAL_NETWORK = 'physnet';
 
 /** Nothing for a secondary network, or while the node has no gateway or no subnet of the network. */
 export function addGatewayRows(rows: Rows, on: NetworkOnNode): void {

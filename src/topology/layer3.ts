@@ -172,7 +172,7 @@ const arpProxy = (on: NetworkOnNode): string =>
   ].join(' ');
 
 /** MAC of the host on this network: derived from its first address, unless the node announced another one. */
-export const managementMac = (on: NetworkOnNode, first: PodRange): string =>
+const managementMac = (on: NetworkOnNode, first: PodRange): string =>
   (on.isDefault ? on.node.managementPortMac : undefined) ?? macOf(first.management);
 
 function addManagementPort(rows: Rows, on: NetworkOnNode, first: PodRange): void {

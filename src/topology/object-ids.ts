@@ -5,11 +5,11 @@ import { isDefault } from './names.ts';
 
 export const NETWORK_ID = 'k8s.ovn.org/network';
 export const TOPOLOGY_ID = 'k8s.ovn.org/topology';
-export const ROLE_ID = 'k8s.ovn.org/role';
+const ROLE_ID = 'k8s.ovn.org/role';
 export const NAD_ID = 'k8s.ovn.org/nad';
-export const OWNER_CONTROLLER_ID = 'k8s.ovn.org/owner-controller';
+const OWNER_CONTROLLER_ID = 'k8s.ovn.org/owner-controller';
 export const OWNER_TYPE_ID = 'k8s.ovn.org/owner-type';
-export const NAME_ID = 'k8s.ovn.org/name';
+const NAME_ID = 'k8s.ovn.org/name';
 export const OBJECT_ID = 'k8s.ovn.org/id';
 export const ENABLED_SERVICE_ID = 'k8s.ovn.org/udn-enabled-default-service';
 export const MASQUERADE_ROUTE_ID = 'k8s.ovn.org/node-masquerade-subnet';
@@ -25,7 +25,7 @@ export const networkRoleIds = (network: Network): ExternalIds =>
   isDefault(network) ? {} : { ...networkIds(network), [ROLE_ID]: network.role };
 
 /** Owner types whose rows we write; rows of other types are not ours to judge. */
-export const OWNER_TYPES = [
+const OWNER_TYPES = [
   'Cluster',
   'Namespace',
   'UDNIsolation',

@@ -111,7 +111,7 @@ export const countRows = (units: ReadonlyMap<string, readonly DesiredRow[]>): nu
  * The workload of the client's own figures: 2M + 9 rows for each network in a zone of M nodes, a transit port and a
  * route per node being most of them.
  */
-export function layer3Rows(network: number, nodes: number): readonly DesiredRow[] {
+function layer3Rows(network: number, nodes: number): readonly DesiredRow[] {
   const prefix = `tenant${network}_net_`;
   const external_ids = {
     'k8s.ovn.org/network': `tenant${network}_net`,

@@ -222,7 +222,7 @@ const RESTLESS: readonly Plot[] = [
   ],
 ];
 
-export const PLOTS: readonly Plot[] = [...LASTING.map((object) => [create(object)]), ...RESTLESS];
+const PLOTS: readonly Plot[] = [...LASTING.map((object) => [create(object)]), ...RESTLESS];
 
 /** The plots one after the other. */
 export const inTurn: readonly Step[] = PLOTS.flat();

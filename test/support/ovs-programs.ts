@@ -21,7 +21,7 @@ const LIBRARIES = ['usr/lib/x86_64-linux-gnu', 'usr/lib/aarch64-linux-gnu'];
 const LOADERS = ['lib64/ld-linux-x86-64.so.2', 'lib/ld-linux-aarch64.so.1'];
 
 /** The root file system of the lab, undefined if it was not built yet. */
-export function labRoot(): string | undefined {
+function labRoot(): string | undefined {
   const root = join(cacheFolder(), 'trixie/root');
   return existsSync(join(root, 'usr/sbin/ovsdb-server')) ? root : undefined;
 }

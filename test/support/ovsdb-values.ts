@@ -36,7 +36,7 @@ export const VALUES_SCHEMA: DatabaseSchema = parseSchema(VALUES_SCHEMA_JSON);
 const uuidOf = (n: number): JsonValue => ['uuid', `00000000-0000-4000-8000-00000000000${n}`];
 
 /** Wire JSON of an atom of a type. */
-export function atomJson(type: string): fc.Arbitrary<JsonValue> {
+function atomJson(type: string): fc.Arbitrary<JsonValue> {
   switch (type) {
     case 'integer':
       return fc.oneof(

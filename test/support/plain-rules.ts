@@ -16,7 +16,7 @@ const kind = (
 
 export const WIDGETS = kind('example.org/v1', 'Widget', 'widgets');
 export const PARTS = kind('example.org/v1', 'Part', 'parts');
-export const SITES = kind('example.org/v1', 'Site', 'sites', false);
+const SITES = kind('example.org/v1', 'Site', 'sites', false);
 const KINDS = [WIDGETS, PARTS, SITES];
 
 /**

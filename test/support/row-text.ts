@@ -16,7 +16,7 @@ function valueText(value: DesiredValue): string {
 }
 
 /** `Logical_Switch join external_ids={…}`; `<` and the set columns that hold the row at the end. */
-export function rowText(row: DesiredRow): string {
+function rowText(row: DesiredRow): string {
   const columns = Object.entries(row.columns)
     .filter(([column, value]) => column !== 'name' || value !== row.key)
     .map(([column, value]) => `${column}=${valueText(value)}`)

@@ -30,7 +30,7 @@ export const ipv4Settings: ClusterSettings = {
   configNamespace: 'ovn-kubernetes',
 };
 
-export const ipv6Settings: ClusterSettings = {
+const ipv6Settings: ClusterSettings = {
   ...ipv4Settings,
   clusterSubnets: [{ cidr: 'fd00:10:244::/48', hostLength: 64 }],
   serviceSubnets: ['fd00:10:96::/112'],
@@ -40,7 +40,7 @@ export const ipv6Settings: ClusterSettings = {
   masqueradeSubnets: { v6: 'fd69::/112' },
 };
 
-export const dualSettings: ClusterSettings = {
+const dualSettings: ClusterSettings = {
   ...ipv4Settings,
   clusterSubnets: [...ipv4Settings.clusterSubnets, ...ipv6Settings.clusterSubnets],
   serviceSubnets: [...ipv4Settings.serviceSubnets, ...ipv6Settings.serviceSubnets],

@@ -129,10 +129,6 @@ export class Connection {
     return this.#error === undefined;
   }
 
-  get pendingRequests(): number {
-    return this.#pending.size;
-  }
-
   #data(chunk: Buffer): void {
     if (this.#error !== undefined) return;
     this.traffic.bytesReceived += chunk.length;

@@ -16,7 +16,7 @@ export interface Remotes {
 }
 
 /** OVSDB's own port (RFC 7047 §8). */
-export const DEFAULT_PORT = 6640;
+const DEFAULT_PORT = 6640;
 
 const bad = (text: string, why: string): OvsdbError =>
   new OvsdbError(

@@ -3,7 +3,7 @@ import { grown } from './id-table.ts';
 
 /** Units (bytes or words) in one chunk of an arena: large enough to waste little, small enough to be reused. */
 const CHUNK_BITS = 16;
-export const CHUNK_SIZE = 1 << CHUNK_BITS;
+const CHUNK_SIZE = 1 << CHUNK_BITS;
 const OFFSET_MASK = CHUNK_SIZE - 1;
 
 /** Empty space that may be left before an arena is compacted. */

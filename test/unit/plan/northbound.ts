@@ -76,7 +76,7 @@ export const RULES: DatabaseRules = {
   },
 };
 
-export const OWNED = { owner: 'heddle' } as const;
+const OWNED = { owner: 'heddle' } as const;
 
 /** A desired row with our mark. */
 export function row(

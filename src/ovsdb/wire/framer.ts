@@ -3,6 +3,8 @@ import {
   BACKSLASH,
   CLOSE_BRACE,
   CLOSE_BRACKET,
+  COLON,
+  COMMA,
   MAX_DEPTH,
   OPEN_BRACE,
   OPEN_BRACKET,
@@ -21,6 +23,11 @@ const WATCHED = 3;
 const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
+/** Bytes that may follow a string, an array or an object inside of a message: 1. */
+const FOLLOWS = new Uint8Array(256);
+for (const byte of [COMMA, COLON, CLOSE_BRACE, CLOSE_BRACKET, 0x20, 0x0a, 0x0d, 0x09])
+  FOLLOWS[byte] = 1;
+
 export interface FramerLimits {
   /** Bytes of one message; none by default. */
   readonly maxBytes?: number;
@@ -29,13 +36,17 @@ export interface FramerLimits {
 }
 
 /**
- * Finds where the messages of a stream end: a message is one JSON object, and nothing but white space may stand between two.
+ * Finds where the messages of a stream end: a message is one JSON object, and nothing but white space may stand between two. When a
+ * quotation mark or a bracket is missing, the messages behind it would become part of a message without end: what follows a string, an array or an
+ * object tells.
  * `scan` is given each chunk once and remembers across chunk borders. Once it has thrown, the stream is broken for good.
  */
 export class MessageScanner {
   #state = OUTSIDE;
   #depth = 0;
   #length = 0;
+  /** The last byte of the last chunk ended a string, an array or an object inside of a message. */
+  #valueEnded = false;
   #broken: OvsdbError | undefined;
   readonly #maxBytes: number;
   readonly #maxDepth: number;
@@ -100,12 +111,19 @@ export class MessageScanner {
     let braces = this.#braces;
     let close = -1;
     let at = from;
+    if (this.#valueEnded && at < length) {
+      this.#valueEnded = false;
+      this.#checkAfterValue(bytes[at] as number);
+    }
     while (at < length) {
       if (state === STRING) {
         let byte = bytes[at++] as number;
         while (byte !== QUOTE && byte !== BACKSLASH && at < length) byte = bytes[at++] as number;
-        if (byte === QUOTE) state = STRUCTURE;
-        else if (byte === BACKSLASH) state = ESCAPE;
+        if (byte === QUOTE) {
+          state = STRUCTURE;
+          if (at === length) this.#valueEnded = true;
+          else if (FOLLOWS[bytes[at] as number] === 0) this.#checkAfterValue(bytes[at] as number);
+        } else if (byte === BACKSLASH) state = ESCAPE;
         continue;
       }
       const byte = bytes[at++] as number;
@@ -126,6 +144,8 @@ export class MessageScanner {
           this.lastClose = close;
           return at;
         }
+        if (at === length) this.#valueEnded = true;
+        else if (FOLLOWS[bytes[at] as number] === 0) this.#checkAfterValue(bytes[at] as number);
       }
     }
     this.#state = state;
@@ -135,9 +155,14 @@ export class MessageScanner {
     return -1;
   }
 
+  #checkAfterValue(byte: number): void {
+    if (FOLLOWS[byte] === 0) this.#fail(`byte 0x${byte.toString(16)} can't follow a value`);
+  }
+
   /** Goes on behind bytes that somebody else has read: that many brackets, and of these braces, are open. */
   resume(depth: number, braces: number): void {
     this.#state = STRUCTURE;
+    this.#valueEnded = false;
     this.#depth = depth;
     this.#braces = braces;
   }

@@ -182,6 +182,12 @@ describe('framing', () => {
     '\0{}',
     '\ufeff{}',
     'GET / HTTP/1.1',
+    // A bracket or a quotation mark is missing, and the next message would become part of this one.
+    '{"a":{"b":1}{"c":1}',
+    '{"a":[[1]{"c":1}',
+    '{"a":"b}{"c":1}',
+    '{"a:"b"}',
+    '{"a":[1]"b"}',
   ])('%j is a broken stream', (text) => {
     expect(framed([text])).toEqual(BROKEN);
     expect(framed(bytewise(text))).toEqual(BROKEN);

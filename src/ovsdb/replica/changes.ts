@@ -1,10 +1,12 @@
 import type { RowChange, TableChanges } from '../replica-view.ts';
-import type { TableStore } from '../storage/table-store.ts';
+import type { StoredColumn, TableStore } from '../storage/table-store.ts';
 import { uuidText } from '../storage/uuid-pool.ts';
 import type { Turn, Work } from '../turn.ts';
 import type { Datum } from '../value.ts';
 
 const NOTHING: ReadonlyMap<string, Datum> = new Map();
+
+type Unexpressed = ReadonlyMap<number, Datum>;
 
 export interface CountedChanges extends TableChanges {
   readonly size: number;
@@ -25,8 +27,16 @@ export class CollectedChanges implements CountedChanges {
     this.#appeared.push({ kind: 'inserted', uuid: store.pools.uuids.text(uuid), old: NOTHING });
   }
 
-  /** To be called before the change; `changed` are columns, each followed by its new cell. */
-  modified(store: TableStore, slot: number, changed: readonly number[]): void {
+  /**
+   * To be called before the change; `changed` are columns, each followed by its new cell. `unexpressed`: by position, old values that the cells
+   * do not hold.
+   */
+  modified(
+    store: TableStore,
+    slot: number,
+    changed: readonly number[],
+    unexpressed?: Unexpressed,
+  ): void {
     const old = new Map<string, Datum>();
     for (let i = 0; i < changed.length; i += 2) {
       const { name, position, codec } = store.columns[
@@ -34,15 +44,19 @@ export class CollectedChanges implements CountedChanges {
       ] as (typeof store.columns)[number];
       old.set(name, codec.datum(store.cell(slot, position)));
     }
+    for (const [position, datum] of unexpressed ?? [])
+      old.set((store.columns[position] as StoredColumn).name, datum);
     this.#others.push({ kind: 'modified', uuid: uuidOf(store, slot), old });
   }
 
   /** To be called before the row goes. */
-  deleted(store: TableStore, slot: number): void {
+  deleted(store: TableStore, slot: number, unexpressed?: Unexpressed): void {
     const old = new Map<string, Datum>();
     for (const { name, position, codec } of store.columns) {
       old.set(name, codec.datum(store.cell(slot, position)));
     }
+    for (const [position, datum] of unexpressed ?? [])
+      old.set((store.columns[position] as StoredColumn).name, datum);
     this.#others.push({ kind: 'deleted', uuid: uuidOf(store, slot), old });
   }
 

@@ -44,6 +44,11 @@ export class ReplicaTable {
   readonly #unseen: ReadonlySet<string>;
   readonly #quiet: ReadonlySet<number>;
   readonly #store: TableStore;
+  /**
+   * Values of an earlier definition that the types can't express, by slot and position of the column: their cells have the default. Until new
+   * contents are shown.
+   */
+  unexpressed: ReadonlyMap<number, ReadonlyMap<number, Datum>> = new Map();
   #names: NameTable | undefined;
   readonly #rowClass: RowClass;
   readonly #indexes = new Map<string, HashIndex>();

@@ -394,6 +394,7 @@ export class Replica implements ReplicaView {
     this.#pools = next.pools;
     this.#tables = next.tables;
     this.#next = undefined;
+    for (const table of next.tables.values()) table.unexpressed = new Map();
   }
 }
 
@@ -445,8 +446,9 @@ function defineTables(
 }
 
 /**
- * Copies rows between replicas that do not share their pools. A value of a column that has another type now is copied as far as the new type
- * can express it: it is then compared with what the server has, and told as the old value if that differs.
+ * Copies rows between replicas that do not share their pools. A value of a column that has another type now is copied where the new type
+ * can express it: it is then compared with what the server has, and told as the old value if that differs. One that it can't express is told
+ * as the old value in any case.
  */
 function copyRows(from: ReplicaTable, to: ReplicaTable): void {
   const { store } = to;
@@ -454,6 +456,7 @@ function copyRows(from: ReplicaTable, to: ReplicaTable): void {
     const before = from.store.column(column.name);
     return before === undefined ? [] : [{ before, column, free: withoutLimits(column.codec.type) }];
   });
+  const unexpressed = new Map<number, Map<number, Datum>>();
   for (const slot of from.store.slots()) {
     const uuid = store.pools.uuids.intern(
       from.store.pools.uuids.text(from.store.uuids[slot] as number),
@@ -462,10 +465,16 @@ function copyRows(from: ReplicaTable, to: ReplicaTable): void {
     for (const { before, column, free } of columns) {
       const cell = before.codec.datum(from.store.cell(slot, before.position));
       const value = expressed(free, cell);
-      if (value !== undefined) store.set(copy, column.position, column.codec.cell(value.datum));
+      if (value !== undefined) {
+        store.set(copy, column.position, column.codec.cell(value.datum));
+        continue;
+      }
+      const values = unexpressed.get(copy) ?? new Map<number, Datum>();
+      unexpressed.set(copy, values.set(column.position, cell));
     }
     store.finish(copy);
   }
+  to.unexpressed = unexpressed;
 }
 
 const withoutLimits = ({ key, value, min, max }: ColumnType): ColumnType => ({

@@ -125,6 +125,7 @@ export class StagedTable {
         return;
       }
     }
+    if (this.table.unexpressed.has(slot)) this.endRow(REPLACE, uuid);
   }
 
   #fill(store: TableStore, uuid: number): void {

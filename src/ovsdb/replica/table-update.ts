@@ -46,7 +46,7 @@ export class TableUpdate implements TableStep {
     const collected = isWanted ? new CollectedChanges(this.name) : undefined;
     const staged = this.#staged;
     for (let row = staged.first(); row !== undefined; row = staged.next(row)) {
-      const changed = changedCells(store, row);
+      const changed = changedCells(this.#table, row);
       if (changed === undefined) continue;
       this.#isChanged = true;
       if (collected !== undefined) collect(collected, this.#table, row, changed);
@@ -65,7 +65,7 @@ export class TableUpdate implements TableStep {
       return;
     }
     for (let row = staged.first(); row !== undefined; row = staged.next(row)) {
-      const changed = changedCells(store, row);
+      const changed = changedCells(this.#table, row);
       if (changed !== undefined) {
         this.#isChanged = true;
         this.#draft ??= store.draft();
@@ -77,14 +77,13 @@ export class TableUpdate implements TableStep {
 
   *collect(turn: Turn): Work {
     const staged = this.#staged;
-    const { store } = this.#table;
     if (staged.fresh !== undefined) {
       this.#changes = yield* FreshRows.of(staged.fresh, turn);
       return;
     }
     const collected = new CollectedChanges(this.name);
     for (let row = staged.first(); row !== undefined; row = staged.next(row)) {
-      const changed = changedCells(store, row);
+      const changed = changedCells(this.#table, row);
       if (changed !== undefined) collect(collected, this.#table, row, changed);
       if (turn.isOver()) yield;
     }
@@ -135,7 +134,8 @@ export class GoneTable implements TableStep {
 const NONE: readonly number[] = [];
 
 /** Columns that a staged row changes, each followed by its new cell; undefined when it changes nothing. */
-function changedCells(store: TableStore, row: StagedRow): readonly number[] | undefined {
+function changedCells(table: ReplicaTable, row: StagedRow): readonly number[] | undefined {
+  const { store } = table;
   const { kind, words, from, to } = row;
   if (kind === INSERT || kind === DELETE) return NONE;
   const slot = store.slotOf(row.uuid);
@@ -151,6 +151,11 @@ function changedCells(store: TableStore, row: StagedRow): readonly number[] | un
       let i = from;
       while (i < to && words[i] !== position) i += 2;
       if (i >= to) changed.push(position, codec.defaultCell);
+    }
+    // What could not be kept differs from whatever there is now.
+    for (const position of table.unexpressed.get(slot)?.keys() ?? []) {
+      if (!changed.some((word, i) => i % 2 === 0 && word === position))
+        changed.push(position, store.cell(slot, position));
     }
   }
   return changed.length === 0 ? undefined : changed;
@@ -188,6 +193,10 @@ function collect(
 ): void {
   const { store } = table;
   if (row.kind === INSERT) collected.inserted(store, row.uuid);
-  else if (row.kind === DELETE) collected.deleted(store, store.slotOf(row.uuid));
-  else if (!table.isQuiet(changed)) collected.modified(store, store.slotOf(row.uuid), changed);
+  else {
+    const slot = store.slotOf(row.uuid);
+    const before = table.unexpressed.get(slot);
+    if (row.kind === DELETE) collected.deleted(store, slot, before);
+    else if (!table.isQuiet(changed)) collected.modified(store, slot, changed, before);
+  }
 }

@@ -471,8 +471,33 @@ test('a column of another type: what says the same is no change, what differs is
     'update2',
     'contents',
   );
-  expect(told).toEqual([{ kind: 'modified', uuid: b, old: new Map([['s', ['y']]]) }]);
+  // What an integer can't express is told as it was, also where the column has its default now.
+  expect(told).toEqual([
+    { kind: 'modified', uuid: a, old: new Map([['u', undefined]]) },
+    {
+      kind: 'modified',
+      uuid: b,
+      old: new Map<string, Datum>([
+        ['s', ['y']],
+        ['u', 'z'],
+      ]),
+    },
+  ]);
   expect(replica.row('T', a)?.column('s')).toEqual(['x']);
+  replica.apply({ T: { [b]: { delete: null } } }, 'update2');
+  expect(told.at(-1)?.old.get('u')).toBe(0);
+});
+
+test('a row that goes with the conversion is told with the values it had', () => {
+  const schema = (type: JsonValue) =>
+    parseSchema({ name: 'D', tables: { T: { columns: { c: { type } } } } });
+  const replica = new Replica(schema('string'));
+  replica.apply({ T: { [uuid(1)]: { initial: { c: 'x' } } } }, 'update2', 'contents');
+  const told: RowChange[] = [];
+  replica.subscribe(({ tables }) => told.push(...(tables.get('T')?.rows ?? [])));
+  replica.redefine(schema('integer'), { monitored: new Map([['T', new Set(['c'])]]) });
+  replica.apply({ T: {} }, 'update2', 'contents');
+  expect(told).toEqual([{ kind: 'deleted', uuid: uuid(1), old: new Map([['c', 'x']]) }]);
 });
 
 test('a row shows its columns, on the console and as JSON', () => {

@@ -41,7 +41,7 @@ export class MonitorConditions {
     const requests: { [table: string]: JsonValue } = {};
     for (const [table, where] of this.#wanted) {
       if (!equal(where, this.#acknowledged.get(table)))
-        requests[table] = [{ where: where as JsonValue }];
+        requests[table] = [{ where: plain(where) as JsonValue }];
     }
     if (Object.keys(requests).length === 0) return undefined;
     this.#requested = this.#wanted;
@@ -77,6 +77,15 @@ export class MonitorConditions {
     this.#requested = undefined;
     this.#acknowledged = this.#wanted;
   }
+}
+
+/**
+ * The same rows, said so that every server understands: ovsdb-server 3.5 takes `false` twice beside a `true` for no rows at all.
+ */
+export function plain(where: readonly Clause[]): readonly Clause[] {
+  if (where.includes(true)) return [true];
+  const clauses = where.filter((clause) => clause !== false);
+  return clauses.length === 0 && where.length > 0 ? [false] : clauses;
 }
 
 const equal = (a: readonly Clause[] | undefined, b: readonly Clause[] | undefined): boolean =>

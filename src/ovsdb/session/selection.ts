@@ -4,6 +4,7 @@ import { jsonEquals } from '../json.ts';
 import type { Clause } from '../operation.ts';
 import type { ColumnSchema, DatabaseSchema, TableSchema } from '../schema.ts';
 import type { JsonObject, JsonValue } from '../value.ts';
+import { plain } from './conditions.ts';
 import type { FollowedColumns, MonitoredColumns } from '../replica/replica.ts';
 
 /** What of a table is wanted. */
@@ -132,7 +133,7 @@ export function monitorRequests(
     const quiet = names.filter((column) => silent.has(column));
     const condition =
       withConditions && where !== undefined && where.length > 0
-        ? { where: where as JsonValue }
+        ? { where: plain(where) as JsonValue }
         : {};
     requests[table] = [
       ...(loud.length === 0 ? [] : [{ columns: loud, ...condition }]),

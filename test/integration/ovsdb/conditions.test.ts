@@ -1,0 +1,168 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  evaluateMonitorCondition,
+  OvsdbClient,
+  parseCondition,
+  stringify,
+  tableOf,
+  type Clause,
+  type ClientEvent,
+  type JsonValue,
+  type Operation,
+  type ReplicaRow,
+} from '../../../src/ovsdb/index.ts';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
+
+const soon = (): AbortSignal => AbortSignal.timeout(20_000);
+
+const SCHEMA: JsonValue = {
+  name: 'Parts',
+  version: '1.0.0',
+  tables: {
+    T: {
+      columns: {
+        name: { type: 'string' },
+        i: { type: 'integer' },
+        o: { type: { key: 'integer', min: 0 } },
+        s: { type: { key: 'string', min: 0, max: 'unlimited' } },
+        m: { type: { key: 'string', value: 'string', min: 0, max: 'unlimited' } },
+      },
+      isRoot: true,
+    },
+  },
+};
+
+const number = fc.integer({ min: 0, max: 3 });
+const member = fc.constantFrom('a', 'b', 'c');
+const members = fc.uniqueArray(member, { maxLength: 3 }).map((atoms): JsonValue => ['set', atoms]);
+const pairs = fc
+  .dictionary(member, member, { maxKeys: 2 })
+  .map((record): JsonValue => ['map', Object.entries(record)]);
+const optional = fc.option(number).map((value): JsonValue => value ?? ['set', []]);
+
+const row = fc.record({ i: number, o: optional, s: members, m: pairs });
+
+const clause: fc.Arbitrary<Clause> = fc.oneof(
+  fc.tuple(
+    fc.constant('i'),
+    fc.constantFrom('==', '!=', '<', '<=', '>', '>=', 'includes', 'excludes'),
+    number,
+  ),
+  fc.tuple(fc.constant('o'), fc.constantFrom('==', '!=', 'includes', 'excludes'), optional),
+  fc.tuple(fc.constant('o'), fc.constantFrom('<', '<=', '>', '>='), number),
+  fc.tuple(fc.constant('s'), fc.constantFrom('==', '!=', 'includes', 'excludes'), members),
+  fc.tuple(fc.constant('m'), fc.constantFrom('==', '!=', 'includes', 'excludes'), pairs),
+  fc.boolean(),
+);
+
+const name = fc.constantFrom('r0', 'r1', 'r2', 'r3');
+
+type Step =
+  | {
+      readonly kind: 'insert' | 'update';
+      readonly name: string;
+      readonly row: { readonly [column: string]: JsonValue };
+    }
+  | { readonly kind: 'delete'; readonly name: string }
+  | { readonly kind: 'condition'; readonly where: readonly Clause[] }
+  | { readonly kind: 'reconnect' };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('insert' as const), name, row }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('update' as const), name, row }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), name }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('condition' as const),
+      where: fc.array(clause, { maxLength: 3 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: 'reconnect' as const }) },
+);
+
+function operation(given: Exclude<Step, { kind: 'condition' | 'reconnect' }>): Operation {
+  const where: readonly Clause[] = [['name', '==', given.name]];
+  if (given.kind === 'delete') return { op: 'delete', table: 'T', where };
+  if (given.kind === 'update') return { op: 'update', table: 'T', where, row: given.row };
+  return { op: 'insert', table: 'T', row: { name: given.name, ...given.row } };
+}
+
+test('whatever is written and whatever is asked for, a client shows exactly the rows that match, and tells each that comes or goes', async () => {
+  using folder = temporaryFolder();
+  const schema = join(folder.path, 'schema');
+  writeFileSync(schema, stringify(SCHEMA));
+  await using server = await OvsdbServer.start({ schema });
+  const options = {
+    remotes: server.remote,
+    database: 'Parts',
+    timing: { minBackoff: 5, maxBackoff: 20 },
+  };
+  await using writer = new OvsdbClient(options).start();
+  const events: ClientEvent[] = [];
+  // Clauses also look at columns that this client does not follow.
+  await using reader = new OvsdbClient({
+    ...options,
+    tables: { T: { columns: ['name', 'i'] } },
+    onEvent: (event) => events.push(event),
+  }).start();
+  await Promise.all([writer.ready(soon()), reader.ready(soon())]);
+  const told = new Set<string>();
+  reader.replica.subscribe(({ tables }) => {
+    for (const { kind, uuid } of tables.get('T')?.rows ?? []) {
+      if (kind === 'inserted') expect(told.has(uuid)).toBe(false);
+      else expect(told.has(uuid)).toBe(true);
+      if (kind === 'inserted') told.add(uuid);
+      if (kind === 'deleted') told.delete(uuid);
+    }
+  });
+  const text = (found: ReplicaRow): string =>
+    `${found.uuid} ${stringify(found.column('i') as JsonValue)}`;
+  let where: readonly Clause[] = [];
+  const matching = (): readonly string[] => {
+    const condition = parseCondition(tableOf(writer.replica.schema, 'T'), where);
+    return [...writer.replica.rows('T')]
+      .filter((found) => evaluateMonitorCondition(condition, (column) => found.column(column)))
+      .map(text)
+      .toSorted();
+  };
+  const shown = (): readonly string[] => [...reader.replica.rows('T')].map(text).toSorted();
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+      for (const given of steps) {
+        if (given.kind === 'reconnect') reader.reconnect();
+        else if (given.kind === 'condition') {
+          ({ where } = given);
+          await reader.setCondition('T', where, soon());
+          expect(shown()).toEqual(matching());
+        } else {
+          expect((await writer.transact([operation(given)])).kind).toBe('success');
+        }
+        if (given.kind !== 'reconnect') {
+          await expect.poll(shown, { interval: 1, timeout: 5000 }).toEqual(matching());
+        }
+      }
+      await reader.ready(soon());
+      expect([...told].toSorted()).toEqual(
+        [...reader.replica.rows('T')].map(({ uuid }) => uuid).toSorted(),
+      );
+    }),
+    { numRuns: 40 },
+  );
+  expect(events.filter(({ kind }) => kind === 'warning')).toEqual([]);
+
+  // Constants in every number and order, at run time and from the beginning.
+  for (const count of [1, 2, 3]) {
+    for (let bits = 0; bits < 2 ** count; bits++) {
+      where = Array.from({ length: count }, (_, n) => (bits & (1 << n)) !== 0);
+      await reader.setCondition('T', where, soon());
+      expect(shown()).toEqual(matching());
+      using beginning = reader.monitor({ T: { columns: ['i'], where } });
+      await beginning.ready(soon());
+      expect([...beginning.replica.rows('T')].map(text).toSorted()).toEqual(matching());
+    }
+  }
+});

@@ -1,5 +1,4 @@
 /** Addresses of pods, written to the pods' annotation (api.md §6.9, §7.2): on one node, or for whole networks. */
-import { randomBytes as systemRandomBytes } from 'node:crypto';
 import { AllocationError } from '../allocators/allocation-error.ts';
 import { pods as podKind } from '../api/kinds.ts';
 import { DEFAULT_NETWORK } from '../api/network-name.ts';
@@ -9,14 +8,12 @@ import { formatPodNetworks, POD_NETWORKS, type PodNetwork } from '../api/pod-ann
 import type { Pod } from '../api/types.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import type { Clock } from '../store/clock.ts';
-import type { Index } from '../store/informer.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { WorkQueue, type Failure } from '../store/work-queue.ts';
 import type { ClusterInformers } from './informers.ts';
 import { NadIndex } from './nad-index.ts';
-import { nodePool, sharedPool, type NetworkPool } from './network-pool.ts';
 import { oldestFirst } from './order.ts';
-import { PodConflicts } from './pod-conflicts.ts';
+import type { PersistentAddresses } from './persistent-addresses.ts';
 import { defaultRouteFamilies, podEntry } from './pod-entries.ts';
 import {
   allocatedBy,
@@ -27,17 +24,11 @@ import {
   type PodPlan,
   type WantedAttachment,
 } from './pod-plan.ts';
-import { requestedAddresses } from './requested-addresses.ts';
-import type { PersistentAddresses } from './persistent-addresses.ts';
+import { PodPools } from './pod-pools.ts';
+import { isInScope, type PodScope } from './pod-scope.ts';
+import { PodTroubles, type Trouble } from './pod-troubles.ts';
 import type { Log } from './settings.ts';
 import { CONFLICT_REST } from './settling.ts';
-
-/** Whose pods, and which of their networks. */
-export type PodScope =
-  /** Networks with a subnet per node, for the pods of this node. */
-  | { readonly kind: 'node'; readonly node: string }
-  /** Networks whose subnets are shared by all nodes, for every pod. */
-  | { readonly kind: 'cluster' };
 
 export interface PodAddressesOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
@@ -52,38 +43,24 @@ export interface PodAddressesOptions {
   readonly randomBytes?: (count: number) => Uint8Array;
 }
 
-interface Holding {
-  readonly uid: string;
-  /** Pools in which the pod holds something, with its owner name there. */
-  readonly pools: Map<string, string>;
-}
-
-/** An attachment that can't be served, and whether that is news for the pod's user. */
-interface Trouble {
-  readonly message: string;
-  readonly isEvent: boolean;
-}
-
 export class PodAddresses {
   readonly queue: WorkQueue;
   readonly #options: PodAddressesOptions;
   readonly #nads: NadIndex;
-  /** Pods by the NADs that they carry. */
-  readonly #carriers: Index<Pod>;
-  readonly #pools = new Map<string, { readonly made: string; readonly pool: NetworkPool }>();
-  readonly #holdings = new Map<string, Holding>();
+  readonly #pools: PodPools;
   /** Pods that don't have all they want: they are tried again when something changes. */
   readonly #waiting = new Set<string>();
-  readonly #troubles = new Map<string, string>();
-  readonly #conflicts = new PodConflicts();
-  readonly #told = new Map<string, string>();
+  readonly #troubles = new PodTroubles();
 
   constructor(options: PodAddressesOptions) {
     this.#options = options;
     this.#nads = new NadIndex(options.settings);
-    this.#carriers = options.informers.pods.index((pod) => [
-      ...new Set([...carriedNetworks(pod).keys()].map(nadOfKey)),
-    ]);
+    this.#pools = new PodPools({
+      ...options,
+      nads: this.#nads,
+      planOf: (pod) => this.#plan(pod),
+      onConflict: (pod, nadKey, problem) => this.#tellConflict(pod, nadKey, problem),
+    });
     this.queue = new WorkQueue({
       reconcile: (key, signal) => this.#reconcile(key, signal),
       onFailure: options.onFailure,
@@ -95,8 +72,8 @@ export class PodAddresses {
 
   /** Pods that could not get what they need, with the reason. */
   problems(): ReadonlyMap<string, string> {
-    const problems = new Map(this.#conflicts.problems());
-    for (const [key, trouble] of this.#troubles) {
+    const problems = new Map(this.#pools.conflicts());
+    for (const [key, trouble] of this.#troubles.messages()) {
       const conflict = problems.get(key);
       problems.set(key, conflict === undefined ? trouble : `${conflict}\n${trouble}`);
     }
@@ -124,10 +101,10 @@ export class PodAddresses {
     this.#options.claims?.onChange((namespace) => {
       for (const pod of oldestFirst(pods.inNamespace(namespace))) {
         // A pod whose claim went keeps what it carries; a claim that came takes it over.
-        if (this.#isMine(pod)) this.#adopt(pod);
+        if (isInScope(this.#options.scope, pod)) this.#pools.adopt(pod);
         this.queue.add(objectKey(pod.metadata));
       }
-      this.#settleConflicts();
+      this.#pools.settleConflicts();
       this.#retry();
     });
   }
@@ -143,21 +120,15 @@ export class PodAddresses {
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const pod = this.#options.informers.pods.get(key);
-    const uid = pod?.metadata.uid ?? '';
-    const holding = this.#holdings.get(key);
-    if (
-      holding !== undefined &&
-      (pod === undefined || isWithoutNetworks(pod) || holding.uid !== uid)
-    )
-      this.#release(key);
+    this.#pools.giveBack(key, pod);
     if (pod === undefined) {
-      for (const said of [this.#troubles, this.#told]) said.delete(key);
+      this.#troubles.forget(key);
       this.#waiting.delete(key);
       return;
     }
-    if (!this.#isMine(pod)) return;
+    if (!isInScope(this.#options.scope, pod)) return;
     this.#waiting.delete(key);
-    this.#adopt(pod);
+    this.#pools.adopt(pod);
     const plan = this.#plan(pod);
     if (plan.kind === 'none') await this.#report(pod, []);
     else if (plan.kind === 'invalid') {
@@ -166,11 +137,6 @@ export class PodAddresses {
       await this.#report(pod, isOurs ? [{ message: plan.message, isEvent: true }] : []);
     } else if (plan.kind === 'undecided') await this.#choose(pod, plan, signal);
     else await this.#serve(pod, plan.attachments, signal);
-  }
-
-  #isMine({ spec }: Pod): boolean {
-    const { scope } = this.#options;
-    return scope.kind === 'cluster' || spec.nodeName === scope.node;
   }
 
   #plan(pod: Pod): PodPlan {
@@ -216,13 +182,13 @@ export class PodAddresses {
         nad,
         request,
       };
-      const found = this.#poolOf(pod, attachment);
+      const found = this.#pools.poolOf(pod, attachment);
       if (found === undefined) {
         full.push(`${nad.name}: node "${pod.spec.nodeName ?? ''}" has no subnet of it`);
         continue;
       }
       try {
-        this.#take(pod, attachment, found.id, found.pool);
+        this.#pools.take(pod, attachment, found);
       } catch (error) {
         if (!(error instanceof AllocationError)) throw error;
         full.push(`${nad.name}: ${error.message}`);
@@ -247,7 +213,7 @@ export class PodAddresses {
     const elsewhere = defaultRouteFamilies(attachments);
     for (const attachment of attachments) {
       if (allocatedBy(attachment) !== scope.kind) continue;
-      const complete = this.#completeEntry(attachment, carried);
+      const complete = completeEntry(attachment, carried);
       if (complete !== undefined) {
         await claims?.takeOver(pod, attachment, complete.addresses, signal);
         continue;
@@ -257,7 +223,7 @@ export class PodAddresses {
         troubles.push({ message: obstacle, isEvent: true });
         continue;
       }
-      const found = this.#poolOf(pod, attachment);
+      const found = this.#pools.poolOf(pod, attachment);
       if (found === undefined) {
         const network = attachment.nad?.config.name ?? DEFAULT_NETWORK;
         troubles.push({
@@ -267,7 +233,7 @@ export class PodAddresses {
         continue;
       }
       try {
-        const held = this.#take(pod, attachment, found.id, found.pool);
+        const held = this.#pools.take(pod, attachment, found);
         const entry = podEntry({
           attachment,
           ...held,
@@ -287,198 +253,6 @@ export class PodAddresses {
     if (text !== undefined && entries.size > 0 && text !== formatPodNetworks(carried))
       await this.#patch(pod, { [POD_NETWORKS]: text }, signal);
     await this.#report(pod, troubles);
-  }
-
-  /** A pod keeps what it carries; only what is missing is given. */
-  #completeEntry(
-    { nadKey, nad }: WantedAttachment,
-    carried: ReadonlyMap<string, PodNetwork>,
-  ): PodNetwork | undefined {
-    const entry = carried.get(nadKey);
-    const needsNone = nad !== undefined && nad.config.subnets.length === 0;
-    return needsNone || (entry?.addresses.length ?? 0) > 0 ? entry : undefined;
-  }
-
-  #take(
-    pod: Pod,
-    attachment: WantedAttachment,
-    id: string,
-    pool: NetworkPool,
-  ): ReturnType<NetworkPool['allocate']> {
-    const key = objectKey(pod.metadata);
-    const { claims, randomBytes = systemRandomBytes } = this.#options;
-    const claimed = claims?.addressesFor(pod, attachment) ?? [];
-    const owner = claims?.ownerFor(pod, attachment) ?? ownerOf(pod, attachment.nadKey);
-    const { mac } = attachment.request;
-    const description = `${attachment.nadKey}/${key}`;
-    const held = pool.allocate(
-      owner,
-      {
-        ips: requestedAddresses(attachment, claimed, description),
-        ...(mac === undefined ? {} : { mac }),
-      },
-      description,
-      randomBytes,
-    );
-    if (owner === ownerOf(pod, attachment.nadKey)) this.#hold(pod, id, owner);
-    return held;
-  }
-
-  /** Takes over what the pod carries of the networks that are ours to give, before anything else. */
-  #adopt(pod: Pod): void {
-    if (isWithoutNetworks(pod)) return;
-    for (const [nadKey, entry] of carriedNetworks(pod)) {
-      const attachment = this.#attachmentOf(pod, nadKey, entry);
-      if (attachment === undefined) continue;
-      // Pools that don't exist yet adopt all pods when they are made.
-      const found = this.#poolOf(pod, attachment);
-      if (found !== undefined) this.#adoptEntry(pod, attachment, entry, found.id, found.pool);
-    }
-  }
-
-  #adoptEntry(
-    pod: Pod,
-    attachment: WantedAttachment,
-    entry: PodNetwork,
-    id: string,
-    pool: NetworkPool,
-  ): void {
-    const claimOwner = this.#options.claims?.ownerFor(pod, attachment);
-    const owner = claimOwner ?? ownerOf(pod, attachment.nadKey);
-    const key = objectKey(pod.metadata);
-    if (allocatedBy(attachment) !== this.#options.scope.kind) {
-      pool.count(owner, entry);
-      this.#hold(pod, id, owner);
-      return;
-    }
-    if (claimOwner !== undefined) pool.release(ownerOf(pod, attachment.nadKey));
-    const problem = pool.adopt(owner, entry);
-    if (claimOwner === undefined) this.#hold(pod, id, owner);
-    const message = problem === undefined ? undefined : `${attachment.nadKey}/${key}: ${problem}`;
-    if (!this.#conflicts.set(key, attachment.nadKey, message) || message === undefined) return;
-    this.#options.log.warn(
-      { pod: key, nad: attachment.nadKey, error: problem },
-      'a pod carries an address that is not free for it',
-    );
-    void this.#options.store
-      .event({
-        regarding: pod,
-        type: 'Warning',
-        reason: 'ErrorAllocatingPod',
-        message,
-      })
-      .catch((error: unknown) => {
-        this.#options.log.warn({ pod: key, error }, 'event could not be written');
-      });
-  }
-
-  /** The attachment that an entry of the annotation stands for; undefined if it is none that we give addresses for. */
-  #attachmentOf(pod: Pod, nadKey: string, entry: PodNetwork): WantedAttachment | undefined {
-    const plan = this.#plan(pod);
-    const planned =
-      plan.kind === 'attachments'
-        ? plan.attachments.find((attachment) => attachment.nadKey === nadKey)
-        : undefined;
-    const nad = nadKey === DEFAULT_NETWORK ? undefined : this.#nads.get(nadOfKey(nadKey));
-    if (nad === 'other' || (nad === undefined && nadKey !== DEFAULT_NETWORK)) return undefined;
-    const attachment: WantedAttachment = {
-      nadKey,
-      role: entry.role ?? 'secondary',
-      nad,
-      request: planned?.request ?? { ips: [], defaultRoute: [] },
-    };
-    // The cluster manager chooses among several primary networks, so it counts those with node subnets too.
-    const counts =
-      allocatedBy(attachment) === this.#options.scope.kind ||
-      (this.#options.scope.kind === 'cluster' &&
-        nad !== undefined &&
-        nad.config.role === 'primary' &&
-        this.#nads.primariesOf(nad.namespace).length > 1);
-    return counts ? attachment : undefined;
-  }
-
-  /** The pool that serves a pod's attachment; made, with all that pods carry of it, when it is first needed. */
-  #poolOf(
-    pod: Pod,
-    attachment: WantedAttachment,
-  ): { readonly id: string; readonly pool: NetworkPool } | undefined {
-    const { nad } = attachment;
-    if (nad !== undefined && nad.config.topology !== 'layer3') {
-      const made = JSON.stringify(nad.config);
-      const id =
-        nad.config.subnets.length === 0 && nad.config.topology === 'localnet'
-          ? `${nad.config.name} ${pod.spec.nodeName ?? ''}`
-          : nad.config.name;
-      return this.#pool(id, nad.config.name, made, () => sharedPool(nad.config));
-    }
-    const network = nad?.config.name ?? DEFAULT_NETWORK;
-    const node = this.#options.informers.nodes.get(pod.spec.nodeName ?? '');
-    const subnets = node === undefined ? undefined : nodeSubnets(node).value?.get(network);
-    if (subnets === undefined || subnets.length === 0) return undefined;
-    const id = `${network} ${pod.spec.nodeName ?? ''}`;
-    return this.#pool(id, network, JSON.stringify(subnets), () => nodePool(network, subnets));
-  }
-
-  #pool(
-    id: string,
-    network: string,
-    made: string,
-    make: () => NetworkPool,
-  ): { readonly id: string; readonly pool: NetworkPool } {
-    const known = this.#pools.get(id);
-    if (known?.made === made) return { id, pool: known.pool };
-    const pool = make();
-    this.#pools.set(id, { made, pool });
-    this.#options.claims?.adopt(id, pool);
-    const nads =
-      network === DEFAULT_NETWORK
-        ? [DEFAULT_NETWORK]
-        : this.#nads.ofNetwork(network).map(({ key }) => key);
-    const carriers = new Set(nads.flatMap((nad) => this.#carriers.get(nad)));
-    for (const pod of oldestFirst(carriers)) {
-      if (isWithoutNetworks(pod) || !this.#isMine(pod)) continue;
-      for (const [nadKey, entry] of carriedNetworks(pod)) {
-        const attachment = this.#attachmentOf(pod, nadKey, entry);
-        if (attachment === undefined || this.#poolId(pod, attachment) !== id) continue;
-        this.#adoptEntry(pod, attachment, entry, id, pool);
-      }
-    }
-    return { id, pool };
-  }
-
-  #poolId(pod: Pod, { nad }: WantedAttachment): string {
-    const network = nad?.config.name ?? DEFAULT_NETWORK;
-    const isShared =
-      nad !== undefined &&
-      nad.config.topology !== 'layer3' &&
-      (nad.config.topology === 'layer2' || nad.config.subnets.length > 0);
-    return isShared ? network : `${network} ${pod.spec.nodeName ?? ''}`;
-  }
-
-  #hold(pod: Pod, pool: string, owner: string): void {
-    const key = objectKey(pod.metadata);
-    const holding = this.#holdings.get(key) ?? {
-      uid: pod.metadata.uid ?? '',
-      pools: new Map<string, string>(),
-    };
-    holding.pools.set(`${pool}\n${owner}`, owner);
-    this.#holdings.set(key, holding);
-  }
-
-  #release(key: string): void {
-    for (const [place, owner] of this.#holdings.get(key)?.pools ?? [])
-      this.#pools.get(place.slice(0, place.indexOf('\n')))?.pool.release(owner);
-    this.#holdings.delete(key);
-    this.#conflicts.forget(key);
-    this.#settleConflicts();
-  }
-
-  /** What was released belongs to the pods that carry it, before anybody else gets it. */
-  #settleConflicts(): void {
-    for (const key of this.#conflicts.pods()) {
-      const pod = this.#options.informers.pods.get(key);
-      if (pod !== undefined) this.#adopt(pod);
-    }
   }
 
   /** Writes annotations unless somebody changed the pod meanwhile; it is looked at again then. */
@@ -508,19 +282,9 @@ export class PodAddresses {
 
   async #report(pod: Pod, troubles: readonly Trouble[]): Promise<void> {
     const key = objectKey(pod.metadata);
-    if (troubles.length === 0) {
-      this.#troubles.delete(key);
-      this.#told.delete(key);
-      return;
-    }
-    this.#waiting.add(key);
-    this.#troubles.set(key, troubles.map(({ message }) => message).join('\n'));
-    const message = troubles
-      .filter(({ isEvent }) => isEvent)
-      .map((trouble) => trouble.message)
-      .join('\n');
-    if (message === '' || this.#told.get(key) === message) return;
-    this.#told.set(key, message);
+    if (troubles.length > 0) this.#waiting.add(key);
+    const message = this.#troubles.set(key, troubles);
+    if (message === undefined) return;
     await this.#options.store.event({
       regarding: pod,
       type: 'Warning',
@@ -528,11 +292,29 @@ export class PodAddresses {
       message,
     });
   }
+
+  #tellConflict(pod: Pod, nadKey: string, problem: string): void {
+    const { log, store } = this.#options;
+    const key = objectKey(pod.metadata);
+    log.warn(
+      { pod: key, nad: nadKey, error: problem },
+      'a pod carries an address that is not free for it',
+    );
+    const message = `${nadKey}/${key}: ${problem}`;
+    void store
+      .event({ regarding: pod, type: 'Warning', reason: 'ErrorAllocatingPod', message })
+      .catch((error: unknown) => {
+        log.warn({ pod: key, error }, 'event could not be written');
+      });
+  }
 }
 
-/** Owner of what a pod holds: a pod of the same name that comes later is somebody else. */
-const ownerOf = ({ metadata }: Pod, nadKey: string): string =>
-  `${objectKey(metadata)} (${metadata.uid ?? ''}) ${nadKey}`;
-
-/** `<namespace>/<name>` of the NAD behind a key that may count repetitions. */
-const nadOfKey = (nadKey: string): string => nadKey.split('/').slice(0, 2).join('/');
+/** A pod keeps what it carries; only what is missing is given. */
+function completeEntry(
+  { nadKey, nad }: WantedAttachment,
+  carried: ReadonlyMap<string, PodNetwork>,
+): PodNetwork | undefined {
+  const entry = carried.get(nadKey);
+  const needsNone = nad !== undefined && nad.config.subnets.length === 0;
+  return needsNone || (entry?.addresses.length ?? 0) > 0 ? entry : undefined;
+}

@@ -17,7 +17,8 @@ import {
   type EndpointSlice,
 } from './endpoint-mirror.ts';
 import type { ClusterInformers } from './informers.ts';
-import type { NetworkRegistry, RegisteredNad } from './network-registry.ts';
+import type { NetworkRegistry } from './network-registry.ts';
+import type { RegisteredNad } from './registered-nad.ts';
 
 export interface EndpointMirrorOptions {
   readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'event'>;

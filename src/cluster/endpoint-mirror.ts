@@ -2,7 +2,7 @@
 import { isDnsSubdomain } from '../api/metadata.ts';
 import { objectKey, type KubeObject } from '../api/objects.ts';
 import type { Pod } from '../api/types.ts';
-import type { RegisteredNad } from './network-registry.ts';
+import type { RegisteredNad } from './registered-nad.ts';
 import { carriedNetworks } from './pod-plan.ts';
 
 /** What we read of a discovery.k8s.io/v1 EndpointSlice. */

@@ -4,7 +4,7 @@ import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
 import type { Change } from '../store/informer.ts';
 import { readNad } from './nads.ts';
-import { compareNads, type RegisteredNad } from './network-registry.ts';
+import { compareNads, type RegisteredNad } from './registered-nad.ts';
 
 export class NadIndex {
   readonly #settings: ClusterAddressing;

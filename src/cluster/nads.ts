@@ -12,7 +12,8 @@ import {
 import type { ClusterAddressing } from '../api/network-config.ts';
 import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
-import type { NetworkIdentity, RegisteredNad } from './network-registry.ts';
+import type { NetworkIdentity } from './network-identities.ts';
+import type { RegisteredNad } from './registered-nad.ts';
 
 const OUR_ANNOTATIONS = 'k8s.ovn.org';
 

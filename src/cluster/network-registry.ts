@@ -1,34 +1,11 @@
 /** The networks that the NADs declare, with ids and tunnel keys: what every controller of the manager reads. In memory. */
-import { AllocationError } from '../allocators/allocation-error.ts';
-import { formatPrefix, parsePrefix, type Prefix } from '../allocators/addresses.ts';
-import { IdAllocator, MAX_NETWORK_ID } from '../allocators/ids.ts';
-import { masqueradeAddresses, maxMasqueradeNetworkId } from '../allocators/node-addresses.ts';
-import { TunnelKeyAllocator } from '../allocators/tunnel-keys.ts';
-import type { ClusterSettings } from '../model/model.ts';
+import { parsePrefix } from '../allocators/addresses.ts';
+import type { TunnelKeyAllocator } from '../allocators/tunnel-keys.ts';
 import type { NetworkConfig } from '../api/network-config.ts';
-import { compareAge } from './order.ts';
+import type { ClusterSettings } from '../model/model.ts';
+import { NetworkIdentities, type NetworkIdentity } from './network-identities.ts';
 import { primaryConflict, type PrimaryNetwork } from './primary-networks.ts';
-
-/** A NAD of ours that could be read. */
-export interface RegisteredNad {
-  /** `<namespace>/<name>`. */
-  readonly key: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly creationTimestamp: string;
-  readonly ownerKind: string | undefined;
-  readonly ownerUid: string | undefined;
-  readonly config: NetworkConfig;
-  /** What the NAD carries already. */
-  readonly networkId: number | undefined;
-  readonly tunnelKeys: readonly number[] | undefined;
-}
-
-export interface NetworkIdentity {
-  readonly id: number;
-  readonly tunnelKeys: readonly number[];
-}
+import { compareNads, type RegisteredNad } from './registered-nad.ts';
 
 export interface RegisteredNetwork {
   readonly name: string;
@@ -48,24 +25,12 @@ export interface RegistryOptions {
   readonly incompatibility: (first: NetworkConfig, other: NetworkConfig) => string | undefined;
 }
 
-/** OVN names hold neither `-` nor `/`: networks whose names differ only there would share objects (api.md §15, 24). */
-const ovnPrefix = (network: string): string => network.replaceAll(/[-/]/g, '.');
-
-/** NADs that carry an id come first: they were served before, whatever their timestamps say. */
-export const compareNads = (a: RegisteredNad, b: RegisteredNad): number => {
-  const [servedA, servedB] = [a.networkId !== undefined, b.networkId !== undefined];
-  return servedA === servedB ? compareAge(a, b) : servedA ? -1 : 1;
-};
-
 export class NetworkRegistry {
   readonly #options: RegistryOptions;
-  readonly #ids = new IdAllocator(1, MAX_NETWORK_ID);
-  readonly #keys = new TunnelKeyAllocator();
+  readonly #identities: NetworkIdentities;
   readonly #nads = new Map<string, RegisteredNad>();
   readonly #byNetwork = new Map<string, Set<string>>();
   readonly #byNamespace = new Map<string, Set<string>>();
-  /** Networks by OVN prefix. */
-  readonly #prefixes = new Map<string, string>();
   /** NADs that we wrote ourselves and that the informer has not shown yet. */
   readonly #ahead = new Set<string>();
   readonly #creating = new Map<string, number>();
@@ -74,21 +39,25 @@ export class NetworkRegistry {
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#identities = new NetworkIdentities(options);
   }
 
   /** Keys that are shared with connect routers. */
   get tunnelKeys(): TunnelKeyAllocator {
-    return this.#keys;
+    return this.#identities.tunnelKeys;
   }
 
+  /** The NAD of that key, whether or not it counts for its network. */
   nad(key: string): RegisteredNad | undefined {
     return this.#nads.get(key);
   }
 
+  /** Every NAD that could be read: those that were served before come first, then the older ones. */
   nads(): readonly RegisteredNad[] {
     return [...this.#nads.values()].toSorted(compareNads);
   }
 
+  /** Names of the networks that NADs ask for, whether or not one of them counts. */
   networkNames(): readonly string[] {
     return [...this.#byNetwork.keys()];
   }
@@ -137,19 +106,21 @@ export class NetworkRegistry {
     return { name, config, nads: accepted };
   }
 
+  /** The networks that have a NAD that counts. */
   networks(): readonly RegisteredNetwork[] {
     return this.networkNames()
       .map((name) => this.network(name))
       .filter((network) => network !== undefined);
   }
 
+  /** The NADs of a network that don't count, with the reason. */
   refusedNads(name: string): RefusedNads {
     return this.#judge(name).refused;
   }
 
+  /** Id and tunnel keys that a network has; undefined while it has none. */
   identityOf(name: string): NetworkIdentity | undefined {
-    const id = this.#ids.idOf(name);
-    return id === undefined ? undefined : { id, tunnelKeys: this.#keys.keysOf(name) };
+    return this.#identities.of(name);
   }
 
   /** Primary networks of a namespace, the first one first. */
@@ -166,7 +137,7 @@ export class NetworkRegistry {
   adopt(): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();
     for (const nad of this.nads()) {
-      const problem = this.#adoptNad(nad);
+      const problem = this.#identities.adopt(nad);
       if (problem !== undefined) problems.set(nad.key, problem);
     }
     return problems;
@@ -178,21 +149,8 @@ export class NetworkRegistry {
    */
   identify(name: string, config: NetworkConfig): NetworkIdentity {
     for (const nad of this.#nadsOf(name))
-      if (this.#ids.idOf(name) === undefined) this.#adoptNad(nad);
-    const known = this.#ids.idOf(name);
-    if (known === undefined) {
-      this.#checkPrefix(name);
-      this.#checkLimit();
-    }
-    const id = this.#allocateId(name, config);
-    try {
-      const tunnelKeys = this.#keys.allocateForNetwork(name, id, tunnelKeyCount(config));
-      this.#prefixes.set(ovnPrefix(name), name);
-      return { id, tunnelKeys };
-    } catch (error) {
-      if (known === undefined) this.#ids.release(name);
-      throw error;
-    }
+      if (this.#identities.of(name) === undefined) this.#identities.adopt(nad);
+    return this.#identities.give(name, config);
   }
 
   /** Keeps a network's id while a NAD of it is being created. */
@@ -209,9 +167,7 @@ export class NetworkRegistry {
   release(name: string): boolean {
     if (this.#creating.has(name) || this.network(name) !== undefined || this.isUnreadable(name))
       return false;
-    if (this.#prefixes.get(ovnPrefix(name)) === name) this.#prefixes.delete(ovnPrefix(name));
-    this.#keys.release(name);
-    return this.#ids.release(name) !== undefined;
+    return this.#identities.release(name);
   }
 
   #set(key: string, nad: RegisteredNad | undefined): readonly string[] {
@@ -300,94 +256,7 @@ export class NetworkRegistry {
       .filter((nad) => nad !== undefined)
       .toSorted(compareNads);
   }
-
-  #adoptNad({ config, networkId, tunnelKeys }: RegisteredNad): string | undefined {
-    if (networkId === undefined) return undefined;
-    const { name } = config;
-    try {
-      const holder = this.#prefixes.get(ovnPrefix(name));
-      if (holder !== undefined && holder !== name) this.#checkPrefix(name);
-      this.#ids.reserve(name, networkId);
-      this.#prefixes.set(ovnPrefix(name), name);
-      const wanted = (tunnelKeys ?? []).slice(0, tunnelKeyCount(config));
-      if (wanted.length > 0 && this.#keys.keysOf(name).length === 0)
-        this.#keys.reserve(name, wanted);
-      return undefined;
-    } catch (error) {
-      if (error instanceof AllocationError) return error.message;
-      throw error;
-    }
-  }
-
-  #checkPrefix(name: string): void {
-    const other = this.#prefixes.get(ovnPrefix(name));
-    if (other !== undefined && other !== name)
-      throw new AllocationError(
-        'taken',
-        `network ${name} would share its OVN objects with network ${other} (both become "${ovnPrefix(name)}"): choose a name that differs in more than "-" and "."`,
-      );
-  }
-
-  #checkLimit(): void {
-    const { limit } = this.#options;
-    if (this.#ids.size >= limit)
-      throw new AllocationError(
-        'exhausted',
-        `there are ${this.#ids.size} networks, and no more than ${limit} are allowed: delete one, or have the limit raised`,
-      );
-  }
-
-  /**
-   * Primary networks get ids that the masquerade subnets have room for: a subnet that is too small is found here, when the
-   * network comes, and not later on the nodes.
-   */
-  #allocateId(name: string, config: NetworkConfig): number {
-    const subnets = config.role === 'primary' ? this.#masqueradeSubnets(config) : [];
-    const [tightest] = subnets
-      .map((subnet) => ({ subnet, room: maxMasqueradeNetworkId(subnet) }))
-      .toSorted((a, b) => a.room - b.room);
-    try {
-      const id = this.#ids.allocate(name, tightest?.room);
-      // An id that the network has brought along may be too large too.
-      for (const subnet of subnets) masqueradeAddresses(subnet, id);
-      return id;
-    } catch (error) {
-      if (!(error instanceof AllocationError)) throw error;
-      const isFull = tightest === undefined || this.#ids.size >= MAX_NETWORK_ID;
-      throw new AllocationError(
-        error.code,
-        isFull
-          ? `${error.message}: all ${MAX_NETWORK_ID} network ids are in use, delete a network`
-          : `${messageOfRoom(tightest.subnet, tightest.room)}: masquerade subnet ${formatPrefix(tightest.subnet)} has room for network ids up to ${tightest.room}, configure a larger one`,
-        { cause: error },
-      );
-    }
-  }
-
-  #masqueradeSubnets(config: NetworkConfig): readonly Prefix[] {
-    const { masqueradeSubnets } = this.#options.settings;
-    const families = new Set(config.subnets.map(({ cidr }) => parsePrefix(cidr)?.family));
-    return [masqueradeSubnets.v4, masqueradeSubnets.v6]
-      .map((cidr) => (cidr === undefined ? undefined : parsePrefix(cidr)))
-      .filter((prefix) => prefix !== undefined && families.has(prefix.family))
-      .filter((prefix) => prefix !== undefined);
-  }
 }
-
-/** What the first id without addresses in the masquerade subnet runs into. */
-function messageOfRoom(subnet: Prefix, room: number): string {
-  try {
-    masqueradeAddresses(subnet, room + 1);
-  } catch (error) {
-    if (error instanceof AllocationError) return error.message;
-    throw error;
-  }
-  return `network id ${room + 1} has no masquerade addresses`;
-}
-
-/** Keys that are stored for a network: the transit switch's follows from the id (api.md §6.7). */
-const tunnelKeyCount = ({ topology, role }: Pick<NetworkConfig, 'topology' | 'role'>): number =>
-  topology === 'layer2' && role === 'primary' ? 2 : 0;
 
 // Networks that exist are not judged by selectors again: those may change while pods use the networks.
 const primaryNetworkOf = ({ key, config, ownerKind }: RegisteredNad): PrimaryNetwork => ({

@@ -20,7 +20,7 @@ import {
 } from '../api/pod-annotations.ts';
 import type { Namespace, Pod } from '../api/types.ts';
 import { invalidPrimaryNetwork } from './declarations.ts';
-import type { RegisteredNad } from './network-registry.ts';
+import type { RegisteredNad } from './registered-nad.ts';
 
 /** What the cluster manager chose for a pod among several primary networks: the NAD's key. */
 export const SELECTED_PRIMARY = 'k8s.ovn.org/selected-primary-udn';

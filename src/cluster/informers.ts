@@ -17,6 +17,7 @@ import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { Clock } from '../store/clock.ts';
 import { Informer } from '../store/informer.ts';
 import type { Store } from '../store/store.ts';
+import { parseDeclarationKey, type Declaration } from './declarations.ts';
 import type { EndpointSlice } from './endpoint-mirror.ts';
 import type { Log } from './settings.ts';
 
@@ -107,4 +108,22 @@ export class ClusterInformers extends PodInformers {
       .filter(({ controller }) => controller === true)
       .map(({ uid }) => uid),
   );
+
+  /** Every object that declares a network. */
+  declarations(): readonly Declaration[] {
+    return [...this.udns.list(), ...this.cudns.list(), ...this.secondaries.list()];
+  }
+
+  /** The object of a `declarationKey`; undefined when it is gone. */
+  declaration(key: string): Declaration | undefined {
+    const { kind, object } = parseDeclarationKey(key);
+    switch (kind) {
+      case 'UserDefinedNetwork':
+        return this.udns.get(object);
+      case 'ClusterUserDefinedNetwork':
+        return this.cudns.get(object);
+      case 'OVNSecondaryNetwork':
+        return this.secondaries.get(object);
+    }
+  }
 }

@@ -10,7 +10,6 @@ import {
   declarationKey,
   kindOf,
   networkOf,
-  parseDeclarationKey,
   roleOf,
   topologyOf,
   type Declaration,
@@ -91,12 +90,13 @@ export class StatusController {
     zones.onChange(({ before, after }) => {
       const told = changedReports(before, after);
       if (told.size === 0) return;
-      for (const object of this.#declarations())
+      for (const object of this.#options.informers.declarations())
         if (told.has(networkOf(object))) this.wake(declarationKey(object));
     });
     nodes.onChange(({ before, after }) => {
       if (hasChassis(before) === hasChassis(after)) return;
-      for (const object of this.#declarations()) this.wake(declarationKey(object));
+      for (const object of this.#options.informers.declarations())
+        this.wake(declarationKey(object));
     });
   }
 
@@ -125,25 +125,7 @@ export class StatusController {
   }
 
   #declarationsOf(network: string): readonly Declaration[] {
-    return this.#declarations().filter((object) => networkOf(object) === network);
-  }
-
-  #declarations(): readonly Declaration[] {
-    const { udns, cudns, secondaries } = this.#options.informers;
-    return [...udns.list(), ...cudns.list(), ...secondaries.list()];
-  }
-
-  #object(key: string): Declaration | undefined {
-    const { kind, object } = parseDeclarationKey(key);
-    const { udns, cudns, secondaries } = this.#options.informers;
-    switch (kind) {
-      case 'UserDefinedNetwork':
-        return udns.get(object);
-      case 'ClusterUserDefinedNetwork':
-        return cudns.get(object);
-      case 'OVNSecondaryNetwork':
-        return secondaries.get(object);
-    }
+    return this.#options.informers.declarations().filter((object) => networkOf(object) === network);
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
@@ -154,7 +136,7 @@ export class StatusController {
   }
 
   async #writeStatus(key: string, signal: AbortSignal): Promise<void> {
-    const object = this.#object(key);
+    const object = this.#options.informers.declaration(key);
     const outcome = this.#options.outcomeOf(key);
     if (object === undefined || outcome === undefined) return;
     const conditions = [

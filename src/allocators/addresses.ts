@@ -109,16 +109,18 @@ export const samePrefix = (a: Prefix, b: Prefix): boolean =>
   a.family === b.family && a.base === b.base && a.length === b.length;
 
 /**
- * MAC address that an address stands for: `0a:58` and the four bytes of an IPv4 address, or the first four bytes
- * of SHA-256 over the text of an IPv6 address (api.md §6.10).
+ * MAC address that an address in canonical text stands for: `0a:58` and the four bytes of an IPv4 address, or the first
+ * four bytes of SHA-256 over the text of an IPv6 address (api.md §6.10, topology.md §2).
  */
-export function macOfAddress(address: Address): string {
-  const bytes =
-    address.family === 4
-      ? [24n, 16n, 8n, 0n].map((shift) => Number((address.value >> shift) & 0xffn))
-      : [...createHash('sha256').update(formatAddress(address)).digest().subarray(0, 4)];
+export function macOf(address: string): string {
+  const bytes = address.includes(':')
+    ? [...createHash('sha256').update(address).digest().subarray(0, 4)]
+    : address.split('.').map(Number);
   return formatMac([0x0a, 0x58, ...bytes]);
 }
+
+/** As `macOf`, of an address as numbers. */
+export const macOfAddress = (address: Address): string => macOf(formatAddress(address));
 
 /** MAC address from six bytes of the caller's random source: locally administered, unicast. */
 export function randomMac(randomBytes: (count: number) => Uint8Array): string {

@@ -42,8 +42,6 @@ export function maskCidr(cidr: Cidr): Cidr {
   return { address: { family, value: (value / size) * size }, prefixLength: cidr.prefixLength };
 }
 
-export const hasHostBits = (cidr: Cidr): boolean => cidr.address.value % cidrSize(cidr) !== 0n;
-
 export function cidrContainsAddress(cidr: Cidr, address: Address): boolean {
   const size = cidrSize(cidr);
   return (
@@ -66,10 +64,4 @@ export function nextCidr(cidr: Cidr, prefixLength = cidr.prefixLength): Cidr | u
   const value = ((end + size - 1n) / size) * size;
   if (value >= 1n << BigInt(bitsOf(family))) return undefined;
   return { address: { family, value }, prefixLength };
-}
-
-/** `address + offset`; undefined outside the address space. */
-export function addressPlus({ family, value }: Address, offset: bigint): Address | undefined {
-  const sum = value + offset;
-  return sum < 0n || sum >= 1n << BigInt(bitsOf(family)) ? undefined : { family, value: sum };
 }

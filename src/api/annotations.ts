@@ -1,4 +1,5 @@
 /** What all readers of annotations share: what they answer, how they complain, and the checks of single values. */
+import { parseMac } from '../allocators/addresses.ts';
 import { formatAddress, formatCidr, parseAddress, parseCidr } from './addresses.ts';
 import { formatValue } from './field-errors.ts';
 import type { FamilyCidrs } from './network-config.ts';
@@ -161,10 +162,7 @@ export function asCidr(value: unknown): string {
 
 /** A unicast MAC address in lower case. */
 export function asMac(value: unknown): string {
-  const text = asText(value).toLowerCase().replaceAll('-', ':');
-  return /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(text)
-    ? text
-    : problem(`must be a MAC address, is ${formatValue(value)}`);
+  return parseMac(asText(value)) ?? problem(`must be a MAC address, is ${formatValue(value)}`);
 }
 
 /** A name that may reach a database, a flow or a command: letters, digits and `_ . : -`. */

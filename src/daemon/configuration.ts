@@ -1,6 +1,6 @@
 /** Settings from flags, environment and file, checked once; a mistake names its source, the value and what would do. */
-import { Address4, Address6 } from 'ip-address';
 import { parseDocument } from 'yaml';
+import { formatPrefix, parseInterfaceAddress, prefixOf } from '../allocators/addresses.ts';
 import { labelSelectorProblem } from '../api/label-selector.ts';
 import { isDnsLabel } from '../api/metadata.ts';
 import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
@@ -258,20 +258,14 @@ const cidr =
   (text: string): string => {
     const v6 = text.includes(':');
     const example = (family ?? (v6 ? 6 : 4)) === 6 ? 'fd98::/64' : '10.244.0.0/16';
-    if (!text.includes('/') || (family !== undefined && v6 !== (family === 6)))
+    const parsed = parseInterfaceAddress(text);
+    if (parsed === undefined || (family !== undefined && family !== parsed.family))
       throw new Error(`"${text}" is not a subnet such as ${example}`);
-    const parsed = parseAddress(text, v6);
-    if (parsed === undefined) throw new Error(`"${text}" is not a subnet such as ${example}`);
-    const start = parsed.startAddress().correctForm();
-    if (start !== parsed.correctForm())
-      throw new Error(`"${text}" has host bits set: write ${start}/${parsed.subnetMask}`);
-    return `${start}/${parsed.subnetMask}`;
+    const subnet = prefixOf(parsed);
+    if (subnet.base !== parsed.value)
+      throw new Error(`"${text}" has host bits set: write ${formatPrefix(subnet)}`);
+    return formatPrefix(subnet);
   };
-
-function parseAddress(text: string, v6: boolean): Address4 | Address6 | undefined {
-  if (v6) return Address6.isValid(text) ? new Address6(text) : undefined;
-  return Address4.isValid(text) ? new Address4(text) : undefined;
-}
 
 /** `CIDR` or `CIDR/HOSTLENGTH`, separated by commas; host length 24 or 64 by default (api.md §3.3). */
 function clusterSubnets(text: string): readonly NetworkSubnet[] {

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { formatFamilyCidrs, formatGatewayConfig } from '../api/node-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
 import { nodeNames, stateFolder } from './places.ts';
 
@@ -28,18 +29,16 @@ export function nodeManifest(node: string, families: Families): KubeObject {
   const addresses = [...v4, ...v6];
   const nextHops = [...v4.map(() => OUTSIDE.v4), ...v6.map(() => OUTSIDE.v6)];
   const plain = addresses.map((address) => address.split('/')[0] ?? '');
-  const gateway = {
+  const gateway = formatGatewayConfig({
     mode: 'shared',
-    'bridge-id': 'br-ex',
-    'interface-id': `br-ex_${node}`,
-    'mac-address': bridgeMac(node),
-    'ip-addresses': addresses,
-    ...(addresses.length === 1 ? { 'ip-address': addresses[0] } : {}),
-    'next-hops': nextHops,
-    ...(nextHops.length === 1 ? { 'next-hop': nextHops[0] } : {}),
-    'node-port-enable': 'true',
-    'vlan-id': '0',
-  };
+    bridge: 'br-ex',
+    interfaceId: `br-ex_${node}`,
+    macAddress: bridgeMac(node),
+    addresses,
+    nextHops,
+    nodePortEnable: true,
+    vlan: 0,
+  });
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -48,10 +47,10 @@ export function nodeManifest(node: string, families: Families): KubeObject {
       labels: { 'kubernetes.io/hostname': node },
       annotations: {
         'k8s.ovn.org/node-chassis-id': chassisId(node),
-        'k8s.ovn.org/l3-gateway-config': JSON.stringify({ default: gateway }),
-        'k8s.ovn.org/node-primary-ifaddr': JSON.stringify({
-          ...(v4[0] === undefined ? {} : { ipv4: v4[0] }),
-          ...(v6[0] === undefined ? {} : { ipv6: v6[0] }),
+        'k8s.ovn.org/l3-gateway-config': gateway,
+        'k8s.ovn.org/node-primary-ifaddr': formatFamilyCidrs({
+          ...(v4[0] === undefined ? {} : { v4: v4[0] }),
+          ...(v6[0] === undefined ? {} : { v6: v6[0] }),
         }),
         'k8s.ovn.org/host-cidrs': JSON.stringify(addresses),
         // Tunnels run over IPv4, whatever the pods' families are.

@@ -1,6 +1,5 @@
 /** Address arithmetic. Text at the edges (RFC 5952), unsigned numbers inside: 32 bit as number, 128 bit as bigint. */
 
-import { createHash } from 'node:crypto';
 import { Address4, Address6 } from 'ip-address';
 
 export type Family = 'v4' | 'v6';
@@ -92,18 +91,4 @@ export function contains(cidr: string, address: string): boolean {
 export function endsIn(address: string, offset: number): boolean {
   const width = BigInt(32 - Math.clz32(offset));
   return (valueOf(address) & ((1n << width) - 1n)) === BigInt(offset);
-}
-
-const hexByte = (value: number): string => value.toString(16).padStart(2, '0');
-
-/**
- * MAC of an address (topology.md §2): `0a:58:` and the four bytes of an IPv4 address, or the first four bytes of the
- * SHA-256 of an IPv6 address in canonical text.
- */
-export function macOf(address: string): string {
-  const bytes =
-    familyOf(address) === 'v4'
-      ? address.split('.').map(Number)
-      : [...createHash('sha256').update(address).digest().subarray(0, 4)];
-  return ['0a', '58', ...bytes.map(hexByte)].join(':');
 }

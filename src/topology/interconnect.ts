@@ -1,7 +1,8 @@
 /** The transit switch that joins the zones of a Layer3 network, and what leads to other nodes (topology.md §13.1). */
 
+import { macOf } from '../allocators/addresses.ts';
 import type { ClusterSettings, Network, NodeFacts } from '../model/model.ts';
-import { asHost, FAMILIES, familyOf, macOf, withoutPrefix } from './addresses.ts';
+import { asHost, FAMILIES, familyOf, withoutPrefix } from './addresses.ts';
 import { routeKey } from './keys.ts';
 import { clusterRouter, prefixOf, transitPort, transitSwitch } from './names.ts';
 import { joinAddresses, type NetworkOnNode } from './network-on-node.ts';

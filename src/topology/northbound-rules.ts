@@ -3,6 +3,7 @@
  * kinds that we write, and where rows carry no mark, by exactly the names that they have on this node.
  */
 
+import { macOf } from '../allocators/addresses.ts';
 import type { ClusterSettings, LocalNode } from '../model/model.ts';
 import type { DatabaseRules, FoundRow, TableRules } from '../ovsdb/desired.ts';
 import {
@@ -12,7 +13,6 @@ import {
   hasAddress,
   isAddress,
   isRange,
-  macOf,
   nthAddress,
 } from './addresses.ts';
 import { COPP, METERS } from './database.ts';

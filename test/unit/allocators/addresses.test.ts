@@ -7,6 +7,7 @@ import {
   formatPrefix,
   lastOf,
   linkLocalOfMac,
+  macOf,
   macOfAddress,
   overlaps,
   parseAddress,
@@ -133,5 +134,22 @@ describe('MAC addresses', () => {
     expect(parseMac('CA:FE:C0:FF:EE:00')).toBe('ca:fe:c0:ff:ee:00');
     expect(parseMac('ca:fe:c0:ff:ee')).toBeUndefined();
     expect(parseMac('ca:fe:c0:ff:ee:0g')).toBeUndefined();
+  });
+});
+
+describe('MAC of an address in text (topology.md §2, node.md §1.4)', () => {
+  test.each([
+    ['103.103.0.1', '0a:58:67:67:00:01'],
+    ['169.254.0.4', '0a:58:a9:fe:00:04'],
+    ['fd20:0:0:2::2', '0a:58:71:49:7b:37'],
+    ['fd20:0:0:2::1', '0a:58:11:e5:af:2a'],
+    ['fd30::2', '0a:58:48:16:d2:dc'],
+    ['fd30::1', '0a:58:69:eb:d1:63'],
+    ['fd69::1', '0a:58:37:85:74:a5'],
+    ['fd69::4', '0a:58:1b:ac:71:41'],
+    ['fd69::d', '0a:58:8f:28:41:67'],
+    ['fd69::f', '0a:58:ae:00:25:95'],
+  ])('of %s is %s', (address, mac) => {
+    expect(macOf(address)).toBe(mac);
   });
 });

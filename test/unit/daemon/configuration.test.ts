@@ -93,6 +93,10 @@ describe('configuration', () => {
       { 'gateway-v4-join-subnet': 'fd98::/64' },
       '--gateway-v4-join-subnet: "fd98::/64" is not a subnet such as 10.244.0.0/16',
     ],
+    [
+      { 'gateway-v6-join-subnet': 'fd98::%eth0/64' },
+      '--gateway-v6-join-subnet: "fd98::%eth0/64" is not a subnet such as fd98::/64',
+    ],
     [{ 'max-networks': '5000' }, '--max-networks: "5000" is not a whole number from 0 to 4095'],
     [
       { 'no-hostsubnet-nodes': 'os=win dows' },

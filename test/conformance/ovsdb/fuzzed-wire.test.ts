@@ -15,6 +15,8 @@ import { DATABASE_ID, databaseRow, SMALL_SCHEMA } from '../../support/scripted-o
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
+const PIECE = 60_000;
+
 /** Two rows that every transaction changes alike, and one that comes and goes. */
 const [A, B, C] = [uuid(1), uuid(2), uuid(3)];
 
@@ -75,6 +77,7 @@ class DamagedServer {
   /** Bytes that were changed still made a message: what it says is wrong, and nobody can tell. */
   isDeceiving = false;
   #damages: readonly Damage[];
+  readonly #others: Rows;
   #sent = 0;
   #step = 0;
   #held: Buffer | undefined;
@@ -82,8 +85,16 @@ class DamagedServer {
   #monitor: JsonValue = null;
   readonly #states = new Map<string, Rows>();
 
-  constructor(damages: readonly Damage[]) {
+  /** `others`: how many rows there are that never change. */
+  constructor(damages: readonly Damage[], others = 0) {
     this.#damages = damages;
+    this.#others = new Map(
+      Array.from({ length: others }, (_, n) => [
+        uuid(10_000 + n),
+        { name: `other row ${n}`, count: n, members: ['x', 'y', 'z'] },
+      ]),
+    );
+    this.rows = new Map([...this.rows, ...this.#others]);
     this.openSocket = scriptedTransport({
       connected: (peer) => {
         this.#peer = peer;
@@ -117,7 +128,7 @@ class DamagedServer {
     });
     const third: [string, Row][] =
       this.#step % 2 === 1 ? [[C, { name: 'third', count, members: [] }]] : [];
-    this.rows = new Map([...changed, ...third]);
+    this.rows = new Map([...changed, ...third, ...this.#others]);
     if (this.#peer === undefined || this.#monitor === null) return;
     const params = [this.#monitor, this.#lastId, changes(before, this.rows)];
     this.#send(this.#peer, { id: null, method: 'update3', params }, true);
@@ -159,7 +170,7 @@ class DamagedServer {
       this.#damage(peer, bytes, damage, hasRows, hasRows && 'method' in message);
       return;
     }
-    peer.sendBytes(bytes);
+    sendInPieces(peer, bytes);
     if (this.#held !== undefined) peer.sendBytes(this.#held);
     this.#held = undefined;
   }
@@ -189,19 +200,19 @@ class DamagedServer {
         break;
       }
       case 'cut':
-        peer.sendBytes(head);
+        sendInPieces(peer, head);
         peer.hangUp();
         break;
       case 'repeat':
-        peer.sendBytes(Buffer.concat([bytes, bytes]));
+        sendInPieces(peer, Buffer.concat([bytes, bytes]));
         break;
       // A reply that never comes is waited for.
       case 'skip':
-        if (!isUpdate) peer.sendBytes(bytes);
+        if (!isUpdate) sendInPieces(peer, bytes);
         break;
       case 'swap':
         if (isUpdate) this.#held = Buffer.from(bytes);
-        else peer.sendBytes(bytes);
+        else sendInPieces(peer, bytes);
         break;
     }
   }
@@ -209,8 +220,13 @@ class DamagedServer {
   #sendChanged(peer: ScriptedPeer, bytes: Buffer, changed: Buffer, hasRows: boolean): void {
     const isMessage = isJson(changed);
     if (isMessage && hasRows) this.isDeceiving = true;
-    peer.sendBytes(isMessage && !hasRows ? bytes : changed);
+    sendInPieces(peer, isMessage && !hasRows ? bytes : changed);
   }
+}
+
+/** As a socket brings it: large messages are read while they arrive. */
+function sendInPieces(peer: ScriptedPeer, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; at += PIECE) peer.sendBytes(bytes.subarray(at, at + PIECE));
 }
 
 function isJson(bytes: Buffer): boolean {
@@ -224,9 +240,9 @@ function isJson(bytes: Buffer): boolean {
 
 const KINDS = ['flip', 'lose', 'double', 'cut', 'skip', 'repeat', 'swap'] as const;
 
-const damageOf = (first: number): fc.Arbitrary<Damage> =>
+const damageOf = (first: number, count = 16): fc.Arbitrary<Damage> =>
   fc.record({
-    after: fc.integer({ min: first, max: first + 15 }),
+    after: fc.integer({ min: first, max: first + count - 1 }),
     kind: fc.constantFrom(...KINDS),
     position: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
     bit: fc.integer({ min: 0, max: 7 }),
@@ -248,8 +264,8 @@ const truth = (rows: Rows): JsonObject =>
   );
 
 /** Follows a damaged session to its end, and then everything must be right. */
-async function follow(damages: readonly Damage[]): Promise<void> {
-  const server = new DamagedServer(damages);
+async function follow(damages: readonly Damage[], others = 0): Promise<void> {
+  const server = new DamagedServer(damages, others);
   const halves: JsonObject[] = [];
   const thrown: unknown[] = [];
   let isSubscribed = false;
@@ -290,8 +306,19 @@ async function follow(damages: readonly Damage[]): Promise<void> {
 describe('a session that is damaged on its way', () => {
   test('ends with what the server has, and never shows half a transaction', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(damageOf(0), { minLength: 1, maxLength: 4 }), follow),
+      fc.asyncProperty(fc.array(damageOf(0), { minLength: 1, maxLength: 4 }), (damages) =>
+        follow(damages),
+      ),
       { numRuns: 300 },
+    );
+  });
+
+  test('ends so also when the contents are read while they arrive', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(damageOf(2, 4), { minLength: 1, maxLength: 2 }), (damages) =>
+        follow(damages, 1500),
+      ),
+      { numRuns: 40 },
     );
   });
 

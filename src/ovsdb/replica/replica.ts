@@ -469,6 +469,7 @@ function copyRows(from: ReplicaTable, to: ReplicaTable): void {
         store.set(copy, column.position, column.codec.cell(value.datum));
         continue;
       }
+      if (!from.monitored.has(column.name)) continue;
       const values = unexpressed.get(copy) ?? new Map<number, Datum>();
       unexpressed.set(copy, values.set(column.position, cell));
     }

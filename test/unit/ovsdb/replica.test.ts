@@ -500,6 +500,20 @@ test('a row that goes with the conversion is told with the values it had', () =>
   expect(told).toEqual([{ kind: 'deleted', uuid: uuid(1), old: new Map([['c', 'x']]) }]);
 });
 
+test('a column that is not followed may get any type: no row changes', () => {
+  const schema = (type: JsonValue) =>
+    parseSchema({ name: 'D', tables: { T: { columns: { c: { type: 'string' }, d: { type } } } } });
+  const monitored = new Map([['T', new Set(['c'])]]);
+  const replica = new Replica(schema({ key: 'string', min: 0 }), { monitored });
+  const contents = { T: { [uuid(1)]: { initial: { c: 'x' } } } };
+  replica.apply(contents, 'update2', 'contents');
+  const told: RowChange[] = [];
+  replica.subscribe(({ tables }) => told.push(...(tables.get('T')?.rows ?? [])));
+  replica.redefine(schema('integer'), { monitored });
+  replica.apply(contents, 'update2', 'contents');
+  expect(told).toEqual([]);
+});
+
 test('a row shows its columns, on the console and as JSON', () => {
   const schema = parseSchema({
     name: 'D',

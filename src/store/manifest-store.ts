@@ -2,9 +2,12 @@ import { randomInt } from 'node:crypto';
 import { objectKey, type KubeObject, type ObjectKey, type ResourceKind } from '../api/objects.ts';
 import { systemClock, timestamp, type Clock } from './clock.ts';
 import { applyMergePatch, type JsonObject } from './json.ts';
+import {
+  MANIFEST_STORE_TIMING,
+  ManifestFollower,
+  type ManifestStoreTiming,
+} from './manifest-follower.ts';
 import type { ObjectRules, Problem } from './manifest-rules.ts';
-import { ManifestReconciler, type Outcome } from './manifest-reconciler.ts';
-import { ManifestSource } from './manifest-source.ts';
 import { MemoryRecords } from './memory-records.ts';
 import { ObjectCache } from './object-cache.ts';
 import { coreEvent, countedAgain, EVENTS, type CoreEvent } from './object-event.ts';
@@ -42,53 +45,29 @@ export interface ManifestStoreOptions {
   readonly timing?: Partial<ManifestStoreTiming>;
 }
 
-/** All in milliseconds. */
-export interface ManifestStoreTiming {
-  /** From a file system notification to the look: editors write in several steps. */
-  readonly debounce: number;
-  /** How long a manifest must be gone until its object is: editors move files away and back. */
-  readonly removalGrace: number;
-  /** Between looks at everything, for file systems that don't notify. */
-  readonly poll: number;
-}
-
-const TIMING: ManifestStoreTiming = { debounce: 30, removalGrace: 300, poll: 5000 };
-/** Looking at everything may take this part of the time at most. */
-const POLL_SHARE = 0.05;
-
 /** Objects from a directory of manifests; what controllers write about them goes to a state directory. */
 export class ManifestStore implements Store {
   readonly #options: ManifestStoreOptions;
   readonly #clock: Clock;
-  readonly #timing: ManifestStoreTiming;
-  readonly #source: ManifestSource;
   readonly #storage: RecordStorage;
   readonly #cache = new ObjectCache();
   readonly #writer: RecordWriter;
   readonly #closing = new AbortController();
-  readonly #reconciler: ManifestReconciler;
-  #failure: Problem | undefined;
-  readonly #problemHandlers = new Set<(problems: readonly Problem[]) => void>();
-  #problems: readonly Problem[] = [];
-  #cancelLook: (() => void) | undefined;
-  #cancelPoll: (() => void) | undefined;
+  readonly #follower: ManifestFollower;
 
   private constructor(options: ManifestStoreOptions, storage: RecordStorage) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#timing = { ...TIMING, ...options.timing };
     this.#storage = storage;
     this.#writer = new RecordWriter(storage, this.#cache);
-    const onHint = (): void => this.#lookSoon(this.#timing.debounce);
-    storage.onHint = onHint;
-    this.#source = new ManifestSource(options.manifests, options.rules, this.#clock, onHint);
-    this.#reconciler = new ManifestReconciler({
+    this.#follower = new ManifestFollower({
       ...options,
       clock: this.#clock,
-      removalGrace: this.#timing.removalGrace,
-      source: this.#source,
+      timing: { ...MANIFEST_STORE_TIMING, ...options.timing },
+      storage,
       cache: this.#cache,
       writer: this.#writer,
+      signal: this.#closing.signal,
     });
   }
 
@@ -96,44 +75,32 @@ export class ManifestStore implements Store {
   static async open(options: ManifestStoreOptions): Promise<ManifestStore> {
     const store = new ManifestStore(options, await storageFor(options));
     try {
-      if (await store.#synchronise('everywhere')) {
-        // Something is gone: be sure of it before anybody acts on what is left.
-        const grace = Promise.withResolvers<void>();
-        store.#clock.after(store.#timing.removalGrace, () => grace.resolve());
-        await grace.promise;
-        await store.#synchronise('everywhere');
-      }
-      if (store.#failure !== undefined) throw new StoreError('unavailable', store.#failure.message);
+      await store.#follower.start();
     } catch (error) {
       await store.close();
       throw error;
     }
-    store.#pollAfter(store.#timing.poll);
     return store;
   }
 
   /** What is wrong at the moment with manifests and state; the newest picture, not a history. */
   get problems(): readonly Problem[] {
-    return this.#problems;
+    return this.#follower.problems;
   }
 
   /** Calls `handler` with all problems now and whenever they change; the returned function ends that. */
   onProblems(handler: (problems: readonly Problem[]) => void): () => void {
-    this.#problemHandlers.add(handler);
-    handler(this.#problems);
-    return () => {
-      this.#problemHandlers.delete(handler);
-    };
+    return this.#follower.onProblems(handler);
   }
 
   /** Where an object (`Kind namespace/name`) is written; undefined for one that no manifest declares. */
   placeOf(object: string): { readonly file: string; readonly line: number } | undefined {
-    return this.#source.placeOf(object);
+    return this.#follower.placeOf(object);
   }
 
   /** Looks at all files now, without waiting for notifications. */
   async refresh(): Promise<void> {
-    await this.#synchronise('everywhere');
+    await this.#follower.synchronise('everywhere');
   }
 
   async list<T extends KubeObject>(
@@ -248,7 +215,7 @@ export class ManifestStore implements Store {
       if (next === record) return objectOf(record) as T;
       if (next === undefined) {
         transaction.put({ id, path }, undefined, { durable: true });
-        this.#lookSoon(0); // for what it owned, and for a manifest that asks for a new one
+        this.#follower.lookSoon(0); // for what it owned, and for a manifest that asks for a new one
         return withoutFinalizers(objectOf(record)) as T;
       }
       if (part !== 'status') this.#validate(next, record);
@@ -276,7 +243,7 @@ export class ManifestStore implements Store {
       const next = deletedRecord(record, timestamp(this.#clock.now()));
       if (next !== record) transaction.put({ id, path }, next, { durable: true });
     });
-    this.#lookSoon(0); // for what it owned
+    this.#follower.lookSoon(0); // for what it owned
   }
 
   async event(event: ObjectEvent): Promise<void> {
@@ -300,9 +267,7 @@ export class ManifestStore implements Store {
 
   async close(): Promise<void> {
     this.#closing.abort(new StoreError('unavailable', 'the store was closed'));
-    this.#cancelLook?.();
-    this.#cancelPoll?.();
-    this.#source.close();
+    this.#follower.close();
     await this.#writer.idle();
     this.#storage.close();
   }
@@ -319,72 +284,6 @@ export class ManifestStore implements Store {
     );
     if (errors.length > 0)
       throw new StoreError('invalid', `${describeRecord(record)}: ${errors.join('; ')}`);
-  }
-
-  // ---- keeping up with files ----
-
-  #lookSoon(milliseconds: number): void {
-    if (this.#closing.signal.aborted || this.#cancelLook !== undefined) return;
-    this.#cancelLook = this.#clock.after(milliseconds, () => {
-      this.#cancelLook = undefined;
-      void this.#synchronise('dirty');
-    });
-  }
-
-  #pollAfter(milliseconds: number): void {
-    if (this.#closing.signal.aborted) return;
-    this.#cancelPoll = this.#clock.after(milliseconds, () => void this.#poll());
-  }
-
-  async #poll(): Promise<void> {
-    const started = this.#clock.now();
-    await this.#synchronise('everywhere');
-    const took = this.#clock.now() - started;
-    this.#pollAfter(Math.max(this.#timing.poll, took / POLL_SHARE));
-  }
-
-  /** Reads what changed and brings the records in line with the manifests; true when another look is due after the grace time. */
-  async #synchronise(where: 'everywhere' | 'dirty'): Promise<boolean> {
-    let outcome: Outcome = 'settled';
-    try {
-      await this.#writer.refresh(where, () => this.#source.scan(where));
-      if (this.#closing.signal.aborted) return false;
-      outcome = await this.#reconciler.reconcile(where);
-      this.#failure = undefined;
-    } catch (error) {
-      const file = this.#options.state ?? this.#options.manifests;
-      this.#failure = { severity: 'error', file, message: (error as Error).message };
-    }
-    this.#report();
-    if (outcome !== 'settled')
-      this.#lookSoon(outcome === 'waiting' ? this.#timing.removalGrace : 0);
-    return outcome === 'waiting';
-  }
-
-  #report(): void {
-    const state = [...this.#storage.problems].map(([, message]): Problem => ({
-      severity: 'error',
-      file: this.#options.state ?? '',
-      message,
-    }));
-    const { unwatched } = this.#source;
-    const problems: readonly Problem[] = [
-      ...this.#reconciler.problems,
-      ...state,
-      ...(this.#failure === undefined ? [] : [this.#failure]),
-      ...(unwatched === undefined
-        ? []
-        : [
-            {
-              severity: 'warning',
-              file: this.#options.manifests,
-              message: `can't be watched (${unwatched.message}): changes are found within ${this.#timing.poll / 1000} s`,
-            } as const,
-          ]),
-    ];
-    if (JSON.stringify(problems) === JSON.stringify(this.#problems)) return;
-    this.#problems = problems;
-    for (const handler of new Set(this.#problemHandlers)) handler(problems);
   }
 }
 

@@ -13,7 +13,10 @@ export interface ExternalSurroundings {
 const isExternal = ({ spec }: OVNSecondaryNetwork): boolean =>
   spec.hasExternalConnectivity === true;
 
-/** What of the underlay or of other such networks the subnet of an OVNSecondaryNetwork clashes with; undefined when nothing, or when it stays inside the overlay. */
+/**
+ * What of the underlay or of other such networks the subnet of an OVNSecondaryNetwork clashes with; undefined when nothing, or when
+ * it stays inside the overlay.
+ */
 export function externalConflict(
   network: OVNSecondaryNetwork,
   { nodes, others }: ExternalSurroundings,

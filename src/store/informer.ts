@@ -75,7 +75,6 @@ export class Informer<T extends KubeObject> {
   readonly #handlers = new Set<(change: Change<T>) => void>();
   readonly #sync = Promise.withResolvers<void>();
   #byNamespace: Index<T> | undefined;
-  #byLabel: Index<T> | undefined;
   #isSynced = false;
   #isInstalled = true;
   #refusals = 0;
@@ -171,19 +170,6 @@ export class Informer<T extends KubeObject> {
   inNamespace(namespace: string): readonly T[] {
     this.#byNamespace ??= this.index((object) => [object.metadata.namespace ?? '']);
     return this.#byNamespace.get(namespace);
-  }
-
-  /** Objects that carry all of `labels` with these values. */
-  withLabels(labels: Readonly<Record<string, string>>): readonly T[] {
-    const wanted = Object.entries(labels);
-    const [first] = wanted;
-    if (first === undefined) return this.list();
-    this.#byLabel ??= this.index((object) =>
-      Object.entries(object.metadata.labels ?? {}).map(([key, value]) => `${key}=${value}`),
-    );
-    return this.#byLabel
-      .get(`${first[0]}=${first[1]}`)
-      .filter((object) => wanted.every(([key, value]) => object.metadata.labels?.[key] === value));
   }
 
   /** Objects found by `valuesOf`; kept current from now on. Make it once, read it often. */

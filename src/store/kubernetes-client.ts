@@ -89,8 +89,8 @@ export class KubernetesClient {
   }
 
   /**
-   * Calls `onLine` for every line that the server sends until it ends the answer. Rejects with what a handler throws, when it was silent for `silence`
-   * milliseconds, when the connection broke, or when `signal` aborted.
+   * Calls `onLine` for every line that the server sends until it ends the answer. Rejects with what a handler throws, when the server
+   * was silent for `silence` milliseconds, when the connection broke, or when `signal` aborted.
    */
   async stream(
     request: ApiRequest & { readonly signal: AbortSignal },

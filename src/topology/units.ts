@@ -10,7 +10,7 @@
  * | `network/<name>` | network-wide rows and those of the own node | settings, own node, services, the network (its subnet here) |
  * | `network/<name>/node/<r>` | transit port and routes of another node | settings, the network (its subnet there), that node |
  * | `network/<name>/namespace/<ns>` | group of the namespace's pods | settings, whether the network serves the namespace |
- * | `pod/<ns>/<pod>/<nadKey>` | a port, its places in groups, its open ports | settings, own chassis, the attachment, its network, its namespace's group |
+ * | `pod/<ns>/<pod>/<nadKey>` | a port, its places in groups, its open ports | settings, own chassis, attachment, its network, its namespace's group |
  * | `node/<n>` | Southbound chassis | that node's name, chassis, tunnel addresses |
  */
 

@@ -1,6 +1,6 @@
 /**
- * Updates of objects that were stored before a rule of ours existed: what an API server forgives because the update leaves it as it was, and
- * what it does not. Used against our validation and against a real API server.
+ * Updates of objects that were stored before a rule of ours existed: what an API server forgives because the update leaves it as it
+ * was, and what it does not. Used against our validation and against a real API server.
  */
 import { cudn, udn } from './objects.ts';
 

@@ -35,15 +35,24 @@ export class MonitorConditions {
     return this.#acknowledged;
   }
 
-  /** Requests of a `monitor_cond_change`, if one may and must be sent now. */
-  takeChange(): JsonObject | undefined {
+  /**
+   * Requests of a `monitor_cond_change`, if one may and must be sent now. `forServer` says a condition in terms of what the server has;
+   * undefined: it lacks the table, and nothing has to be asked.
+   */
+  takeChange(
+    forServer: (table: string, where: readonly Clause[]) => readonly Clause[] | undefined,
+  ): JsonObject | undefined {
     if (this.#requested !== undefined) return undefined;
     const requests: { [table: string]: JsonValue } = {};
-    for (const [table, where] of this.#wanted) {
-      if (!equal(where, this.#acknowledged.get(table)))
-        requests[table] = [{ where: plain(where) as JsonValue }];
+    for (const [table, wanted] of this.#wanted) {
+      if (equal(wanted, this.#acknowledged.get(table))) continue;
+      const where = forServer(table, wanted);
+      if (where !== undefined) requests[table] = [{ where: plain(where) as JsonValue }];
     }
-    if (Object.keys(requests).length === 0) return undefined;
+    if (Object.keys(requests).length === 0) {
+      this.#acknowledged = this.#wanted;
+      return undefined;
+    }
     this.#requested = this.#wanted;
     return requests;
   }

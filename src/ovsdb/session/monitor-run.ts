@@ -197,7 +197,7 @@ export class MonitorRun {
     if (id === undefined || !this.#isLoaded) return;
     const { conditions } = this.#monitor;
     if (this.#method === 'monitor') conditions.restart();
-    const requests = this.#method === 'monitor' ? undefined : conditions.takeChange();
+    const requests = this.#method === 'monitor' ? undefined : this.#monitor.takeConditionChange();
     if (requests === undefined) {
       if (conditions.isSettled) this.#monitor.conditionsSettled();
       return;

@@ -9,6 +9,7 @@ import { MonitorConditions } from './conditions.ts';
 import type { MonitorRun } from './monitor-run.ts';
 import {
   checkMonitored,
+  conditionForServer,
   define,
   initialConditions,
   monitorRequests,
@@ -150,9 +151,19 @@ export class DatabaseMonitor implements Monitor {
 
   /** `<monitor-requests>` with the conditions that the server has confirmed. */
   requests(withConditions: boolean): JsonObject {
-    const monitored = this.#definition?.monitored ?? new Map<string, ReadonlySet<string>>();
+    if (this.#definition === undefined) return {};
     const { acknowledged } = this.conditions;
-    return monitorRequests(monitored, acknowledged, this.#settings.selection, withConditions);
+    const { selection } = this.#settings;
+    return monitorRequests(this.#definition, acknowledged, selection, withConditions);
+  }
+
+  /** Requests of a `monitor_cond_change`, if one may and must be sent now. */
+  takeConditionChange(): JsonObject | undefined {
+    const definition = this.#definition;
+    if (definition === undefined) return undefined;
+    return this.conditions.takeChange((table, where) =>
+      conditionForServer(definition, table, where),
+    );
   }
 
   /** The connection is new. */

@@ -1,4 +1,6 @@
 import { columnTypeToJson } from '../column-type.ts';
+import { evaluateClause, parseCondition } from '../condition.ts';
+import { defaultDatum } from '../datum.ts';
 import { OvsdbError } from '../error.ts';
 import { jsonEquals } from '../json.ts';
 import type { Clause } from '../operation.ts';
@@ -115,17 +117,37 @@ export function define(
   return { schema: { ...server, tables }, monitored, unseen, quiet, warnings };
 }
 
+/**
+ * Conditions of a table in terms of what the server has: a clause about a column that it lacks holds for every row or for none, as all of them have
+ * the default there. Undefined: the server lacks the table.
+ */
+export function conditionForServer(
+  { schema, monitored, unseen }: Definition,
+  table: string,
+  where: readonly Clause[],
+): readonly Clause[] | undefined {
+  const [definition, followed] = [schema.tables.get(table), monitored.get(table)];
+  if (definition === undefined || followed === undefined || followed.size === 0) return undefined;
+  const isThere = (column: string): boolean =>
+    column.startsWith('_') || followed.has(column) || unseen?.get(table)?.has(column) === true;
+  return where.map((clause) => {
+    if (typeof clause === 'boolean' || isThere(clause[0])) return clause;
+    const [parsed] = parseCondition(definition, [clause]).clauses;
+    return parsed === undefined ? clause : evaluateClause(parsed, defaultDatum(parsed.type));
+  });
+}
+
 /** `<monitor-requests>`. Tables of which nothing can be monitored are left out. */
 export function monitorRequests(
-  monitored: MonitoredColumns,
+  definition: Definition,
   conditions: ReadonlyMap<string, readonly Clause[]>,
   selection: Selection | undefined,
   withConditions: boolean,
 ): JsonObject {
   const requests: { [table: string]: JsonValue } = {};
-  for (const [table, columns] of monitored) {
+  for (const [table, columns] of definition.monitored) {
     if (columns.size === 0) continue;
-    const where = conditions.get(table);
+    const where = conditionForServer(definition, table, conditions.get(table) ?? []);
     const chosen = selection?.[table];
     const silent = new Set(chosen === undefined || chosen === true ? [] : (chosen.silent ?? []));
     const names = [...columns];

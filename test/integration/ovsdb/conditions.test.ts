@@ -6,6 +6,7 @@ import {
   evaluateMonitorCondition,
   OvsdbClient,
   parseCondition,
+  parseSchema,
   stringify,
   tableOf,
   type Clause,
@@ -165,4 +166,47 @@ test('whatever is written and whatever is asked for, a client shows exactly the 
       expect([...beginning.replica.rows('T')].map(text).toSorted()).toEqual(matching());
     }
   }
+});
+
+test('a condition on what an older server lacks is judged by the default', async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, 'schema');
+  writeFileSync(file, stringify(SCHEMA));
+  await using server = await OvsdbServer.start({ schema: file });
+  const [table] = [{ columns: { name: { type: 'string' }, level: { type: 'integer' } } }];
+  const newer = parseSchema({
+    name: 'Parts',
+    version: '2.0.0',
+    tables: { T: table, U: table } as JsonValue,
+  });
+  await using client = new OvsdbClient({
+    remotes: server.remote,
+    database: 'Parts',
+    schema: newer,
+    tables: {
+      T: {
+        where: [
+          ['level', '>', 3],
+          ['name', '==', 'a'],
+        ],
+      },
+      U: { where: [['level', '==', 1]] },
+    },
+  }).start();
+  await client.ready(soon());
+  const names = (): ReadonlySet<unknown> =>
+    new Set([...client.replica.rows('T')].map((found) => found.column('name')));
+  const operations = ['a', 'b'].map((name): Operation => ({
+    op: 'insert',
+    table: 'T',
+    row: { name },
+  }));
+  expect(await client.transact(operations)).toMatchObject({ kind: 'success' });
+  expect(names()).toEqual(new Set(['a']));
+  await client.setCondition('T', [['level', '==', 0]], soon());
+  expect(names()).toEqual(new Set(['a', 'b']));
+  await client.setCondition('U', [['level', '==', 2]], soon());
+  expect(client.replica.size('U')).toBe(0);
+  await client.setCondition('T', [['level', '!=', 0]], soon());
+  expect(names()).toEqual(new Set());
 });

@@ -10,7 +10,6 @@ export interface Probe {
   readonly to: string;
   /** TCP port of a lab server there; without it, the probe is a ping alone. */
   readonly port?: number;
-  readonly sourcePort?: number;
 }
 
 export interface ProbeResult {

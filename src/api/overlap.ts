@@ -118,7 +118,7 @@ export function networkOverlap(
     'user defined subnet',
     network.subnets.map(({ cidr }) => cidr),
   );
-  // A secondary network has no join switch: upstream checks the default one all the same (api.md §15 no. 4).
+  // A secondary network has no join switch: ovn-kubernetes checks the default one all the same (api.md §15 no. 4).
   const join =
     network.role === 'primary'
       ? ranges('user defined join subnet', familyCidrs(network.joinSubnets))

@@ -2,6 +2,7 @@
 import { parseDocument } from 'yaml';
 import { formatPrefix, parseInterfaceAddress, prefixOf } from '../allocators/addresses.ts';
 import { labelSelectorProblem } from '../api/label-selector.ts';
+import { clusterOverlap, formatOverlap } from '../api/overlap.ts';
 import { isDnsLabel } from '../api/metadata.ts';
 import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
 import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings.ts';
@@ -89,6 +90,8 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     const value = given.get(name)?.text;
     return value === undefined || value === '' ? {} : ({ [key]: value } as { [P in K]?: string });
   };
+  const settings = clusterSettings(read, sources.kernelPortRange);
+  checkOverlap(settings);
   return {
     ...optional('manifests', 'manifests'),
     ...optional('state', 'state'),
@@ -102,7 +105,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
       ...optional('certificate', 'certificate'),
       ...optional('ca-cert', 'caCert'),
     },
-    settings: clusterSettings(read, sources.kernelPortRange),
+    settings,
     manager: {
       limits: {
         networks: read('max-networks', integer(0, MAX_NETWORKS), DEFAULT_LIMITS.networks),
@@ -127,6 +130,25 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
 }
 
 type Read = <T>(name: OptionName, parse: (value: string) => T, fallback: T) => T;
+
+/** Which setting gives a range of the cluster, by the name that `clusterOverlap` has for it. */
+const RANGE_SETTINGS: Readonly<Record<string, string>> = {
+  'cluster subnet': '--cluster-subnets',
+  'service subnet': '--k8s-service-cidrs',
+  'built-in join subnet': '--gateway-v4-join-subnet or --gateway-v6-join-subnet',
+  'masquerade subnet': '--gateway-v4-masquerade-subnet or --gateway-v6-masquerade-subnet',
+  'transit switch subnet':
+    '--cluster-manager-v4-transit-subnet or --cluster-manager-v6-transit-subnet',
+};
+
+/** Ranges of the cluster that overlap would send packets astray in every network. */
+function checkOverlap(settings: ClusterSettings): void {
+  const overlap = clusterOverlap(settings);
+  if (overlap === undefined) return;
+  const [a, b] = [overlap.a, overlap.b].map(({ type }) => RANGE_SETTINGS[type] ?? type);
+  const change = a === b ? 'write ranges that are apart' : `change it, or ${b}`;
+  throw new ConfigurationError(a ?? '', `${formatOverlap(overlap)}: ${change}`);
+}
 
 /** Each must be shorter than the one before it: else two could lead, or a leader would stop between two renewals. */
 function leaseTiming(read: Read): LeaseTiming {

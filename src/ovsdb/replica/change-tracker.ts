@@ -60,11 +60,16 @@ export class ChangeTracker implements Disposable {
     return result;
   }
 
-  /** The change without the columns that have their old value again. */
-  #remaining(table: string, change: TrackedChange): readonly TrackedChange[] {
-    const row = change.kind === 'modified' ? this.#replica.row(table, change.uuid) : undefined;
+  /** The change without the columns that have their old value again. One that the schema has lost has not. */
+  #remaining(name: string, change: TrackedChange): readonly TrackedChange[] {
+    const row = change.kind === 'modified' ? this.#replica.row(name, change.uuid) : undefined;
     if (row === undefined) return [change];
-    const old = new Map([...change.old].filter(([column, value]) => !row.holds(column, value)));
+    const columns = this.#replica.schema.tables.get(name)?.columns;
+    const old = new Map(
+      [...change.old].filter(
+        ([column, value]) => columns?.has(column) !== true || !row.holds(column, value),
+      ),
+    );
     return old.size === 0 ? [] : [{ ...change, old }];
   }
 

@@ -390,6 +390,8 @@ export class Replica implements ReplicaView {
   }
 
   #switch(next: DefinedTables): void {
+    for (const { name, store } of this.#tables.values())
+      store.replace(next.tables.get(name)?.store);
     this.#schema = next.schema;
     this.#pools = next.pools;
     this.#tables = next.tables;

@@ -9,9 +9,10 @@ import type { BaseType } from '../column-type.ts';
 
 /** A light view of one row: remembers where it is, copies nothing. */
 export class RowView implements ReplicaRow {
-  readonly #store: TableStore;
-  readonly #slot: number;
-  readonly #generation: number;
+  // All three change when the schema does.
+  #store: TableStore;
+  #slot: number;
+  #generation: number;
   #uuid: Uuid | undefined;
 
   constructor(store: TableStore, slot: number) {
@@ -33,7 +34,14 @@ export class RowView implements ReplicaRow {
   }
 
   get exists(): boolean {
-    return this.#store.generation(this.#slot) === this.#generation;
+    while (this.#store.generation(this.#slot) !== this.#generation) {
+      const successor = this.#store.successor(this.#slot, this.#generation);
+      if (successor === undefined) return false;
+      this.#store = successor.store;
+      this.#slot = successor.slot;
+      this.#generation = successor.generation;
+    }
+    return true;
   }
 
   /** Tells the row the UUID that it was found by, in lower case: it knows it even when it is gone. */
@@ -51,7 +59,9 @@ export class RowView implements ReplicaRow {
     }
   }
 
+  /** The column as it is stored now: the row may have another store than before. */
   #column(name: string): StoredColumn {
+    this.#check();
     const column = this.#store.column(name);
     if (column === undefined) {
       throw new OvsdbError('unknown column', `table ${this.table} has no column ${name}`);
@@ -60,7 +70,6 @@ export class RowView implements ReplicaRow {
   }
 
   #cell(column: StoredColumn): number {
-    this.#check();
     return this.#store.cell(this.#slot, column.position);
   }
 
@@ -69,9 +78,11 @@ export class RowView implements ReplicaRow {
     return column.codec.datum(this.#cell(column));
   }
 
-  /** The column at this position of the table: what the typed properties of a row read. */
-  at(position: number): Datum {
-    const column = this.#store.columns[position] as StoredColumn;
+  /** The column that was at this position when the row was first seen: what the typed properties of a row read. */
+  at(position: number, name: string): Datum {
+    this.#check();
+    const there = this.#store.columns[position];
+    const column = there?.name === name ? there : this.#column(name);
     return column.codec.datum(this.#cell(column));
   }
 
@@ -102,6 +113,7 @@ export class RowView implements ReplicaRow {
 
   /** Every column, as a plain object for `JSON.stringify`: maps as objects, integers of 64 bits in full. */
   toJSON(): { readonly [column: string]: unknown } {
+    this.#check();
     const result: Record<string, unknown> = { _uuid: this.uuid };
     for (const column of this.#store.columns) {
       result[column.name] = plainJson(column.codec.datum(this.#cell(column)));
@@ -186,7 +198,7 @@ export function rowClass(columns: readonly StoredColumn[]): RowClass {
     Object.defineProperty(TableRow.prototype, name, {
       enumerable: true,
       get(this: RowView) {
-        return this.at(position);
+        return this.at(position, name);
       },
     });
   }

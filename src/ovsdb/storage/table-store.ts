@@ -30,8 +30,18 @@ export interface FollowerDraft {
   show(): void;
 }
 
+/** Where a row is: a slot, and how often it was given up before. */
+interface RowPlace {
+  readonly store: TableStore;
+  readonly slot: number;
+  readonly generation: number;
+}
+
 /** Slots looked at between two questions whether the turn is over. */
 const SLOTS_AT_ONCE = 1024;
+
+/** The generation of every slot of a store that was replaced. */
+const REPLACED = 0xffff_ffff;
 
 const hashId = (id: number): number => {
   const hash = Math.imul(id, 0x9e3779b1);
@@ -62,6 +72,10 @@ export class TableStore {
   uuids: Uint32Array = new Uint32Array(16);
   /** Counts how often a slot was given up, so that a view of a deleted row notices. */
   #generations: Uint32Array | undefined;
+  /** What took its place when the schema changed (nothing: the table is gone), and the generations until then. */
+  #replaced:
+    | { readonly by: TableStore | undefined; readonly generations: Uint32Array | undefined }
+    | undefined;
   #top = 1;
   #free: number[] = [];
 
@@ -187,6 +201,25 @@ export class TableStore {
 
   generation(slot: number): number {
     return this.#generations === undefined ? 0 : (this.#generations[slot] ?? 0);
+  }
+
+  /** Another store, with other pools, has the rows from now on; undefined: none. Views of rows notice by the generations. */
+  replace(by: TableStore | undefined): void {
+    this.#replaced = { by, generations: this.#generations };
+    this.#generations = new Uint32Array(this.#top).fill(REPLACED);
+  }
+
+  /** Where a row of this generation of a slot is since the store was replaced; undefined when it is gone. */
+  successor(slot: number, generation: number): RowPlace | undefined {
+    if (this.#replaced === undefined) return undefined;
+    const { by, generations } = this.#replaced;
+    if (by === undefined || (generations?.[slot] ?? 0) !== generation) return undefined;
+    const uuid = by.pools.uuids.find(this.pools.uuids.text(this.uuids[slot] as number));
+    const now = uuid > 0 ? by.slotOf(uuid) : 0;
+    if (now === 0) return undefined;
+    // Replaced in its turn: the generation that leads on from there.
+    const next = by.#replaced === undefined ? by.#generations : by.#replaced.generations;
+    return { store: by, slot: now, generation: next?.[now] ?? 0 };
   }
 
   cell(slot: number, position: number): number {

@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest';
+import {
+  ChangeTracker,
+  parseSchema,
+  Replica,
+  typedReplica,
+  type JsonValue,
+} from '../../../src/ovsdb/index.ts';
+
+/** What a program holds of a replica while the database is converted to another schema. */
+
+const uuid = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
+
+type Columns = { readonly [column: string]: JsonValue };
+
+/** A replica of two tables, and how it is converted. */
+function database(): {
+  readonly replica: Replica;
+  readonly convert: (tables: { readonly [table: string]: Columns }, contents: JsonValue) => void;
+} {
+  const schema = (tables: { readonly [table: string]: Columns }) =>
+    parseSchema({
+      name: 'D',
+      tables: Object.fromEntries(
+        Object.entries(tables).map(([table, columns]) => [
+          table,
+          {
+            columns: Object.fromEntries(
+              Object.entries(columns).map(([column, type]) => [column, { type }]),
+            ),
+          },
+        ]),
+      ),
+    });
+  const replica = new Replica(schema({ T: { a: 'string', b: 'string' }, U: { e: 'string' } }));
+  replica.apply(
+    { T: { [uuid(1)]: { initial: { a: 'x', b: 'y' } } }, U: { [uuid(2)]: { initial: {} } } },
+    'update2',
+    'contents',
+  );
+  return {
+    replica,
+    convert(tables, contents) {
+      const monitored = new Map(
+        Object.entries(tables).map(([table, columns]) => [table, new Set(Object.keys(columns))]),
+      );
+      expect(replica.redefine(schema(tables), { monitored })).toBe(false);
+      replica.apply(contents, 'update2', 'contents');
+    },
+  };
+}
+
+test('a tracker tells the old value of a column that went with the conversion', () => {
+  const { replica, convert } = database();
+  using tracker = new ChangeTracker(replica);
+  replica.apply({ T: { [uuid(1)]: { modify: { a: 'x2', b: 'y2' } } } }, 'update2');
+  convert({ T: { a: 'string' } }, { T: { [uuid(1)]: { initial: { a: 'x' } } } });
+  const taken = tracker.take();
+  // `a` has its old value again, nobody can say so of `b`.
+  expect(taken.get('T')).toMatchObject([
+    { kind: 'modified', uuid: uuid(1), old: new Map([['b', 'y']]) },
+  ]);
+  expect(taken.get('U')).toMatchObject([{ kind: 'deleted', uuid: uuid(2) }]);
+  expect(tracker.isEmpty).toBe(true);
+});
+
+test('a row that somebody holds is the same row after a conversion, with its new columns', () => {
+  const { replica, convert } = database();
+  const [row] = typedReplica<{ T: { a: string; b: string } }>(replica).find('T', ['a'], ['x']);
+  const before = JSON.stringify(row);
+  convert(
+    { T: { z: 'integer', b: 'string', a: 'string' } },
+    {
+      T: {
+        [uuid(3)]: { initial: { a: 'other' } },
+        [uuid(1)]: { initial: { a: 'x', b: 'y2', z: 7 } },
+      },
+    },
+  );
+  expect(before).toBe(`{"_uuid":"${uuid(1)}","a":"x","b":"y"}`);
+  expect(row).toMatchObject({ exists: true, uuid: uuid(1), a: 'x', b: 'y2' });
+  expect(row?.column('z')).toBe(7);
+  replica.apply({ T: { [uuid(1)]: { modify: { a: 'x3' } } } }, 'update2');
+  expect(row?.holds('a', 'x3')).toBe(true);
+  replica.apply({ T: { [uuid(1)]: { delete: null } } }, 'update2');
+  expect(row?.exists).toBe(false);
+});
+
+test('a row that somebody holds is gone when the conversion took it, its table, or when it was gone before', () => {
+  const { replica, convert } = database();
+  const [first, other] = [replica.row('T', uuid(1)), replica.row('U', uuid(2))];
+  replica.apply({ T: { [uuid(4)]: { insert: { a: 'short' } } } }, 'update2');
+  const short = replica.row('T', uuid(4));
+  replica.apply({ T: { [uuid(4)]: { delete: null } } }, 'update2');
+  convert({ T: { a: 'string' } }, { T: { [uuid(5)]: { initial: { a: 'new' } } } });
+  // The same UUID again is another row.
+  replica.apply({ T: { [uuid(4)]: { insert: { a: 'again' } } } }, 'update2');
+  for (const row of [first, other, short]) {
+    expect(row?.exists).toBe(false);
+    expect(() => row?.column('a')).toThrow('not in the database any more');
+  }
+});
+
+test('a row that nobody read for two conversions', () => {
+  const { replica, convert } = database();
+  const row = replica.row('T', uuid(1));
+  convert({ T: { b: 'string' } }, { T: { [uuid(1)]: { initial: { b: 'y' } } } });
+  convert({ T: { a: 'integer' } }, { T: { [uuid(1)]: { initial: { a: 5 } } } });
+  expect(row?.column('a')).toBe(5);
+  expect(() => row?.column('b')).toThrow('has no column b');
+});

@@ -1,6 +1,6 @@
 import { OvsdbError } from './error.ts';
 import { InsertedRow, keyOf, whereIs, type RowToChange } from './inserted-row.ts';
-import type { Mutation, Operation, OperationResult } from './operation.ts';
+import type { Clause, Mutation, Operation, OperationResult } from './operation.ts';
 import { parseUuid } from './uuid.ts';
 import type { Integer, JsonValue, Uuid } from './value.ts';
 
@@ -32,7 +32,7 @@ export interface Increment {
 /** What a transaction is to do, as far as it was built: collected by row, checked already, and composed into operations at last. */
 export class TransactionDraft {
   /** Guards, before everything else. */
-  readonly before: Operation[] = [];
+  readonly before: Extract<Operation, { op: 'wait' }>[] = [];
   readonly #inserts: Operation[] = [];
   readonly #inserted: InsertedRow[] = [];
   readonly #rows = new Map<string, RowChanges>();
@@ -108,6 +108,21 @@ export class TransactionDraft {
     });
   }
 
+  /** Guards come before the deletes, whose rows are then still there: they are not what is guarded against. */
+  #guards(): Operation[] {
+    return this.before.map((guard) => ({
+      ...guard,
+      where: [
+        ...guard.where,
+        ...[...this.#rows.values()].flatMap(({ table, row, isDeleted }): Clause[] =>
+          isDeleted && table === guard.table && typeof row === 'string'
+            ? [['_uuid', '!=', ['uuid', row]]]
+            : [],
+        ),
+      ],
+    }));
+  }
+
   #waitOperations(): Operation[] {
     return [...this.#waits.values()].map(({ table, uuid, columns }) => ({
       op: 'wait',
@@ -129,7 +144,7 @@ export class TransactionDraft {
 
   /** The operations in order, and the position of the first insert among them. */
   compose(): { readonly operations: readonly Operation[]; readonly firstInsert: number } {
-    const before = [...this.before, ...this.#waitOperations()];
+    const before = [...this.#guards(), ...this.#waitOperations()];
     const operations: Operation[] = [...before, ...this.#inserts, ...this.#rowOperations()];
     for (const increment of this.increments) {
       increment.position = operations.length;

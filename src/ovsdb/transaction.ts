@@ -290,7 +290,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /**
-   * The commit fails with `try-again` when the table has a row with these values: keeps two writers from making the same thing twice
+   * The commit fails with `try-again` when the table has a row with these values that this transaction does not delete: keeps two writers from making the same thing twice
    * where the schema has no index.
    */
   guardAbsent(table: string & keyof T, columns: { readonly [column: string]: Writable }): this {
@@ -309,7 +309,7 @@ export class Transaction<T = AnyTables> {
     return this;
   }
 
-  /** Inserts the only row of a table that has at most one, unless it is there by then. */
+  /** Inserts the only row of a table that has at most one, unless another is there by then. One that this transaction deletes does not count. */
   insertSingleton<K extends string & keyof T>(table: K, columns: InsertColumns<T, K>): InsertedRow {
     this.#write();
     this.#draft.before.push({

@@ -138,6 +138,31 @@ test('a guard keeps a second row of the same name out', async () => {
   expect(client.replica.size('Logical_Switch')).toBe(1);
 });
 
+test('a guard does not mind the row that is replaced, but any other', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const first = build(client);
+  first.insertSingleton('NB_Global', { name: 'old' });
+  first.insert('Logical_Switch', { name: 'blue' });
+  expect((await first.commit(client)).kind).toBe('success');
+  const replace = async () => {
+    const transaction = build(client).guardAbsent('Logical_Switch', { name: 'blue' });
+    for (const table of ['NB_Global', 'Logical_Switch'] as const) {
+      for (const row of client.replica.rows(table)) transaction.delete(table, row.uuid);
+    }
+    transaction.insertSingleton('NB_Global', { name: 'new' });
+    transaction.insert('Logical_Switch', { name: 'blue' });
+    return transaction.commit(client);
+  };
+  // Both replace the same rows: the second finds those of the first.
+  expect((await Promise.all([replace(), replace()])).map(({ kind }) => kind)).toEqual([
+    'success',
+    'try-again',
+  ]);
+  expect([...client.replica.rows('NB_Global')].map((row) => row.column('name'))).toEqual(['new']);
+  expect(client.replica.size('Logical_Switch')).toBe(1);
+});
+
 test('a dry run is checked and then dropped', async () => {
   await using server = await OvsdbServer.start();
   await using client = await connected(server);

@@ -17,6 +17,7 @@ export class ChangeTracker implements Disposable {
   readonly #replica: ReplicaView;
   readonly #stop: () => void;
   readonly #waiters = new Set<PromiseWithResolvers<undefined>>();
+  #isDisposed = false;
 
   constructor(replica: ReplicaView, options?: SubscribeOptions) {
     this.#replica = replica;
@@ -82,6 +83,7 @@ export class ChangeTracker implements Disposable {
   async changed(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (!this.isEmpty) return;
+    if (this.#isDisposed) throw disposed();
     const waiter = Promise.withResolvers<undefined>();
     const abort = (): void => {
       waiter.reject(signal?.reason);
@@ -98,11 +100,13 @@ export class ChangeTracker implements Disposable {
 
   /** Stops collecting. */
   [Symbol.dispose](): void {
+    this.#isDisposed = true;
     this.#stop();
-    for (const { reject } of this.#waiters)
-      reject(new OvsdbError('closed', 'the tracker was disposed of'));
+    for (const { reject } of this.#waiters) reject(disposed());
   }
 }
+
+const disposed = (): OvsdbError => new OvsdbError('closed', 'the tracker was disposed of');
 
 const older = (
   first: ReadonlyMap<string, Datum>,

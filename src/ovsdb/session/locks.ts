@@ -34,6 +34,7 @@ export class Lock {
   async held(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (this.#isHeld) return;
+    if (this.#isReleased) throw this.#givenUp();
     await new Promise<void>((resolve, reject) => {
       const stop = (): void => {
         off();
@@ -47,10 +48,14 @@ export class Lock {
         if (!isHeld && !this.#isReleased) return;
         stop();
         if (isHeld) resolve();
-        else reject(new OvsdbError('closed', `the lock ${this.name} was given up`));
+        else reject(this.#givenUp());
       });
       signal?.addEventListener('abort', abort);
     });
+  }
+
+  #givenUp(): OvsdbError {
+    return new OvsdbError('closed', `the lock ${this.name} was given up`);
   }
 
   /** Gives the lock up; the next one in the queue gets it. */
@@ -89,6 +94,7 @@ export class Locks {
   readonly #onListenerError: (error: unknown) => void;
   readonly #warn: (text: string) => void;
   #connection: Connection | undefined;
+  #isClosed = false;
 
   /** `onListenerError` hears what a listener of a lock threw, `warn` why a server refuses one. */
   constructor(onListenerError: (error: unknown) => void, warn: (text: string) => void) {
@@ -119,6 +125,10 @@ export class Locks {
         this.#connection?.request('unlock', [name], nothing, nothing);
       };
       lock = new Lock(name, release, this.#onListenerError);
+      if (this.#isClosed) {
+        lock.end();
+        return lock;
+      }
       this.#locks.set(name, lock);
       if (steal) this.#toSteal.add(lock);
       this.#ask(lock);
@@ -166,6 +176,7 @@ export class Locks {
 
   /** The client was closed: nobody gets a lock any more. */
   close(): void {
+    this.#isClosed = true;
     this.#connection = undefined;
     for (const lock of this.#locks.values()) lock.end();
     this.#locks.clear();

@@ -64,10 +64,21 @@ export class MonitorConditions {
     this.#requested = undefined;
   }
 
-  /** The change that was under way was refused: it is not tried again. */
-  refuse(): void {
+  /** The change that was under way was refused: it is not tried again, what is wanted since then is. Returns the refused conditions. */
+  refuse(): Conditions {
+    const acknowledged = this.#acknowledged;
+    const refused = new Map(
+      [...(this.#requested ?? [])].filter(
+        ([table, where]) => !equal(where, acknowledged.get(table)),
+      ),
+    );
     this.#requested = undefined;
-    this.#wanted = this.#acknowledged;
+    this.#wanted = new Map(
+      [...this.#wanted].map(([table, where]) =>
+        where === refused.get(table) ? [table, acknowledged.get(table) ?? []] : [table, where],
+      ),
+    );
+    return refused;
   }
 
   /**

@@ -216,9 +216,8 @@ export class MonitorRun {
     const { conditions } = this.#monitor;
     if (error === undefined) conditions.acknowledge();
     else {
-      conditions.refuse();
       const text = `the server refused the condition: ${errorText(error)}`;
-      this.#monitor.conditionsSettled(new OvsdbError('rpc error', text));
+      this.#monitor.conditionsRefused(new OvsdbError('rpc error', text));
     }
     this.changeConditions();
   }

@@ -58,7 +58,8 @@ export class DatabaseMonitor implements Monitor {
   run: MonitorRun | undefined;
   #replica: Replica | undefined;
   #definition: Definition | undefined;
-  #conditionError: OvsdbError | undefined;
+  /** Why the server refused a condition, by the list that `setCondition` made of it. */
+  readonly #refusals = new WeakMap<readonly Clause[], OvsdbError>();
   #closed = false;
 
   constructor(settings: MonitorSettings) {
@@ -92,15 +93,16 @@ export class DatabaseMonitor implements Monitor {
   async setCondition(table: string, where: readonly Clause[], signal?: AbortSignal): Promise<void> {
     if (this.#definition !== undefined) checkMonitored(this.#definition.monitored, table);
     checkCondition(table, where, this.#definition?.schema.tables.get(table));
-    this.#conditionError = undefined;
-    this.conditions.set(table, where);
+    const mine = [...where];
+    this.conditions.set(table, mine);
     this.run?.changeConditions();
     await this.#until(
-      () => this.#conditionError !== undefined || (this.isReady && this.conditions.isSettled),
+      () => this.#refusals.has(mine) || (this.isReady && this.conditions.isSettled),
       signal,
       `the condition of table ${table}`,
     );
-    if (this.#conditionError !== undefined) throw this.#conditionError as OvsdbError;
+    const refusal = this.#refusals.get(mine);
+    if (refusal !== undefined) throw refusal;
   }
 
   async #until(isDone: () => boolean, signal: AbortSignal | undefined, what: string) {
@@ -183,10 +185,14 @@ export class DatabaseMonitor implements Monitor {
     this.conditions.restart();
   }
 
-  /** The server works with the conditions that are wanted, or has refused them. */
-  conditionsSettled(error?: OvsdbError): void {
-    // Kept until the next condition is set: whoever waits for this one hears of it.
-    if (error !== undefined) this.#conditionError = error;
+  /** The server works with the conditions that are wanted. */
+  conditionsSettled(): void {
+    this.#settings.waits.wake();
+  }
+
+  /** The server refused the change that was under way. */
+  conditionsRefused(error: OvsdbError): void {
+    for (const where of this.conditions.refuse().values()) this.#refusals.set(where, error);
     this.#settings.waits.wake();
   }
 }

@@ -112,3 +112,25 @@ describe('a condition that no server would take', () => {
     expect(own.replica.size('T')).toBe(1);
   });
 });
+
+test('a condition that the server refuses takes no other with it that is set meanwhile', async () => {
+  const row = '00000000-0000-4000-8000-000000000001';
+  await using server = await ScriptedOvsdbServer.start(smallDatabase({ [row]: { name: 'a' } }));
+  const asked: unknown[] = [];
+  server.answers['monitor_cond_change'] = ({ params }) => {
+    asked.push(params[2]);
+    return asked.length === 1 ? { refuse: 'no' } : {};
+  };
+  await using follower = client([], { remotes: server.remote }).start();
+  await follower.ready(soon());
+  const [first, second] = await Promise.allSettled([
+    follower.setCondition('T', [['name', '==', 'a']], soon()),
+    follower.setCondition('T', [['name', '==', 'b']], soon()),
+  ]);
+  expect(first).toMatchObject({ status: 'rejected', reason: { code: 'rpc error' } });
+  expect(second).toMatchObject({ status: 'fulfilled' });
+  expect(asked).toEqual([
+    { T: [{ where: [['name', '==', 'a']] }] },
+    { T: [{ where: [['name', '==', 'b']] }] },
+  ]);
+});

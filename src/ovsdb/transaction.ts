@@ -290,7 +290,8 @@ export class Transaction<T = AnyTables> {
   }
 
   /**
-   * The commit fails with `try-again` when the table has a row with these values that this transaction does not delete: keeps two writers from making the same thing twice
+   * The commit fails with `try-again` when the table has a row with these values that this transaction does not delete: keeps two
+   * writers from making the same thing twice
    * where the schema has no index.
    */
   guardAbsent(table: string & keyof T, columns: { readonly [column: string]: Writable }): this {

@@ -196,7 +196,10 @@ export class MonitorRun {
     const id = this.#id;
     if (id === undefined || !this.#isLoaded) return;
     const { conditions } = this.#monitor;
-    if (this.#method === 'monitor') conditions.restart();
+    if (this.#method === 'monitor') {
+      conditions.restart();
+      this.#warnOfEveryRow();
+    }
     const requests = this.#method === 'monitor' ? undefined : this.#monitor.takeConditionChange();
     if (requests === undefined) {
       if (conditions.isSettled) this.#monitor.conditionsSettled();
@@ -210,6 +213,16 @@ export class MonitorRun {
       },
       ignore,
     );
+  }
+
+  #warnOfEveryRow(): void {
+    const tables = [...this.#monitor.conditions.wanted].flatMap(([table, where]) =>
+      where.length === 0 || where.includes(true) ? [] : [table],
+    );
+    if (tables.length > 0)
+      this.#owner.warn(
+        `the server knows no conditions: every row of ${tables.join(', ')} is followed`,
+      );
   }
 
   #conditionsAnswered(error: JsonValue | undefined): void {

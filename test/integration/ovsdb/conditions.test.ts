@@ -210,3 +210,30 @@ test('a condition on what an older server lacks is judged by the default', async
   await client.setCondition('T', [['level', '!=', 0]], soon());
   expect(names()).toEqual(new Set());
 });
+
+test('a server that knows no conditions sends every row, and the client says so', async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, 'schema');
+  writeFileSync(file, stringify(SCHEMA));
+  await using server = await OvsdbServer.start({ schema: file });
+  await server.control('ovsdb-server/disable-monitor-cond');
+  const warnings: string[] = [];
+  await using client = new OvsdbClient({
+    remotes: server.remote,
+    database: 'Parts',
+    tables: { T: { where: [['name', '==', 'a']] } },
+    onEvent: (event) => {
+      if (event.kind === 'warning') warnings.push(event.text);
+    },
+  }).start();
+  await client.ready(soon());
+  await client.transact(['a', 'b'].map((name) => ({ op: 'insert', table: 'T', row: { name } })));
+  expect(client.replica.size('T')).toBe(2);
+  const warning = 'the server knows no conditions: every row of T is followed';
+  expect(warnings).toEqual([warning]);
+  await client.setCondition('T', [true], soon());
+  expect(warnings).toEqual([warning]);
+  await client.setCondition('T', [false], soon());
+  expect(client.replica.size('T')).toBe(2);
+  expect(warnings).toEqual([warning, warning]);
+});

@@ -1,7 +1,7 @@
 /** Histories of a cluster: objects that come in any order, managers that are killed anywhere, and what must hold at the end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { overlaps, parsePrefix } from '../../src/allocators/addresses.ts';
 import {
   clusterNetworkConnects,
@@ -217,6 +217,7 @@ export async function play(
   for (const [index, { run }] of steps.entries()) {
     await run(store);
     const pause = pauses[index % pauses.length] ?? 0;
+    // When the next step comes is part of the history: nothing is waited for.
     if (pause > 0) await sleep(pause);
   }
 }
@@ -264,7 +265,7 @@ export async function runHistory(
 /** Leadership is lost at a write while other work is under way, and a manager that has waited takes over: what users see then. */
 export async function runTakeover(store: Store, writes: number): Promise<unknown> {
   await using first = startProcess(store, NODES, { writes, isUsurped: true });
-  while (!first.isLeading()) await sleep(5);
+  await vi.waitUntil(() => first.isLeading(), { interval: 5, timeout: 10_000 });
   await using second = startProcess(store, []);
   await play(store, inTurn);
   await first.lost;

@@ -16,6 +16,7 @@ export function patientUser(store: Store): Store {
         // An API server that has just started does not know all kinds yet.
         const isPassing = error.code === 'unavailable' || error.code === 'not-installed';
         if (!isPassing || attempt > 600) throw error;
+        // A pause between two attempts: the source is away.
         await sleep(100);
       }
   };

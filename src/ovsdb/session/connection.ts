@@ -3,12 +3,8 @@ import { OvsdbError, shorten } from '../error.ts';
 import { stringify } from '../json.ts';
 import { TimedTurn, type Work } from '../turn.ts';
 import type { JsonValue } from '../value.ts';
-import {
-  MessageStream,
-  type Message,
-  type UpdateHead,
-  type UpdateSink,
-} from '../wire/message-stream.ts';
+import type { Message, UpdateHead, UpdateSink } from '../wire/message.ts';
+import { MessageStream } from '../wire/message-stream.ts';
 import type { FramerLimits } from '../wire/framer.ts';
 
 /** A reply as it is handed to whoever asked, inside the read loop: before any later message is looked at. */

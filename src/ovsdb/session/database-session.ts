@@ -4,7 +4,7 @@ import type { UpdateReader } from '../replica/update-reader.ts';
 import { parseSchema, type DatabaseSchema } from '../schema.ts';
 import type { JsonValue } from '../value.ts';
 import { parseJson } from '../wire/json-cursor.ts';
-import type { UpdateSink } from '../wire/message-stream.ts';
+import type { UpdateSink } from '../wire/message.ts';
 import { errorText, type Connection, type Reply, type Update } from './connection.ts';
 import type { DatabaseMonitor } from './monitor.ts';
 import { MonitorRun, type MonitorMethod } from './monitor-run.ts';

@@ -10,7 +10,8 @@ import {
   stringify,
   type JsonValue,
 } from '../../../src/ovsdb/index.ts';
-import { MessageStream, type UpdateSink } from '../../../src/ovsdb/wire/message-stream.ts';
+import type { UpdateSink } from '../../../src/ovsdb/wire/message.ts';
+import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
 
 /** The bytes cut at these places (anywhere, also inside of a character). */

@@ -123,9 +123,11 @@ export async function givenOut(store: Store): Promise<readonly string[]> {
   const networkOf = new Map(networks.map(({ key, network }) => [key, network]));
   return [
     ...[...ids].map((one) => `network id ${one.split(' ')[1] ?? ''}`),
-    ...nodeList.map(
-      ({ metadata }) => `node id ${metadata.annotations?.['k8s.ovn.org/node-id'] ?? ''}`,
-    ),
+    // A node that waits for its id has not been given one.
+    ...nodeList
+      .map(({ metadata }) => metadata.annotations?.['k8s.ovn.org/node-id'])
+      .filter((id) => id !== undefined)
+      .map((id) => `node id ${id}`),
     ...nodeList.flatMap((one) =>
       [...(nodeSubnets(one).value ?? [])].flatMap(([network, subnets]) =>
         subnets.map((subnet) => `subnet of ${network}: ${subnet}`),

@@ -2,9 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { namespaces, networkAttachmentDefinitions } from '../../../src/api/kinds.ts';
+import { namespaces, networkAttachmentDefinitions, nodes } from '../../../src/api/kinds.ts';
 import { CNI_TYPE } from '../../../src/api/nad-config.ts';
 import { networkId } from '../../../src/api/network-annotations.ts';
+import { nodeId } from '../../../src/api/node-annotations.ts';
 import { NodePodAddresses } from '../../../src/cluster/node-pod-addresses.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
 import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
@@ -93,6 +94,8 @@ describe.skipIf(typeof started === 'string')('cluster managers as processes', ()
     (await objects.list(networkAttachmentDefinitions)).filter(
       (nad) => networkId(nad).value !== undefined,
     ).length;
+  const nodesWithId = async (): Promise<number> =>
+    (await objects.list(nodes)).filter((one) => nodeId(one).value !== undefined).length;
   const networks = (first: number, count: number): Promise<void> =>
     apply(
       objects,
@@ -154,6 +157,7 @@ describe.skipIf(typeof started === 'string')('cluster managers as processes', ()
       proxy.hold = () => undefined;
       await applying;
       await expect.poll(allocated, WAIT).toBe(20);
+      await expect.poll(nodesWithId, WAIT).toBe(NODES.length);
       expect(await first.ended).toBe(1);
       expect(first.log).toMatch(/leadership is lost|leadership was lost/);
       expect(writes().slice(before)).toEqual([]);

@@ -1,6 +1,6 @@
 import type { FoundRow } from './desired.ts';
 import type { DatabaseSchema } from './schema.ts';
-import type { Datum, Uuid, Writable } from './value.ts';
+import type { Atom, Datum, Uuid, Writable } from './value.ts';
 
 /** A row of the replica, read where it is: always the newest state, never a copy. */
 export interface ReplicaRow extends FoundRow {
@@ -47,8 +47,8 @@ export interface RowMembers {
   size(holder: number): number;
 }
 
-/** What an index looks at: a column, or the value of one key of a map column. */
-export type IndexColumn = string | { readonly column: string; readonly key: string };
+/** What an index looks at: a column, or the value of one key of a map column; the key is of the type of the map's keys. */
+export type IndexColumn = string | { readonly column: string; readonly key: Atom };
 
 /** What an ordered index sorts by: a column, or a column with its own order. */
 export type OrderedColumn =

@@ -7,13 +7,15 @@ import type {
 } from '../replica-view.ts';
 import { columnOf, type TableSchema } from '../schema.ts';
 import { OvsdbError } from '../error.ts';
+import { stringify } from '../json.ts';
 import { EdgeIndex } from '../storage/edge-index.ts';
 import { HashIndex, type IndexPart } from '../storage/hash-index.ts';
 import { OrderedIndex, type OrderedPart } from '../storage/ordered-index.ts';
 import type { Pools } from '../storage/pools.ts';
 import { TableStore, type StoredColumn } from '../storage/table-store.ts';
 import { toAtom, toDatum } from '../datum.ts';
-import type { Datum, Uuid, Writable, WritableAtom } from '../value.ts';
+import type { BaseType } from '../column-type.ts';
+import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../value.ts';
 import { NameTable } from './name-table.ts';
 import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
 
@@ -23,7 +25,7 @@ interface KeptEdges {
   readonly sources: (target: number) => readonly number[];
 }
 
-const nameOf = (columns: readonly IndexColumn[]): string => JSON.stringify(columns);
+const nameOf = (columns: readonly IndexColumn[]): string => stringify(columns);
 
 /** A bound of a range: limits of the column's type do not apply to it. */
 function orderKey(column: StoredColumn, value: Writable): Datum {
@@ -147,13 +149,26 @@ export class ReplicaTable {
           `column ${spec.column} of table ${this.name} is not a map`,
         );
       }
-      const key = keys.intern(toAtom(type.key, spec.key));
+      const key = keys.intern(this.#key(spec.column, type.key, spec.key));
       keys.retain(key);
       return { column, key };
     });
     const index = new HashIndex(this.#store, parts);
     this.#store.follow(index);
     return index;
+  }
+
+  #key(column: string, base: BaseType, key: Atom): Atom {
+    try {
+      return toAtom(base, key);
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      throw new OvsdbError(
+        'bad argument',
+        `no key of column ${column} of table ${this.name}, a map from ${base.type}: ${error.details}`,
+        { cause: error },
+      );
+    }
   }
 
   find(columns: readonly IndexColumn[], values: readonly Writable[]): readonly ReplicaRow[] {

@@ -89,6 +89,8 @@ export class Lock {
 /** The locks that a client wants, through all its connections. */
 export class Locks {
   readonly #locks = new Map<string, Lock>();
+  /** How many requests for a lock have no answer yet. Until the last has one, what comes belongs to what the lock was before. */
+  readonly #unanswered = new Map<Lock, number>();
   /** Locks that are to be stolen and were not yet, since there was no connection. */
   readonly #toSteal = new Set<Lock>();
   readonly #onListenerError: (error: unknown) => void;
@@ -147,6 +149,7 @@ export class Locks {
     const connection = this.#connection;
     if (connection === undefined) return;
     const method = this.#toSteal.delete(lock) ? 'steal' : 'lock';
+    this.#unanswered.set(lock, (this.#unanswered.get(lock) ?? 0) + 1);
     connection.request(
       method,
       [lock.name],
@@ -154,11 +157,18 @@ export class Locks {
         if (error !== undefined)
           this.#warn(`the server does not give the lock ${lock.name}: ${errorText(error)}`);
         const isHeld = (result as { readonly locked?: JsonValue } | undefined)?.locked === true;
-        if (this.#connection === connection && this.#locks.get(lock.name) === lock)
-          lock.change(isHeld);
+        if (this.#connection !== connection || !this.#isLastAnswer(lock)) return;
+        if (this.#locks.get(lock.name) === lock) lock.change(isHeld);
       },
       nothing,
     );
+  }
+
+  #isLastAnswer(lock: Lock): boolean {
+    const left = (this.#unanswered.get(lock) ?? 1) - 1;
+    if (left > 0) this.#unanswered.set(lock, left);
+    else this.#unanswered.delete(lock);
+    return left <= 0;
   }
 
   /** The database is there: asks for every lock. */
@@ -171,6 +181,7 @@ export class Locks {
   /** Locks die with the connection. */
   disconnected(): void {
     this.#connection = undefined;
+    this.#unanswered.clear();
     for (const lock of this.#locks.values()) lock.change(false);
   }
 
@@ -185,7 +196,9 @@ export class Locks {
   notification(method: string, params: readonly JsonValue[]): boolean {
     if (method !== 'locked' && method !== 'stolen') return false;
     const [name] = params;
-    if (typeof name === 'string') this.#locks.get(name)?.change(method === 'locked');
+    const lock = typeof name === 'string' ? this.#locks.get(name) : undefined;
+    // The server answers a request before it tells more of that lock: this was said before it heard of the last one.
+    if (lock !== undefined && !this.#unanswered.has(lock)) lock.change(method === 'locked');
     return true;
   }
 }

@@ -42,7 +42,10 @@ export interface ClientOptions {
   /** Use only the leader of a cluster; true by default. */
   readonly leaderOnly?: boolean;
   readonly tls?: TlsOptions;
-  /** Milliseconds. The probe interval is 5000 by default, 0 (never) on unix sockets. */
+  /**
+   * Milliseconds. The probe interval is 5000 by default, 0 (never) on unix sockets; an attempt to connect may take 20000 (`Infinity`: as
+   * long as it likes).
+   */
   readonly timing?: Partial<ClientTiming>;
   readonly onEvent?: (event: ClientEvent) => void;
   /** What a subscriber of a replica, a listener of a lock, or `onEvent` threw; an uncaught exception by default. */

@@ -9,6 +9,7 @@ import type {
   ClientStatus,
   ClientTransactOptions,
 } from './client-options.ts';
+import { checkTiming } from './session/check-timing.ts';
 import { Connection, type Traffic } from './session/connection.ts';
 import { DatabaseSession, type SessionOwner } from './session/database-session.ts';
 import { Dialer } from './session/dialer.ts';
@@ -50,8 +51,13 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   #closed = false;
   #lastError: OvsdbError | undefined;
 
-  /** Throws `bad remote` for remotes that can't be understood, and for a `where` that can't be or does not fit `schema`. Opens nothing. */
-  constructor(options: ClientOptions) {
+  /**
+   * Throws `bad remote` for remotes that can't be understood, `bad argument` for times that can't be meant, and for a `where` that can't be
+   * understood or does not fit `schema`. Opens nothing.
+   */
+  constructor(given: ClientOptions) {
+    const options =
+      given.timing === undefined ? given : { ...given, timing: checkTiming(given.timing) };
     this.#options = options;
     this.#dialer = this.#makeDialer(options);
     this.#onListenerError = options.onListenerError ?? rethrowLater;

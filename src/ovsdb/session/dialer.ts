@@ -127,15 +127,14 @@ export class Dialer {
 
   #input(input: LinkInput): void {
     if (!this.#isStarted) return;
-    const [state, effect] = step(
-      this.#link,
-      input,
-      this.#options.now(),
-      this.#timing(),
-      this.#remotes.length,
-    );
+    const [before, timing] = [this.#link, this.#timing()];
+    const [state, effect] = step(before, input, this.#options.now(), timing, this.#remotes.length);
     this.#link = state;
-    this.#perform(effect);
+    const late =
+      before.kind === 'connecting'
+        ? `no connection within ${timing.connectTimeout} ms (timing.connectTimeout)`
+        : 'no answer in time';
+    this.#perform(effect, late);
     this.#schedule();
   }
 
@@ -152,7 +151,8 @@ export class Dialer {
     );
   }
 
-  #perform(effect: LinkEffect): void {
+  /** `late`: why a connection that has to end is late. */
+  #perform(effect: LinkEffect, late: string): void {
     switch (effect) {
       case 'connect':
         this.#connect();
@@ -161,7 +161,7 @@ export class Dialer {
         this.#owner.probe();
         break;
       case 'disconnect':
-        this.drop(new OvsdbError('disconnected', 'no answer in time'));
+        this.drop(new OvsdbError('disconnected', late));
         break;
       case 'none':
         break;

@@ -7,7 +7,7 @@ export interface LinkTiming {
   /** Pause after the first round of failures; doubles up to `maxBackoff`. */
   readonly minBackoff: Millis;
   readonly maxBackoff: Millis;
-  /** How long an attempt to connect may take. */
+  /** How long an attempt to connect may take, with TLS the handshake included; does not count while a server is waited for that connects to us. */
   readonly connectTimeout: Millis;
   /** Silence after which a probe is sent, and after which the connection is given up; 0: never. */
   readonly probeInterval: Millis;

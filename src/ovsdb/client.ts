@@ -218,6 +218,11 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       unloaded: (monitor, reason) => {
         if (monitor === this.#main) this.#emit({ kind: 'unloaded', reason });
       },
+      refused: (monitor, error) => {
+        // Without what the options ask for the connection is of no use.
+        if (monitor === this.#main) this.#dialer.drop(error);
+        else monitor.fail(error);
+      },
       leave: (error, atOnce) => {
         this.#dialer.drop(error, atOnce);
       },
@@ -239,6 +244,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       warn: (text) => {
         this.#emit({ kind: 'warning', text });
       },
+      follow: (which) => this.#session?.follow(which),
       closed: (which) => {
         this.#monitors.delete(which);
         this.#session?.unfollow(which);
@@ -256,13 +262,10 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   monitor(tables: Selection): Monitor {
     if (this.#closed) throw new OvsdbError('closed', 'the client was closed');
     const monitor = this.#makeMonitor(tables);
-    try {
-      this.#session?.follow(monitor);
-    } catch (error) {
-      monitor.close();
-      throw error;
-    }
-    return monitor;
+    this.#session?.follow(monitor);
+    if (monitor.failure === undefined) return monitor;
+    monitor.close();
+    throw monitor.failure;
   }
 
   #loaded(monitor: DatabaseMonitor, method: MonitorMethod, found: boolean): void {
@@ -358,7 +361,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     await this.#main.ready(signal);
     this.#session?.reload('the contents are read anew on request');
     await this.#waits.until(
-      () => [...this.#monitors].every((monitor) => monitor.isReady),
+      () => [...this.#monitors].every(({ isReady, failure }) => isReady || failure !== undefined),
       signal,
       'the contents to be read anew',
     );

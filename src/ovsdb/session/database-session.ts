@@ -1,5 +1,5 @@
 import { OvsdbError } from '../error.ts';
-import { Replica as ServerReplica } from '../replica/replica.ts';
+import { Replica } from '../replica/replica.ts';
 import type { UpdateReader } from '../replica/update-reader.ts';
 import { parseSchema, type DatabaseSchema } from '../schema.ts';
 import type { JsonValue } from '../value.ts';
@@ -26,6 +26,8 @@ export interface SessionOwner {
   loaded(monitor: DatabaseMonitor, method: MonitorMethod, found: boolean): void;
   /** Contents are not followed any more, until `loaded` is called again. */
   unloaded(monitor: DatabaseMonitor, reason: string): void;
+  /** A monitor does not fit the database, or the server refuses it. */
+  refused(monitor: DatabaseMonitor, error: OvsdbError): void;
   /** This server will not do. `atOnce`: try the next without a pause. */
   leave(error: OvsdbError, atOnce: boolean): void;
   warn(text: string): void;
@@ -42,7 +44,7 @@ const generationOf = (status: DatabaseStatus): string =>
 export class DatabaseSession {
   readonly #connection: Connection;
   readonly #owner: SessionOwner;
-  readonly #server: ServerReplica = new ServerReplica(SERVER_SCHEMA);
+  readonly #server: Replica = new Replica(SERVER_SCHEMA);
   readonly #runs = new Set<MonitorRun>();
   /** Which database the monitors follow; undefined: none yet. */
   #generation: string | undefined;
@@ -161,11 +163,15 @@ export class DatabaseSession {
   #loadWith(given: JsonValue, generation: string | undefined): void {
     try {
       this.#schema = parseSchema(typeof given === 'string' ? parseJson(given) : given);
-      this.#generation = generation;
-      for (const monitor of this.#owner.monitors) this.#run(monitor, this.#schema);
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       this.#owner.leave(error, false);
+      return;
+    }
+    this.#generation = generation;
+    for (const monitor of this.#owner.monitors) {
+      this.#run(monitor, this.#schema);
+      if (!this.#connection.isOpen) return;
     }
   }
 
@@ -185,7 +191,15 @@ export class DatabaseSession {
   #run(monitor: DatabaseMonitor, schema: DatabaseSchema): void {
     const owner = this.#owner;
     const { database } = owner.requirements();
-    const run = new MonitorRun(this.#connection, monitor, monitor.define(schema), {
+    let replica: Replica;
+    try {
+      replica = monitor.define(schema);
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      owner.refused(monitor, error);
+      return;
+    }
+    const run: MonitorRun = new MonitorRun(this.#connection, monitor, replica, {
       database,
       nextId: () => `${database}/${++this.#monitorCount}`,
       loaded: (which, method, found) => {
@@ -193,6 +207,11 @@ export class DatabaseSession {
       },
       unloaded: (which, reason) => {
         owner.unloaded(which, reason);
+      },
+      refused: (which, error) => {
+        this.#runs.delete(run);
+        which.detach();
+        owner.refused(which, error);
       },
       leave: (error) => {
         owner.leave(error, false);

@@ -29,6 +29,8 @@ export interface RunOwner {
   nextId(): string;
   loaded(monitor: DatabaseMonitor, method: MonitorMethod, found: boolean): void;
   unloaded(monitor: DatabaseMonitor, reason: string): void;
+  /** The server refuses the monitor. */
+  refused(monitor: DatabaseMonitor, error: OvsdbError): void;
   /** This server will not do. */
   leave(error: OvsdbError): void;
   warn(text: string): void;
@@ -124,7 +126,10 @@ export class MonitorRun {
       this.#request(next);
       return;
     }
-    this.#owner.leave(new OvsdbError('rpc error', `${this.#method}: ${errorText(error)}`));
+    this.#owner.refused(
+      this.#monitor,
+      new OvsdbError('rpc error', `${this.#method}: ${errorText(error)}`),
+    );
   }
 
   /** Shows updates; loads everything anew when they do not fit what we have. False when they are not shown. */

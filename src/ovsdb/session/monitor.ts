@@ -24,7 +24,10 @@ export interface Monitor extends Disposable {
   readonly replica: Replica;
   /** Whether the contents are loaded and followed now. */
   readonly isReady: boolean;
-  /** Resolves once `isReady`. Rejects when the signal says so, or with `closed`. */
+  /**
+   * Resolves once `isReady`. Rejects when the signal says so, with `closed`, or when a condition does not fit the schema or the server refuses
+   * the monitor: `setCondition` then tries anew, as each new connection does.
+   */
   ready(signal?: AbortSignal): Promise<void>;
   /**
    * Changes which rows of a table are followed. Resolves when the replica shows exactly those. An empty list: all rows;
@@ -45,6 +48,8 @@ export interface MonitorSettings {
   /** What went wrong last, for people. */
   readonly why: () => string;
   readonly warn: (text: string) => void;
+  /** To follow it (again) if there is a connection. */
+  readonly follow: (monitor: DatabaseMonitor) => void;
   readonly closed: (monitor: DatabaseMonitor) => void;
 }
 
@@ -61,6 +66,8 @@ export class DatabaseMonitor implements Monitor {
   /** Why the server refused a condition, by the list that `setCondition` made of it. */
   readonly #refusals = new WeakMap<readonly Clause[], OvsdbError>();
   #closed = false;
+  /** Why it is not followed on this connection. */
+  #failure: OvsdbError | undefined;
 
   constructor(settings: MonitorSettings) {
     this.#settings = settings;
@@ -90,11 +97,31 @@ export class DatabaseMonitor implements Monitor {
     await this.#until(() => this.isReady, signal, 'the database to be loaded');
   }
 
+  /** Why it is not followed on this connection, and will not be without a change. */
+  get failure(): OvsdbError | undefined {
+    return this.#failure;
+  }
+
+  /** It can't be followed as it is: that is told to whoever waits for it. */
+  fail({ code, details, syntax, cause }: OvsdbError): void {
+    this.#failure = new OvsdbError(
+      code,
+      `${details}; try again by setCondition with one that fits, or close the monitor`,
+      { ...(syntax === undefined ? {} : { syntax }), cause },
+    );
+    this.#settings.warn(`a monitor is not followed: ${this.#failure.details}`);
+    this.#settings.waits.wake();
+  }
+
   async setCondition(table: string, where: readonly Clause[], signal?: AbortSignal): Promise<void> {
     if (this.#definition !== undefined) checkMonitored(this.#definition.monitored, table);
     checkCondition(table, where, this.#definition?.schema.tables.get(table));
     const mine = [...where];
     this.conditions.set(table, mine);
+    if (this.#failure !== undefined) {
+      this.#failure = undefined;
+      this.#settings.follow(this);
+    }
     this.run?.changeConditions();
     await this.#until(
       () => this.#refusals.has(mine) || (this.isReady && this.conditions.isSettled),
@@ -106,9 +133,14 @@ export class DatabaseMonitor implements Monitor {
   }
 
   async #until(isDone: () => boolean, signal: AbortSignal | undefined, what: string) {
-    await this.#settings.waits.until(() => this.#closed || isDone(), signal, what);
+    await this.#settings.waits.until(
+      () => this.#closed || this.#failure !== undefined || isDone(),
+      signal,
+      what,
+    );
     if (this.#closed)
       throw new OvsdbError('closed', `the monitor was closed while waiting for ${what}`);
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   close(): void {
@@ -137,6 +169,7 @@ export class DatabaseMonitor implements Monitor {
     const definition = define(schema, known, selection);
     this.#checkConditions(definition.schema);
     this.#definition = definition;
+    this.#failure = undefined;
     for (const text of definition.warnings) warn(text);
     if (this.#replica === undefined) {
       this.#replica = new Replica(definition.schema, {
@@ -176,6 +209,7 @@ export class DatabaseMonitor implements Monitor {
   /** The connection is gone, or the server follows nothing any more. What was read but not shown is forgotten. */
   detach(): void {
     this.run = undefined;
+    this.#failure = undefined;
     this.#replica?.discard(LATER);
   }
 

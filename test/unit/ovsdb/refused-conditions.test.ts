@@ -134,3 +134,74 @@ test('a condition that the server refuses takes no other with it that is set mea
     { T: [{ where: [['name', '==', 'b']] }] },
   ]);
 });
+
+describe('a condition of a further monitor, made before the schema is known, that does not fit it', () => {
+  const rows = { '00000000-0000-4000-8000-000000000001': { name: 'a' } };
+
+  test('is an error of that monitor alone, and one that fits heals it', async () => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase(rows));
+    const warnings: string[] = [];
+    await using own = client([], {
+      remotes: server.remote,
+      onEvent: (event) => {
+        if (event.kind === 'warning') warnings.push(event.text);
+      },
+    });
+    using bad = own.monitor({ T: { where: [['nmae', '==', 'a']] } });
+    using good = own.monitor({ T: { where: [['name', '==', 'a']] } });
+    own.start();
+    await Promise.all([own.ready(soon()), good.ready(soon())]);
+    const text =
+      /condition of table T, column nmae: .*; try again by setCondition with one that fits, or close the monitor/;
+    await expect(bad.ready(soon())).rejects.toThrow(text);
+    await expect(bad.ready(soon())).rejects.toMatchObject({ code: 'unknown column' });
+    expect([server.connections, bad.isReady]).toEqual([1, false]);
+    expect(warnings).toEqual([expect.stringMatching(text)]);
+    expect(server.asked('monitor_cond_since')).toHaveLength(2);
+    // It holds up nothing else.
+    await own.reload(soon());
+    // What does not fit either is refused as before.
+    await expect(bad.setCondition('T', [['count', '==', 'x']], soon())).rejects.toThrow(
+      'condition of table T, column count',
+    );
+    await bad.setCondition('T', [['name', '==', 'a']], soon());
+    await bad.ready(soon());
+    expect(bad.replica.size('T')).toBe(1);
+    expect(server.connections).toBe(1);
+  });
+
+  test('is looked at anew when the connection or the schema is another', async () => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase(rows));
+    await using own = client([], { remotes: server.remote });
+    using late = own.monitor({ T: { where: [['later', '==', 'a']] } });
+    own.start();
+    await expect(late.ready(soon())).rejects.toThrow('column later');
+    const schema = structuredClone(SMALL_SCHEMA) as {
+      tables: { T: { columns: { [name: string]: unknown } } };
+    };
+    schema.tables.T.columns['later'] = { type: 'string' };
+    server.answers['get_schema'] = () => schema as never;
+    own.reconnect();
+    await expect.poll(() => server.connections).toBe(2);
+    await late.ready(soon());
+  });
+
+  test('that the server refuses, or that comes when the schema is known, costs nothing else either', async () => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase(rows));
+    await using own = client([], { remotes: server.remote }).start();
+    await own.ready(soon());
+    const answer = server.answers['monitor_cond_since'];
+    server.answers['monitor_cond_since'] = () => ({
+      refuse: { error: 'permission error', details: 'not for you' },
+    });
+    using refused = own.monitor({ T: true });
+    await expect(refused.ready(soon())).rejects.toThrow(
+      'monitor_cond_since: permission error: not for you',
+    );
+    expect(() => own.monitor({ T: { where: [['nmae', '==', 'a']] } })).toThrow('column nmae');
+    expect([own.status, server.connections]).toEqual(['ready', 1]);
+    if (answer !== undefined) server.answers['monitor_cond_since'] = answer;
+    await refused.setCondition('T', [], soon());
+    expect(refused.replica.size('T')).toBe(1);
+  });
+});

@@ -52,7 +52,7 @@ export class ReplicaTable {
    */
   unexpressed: ReadonlyMap<number, ReadonlyMap<number, Datum>> = new Map();
   #names: NameTable | undefined;
-  readonly #rowClass: RowClass;
+  #rowClass: RowClass;
   readonly #indexes = new Map<string, HashIndex>();
   readonly #ordered = new Map<readonly OrderedColumn[], OrderedIndex>();
   readonly #edges = new Map<string, KeptEdges[]>();
@@ -114,6 +114,11 @@ export class ReplicaTable {
 
   get size(): number {
     return this.#store.size;
+  }
+
+  /** Takes the place of a table of an earlier schema: rows that somebody holds of it read the columns of this one. */
+  succeed(before: ReplicaTable): void {
+    this.#rowClass = rowClass(this.#store.columns, before.#rowClass);
   }
 
   view(slot: number): RowView {

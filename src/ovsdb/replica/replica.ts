@@ -390,8 +390,11 @@ export class Replica implements ReplicaView {
   }
 
   #switch(next: DefinedTables): void {
-    for (const { name, store } of this.#tables.values())
-      store.replace(next.tables.get(name)?.store);
+    for (const table of this.#tables.values()) {
+      const successor = next.tables.get(table.name);
+      table.store.replace(successor?.store);
+      successor?.succeed(table);
+    }
     this.#schema = next.schema;
     this.#pools = next.pools;
     this.#tables = next.tables;

@@ -190,17 +190,21 @@ const OWN = new Set([
   'toJSON',
 ]);
 
-/** A class of row views that reads each column as a property. Columns named as a method are read by `column(name)`. */
-export function rowClass(columns: readonly StoredColumn[]): RowClass {
-  class TableRow extends RowView {}
+/**
+ * A class of row views that reads each column as a property. Columns named as a method are read by `column(name)`. `before`: the class of the same
+ * table until its schema changed, whose rows get the new columns, too; a column that is gone throws when it is read.
+ */
+export function rowClass(columns: readonly StoredColumn[], before?: RowClass): RowClass {
+  const made = before ?? class TableRow extends RowView {};
   for (const { name, position } of columns) {
     if (OWN.has(name)) continue;
-    Object.defineProperty(TableRow.prototype, name, {
+    Object.defineProperty(made.prototype, name, {
       enumerable: true,
+      configurable: true,
       get(this: RowView) {
         return this.at(position, name);
       },
     });
   }
-  return TableRow;
+  return made;
 }

@@ -109,3 +109,31 @@ test('a row that nobody read for two conversions', () => {
   expect(row?.column('a')).toBe(5);
   expect(() => row?.column('b')).toThrow('has no column b');
 });
+
+test('a typed row that somebody holds has properties for new columns, and says which one is gone', () => {
+  const { replica, convert } = database();
+  const held = typedReplica<{ T: { a: string; b: string; z: number; y: string } }>(replica).row(
+    'T',
+    uuid(1),
+  );
+  if (held === undefined) throw new Error('it is not there');
+  expect(held.z).toBeUndefined();
+  convert(
+    { T: { z: 'integer', a: 'string' } },
+    { T: { [uuid(1)]: { initial: { a: 'x', z: 7 } } } },
+  );
+  const read = ({ a, z }: { a: string; z: number }): unknown => ({ a, z });
+  expect(read(held)).toEqual({ a: 'x', z: 7 });
+  expect(() => held.b).toThrow('table T has no column b');
+  // Columns at other places than before, twice.
+  convert(
+    { T: { y: 'string', a: 'string', z: 'integer', b: 'string' } },
+    { T: { [uuid(1)]: { initial: { a: 'x', z: 8, y: 'new', b: 'again' } } } },
+  );
+  const [found] = replica.find('T', ['a'], ['x']);
+  for (const row of [held, found])
+    expect(row).toMatchObject({ a: 'x', b: 'again', y: 'new', z: 8 });
+  expect(JSON.stringify(held)).toBe(
+    JSON.stringify({ _uuid: uuid(1), y: 'new', a: 'x', z: 8, b: 'again' }),
+  );
+});

@@ -156,6 +156,8 @@ export function datumToJson(type: ColumnType, datum: Datum): JsonValue {
 function isRecord(value: Writable): value is { readonly [key: string]: WritableAtom } {
   return (
     typeof value === 'object' &&
+    // A mistake that only the compiler refuses.
+    (value as unknown) !== null &&
     !Array.isArray(value) &&
     !(value instanceof Map) &&
     !(value instanceof Set) &&
@@ -247,15 +249,11 @@ function writableAtomToJson(base: BaseType, atom: WritableAtom): JsonValue {
 }
 
 /** A value to be written as wire JSON, checked against the type; rows of the same transaction may be named. */
-export function writableToJson(
-  type: ColumnType,
-  value: Writable,
-  limits: DatumLimits = {},
-): JsonValue {
+export function writableToJson(type: ColumnType, value: Writable): JsonValue {
   if (type.value !== undefined) {
     const { value: valueType } = type;
     const pairs = pairsOf(value);
-    if (limits.anySize !== true) checkSize(type, pairs.length, null);
+    checkSize(type, pairs.length, null);
     return [
       'map',
       pairs.map(([k, v]) => [writableAtomToJson(type.key, k), writableAtomToJson(valueType, v)]),
@@ -263,7 +261,7 @@ export function writableToJson(
   }
   const given = writableMembers(value);
   const unique = given.length > 1 ? [...new Set(given)] : given;
-  if (limits.anySize !== true) checkSize(type, unique.length, null);
+  checkSize(type, unique.length, null);
   const atoms = unique.map((atom) => writableAtomToJson(type.key, atom));
   return atoms.length === 1 ? (atoms[0] as JsonValue) : ['set', atoms];
 }

@@ -62,4 +62,9 @@ export {
   type CommitOptions as TransactionOptions,
   type Committer,
 } from './transaction.ts';
-export { typedReplica, type TypedReplica, type TypedRow } from './typed-replica.ts';
+export {
+  typedReplica,
+  type TypedOrderedRows,
+  type TypedReplica,
+  type TypedRow,
+} from './typed-replica.ts';

@@ -2,7 +2,10 @@ import { OvsdbError } from './error.ts';
 import type { Clause } from './operation.ts';
 import { NamedUuid, type Uuid } from './value.ts';
 
-/** A row that the transaction will create. Use it as a value wherever a row is referred to. */
+/**
+ * A row that the transaction will create. Use it as a value wherever a row is referred to, there and, once it was committed, in later
+ * transactions.
+ */
 export class InsertedRow extends NamedUuid {
   readonly table: string;
   readonly position: number;
@@ -32,7 +35,7 @@ export class InsertedRow extends NamedUuid {
   }
 }
 
-/** A row to change: one of the database by its UUID, or one that the same transaction inserts. */
+/** A row to change: one of the database by its UUID, or one that this transaction or a committed one inserted. */
 export type RowToChange = string | InsertedRow;
 
 /** A name for a row of a table within one transaction. */

@@ -2,7 +2,8 @@ import { OvsdbError } from './error.ts';
 import { InsertedRow, keyOf, whereIs, type RowToChange } from './inserted-row.ts';
 import type { Clause, Mutation, Operation, OperationResult } from './operation.ts';
 import { parseUuid } from './uuid.ts';
-import type { Integer, JsonValue, Uuid } from './value.ts';
+import { NamedUuid } from './value.ts';
+import type { Integer, JsonValue, Uuid, Writable, WritableAtom } from './value.ts';
 
 /** What is to be done to one row. */
 export interface RowChanges {
@@ -63,6 +64,30 @@ export class TransactionDraft {
     return inserted;
   }
 
+  /**
+   * A row that an earlier transaction made, as its UUID: names of new rows mean something in their own transaction alone. Throws `bad
+   * argument` when it was not committed.
+   */
+  own<A>(row: A): A | Uuid {
+    return row instanceof InsertedRow && this.#inserted[row.position] !== row ? row.uuid : row;
+  }
+
+  /** A value whose rows of earlier transactions are given as their UUIDs. */
+  ownValue(value: Writable): Writable {
+    const isForeign = (member: unknown): boolean => this.own(member) !== member;
+    if (value instanceof InsertedRow) return this.own(value);
+    if (Array.isArray(value) || value instanceof Set) {
+      const members = [...(value as Iterable<WritableAtom>)];
+      return members.some(isForeign) ? members.map((member) => this.own(member)) : value;
+    }
+    if (value === null || typeof value !== 'object' || value instanceof NamedUuid) return value;
+    const pairs: readonly (readonly [WritableAtom, WritableAtom])[] =
+      value instanceof Map ? [...value] : Object.entries(value);
+    return pairs.some((pair) => pair.some(isForeign))
+      ? new Map(pairs.map(([key, member]) => [this.own(key), this.own(member)]))
+      : value;
+  }
+
   /** What was to be done to a row so far. */
   earlier(table: string, row: RowToChange): RowChanges | undefined {
     return this.#rows.get(keyOf(table, row));
@@ -75,8 +100,6 @@ export class TransactionDraft {
     if (changes === undefined) {
       if (typeof row === 'string' && parseUuid(row) === undefined)
         throw new OvsdbError('bad argument', `"${row}" is not a UUID`);
-      if (row instanceof InsertedRow && this.#inserted[row.position] !== row)
-        throw new OvsdbError('bad argument', 'the row was inserted by another transaction');
       changes = { table, row, columns: new Map(), mutations: [], isDeleted: false };
       this.#rows.set(key, changes);
     }

@@ -1,4 +1,5 @@
 import type { Change, NewRow } from './schema/column.ts';
+import { anyKeys, anyPairs, anySize, argumentType } from './column-part.ts';
 import type { ColumnType } from './column-type.ts';
 import { datumToJson, writableToJson } from './datum.ts';
 import { OvsdbError } from './error.ts';
@@ -98,10 +99,18 @@ export class Transaction<T = AnyTables> {
     return column;
   }
 
-  #json(table: string, name: string, value: Writable): JsonValue {
+  /** A value for a column, or for a part of it when `typeOf` names another type. */
+  #json(
+    table: string,
+    name: string,
+    value: Writable,
+    typeOf = (type: ColumnType): ColumnType => type,
+  ): JsonValue {
     const { type } = this.#column(table, name);
+    const hasRows = type.key.type === 'uuid' || type.value?.type === 'uuid';
+    const own = hasRows ? this.#draft.ownValue(value) : value;
     try {
-      return writableToJson(type, value);
+      return writableToJson(typeOf(type), own);
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       throw new OvsdbError(error.code, `column ${name} of table ${table}: ${error.details}`, {
@@ -130,9 +139,10 @@ export class Transaction<T = AnyTables> {
   /** Overwrites columns of a row; those that have the value already are left out. */
   update<K extends string & keyof T>(
     table: K,
-    row: RowToChange,
+    reference: RowToChange,
     columns: UpdateColumns<T, K>,
   ): this {
+    const row = this.#draft.own(reference);
     const found = typeof row === 'string' ? this.#replica.row(table, row) : undefined;
     for (const [name, value] of Object.entries(
       columns as { readonly [column: string]: Writable },
@@ -162,7 +172,7 @@ export class Transaction<T = AnyTables> {
   delete(table: string & keyof T, row: RowToChange): this {
     this.#write();
     tableOf(this.#replica.schema, table);
-    this.#draft.changes(table, row).isDeleted = true;
+    this.#draft.changes(table, this.#draft.own(row)).isDeleted = true;
     return this;
   }
 
@@ -179,17 +189,19 @@ export class Transaction<T = AnyTables> {
         `column ${column} of table ${table} is immutable`,
       );
     }
-    this.#draft.changes(table, row).mutations.push([column, mutator, json]);
+    this.#draft.changes(table, this.#draft.own(row)).mutations.push([column, mutator, json]);
     return this;
-  }
-
-  #part(table: string, column: string, value: Writable): JsonValue {
-    return writableToJson(this.#column(table, column).type, value, { anySize: true });
   }
 
   /** Adds members to a set without sending the rest of it. */
   addToSet(table: string & keyof T, row: RowToChange, column: string, members: Writable): this {
-    return this.#mutation(table, row, column, 'insert', this.#part(table, column, members));
+    return this.#mutation(
+      table,
+      row,
+      column,
+      'insert',
+      this.#json(table, column, members, anySize),
+    );
   }
 
   /** Removes members of a set. */
@@ -199,12 +211,18 @@ export class Transaction<T = AnyTables> {
     column: string,
     members: Writable,
   ): this {
-    return this.#mutation(table, row, column, 'delete', this.#part(table, column, members));
+    return this.#mutation(
+      table,
+      row,
+      column,
+      'delete',
+      this.#json(table, column, members, anySize),
+    );
   }
 
   /** Sets keys of a map, whatever they had before, without sending the rest of it. */
   setKeys(table: string & keyof T, row: RowToChange, column: string, pairs: Writable): this {
-    const json = this.#part(table, column, pairs);
+    const json = this.#json(table, column, pairs, anyPairs);
     const keys = (json as readonly [string, readonly (readonly [JsonValue, JsonValue])[]])[1].map(
       ([key]) => key,
     );
@@ -220,12 +238,13 @@ export class Transaction<T = AnyTables> {
     column: string,
     keys: readonly (string | number | bigint | boolean)[],
   ): this {
-    const { type } = this.#column(table, column);
-    const keyType: ColumnType = { key: type.key, min: 0, max: Infinity };
-    return this.#mutation(table, row, column, 'delete', writableToJson(keyType, keys));
+    return this.#mutation(table, row, column, 'delete', this.#json(table, column, keys, anyKeys));
   }
 
-  /** Any mutation: `+=`, `-=`, `*=`, `/=`, `%=`. */
+  /**
+   * Any mutation: `+=`, `-=`, `*=`, `/=`, `%=` with a number; `insert` of members, or of pairs whose keys are not there; `delete` of
+   * members, of keys, or of pairs that have this value.
+   */
   mutate(
     table: string & keyof T,
     row: RowToChange,
@@ -233,14 +252,8 @@ export class Transaction<T = AnyTables> {
     mutator: Mutator,
     value: Writable,
   ): this {
-    const { type } = this.#column(table, column);
-    return this.#mutation(
-      table,
-      row,
-      column,
-      mutator,
-      writableToJson({ key: { type: type.key.type }, min: 1, max: 1 }, value),
-    );
+    const json = this.#json(table, column, value, argumentType(mutator, value));
+    return this.#mutation(table, row, column, mutator, json);
   }
 
   /** Adds to a counter; `newValue` of the result tells what it became, even when others count, too. */
@@ -253,8 +266,9 @@ export class Transaction<T = AnyTables> {
     const { type } = this.#column(table, column);
     if (type.key.type !== 'integer')
       throw new OvsdbError('bad argument', `column ${column} of table ${table} is not an integer`);
-    const increment: Increment = { table, row, column, position: -1, value: undefined };
-    this.mutate(table, row, column, '+=', by);
+    const own = this.#draft.own(row);
+    const increment: Increment = { table, row: own, column, position: -1, value: undefined };
+    this.mutate(table, own, column, '+=', by);
     this.#draft.increments.push(increment);
     return {
       get newValue(): Integer {
@@ -271,8 +285,8 @@ export class Transaction<T = AnyTables> {
    */
   verify(table: string & keyof T, reference: RowToChange, ...columns: readonly string[]): this {
     this.#write();
-    if (typeof reference !== 'string') return this;
-    const uuid = reference;
+    const uuid = this.#draft.own(reference);
+    if (typeof uuid !== 'string') return this;
     const row = this.#replica.row(table, uuid);
     if (row === undefined)
       throw new OvsdbError('row deleted', `row ${uuid} of table ${table} is not in the database`);

@@ -8,14 +8,17 @@ export interface Column<Read, Mutable extends boolean = true> {
 
 type ReadOf<C> = C extends Column<infer R, boolean> ? R : never;
 
-/** What a column of this reading may be set to: a map also as a record, a reference also as a row of the same transaction. */
+/**
+ * What a column of this reading may be set to: a map also as a record, a set also as a `Set` or as its only member, a reference also as a
+ * row that was inserted.
+ */
 type WriteOf<R> =
   R extends ReadonlyMap<infer K, infer V>
     ?
         | ReadonlyMap<K, WriteOf<V>>
         | (K extends string ? { readonly [key: string]: WriteOf<V> } : never)
     : R extends readonly (infer M)[]
-      ? readonly WriteOf<M>[]
+      ? readonly WriteOf<M>[] | ReadonlySet<WriteOf<M>> | WriteOf<M>
       : R extends Uuid
         ? Uuid | NamedUuid
         : R;

@@ -153,9 +153,9 @@ export function monitorRequests(
     const names = [...columns];
     const loud = names.filter((column) => !silent.has(column));
     const quiet = names.filter((column) => silent.has(column));
-    const condition =
+    const condition: JsonObject =
       withConditions && where !== undefined && where.length > 0
-        ? { where: plain(where) as JsonValue }
+        ? { where: plain(where) }
         : {};
     requests[table] = [
       ...(loud.length === 0 ? [] : [{ columns: loud, ...condition }]),

@@ -230,8 +230,92 @@ test('a row can be changed and deleted in the transaction that inserts it', asyn
     external_ids: new Map([['owner', 'x']]),
   });
   expect(counter.newValue).toBe(5);
-  expect(() => build(client).update('Address_Set', set, { name: 'x' })).toThrow(
-    'inserted by another transaction',
+});
+
+test('a row that an earlier transaction made stands for its UUID; one that was not made is refused', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const first = build(client);
+  const old = first.insert('Logical_Switch_Port', { name: 'old' });
+  const kept = first.insert('Logical_Switch_Port', { name: 'kept' });
+  const blue = first.insert('Logical_Switch', { name: 'blue', ports: [old, kept] });
+  const second = build(client);
+  const fresh = second.insert('Logical_Switch_Port', { name: 'new' });
+  const early: readonly (() => unknown)[] = [
+    () => second.update('Logical_Switch', blue, { name: 'x' }),
+    () => second.delete('Logical_Switch', blue),
+    () => second.verify('Logical_Switch', blue, 'name'),
+    () => second.insert('Logical_Switch', { ports: [old, fresh] }),
+    () => second.insert('Logical_Switch', { ports: new Set([old]) }),
+    () => second.guardAbsent('Logical_Switch', { ports: old }),
+  ];
+  for (const use of early) expect(use).toThrow('was not committed (yet)');
+  expect((await first.commit(client)).kind).toBe('success');
+  // The names of new rows begin anew in each transaction: the first of both is not to be taken for the other.
+  second.verify('Logical_Switch', blue, 'ports');
+  second.addToSet('Logical_Switch', blue, 'ports', [fresh]);
+  second.removeFromSet('Logical_Switch', blue, 'ports', [old]);
+  second.update('Logical_Switch', blue, { name: 'green' });
+  second.insert('Logical_Switch', { name: 'red', ports: [kept] });
+  expect(await second.commit(client)).toMatchObject({ kind: 'success' });
+  const ports = (name: string) =>
+    client.replica
+      .find('Logical_Switch', ['name'], [name])
+      .flatMap((row) => referredRows(client.replica, row, 'ports'))
+      .map((row) => row.column('name') as string)
+      .sort();
+  expect([ports('green'), ports('red')]).toEqual([['kept', 'new'], ['kept']]);
+  const third = build(client).delete('Logical_Switch', blue);
+  expect((await third.commit(client)).kind).toBe('success');
+  expect(client.replica.row('Logical_Switch', blue.uuid)).toBeUndefined();
+});
+
+test('any mutation that the server knows, and what does not fit names table and column', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const first = build(client);
+  const set = first.insert('Address_Set', {
+    name: 'as',
+    addresses: ['a', 'b'],
+    external_ids: { a: '1', b: '2', c: '3' },
+  });
+  const global = first.insert('NB_Global', { nb_cfg: 7 });
+  await first.commit(client);
+  const change = build(client);
+  change.mutate('Address_Set', set, 'addresses', 'delete', ['a', 'x']);
+  change.mutate('Address_Set', set, 'addresses', 'insert', new Set(['c', 'd']));
+  change.mutate('Address_Set', set, 'external_ids', 'delete', ['a']);
+  // As pairs: only those that have this value.
+  change.mutate('Address_Set', set, 'external_ids', 'delete', { b: '2', c: 'another' });
+  change.mutate('Address_Set', set, 'external_ids', 'insert', { c: 'stays', d: '4' });
+  change.mutate('NB_Global', global, 'nb_cfg', '%=', 4);
+  expect(await change.commit(client)).toMatchObject({ kind: 'success' });
+  expect(client.replica.row('Address_Set', set.uuid)).toMatchObject({
+    addresses: ['b', 'c', 'd'],
+    external_ids: new Map([
+      ['c', '3'],
+      ['d', '4'],
+    ]),
+  });
+  expect(client.replica.row('NB_Global', global.uuid)?.column('nb_cfg')).toBe(3);
+  const wrong = build(client);
+  const mistakes: readonly (() => unknown)[] = [
+    () => wrong.addToSet('Address_Set', set, 'addresses', { a: 'b' }),
+    () => wrong.removeFromSet('Address_Set', set, 'addresses', [1]),
+    () => wrong.setKeys('Address_Set', set, 'addresses', { a: 'b' }),
+    () => wrong.setKeys('Address_Set', set, 'addresses', ['a']),
+    () => wrong.removeKeys('Address_Set', set, 'addresses', ['a', 1]),
+    () => wrong.mutate('Address_Set', set, 'addresses', 'insert', 1),
+    () => wrong.mutate('Address_Set', set, 'addresses', '+=', 1),
+  ];
+  for (const mistake of mistakes) {
+    expect(mistake).toThrow(/column addresses of table Address_Set/);
+  }
+  expect(() => wrong.update('Address_Set', set, { external_ids: null as never })).toThrow(
+    /column external_ids of table Address_Set: .*takes a Map or a record/,
+  );
+  expect(() => wrong.mutate('NB_Global', global, 'nb_cfg', '+=', 'x')).toThrow(
+    /column nb_cfg of table NB_Global/,
   );
 });
 

@@ -28,6 +28,9 @@ test('cardinality, enums and ranges are in the types', () => {
 test('what can be written', () => {
   expectTypeOf<{ options: { a: string } }>().toExtend<NewRow<Logical_Switch_Port>>();
   expectTypeOf<{ name: string }>().toExtend<NewRow<Bridge>>();
+  expectTypeOf<{ addresses: ReadonlySet<string> }>().toExtend<NewRow<Logical_Switch_Port>>();
+  expectTypeOf<{ addresses: string }>().toExtend<NewRow<Logical_Switch_Port>>();
+  expectTypeOf<{ addresses: number[] }>().not.toExtend<NewRow<Logical_Switch_Port>>();
   // @ts-expect-error an immutable column is not in the type of a change
   const change: Change<Bridge> = { name: 'br-int' };
   // @ts-expect-error there is no such column
@@ -55,6 +58,9 @@ test('rows of a typed replica are read by column', () => {
   const port = northbound.row('Logical_Switch_Port', id);
   expectTypeOf(port?.tag).toEqualTypeOf<number | undefined>();
   expect([port?.name, port?.tag, port?.uuid]).toEqual(['pod', 7, id]);
+  const inOrder = northbound.ordered('Logical_Switch_Port', ['tag']).range([1]);
+  expectTypeOf(inOrder[0]?.tag).toEqualTypeOf<number | undefined>();
+  expect(inOrder.map(({ name }) => name)).toEqual(['pod']);
   // @ts-expect-error there is no such table
   expect(() => northbound.rows('Logical_Swich')).toThrow('has no table');
 });

@@ -154,9 +154,7 @@ export function monitorRequests(
     const loud = names.filter((column) => !silent.has(column));
     const quiet = names.filter((column) => silent.has(column));
     const condition: JsonObject =
-      withConditions && where !== undefined && where.length > 0
-        ? { where: plain(where) }
-        : {};
+      withConditions && where !== undefined && where.length > 0 ? { where: plain(where) } : {};
     requests[table] = [
       ...(loud.length === 0 ? [] : [{ columns: loud, ...condition }]),
       ...(quiet.length === 0

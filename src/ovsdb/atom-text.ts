@@ -1,4 +1,5 @@
 import type { AtomicType } from './column-type.ts';
+import { isUuid } from './uuid.ts';
 import type { Atom } from './value.ts';
 
 /** A real with 15 digits, as C's `%.15g` writes it: what ovsdb-server shows in messages. */
@@ -20,5 +21,6 @@ export function atomText(type: AtomicType, atom: Atom): string {
   if (type === 'real') return realText(Number(atom));
   if (type !== 'string') return String(atom);
   const text = String(atom);
-  return PLAIN.test(text) && text !== 'true' && text !== 'false' ? text : JSON.stringify(text);
+  const isPlain = PLAIN.test(text) && text !== 'true' && text !== 'false' && !isUuid(text);
+  return isPlain ? text : JSON.stringify(text);
 }

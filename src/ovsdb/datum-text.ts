@@ -1,14 +1,20 @@
 import { atomText } from './atom-text.ts';
 import { compareAtoms } from './atom-order.ts';
-import { checkAtom, cardinality, type BaseType, type ColumnType } from './column-type.ts';
+import {
+  cardinality,
+  checkAtom,
+  typeToEnglish,
+  type BaseType,
+  type ColumnType,
+} from './column-type.ts';
 import { members } from './datum.ts';
 import { OvsdbError } from './error.ts';
-import { numericValue } from './json.ts';
+import { normalInteger, numericValue } from './json.ts';
 import { parseUuid } from './uuid.ts';
 import type { Atom, Datum } from './value.ts';
 import { parseJson } from './wire/json-cursor.ts';
 
-/** Values as people write them on the command line of `ovs-vsctl` and `ovn-nbctl`: `[1, 2]`, `{a=1, b="x y"}`. */
+/** Values as people write them on the command line of `ovs-vsctl` and `ovn-nbctl`: `[1, 2]`, `4-8`, `{a=1, b="x y"}`. */
 
 const fail = (details: string): never => {
   throw new OvsdbError('syntax error', details);
@@ -17,6 +23,9 @@ const fail = (details: string): never => {
 const TRUE = ['true', 'yes', 'on', '1'];
 const FALSE = ['false', 'no', 'off', '0'];
 const INTEGER = /^[+-]?[0-9]+$/;
+const RANGE = /^([+-]?[0-9]+)-([+-]?[0-9]+)$/;
+/** Integers that a range may stand for. */
+const MAX_RANGE = 4096;
 const REAL = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 
 function unquoted(text: string): string {
@@ -35,14 +44,13 @@ function unquoted(text: string): string {
   ) as string;
 }
 
+const integer = (text: string): number | bigint | undefined =>
+  INTEGER.test(text) ? numericValue(BigInt(text.replace(/^\+/, '')), 'integer') : undefined;
+
 function bareAtom(base: BaseType, text: string): Atom {
   switch (base.type) {
-    case 'integer': {
-      const value = INTEGER.test(text)
-        ? numericValue(BigInt(text.replace(/^\+/, '')), 'integer')
-        : undefined;
-      return value ?? fail(`"${text}" is not a valid integer`);
-    }
+    case 'integer':
+      return integer(text) ?? fail(`"${text}" is not a valid integer or range`);
     case 'real': {
       const value = REAL.test(text) ? Number(text) : NaN;
       return Number.isFinite(value) ? value + 0 : fail(`"${text}" is not a valid real number`);
@@ -65,6 +73,36 @@ export function parseAtomText(base: BaseType, text: string): Atom {
   return atom;
 }
 
+/**
+ * Reads one atom, or integers of which the first and the last are written, as in `4-8` or `-3--1`: at most 4096. Gives the first and the
+ * last; they are the same when there is but one. Throws `syntax error` or `constraint violation`.
+ */
+export function parseAtomRange(base: BaseType, text: string): readonly [first: Atom, last: Atom] {
+  const [, from = '', to = ''] = base.type === 'integer' ? (RANGE.exec(text) ?? []) : [];
+  const [first, last] = [integer(from), integer(to)];
+  if (first === undefined || last === undefined) {
+    const atom = parseAtomText(base, text);
+    return [atom, atom];
+  }
+  if (last < first) fail(`"${text}" is not a valid range. Range end cannot be before start.`);
+  checkAtom(base, first);
+  // The numbers between are allowed when both ends are, unless those that are allowed are listed.
+  if (base.enum !== undefined) for (const atom of integers(first, last)) checkAtom(base, atom);
+  checkAtom(base, last);
+  if (BigInt(last) - BigInt(first) >= MAX_RANGE) {
+    throw new OvsdbError(
+      'constraint violation',
+      `Range "${first}-${last}" is too big. Maximum allowed size is ${MAX_RANGE}.`,
+    );
+  }
+  return [first, last];
+}
+
+function* integers(first: Atom, last: Atom): Iterable<Atom> {
+  const end = BigInt(last);
+  for (let i = BigInt(first); i <= end; i++) yield normalInteger(i);
+}
+
 const DELIMITERS = ':=, []{}!<>';
 
 /** Takes a value apart: the end of the token that begins at `from`, behind which a delimiter or the end follows. */
@@ -83,8 +121,8 @@ function tokenEnd(text: string, from: number): number {
 }
 
 /**
- * Reads a value: a set's members or a map's `key=value` pairs, apart by commas or spaces, in brackets or braces or without. Throws
- * `syntax error`, `constraint violation` or `ovsdb error` (a member or key twice).
+ * Reads a value: a set's members (of integers also ranges: `4-8`) or a map's `key=value` pairs, apart by commas or spaces, in brackets or
+ * braces or, when there are any, without. Throws `syntax error`, `constraint violation` or `ovsdb error` (a member or key twice).
  */
 export function parseDatumText(type: ColumnType, text: string): Datum {
   const isMap = type.value !== undefined;
@@ -97,26 +135,30 @@ export function parseDatumText(type: ColumnType, text: string): Datum {
   let at = skip(0);
   const isEnclosed = text.charAt(at) === open;
   if (isEnclosed) at = skip(at + 1);
+  else if (at >= text.length)
+    fail(`use "${open}${close}" to specify the empty ${isMap ? 'map' : 'set'}`);
   const isAtEnd = (): boolean => at >= text.length || (isEnclosed && text.charAt(at) === close);
-  const token = (base: BaseType): Atom => {
-    const end = tokenEnd(text, at);
-    const atom = parseAtomText(base, text.slice(at, end));
-    at = end;
-    return atom;
+  const token = (): string => {
+    const from = at;
+    at = tokenEnd(text, at);
+    return text.slice(from, at);
   };
   const pairs: [Atom, Atom][] = [];
   while (!isAtEnd()) {
-    if (DELIMITERS.includes(text.charAt(at))) fail(`${text}: unexpected "${text.charAt(at)}"`);
-    const key = token(type.key);
-    let value: Atom = key;
-    if (type.value !== undefined) {
+    if (DELIMITERS.includes(text.charAt(at)))
+      fail(`${text}: unexpected "${text.charAt(at)}" parsing ${typeToEnglish(type)}`);
+    if (type.value === undefined) {
+      const [first, last] = parseAtomRange(type.key, token());
+      if (first === last) pairs.push([first, first]);
+      else for (const atom of integers(first, last)) pairs.push([atom, atom]);
+    } else {
+      const key = parseAtomText(type.key, token());
       at = skip(at);
       if (text.charAt(at) !== '=')
         fail(`${text}: syntax error at "${text.charAt(at)}" expecting "="`);
       at = skip(at + 1);
-      value = token(type.value);
+      pairs.push([key, parseAtomText(type.value, token())]);
     }
-    pairs.push([key, value]);
     at = skip(at);
     if (text.charAt(at) === ',') at = skip(at + 1);
   }

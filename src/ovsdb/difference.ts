@@ -57,15 +57,16 @@ export const parseDifference = (type: ColumnType, json: JsonValue): Datum => {
   return datum instanceof Map ? datum : members(datum);
 };
 
-/** `before` with the difference applied. Throws `constraint violation` when the result has too few or too many members. */
+/** `before` with the difference applied. Throws `ovsdb error` when the result has too few or too many members. */
 export function applyDifference(type: ColumnType, before: Datum, diff: Datum): Datum {
   if (isSentWhole(type)) return diff;
   const result = applied(before, diff);
   const size = members(result).length;
   if (size < type.min || size > type.max) {
     throw new OvsdbError(
-      'constraint violation',
-      `the difference gives ${size} members, allowed are ${type.min} to ${type.max}`,
+      'ovsdb error',
+      // The words of ovsdb-server, as they are.
+      `Datum crated by diff has size error: ${size} members, allowed are ${type.min} to ${type.max === Infinity ? 'unlimited' : type.max}`,
     );
   }
   return result;

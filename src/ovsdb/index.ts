@@ -13,7 +13,7 @@ export { canonicalText, jsonEquals, RoundedReal, stringify } from './json.ts';
 export type { Change, Column, NewRow, Row, Tables } from './schema/column.ts';
 export * from './datum.ts';
 export { atomText, realText } from './atom-text.ts';
-export { datumText, parseAtomText, parseDatumText } from './datum-text.ts';
+export { datumText, parseAtomRange, parseAtomText, parseDatumText } from './datum-text.ts';
 export { parseRow, rowToJson } from './row-json.ts';
 export * from './difference.ts';
 export { parseJson } from './wire/json-cursor.ts';

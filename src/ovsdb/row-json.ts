@@ -1,5 +1,5 @@
 import { datumToJson, defaultDatum, parseDatum } from './datum.ts';
-import { OvsdbError, shorten, syntaxError } from './error.ts';
+import { OvsdbError, syntaxError } from './error.ts';
 import { isObject } from './json.ts';
 import { columnOf, type TableSchema } from './schema.ts';
 import type { Datum, JsonObject, JsonValue } from './value.ts';
@@ -17,9 +17,9 @@ export function parseRow(table: TableSchema, json: JsonValue): ReadonlyMap<strin
         return [name, parseDatum(type, value)];
       } catch (error) {
         if (!(error instanceof OvsdbError)) throw error;
-        throw new OvsdbError(error.code, `column ${name}: ${error.details}`, {
+        throw new OvsdbError(error.code, `${error.details} (column ${name})`, {
           cause: error,
-          syntax: shorten(value),
+          ...(error.syntax === undefined ? {} : { syntax: error.syntax }),
         });
       }
     }),

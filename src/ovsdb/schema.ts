@@ -62,23 +62,23 @@ export function tableOf(schema: DatabaseSchema, name: string): TableSchema {
   return table;
 }
 
-function within<T>(what: string, read: () => T): T {
+/** What is wrong in the server's words, then where. */
+function within<T>(where: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof OvsdbError)) throw error;
-    throw new OvsdbError(error.code, `${what}: ${error.details}`, {
+    throw new OvsdbError(error.code, `${error.details} (${where})`, {
       cause: error,
       ...(error.syntax === undefined ? {} : { syntax: error.syntax }),
     });
   }
 }
 
-function checkName(what: string, name: string): void {
+function checkName(name: string, json: JsonValue): void {
+  if (name.startsWith('_')) throw syntaxError('names beginning with "_" are reserved', json);
   if (!isId(name))
-    throw syntaxError(`${what}: name must be a valid id: letters, digits and _`, name);
-  if (name.startsWith('_'))
-    throw syntaxError(`${what}: names beginning with "_" are reserved`, name);
+    throw syntaxError('name must be a valid id: a letter or _, then letters, digits and _', json);
 }
 
 /** `<column-schema>`. */
@@ -88,7 +88,7 @@ export function parseColumnSchema(json: JsonValue, name: string): ColumnSchema {
   const ephemeral = read.boolean('ephemeral', false);
   const given = read.required('type');
   if (typeof given !== 'string' && !isObject(given)) read.mismatch('type');
-  const type = within(`column ${name}`, () => parseColumnType(given));
+  const type = parseColumnType(given);
   read.finish();
   const isWeak = type.key.refType === 'weak' || type.value?.refType === 'weak';
   return { name, type, mutable: mutable || isWeak, ephemeral };
@@ -102,19 +102,19 @@ function parseIndexes(
   if (json === undefined) return [];
   return (json as readonly JsonValue[]).map((index) => {
     if (!Array.isArray(index) || index.length === 0) {
-      throw syntaxError(`table ${table}: index must have at least one column`, index);
+      throw syntaxError(`index must have at least one column (table ${table})`, index);
     }
     const names = index.map((name: unknown) => {
       const column = typeof name === 'string' ? columns.get(name) : undefined;
       if (column === undefined) {
         throw syntaxError(
-          `table ${table}: array of distinct column names expected: there is no such column`,
+          `array of distinct column names expected: there is no such column (table ${table})`,
           index,
         );
       }
       if (column.ephemeral) {
         throw syntaxError(
-          `table ${table}: ephemeral columns (such as ${column.name}) may not be indexed`,
+          `ephemeral columns (such as ${column.name}) may not be indexed (table ${table})`,
           index,
         );
       }
@@ -122,7 +122,7 @@ function parseIndexes(
     });
     if (new Set(names).size !== names.length) {
       throw syntaxError(
-        `table ${table}: array of distinct column names expected: one is named twice`,
+        `array of distinct column names expected: one is named twice (table ${table})`,
         index,
       );
     }
@@ -144,16 +144,15 @@ export function parseTableSchema(json: JsonValue, name: string): TableSchema {
   const indexes = read.optional('indexes');
   if (indexes !== undefined && !Array.isArray(indexes)) return read.mismatch('indexes');
   read.finish();
-  if (rows <= 0) throw syntaxError(`${what}: maxRows must be at least 1`, json);
+  if (rows <= 0) throw syntaxError(`maxRows must be at least 1 (${what})`, json);
   if (Object.keys(given).length === 0)
-    throw syntaxError(`${what}: table must have at least one column`, json);
+    throw syntaxError(`table must have at least one column (${what})`, json);
   const columns = new Map<string, ColumnSchema>();
   for (const [column, schema] of Object.entries(given)) {
-    checkName(`a column of ${what}`, column);
-    columns.set(
-      column,
-      within(what, () => parseColumnSchema(schema, column)),
-    );
+    within(`column ${column} of ${what}`, () => {
+      checkName(column, json);
+      columns.set(column, parseColumnSchema(schema, column));
+    });
   }
   return {
     name,
@@ -177,7 +176,7 @@ function checkReferences(
       const target = tables.get(base.refTable);
       if (target === undefined) {
         throw syntaxError(
-          `table ${table.name}: column ${column.name} ${base === column.type.key ? 'key' : 'value'} refers to undefined table ${base.refTable}`,
+          `column ${column.name} ${base === column.type.key ? 'key' : 'value'} refers to undefined table ${base.refTable} (table ${table.name})`,
         );
       }
       // A strong reference that is not stored could not keep a garbage-collected row alive.
@@ -204,7 +203,9 @@ export function parseSchema(json: JsonValue): DatabaseSchema {
     throw syntaxError(`schema version "${version}" not in format x.y.z`, json);
   const tables = new Map<string, TableSchema>();
   for (const [table, schema] of Object.entries(given)) {
-    checkName(`a table of schema ${name}`, table);
+    within(`table ${table} of schema ${name}`, () => {
+      checkName(table, json);
+    });
     tables.set(table, parseTableSchema(schema, table));
   }
   // Without any root table every table is one: nothing is collected (schemas older than isRoot).

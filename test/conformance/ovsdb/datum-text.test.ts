@@ -4,6 +4,7 @@ import {
   atomText,
   datumEquals,
   datumText,
+  parseAtomRange,
   parseAtomText,
   parseBaseType,
   parseColumnType,
@@ -47,14 +48,16 @@ describe('atoms as people write them', () => {
     ['string', '""', '""'],
     ['string', '"true"', '"true"'],
     ['string', String.raw`"\"\\\/\b\f\n\r\t"`, String.raw`"\"\\/\b\f\n\r\t"`],
+    ['string', `"f${A.slice(1)}"`, `"f${A.slice(1)}"`],
     ['uuid', A.toUpperCase(), A],
   ])('%j: %s is %s', (type, text, expected) => {
     expect(atom(type, text)).toBe(expected);
   });
 
   test.each<[JsonValue, string, string]>([
-    ['integer', '0.5', '"0.5" is not a valid integer'],
-    ['integer', '9223372036854775808', '"9223372036854775808" is not a valid integer'],
+    ['integer', '0.5', '"0.5" is not a valid integer or range'],
+    ['integer', '1-2', '"1-2" is not a valid integer or range'],
+    ['integer', '9223372036854775808', '"9223372036854775808" is not a valid integer or range'],
     ['real', '1e999', '"1e999" is not a valid real number'],
     ['boolean', '"true"', '""true"" is not a valid boolean (use "true" or "false")'],
     ['string', '', 'An empty string is not valid as input; use "" to represent the empty string'],
@@ -65,6 +68,52 @@ describe('atoms as people write them', () => {
     [{ type: 'integer', maxInteger: 5 }, '6', '6 is greater than maximum allowed value 5'],
   ])('%j does not take %s', (type, text, problem) => {
     expect(() => atom(type, text)).toThrow(problem);
+  });
+
+  test.each<[JsonValue, string, readonly (string | number | bigint)[]]>([
+    ['integer', '7', [7, 7]],
+    ['integer', '2-2', [2, 2]],
+    ['integer', '0-4095', [0, 4095]],
+    ['integer', '-4--1', [-4, -1]],
+    ['integer', '+3-+8', [3, 8]],
+    [
+      'integer',
+      '-9223372036854775808--9223372036854775807',
+      [-9223372036854775808n, -9223372036854775807n],
+    ],
+    [{ type: 'integer', enum: ['set', [1, 2, 3, 9]] }, '1-3', [1, 3]],
+    [{ type: 'integer', minInteger: 1, maxInteger: 4 }, '1-4', [1, 4]],
+    ['string', '1-2', ['1-2', '1-2']],
+  ])('%j: integers of a range, %s', (json, text, range) => {
+    expect(parseAtomRange(parseBaseType(json), text)).toEqual(range);
+  });
+
+  test.each<[JsonValue, string, string]>([
+    ['integer', '8-7', '"8-7" is not a valid range. Range end cannot be before start.'],
+    ['integer', '-1--2', '"-1--2" is not a valid range. Range end cannot be before start.'],
+    [
+      'integer',
+      '0-4096',
+      'constraint violation: Range "0-4096" is too big. Maximum allowed size is 4096.',
+    ],
+    ['integer', '0-9223372036854775807', 'is too big. Maximum allowed size is 4096.'],
+    ['integer', '0-9223372036854775808', 'is not a valid integer or range'],
+    ['integer', '1-2-3', 'is not a valid integer or range'],
+    ['integer', '1-', 'is not a valid integer or range'],
+    ['real', '1-2', '"1-2" is not a valid real number'],
+    [
+      { type: 'integer', enum: ['set', [1, 3]] },
+      '1-3',
+      '2 is not one of the allowed values ([1, 3])',
+    ],
+    [
+      { type: 'integer', minInteger: 1, maxInteger: 4 },
+      '0-4',
+      '0 is not in the valid range 1 to 4',
+    ],
+    [{ type: 'integer', maxInteger: 4 }, '0-9', '9 is greater than maximum allowed value 4'],
+  ])('%j: no range, %s', (json, text, problem) => {
+    expect(() => parseAtomRange(parseBaseType(json), text)).toThrow(problem);
   });
 
   test.each<[number, string]>([
@@ -90,10 +139,17 @@ describe('values as people write them', () => {
     ['string', '"x"', 'x'],
     [{ key: 'boolean', min: 0 }, 'true', 'true'],
     [{ key: 'boolean', min: 0 }, '[]', '[]'],
-    [{ key: 'boolean', min: 0 }, '', '[]'],
     [SET, '0', '[0]'],
     [SET, '0, 1, 2', '[0, 1, 2]'],
     [SET, '[4, 1,2, 3 0]', '[0, 1, 2, 3, 4]'],
+    [SET, '3-5', '[3, 4, 5]'],
+    [SET, '[9, -2-+1 5-5]', '[-2, -1, 0, 1, 5, 9]'],
+    [SET, '-7--5', '[-7, -6, -5]'],
+    [
+      { key: 'integer', max: 2 },
+      '9007199254740991-9007199254740992',
+      '[9007199254740991, 9007199254740992]',
+    ],
     [{ key: 'uuid', max: 3 }, `[${B},\n      ${A}]`, `[${A}, ${B}]`],
     [
       { key: 'string', min: 0, max: 3 },
@@ -118,9 +174,21 @@ describe('values as people write them', () => {
     [MAP, '1=true 2=false 1=false', 'ovsdb error', 'map contains duplicate key'],
     [SET, '[1, 2', 'syntax error', 'missing "]" at end of data'],
     [SET, '[1] 2', 'syntax error', 'trailing garbage after "]"'],
-    [SET, ',1', 'syntax error', 'unexpected ","'],
+    [SET, ',1', 'syntax error', 'unexpected "," parsing set of integers'],
     [MAP, '1', 'syntax error', 'expecting "="'],
-    ['integer', '', 'syntax error', '0 value(s) specified but the minimum number is 1'],
+    ['integer', '[]', 'syntax error', '0 value(s) specified but the minimum number is 1'],
+    [SET, '', 'syntax error', 'use "[]" to specify the empty set'],
+    [SET, ' ', 'syntax error', 'use "[]" to specify the empty set'],
+    [{ key: 'boolean', min: 0 }, '', 'syntax error', 'use "[]" to specify the empty set'],
+    [{ ...MAP, min: 0 }, '', 'syntax error', 'use "{}" to specify the empty map'],
+    [SET, '1-3, 3', 'ovsdb error', 'set contains duplicate value'],
+    [
+      { key: 'integer', max: 3 },
+      '1-4',
+      'syntax error',
+      '4 value(s) specified but the maximum number is 3',
+    ],
+    [MAP, '1-2=true', 'syntax error', '"1-2" is not a valid integer or range'],
     ['integer', '1 2', 'syntax error', '2 value(s) specified but the maximum number is 1'],
     ['string', '"a b', 'syntax error', 'quoted string extends past end of argument'],
   ])('%j does not take %s', (type, text, code, problem) => {

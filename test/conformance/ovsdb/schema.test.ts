@@ -240,10 +240,37 @@ describe('rows', () => {
   test.each<[JsonValue, string]>([
     [['name'], 'syntax error: row must be JSON object'],
     [{ nam: 'x' }, 'unknown column: No column nam in table T.'],
-    [{ name: 5 }, 'syntax error: column name: expected string'],
-    [{ cost: -1 }, 'constraint violation: column cost: -1 is less than minimum allowed value 0'],
-    [{ mirrors: ['set', [1, 1]] }, 'ovsdb error: column mirrors: set contains duplicate'],
+    [{ name: 5 }, 'syntax "5": syntax error: expected string (column name)'],
+    [{ cost: -1 }, 'constraint violation: -1 is less than minimum allowed value 0 (column cost)'],
+    [{ mirrors: ['set', [1, 1]] }, 'ovsdb error: set contains duplicate (column mirrors)'],
   ])('%j is refused', (json, problem) => {
     expect(() => parseRow(table, json)).toThrow(problem);
   });
+});
+
+test.each<[JsonValue, string]>([
+  [{ columns: A_B, maxRows: 0 }, 'syntax error: maxRows must be at least 1 (table T)'],
+  [{ columns: {} }, 'syntax error: table must have at least one column (table T)'],
+  [{ columns: A_B, indexes: [[]] }, 'syntax error: index must have at least one column (table T)'],
+  [
+    { columns: { _a: { type: 'string' } } },
+    'syntax error: names beginning with "_" are reserved (column _a of table T)',
+  ],
+  [
+    { columns: { 'a-b': { type: 'string' } } },
+    'syntax error: name must be a valid id: a letter or _, then letters, digits and _ (column a-b of table T)',
+  ],
+  [
+    { columns: { a: { type: { key: { type: 'integer', minInteger: 5, maxInteger: 3 } } } } },
+    'syntax "{"type":"integer","minInteger":5,"maxInteger":3}": syntax error: minInteger exceeds maxInteger (column a of table T)',
+  ],
+])('what is wrong is said in the words of the server, then where: %j', (json, problem) => {
+  expect(() => parseTableSchema(json, 'T')).toThrow(problem);
+});
+
+test('a reference to a table that is not there names column and table', () => {
+  const tables = { a: { columns: { x: { type: { key: { type: 'uuid', refTable: 'z' } } } } } };
+  expect(() => parseSchema({ name: 'db', tables })).toThrow(
+    'syntax error: column x key refers to undefined table z (table a)',
+  );
 });

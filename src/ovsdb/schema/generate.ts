@@ -1,5 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+#!/usr/bin/env node
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { OvsdbError } from '../error.ts';
 import { cardinality, type BaseType } from '../column-type.ts';
 import {
   parseSchema,
@@ -96,11 +98,16 @@ interface GeneratedFile {
 function generatedText(schema: DatabaseSchema, file: GeneratedFile): string {
   const tables = [...schema.tables.values()];
   const body = tables.map(tableText).join('\n');
-  const imports = ['Integer', 'Uuid'].filter((type) => new RegExp(`\\b${type}\\b`).test(body));
+  const values = ['Integer', 'Uuid'].filter((type) => new RegExp(`\\b${type}\\b`).test(body));
+  const modules =
+    file.columns === file.values
+      ? [[file.columns, ['Column', ...values]] as const]
+      : [[file.columns, ['Column']] as const, [file.values, values] as const];
   return [
     `// ${file.comment}\n`,
-    `import type { Column } from '${file.columns}';\n`,
-    imports.length === 0 ? '' : `import type { ${imports.join(', ')} } from '${file.values}';\n`,
+    ...modules.map(([module, names]) =>
+      names.length === 0 ? '' : `import type { ${names.join(', ')} } from '${module}';\n`,
+    ),
     `\n${body}\n`,
     `/** Tables of ${schema.name} ${schema.version}. */\n`,
     `export interface ${file.name} {\n${tables.map((t) => `  readonly ${t.name}: ${t.name};\n`).join('')}}\n`,
@@ -110,33 +117,47 @@ function generatedText(schema: DatabaseSchema, file: GeneratedFile): string {
 const read = (path: string): DatabaseSchema =>
   parseSchema(JSON.parse(readFileSync(path, 'utf8')) as JsonValue);
 
-/** Types of any other schema: its file, the name of the interface, and where to import the client from. */
-function print(path: string, name: string, client: string): void {
-  const schema = read(path);
-  const comment = `Types of the tables of ${schema.name} ${schema.version}, from ${basename(path)}.`;
-  process.stdout.write(generatedText(schema, { comment, name, columns: client, values: client }));
-}
+/** From sources the client is imported as in the documentation, from the package by its name. */
+const CLIENT = import.meta.filename.endsWith('.ts') ? './src/ovsdb/index.ts' : 'heddle-ovsdb';
 
-const USAGE = `usage: generate.ts [--check] | SCHEMA_FILE INTERFACE [MODULE]
+const USAGE = `usage: ${basename(import.meta.filename)} SCHEMA_FILE INTERFACE [MODULE]
 
-Without a file: the types of schemas/, written here. With one: types for it on standard output; MODULE is where the program imports the client from.
+Writes the types of the tables of a schema (.ovsschema, JSON) to standard output. INTERFACE names the type of all tables, MODULE is where
+the program imports the client from (${CLIENT} by default).
 `;
 
-function main(args: readonly string[]): number {
-  const [path, interfaceName, client = './src/ovsdb/index.ts'] = args;
-  if (path !== undefined && !path.startsWith('-')) {
-    if (interfaceName === undefined) {
-      process.stderr.write(USAGE);
-      return 2;
-    }
-    print(path, interfaceName, client);
-    return 0;
+/** Types of any schema: its file, the name of the interface, and where to import the client from. Gives the exit code. */
+function print(path: string, name: string, client: string): number {
+  const refuse = (code: number, what: string): number => {
+    process.stderr.write(`${what}\n`);
+    return code;
+  };
+  if (!/^[A-Za-z_]\w*$/.test(name)) return refuse(2, `"${name}" is no name for an interface`);
+  let schema: DatabaseSchema;
+  try {
+    schema = read(path);
+  } catch (error) {
+    const why =
+      error instanceof OvsdbError
+        ? error.details
+        : error instanceof Error
+          ? error.message
+          : String(error);
+    return refuse(1, `${path}: ${why}`);
   }
-  const check = args.includes('--check');
-  const root = resolve(import.meta.dirname, '../../..');
+  if (schema.tables.has(name)) return refuse(2, `${name} is a table: choose another name`);
+  const comment = `Types of the tables of ${schema.name} ${schema.version}, from ${basename(path)}.`;
+  process.stdout.write(generatedText(schema, { comment, name, columns: client, values: client }));
+  return 0;
+}
+
+const SCHEMAS = resolve(import.meta.dirname, '../../../schemas');
+
+/** The types in this folder: written anew, or (`check`) compared. Gives the exit code. */
+function ownTypes(check: boolean): number {
   let differing = 0;
   for (const { schema, file, name } of SOURCES) {
-    const parsed = read(join(root, 'schemas', schema));
+    const parsed = read(join(SCHEMAS, schema));
     const text = generatedText(parsed, {
       comment: `Written by \`npm run generate\` from schemas/${schema} ${parsed.version}. Edit the generator instead.`,
       name,
@@ -152,6 +173,21 @@ function main(args: readonly string[]): number {
     }
   }
   return differing === 0 ? 0 : 1;
+}
+
+function main(args: readonly string[]): number {
+  const [first, name, client = CLIENT] = args;
+  if (first === '--help') {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  // The schemas are not in the package.
+  if (args.length === 0 && existsSync(SCHEMAS)) return ownTypes(false);
+  if (first === '--check') return ownTypes(true);
+  if (first !== undefined && !first.startsWith('-') && name !== undefined)
+    return print(first, name, client);
+  process.stderr.write(USAGE);
+  return 2;
 }
 
 if (import.meta.main) process.exitCode = main(process.argv.slice(2));

@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
+
+/** The client as a package by itself: packed, installed in another program's folder, type-checked and run there. */
+
+const execute = promisify(execFile);
+const ROOT = resolve(import.meta.dirname, '../../..');
+const folder = temporaryFolder();
+const program = join(folder.path, 'program');
+const environment = {
+  ...process.env,
+  PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`,
+};
+
+const run = async (command: string, ...args: readonly string[]): Promise<string> => {
+  const result = await execute(command, args, { cwd: program, env: environment }).catch(
+    (error: unknown) => {
+      const { stdout, stderr } = error as { stdout: string; stderr: string };
+      throw new Error(`${command} ${args.join(' ')}: ${stdout}${stderr}`);
+    },
+  );
+  return result.stdout;
+};
+
+beforeAll(async () => {
+  // A copy: nothing is written into the sources while other tests read them.
+  const sources = join(folder.path, 'heddle');
+  cpSync(join(ROOT, 'src/ovsdb'), join(sources, 'src/ovsdb'), { recursive: true });
+  cpSync(join(ROOT, 'tsconfig.json'), join(sources, 'tsconfig.json'));
+  symlinkSync(join(ROOT, 'node_modules'), join(sources, 'node_modules'));
+  mkdirSync(program);
+  writeFileSync(join(program, 'package.json'), '{"type":"module","private":true}');
+  await run('npm', 'pack', join(sources, 'src/ovsdb'), '--pack-destination', folder.path);
+  const [packed = ''] = readdirSync(folder.path).filter((name) => name.endsWith('.tgz'));
+  await run('npm', 'install', '--offline', '--no-audit', '--no-fund', join(folder.path, packed));
+  symlinkSync(join(ROOT, 'node_modules/@types'), join(program, 'node_modules/@types'));
+  symlinkSync(join(ROOT, 'node_modules/undici-types'), join(program, 'node_modules/undici-types'));
+});
+
+afterAll(() => {
+  folder[Symbol.dispose]();
+});
+
+const own = {
+  name: 'Inventory',
+  version: '1.0.0',
+  tables: {
+    Host: { columns: { name: { type: 'string' }, cpus: { type: 'integer' } }, isRoot: true },
+  },
+};
+
+test('a program with options of its own compiles against it and follows a database of its own', async () => {
+  const schema = join(program, 'inventory.ovsschema');
+  writeFileSync(schema, JSON.stringify(own));
+  const types = await run('npx', '--offline', 'ovsdb-types', schema, 'Inventory');
+  expect(types).toContain("import type { Column, Integer } from 'heddle-ovsdb';");
+  writeFileSync(join(program, 'inventory.generated.ts'), types);
+  writeFileSync(
+    join(program, 'main.ts'),
+    `import { OvsdbClient, Transaction, typedReplica, type NewRow } from 'heddle-ovsdb';
+import type { Northbound } from 'heddle-ovsdb/northbound';
+import type { Inventory } from './inventory.generated.ts';
+await using client = new OvsdbClient({ remotes: process.argv[2] ?? '', database: 'Inventory' }).start();
+await client.ready(AbortSignal.timeout(10_000));
+const transaction = new Transaction<Inventory>(client.replica);
+transaction.insert('Host', { name: 'a', cpus: 4 });
+const { kind } = await transaction.commit(client);
+const names: string[] = [...typedReplica<Inventory>(client.replica).rows('Host')].map((row) => row.name);
+const port: NewRow<Northbound['Logical_Switch_Port']> = { name: 'pod', addresses: 'dynamic' };
+console.log(kind, names, port.name);
+`,
+  );
+  writeFileSync(
+    join(program, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: {
+        strict: true,
+        noEmit: true,
+        module: 'nodenext',
+        target: 'es2024',
+        lib: ['es2024', 'esnext.disposable'],
+        types: ['node'],
+        allowImportingTsExtensions: true,
+      },
+      include: ['*.ts'],
+    }),
+  );
+  expect(await run('tsc', '-p', '.')).toBe('');
+  await using server = await OvsdbServer.start({ schema });
+  expect(await run(process.execPath, 'main.ts', server.remote)).toBe("success [ 'a' ] pod\n");
+});
+
+test('the sources compile in a program that has no option but strict and theirs', async () => {
+  const copy = join(folder.path, 'copied');
+  mkdirSync(copy);
+  cpSync(join(ROOT, 'src/ovsdb'), join(copy, 'ovsdb'), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  writeFileSync(join(copy, 'package.json'), '{"type":"module"}');
+  writeFileSync(
+    join(copy, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: {
+        strict: true,
+        noEmit: true,
+        module: 'nodenext',
+        target: 'es2025',
+        lib: ['esnext'],
+        types: ['node'],
+        allowImportingTsExtensions: true,
+      },
+      include: ['ovsdb'],
+    }),
+  );
+  expect(await run('tsc', '-p', copy)).toBe('');
+});
+
+test('its version and license are those of Heddle', async () => {
+  const { default: ours } = (await import(join(ROOT, 'package.json'), {
+    with: { type: 'json' },
+  })) as { default: { version: string; license: string } };
+  const { default: its } = (await import(join(ROOT, 'src/ovsdb/package.json'), {
+    with: { type: 'json' },
+  })) as { default: { version: string; license: string } };
+  expect([its.version, its.license]).toEqual([ours.version, ours.license]);
+});

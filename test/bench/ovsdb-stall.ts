@@ -1,31 +1,10 @@
-import { OvsdbClient, type Operation } from '../../src/ovsdb/index.ts';
+import { OvsdbClient } from '../../src/ovsdb/index.ts';
 import { OvsdbServer, until } from '../support/ovsdb-server.ts';
 import { timed, type Benchmark, type Figure } from './benchmark.ts';
+import { insertPorts, ROWS, TABLE } from './many-ports.ts';
 import { worstStall } from './stall.ts';
 
 /** How long single large messages hold up the event loop: updates of very many rows, and the reply of a `select`. */
-
-const ROWS = 60_000;
-const BATCH = 10_000;
-const TABLE = 'Logical_Switch_Port';
-
-/** Ports hang on one switch: rows that nothing refers to would be removed at once. */
-const batch = (from: number): readonly Operation[] => [
-  ...Array.from({ length: BATCH }, (_, n): Operation => ({
-    op: 'insert',
-    table: TABLE,
-    row: { name: `port-${from + n}`, addresses: `0a:58:00:00:00:01 10.0.0.${n & 255}` },
-    'uuid-name': `p${n}`,
-  })),
-  {
-    op: 'insert',
-    table: 'Logical_Switch',
-    row: {
-      name: `switch-${from}`,
-      ports: ['set', Array.from({ length: BATCH }, (_, n) => ['named-uuid', `p${n}`])],
-    },
-  },
-];
 
 async function run(progress: (text: string) => void): Promise<readonly Figure[]> {
   await using server = await OvsdbServer.start();
@@ -43,10 +22,7 @@ async function run(progress: (text: string) => void): Promise<readonly Figure[]>
   await using client = follow();
   await Promise.all([writer.ready(), client.ready()]);
   progress(`inserting ${ROWS} rows`);
-  for (let from = 0; from < ROWS; from += BATCH) {
-    const outcome = await writer.transact(batch(from));
-    if (outcome.kind !== 'success') throw new Error(JSON.stringify(outcome));
-  }
+  await insertPorts(writer);
   await until('every row', () => client.replica.size(TABLE) === ROWS);
   // What a subscriber does by itself is not to be measured: this one only counts.
   let heard = 0;

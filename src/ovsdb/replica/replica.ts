@@ -11,17 +11,16 @@ import type {
   RowComparer,
   SubscribeOptions,
 } from '../replica-view.ts';
-import type { ColumnType } from '../column-type.ts';
-import { toDatum } from '../datum.ts';
 import { schemaToJson, type DatabaseSchema } from '../schema.ts';
 import { Pools } from '../storage/pools.ts';
 import type { TableStore } from '../storage/table-store.ts';
 import { jsonEquals, stringify } from '../json.ts';
 import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
-import type { Datum, JsonValue, Writable } from '../value.ts';
+import type { JsonValue, Writable } from '../value.ts';
 import { rethrowLater } from '../listener-error.ts';
 import type { CountedChanges } from './changes.ts';
 import { ReplicaTable } from './replica-table.ts';
+import { copyRows } from './row-copy.ts';
 import { TableComparer } from './row-comparer.ts';
 import type { StagedTable } from './staging.ts';
 import { GoneTable, TableUpdate, type TableStep } from './table-update.ts';
@@ -68,6 +67,8 @@ export class Replica implements ReplicaView {
   #tables = new Map<string, ReplicaTable>();
   /** Definition of a new schema, until its contents are there. */
   #next: DefinedTables | undefined;
+  /** Copies the rows that there are to the new definition. */
+  #copying: Work | undefined;
   /** Complete contents that are being read. */
   #unshown: UpdateReader | undefined;
   /** The message that is about to be shown. */
@@ -186,6 +187,7 @@ export class Replica implements ReplicaView {
     mode: 'changes' | 'contents',
     tables?: readonly string[],
   ): UpdateReader {
+    if (this.isConverting) atOnce(this.converting());
     const { tables: defined, pools } = this.#next ?? { tables: this.#tables, pools: this.#pools };
     const covered =
       tables === undefined
@@ -363,21 +365,44 @@ export class Replica implements ReplicaView {
   /**
    * The database has another schema now (converted, or another server). What there is stays visible until the new
    * contents are shown; then it is replaced at once, and what did not change is not reported. True when nothing that is stored differs.
+   * Otherwise the rows are copied by `converting`, within the turns given here.
    */
-  redefine(schema: DatabaseSchema, columns: FollowedColumns): boolean {
+  redefine(schema: DatabaseSchema, columns: FollowedColumns, turn: Turn = ENDLESS): boolean {
     this.#next = undefined;
+    this.#copying = undefined;
     if (sameDefinition(this.#schema, this.#tables, schema, columns.monitored)) {
       this.#schema = schema;
       return true;
     }
     const pools = new Pools();
     const tables = defineTables(schema, columns, pools);
+    this.#next = { schema, pools, tables };
+    this.#copying = this.#copyTo(tables, turn);
+    return false;
+  }
+
+  *#copyTo(tables: ReadonlyMap<string, ReplicaTable>, turn: Turn): Work {
     for (const [name, table] of tables) {
       const before = this.#tables.get(name);
-      if (before !== undefined) copyRows(before, table);
+      if (before !== undefined) yield* copyRows(before, table, turn);
     }
-    this.#next = { schema, pools, tables };
-    return false;
+  }
+
+  /** Whether `converting` has anything to do. */
+  get isConverting(): boolean {
+    return this.#copying !== undefined;
+  }
+
+  /** Makes what there is comparable with contents of a new schema, in pieces: before these are read, which does the rest at once. */
+  *converting(): Work {
+    const copying = this.#copying;
+    if (copying === undefined) return;
+    while (copying.next().done !== true) {
+      yield;
+      // Another definition may have come meanwhile.
+      if (this.#copying !== copying) return;
+    }
+    this.#copying = undefined;
   }
 
   /** Tables with rows that a new definition does not have any more. */
@@ -448,54 +473,4 @@ function defineTables(
       ),
     ]),
   );
-}
-
-/**
- * Copies rows between replicas that do not share their pools. A value of a column that has another type now is copied where the new type
- * can express it: it is then compared with what the server has, and told as the old value if that differs. One that it can't express is told
- * as the old value in any case.
- */
-function copyRows(from: ReplicaTable, to: ReplicaTable): void {
-  const { store } = to;
-  const columns = store.columns.flatMap((column) => {
-    const before = from.store.column(column.name);
-    return before === undefined ? [] : [{ before, column, free: withoutLimits(column.codec.type) }];
-  });
-  const unexpressed = new Map<number, Map<number, Datum>>();
-  for (const slot of from.store.slots()) {
-    const uuid = store.pools.uuids.intern(
-      from.store.pools.uuids.text(from.store.uuids[slot] as number),
-    );
-    const copy = store.insert(uuid);
-    for (const { before, column, free } of columns) {
-      const cell = before.codec.datum(from.store.cell(slot, before.position));
-      const value = expressed(free, cell);
-      if (value !== undefined) {
-        store.set(copy, column.position, column.codec.cell(value.datum));
-        continue;
-      }
-      if (!from.monitored.has(column.name)) continue;
-      const values = unexpressed.get(copy) ?? new Map<number, Datum>();
-      unexpressed.set(copy, values.set(column.position, cell));
-    }
-    store.finish(copy);
-  }
-  to.unexpressed = unexpressed;
-}
-
-const withoutLimits = ({ key, value, min, max }: ColumnType): ColumnType => ({
-  key: { type: key.type },
-  ...(value === undefined ? {} : { value: { type: value.type } }),
-  min,
-  max,
-});
-
-/** The value as one of this type; undefined when it can't be one. */
-function expressed(type: ColumnType, datum: Datum): { readonly datum: Datum } | undefined {
-  try {
-    return { datum: toDatum(type, datum) };
-  } catch (error) {
-    if (error instanceof OvsdbError) return undefined;
-    throw error;
-  }
 }

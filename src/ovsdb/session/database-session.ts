@@ -193,7 +193,7 @@ export class DatabaseSession {
     const { database } = owner.requirements();
     let replica: Replica;
     try {
-      replica = monitor.define(schema);
+      replica = monitor.define(schema, this.#connection.turn);
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       owner.refused(monitor, error);
@@ -222,6 +222,7 @@ export class DatabaseSession {
     });
     this.#runs.add(run);
     run.start();
+    if (replica.isConverting) this.#connection.hold(replica.converting());
   }
 
   /** Loads every part anew and compares it with what is there. */

@@ -2,7 +2,7 @@ import { OvsdbError } from '../error.ts';
 import type { Clause } from '../operation.ts';
 import { Replica } from '../replica/replica.ts';
 import type { DatabaseSchema } from '../schema.ts';
-import { LATER } from '../turn.ts';
+import { LATER, type Turn } from '../turn.ts';
 import type { JsonObject } from '../value.ts';
 import { checkCondition } from './check-condition.ts';
 import { MonitorConditions } from './conditions.ts';
@@ -162,9 +162,9 @@ export class DatabaseMonitor implements Monitor {
   }
 
   /**
-   * The schema of the server is known now: returns where the contents go. Throws, having changed nothing, when a condition does not fit it.
+   * The schema of the server is known now: returns where the contents go, which may have to be converted within such turns first. Throws, having changed nothing, when a condition does not fit it.
    */
-  define(schema: DatabaseSchema): Replica {
+  define(schema: DatabaseSchema, turn?: Turn): Replica {
     const { known, selection, onListenerError, warn } = this.#settings;
     const definition = define(schema, known, selection);
     this.#checkConditions(definition.schema);
@@ -178,7 +178,7 @@ export class DatabaseMonitor implements Monitor {
       });
     } else {
       // Other columns: what changed since the last time would not be enough.
-      const isSame = this.#replica.redefine(definition.schema, definition);
+      const isSame = this.#replica.redefine(definition.schema, definition, turn);
       if (!isSame) this.lastId = undefined;
     }
     return this.#replica;

@@ -164,6 +164,19 @@ export class ColumnCodec {
     }
   }
 
+  /** Whether a value may have so many members. */
+  allows(size: number): boolean {
+    return size >= this.type.min && size <= this.type.max;
+  }
+
+  /** A copy of the codes of a set or map, in order. */
+  members(cell: number): Uint32Array {
+    const length = this.sequences.length(cell);
+    if (length === 0) return new Uint32Array();
+    const offset = this.sequences.offset(cell);
+    return this.sequences.words(cell).slice(offset, offset + length);
+  }
+
   /** Number of members of a cell's value. */
   size(cell: number): number {
     switch (this.kind) {

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   ChangeTracker,
@@ -6,6 +7,7 @@ import {
   typedReplica,
   type JsonValue,
 } from '../../../src/ovsdb/index.ts';
+import { LATER } from '../../../src/ovsdb/turn.ts';
 
 /** What a program holds of a replica while the database is converted to another schema. */
 
@@ -135,5 +137,86 @@ test('a typed row that somebody holds has properties for new columns, and says w
     expect(row).toMatchObject({ a: 'x', b: 'again', y: 'new', z: 8 });
   expect(JSON.stringify(held)).toBe(
     JSON.stringify({ _uuid: uuid(1), y: 'new', a: 'x', z: 8, b: 'again' }),
+  );
+});
+
+/** A database whose set, map and scalar have other types in each of its schemas, with rows that a part of them can express. */
+const TYPES: readonly Columns[] = [
+  {
+    set: { key: 'string', min: 0, max: 'unlimited' },
+    map: { key: 'string', value: 'integer', min: 0, max: 'unlimited' },
+    one: 'integer',
+  },
+  {
+    set: { key: 'string', min: 0, max: 2 },
+    map: { key: 'string', value: 'string', min: 0, max: 'unlimited' },
+    one: { key: 'integer', min: 0 },
+  },
+  { one: 'string', set: { key: 'string' } },
+];
+
+const schemaOf = (columns: Columns) =>
+  parseSchema({
+    name: 'D',
+    tables: {
+      T: {
+        columns: Object.fromEntries(
+          Object.entries(columns).map(([name, type]) => [name, { type }]),
+        ),
+      },
+    },
+  });
+
+test('a conversion in pieces is told as one at once, and what was given up meanwhile leaves nothing behind', () => {
+  const row = fc.record({
+    set: fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 4 }),
+    map: fc.uniqueArray(fc.constantFrom('k', 'l', 'm'), { maxLength: 3 }),
+    one: fc.nat(2),
+  });
+  const index = fc.integer({ min: 1, max: 2 });
+  fc.assert(
+    fc.property(
+      fc.array(row, { minLength: 1, maxLength: 9 }),
+      index,
+      fc.nat(30),
+      index,
+      (rows, to, pauses, insteadTo) => {
+        const contents = Object.fromEntries(
+          rows.map(({ set, map, one }, n) => [
+            uuid(n),
+            { initial: { set: ['set', set], map: ['map', map.map((key) => [key, one])], one } },
+          ]),
+        );
+        const converted = (isSliced: boolean): unknown => {
+          const replica = new Replica(schemaOf(TYPES[0] ?? {}));
+          replica.apply({ T: contents }, 'update2', 'contents');
+          const before = JSON.stringify([...replica.rows('T')]);
+          const told: unknown[] = [];
+          replica.subscribe(({ tables }) => told.push([...tables.values()]));
+          const redefine = (n: number): void => {
+            const columns = TYPES[n] ?? {};
+            const monitored = new Map([['T', new Set(Object.keys(columns))]]);
+            replica.redefine(schemaOf(columns), { monitored }, isSliced ? LATER : undefined);
+          };
+          if (isSliced) {
+            redefine(insteadTo);
+            const work = replica.converting();
+            for (let n = 0; n < pauses && work.next().done !== true; n++) {
+              expect(JSON.stringify([...replica.rows('T')])).toBe(before);
+            }
+            if (pauses % 2 === 0) work.return();
+          }
+          redefine(to);
+          if (isSliced && pauses % 3 !== 0) {
+            expect([...replica.converting()].length).toBeGreaterThanOrEqual(rows.length);
+            expect(replica.isConverting).toBe(false);
+          }
+          replica.apply({ T: { [uuid(0)]: { initial: {} } } }, 'update2', 'contents');
+          const { bytes: _bytes, ...statistics } = replica.statistics;
+          return { told, rows: JSON.stringify([...replica.rows('T')]), statistics };
+        };
+        expect(converted(true)).toEqual(converted(false));
+      },
+    ),
   );
 });

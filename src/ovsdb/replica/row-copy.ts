@@ -1,0 +1,115 @@
+import type { ColumnType } from '../column-type.ts';
+import { datumEquals, toDatum } from '../datum.ts';
+import { OvsdbError } from '../error.ts';
+import type { ColumnCodec } from '../storage/column-codec.ts';
+import type { StoredColumn } from '../storage/table-store.ts';
+import type { Turn, Work } from '../turn.ts';
+import type { Datum } from '../value.ts';
+import type { ReplicaTable } from './replica-table.ts';
+
+/** A column that two definitions of a table have. */
+interface SharedColumn {
+  readonly before: StoredColumn;
+  readonly column: StoredColumn;
+  readonly free: ColumnType;
+  /** Rows with the old default have the new one, which is the same: there is nothing to copy. */
+  readonly isSameDefault: boolean;
+  /** Members are of the same types, in the same form: codes can be translated one by one. */
+  readonly isSameForm: boolean;
+}
+
+/**
+ * Copies rows between tables that do not share their pools, in pieces. A value of a column that has another type now is copied where the
+ * new type can express it: it is then compared with what the server has, and told as the old value if that differs. One that it can't express is
+ * told as the old value in any case.
+ */
+export function* copyRows(from: ReplicaTable, to: ReplicaTable, turn: Turn): Work {
+  const { store } = to;
+  const columns = store.columns.flatMap((column): readonly SharedColumn[] => {
+    const before = from.store.column(column.name);
+    return before === undefined ? [] : [shared(before, column)];
+  });
+  const unexpressed = new Map<number, Map<number, Datum>>();
+  for (const slot of from.store.slots()) {
+    const uuid = store.pools.uuids.intern(
+      from.store.pools.uuids.text(from.store.uuids[slot] as number),
+    );
+    const copy = store.insert(uuid);
+    for (const shape of columns) {
+      const { before, column } = shape;
+      const cell = from.store.cell(slot, before.position);
+      if (shape.isSameDefault && cell === before.codec.defaultCell) continue;
+      const now = yield* copiedCell(shape, cell, turn);
+      if (now !== undefined) {
+        store.set(copy, column.position, now);
+        continue;
+      }
+      if (!from.monitored.has(column.name)) continue;
+      const values = unexpressed.get(copy) ?? new Map<number, Datum>();
+      unexpressed.set(copy, values.set(column.position, before.codec.datum(cell)));
+    }
+    store.finish(copy);
+    if (turn.isOver()) yield;
+  }
+  to.unexpressed = unexpressed;
+}
+
+function shared(before: StoredColumn, column: StoredColumn): SharedColumn {
+  const [old, now] = [before.codec, column.codec];
+  return {
+    before,
+    column,
+    free: withoutLimits(now.type),
+    isSameDefault:
+      old.kind === now.kind && datumEquals(old.datum(old.defaultCell), now.datum(now.defaultCell)),
+    isSameForm:
+      old.kind === now.kind &&
+      old.type.key.type === now.type.key.type &&
+      old.type.value?.type === now.type.value?.type,
+  };
+}
+
+/** The cell of the same value; undefined when the column can't hold it. */
+function* copiedCell(
+  { before, column, free, isSameForm }: SharedColumn,
+  cell: number,
+  turn: Turn,
+): Work<number | undefined> {
+  const { codec } = column;
+  if (isSameForm && codec.allows(before.codec.size(cell)))
+    return yield* translated(before.codec, codec, cell, turn);
+  const value = expressed(free, before.codec.datum(cell));
+  return value === undefined ? undefined : codec.cell(value.datum);
+}
+
+/** Members translated between two questions whether the turn is over. */
+const MEMBERS_AT_ONCE = 1024;
+
+function* translated(from: ColumnCodec, to: ColumnCodec, cell: number, turn: Turn): Work<number> {
+  if (from.kind === 'scalar' || from.kind === 'optional') return to.cell(from.datum(cell));
+  const words = from.members(cell);
+  for (let at = 0; at < words.length; at++) {
+    const isValue = from.kind === 'map' && at % 2 === 1;
+    const [old, now] = isValue ? [from.values, to.values] : [from.keys, to.keys];
+    words[at] = now?.intern(old?.atom(words[at] as number) ?? '') ?? 0;
+    if (at % MEMBERS_AT_ONCE === MEMBERS_AT_ONCE - 1 && turn.isOver()) yield;
+  }
+  return to.sequences.intern(words, words.length);
+}
+
+const withoutLimits = ({ key, value, min, max }: ColumnType): ColumnType => ({
+  key: { type: key.type },
+  ...(value === undefined ? {} : { value: { type: value.type } }),
+  min,
+  max,
+});
+
+/** The value as one of this type; undefined when it can't be one. */
+function expressed(type: ColumnType, datum: Datum): { readonly datum: Datum } | undefined {
+  try {
+    return { datum: toDatum(type, datum) };
+  } catch (error) {
+    if (error instanceof OvsdbError) return undefined;
+    throw error;
+  }
+}

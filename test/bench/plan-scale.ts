@@ -77,7 +77,7 @@ async function commitNetworks(progress: (text: string) => void): Promise<readonl
   // The least that a client can need that sees its own change: the server has to tell it.
   await using followed = await northboundServer();
   await using follower = await RawSender.connect(followed.socket);
-  await follower.monitor('OVN_Northbound', client.replica.schema.tables.keys());
+  await follower.monitor('OVN_Northbound', client.replica);
   const ours: number[] = [];
   const commits: number[] = [];
   const raw: number[] = [];

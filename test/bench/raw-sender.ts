@@ -1,6 +1,12 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { stringify, type JsonValue, type Operation } from '../../src/ovsdb/index.ts';
+import {
+  stringify,
+  ZERO_UUID,
+  type JsonValue,
+  type Operation,
+  type Replica,
+} from '../../src/ovsdb/index.ts';
 
 /**
  * The floor of a commit: sends transactions as they are over a socket and counts the replies. No replica, no monitor,
@@ -51,15 +57,20 @@ export class RawSender implements AsyncDisposable {
     if (start < chunk.length) this.#message.push(chunk.slice(start));
   }
 
-  /** Has the server send what changes in these tables, as a client has that follows them. It is not read. */
-  async monitor(database: string, tables: Iterable<string>): Promise<void> {
-    const params = [
+  /** Has the server send what changes in all that this replica follows, and nothing else. It is not read. */
+  async monitor(database: string, replica: Replica): Promise<void> {
+    const { tables } = replica.schema;
+    const requests = [...tables.values()].map(({ name, columns }) => [
+      name,
+      [{ columns: [...columns.keys()].filter((column) => replica.hasColumn(name, column)) }],
+    ]);
+    const answer = await this.#request('monitor_cond_since', [
       database,
       'monitor',
-      Object.fromEntries([...tables].map((table) => [table, [{}]])),
-      '00000000-0000-0000-0000-000000000000',
-    ];
-    await this.#request('monitor_cond_since', params);
+      Object.fromEntries(requests) as JsonValue,
+      ZERO_UUID,
+    ]);
+    if (answer.includes('"details"')) throw new Error(answer.slice(0, 500));
   }
 
   #request(method: string, params: readonly JsonValue[]): Promise<string> {

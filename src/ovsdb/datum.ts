@@ -10,7 +10,7 @@ import {
   type BaseType,
   type ColumnType,
 } from './column-type.ts';
-import { compareAtoms } from './atom-order.ts';
+import { compareAtoms, compareUtf8 } from './atom-order.ts';
 import { OvsdbError, syntaxError } from './error.ts';
 import { numericValue } from './json.ts';
 import { parseUuid } from './uuid.ts';
@@ -141,17 +141,19 @@ function sortedMap(pairs: [Atom, Atom][]): ReadonlyMap<Atom, Atom> {
 export function datumToJson(type: ColumnType, datum: Datum): JsonValue {
   if (datum instanceof Map) {
     const value = type.value?.type ?? 'string';
-    return [
-      'map',
-      [...(datum as ReadonlyMap<Atom, Atom>)].map(([k, v]) => [
-        bareAtomToJson(type.key.type, k),
-        bareAtomToJson(value, v),
-      ]),
-    ];
+    const pairs: JsonValue[] = [];
+    // Unlike an iterator this makes no array for each pair.
+    (datum as ReadonlyMap<Atom, Atom>).forEach((v, k) => {
+      pairs.push([bareAtomToJson(type.key.type, k), bareAtomToJson(value, v)]);
+    });
+    return ['map', pairs];
   }
+  if (isAtom(datum)) return bareAtomToJson(type.key.type, datum);
   const atoms = members(datum).map((atom) => bareAtomToJson(type.key.type, atom));
   return atoms.length === 1 ? (atoms[0] as JsonValue) : ['set', atoms];
 }
+
+const isAtom = (value: Writable): value is Atom => value !== undefined && typeof value !== 'object';
 
 function isRecord(value: Writable): value is { readonly [key: string]: WritableAtom } {
   return (
@@ -223,6 +225,7 @@ function nativeAtom(type: AtomicType, value: Atom): Atom {
 export function toDatum(type: ColumnType, value: Writable): Datum {
   if (type.value !== undefined) {
     const { value: valueType } = type;
+    if (value !== undefined && isRecord(value)) return fromRecord(type, valueType, value);
     const pairs = pairsOf(value).map(([k, v]): [Atom, Atom] => [
       toAtom(type.key, k),
       toAtom(valueType, v),
@@ -230,10 +233,31 @@ export function toDatum(type: ColumnType, value: Writable): Datum {
     checkSize(type, pairs.length, null);
     return sortedMap(pairs);
   }
+  // One alone, as most values are, fits in number and has no order.
+  if (isAtom(value)) {
+    const atom = toAtom(type.key, value);
+    return cardinality(type) === 'set' ? [atom] : atom;
+  }
   const atoms = writableMembers(value).map((atom) => toAtom(type.key, atom));
   const unique = distinct(atoms.sort(compareAtoms));
   checkSize(type, unique.length, null);
   return fromMembers(type, unique, {});
+}
+
+/** A map of a record: its keys are texts, each there once. */
+function fromRecord(
+  type: ColumnType,
+  valueType: BaseType,
+  record: { readonly [key: string]: WritableAtom },
+): ReadonlyMap<Atom, Atom> {
+  const keys = Object.keys(record);
+  checkSize(type, keys.length, null);
+  if (keys.some((key, i) => i > 0 && compareUtf8(keys[i - 1] as string, key) > 0))
+    keys.sort(compareUtf8);
+  const map = new Map<Atom, Atom>();
+  for (const key of keys)
+    map.set(toAtom(type.key, key), toAtom(valueType, record[key] as WritableAtom));
+  return map;
 }
 
 const distinct = (sorted: readonly Atom[]): readonly Atom[] =>
@@ -284,4 +308,9 @@ export function compareDatums(a: Datum, b: Datum): number {
 }
 
 /** True when two values in canonical form are the same. */
-export const datumEquals = (a: Datum, b: Datum): boolean => a === b || compareDatums(a, b) === 0;
+export function datumEquals(a: Datum, b: Datum): boolean {
+  if (a === b) return true;
+  if (a instanceof Map && b instanceof Map && a.size !== b.size) return false;
+  if (isAtom(a) && isAtom(b)) return compareAtoms(a, b) === 0;
+  return compareDatums(a, b) === 0;
+}

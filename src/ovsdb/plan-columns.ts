@@ -27,7 +27,8 @@ export class ColumnPlan {
   readonly #resolver: Resolver;
   readonly #leftOut: LeftOut;
   /** Column and value that are being looked at, for messages about values that don't fit. */
-  #at: { readonly column: PlanColumn; readonly value: DesiredValue } | undefined;
+  #column: PlanColumn | undefined;
+  #value: DesiredValue | undefined;
 
   constructor(index: RowIndex, resolver: Resolver, leftOut: LeftOut) {
     this.#index = index;
@@ -63,12 +64,11 @@ export class ColumnPlan {
   #reportRow(entry: Entry, error: unknown): void {
     if (error instanceof Unresolved) {
       this.#resolver.unresolved(entry, error.reference, 'refers to');
-    } else if (error instanceof OvsdbError && this.#at !== undefined) {
-      const { column, value } = this.#at;
+    } else if (error instanceof OvsdbError && this.#column !== undefined) {
       this.#resolver.problem(
         entry,
         'bad-value',
-        `column ${column.name} can't hold ${shown(value)}: ${error.details}`,
+        `column ${this.#column.name} can't hold ${shown(this.#value)}: ${error.details}`,
       );
     } else {
       throw error;
@@ -80,7 +80,8 @@ export class ColumnPlan {
       const column = this.#writable(entry, row, name);
       if (column === undefined) continue;
       const value = row.columns[name] as DesiredValue;
-      this.#at = { column, value };
+      this.#column = column;
+      this.#value = value;
       const planned = inserted(column, this.#resolved(entry, column, value, change));
       if (planned !== undefined) change.columns.push(planned);
     }
@@ -91,7 +92,8 @@ export class ColumnPlan {
       const column = this.#writable(entry, row, name);
       if (column === undefined) continue;
       const value = row.columns[name] as DesiredValue;
-      this.#at = { column, value };
+      this.#column = column;
+      this.#value = value;
       const planned = this.#difference(entry, row, kept, column, value, change);
       if (planned === undefined) continue;
       if (column.mutable) change.columns.push(planned);
@@ -241,7 +243,7 @@ export class ColumnPlan {
 
 const MAX_SHOWN = 100;
 
-function shown(value: DesiredValue): string {
+function shown(value: DesiredValue | undefined): string {
   const text =
     JSON.stringify(value, (_key, member: unknown) =>
       typeof member === 'bigint'

@@ -198,20 +198,22 @@ export class RowIndex {
   #arrivals(changes: ReplicaChanges): ReadonlyMap<string, Entry> {
     const own = new Map<string, Entry>();
     if (this.#awaited.size === 0) return own;
-    const arrived = new Map<Entry, string>();
+    const arrived = new Set<Entry>();
     for (const { rows } of changes.tables.values()) {
       for (const { kind, uuid } of rows) {
         const entry = kind === 'inserted' ? this.#awaited.get(uuid) : undefined;
-        if (entry?.expectMatch() === true) arrived.set(entry, uuid);
+        if (entry?.expectMatch() !== true) continue;
+        arrived.add(entry);
+        own.set(uuid, entry);
       }
     }
-    const matcher = new RowMatcher(this.tables, this.#replica, new Set(arrived.keys()));
-    for (const [entry, uuid] of arrived) {
+    const matcher = new RowMatcher(this.tables, this.#replica, arrived);
+    for (const [uuid, entry] of own) {
       this.#awaited.delete(uuid);
-      if (!matcher.matchArrival(entry)) continue;
-      own.set(uuid, entry);
-      entry.isDirty = false;
-      this.dirty.delete(entry);
+      if (matcher.matchArrival(entry)) {
+        entry.isDirty = false;
+        this.dirty.delete(entry);
+      } else own.delete(uuid);
     }
     return own;
   }

@@ -69,7 +69,7 @@ function insertOf(change: PlannedChange, members: SetChanges | undefined): Opera
   for (const { name, type, after } of change.columns) row[name] = datumToJson(type, after);
   for (const [column, { add }] of members?.columns ?? []) {
     const listed = change.columns.find((planned) => planned.name === column)?.after;
-    const all = new Set([...(Array.isArray(listed) ? (listed as readonly string[]) : []), ...add]);
+    const all = Array.isArray(listed) ? new Set([...(listed as readonly string[]), ...add]) : add;
     if (all.size > 0) row[column] = setOf([...all]);
   }
   return { op: 'insert', table: change.table, uuid: change.uuid, row };

@@ -1,3 +1,5 @@
+import { constant, constantWords, get, memory, set, simd, V128, wasmInstance } from './wasm.ts';
+
 /**
  * SHA-1 (RFC 3174) of four messages side by side: the same steps as for one, on vectors of four words, in WebAssembly
  * because JavaScript has no vectors. The module is put together here, instruction by instruction.
@@ -21,35 +23,8 @@ export interface Lanes {
   compress(number: number): void;
 }
 
-const I32 = 0x7f;
-const V128 = 0x7b;
-const SIMD = 0xfd;
-
-/** Number in the variable-length form of WebAssembly (LEB128), unsigned. */
-function unsigned(value: number): number[] {
-  const bytes: number[] = [];
-  for (let rest = value; ; rest >>>= 7) {
-    if (rest < 0x80) return [...bytes, rest];
-    bytes.push((rest & 0x7f) | 0x80);
-  }
-}
-
-const vector = (...parts: readonly (readonly number[])[]): number[] => [
-  ...unsigned(parts.length),
-  ...parts.flat(),
-];
-const sized = (bytes: readonly number[]): number[] => [...unsigned(bytes.length), ...bytes];
-const section = (id: number, bytes: readonly number[]): number[] => [id, ...sized(bytes)];
-const text = (value: string): number[] => sized([...Buffer.from(value)]);
-
-// Instructions, as far as they are needed. Operands come first, as on the stack of the machine.
-const get = (local: number): number[] => [0x20, ...unsigned(local)];
-const set = (local: number): number[] => [0x21, ...unsigned(local)];
-/** Constants below 64 only. */
-const small = (value: number): number[] => [0x41, value];
-const simd = (code: number): number[] => [SIMD, ...unsigned(code)];
-const load = (offset: number): number[] => [...simd(0x00), 4, ...unsigned(offset)];
-const store = (offset: number): number[] => [...simd(0x0b), 4, ...unsigned(offset)];
+const load = (offset: number): number[] => [...simd(0x00), ...memory(offset)];
+const store = (offset: number): number[] => [...simd(0x0b), ...memory(offset)];
 const or = simd(0x50);
 const xor = simd(0x51);
 /** Bits of the first operand where the third has ones, of the second where it has zeros. */
@@ -57,16 +32,12 @@ const select = simd(0x52);
 const shiftLeft = simd(0xab);
 const shiftRight = simd(0xad);
 const add = simd(0xae);
-const constant = (word: number): number[] => {
-  const bytes = [word, word >>> 8, word >>> 16, word >>> 24].map((byte) => byte & 0xff);
-  return [...simd(0x0c), ...bytes, ...bytes, ...bytes, ...bytes];
-};
 const rotated = (local: number, by: number): number[] => [
   ...get(local),
-  ...small(by),
+  ...constant(by),
   ...shiftLeft,
   ...get(local),
-  ...small(32 - by),
+  ...constant(32 - by),
   ...shiftRight,
   ...or,
 ];
@@ -90,7 +61,7 @@ function mixed(step: number, b: number, c: number, d: number): number[] {
 function compressCode(): number[] {
   const code: number[] = [];
   const word = (step: number): number => SCHEDULE + (step & 15);
-  for (let i = 0; i < 5; i++) code.push(...small(0), ...load(i * 16), ...set(A + i));
+  for (let i = 0; i < 5; i++) code.push(...constant(0), ...load(i * 16), ...set(A + i));
   for (let step = 0; step < 80; step++) {
     if (step < 16) code.push(...get(BLOCK), ...load(step * 16), ...set(word(step)));
     else {
@@ -101,46 +72,38 @@ function compressCode(): number[] {
     // Instead of moving A to B, B to C and so on, each step calls them by other names.
     const at = (letter: number): number => A + ((letter + 400 - step) % 5);
     const [a, b, c, d, e] = [at(0), at(1), at(2), at(3), at(4)];
-    code.push(...get(e), ...constant(K[Math.floor(step / 20)] as number), ...add);
+    code.push(...get(e), ...constantWords(K[Math.floor(step / 20)] as number), ...add);
     code.push(...get(word(step)), ...add, ...mixed(step, b, c, d), ...add);
     code.push(...rotated(a, 5), ...add, ...set(e), ...rotated(b, 30), ...set(b));
   }
   for (let i = 0; i < 5; i++) {
-    code.push(...small(0), ...small(0), ...load(i * 16), ...get(A + i), ...add, ...store(i * 16));
+    code.push(
+      ...constant(0),
+      ...constant(0),
+      ...load(i * 16),
+      ...get(A + i),
+      ...add,
+      ...store(i * 16),
+    );
   }
   return code;
 }
-
-function moduleBytes(): Uint8Array<ArrayBuffer> {
-  const locals = vector([BETWEEN, V128]);
-  const body = sized([...locals, ...compressCode(), 0x0b]);
-  const header = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
-  return Uint8Array.from([
-    ...header,
-    ...section(1, vector([0x60, ...vector([I32]), ...vector()])),
-    ...section(3, vector([0])),
-    ...section(5, vector([0, 1])),
-    ...section(7, vector([...text('memory'), 2, 0], [...text('compress'), 0, 0])),
-    ...section(10, vector(body)),
-  ]);
-}
-
-/** What is used of the global that the types of Node.js do not describe. */
-declare const WebAssembly: {
-  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
-  readonly Instance: new (module: object) => {
-    readonly exports: Readonly<Record<string, unknown>>;
-  };
-};
 
 let made: Lanes | undefined;
 
 /** The only lanes of the program: whoever uses them does so from begin to end in one go. */
 export function sha1Lanes(): Lanes {
   if (made === undefined) {
-    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(moduleBytes()));
-    const { buffer } = exports['memory'] as { readonly buffer: ArrayBuffer };
-    const compress = exports['compress'] as (address: number) => void;
+    const { buffer, functions } = wasmInstance(1, [
+      {
+        name: 'compress',
+        parameters: 1,
+        hasResult: false,
+        locals: [[BETWEEN, V128]],
+        code: compressCode(),
+      },
+    ]);
+    const compress = functions['compress'] as (address: number) => void;
     made = {
       state: new Uint32Array(buffer, 0, STATE_WORDS),
       messages: new Uint32Array(buffer, MESSAGES, LANE_BLOCKS * 64),

@@ -17,6 +17,7 @@ import { toAtom, toDatum } from '../datum.ts';
 import type { BaseType } from '../column-type.ts';
 import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../value.ts';
 import { NameTable } from './name-table.ts';
+import { TableShapes } from './table-shapes.ts';
 import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
 
 /** Where one column refers to: found through the column's own hash index or, for sets and maps, an index of edges. */
@@ -52,6 +53,7 @@ export class ReplicaTable {
    */
   unexpressed: ReadonlyMap<number, ReadonlyMap<number, Datum>> = new Map();
   #names: NameTable | undefined;
+  #shapes: TableShapes | undefined;
   #rowClass: RowClass;
   readonly #indexes = new Map<string, HashIndex>();
   readonly #ordered = new Map<readonly OrderedColumn[], OrderedIndex>();
@@ -106,6 +108,12 @@ export class ReplicaTable {
         })),
     );
     return this.#names;
+  }
+
+  /** Shapes of rows that updates brought. */
+  get shapes(): TableShapes {
+    this.#shapes ??= new TableShapes(this.#pools, this.names);
+    return this.#shapes;
   }
 
   get store(): TableStore {

@@ -1,5 +1,7 @@
 import { OvsdbError, syntaxError } from '../error.ts';
 import type { NamedColumn, NameTable } from './name-table.ts';
+import { shapeScan } from '../storage/shape-scan.ts';
+import { ZERO_UUID } from '../uuid.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
 import {
   CLOSE_BRACE,
@@ -11,6 +13,7 @@ import {
 } from '../wire/json-cursor.ts';
 import type { Turn, Work } from '../turn.ts';
 import type { ReplicaTable } from './replica-table.ts';
+import type { TableShapes } from './table-shapes.ts';
 import { DELETE, INSERT, MODIFY, REPLACE, StagedTable, type StagingMode } from './staging.ts';
 
 /** `update`: old and new rows in full (RFC 7047 §4.1.6); `update2`: differences, as update3 too. */
@@ -19,6 +22,7 @@ export type UpdateFormat = 'update' | 'update2';
 interface OpenTable {
   readonly staged: StagedTable;
   readonly names: NameTable;
+  readonly shapes: TableShapes;
 }
 
 /**
@@ -65,7 +69,8 @@ export class UpdateReader {
           `an update is about table ${name}, which is not monitored`,
         );
       }
-      open = { staged: new StagedTable(table, this.#mode), names: table.names };
+      const { names, shapes } = table;
+      open = { staged: new StagedTable(table, this.#mode), names, shapes };
       this.#staged.set(name, open);
     }
     return open;
@@ -94,10 +99,12 @@ export class UpdateReader {
     const cursor = this.#cursor;
     cursor.reset(bytes, position, end);
     cursor.isPartial = true;
+    shapeScan().forget();
     let complete = position;
     try {
       while (this.#state !== 'done' && cursor.peek() !== -1) {
-        this.#step(cursor);
+        if (this.#state !== 'row' || !this.#shaped(cursor, this.#current as OpenTable))
+          this.#step(cursor);
         complete = cursor.position;
       }
     } catch (error) {
@@ -157,17 +164,36 @@ export class UpdateReader {
     }
   }
 
+  /** Reads as many rows as are of a shape that is known. False when the next one is of none. */
+  #shaped(cursor: JsonCursor, { shapes, staged }: OpenTable): boolean {
+    if (this.#format !== 'update2') return false;
+    const rows = shapes.match(cursor.bytes, cursor.position, cursor.end);
+    const shape = shapes.first;
+    if (rows === 0 || shape === undefined) return false;
+    const { stopped } = shapeScan();
+    shape.stage(rows, staged, (kind, uuid) => {
+      this.#endRow(staged, kind, uuid);
+    });
+    cursor.position = stopped;
+    if (cursor.bytes[stopped - 1] === COMMA) this.#isFirst = false;
+    else this.#state = 'after-row';
+    return true;
+  }
+
   #row(cursor: JsonCursor, open: OpenTable): void {
+    const from = cursor.position;
     cursor.string();
     const uuid = this.#uuids.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
-    if (uuid <= 0) throw syntaxError(`"${cursor.lastText}" is not the UUID of a row`);
+    if (uuid <= 0) throw notOfRow(cursor.lastText);
     cursor.expect(COLON);
-    if (this.#format === 'update2') this.#update2(cursor, open, uuid);
-    else this.#update(cursor, open, uuid);
+    if (this.#format === 'update2') {
+      const kind = this.#update2(cursor, open, uuid);
+      open.shapes.learn(cursor.bytes, from, cursor.position, kind);
+    } else this.#update(cursor, open, uuid);
   }
 
   /** `{"initial": row}`, `{"insert": row}`, `{"modify": difference}` or `{"delete": null}`. */
-  #update2(cursor: JsonCursor, open: OpenTable, uuid: number): void {
+  #update2(cursor: JsonCursor, open: OpenTable, uuid: number): number {
     cursor.expect(OPEN_BRACE);
     cursor.string();
     const { text, textStart } = cursor;
@@ -194,6 +220,12 @@ export class UpdateReader {
     }
     if (cursor.peek() === COMMA) staged.fail('a row update must have exactly one member');
     cursor.expect(CLOSE_BRACE);
+    this.#endRow(staged, kind, uuid);
+    return kind;
+  }
+
+  #endRow(staged: StagedTable, kind: number, uuid: number): void {
+    if (uuid === 0) throw notOfRow(ZERO_UUID);
     if (kind === INSERT && this.#mode === 'contents') staged.endContents(uuid);
     else staged.endRow(kind, uuid);
   }
@@ -257,3 +289,5 @@ export class UpdateReader {
     for (const { staged } of this.#staged.values()) yield* staged.finish(turn);
   }
 }
+
+const notOfRow = (text: string): OvsdbError => syntaxError(`"${text}" is not the UUID of a row`);

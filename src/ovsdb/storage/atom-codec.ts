@@ -87,7 +87,7 @@ class StringCodec implements AtomCodec {
   }
 }
 
-const TAG = Buffer.from('uuid');
+export const TAG = Buffer.from('uuid');
 const TAGGED = Buffer.from('["uuid","');
 /** Bytes of `["uuid","…"]`. */
 const TAGGED_LENGTH = TAGGED.length + 36 + 2;

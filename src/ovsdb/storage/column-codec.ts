@@ -305,6 +305,23 @@ export class ColumnCodec {
     return this.sequences.intern(members, count);
   }
 
+  /** True when these codes of a set or map are in canonical order. */
+  isOrdered(codes: Uint32Array): boolean {
+    const step = this.kind === 'map' ? 2 : 1;
+    for (let i = step; i < codes.length; i += step) {
+      if (this.keys.compare(codes[i - step] as number, codes[i] as number) >= 0) return false;
+    }
+    return true;
+  }
+
+  /** Cell of a set or map of these codes, in any order. Throws `ovsdb error` for a member given twice. */
+  sortedCell(codes: Uint32Array): number {
+    room(codes.length);
+    members.set(codes);
+    this.#sort(codes.length, this.kind === 'map' ? 2 : 1);
+    return this.sequences.intern(members, codes.length);
+  }
+
   /** Puts `members` into canonical order; the server already sends them so. */
   #sort(count: number, step: 1 | 2): void {
     for (let i = step; i < count; i += step) {

@@ -14,6 +14,7 @@ export class Pools {
   readonly numbers = new NumberPool();
   readonly #sequences = new Map<string, SequencePool>();
   readonly #codecs = new Map<AtomicType, AtomCodec>();
+  #sweeps = 0;
 
   atom(type: AtomicType): AtomCodec {
     let codec = this.#codecs.get(type);
@@ -60,8 +61,14 @@ export class Pools {
    * call it again.
    */
   sweep(turn: Turn): boolean {
+    this.#sweeps++;
     for (const pool of this.#sequences.values()) if (!pool.sweep(turn)) return false;
     return this.strings.sweep(turn) && this.uuids.sweep(turn) && this.numbers.sweep(turn);
+  }
+
+  /** Grows whenever ids may be given to others. */
+  get sweeps(): number {
+    return this.#sweeps;
   }
 
   /** Distinct things kept, for metrics. */

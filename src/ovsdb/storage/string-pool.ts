@@ -2,29 +2,9 @@ import type { Turn } from '../turn.ts';
 import type { JsonCursor } from '../wire/json-cursor.ts';
 import { Entries } from './entries.ts';
 import { IdTable } from './id-table.ts';
+import { textHash } from './text-hash.ts';
 
 const encoder = new TextEncoder();
-
-/** Four bytes at a time: one multiplication each, instead of one for every byte. */
-function hashBytes(bytes: Uint8Array, start: number, end: number): number {
-  let hash = 0x811c9dc5 ^ (end - start);
-  let at = start;
-  for (; at + 4 <= end; at += 4) {
-    const word =
-      (bytes[at] as number) |
-      ((bytes[at + 1] as number) << 8) |
-      ((bytes[at + 2] as number) << 16) |
-      ((bytes[at + 3] as number) << 24);
-    hash = Math.imul(hash ^ word, 0x85ebca6b);
-    hash = (hash << 13) | (hash >>> 19);
-  }
-  for (; at < end; at++) {
-    hash = Math.imul(hash ^ (bytes[at] as number), 0x85ebca6b);
-    hash = (hash << 13) | (hash >>> 19);
-  }
-  hash = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
-  return (hash ^ (hash >>> 13)) >>> 0;
-}
 
 /** Texts are decoded once when they are used this often (map keys, network names), up to a limit. */
 const CACHED_FROM_USES = 8;
@@ -45,7 +25,7 @@ export class StringPool {
       (id) => {
         const at = this.#entries.offsetOf(id);
         const end = at + (this.#entries.length[id] as number);
-        this.#table.remove(id, hashBytes(this.#entries.chunkOf(id), at, end));
+        this.#table.remove(id, textHash(this.#entries.chunkOf(id), at, end));
         this.#texts.delete(id);
       },
     );
@@ -81,7 +61,7 @@ export class StringPool {
   /** Id of the string with these UTF-8 bytes, or -1. */
   findBytes(bytes: Uint8Array, start: number, end: number): number {
     if (start === end) return 0;
-    return this.#find(bytes, start, end, hashBytes(bytes, start, end));
+    return this.#find(bytes, start, end, textHash(bytes, start, end));
   }
 
   #find(bytes: Uint8Array, start: number, end: number, hash: number): number {
@@ -108,8 +88,12 @@ export class StringPool {
 
   /** Id of the string with these UTF-8 bytes, which must be valid. */
   internBytes(bytes: Uint8Array, start: number, end: number): number {
+    return this.internHashed(bytes, start, end, textHash(bytes, start, end));
+  }
+
+  /** The same when their `textHash` is known. */
+  internHashed(bytes: Uint8Array, start: number, end: number, hash: number): number {
     if (start === end) return 0;
-    const hash = hashBytes(bytes, start, end);
     const found = this.#find(bytes, start, end, hash);
     if (found !== -1) return found;
     const id = this.#entries.add(end - start);

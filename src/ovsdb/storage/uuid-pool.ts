@@ -158,6 +158,13 @@ export class UuidPool {
     return this.#parseText(text) ? this.#lookup(true) : -1;
   }
 
+  /** Id of the UUID in four words from `at` on. */
+  internWords(words: Uint32Array, at: number): number {
+    const parsed = this.#parsed;
+    for (let i = 0; i < 4; i++) parsed[i] = words[at + i] as number;
+    return this.#lookup(true);
+  }
+
   /** Id of the UUID in four words from `at` on; -1 when it is not known. */
   findWords(words: Uint32Array, at: number): number {
     const parsed = this.#parsed;

@@ -1,0 +1,57 @@
+import type { Pools } from '../storage/pools.ts';
+import type { NameTable } from './name-table.ts';
+import { RowShape } from './row-shape.ts';
+import { RowText } from './row-text.ts';
+
+/** Shapes that are kept of a table's rows. */
+const MOST_SHAPES = 4;
+
+/** A shape is worth as much as parsing some rows; where rows are too different for shapes, few are made in vain. */
+const PRICE = 64;
+const MOST_CREDIT = 4 * PRICE;
+
+/** Shapes that rows of one table had lately, the last one first. */
+export class TableShapes {
+  readonly #pools: Pools;
+  readonly #names: NameTable;
+  readonly #shapes: RowShape[] = [];
+  #credit = MOST_CREDIT;
+
+  constructor(pools: Pools, names: NameTable) {
+    this.#pools = pools;
+    this.#names = names;
+  }
+
+  /** How many rows from `at` on are of the shape that is then `first`. */
+  match(bytes: Buffer, at: number, end: number): number {
+    const shapes = this.#shapes;
+    for (let i = 0; i < shapes.length; i++) {
+      const shape = shapes[i] as RowShape;
+      const rows = shape.match(bytes, at, end);
+      if (rows === 0) continue;
+      if (i > 0) shapes.unshift(...shapes.splice(i, 1));
+      this.#credit = Math.min(MOST_CREDIT, this.#credit + rows);
+      return rows;
+    }
+    return 0;
+  }
+
+  get first(): RowShape | undefined {
+    return this.#shapes[0];
+  }
+
+  /** A row that was of no shape: others may be like it. */
+  learn(bytes: Buffer, from: number, to: number, kind: number): void {
+    this.#credit++;
+    if (this.#credit < PRICE) return;
+    const row = RowText.of(bytes, from, to, kind, this.#names);
+    if (row === undefined) return;
+    this.#credit -= PRICE;
+    const shapes = this.#shapes;
+    const like = shapes.findIndex(({ skeleton }) => skeleton === row.skeleton);
+    const known = like === -1 ? undefined : shapes.splice(like, 1)[0];
+    const isHole = row.atoms.map((_atom, i) => i === 0);
+    shapes.unshift(known?.with(row) ?? new RowShape(row, isHole, this.#pools));
+    if (shapes.length > MOST_SHAPES) shapes.pop();
+  }
+}

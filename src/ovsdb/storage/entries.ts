@@ -12,6 +12,9 @@ const SLACK = 16 * CHUNK_SIZE;
 /** Empty chunks kept for what comes next; the rest go back to the system. */
 const SPARE_CHUNKS = 16;
 
+/** Used entries that are passed over between two questions whether the turn is over. */
+const LOOKED_AT = 64;
+
 /** Sparse chunks, and the id of the first entry not yet looked at. */
 interface Compaction {
   readonly sparse: ReadonlySet<number>;
@@ -152,8 +155,9 @@ export class Entries<A extends Uint8Array | Uint32Array> {
     if (this.#compaction !== undefined && !this.#compact(this.#compaction, turn)) return false;
     while (this.#swept < this.#top) {
       const id = this.#swept++;
-      if (this.uses[id] === 0 && this.length[id] !== 0) this.#remove(id);
-      if (turn.isOver()) return false;
+      const isUsed = this.uses[id] !== 0 || this.length[id] === 0;
+      if (!isUsed) this.#remove(id);
+      if ((!isUsed || id % LOOKED_AT === 0) && turn.isOver()) return false;
     }
     // Giving up one entry may release others, which then join the list.
     for (let id = this.#fresh.pop(); id !== undefined; id = this.#fresh.pop()) {

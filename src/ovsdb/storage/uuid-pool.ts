@@ -9,6 +9,9 @@ for (let i = 0; i < 6; i++) DIGIT[97 + i] = DIGIT[65 + i] = 10 + i;
 
 const DASH = 45;
 
+/** Ids that are looked at between two questions whether the turn is over. */
+const LOOKED_AT = 64;
+
 /** Four hexadecimal digits; 65536 or more when one is none. */
 function hex4(bytes: Uint8Array, at: number): number {
   return (
@@ -61,7 +64,7 @@ export class UuidPool {
   sweep(turn: Turn): boolean {
     while (this.#swept < this.#top) {
       this.#sweepOne(this.#swept++);
-      if (turn.isOver()) return false;
+      if (this.#swept % LOOKED_AT === 0 && turn.isOver()) return false;
     }
     for (let id = this.#fresh.pop(); id !== undefined; id = this.#fresh.pop()) {
       this.#sweepOne(id);

@@ -6,6 +6,7 @@ import { HeldWork } from './held-work.ts';
 import { JsonReader } from './json-reader.ts';
 import {
   deliver,
+  isUpdate,
   partsOf,
   pushTo,
   tail,
@@ -22,6 +23,9 @@ import { WholeMessageReader } from './whole-message.ts';
 /** Messages larger than this are read while they arrive. */
 const STREAM_FROM = 128 * 1024;
 
+/** Updates of which at least so much arrives with their beginning are read at once, without a look for their end before. */
+const READ_AT_ONCE = 8 * 1024;
+
 /**
  * Bytes of a connection in, messages out, in order. Table updates never become JSON values: they go to a sink as they
  * arrive, so that a message of any size takes little memory and never holds up the event loop.
@@ -30,6 +34,7 @@ export class MessageStream {
   readonly #scanner: MessageScanner;
   readonly #handler: MessageHandler;
   readonly #streamFrom: number;
+  readonly #atOnce: number;
   /** The incomplete message, as far as no sink has taken it. */
   readonly #pending = new PendingBytes();
   #streaming: Streaming | undefined;
@@ -47,6 +52,7 @@ export class MessageStream {
   /** Messages larger than `streamFrom` bytes are read while they arrive. */
   constructor(handler: MessageHandler, limits?: FramerLimits, streamFrom = STREAM_FROM) {
     this.#streamFrom = streamFrom;
+    this.#atOnce = Math.min(READ_AT_ONCE, streamFrom);
     this.#sniffAt = streamFrom;
     this.#handler = handler;
     this.#whole = new WholeMessageReader(handler);
@@ -91,6 +97,7 @@ export class MessageStream {
         // The sink has what it wanted; what follows is the end of the message.
         rest = this.#takePending();
       }
+      if (this.#begin(rest)) return;
       const end = this.#scanner.scan(rest, 0);
       if (end === -1) {
         this.#keep(rest);
@@ -106,6 +113,22 @@ export class MessageStream {
       this.#pending.clear();
       this.#work.goOn();
     }
+  }
+
+  /** Begins a message that brings much of its updates at once. False when the next one does not. */
+  #begin(bytes: Buffer): boolean {
+    const scanner = this.#scanner;
+    if (bytes.length < this.#atOnce || bytes[0] !== OPEN_BRACE) return false;
+    if (scanner.isInside || scanner.isBroken) return false;
+    const found = this.#sniff(bytes, true);
+    if (typeof found === 'string') return false;
+    const { streaming, position } = found;
+    this.#streaming = streaming;
+    scanner.resume(1, 1);
+    scanner.count(position);
+    this.#pending.append(bytes.subarray(position));
+    this.#resumeReading(streaming);
+    return true;
   }
 
   /** Work that the message which is just told brings: no later one is looked at until it is done. */
@@ -158,7 +181,7 @@ export class MessageStream {
       return;
     }
     if (streaming !== undefined || pending.length < this.#sniffAt) return;
-    const found = this.#sniff(pending.view);
+    const found = this.#sniff(pending.view, false);
     if (found === 'cut off' || found === 'whose') {
       this.#sniffAt = found === 'whose' ? Infinity : pending.length * 2;
       return;
@@ -205,8 +228,10 @@ export class MessageStream {
     return true;
   }
 
-  /** Reads the head of a large message up to its table updates, or says why it does not. */
-  #sniff(bytes: Buffer): { streaming: Streaming; position: number } | NoUpdates {
+  /**
+   * Reads the head of a message up to its table updates, or says why it does not. `isTold`: only if it was told before what they are.
+   */
+  #sniff(bytes: Buffer, isTold: boolean): { streaming: Streaming; position: number } | NoUpdates {
     const cursor = new JsonCursor(bytes);
     cursor.isPartial = true;
     const before: MessageParts = {};
@@ -218,6 +243,8 @@ export class MessageStream {
         cursor.expect(COLON);
         const isParams = name === 'params';
         if (isParams || name === 'result') {
+          if (isTold && !(isParams ? isUpdate(before.method) : before.id !== undefined))
+            return 'whose';
           const found = updatesIn(this.#handler, cursor, isParams, before.id);
           if (found === 'none' || found === 'whose') return found;
           return {

@@ -152,6 +152,9 @@ export function partsOf(message: JsonValue): Partial<Message> {
   return parts;
 }
 
+export const isUpdate = (method: JsonValue | undefined): boolean =>
+  method === 'update3' || method === 'update2' || method === 'update';
+
 const MEMBERS: readonly string[] = ['id', 'method', 'params', 'result', 'error'];
 
 const isMember = (name: string): name is keyof Message => MEMBERS.includes(name);

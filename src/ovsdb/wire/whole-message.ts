@@ -12,6 +12,7 @@ import {
 } from './json-cursor.ts';
 import {
   deliver,
+  isUpdate,
   pushTo,
   tail,
   tooShort,
@@ -178,9 +179,6 @@ function methodOf(cursor: JsonCursor): JsonValue {
   for (const { text, bytes } of UPDATES) if (cursor.takeText(bytes, 0, bytes.length)) return text;
   return cursor.value();
 }
-
-const isUpdate = (method: JsonValue | undefined): boolean =>
-  method === 'update3' || method === 'update2' || method === 'update';
 
 /** True for what can't hold table updates: an array that begins with an object. */
 const isTransactionResult = (bytes: Buffer, at: number): boolean =>

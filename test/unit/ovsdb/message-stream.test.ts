@@ -358,4 +358,77 @@ describe('updates in a stream', () => {
       expect(replica.size('T')).toBe(0);
     }
   });
+
+  describe('that arrive with much of them at once', () => {
+    const rows = Array.from(
+      { length: 300 },
+      (_, n) => `"${uuid(n + 1)}":{"insert":{"s":"row ${n}"}}`,
+    );
+    const update = `{"method":"update3","id":null,"params":["m","${uuid(9)}",{"T":{${rows.join(',')}}}]}`;
+
+    /** What the replica has and what was told after each piece; the error that ends the stream. */
+    function follow(given: readonly string[], limits = {}) {
+      const replica = new Replica(VALUES_SCHEMA);
+      const seen: string[] = [];
+      const stream = new MessageStream(
+        {
+          sinkForReply: () => undefined,
+          sinkForUpdate: () => replica.reader('update2', 'changes'),
+          message: (message, sink, _head, failure) => {
+            if (sink !== undefined && failure === undefined)
+              replica.show(sink as ReturnType<Replica['reader']>, true);
+            seen.push(`${JSON.stringify(message.id ?? null)} ${failure?.details ?? 'fine'}`);
+          },
+        },
+        limits,
+      );
+      const errors = given.map((piece) => {
+        try {
+          stream.push(Buffer.from(piece));
+          return undefined;
+        } catch (error) {
+          return (error as Error).message;
+        }
+      });
+      return { rows: replica.size('T'), seen, errors };
+    }
+
+    test('are read before they are complete, with what follows', () => {
+      const text = `${update}{"id":8,"result":{},"error":null}`;
+      const all = { rows: 300, seen: ['null fine', '8 fine'] };
+      expect(follow([text])).toMatchObject(all);
+      for (let cut = 9000; cut < text.length; cut += 37) {
+        expect(follow([text.slice(0, cut), text.slice(cut)])).toMatchObject(all);
+      }
+    });
+
+    test('are not read from a stream that is broken', () => {
+      const { rows: read, errors } = follow(['nonsense', update]);
+      expect(read).toBe(0);
+      expect(errors).toEqual([
+        expect.stringContaining('must start with "{"'),
+        expect.stringContaining('must start with "{"'),
+      ]);
+    });
+
+    test('count for the limit', () => {
+      const pieces = [update.slice(0, 10_000), update.slice(10_000)];
+      expect(follow(pieces, { maxBytes: update.length }).errors).toEqual([undefined, undefined]);
+      expect(follow(pieces, { maxBytes: update.length - 1 }).errors).toEqual([
+        undefined,
+        expect.stringContaining('a message is larger than'),
+      ]);
+      expect(follow(pieces, { maxBytes: 9000 }).errors[0]).toContain('larger than 9000 bytes');
+    });
+
+    test('are told as a failure when one row is bad, and what follows is read', () => {
+      const bad = update.replace('"row 3"', '3');
+      const { rows: read, seen } = follow([
+        bad.slice(0, 10_000),
+        `${bad.slice(10_000)}{"id":8,"result":{}}`,
+      ]);
+      expect(read).toBe(0);
+      expect(seen).toEqual([expect.stringContaining('a string'), '8 fine']);
+    });
+  });
 });

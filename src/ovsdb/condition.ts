@@ -1,6 +1,6 @@
 import { compareAtoms } from './atom-order.ts';
 import { cardinality, typeToEnglish, type ColumnType } from './column-type.ts';
-import { datumToJson, members, parseDatum } from './datum.ts';
+import { datumToJson, defaultDatum, members, parseDatum } from './datum.ts';
 import { OvsdbError, shorten, syntaxError } from './error.ts';
 import type { ConditionFunction } from './operation.ts';
 import { columnOf, type TableSchema } from './schema.ts';
@@ -155,9 +155,13 @@ function compareScalar(value: Datum, argument: Datum): number | undefined {
   return a === undefined || b === undefined ? undefined : compareAtoms(a, b);
 }
 
-/** Whether a value satisfies one clause. An empty optional is neither smaller nor larger than anything. */
-export function evaluateClause(clause: ParsedClause, value: Datum): boolean {
+/**
+ * Whether a value satisfies one clause; `undefined` is the default of the column's type. An empty optional is neither smaller nor larger than
+ * anything.
+ */
+export function evaluateClause(clause: ParsedClause, given: Datum): boolean {
   const { argument } = clause;
+  const value = given ?? defaultDatum(clause.type);
   switch (clause.function) {
     case '==':
       return sameMembers(value, argument);
@@ -180,7 +184,7 @@ export function evaluateClause(clause: ParsedClause, value: Datum): boolean {
   }
 }
 
-/** Whether a row satisfies every clause; `column` gives its values (`_uuid` and `_version` included). */
+/** Whether a row satisfies every clause; `column` gives its values (`_uuid` and `_version` included), `undefined` for those that have their default. */
 export const evaluateCondition = (condition: Condition, column: (name: string) => Datum): boolean =>
   !condition.never &&
   condition.clauses.every((clause) => evaluateClause(clause, column(clause.column)));

@@ -1,10 +1,13 @@
 import { cardinality, isSentWhole, type ColumnType } from './column-type.ts';
 import { compareAtoms } from './atom-order.ts';
-import { datumEquals, members, parseDatum } from './datum.ts';
+import { datumEquals, defaultDatum, members, parseDatum } from './datum.ts';
 import { OvsdbError } from './error.ts';
 import type { Atom, Datum, JsonValue } from './value.ts';
 
-/** Differences of values as update2 and update3 carry them. Members of sets may be given in any order; results are in canonical order. */
+/**
+ * Differences of values as update2 and update3 carry them. Members of sets may be given in any order; results are in canonical order. A value
+ * that is `undefined` is the default of its type.
+ */
 
 /**
  * What turns `before` into `after`; undefined when they are equal. A column of at most one member: the new value.
@@ -16,11 +19,12 @@ export function difference(
   before: Datum,
   after: Datum,
 ): { readonly datum: Datum } | undefined {
-  if (isSentWhole(type)) return datumEquals(before, after) ? undefined : { datum: after };
+  const [from, to] = [before ?? defaultDatum(type), after ?? defaultDatum(type)];
+  if (isSentWhole(type)) return datumEquals(from, to) ? undefined : { datum: to };
   const datum =
     cardinality(type) === 'map'
-      ? mapDifference(before as ReadonlyMap<Atom, Atom>, after as ReadonlyMap<Atom, Atom>)
-      : symmetric(before, after);
+      ? mapDifference(from as ReadonlyMap<Atom, Atom>, to as ReadonlyMap<Atom, Atom>)
+      : symmetric(from, to);
   return members(datum).length === 0 ? undefined : { datum };
 }
 
@@ -60,7 +64,7 @@ export const parseDifference = (type: ColumnType, json: JsonValue): Datum => {
 /** `before` with the difference applied. Throws `ovsdb error` when the result has too few or too many members. */
 export function applyDifference(type: ColumnType, before: Datum, diff: Datum): Datum {
   if (isSentWhole(type)) return diff;
-  const result = applied(before, diff);
+  const result = applied(before ?? defaultDatum(type), diff);
   const size = members(result).length;
   if (size < type.min || size > type.max) {
     throw new OvsdbError(
@@ -82,7 +86,9 @@ export function mergeDifferences(
   first: Datum,
   second: Datum,
 ): { readonly datum: Datum } | undefined {
-  const after = isSentWhole(type) ? second : applied(applied(before, first), second);
+  const after = isSentWhole(type)
+    ? second
+    : applied(applied(before ?? defaultDatum(type), first), second);
   return difference(type, before, after);
 }
 

@@ -1,6 +1,6 @@
 import { compareAtoms } from './atom-order.ts';
 import { cardinality, checkAtom, typeToEnglish, type ColumnType } from './column-type.ts';
-import { datumToJson, members, parseDatum } from './datum.ts';
+import { datumToJson, defaultDatum, members, parseDatum } from './datum.ts';
 import { OvsdbError, shorten, syntaxError } from './error.ts';
 import { normalInteger } from './json.ts';
 import type { Mutator } from './operation.ts';
@@ -241,11 +241,12 @@ function shaped(type: ColumnType, value: Datum): Datum {
 }
 
 /**
- * The value after a mutation. Throws `range error`, `domain error` or `constraint violation`: the type's limits, too few or too many
+ * The value after a mutation; `undefined` is the default of the column's type. Throws `range error`, `domain error` or `constraint violation`: the type's limits, too few or too many
  * members, or two members of a set that became equal.
  */
-export function mutate(mutation: ParsedMutation, value: Datum): Datum {
+export function mutate(mutation: ParsedMutation, given: Datum): Datum {
   const { mutator, argument, type } = mutation;
+  const value = given ?? defaultDatum(type);
   if (mutator === 'insert') return shaped(type, insertInto(value, argument));
   if (mutator === 'delete') return shaped(type, deleteFrom(value, argument));
   return shaped(type, arithmetic(mutation, value));

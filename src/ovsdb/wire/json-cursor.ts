@@ -302,6 +302,7 @@ export class JsonCursor {
     }
     this.position = at;
     const text = this.bytes.toString('latin1', start, at);
+    checkExponent(text);
     const exact = wholeNumber(text);
     if (exact !== undefined) return normalInteger(exact);
     const value = finite(text);
@@ -457,6 +458,13 @@ export function setMember(
       configurable: true,
     });
   } else members[name] = value;
+}
+
+/** Throws when a number has an exponent of more than 31 bits, as ovsdb-server does, whatever its digits are. */
+function checkExponent(text: string): void {
+  const exponent = text.slice(text.search(/[eE]/) + 1);
+  if (exponent.length < text.length && Math.abs(Number(exponent)) >= 2 ** 31)
+    throw syntaxError(`exponent of ${text} is outside of the valid range`);
 }
 
 /** The number when it is an integer of 64 bits, however it is written: `1e3`, `9223372036854775807.0`. */

@@ -7,6 +7,7 @@ import {
   parseDatum,
   parseTableSchema,
   UUID_COLUMN,
+  ZERO_UUID,
   type Datum,
   type JsonValue,
   type TableSchema,
@@ -336,5 +337,43 @@ describe('several clauses', () => {
         .map((value) => (evaluateMonitorCondition(condition, () => value) ? 'T' : '-'))
         .join(''),
     ).toBe(one);
+  });
+});
+
+describe('a column that has no value has its default', () => {
+  const table = parseTableSchema(
+    {
+      columns: {
+        i: { type: 'integer' },
+        s: { type: 'string' },
+        u: { type: 'uuid' },
+        o: { type: { key: 'integer', min: 0 } },
+        set: { type: { key: 'integer', min: 0, max: 'unlimited' } },
+        some: { type: { key: 'integer', max: 3 } },
+        map: { type: { key: 'string', value: 'integer', min: 0, max: 'unlimited' } },
+      },
+    },
+    'T',
+  );
+  test.each<[JsonValue, boolean]>([
+    [['i', '==', 0], true],
+    [['i', '<', 0], false],
+    [['i', '<=', 0], true],
+    [['s', '==', ''], true],
+    [['s', '!=', ''], false],
+    [['u', 'includes', ['uuid', ZERO_UUID]], true],
+    [['_uuid', '==', ['uuid', ZERO_UUID]], true],
+    [['o', '==', ['set', []]], true],
+    [['o', '<', 1], false],
+    [['set', '==', ['set', []]], true],
+    [['set', 'excludes', 1], true],
+    [['some', '==', 0], true],
+    [['map', '==', ['map', []]], true],
+    [['map', 'includes', ['map', [['a', 1]]]], false],
+    [['map', 'excludes', ['map', [['a', 1]]]], true],
+  ])('%j is %j', (clause, expected) => {
+    const condition = parseCondition(table, [clause]);
+    expect(evaluateCondition(condition, () => undefined)).toBe(expected);
+    expect(evaluateMonitorCondition(condition, () => undefined)).toBe(expected);
   });
 });

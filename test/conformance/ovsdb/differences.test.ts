@@ -166,3 +166,22 @@ describe('a difference', () => {
     expect(outcome(() => parseDifference(column, change))).toEqual(refused(code));
   });
 });
+
+test('a value that is undefined is the default of its type', () => {
+  const map = parseColumnType({ key: 'string', value: 'integer', min: 0, max: 'unlimited' });
+  const one = new Map([['a', 1]]);
+  expect(difference(map, undefined, one)?.datum).toEqual(one);
+  expect(difference(map, one, undefined)?.datum).toEqual(one);
+  expect(difference(map, undefined, undefined)).toBeUndefined();
+  expect(applyDifference(map, undefined, one)).toEqual(one);
+  expect(mergeDifferences(map, undefined, one, new Map([['b', 2]]))?.datum).toEqual(
+    new Map([...one, ['b', 2]]),
+  );
+  expect(mergeDifferences(map, undefined, one, one)).toBeUndefined();
+  const some = parseColumnType({ key: 'integer', max: 3 });
+  expect(difference(some, undefined, [1])?.datum).toEqual([0, 1]);
+  expect(applyDifference(some, undefined, [0, 2])).toEqual([2]);
+  const scalar = parseColumnType('string');
+  expect(difference(scalar, undefined, '')).toBeUndefined();
+  expect(difference(scalar, 'x', undefined)?.datum).toBe('');
+});

@@ -292,3 +292,22 @@ test('mutations of one row apply in order', () => {
     ['s', [2, 7]],
   ]);
 });
+
+test.each<[JsonValue, string, JsonValue, JsonValue]>([
+  ['integer', '-=', 3, -3],
+  ['real', '+=', 0.5, 0.5],
+  [{ key: 'integer', max: 3 }, '+=', 2, 2],
+  [{ key: 'integer', min: 0 }, '+=', 2, ['set', []]],
+  [{ key: 'integer', min: 0, max: 'unlimited' }, 'insert', 1, 1],
+  [
+    { key: 'string', value: 'integer', min: 0, max: 2 },
+    'insert',
+    ['map', [['a', 1]]],
+    ['map', [['a', 1]]],
+  ],
+  [{ key: 'string', value: 'integer', min: 0, max: 2 }, 'delete', 'a', ['map', []]],
+])('a column that has no value has its default: %j %s %j', (type, mutator, argument, expected) => {
+  const table = parseTableSchema({ columns: { c: { type } } }, 'T');
+  const after = mutateRow(parseMutations(table, [['c', mutator, argument]]), () => undefined);
+  expect(datumToJson(parseColumnSchema({ type }, 'c').type, after.get('c'))).toEqual(expected);
+});

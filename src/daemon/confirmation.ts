@@ -11,6 +11,9 @@ export interface ConfigurationSequence {
   readonly reached: number;
 }
 
+/** Columns of NB_Global that tell how far a change is. */
+export const CONFIRMATION_COLUMNS = ['nb_cfg', 'sb_cfg', 'hv_cfg'] as const;
+
 const ZERO: ConfigurationSequence = { configured: 0, reached: 0 };
 
 /** The sequence numbers as the replica shows them; zero before NB_Global exists. */
@@ -18,7 +21,8 @@ export function configurationSequence(replica: ReplicaView): ConfigurationSequen
   if (!replica.hasTable('NB_Global')) return ZERO;
   const [row] = replica.rows('NB_Global');
   if (row === undefined) return ZERO;
-  const number = (column: string): number => Number(row.column(column));
+  const number = (column: (typeof CONFIRMATION_COLUMNS)[number]): number =>
+    Number(row.column(column));
   return { configured: number('nb_cfg'), reached: Math.min(number('sb_cfg'), number('hv_cfg')) };
 }
 

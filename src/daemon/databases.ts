@@ -6,7 +6,7 @@ import {
   OvsdbClient,
   OvsdbError,
   type ClientEvent,
-  type Selection,
+  type SelectTables,
   type TlsOptions,
 } from '../ovsdb/index.ts';
 import type { ZoneDatabase } from './zone-controller.ts';
@@ -14,16 +14,14 @@ import type { ZoneDatabase } from './zone-controller.ts';
 /** One writer of ours per zone: whoever holds this lock of the Northbound server (ovsdb.md §7). */
 export const ZONE_LOCK = 'heddle_zone';
 
-/** Southbound tables that we read or write; the rest is ovn-northd's and large. */
-export const SOUTHBOUND_TABLES: Selection = { Chassis: {}, Encap: {} };
-
 export interface DatabaseOptions {
   readonly name: 'OVN_Northbound' | 'OVN_Southbound';
   /** `--nb` or `--sb`, for error messages. */
   readonly flag: string;
   readonly remotes: string;
   readonly tls: TlsFiles;
-  readonly tables?: Selection;
+  /** What is followed of it. */
+  readonly tables: SelectTables;
   /** Asked for when given; a client that only reads needs none. */
   readonly lock?: string;
   readonly log: Logger;
@@ -94,7 +92,7 @@ function clientOf({
     return new OvsdbClient({
       remotes,
       database: name,
-      ...(tables === undefined ? {} : { tables }),
+      tables,
       ...(options === undefined ? {} : { tls: options }),
       onEvent(event) {
         logEvent(log, name, event);

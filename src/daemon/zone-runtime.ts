@@ -10,7 +10,8 @@ import type { Zone } from '../model/model.ts';
 import { managerIdentity } from './cluster-daemon.ts';
 import type { Configuration } from './configuration.ts';
 import { distinctProblems } from './distinct-problems.ts';
-import { openDatabase, SOUTHBOUND_TABLES, ZONE_LOCK, type OpenDatabase } from './databases.ts';
+import { openDatabase, ZONE_LOCK, type OpenDatabase } from './databases.ts';
+import { northboundTables, southboundTables } from './followed.ts';
 import type { Logger } from './logger.ts';
 import { ObjectFeed } from './object-feed.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
@@ -77,6 +78,7 @@ export class ZoneRuntime implements AsyncDisposable {
       name: 'OVN_Northbound',
       flag: '--nb',
       remotes: configuration.nb,
+      tables: northboundTables(settings, node),
       ...(mode === 'write' ? { lock: ZONE_LOCK } : {}),
     });
     this.southbound =
@@ -87,7 +89,7 @@ export class ZoneRuntime implements AsyncDisposable {
             name: 'OVN_Southbound',
             flag: '--sb',
             remotes: configuration.sb,
-            tables: SOUTHBOUND_TABLES,
+            tables: southboundTables,
           });
     this.controller = new ZoneController({
       northbound: this.northbound,

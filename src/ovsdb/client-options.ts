@@ -4,7 +4,7 @@ import type { DatabaseSchema } from './schema.ts';
 import type { LinkTiming } from './session/link.ts';
 import type { MonitorMethod } from './session/monitor-run.ts';
 import type { Remotes } from './session/remote.ts';
-import type { Selection } from './session/selection.ts';
+import type { Selection, SelectTables } from './session/selection.ts';
 import type { TlsOptions } from './session/tls.ts';
 import type { OpenSocket } from './session/transport.ts';
 
@@ -35,8 +35,8 @@ export interface ClientOptions {
   /** `unix:PATH`, `tcp:HOST:PORT`, `ssl:HOST:PORT`, several joined by commas, also with a `cid:UUID`. */
   readonly remotes: string | Remotes;
   readonly database: string;
-  /** Tables and columns to follow; everything by default. */
-  readonly tables?: Selection;
+  /** Tables and columns to follow, or a function that tells them by the server's schema; everything by default. */
+  readonly tables?: Selection | SelectTables;
   /** The schema that the program was written for: what the server lacks of it reads as default. */
   readonly schema?: DatabaseSchema;
   /** Use only the leader of a cluster; true by default. */

@@ -18,7 +18,7 @@ import { DatabaseMonitor, type Monitor } from './session/monitor.ts';
 import type { MonitorMethod } from './session/monitor-run.ts';
 import { withoutFirst } from './session/outcome.ts';
 import type { Remotes } from './session/remote.ts';
-import type { Selection } from './session/selection.ts';
+import type { Selection, SelectTables } from './session/selection.ts';
 import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings } from './session/tls.ts';
 import { Transactions } from './session/transactions.ts';
@@ -232,7 +232,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     };
   }
 
-  #makeMonitor(selection: Selection | undefined): DatabaseMonitor {
+  #makeMonitor(selection: Selection | SelectTables | undefined): DatabaseMonitor {
     const { database, schema } = this.#options;
     const monitor = new DatabaseMonitor({
       database,
@@ -259,7 +259,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
    * closed. What a transaction wrote is in every replica when its outcome is known. Throws for a `where` that can't be understood or does not fit
    * the schema.
    */
-  monitor(tables: Selection): Monitor {
+  monitor(tables: Selection | SelectTables): Monitor {
     if (this.#closed) throw new OvsdbError('closed', 'the client was closed');
     const monitor = this.#makeMonitor(tables);
     this.#session?.follow(monitor);

@@ -29,6 +29,7 @@ export {
 export * from './desired.ts';
 export * from './plan-change.ts';
 export { plan } from './plan.ts';
+export { planSelection } from './plan-selection.ts';
 export { Reconciler } from './reconciler.ts';
 export { commitPlan, type CommitOptions, type CommitResult } from './plan-commit.ts';
 export { planCounts, planToJson, renderPlan, type RenderOptions } from './plan-render.ts';
@@ -44,7 +45,7 @@ export type { Lock } from './session/locks.ts';
 export type { Monitor } from './session/monitor.ts';
 export type { MonitorMethod } from './session/monitor-run.ts';
 export type { Attempt, OpenHandlers, OpenSocket } from './session/transport.ts';
-export type { Selection, TableSelection } from './session/selection.ts';
+export type { Selection, SelectTables, TableSelection } from './session/selection.ts';
 export type { DatabaseStatus } from './session/server-status.ts';
 export {
   scriptedTransport,

@@ -251,10 +251,10 @@ export class RowIndex {
     row: ReplicaRow,
     container: RowReference | undefined,
   ): Entry | undefined {
-    const key = table.rules.keyOf(row, container);
+    const key = table.keyOf(row, container);
     if (key === undefined) return undefined;
     const entry = table.entry(key);
-    entry.attach(row, table.rules.isOurs(row, container));
+    entry.attach(row, table.isOurs(row, container));
     table.byUuid.set(row.uuid, entry);
     this.#touch(entry);
     return entry;
@@ -262,7 +262,7 @@ export class RowIndex {
 
   #keyOf(name: string, row: ReplicaRow): string | undefined {
     const table = this.tables.get(name);
-    return table?.rules.keyOf(row, this.containerOf(table, row));
+    return table?.keyOf(row, this.containerOf(table, row));
   }
 
   /** The row that identifies this one. Held by several, it belongs to one of ours, or to the first. */
@@ -284,7 +284,7 @@ export class RowIndex {
 
   #isOurs(row: ReplicaRow): boolean {
     const table = this.tables.get(row.table);
-    return table?.rules.isOurs(row, this.containerOf(table, row)) === true;
+    return table?.isOurs(row, this.containerOf(table, row)) === true;
   }
 
   #countReferences(row: DesiredRow, step: 1 | -1): void {

@@ -154,13 +154,13 @@ export class Resolver {
   /** Rows with the key, none with our mark: one that we made, or in a place of ours, lost its mark; others stay. */
   #adopt(entry: Entry): void {
     const own = this.#ownUuid(entry);
-    const { mayAdopt } = entry.table.rules;
+    const { table } = entry;
     entry.kept = this.#best(
       entry,
       entry.others.filter(
         (row) =>
           row.uuid === own ||
-          mayAdopt?.(row, this.#index.containerOf(entry.table, row)) === true ||
+          table.mayAdopt(row, this.#index.containerOf(table, row)) ||
           this.#isInPlace(entry, row),
       ),
     );

@@ -1,9 +1,11 @@
 import type { ColumnType } from './column-type.ts';
 import { defaultDatum } from './datum.ts';
-import type { DatabaseRules, DesiredRow, TableRules } from './desired.ts';
+import type { DatabaseRules, DesiredRow, FoundRow, RowReference, TableRules } from './desired.ts';
+import { OvsdbError } from './error.ts';
 import { NameHash } from './name-hash.ts';
 import { Entries } from './plan-entries.ts';
 import type { Entry } from './plan-entry.ts';
+import { isCompared } from './plan-selection.ts';
 import { ROW_NAMESPACE, rowName } from './plan-uuid.ts';
 import { WishQueue } from './plan-wishes.ts';
 import type { ReplicaRow, ReplicaView } from './replica-view.ts';
@@ -64,6 +66,8 @@ export class PlanTable {
   matched = 0;
   readonly #replica: ReplicaView;
   readonly #hash: NameHash;
+  /** Shows rows to the rules; undefined where every column is followed. */
+  readonly #seen: SeenRow | undefined;
   readonly #byName: ReadonlyMap<string, PlanColumn>;
   #lastKey: string | undefined;
   #lastPlace = 0;
@@ -87,12 +91,44 @@ export class PlanTable {
         isStrong: isStrong(type),
         defaultValue: defaultDatum(type),
       }));
-    this.columns = all.filter((column) => rules.foreignColumns?.includes(column.name) !== true);
+    this.columns = all.filter((column) => isCompared(rules, column.name));
+    const unseen = [...(schema?.columns.keys() ?? [])].filter(
+      (column) => replica.access(name, column) === 'unseen',
+    );
+    this.#checkFollowed(unseen.filter((column) => isCompared(rules, column)));
+    this.#seen = unseen.length === 0 ? undefined : new SeenRow(name, new Set(unseen));
     this.hasShared = this.columns.some((column) => column.kind === 'shared');
     this.exact = this.columns.filter((c) => c.kind === 'exact').map((column) => column.name);
     this.references = this.columns.filter((column) => column.isReference);
     this.sets = new Map(all.filter((c) => c.kind === 'members').map((c) => [c.name, c]));
     this.#byName = new Map(this.columns.map((column) => [column.name, column]));
+  }
+
+  /** A plan that can't see a column would take it for right: throws `bad argument`. */
+  #checkFollowed(unseen: readonly string[]): void {
+    const [first] = unseen;
+    if (first === undefined) return;
+    throw new OvsdbError(
+      'bad argument',
+      `column ${first} of table ${this.name} is not followed, so nobody knows whether it is right: follow what planSelection tells, or name it in foreignColumns`,
+    );
+  }
+
+  /** What the rules say of a row. Throws `bad argument` when they read a column that is not followed. */
+  keyOf(row: ReplicaRow, container: RowReference | undefined): string | undefined {
+    return this.rules.keyOf(this.#shown(row), container);
+  }
+
+  isOurs(row: ReplicaRow, container: RowReference | undefined): boolean {
+    return this.rules.isOurs(this.#shown(row), container);
+  }
+
+  mayAdopt(row: ReplicaRow, container: RowReference | undefined): boolean {
+    return this.rules.mayAdopt?.(this.#shown(row), container) === true;
+  }
+
+  #shown(row: ReplicaRow): FoundRow {
+    return this.#seen?.of(row) ?? row;
   }
 
   column(name: string): PlanColumn | undefined {
@@ -175,6 +211,37 @@ export class PlanTable {
     const place = this.entries.find(uuidWords(uuid), 0);
     const own = place === 0 ? undefined : this.entries.at(place);
     return own?.isMatched === true ? own : undefined;
+  }
+}
+
+/** One row after the other as the rules may read it: a column that is not followed would read as its default. */
+class SeenRow implements FoundRow {
+  readonly #table: string;
+  readonly #unseen: ReadonlySet<string>;
+  #row: ReplicaRow | undefined;
+
+  constructor(table: string, unseen: ReadonlySet<string>) {
+    this.#table = table;
+    this.#unseen = unseen;
+  }
+
+  of(row: ReplicaRow): this {
+    this.#row = row;
+    return this;
+  }
+
+  get uuid(): string {
+    return this.#row?.uuid ?? '';
+  }
+
+  column(name: string): unknown {
+    if (this.#unseen.has(name)) {
+      throw new OvsdbError(
+        'bad argument',
+        `the rules of table ${this.#table} read column ${name}, which is not followed: take it out of foreignColumns, or name it to planSelection`,
+      );
+    }
+    return this.#row?.column(name);
   }
 }
 

@@ -1,5 +1,13 @@
-import type { DesiredRow } from '../../src/ovsdb/desired.ts';
-import { commitPlan, OvsdbClient, plan, type Plan } from '../../src/ovsdb/index.ts';
+import {
+  commitPlan,
+  OvsdbClient,
+  plan,
+  planSelection,
+  type DatabaseRules,
+  type DatabaseSchema,
+  type DesiredRow,
+  type Plan,
+} from '../../src/ovsdb/index.ts';
 import { operationsOf } from '../../src/ovsdb/plan-operations.ts';
 import { northboundRules } from '../../src/topology/northbound-rules.ts';
 import { OvsdbServer, runOvs, until } from '../support/ovsdb-server.ts';
@@ -19,8 +27,18 @@ export async function northboundServer(): Promise<OvsdbServer> {
   return server;
 }
 
-export async function loadedClient(server: OvsdbServer): Promise<OvsdbClient> {
-  const client = new OvsdbClient({ remotes: server.remote, database: 'OVN_Northbound' }).start();
+/** A client that follows what plans with these rules look at, as the daemon does; everything without them. */
+export async function loadedClient(
+  server: OvsdbServer,
+  followed?: DatabaseRules,
+): Promise<OvsdbClient> {
+  const client = new OvsdbClient({
+    remotes: server.remote,
+    database: 'OVN_Northbound',
+    ...(followed === undefined
+      ? {}
+      : { tables: (schema: DatabaseSchema) => planSelection(followed, schema) }),
+  }).start();
   await client.ready(AbortSignal.timeout(120_000));
   return client;
 }
@@ -66,7 +84,7 @@ async function fill(
   let diffTime = 0;
   let first: Plan;
   {
-    await using client = await loadedClient(server);
+    await using client = await loadedClient(server, rules);
     await until('NB_Global', () => client.replica.size('NB_Global') === 1);
     [first, diffTime] = await timed(() => plan(units, client.replica, rules));
     if (first.problems.length > 0) throw new Error(first.problems[0]?.message);
@@ -78,7 +96,7 @@ async function fill(
     expectEmpty(plan(units, client.replica, rules));
   }
   progress('again, from a new client');
-  const [client, loadTime] = await timed(() => loadedClient(server));
+  const [client, loadTime] = await timed(() => loadedClient(server, rules));
   await using loaded = client;
   const [again, againTime] = await timed(() => plan(units, loaded.replica, rules));
   expectEmpty(again);

@@ -71,7 +71,7 @@ async function commitNetworks(progress: (text: string) => void): Promise<readonl
   const warm = 60;
   const nodes = 100;
   await using server = await northboundServer();
-  await using client = await loadedClient(server);
+  await using client = await loadedClient(server, LAYER3_RULES);
   await using bare = await northboundServer();
   await using sender = await RawSender.connect(bare.socket);
   // The least that a client can need that sees its own change: the server has to tell it.
@@ -149,7 +149,7 @@ async function commitNetworks(progress: (text: string) => void): Promise<readonl
 async function commitAll(progress: (text: string) => void): Promise<readonly Figure[]> {
   await using server = await northboundServer();
   const units = layer3Units(100, 100);
-  await using client = await loadedClient(server);
+  await using client = await loadedClient(server, LAYER3_RULES);
   const wanted = plan(units, client.replica, LAYER3_RULES);
   progress(`${wanted.changes.length} rows in ${wanted.batches.length} transactions`);
   const [outcome, wall] = await timed(() => commitPlan(client, wanted));

@@ -5,13 +5,14 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Zone } from '../../src/model/model.ts';
+import { northboundTables, southboundTables } from '../../src/daemon/followed.ts';
 import { commitPlan, OvsdbClient, plan, type Plan } from '../../src/ovsdb/index.ts';
 import { northboundRules } from '../../src/topology/northbound-rules.ts';
 import { southboundRules } from '../../src/topology/southbound-rules.ts';
 import { zoneUnits, type Database } from '../../src/topology/units.ts';
 import { ovsProgram } from './ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from './ovsdb-server.ts';
-import { CHASSIS_1 } from './zones.ts';
+import { CHASSIS_1, exampleZone } from './zones.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(30_000);
 
@@ -29,10 +30,12 @@ export class OvnZone implements AsyncDisposable {
       Northbound: new OvsdbClient({
         remotes: northbound.remote,
         database: 'OVN_Northbound',
+        tables: northboundTables(exampleZone.settings, exampleZone.node.name),
       }).start(),
       Southbound: new OvsdbClient({
         remotes: southbound.remote,
         database: 'OVN_Southbound',
+        tables: southboundTables,
       }).start(),
     };
     this.#log = join(northbound.folder, 'northd.log');

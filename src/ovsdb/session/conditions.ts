@@ -22,6 +22,13 @@ export class MonitorConditions {
     this.#wanted = new Map([...this.#wanted, [table, where]]);
   }
 
+  /** More conditions to begin with, of tables that have none yet: the contents are asked for with them. */
+  begin(initial: Conditions): void {
+    if (initial.size === 0) return;
+    this.#wanted = new Map([...this.#wanted, ...initial]);
+    this.#acknowledged = new Map([...this.#acknowledged, ...initial]);
+  }
+
   /** True when the server works with what is wanted. */
   get isSettled(): boolean {
     return this.#requested === undefined && same(this.#wanted, this.#acknowledged);

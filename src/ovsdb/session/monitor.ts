@@ -13,8 +13,10 @@ import {
   define,
   initialConditions,
   monitorRequests,
+  selectionFor,
   type Definition,
   type Selection,
+  type SelectTables,
 } from './selection.ts';
 import type { Waits } from './waits.ts';
 
@@ -40,7 +42,7 @@ export interface Monitor extends Disposable {
 
 export interface MonitorSettings {
   readonly database: string;
-  readonly selection: Selection | undefined;
+  readonly selection: Selection | SelectTables | undefined;
   /** The schema that the program was written for. */
   readonly known: DatabaseSchema | undefined;
   readonly onListenerError: ((error: unknown) => void) | undefined;
@@ -63,6 +65,8 @@ export class DatabaseMonitor implements Monitor {
   run: MonitorRun | undefined;
   #replica: Replica | undefined;
   #definition: Definition | undefined;
+  /** What is wanted under the schema of the definition. */
+  #selection: Selection | undefined;
   /** Why the server refused a condition, by the list that `setCondition` made of it. */
   readonly #refusals = new WeakMap<readonly Clause[], OvsdbError>();
   #closed = false;
@@ -71,8 +75,11 @@ export class DatabaseMonitor implements Monitor {
 
   constructor(settings: MonitorSettings) {
     this.#settings = settings;
-    this.conditions = new MonitorConditions(initialConditions(settings.selection));
-    this.#checkConditions(settings.known);
+    const { selection } = settings;
+    this.conditions = new MonitorConditions(
+      initialConditions(typeof selection === 'function' ? undefined : selection),
+    );
+    checkConditions(this.conditions.wanted, settings.known);
     if (settings.known !== undefined) this.define(settings.known);
   }
 
@@ -155,19 +162,21 @@ export class DatabaseMonitor implements Monitor {
     this.close();
   }
 
-  /** Throws unless every condition that is wanted fits the schema, as far as it is known. */
-  #checkConditions(schema: DatabaseSchema | undefined): void {
-    for (const [table, where] of this.conditions.wanted)
-      checkCondition(table, where, schema?.tables.get(table));
-  }
-
   /**
    * The schema of the server is known now: returns where the contents go, which may have to be converted within such turns first. Throws, having changed nothing, when a condition does not fit it.
    */
   define(schema: DatabaseSchema, turn?: Turn): Replica {
-    const { known, selection, onListenerError, warn } = this.#settings;
+    const { known, onListenerError, warn } = this.#settings;
+    const selection = selectionFor(this.#settings.selection, schema);
     const definition = define(schema, known, selection);
-    this.#checkConditions(definition.schema);
+    // Those of a function are known only now. What was asked for meanwhile comes before them.
+    const { wanted } = this.conditions;
+    const initial = new Map(
+      [...initialConditions(selection)].filter(([table]) => !wanted.has(table)),
+    );
+    checkConditions([...wanted, ...initial], definition.schema);
+    this.conditions.begin(initial);
+    this.#selection = selection;
     this.#definition = definition;
     this.#failure = undefined;
     for (const text of definition.warnings) warn(text);
@@ -188,8 +197,7 @@ export class DatabaseMonitor implements Monitor {
   requests(withConditions: boolean): JsonObject {
     if (this.#definition === undefined) return {};
     const { acknowledged } = this.conditions;
-    const { selection } = this.#settings;
-    return monitorRequests(this.#definition, acknowledged, selection, withConditions);
+    return monitorRequests(this.#definition, acknowledged, this.#selection, withConditions);
   }
 
   /** Requests of a `monitor_cond_change`, if one may and must be sent now. */
@@ -229,4 +237,12 @@ export class DatabaseMonitor implements Monitor {
     for (const where of this.conditions.refuse().values()) this.#refusals.set(where, error);
     this.#settings.waits.wake();
   }
+}
+
+/** Throws unless every condition fits the schema, as far as it is known. */
+function checkConditions(
+  conditions: Iterable<readonly [string, readonly Clause[]]>,
+  schema: DatabaseSchema | undefined,
+): void {
+  for (const [table, where] of conditions) checkCondition(table, where, schema?.tables.get(table));
 }

@@ -24,6 +24,27 @@ export interface TableSelection {
 /** Tables by name; `true`: the whole table. */
 export type Selection = { readonly [table: string]: TableSelection | true };
 
+/** What to follow, by the server's schema: asked again whenever that is read anew. */
+export type SelectTables = (schema: DatabaseSchema) => Selection;
+
+/** What is wanted under this schema. Throws `bad argument` when the program's function fails. */
+export function selectionFor(
+  given: Selection | SelectTables | undefined,
+  schema: DatabaseSchema,
+): Selection | undefined {
+  if (typeof given !== 'function') return given;
+  try {
+    return given(schema);
+  } catch (error) {
+    if (error instanceof OvsdbError) throw error;
+    throw new OvsdbError(
+      'bad argument',
+      `the function that selects what to follow threw: ${String(error)}`,
+      { cause: error },
+    );
+  }
+}
+
 /** What a client and a server have in common, and what they have not. */
 export interface Definition extends FollowedColumns {
   /** Everything the program knows or the server has, with the server's types. */

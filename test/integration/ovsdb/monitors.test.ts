@@ -35,6 +35,19 @@ const blueOnly = {
   Logical_Switch: { columns: ['name'], where: [['name', '==', 'blue']] },
 } as const;
 
+/** Converts the database to a schema whose switches have a colour. */
+async function convert(server: OvsdbServer, client: OvsdbClient): Promise<void> {
+  const schema = (await client.call('get_schema', ['OVN_Northbound'])) as {
+    tables: { Logical_Switch: { columns: { [name: string]: unknown } } };
+    [member: string]: unknown;
+  };
+  const file = join(server.folder, 'new.ovsschema');
+  const { cksum: _, ...rest } = schema;
+  schema.tables.Logical_Switch.columns['colour'] = { type: 'string' };
+  writeFileSync(file, JSON.stringify({ ...rest, version: '99.0.0' }));
+  await runOvs('ovsdb-client', ['convert', server.remote, file]);
+}
+
 test('each monitor of a client has its own tables and rows, and all see what a transaction wrote', async () => {
   await using server = await OvsdbServer.start();
   await using client = northbound(server, { tables: { Address_Set: true } });
@@ -88,15 +101,7 @@ test('every monitor follows a database that was converted', async () => {
   const other = client.monitor({ Logical_Switch: true });
   await Promise.all([client.ready(soon()), other.ready(soon())]);
   await client.transact([insert('Logical_Switch', 'kept')]);
-  const schema = (await client.call('get_schema', ['OVN_Northbound'])) as {
-    tables: { Logical_Switch: { columns: { [name: string]: unknown } } };
-    [member: string]: unknown;
-  };
-  const file = join(server.folder, 'new.ovsschema');
-  const { cksum: _, ...rest } = schema;
-  schema.tables.Logical_Switch.columns['colour'] = { type: 'string' };
-  writeFileSync(file, JSON.stringify({ ...rest, version: '99.0.0' }));
-  await runOvs('ovsdb-client', ['convert', server.remote, file]);
+  await convert(server, client);
   await until('the new column', () =>
     [client, other].every(({ replica }) => replica.hasColumn('Logical_Switch', 'colour')),
   );
@@ -104,6 +109,43 @@ test('every monitor follows a database that was converted', async () => {
   for (const { replica } of [client, other]) {
     expect(replica.find('Logical_Switch', ['name'], ['kept'])[0]?.column('colour')).toBe('');
   }
+});
+
+test('what is followed can be told by the schema, each time it is another', async () => {
+  await using server = await OvsdbServer.start();
+  const asked: string[] = [];
+  await using client = northbound(server, {
+    tables: (schema) => {
+      asked.push(schema.version ?? '');
+      const columns = [...(schema.tables.get('Logical_Switch')?.columns.keys() ?? [])].filter(
+        (column) => column === 'name' || column === 'colour',
+      );
+      return { Logical_Switch: { columns, where: [['name', '!=', 'red']] } };
+    },
+  });
+  await client.ready(soon());
+  await client.transact(['blue', 'red'].map((name) => insert('Logical_Switch', name)));
+  expect(names(client, 'Logical_Switch')).toEqual(['blue']);
+  expect(client.replica.access('Logical_Switch', 'external_ids')).toBe('unseen');
+  await convert(server, client);
+  await until('the new column', () => client.replica.hasColumn('Logical_Switch', 'colour'));
+  await client.ready(soon());
+  expect(asked.at(-1)).toBe('99.0.0');
+  expect(names(client, 'Logical_Switch')).toEqual(['blue']);
+  // What was asked for since then comes before what the function says, also on a new connection.
+  await client.setCondition('Logical_Switch', [], soon());
+  expect(names(client, 'Logical_Switch')).toEqual(['blue', 'red']);
+  client.reconnect();
+  await until('the new connection', () => client.status !== 'ready');
+  await client.ready(soon());
+  expect(names(client, 'Logical_Switch')).toEqual(['blue', 'red']);
+  // Of a further monitor, too.
+  using other = client.monitor(({ tables }) => ({ [tables.has('ACL') ? 'ACL' : 'NAT']: true }));
+  await other.ready(soon());
+  expect(other.replica.hasTable('ACL')).toBe(true);
+  expect(() => client.monitor(() => JSON.parse('{') as never)).toThrow(
+    'the function that selects what to follow threw: SyntaxError',
+  );
 });
 
 test('a silent column comes with new rows, but its changes are not reported', async () => {

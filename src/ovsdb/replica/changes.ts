@@ -6,7 +6,8 @@ import type { Datum } from '../value.ts';
 
 const NOTHING: ReadonlyMap<string, Datum> = new Map();
 
-type Unexpressed = ReadonlyMap<number, Datum>;
+/** Old values by the position of their column: known already, or not held by the cells. */
+export type KnownValues = ReadonlyMap<number, Datum>;
 
 export interface CountedChanges extends TableChanges {
   readonly size: number;
@@ -27,36 +28,20 @@ export class CollectedChanges implements CountedChanges {
     this.#appeared.push({ kind: 'inserted', uuid: store.pools.uuids.text(uuid), old: NOTHING });
   }
 
-  /**
-   * To be called before the change; `changed` are columns, each followed by its new cell. `unexpressed`: by position, old values that the cells
-   * do not hold.
-   */
-  modified(
-    store: TableStore,
-    slot: number,
-    changed: readonly number[],
-    unexpressed?: Unexpressed,
-  ): void {
+  /** To be called before the change; `changed` are columns, each followed by its new cell. */
+  modified(store: TableStore, slot: number, changed: readonly number[], known?: KnownValues): void {
     const old = new Map<string, Datum>();
     for (let i = 0; i < changed.length; i += 2) {
-      const { name, position, codec } = store.columns[
-        changed[i] as number
-      ] as (typeof store.columns)[number];
-      old.set(name, codec.datum(store.cell(slot, position)));
+      const column = store.columns[changed[i] as number] as StoredColumn;
+      old.set(column.name, valueOf(store, slot, column, known));
     }
-    for (const [position, datum] of unexpressed ?? [])
-      old.set((store.columns[position] as StoredColumn).name, datum);
     this.#others.push({ kind: 'modified', uuid: uuidOf(store, slot), old });
   }
 
   /** To be called before the row goes. */
-  deleted(store: TableStore, slot: number, unexpressed?: Unexpressed): void {
+  deleted(store: TableStore, slot: number, known?: KnownValues): void {
     const old = new Map<string, Datum>();
-    for (const { name, position, codec } of store.columns) {
-      old.set(name, codec.datum(store.cell(slot, position)));
-    }
-    for (const [position, datum] of unexpressed ?? [])
-      old.set((store.columns[position] as StoredColumn).name, datum);
+    for (const column of store.columns) old.set(column.name, valueOf(store, slot, column, known));
     this.#others.push({ kind: 'deleted', uuid: uuidOf(store, slot), old });
   }
 
@@ -69,6 +54,40 @@ export class CollectedChanges implements CountedChanges {
     this.#rows ??= this.#appeared.concat(this.#others);
     return this.#rows;
   }
+}
+
+function valueOf(
+  store: TableStore,
+  slot: number,
+  { position, codec }: StoredColumn,
+  known: KnownValues | undefined,
+): Datum {
+  return known?.has(position) === true
+    ? known.get(position)
+    : codec.datum(store.cell(slot, position));
+}
+
+/**
+ * The long values among a row's cells (of all columns when no positions are given), decoded in pieces, beside what is known already; undefined when
+ * there is nothing to know.
+ */
+export function* longValues(
+  store: TableStore,
+  slot: number,
+  positions: readonly number[] | undefined,
+  known: KnownValues | undefined,
+  turn: Turn,
+): Work<KnownValues | undefined> {
+  if (!store.pools.hasLong) return known;
+  let result: Map<number, Datum> | undefined;
+  for (const { position, codec } of store.columns) {
+    const cell = store.cell(slot, position);
+    if (!codec.isLong(cell) || known?.has(position) === true) continue;
+    if (positions?.includes(position) === false) continue;
+    result ??= new Map(known);
+    result.set(position, yield* codec.datumInPieces(cell, turn));
+  }
+  return result ?? known;
 }
 
 const uuidOf = (store: TableStore, slot: number) =>

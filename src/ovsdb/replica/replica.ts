@@ -221,6 +221,9 @@ export class Replica implements ReplicaView {
     let isShown = false;
     try {
       if (this.#next === undefined && this.#isSmall(tables)) {
+        // Nothing has changed yet: what takes long to decode can be told in pieces.
+        if (this.#pools.hasLong)
+          for (const update of updates) if (this.#wanted(update.name)) yield* update.collect(turn);
         for (const update of updates) update.applyAtOnce(this.#wanted(update.name));
       } else {
         for (const update of updates) yield* update.apply(turn);

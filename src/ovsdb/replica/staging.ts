@@ -1,6 +1,6 @@
 import { OvsdbError, syntaxError } from '../error.ts';
 import { grown } from '../storage/id-table.ts';
-import type { TableStore } from '../storage/table-store.ts';
+import type { StoredColumn, TableStore } from '../storage/table-store.ts';
 import type { Turn, Work } from '../turn.ts';
 import type { ReplicaTable } from './replica-table.ts';
 
@@ -86,8 +86,17 @@ export class StagedTable {
     return this.#count;
   }
 
-  beginRow(): void {
+  /** `from`: what there is of it already. */
+  beginRow(from?: Uint32Array): void {
     this.#rowLength = 0;
+    if (from === undefined) return;
+    cells.set(from);
+    this.#rowLength = from.length;
+  }
+
+  /** A copy of the row that is being read, to begin with when it is gone on with. */
+  get cells(): Uint32Array {
+    return cells.slice(0, this.#rowLength);
   }
 
   /** A column of the row being read; of one named twice the last counts. */
@@ -237,18 +246,19 @@ export class StagedTable {
           `${name} ${uuids.text(row.uuid)} changes but is not there`,
         );
       }
-      if (row.kind === MODIFY) this.#applyDifferences(slot, row);
+      // So that showing them can't fail any more.
+      const end = row.kind === MODIFY ? row.to : 0;
+      for (let i = row.from; i < end; i += 2) {
+        const position = row.words[i] as number;
+        const { codec } = store.columns[position] as StoredColumn;
+        if (codec.isWhole) continue;
+        const [cell, difference] = [store.cell(slot, position), row.words[i + 1] as number];
+        row.words[i + 1] =
+          codec.isLong(cell) || codec.isLong(difference)
+            ? yield* codec.applying(cell, difference, turn)
+            : codec.apply(cell, difference);
+      }
       if (turn.isOver()) yield;
-    }
-  }
-
-  /** Turns differences into new values, so that showing them can't fail any more. */
-  #applyDifferences(slot: number, { words, from, to }: StagedRow): void {
-    const { store } = this.table;
-    for (let i = from; i < to; i += 2) {
-      const position = words[i] as number;
-      const { codec } = store.columns[position] as (typeof store.columns)[number];
-      words[i + 1] = codec.apply(store.cell(slot, position), words[i + 1] as number);
     }
   }
 

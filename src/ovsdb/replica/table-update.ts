@@ -1,6 +1,12 @@
 import type { TableStore } from '../storage/table-store.ts';
 import type { Turn, Work } from '../turn.ts';
-import { CollectedChanges, FreshRows, type CountedChanges } from './changes.ts';
+import {
+  CollectedChanges,
+  FreshRows,
+  longValues,
+  type CountedChanges,
+  type KnownValues,
+} from './changes.ts';
 import type { ReplicaTable } from './replica-table.ts';
 import { DELETE, INSERT, REPLACE, type StagedRow, type StagedTable } from './staging.ts';
 
@@ -40,19 +46,21 @@ export class TableUpdate implements TableStep {
     return this.#changes;
   }
 
-  /** Applies rows that are few to what is shown; collects the changes when somebody wants them. */
+  /** Applies rows that are few to what is shown; collects the changes when somebody wants them, unless that was done. */
   applyAtOnce(isWanted: boolean): void {
     const { store } = this.#table;
-    const collected = isWanted ? new CollectedChanges(this.name) : undefined;
+    const collected =
+      isWanted && this.#changes === undefined ? new CollectedChanges(this.name) : undefined;
     const staged = this.#staged;
     for (let row = staged.first(); row !== undefined; row = staged.next(row)) {
       const changed = changedCells(this.#table, row);
       if (changed === undefined) continue;
       this.#isChanged = true;
-      if (collected !== undefined) collect(collected, this.#table, row, changed);
+      if (collected !== undefined)
+        collect(collected, this.#table, row, changed, unexpressed(this.#table, row));
       applyRow(store, row, changed);
     }
-    this.#changes = collected;
+    this.#changes ??= collected;
   }
 
   /** Applies the rows to a draft of the table. */
@@ -84,10 +92,23 @@ export class TableUpdate implements TableStep {
     const collected = new CollectedChanges(this.name);
     for (let row = staged.first(); row !== undefined; row = staged.next(row)) {
       const changed = changedCells(this.#table, row);
-      if (changed !== undefined) collect(collected, this.#table, row, changed);
+      if (changed !== undefined) {
+        const known = yield* this.#known(row, changed, turn);
+        collect(collected, this.#table, row, changed, known);
+      }
       if (turn.isOver()) yield;
     }
     this.#changes = collected;
+  }
+
+  /** Old values that the cells do not hold, and those that take long to decode. */
+  *#known(row: StagedRow, changed: readonly number[], turn: Turn): Work<KnownValues | undefined> {
+    if (row.kind === INSERT) return undefined;
+    const { store } = this.#table;
+    const known = unexpressed(this.#table, row);
+    if (!store.pools.hasLong) return known;
+    const positions = row.kind === DELETE ? undefined : changed.filter((_word, i) => i % 2 === 0);
+    return yield* longValues(store, store.slotOf(row.uuid), positions, known, turn);
   }
 
   /** Shows the draft, and returns it: it must be settled. */
@@ -124,7 +145,8 @@ export class GoneTable implements TableStep {
   *collect(turn: Turn): Work {
     const collected = new CollectedChanges(this.name);
     for (const slot of this.#store.slots()) {
-      collected.deleted(this.#store, slot);
+      const known = yield* longValues(this.#store, slot, undefined, undefined, turn);
+      collected.deleted(this.#store, slot, known);
       if (turn.isOver()) yield;
     }
     this.#changes = collected;
@@ -190,13 +212,17 @@ function collect(
   table: ReplicaTable,
   row: StagedRow,
   changed: readonly number[],
+  known: KnownValues | undefined,
 ): void {
   const { store } = table;
   if (row.kind === INSERT) collected.inserted(store, row.uuid);
   else {
     const slot = store.slotOf(row.uuid);
-    const before = table.unexpressed.get(slot);
-    if (row.kind === DELETE) collected.deleted(store, slot, before);
-    else if (!table.isQuiet(changed)) collected.modified(store, slot, changed, before);
+    if (row.kind === DELETE) collected.deleted(store, slot, known);
+    else if (!table.isQuiet(changed)) collected.modified(store, slot, changed, known);
   }
 }
+
+/** Old values of a row that its cells do not hold. */
+const unexpressed = (table: ReplicaTable, row: StagedRow): KnownValues | undefined =>
+  table.unexpressed.size === 0 ? undefined : table.unexpressed.get(table.store.slotOf(row.uuid));

@@ -1,5 +1,6 @@
 import { OvsdbError, syntaxError } from '../error.ts';
 import type { NamedColumn, NameTable } from './name-table.ts';
+import { takeCut, type CutValue } from '../storage/column-codec.ts';
 import { shapeScan } from '../storage/shape-scan.ts';
 import { ZERO_UUID } from '../uuid.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
@@ -25,9 +26,21 @@ interface OpenTable {
   readonly shapes: TableShapes;
 }
 
+/** A row of which only the beginning has arrived, and a part of it is worth keeping. */
+interface CutRow {
+  readonly uuid: number;
+  readonly kind: number;
+  /** What was staged of it. */
+  readonly cells: Uint32Array;
+  /** The last column that was begun. */
+  readonly column: NamedColumn;
+  /** Its value as far as it was read; undefined: all of it. */
+  readonly value: CutValue | undefined;
+}
+
 /**
  * Reads `<table-updates>` from the bytes of one message straight into columns. The bytes may come in pieces, cut behind
- * any row: `push` reads what is there, `finish` says that the object is complete.
+ * any row, or any member of a large set or map: `push` reads what is there, `finish` says that the object is complete.
  */
 export class UpdateReader {
   readonly #tables: ReadonlyMap<string, ReplicaTable>;
@@ -36,10 +49,11 @@ export class UpdateReader {
   readonly #uuids: UuidPool;
   readonly #cursor = new JsonCursor();
   readonly #staged = new Map<string, OpenTable>();
-  #state: 'start' | 'table' | 'after-table' | 'row' | 'after-row' | 'done' = 'start';
+  #state: 'start' | 'table' | 'after-table' | 'row' | 'cut-row' | 'after-row' | 'done' = 'start';
   #current: OpenTable | undefined;
   #isFirst = true;
   #name = '';
+  #cut: CutRow | undefined;
 
   constructor(
     tables: ReadonlyMap<string, ReplicaTable>,
@@ -88,7 +102,14 @@ export class UpdateReader {
       case 'row':
       case 'after-row':
         return 2;
+      case 'cut-row':
+        return 4;
     }
+  }
+
+  /** Brackets of the updates that are open between two steps. */
+  get brackets(): number {
+    return this.#cut?.value === undefined ? 0 : 2;
   }
 
   /**
@@ -101,6 +122,7 @@ export class UpdateReader {
     cursor.isPartial = true;
     shapeScan().forget();
     let complete = position;
+    const before = this.#cut;
     try {
       while (this.#state !== 'done' && cursor.peek() !== -1) {
         if (this.#state !== 'row' || !this.#shaped(cursor, this.#current as OpenTable))
@@ -109,6 +131,10 @@ export class UpdateReader {
       }
     } catch (error) {
       if (error !== NEED_MORE) throw error;
+      if (this.#cut !== before && this.#cut?.value !== undefined) {
+        complete = this.#cut.value.position;
+        this.#state = 'cut-row';
+      }
     }
     return complete;
   }
@@ -140,6 +166,9 @@ export class UpdateReader {
         }
         this.#row(cursor, this.#current as OpenTable);
         this.#state = 'after-row';
+        break;
+      case 'cut-row':
+        this.#goOn(cursor, this.#current as OpenTable, this.#cut as CutRow);
         break;
       case 'after-row':
         if (cursor.take(COMMA)) {
@@ -210,18 +239,22 @@ export class UpdateReader {
     } else if (letter === 0x6d && length === 6) {
       kind = MODIFY;
       cursor.expect(COLON);
-      this.#cells(cursor, open, true);
+      this.#cells(cursor, open, uuid, kind);
     } else if (letter === 0x69 && second === 0x6e && (length === 6 || length === 7)) {
       kind = INSERT;
       cursor.expect(COLON);
-      this.#cells(cursor, open, false);
+      this.#cells(cursor, open, uuid, kind);
     } else {
       throw syntaxError(`"${cursor.lastText}" is no kind of row update`);
     }
+    this.#endUpdate2(cursor, open, uuid, kind);
+    return kind;
+  }
+
+  #endUpdate2(cursor: JsonCursor, { staged }: OpenTable, uuid: number, kind: number): void {
     if (cursor.peek() === COMMA) staged.fail('a row update must have exactly one member');
     cursor.expect(CLOSE_BRACE);
     this.#endRow(staged, kind, uuid);
-    return kind;
   }
 
   #endRow(staged: StagedTable, kind: number, uuid: number): void {
@@ -240,7 +273,7 @@ export class UpdateReader {
       const name = cursor.lastText;
       if (name === 'new') {
         hasNew = true;
-        this.#cells(cursor, open, false);
+        this.#cells(cursor, open, uuid, 0);
       } else if (name === 'old') {
         hasOld = true;
         cursor.skip();
@@ -251,31 +284,75 @@ export class UpdateReader {
     else staged.endRow(hasNew ? (hasOld ? REPLACE : INSERT) : DELETE, uuid);
   }
 
-  #cells(cursor: JsonCursor, open: OpenTable, isDifference: boolean): void {
+  /** `kind`: 0 for a row that is read in one piece. */
+  #cells(cursor: JsonCursor, open: OpenTable, uuid: number, kind: number): void {
     cursor.expect(OPEN_BRACE);
-    if (cursor.take(CLOSE_BRACE)) return;
-    const { staged, names } = open;
-    let before: NamedColumn | undefined;
-    do {
-      const guess = before === undefined ? names.first : before.follower;
-      let column: NamedColumn | undefined;
-      if (guess !== undefined && cursor.takeText(guess.name, 0, guess.name.length)) column = guess;
-      else {
-        cursor.string();
-        column = names.find(cursor.text, cursor.textStart, cursor.textEnd);
-        // Only a name that is written without escapes can be recognised by its bytes.
-        if (column !== undefined && cursor.text === cursor.bytes) {
-          if (before === undefined) names.first = column;
-          else before.follower = column;
+    if (!cursor.take(CLOSE_BRACE)) this.#cellsAfter(cursor, open, uuid, kind, undefined);
+  }
+
+  #cellsAfter(
+    cursor: JsonCursor,
+    { staged, names }: OpenTable,
+    uuid: number,
+    kind: number,
+    last: NamedColumn | undefined,
+  ): void {
+    let before = last;
+    try {
+      do {
+        const guess = before === undefined ? names.first : before.follower;
+        let column: NamedColumn | undefined;
+        if (guess !== undefined && cursor.takeText(guess.name, 0, guess.name.length))
+          column = guess;
+        else {
+          cursor.string();
+          column = names.find(cursor.text, cursor.textStart, cursor.textEnd);
+          // Only a name that is written without escapes can be recognised by its bytes.
+          if (column !== undefined && cursor.text === cursor.bytes) {
+            if (before === undefined) names.first = column;
+            else before.follower = column;
+          }
         }
+        before = column;
+        cursor.expect(COLON);
+        // A column nobody asked for, of a newer server.
+        if (column === undefined) cursor.skip();
+        else staged.addCell(column.position, column.codec.read(cursor, kind === MODIFY));
+      } while (cursor.take(COMMA));
+      cursor.expect(CLOSE_BRACE);
+    } catch (error) {
+      if (error === NEED_MORE) this.#keep(staged, uuid, kind, before);
+      throw error;
+    }
+  }
+
+  /** Keeps what was read of a row in whose large value the bytes have come to their end. */
+  #keep(staged: StagedTable, uuid: number, kind: number, column: NamedColumn | undefined): void {
+    const value = takeCut();
+    if (value !== undefined && column !== undefined && kind !== 0)
+      this.#cut = { uuid, kind, cells: staged.cells, column, value };
+  }
+
+  /** Goes on with a row that was cut off: one step for the value, one for the rest. */
+  #goOn(cursor: JsonCursor, open: OpenTable, cut: CutRow): void {
+    const { uuid, kind, column, value } = cut;
+    const { staged } = open;
+    staged.beginRow(cut.cells);
+    if (value !== undefined) {
+      try {
+        staged.addCell(column.position, column.codec.readOn(cursor, value, kind === MODIFY));
+      } catch (error) {
+        if (error === NEED_MORE) this.#keep(staged, uuid, kind, column);
+        throw error;
       }
-      before = column;
-      cursor.expect(COLON);
-      // A column nobody asked for, of a newer server.
-      if (column === undefined) cursor.skip();
-      else staged.addCell(column.position, column.codec.read(cursor, isDifference));
-    } while (cursor.take(COMMA));
-    cursor.expect(CLOSE_BRACE);
+      this.#cut = { uuid, kind, cells: staged.cells, column, value: undefined };
+      return;
+    }
+    if (cursor.take(COMMA)) this.#cellsAfter(cursor, open, uuid, kind, column);
+    else cursor.expect(CLOSE_BRACE);
+    this.#endUpdate2(cursor, open, uuid, kind);
+    this.#cut = undefined;
+    this.#state = 'after-row';
   }
 
   /** The staged tables. */

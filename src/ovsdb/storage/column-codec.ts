@@ -1,17 +1,52 @@
 import { cardinality, isSentWhole, type Cardinality, type ColumnType } from '../column-type.ts';
 import { defaultDatum } from '../datum.ts';
+import type { Turn, Work } from '../turn.ts';
 import { OvsdbError, syntaxError } from '../error.ts';
-import { CLOSE_BRACKET, COMMA, OPEN_BRACKET, QUOTE, type JsonCursor } from '../wire/json-cursor.ts';
+import {
+  CLOSE_BRACKET,
+  COMMA,
+  NEED_MORE,
+  OPEN_BRACKET,
+  QUOTE,
+  type JsonCursor,
+} from '../wire/json-cursor.ts';
 import type { Atom, Datum } from '../value.ts';
 import { GUESSES, lastIs, type AtomCodec } from './atom-codec.ts';
-import type { SequencePool } from './sequence-pool.ts';
+import { MemberMerge } from './member-merge.ts';
+import { LONG, type SequencePool } from './sequence-pool.ts';
 
 const SET = Buffer.from('set');
 const MAP = Buffer.from('map');
 const UUID = Buffer.from('uuid');
 
 /** Members being collected, shared by all columns: one value is read at a time. */
-let members = new Uint32Array(1024);
+let members: Uint32Array = new Uint32Array(1024);
+
+/** A set or map of which only the beginning has arrived. */
+export interface CutValue {
+  /** Codes of the members, of which there are `count`. */
+  readonly words: Uint32Array;
+  readonly count: number;
+  /** Where the next member begins. */
+  readonly position: number;
+}
+
+/** Codes of a value that is worth keeping when it is cut off: shorter ones are read anew when more has arrived. */
+const WORTH_KEEPING = 256;
+
+let cut: CutValue | undefined;
+
+/** What was read of the value in which a cursor has just come to its end; undefined when it is to be read anew. */
+export function takeCut(): CutValue | undefined {
+  const taken = cut;
+  cut = undefined;
+  return taken;
+}
+
+/** Members of a value that are decoded between two questions whether the turn is over. */
+const MEMBERS_AT_ONCE = 1024;
+
+const merge = new MemberMerge();
 
 function room(size: number): void {
   if (size <= members.length) return;
@@ -97,6 +132,27 @@ export class ColumnCodec {
         return result;
       }
     }
+  }
+
+  /** True for a set or map whose members are better gone through in pieces. */
+  isLong(cell: number): boolean {
+    return (this.kind === 'set' || this.kind === 'map') && this.sequences.length(cell) > LONG;
+  }
+
+  /** As `datum`, in pieces. */
+  *datumInPieces(cell: number, turn: Turn): Work<Datum> {
+    if (this.kind !== 'set' && this.kind !== 'map') return this.datum(cell);
+    const words = this.members(cell);
+    const { keys, values } = this;
+    const set: Atom[] = [];
+    const map = new Map<Atom, Atom>();
+    for (let i = 0; i < words.length; i += values === undefined ? 1 : 2) {
+      const atom = keys.atom(words[i] as number);
+      if (values === undefined) set.push(atom);
+      else map.set(atom, values.atom(words[i + 1] as number));
+      if (i % MEMBERS_AT_ONCE === 0 && turn.isOver()) yield;
+    }
+    return values === undefined ? set : map;
   }
 
   /** Cell of a value in canonical form; what is new is added to the pools. */
@@ -227,11 +283,17 @@ export class ColumnCodec {
   }
 
   #readSet(cursor: JsonCursor, isDifference: boolean): number {
-    const count = this.#collectSet(cursor);
+    return this.#ended(this.#collectSet(cursor), isDifference);
+  }
+
+  /** The cell of what is in `members`. */
+  #ended(count: number, isDifference: boolean): number {
     const { min, max } = this.type;
-    if ((!isDifference || this.isWhole) && (count < min || count > max)) this.#wrongSize(count);
-    if (this.kind === 'set') {
-      this.#sort(count, 1);
+    const width = this.values === undefined ? 1 : 2;
+    const size = count / width;
+    if ((!isDifference || this.isWhole) && (size < min || size > max)) this.#wrongSize(size);
+    if (this.kind === 'set' || this.kind === 'map') {
+      this.#sort(count, width);
       return this.sequences.intern(members, count);
     }
     if (this.kind === 'optional') return count === 0 ? 0 : (members[0] as number) + 1;
@@ -264,45 +326,60 @@ export class ColumnCodec {
     }
     cursor.expect(COMMA);
     cursor.expect(OPEN_BRACKET);
-    let count = 0;
-    if (!cursor.take(CLOSE_BRACKET)) {
-      do {
-        if (count >= members.length) room(count + 1);
-        members[count] = this.keys.read(cursor, this.#guesses, count);
-        count++;
-      } while (cursor.take(COMMA));
+    return this.#collect(cursor, 0);
+  }
+
+  /** Members and the two brackets behind them into `members`, of which there are `from` already. */
+  #collect(cursor: JsonCursor, from: number): number {
+    const { values } = this;
+    let count = from;
+    let whole = from;
+    let next = cursor.position;
+    try {
+      if (from > 0 || !cursor.take(CLOSE_BRACKET)) {
+        for (;;) {
+          if (count + 1 >= members.length) room(count + 2);
+          if (values === undefined) {
+            members[count] = this.keys.read(cursor, this.#guesses, count);
+            count++;
+          } else {
+            cursor.expect(OPEN_BRACKET);
+            members[count] = this.keys.read(cursor, this.#guesses, count);
+            cursor.expect(COMMA);
+            members[count + 1] = values.read(cursor, this.#guesses, count + 1);
+            count += 2;
+            cursor.expect(CLOSE_BRACKET);
+          }
+          if (!cursor.take(COMMA)) break;
+          whole = count;
+          next = cursor.position;
+        }
+        cursor.expect(CLOSE_BRACKET);
+      }
       cursor.expect(CLOSE_BRACKET);
+    } catch (error) {
+      if (error === NEED_MORE && whole >= WORTH_KEEPING) {
+        cut = { words: members, count: whole, position: next };
+        members = new Uint32Array(1024);
+      }
+      throw error;
     }
-    cursor.expect(CLOSE_BRACKET);
     return count;
   }
 
+  /** Goes on with a value that was cut off; the cursor stands where its next member begins. */
+  readOn(cursor: JsonCursor, value: CutValue, isDifference: boolean): number {
+    members = value.words;
+    return this.#ended(this.#collect(cursor, value.count), isDifference);
+  }
+
   #readMap(cursor: JsonCursor, isDifference: boolean): number {
-    const values = this.values as AtomCodec;
     cursor.expect(OPEN_BRACKET);
     cursor.string();
     if (!lastIs(cursor, MAP)) throw syntaxError(`expected ["map", …], not "${cursor.lastText}"`);
     cursor.expect(COMMA);
     cursor.expect(OPEN_BRACKET);
-    let count = 0;
-    if (!cursor.take(CLOSE_BRACKET)) {
-      do {
-        if (count + 1 >= members.length) room(count + 2);
-        cursor.expect(OPEN_BRACKET);
-        members[count] = this.keys.read(cursor, this.#guesses, count);
-        cursor.expect(COMMA);
-        members[count + 1] = values.read(cursor, this.#guesses, count + 1);
-        count += 2;
-        cursor.expect(CLOSE_BRACKET);
-      } while (cursor.take(COMMA));
-      cursor.expect(CLOSE_BRACKET);
-    }
-    cursor.expect(CLOSE_BRACKET);
-    const { min, max } = this.type;
-    if ((!isDifference || this.isWhole) && (count / 2 < min || count / 2 > max))
-      this.#wrongSize(count / 2);
-    this.#sort(count, 2);
-    return this.sequences.intern(members, count);
+    return this.#ended(this.#collect(cursor, 0), isDifference);
   }
 
   /** True when these codes of a set or map are in canonical order. */
@@ -349,35 +426,30 @@ export class ColumnCodec {
   /** The cell that a difference makes of another. Throws `constraint violation` when the result has a wrong number of members. */
   apply(cell: number, difference: number): number {
     if (this.isWhole) return difference;
-    const { sequences } = this;
-    const step = this.kind === 'map' ? 2 : 1;
-    const [n, m] = [sequences.length(cell), sequences.length(difference)];
-    if (m === 0) return cell;
-    room(n + m);
-    const [a, b] = [n === 0 ? members : sequences.words(cell), sequences.words(difference)];
-    const [ao, bo] = [n === 0 ? 0 : sequences.offset(cell), sequences.offset(difference)];
-    let [i, j, out] = [0, 0, 0];
-    while (i < n || j < m) {
-      const order =
-        i >= n ? 1 : j >= m ? -1 : this.keys.compare(a[ao + i] as number, b[bo + j] as number);
-      if (order < 0) {
-        for (let k = 0; k < step; k++) members[out++] = a[ao + i + k] as number;
-        i += step;
-      } else if (order > 0) {
-        for (let k = 0; k < step; k++) members[out++] = b[bo + j + k] as number;
-        j += step;
-      } else {
-        if (step === 2 && a[ao + i + 1] !== b[bo + j + 1]) {
-          members[out++] = b[bo + j] as number;
-          members[out++] = b[bo + j + 1] as number;
-        }
-        i += step;
-        j += step;
-      }
-    }
-    const size = out / step;
+    if (this.sequences.length(difference) === 0) return cell;
+    this.#begin(merge, cell, difference);
+    merge.step(Infinity);
+    return this.#merged(merge);
+  }
+
+  /** As `apply`, in pieces. */
+  *applying(cell: number, difference: number, turn: Turn): Work<number> {
+    if (this.isWhole || this.sequences.length(difference) === 0)
+      return this.apply(cell, difference);
+    const mine = new MemberMerge();
+    this.#begin(mine, cell, difference);
+    while (!mine.step()) if (turn.isOver()) yield;
+    return this.#merged(mine);
+  }
+
+  #begin(into: MemberMerge, cell: number, difference: number): void {
+    into.begin(this.keys, this.sequences, this.kind === 'map' ? 2 : 1, cell, difference);
+  }
+
+  #merged({ words, length }: MemberMerge): number {
+    const size = length / (this.kind === 'map' ? 2 : 1);
     if (size < this.type.min || size > this.type.max) this.#wrongSize(size);
-    return sequences.intern(members, out);
+    return this.sequences.intern(words, length);
   }
 
   /** Order of two cells' values: by size, then members, then a map's values. */

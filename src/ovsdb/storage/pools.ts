@@ -47,6 +47,12 @@ export class Pools {
     return pool;
   }
 
+  /** False when no set or map ever was so large that it should be gone through in pieces. */
+  get hasLong(): boolean {
+    for (const pool of this.#sequences.values()) if (pool.hasLong) return true;
+    return false;
+  }
+
   column(type: ColumnType): ColumnCodec {
     return new ColumnCodec(
       type,

@@ -2,6 +2,9 @@ import type { Turn } from '../turn.ts';
 import { Entries } from './entries.ts';
 import { IdTable } from './id-table.ts';
 
+/** Sequences of more words are gone through in pieces. */
+export const LONG = 4096;
+
 function hashWords(words: Uint32Array, offset: number, length: number): number {
   let hash = 0x9e3779b9 ^ length;
   for (let i = 0; i < length; i++) {
@@ -20,6 +23,8 @@ export class SequencePool {
   readonly #entries: Entries<Uint32Array>;
   readonly #table = new IdTable();
   readonly #retainMember: (code: number, position: number) => void;
+  /** Whether there ever was a long one. */
+  hasLong = false;
 
   constructor(
     retainMember: (code: number, position: number) => void,
@@ -103,6 +108,7 @@ export class SequencePool {
     const found = this.#find(words, length, hash);
     if (found !== -1) return found;
     const id = this.#entries.add(length);
+    if (length > LONG) this.hasLong = true;
     const chunk = this.#entries.chunkOf(id);
     const offset = this.#entries.offsetOf(id);
     for (let i = 0; i < length; i++) {

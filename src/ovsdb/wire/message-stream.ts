@@ -210,21 +210,21 @@ export class MessageStream {
    */
   #feed(streaming: Streaming): boolean {
     const bytes = this.#pending.view;
-    const before = streaming.sink.depth;
+    const { depth: before, brackets } = streaming.sink;
     const position = pushTo(streaming, bytes, 0, bytes.length);
     this.#scanner.count(position);
     this.#pending.drop(position);
     const around = streaming.inArray ? 2 : 1;
     if (streaming.failure !== undefined) {
       streaming.phase = 'failed';
-      this.#scanner.resume(around + before, 1 + before);
+      this.#scanner.resume(around + before + brackets, 1 + before);
       return true;
     }
-    const { depth, isDone } = streaming.sink;
+    const { depth, brackets: open, isDone } = streaming.sink;
     if (isDone) streaming.phase = 'done';
     else if (position === 0 && bytes.length >= this.#streamFrom) streaming.phase = 'waiting';
     else return false;
-    this.#scanner.resume(around + depth, 1 + depth);
+    this.#scanner.resume(around + depth + open, 1 + depth);
     return true;
   }
 

@@ -32,6 +32,8 @@ export interface UpdateSink {
   readonly isDone: boolean;
   /** Braces of the updates that are open where it stopped. */
   readonly depth: number;
+  /** Brackets of the updates that are open there. */
+  readonly brackets: number;
 }
 
 /** A message in whole: what is absent in the JSON is undefined. Updates that went to a sink are not repeated here. */

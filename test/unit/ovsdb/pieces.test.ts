@@ -4,6 +4,14 @@ import { parseSchema, Replica, type JsonValue } from '../../../src/ovsdb/index.t
 import type { UpdateReader } from '../../../src/ovsdb/replica/update-reader.ts';
 import { ENDLESS, LATER, type Turn, type Work } from '../../../src/ovsdb/turn.ts';
 import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
+import {
+  cuts,
+  Follower,
+  keptValues,
+  pieces,
+  turnLengths,
+  turns,
+} from '../../support/sliced-replica.ts';
 
 /** Messages that take more than one turn of the event loop: what is seen meanwhile, and afterwards. */
 
@@ -124,19 +132,6 @@ function messagesOf(steps: readonly Step[]): string[] {
   );
 }
 
-/** Turns that end after these numbers of steps, again and again. */
-function turns(lengths: readonly number[]): Turn {
-  let left = 0;
-  let next = 0;
-  return {
-    isOver: () => {
-      if (left-- > 0) return false;
-      left = lengths[next++ % lengths.length] as number;
-      return true;
-    },
-  };
-}
-
 const everything = (replica: Replica): unknown => ({
   rows: [...replica.rows('Port')].map((row) => JSON.stringify(row)).sort(),
   byTag: [undefined, 1, 2, 3].map((tag) =>
@@ -159,66 +154,15 @@ const everything = (replica: Replica): unknown => ({
 
 const BY_NAME = ['name', 'tag'];
 
-/** A replica that reads a stream, and whatever is seen of it. */
-class Follower {
-  readonly replica = new Replica(SCHEMA, { rowsAtOnce: 128 });
-  readonly stream: MessageStream;
-  readonly seen: unknown[] = [];
-  /** Called whenever others have their turn. */
-  onPause: () => void = () => {};
-
-  constructor(turn: Turn, streamFrom: number) {
-    this.stream = new MessageStream(
-      {
-        sinkForReply: () => this.replica.reader('update2', 'contents'),
-        sinkForUpdate: () => this.replica.reader('update2', 'changes'),
-        message: (_message, sink, _head, failure) => {
-          if (failure !== undefined) throw failure;
-          this.stream.hold(this.#show(sink as UpdateReader, turn));
-        },
-      },
-      {},
-      streamFrom,
-    );
-    this.replica.subscribe(({ sequence, tables }) => {
-      const changes = [...tables].map(([table, { rows }]) => [table, rows]);
-      this.seen.push({ sequence, changes, everything: everything(this.replica) });
-    });
-  }
-
-  *#show(reader: UpdateReader, turn: Turn): Work {
-    if (yield* this.replica.showing(reader, true, turn)) yield* this.replica.tidy(turn);
-  }
-
-  push(piece: Buffer): void {
-    this.stream.push(piece);
-    while (this.stream.isHeld) {
-      this.onPause();
-      this.stream.resume();
-    }
-  }
-}
-
-/** Distinct values that a replica keeps. */
-function counts(replica: Replica): unknown {
-  const { bytes: _bytes, ...rest } = replica.statistics;
-  return rest;
-}
+const follower = (turn: Turn, streamFrom: number): Follower =>
+  new Follower(SCHEMA, turn, streamFrom, everything);
 
 /** A replica that never saw anything but how a history ends. */
 function loadedWith(steps: readonly Step[]): Replica {
-  const follower = new Follower(ENDLESS, 1e9);
-  follower.push(Buffer.from(messagesOf([...steps, { changes: [], isReload: true }]).at(-1) ?? ''));
-  everything(follower.replica);
-  return follower.replica;
-}
-
-const cuts = fc.array(fc.nat(), { maxLength: 8 });
-const lengths = fc.oneof(fc.constant([0]), fc.array(fc.nat(400), { minLength: 1, maxLength: 5 }));
-
-function pieces(bytes: Buffer, places: readonly number[]): Buffer[] {
-  const sorted = [...new Set(places.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
-  return [0, ...sorted].map((from, i) => bytes.subarray(from, sorted[i] ?? bytes.length));
+  const loaded = follower(ENDLESS, 1e9);
+  loaded.push(Buffer.from(messagesOf([...steps, { changes: [], isReload: true }]).at(-1) ?? ''));
+  everything(loaded.replica);
+  return loaded.replica;
 }
 
 describe('messages that take more than one turn', () => {
@@ -227,13 +171,13 @@ describe('messages that take more than one turn', () => {
       fc.property(
         history,
         cuts,
-        lengths,
+        turnLengths,
         fc.constantFrom(1, 1000, 1e9),
         (steps, places, ends, streamFrom) => {
           const bytes = Buffer.from(messagesOf(steps).join(''));
-          const whole = new Follower(ENDLESS, 1e9);
+          const whole = follower(ENDLESS, 1e9);
           whole.push(bytes);
-          const sliced = new Follower(turns(ends), streamFrom);
+          const sliced = follower(turns(ends), streamFrom);
           let pauses = 0;
           let last: unknown;
           let lastSequence = -1;
@@ -248,8 +192,8 @@ describe('messages that take more than one turn', () => {
           for (const piece of pieces(bytes, places)) sliced.push(piece);
           expect(sliced.seen).toEqual(whole.seen);
           expect(everything(sliced.replica)).toEqual(everything(whole.replica));
-          expect(counts(sliced.replica)).toEqual(counts(loadedWith(steps)));
-          expect(counts(whole.replica)).toEqual(counts(sliced.replica));
+          expect(keptValues(sliced.replica)).toEqual(keptValues(loadedWith(steps)));
+          expect(keptValues(whole.replica)).toEqual(keptValues(sliced.replica));
         },
       ),
       { numRuns: 30 },
@@ -260,8 +204,8 @@ describe('messages that take more than one turn', () => {
     fc.assert(
       fc.property(history, fc.array(fc.nat(1200), { minLength: 5 }), (steps, places) => {
         const messages = messagesOf(steps).map((text) => Buffer.from(text));
-        const whole = new Follower(ENDLESS, 1e9);
-        const sliced = new Follower(LATER, 1e9);
+        const whole = follower(ENDLESS, 1e9);
+        const sliced = follower(LATER, 1e9);
         messages.forEach((message, at) => {
           const { sequence } = sliced.replica;
           const before = everything(sliced.replica);
@@ -281,7 +225,7 @@ describe('messages that take more than one turn', () => {
           whole.push(message);
           expect(everything(sliced.replica)).toEqual(everything(whole.replica));
         });
-        expect(counts(sliced.replica)).toEqual(counts(loadedWith(steps)));
+        expect(keptValues(sliced.replica)).toEqual(keptValues(loadedWith(steps)));
       }),
       { numRuns: 60 },
     );
@@ -333,7 +277,7 @@ describe('messages that take more than one turn', () => {
           const isSame = JSON.stringify(rowJson(first)) === JSON.stringify(rowJson(second));
           return isSame ? 0 : 200;
         }
-        const whole = new Follower(ENDLESS, 1e9);
+        const whole = follower(ENDLESS, 1e9);
         for (const message of messages) whole.push(message);
         expect(everything(replica)).toEqual(everything(whole.replica));
       }),
@@ -343,13 +287,13 @@ describe('messages that take more than one turn', () => {
 });
 
 test('a listener that gives up the replica is the last to be called', () => {
-  const follower = new Follower(LATER, 1);
-  follower.replica.subscribe(() => {
-    follower.replica.discard();
-    follower.stream.abandon();
+  const giver = follower(LATER, 1);
+  giver.replica.subscribe(() => {
+    giver.replica.discard();
+    giver.stream.abandon();
   });
   const [reply = ''] = messagesOf([]);
-  follower.push(Buffer.from(reply));
-  expect(follower.stream.isHeld).toBe(false);
-  expect(follower.replica.size('Group')).toBe(1);
+  giver.push(Buffer.from(reply));
+  expect(giver.stream.isHeld).toBe(false);
+  expect(giver.replica.size('Group')).toBe(1);
 });

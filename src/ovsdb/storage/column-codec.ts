@@ -1,7 +1,6 @@
-import { cardinality, isSentWhole, type Cardinality, type ColumnType } from '../column-type.ts';
-import { defaultDatum } from '../datum.ts';
-import type { Turn, Work } from '../turn.ts';
+import { isSentWhole, type ColumnType } from '../column-type.ts';
 import { OvsdbError, syntaxError } from '../error.ts';
+import type { Turn, Work } from '../turn.ts';
 import {
   CLOSE_BRACKET,
   COMMA,
@@ -10,10 +9,11 @@ import {
   QUOTE,
   type JsonCursor,
 } from '../wire/json-cursor.ts';
-import type { Atom, Datum } from '../value.ts';
 import { GUESSES, lastIs, type AtomCodec } from './atom-codec.ts';
+import { CellValues } from './cell-values.ts';
+import { grown } from './id-table.ts';
 import { MemberMerge } from './member-merge.ts';
-import { LONG, type SequencePool } from './sequence-pool.ts';
+import type { SequencePool } from './sequence-pool.ts';
 
 const SET = Buffer.from('set');
 const MAP = Buffer.from('map');
@@ -43,30 +43,14 @@ export function takeCut(): CutValue | undefined {
   return taken;
 }
 
-/** Members of a value that are decoded between two questions whether the turn is over. */
-const MEMBERS_AT_ONCE = 1024;
-
 const merge = new MemberMerge();
 
 function room(size: number): void {
-  if (size <= members.length) return;
-  const larger = new Uint32Array(size * 2);
-  larger.set(members);
-  members = larger;
+  if (size > members.length) members = grown(members, size);
 }
 
-/**
- * Values of one column as cells of 32 bits: a scalar is its atom's code, an optional that plus one (0: none), a set or
- * map the id of its sequence. Equal values have equal cells.
- */
-export class ColumnCodec {
-  readonly type: ColumnType;
-  readonly kind: Cardinality;
-  readonly keys: AtomCodec;
-  readonly values: AtomCodec | undefined;
-  readonly sequences: SequencePool;
-  /** Cell of the column's default; held for ever. */
-  readonly defaultCell: number;
+/** Reads values of one column in wire form into cells, and applies differences to them. */
+export class ColumnCodec extends CellValues {
   readonly isWhole: boolean;
   /** Atoms that the last value read had in each place. */
   readonly #guesses = new Uint32Array(GUESSES);
@@ -78,191 +62,8 @@ export class ColumnCodec {
     values: AtomCodec | undefined,
     sequences: SequencePool,
   ) {
-    this.type = type;
-    this.kind = cardinality(type);
+    super(type, keys, values, sequences);
     this.isWhole = isSentWhole(type);
-    this.keys = keys;
-    this.values = values;
-    this.sequences = sequences;
-    this.defaultCell = this.cell(defaultDatum(type));
-    this.retain(this.defaultCell);
-  }
-
-  retain(cell: number): void {
-    if (cell === 0) return;
-    if (this.kind === 'scalar') this.keys.retain(cell);
-    else if (this.kind === 'optional') this.keys.retain(cell - 1);
-    else this.sequences.retain(cell);
-  }
-
-  release(cell: number): void {
-    if (cell === 0) return;
-    if (this.kind === 'scalar') this.keys.release(cell);
-    else if (this.kind === 'optional') this.keys.release(cell - 1);
-    else this.sequences.release(cell);
-  }
-
-  /** The value in a cell. */
-  datum(cell: number): Datum {
-    switch (this.kind) {
-      case 'scalar':
-        return this.keys.atom(cell);
-      case 'optional':
-        return cell === 0 ? undefined : this.keys.atom(cell - 1);
-      case 'set': {
-        const length = this.sequences.length(cell);
-        if (length === 0) return [];
-        const [words, offset] = [this.sequences.words(cell), this.sequences.offset(cell)];
-        const result: Atom[] = [];
-        for (let i = 0; i < length; i++) result.push(this.keys.atom(words[offset + i] as number));
-        return result;
-      }
-      case 'map': {
-        const length = this.sequences.length(cell);
-        const result = new Map<Atom, Atom>();
-        if (length === 0) return result;
-        const [words, offset] = [this.sequences.words(cell), this.sequences.offset(cell)];
-        const values = this.values as AtomCodec;
-        for (let i = 0; i < length; i += 2) {
-          result.set(
-            this.keys.atom(words[offset + i] as number),
-            values.atom(words[offset + i + 1] as number),
-          );
-        }
-        return result;
-      }
-    }
-  }
-
-  /** True for a set or map whose members are better gone through in pieces. */
-  isLong(cell: number): boolean {
-    return (this.kind === 'set' || this.kind === 'map') && this.sequences.length(cell) > LONG;
-  }
-
-  /** As `datum`, in pieces. */
-  *datumInPieces(cell: number, turn: Turn): Work<Datum> {
-    if (this.kind !== 'set' && this.kind !== 'map') return this.datum(cell);
-    const words = this.members(cell);
-    const { keys, values } = this;
-    const set: Atom[] = [];
-    const map = new Map<Atom, Atom>();
-    for (let i = 0; i < words.length; i += values === undefined ? 1 : 2) {
-      const atom = keys.atom(words[i] as number);
-      if (values === undefined) set.push(atom);
-      else map.set(atom, values.atom(words[i + 1] as number));
-      if (i % MEMBERS_AT_ONCE === 0 && turn.isOver()) yield;
-    }
-    return values === undefined ? set : map;
-  }
-
-  /** Cell of a value in canonical form; what is new is added to the pools. */
-  cell(datum: Datum): number {
-    switch (this.kind) {
-      case 'scalar':
-        return this.keys.intern(datum as Atom);
-      case 'optional':
-        return datum === undefined ? 0 : this.keys.intern(datum as Atom) + 1;
-      case 'set': {
-        const atoms = datum as readonly Atom[];
-        room(atoms.length);
-        atoms.forEach((atom, i) => {
-          members[i] = this.keys.intern(atom);
-        });
-        return this.sequences.intern(members, atoms.length);
-      }
-      case 'map': {
-        const values = this.values as AtomCodec;
-        const map = datum as ReadonlyMap<Atom, Atom>;
-        room(map.size * 2);
-        let at = 0;
-        for (const [key, value] of map) {
-          members[at++] = this.keys.intern(key);
-          members[at++] = values.intern(value);
-        }
-        return this.sequences.intern(members, at);
-      }
-    }
-  }
-
-  /** Cell of a value in canonical form, or -1 when no row can hold it. Adds nothing. */
-  find(datum: Datum): number {
-    switch (this.kind) {
-      case 'scalar':
-        return this.keys.find(datum as Atom);
-      case 'optional': {
-        if (datum === undefined) return 0;
-        const code = this.keys.find(datum as Atom);
-        return code === -1 ? -1 : code + 1;
-      }
-      case 'set': {
-        const atoms = datum as readonly Atom[];
-        room(atoms.length);
-        for (let i = 0; i < atoms.length; i++) {
-          const code = this.keys.find(atoms[i] as Atom);
-          if (code === -1) return -1;
-          members[i] = code;
-        }
-        return this.sequences.find(members, atoms.length);
-      }
-      case 'map': {
-        const values = this.values as AtomCodec;
-        const map = datum as ReadonlyMap<Atom, Atom>;
-        room(map.size * 2);
-        let at = 0;
-        for (const [key, value] of map) {
-          const [k, v] = [this.keys.find(key), values.find(value)];
-          if (k === -1 || v === -1) return -1;
-          members[at++] = k;
-          members[at++] = v;
-        }
-        return this.sequences.find(members, at);
-      }
-    }
-  }
-
-  /** Whether a value may have so many members. */
-  allows(size: number): boolean {
-    return size >= this.type.min && size <= this.type.max;
-  }
-
-  /** A copy of the codes of a set or map, in order. */
-  members(cell: number): Uint32Array {
-    const length = this.sequences.length(cell);
-    if (length === 0) return new Uint32Array();
-    const offset = this.sequences.offset(cell);
-    return this.sequences.words(cell).slice(offset, offset + length);
-  }
-
-  /** Number of members of a cell's value. */
-  size(cell: number): number {
-    switch (this.kind) {
-      case 'scalar':
-        return 1;
-      case 'optional':
-        return cell === 0 ? 0 : 1;
-      case 'set':
-        return this.sequences.length(cell);
-      case 'map':
-        return this.sequences.length(cell) / 2;
-    }
-  }
-
-  /** Position of a member (or key) in the cell's sequence, or -1. For sets and maps. */
-  position(cell: number, code: number): number {
-    const step = this.kind === 'map' ? 2 : 1;
-    const length = this.sequences.length(cell);
-    if (length === 0) return -1;
-    const [words, offset] = [this.sequences.words(cell), this.sequences.offset(cell)];
-    for (let i = 0; i < length; i += step) if (words[offset + i] === code) return i;
-    return -1;
-  }
-
-  /** Code of the value of a key of a map, or -1. */
-  valueAt(cell: number, key: number): number {
-    const at = this.position(cell, key);
-    return at === -1
-      ? -1
-      : (this.sequences.words(cell)[this.sequences.offset(cell) + at + 1] as number);
   }
 
   /**
@@ -450,27 +251,5 @@ export class ColumnCodec {
     const size = length / (this.kind === 'map' ? 2 : 1);
     if (size < this.type.min || size > this.type.max) this.#wrongSize(size);
     return this.sequences.intern(words, length);
-  }
-
-  /** Order of two cells' values: by size, then members, then a map's values. */
-  compare(a: number, b: number): number {
-    if (a === b) return 0;
-    if (this.kind === 'scalar') return this.keys.compare(a, b);
-    if (this.kind === 'optional')
-      return a === 0 ? -1 : b === 0 ? 1 : this.keys.compare(a - 1, b - 1);
-    const { sequences } = this;
-    const length = sequences.length(a);
-    if (length !== sequences.length(b)) return length - sequences.length(b);
-    const [x, y] = [sequences.words(a), sequences.words(b)];
-    const [i, j] = [sequences.offset(a), sequences.offset(b)];
-    const step = this.kind === 'map' ? 2 : 1;
-    for (let first = 0; first < step; first++) {
-      const codec = first === 0 ? this.keys : (this.values as AtomCodec);
-      for (let k = first; k < length; k += step) {
-        const order = codec.compare(x[i + k] as number, y[j + k] as number);
-        if (order !== 0) return order;
-      }
-    }
-    return 0;
   }
 }

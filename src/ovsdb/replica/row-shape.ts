@@ -51,7 +51,8 @@ export class RowShape {
   readonly #holes: readonly AtomPlace[];
   readonly #columns: readonly ShapeColumn[];
   readonly #parts: readonly ShapePart[];
-  #place = -1;
+  /** Its number in the scan. */
+  #number = -1;
   /** The sweeps of the pools at which codes and cells of fixed parts were looked up. */
   #knownAt = -1;
 
@@ -109,11 +110,11 @@ export class RowShape {
   /** How many rows from `at` on are of this shape, as `ShapeScan.match`. */
   match(bytes: Buffer, at: number, end: number): number {
     const scan = shapeScan();
-    if (this.#place === -1 || !scan.isAt(this.#place, this)) {
-      this.#place = scan.add(this, this.#parts);
-      if (this.#place === -1) return 0;
+    if (!scan.has(this.#number)) {
+      this.#number = scan.add(this.#parts);
+      if (this.#number === -1) return 0;
     }
-    return scan.match(this.#place, bytes, at, end, Math.min(BATCH, mostRows(this.#holes.length)));
+    return scan.match(this.#number, bytes, at, end, Math.min(BATCH, mostRows(this.#holes.length)));
   }
 
   /** Stages the rows that were matched just now. `endRow` is called behind each with its UUID. */
@@ -170,8 +171,8 @@ export class RowShape {
         const atomCodec = codec.values !== undefined && i % 2 === 1 ? codec.values : codec.keys;
         known[i] = atomCodec.read(new JsonCursor(text, atom.value), guesses.fill(0), 0);
       });
-      // Keys of maps are never in holes.
-      column.isOrdered = codec.kind === 'map' && codec.isOrdered(known);
+      const isFixed = column.filled.every((word, i) => i % 2 === 1 || word % 2 === 1);
+      column.isOrdered = codec.kind === 'map' && isFixed && codec.isOrdered(known);
     }
   }
 }

@@ -109,7 +109,7 @@ function valueAtoms(cursor: JsonCursor, { codec }: NamedColumn): readonly AtomPl
     if (type.value === undefined) atoms.push(atom(cursor, type.key.type));
     else {
       cursor.expect(OPEN_BRACKET);
-      atoms.push({ ...atom(cursor, type.key.type), hole: 0 });
+      atoms.push(atom(cursor, type.key.type));
       cursor.expect(COMMA);
       atoms.push(atom(cursor, type.value.type));
       cursor.expect(CLOSE_BRACKET);

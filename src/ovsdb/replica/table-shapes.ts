@@ -4,11 +4,15 @@ import { RowShape } from './row-shape.ts';
 import { RowText } from './row-text.ts';
 
 /** Shapes that are kept of a table's rows. */
-const MOST_SHAPES = 4;
+const MOST_SHAPES = 8;
 
 /** A shape is worth as much as parsing some rows; where rows are too different for shapes, few are made in vain. */
 const PRICE = 64;
 const MOST_CREDIT = 4 * PRICE;
+
+/** After so many rows in a row that are of no shape only one of some is compared. */
+const MISSES = 16;
+const SELDOM = 8;
 
 /** Shapes that rows of one table had lately, the last one first. */
 export class TableShapes {
@@ -16,6 +20,8 @@ export class TableShapes {
   readonly #names: NameTable;
   readonly #shapes: RowShape[] = [];
   #credit = MOST_CREDIT;
+  /** Rows that were of no shape since one was. */
+  #misses = 0;
 
   constructor(pools: Pools, names: NameTable) {
     this.#pools = pools;
@@ -25,11 +31,13 @@ export class TableShapes {
   /** How many rows from `at` on are of the shape that is then `first`. */
   match(bytes: Buffer, at: number, end: number): number {
     const shapes = this.#shapes;
+    if (this.#misses > MISSES && this.#misses % SELDOM !== 0) return 0;
     for (let i = 0; i < shapes.length; i++) {
       const shape = shapes[i] as RowShape;
       const rows = shape.match(bytes, at, end);
       if (rows === 0) continue;
       if (i > 0) shapes.unshift(...shapes.splice(i, 1));
+      this.#misses = 0;
       this.#credit = Math.min(MOST_CREDIT, this.#credit + rows);
       return rows;
     }
@@ -43,6 +51,7 @@ export class TableShapes {
   /** A row that was of no shape: others may be like it. */
   learn(bytes: Buffer, from: number, to: number, kind: number): void {
     this.#credit++;
+    this.#misses++;
     if (this.#credit < PRICE) return;
     const row = RowText.of(bytes, from, to, kind, this.#names);
     if (row === undefined) return;

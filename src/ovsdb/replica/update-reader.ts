@@ -1,7 +1,7 @@
 import { OvsdbError, syntaxError } from '../error.ts';
 import type { NamedColumn, NameTable } from './name-table.ts';
 import { takeCut, type CutValue } from '../storage/column-codec.ts';
-import { shapeScan } from '../storage/shape-scan.ts';
+import { beginText, shapeScan } from '../storage/shape-scan.ts';
 import { ZERO_UUID } from '../uuid.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
 import {
@@ -120,7 +120,7 @@ export class UpdateReader {
     const cursor = this.#cursor;
     cursor.reset(bytes, position, end);
     cursor.isPartial = true;
-    shapeScan().forget();
+    beginText();
     let complete = position;
     const before = this.#cut;
     try {

@@ -31,17 +31,7 @@ export class Pools {
     let pool = this.#sequences.get(name);
     if (pool === undefined) {
       const keys = this.atom(key);
-      const values = value === undefined ? keys : this.atom(value);
-      pool =
-        value === undefined
-          ? new SequencePool(
-              (code) => keys.retain(code),
-              (code) => keys.release(code),
-            )
-          : new SequencePool(
-              (code, position) => (position & 1 ? values : keys).retain(code),
-              (code, position) => (position & 1 ? values : keys).release(code),
-            );
+      pool = new SequencePool(keys, value === undefined ? keys : this.atom(value));
       this.#sequences.set(name, pool);
     }
     return pool;

@@ -1,4 +1,5 @@
 import type { Turn } from '../turn.ts';
+import type { AtomCodec } from './atom-codec.ts';
 import { Entries } from './entries.ts';
 import { IdTable } from './id-table.ts';
 
@@ -22,15 +23,15 @@ function hashWords(words: Uint32Array, offset: number, length: number): number {
 export class SequencePool {
   readonly #entries: Entries<Uint32Array>;
   readonly #table = new IdTable();
-  readonly #retainMember: (code: number, position: number) => void;
+  readonly #keys: AtomCodec;
+  readonly #values: AtomCodec;
   /** Whether there ever was a long one. */
   hasLong = false;
 
-  constructor(
-    retainMember: (code: number, position: number) => void,
-    releaseMember: (code: number, position: number) => void,
-  ) {
-    this.#retainMember = retainMember;
+  /** Members in even places are of `keys`, those in odd places of `values`: of a set both are the same. */
+  constructor(keys: AtomCodec, values: AtomCodec) {
+    this.#keys = keys;
+    this.#values = values;
     this.#entries = new Entries(
       (size) => new Uint32Array(size),
       (id) => {
@@ -38,7 +39,8 @@ export class SequencePool {
         const offset = this.#entries.offsetOf(id);
         const length = this.#entries.length[id] as number;
         this.#table.remove(id, hashWords(chunk, offset, length));
-        for (let i = 0; i < length; i++) releaseMember(chunk[offset + i] as number, i);
+        for (let i = 0; i < length; i++)
+          (i & 1 ? values : keys).release(chunk[offset + i] as number);
       },
     );
   }
@@ -111,9 +113,11 @@ export class SequencePool {
     if (length > LONG) this.hasLong = true;
     const chunk = this.#entries.chunkOf(id);
     const offset = this.#entries.offsetOf(id);
+    const keys = this.#keys;
+    const values = this.#values;
     for (let i = 0; i < length; i++) {
       chunk[offset + i] = words[i] as number;
-      this.#retainMember(words[i] as number, i);
+      (i & 1 ? values : keys).retain(words[i] as number);
     }
     this.#table.add(id, hash);
     return id;

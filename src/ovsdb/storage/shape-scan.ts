@@ -287,8 +287,8 @@ export class ShapeScan {
   readonly found: Uint32Array;
   readonly #words: Uint32Array;
   readonly #match: (shape: number, at: number, end: number, rows: number) => number;
-  readonly #owners: unknown[] = [];
-  #next = 0;
+  /** Shapes that were put here so far; the last ones are still here. */
+  #count = 0;
   /** The text that is here: which bytes, from where to where. */
   #text: Buffer | undefined;
   #from = 0;
@@ -313,28 +313,26 @@ export class ShapeScan {
     this.#match = functions['match'] as (...parameters: number[]) => number;
   }
 
-  /** Puts a shape where it can be matched; -1 when it is too large. It stays there until `isAt` denies it. */
-  add(owner: unknown, parts: readonly ShapePart[]): number {
+  /** Puts a shape where it can be matched, and gives it a number; -1 when it is too large. It stays there until `has` denies it. */
+  add(parts: readonly ShapePart[]): number {
     const size = parts.reduce((sum, { fixed }) => sum + HEAD + ((fixed.length + 15) & ~15), 0);
     if (size > SHAPE_SIZE) return -1;
-    const place = this.#next;
-    this.#next = (place + 1) % SHAPE_PLACES;
-    this.#owners[place] = owner;
-    let at = SHAPES + place * SHAPE_SIZE;
+    const number = this.#count++;
+    let at = addressOf(number);
     for (const { fixed, hole } of parts) {
       this.bytes.writeUInt32LE(fixed.length, at);
       this.bytes.writeUInt32LE(hole, at + 4);
       this.bytes.set(fixed, at + HEAD);
       at += HEAD + ((fixed.length + 15) & ~15);
     }
-    return place;
+    return number;
   }
 
-  isAt(place: number, owner: unknown): boolean {
-    return this.#owners[place] === owner;
+  has(shape: number): boolean {
+    return shape >= 0 && shape >= this.#count - SHAPE_PLACES;
   }
 
-  /** Other bytes will be looked at from now on, even if the buffer is the same. */
+  /** As `beginText`. */
   forget(): void {
     this.#text = undefined;
   }
@@ -344,13 +342,13 @@ export class ShapeScan {
    * room in `found`. Returns how many there are; `stopped` tells where they end, behind a comma or without one. All of it has to be
    * before `end`.
    */
-  match(place: number, text: Buffer, at: number, end: number, limit: number): number {
+  match(shape: number, text: Buffer, at: number, end: number, limit: number): number {
     if (this.#text !== text || at < this.#from || at >= this.#to) this.#copy(text, at, end);
-    const rows = this.#matchHere(place, at, end, limit);
+    const rows = this.#matchHere(shape, at, end, limit);
     if (rows > 0 || this.#to >= end || at === this.#from) return rows;
     // Perhaps cut off where the copy ends.
     this.#copy(text, at, end);
-    return this.#matchHere(place, at, end, limit);
+    return this.#matchHere(shape, at, end, limit);
   }
 
   #copy(text: Buffer, at: number, end: number): void {
@@ -360,14 +358,9 @@ export class ShapeScan {
     this.bytes.set(text.subarray(at, this.#to), TEXT);
   }
 
-  #matchHere(place: number, at: number, end: number, limit: number): number {
+  #matchHere(shape: number, at: number, end: number, limit: number): number {
     const shift = TEXT - this.#from;
-    return this.#match(
-      SHAPES + place * SHAPE_SIZE,
-      at + shift,
-      Math.min(end, this.#to) + shift,
-      limit,
-    );
+    return this.#match(addressOf(shape), at + shift, Math.min(end, this.#to) + shift, limit);
   }
 
   /** Where the last match stopped. */
@@ -376,9 +369,16 @@ export class ShapeScan {
   }
 }
 
+const addressOf = (shape: number): number => SHAPES + (shape % SHAPE_PLACES) * SHAPE_SIZE;
+
 /** Most rows of so many holes for which there is room in `found`. */
 export const mostRows = (holes: number): number =>
   Math.floor(FOUND_SIZE / 4 / FOUND_WORDS / Math.max(1, holes));
+
+/** What was copied for the last match is of no use any more: other bytes will be looked at, even if the buffer is the same. */
+export function beginText(): void {
+  made?.forget();
+}
 
 let made: ShapeScan | undefined;
 

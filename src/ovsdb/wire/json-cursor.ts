@@ -384,7 +384,7 @@ export class JsonCursor {
     checkDepth(byte, depth);
     if (byte === QUOTE) {
       this.string();
-      return this.lastText;
+      return this.textEnd - this.textStart <= SHORT_TEXT ? this.lastName : this.lastText;
     }
     if (byte === OPEN_BRACKET) return this.#items(depth);
     if (byte === OPEN_BRACE) return this.#members(depth);
@@ -440,6 +440,8 @@ export class JsonCursor {
 
 /** Names of members that were read last, by a number made of their letters. */
 const NAMES = 256;
+/** Values that are as short are most often words that come again and again, such as `uuid`. */
+const SHORT_TEXT = 8;
 const LONGEST_NAME = 32;
 const names: ({ readonly bytes: Uint8Array; readonly text: string } | undefined)[] = Array.from({
   length: NAMES,

@@ -95,7 +95,7 @@ export class MessageStream {
         this.#pending.append(rest);
         if (!this.#feed(this.#streaming)) return;
         // The sink has what it wanted; what follows is the end of the message.
-        rest = this.#takePending();
+        rest = this.#pending.take();
       }
       if (this.#begin(rest)) return;
       const end = this.#scanner.scan(rest, 0);
@@ -154,13 +154,6 @@ export class MessageStream {
     this.#waiting = [];
   }
 
-  /** Bytes that were kept, to be looked at again as if they had just arrived. */
-  #takePending(): Buffer {
-    const bytes = Buffer.from(this.#pending.view);
-    this.#pending.clear();
-    return bytes;
-  }
-
   /** More of an incomplete message that no sink reads (yet). */
   #keep(part: Buffer): void {
     if (!this.#scanner.isInside) return;
@@ -197,7 +190,7 @@ export class MessageStream {
   }
 
   #resumeReading(streaming: Streaming): void {
-    if (this.#feed(streaming)) this.#read(this.#takePending());
+    if (this.#feed(streaming)) this.#read(this.#pending.take());
   }
 
   /** Reads of a plain value what has arrived. */

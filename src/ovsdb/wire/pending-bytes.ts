@@ -4,6 +4,8 @@ const KEPT = 1 << 20;
 /** Bytes of a message that is not complete, copied: what they came in is used again for what comes next. */
 export class PendingBytes {
   #bytes = Buffer.alloc(0);
+  /** What was taken last: to be used again when the next ones are taken. */
+  #taken = Buffer.alloc(0);
   #start = 0;
   #end = 0;
 
@@ -14,6 +16,17 @@ export class PendingBytes {
   /** All of them, until the next change. */
   get view(): Buffer {
     return this.#bytes.subarray(this.#start, this.#end);
+  }
+
+  /** All of them, which are then pending no more. Good until bytes are taken again. */
+  take(): Buffer {
+    const { view } = this;
+    const free = this.#taken;
+    this.#taken = this.#bytes.length > KEPT ? Buffer.alloc(0) : this.#bytes;
+    this.#bytes = free;
+    this.#start = 0;
+    this.#end = 0;
+    return view;
   }
 
   append(part: Buffer): void {

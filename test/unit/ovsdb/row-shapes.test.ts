@@ -23,7 +23,7 @@ function match(
   { at = 0, end = text.length, limit = 100 } = {},
 ) {
   const shape = parts.map(([fixed, hole]) => ({ fixed: bytesOf(fixed), hole }));
-  const place = scan.add({}, shape);
+  const place = scan.add(shape);
   scan.forget();
   const rows = scan.match(place, text, at, end, limit);
   const holes = parts.length - 1;
@@ -172,7 +172,7 @@ describe('a scan for shapes', () => {
   test('reads on in a text that is larger than its memory', () => {
     const row = (n: number): string => `{${n}${'.'.repeat(1000)}}`;
     const text = bytesOf(Array.from({ length: 1000 }, (_, n) => row(n)).join(','));
-    const place = scan.add({}, [
+    const place = scan.add([
       { fixed: bytesOf('{'), hole: INTEGER_HOLE },
       { fixed: bytesOf(`${'.'.repeat(1000)}}`), hole: END },
     ]);
@@ -436,6 +436,17 @@ describe('rows of the same shape', () => {
         ['z', 5],
       ]),
     );
+  });
+
+  test('have maps in order, too, whatever their keys', () => {
+    const keys = ['["map",[["a",1],["b",2]]]', '["map",[["c",1],["d",2]]]'];
+    expect(after('s_map', keys, '["map",[["z",5],["e",6]]]')).toEqual(
+      new Map([
+        ['e', 6],
+        ['z', 5],
+      ]),
+    );
+    expect(() => after('s_map', keys, '["map",[["z",5],["z",6]]]')).toThrow('has a member twice');
   });
 
   test('are refused when one has no UUID of a row', () => {

@@ -371,3 +371,7 @@ export function errorText(error: JsonValue | undefined): string {
   }
   return shorten(error);
 }
+
+/** The server does not know the method. ovsdb-server says so in two words; others have an object, or words of their own. */
+export const isUnknownMethod = (error: JsonValue | undefined): boolean =>
+  /unknown method|method not found|can't find method/i.test(errorText(error));

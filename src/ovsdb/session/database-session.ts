@@ -5,7 +5,13 @@ import { parseSchema, type DatabaseSchema } from '../schema.ts';
 import type { JsonValue } from '../value.ts';
 import { parseJson } from '../wire/json-cursor.ts';
 import type { UpdateSink } from '../wire/message.ts';
-import { errorText, type Connection, type Reply, type Update } from './connection.ts';
+import {
+  errorText,
+  isUnknownMethod,
+  type Connection,
+  type Reply,
+  type Update,
+} from './connection.ts';
 import type { DatabaseMonitor } from './monitor.ts';
 import { MonitorRun, type MonitorMethod } from './monitor-run.ts';
 import {
@@ -154,7 +160,7 @@ export class DatabaseSession {
       if (this.#loading !== (generation ?? '')) return;
       this.#loading = undefined;
       if (error === undefined && result !== undefined) this.#loadWith(result, generation);
-      else if (error === 'unknown method' && this.#described !== undefined)
+      else if (isUnknownMethod(error) && this.#described !== undefined)
         this.#loadWith(this.#described, generation);
       else this.#noSchema(errorText(error), generation);
     });

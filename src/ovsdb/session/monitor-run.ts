@@ -4,7 +4,13 @@ import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
 import { LATER, type Work } from '../turn.ts';
 import { ZERO_UUID } from '../uuid.ts';
 import type { JsonValue } from '../value.ts';
-import { errorText, type Connection, type Reply, type Update } from './connection.ts';
+import {
+  errorText,
+  isUnknownMethod,
+  type Connection,
+  type Reply,
+  type Update,
+} from './connection.ts';
 import type { DatabaseMonitor } from './monitor.ts';
 
 /** Ways to follow a database, best first. */
@@ -121,7 +127,7 @@ export class MonitorRun {
   #refused(error: JsonValue | undefined): void {
     const next = FALLBACK[this.#method];
     this.#id = undefined;
-    if (error === 'unknown method' && next !== undefined) {
+    if (isUnknownMethod(error) && next !== undefined) {
       this.#monitor.lastId = undefined;
       this.#request(next);
       return;

@@ -242,6 +242,23 @@ describe('a connection that lives', () => {
     expect(listener.events).toContainEqual({ kind: 'loaded', method, found: false, rows: 1 });
   });
 
+  test.each<JsonValue>([
+    { error: 'unknown method' },
+    { error: 'unknown method', details: 'monitor_cond_since' },
+    { code: -32601, message: 'Method not found' },
+    "rpc2: can't find method monitor_cond_since",
+  ])('a server says in other words that it does not know a method: %j', async (refuse) => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase());
+    const updates = { T: { [A]: { initial: { name: 'a' } } } };
+    const status = server.answers['monitor_cond'];
+    server.answers['monitor_cond_since'] = () => ({ refuse });
+    server.answers['monitor_cond'] = (message, peer) =>
+      message.params[0] === '_Server' ? status?.(message, peer) : updates;
+    using listener = await new Listener(server.remote).ready();
+    expect(listener.rows).toEqual({ [A]: 'a' });
+    expect(server.connections).toBe(1);
+  });
+
   test('where get_schema is not known, the schema in _Server is used', async () => {
     await using server = await ScriptedOvsdbServer.start(smallDatabase({ [A]: { name: 'a' } }));
     server.answers['get_schema'] = () => ({ refuse: 'unknown method' });

@@ -135,6 +135,16 @@ export class Entries {
     return entry;
   }
 
+  /** Of an entry whose row is right the wish alone is kept. Nobody may look at the entry any more. */
+  release(entry: Entry): void {
+    const { place, row, unit } = entry;
+    if (place === 0 || row === undefined) return;
+    this.#held[place] = row;
+    this.#units[place] = unit ?? '';
+    this.#entered--;
+    entry.place = 0;
+  }
+
   referenceCount(place: number): number {
     return this.#references[place] as number;
   }

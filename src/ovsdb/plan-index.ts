@@ -213,6 +213,9 @@ export class RowIndex {
       if (matcher.matchArrival(entry)) {
         entry.isDirty = false;
         this.dirty.delete(entry);
+        // With the change that made it, and all values in it, it would be kept for as long as the row.
+        if (this.shifted.has(entry)) entry.change = undefined;
+        else entry.table.entries.release(entry);
       } else own.delete(uuid);
     }
     return own;

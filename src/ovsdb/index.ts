@@ -20,12 +20,8 @@ export { parseJson } from './wire/json-cursor.ts';
 export { parseJsonText } from './wire/json-text.ts';
 export { Framer, type FramerLimits } from './wire/framer.ts';
 export { ChangeTracker, type TrackedChange } from './replica/change-tracker.ts';
-export {
-  Replica,
-  type FollowedColumns,
-  type MonitoredColumns,
-  type ReplicaOptions,
-} from './replica/replica.ts';
+export type { FollowedColumns, MonitoredColumns } from './replica/definition.ts';
+export { Replica, type ReplicaOptions } from './replica/replica.ts';
 export * from './desired.ts';
 export * from './plan-change.ts';
 export { plan } from './plan.ts';

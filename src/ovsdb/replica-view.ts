@@ -60,6 +60,16 @@ export type OrderedColumn =
       readonly compare?: (a: Datum, b: Datum) => number;
     };
 
+/** Indexes that a program will ask for: kept from the first row on, so that the first question does not have to make them. */
+export interface TableIndexes {
+  /** For `find`: lists of columns. */
+  readonly find?: readonly (readonly IndexColumn[])[];
+  /** For `ordered`: lists of columns. */
+  readonly ordered?: readonly (readonly OrderedColumn[])[];
+  /** For `referrers` of this table's rows. */
+  readonly referrers?: boolean;
+}
+
 /** Rows of a table in order. Always the newest state. */
 export interface OrderedRows {
   /** Rows from one key to another, both included. A key has values for the first columns, all or some. */

@@ -55,6 +55,17 @@ async function run(progress: (text: string) => void): Promise<readonly Figure[]>
   const rowsHeard = (count: number): Promise<void> =>
     until(`${count} rows`, () => heard === count && client.status === 'ready', 60_000);
   const byName = ['name'];
+  await measure('load with indexes that are wanted from the first row on', async () => {
+    await using other = follow({
+      Logical_Switch: true,
+      Logical_Switch_Port: {
+        indexes: { find: [byName], ordered: [byName], referrers: true },
+      },
+    });
+    await other.ready();
+    if (other.replica.ordered(TABLE, byName).find('port-1').length !== 1)
+      throw new Error('the port is not found');
+  });
   await measure('first find', () => replica.find(TABLE, byName, ['port-1']));
   await measure('first rows in order', () => replica.ordered(TABLE, byName).find('port-1'));
   const [port] = replica.find(TABLE, byName, ['port-1']);
@@ -69,7 +80,9 @@ async function run(progress: (text: string) => void): Promise<readonly Figure[]>
     );
   });
   if (heard !== 0) throw new Error(`${heard} rows changed with the conversion`);
-  await measure('first find after it', () => replica.find(TABLE, byName, ['port-1']));
+  await measure('first rows in order after it', () =>
+    replica.ordered(TABLE, byName).find('port-1'),
+  );
   await measure('other remotes, whose database is empty', async () => {
     client.setRemotes(empty.remote);
     await rowsHeard(ROWS);

@@ -4,6 +4,7 @@ import type {
   OrderedColumn,
   Referrer,
   ReplicaRow,
+  TableIndexes,
 } from '../replica-view.ts';
 import { columnOf, type TableSchema } from '../schema.ts';
 import { OvsdbError } from '../error.ts';
@@ -24,6 +25,31 @@ import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
 interface KeptEdges {
   readonly column: string;
   readonly sources: (target: number) => readonly number[];
+}
+
+interface KeptIndex {
+  readonly columns: readonly IndexColumn[];
+  readonly index: HashIndex;
+}
+
+interface KeptOrder {
+  readonly columns: readonly OrderedColumn[];
+  readonly index: OrderedIndex;
+}
+
+/** The same columns in the same order, each compared in the same way. */
+const isSameOrder = (a: readonly OrderedColumn[], b: readonly OrderedColumn[]): boolean =>
+  a === b ||
+  (a.length === b.length &&
+    a.every((spec, i) => {
+      const [x, y] = [orderOf(spec), orderOf(b[i] as OrderedColumn)];
+      return x.column === y.column && x.descending === y.descending && x.compare === y.compare;
+    }));
+
+function orderOf(spec: OrderedColumn) {
+  const { column, descending, compare } =
+    typeof spec === 'string' ? { column: spec, descending: false, compare: undefined } : spec;
+  return { column, descending: descending === true, compare };
 }
 
 const nameOf = (columns: readonly IndexColumn[]): string => stringify(columns);
@@ -55,8 +81,8 @@ export class ReplicaTable {
   #names: NameTable | undefined;
   #shapes: TableShapes | undefined;
   #rowClass: RowClass;
-  readonly #indexes = new Map<string, HashIndex>();
-  readonly #ordered = new Map<readonly OrderedColumn[], OrderedIndex>();
+  readonly #indexes = new Map<string, KeptIndex>();
+  readonly #ordered: KeptOrder[] = [];
   readonly #edges = new Map<string, KeptEdges[]>();
 
   constructor(
@@ -151,6 +177,53 @@ export class ReplicaTable {
     throw new OvsdbError('bad argument', `column ${name} can't be indexed`);
   }
 
+  /** Makes indexes now, if they are not there. Throws for columns that no index can be made of. */
+  keep({ find = [], ordered = [] }: TableIndexes): void {
+    for (const columns of find) this.#index(columns);
+    for (const columns of ordered) this.#order(columns);
+  }
+
+  /** Makes it quick to say which rows of this table refer to rows of `target`. */
+  keepReferrersTo(target: string): void {
+    this.#edgesTo(target);
+  }
+
+  /** Makes the indexes that a table with another schema has, as far as this one has what they are made of. */
+  inherit(before: ReplicaTable): void {
+    const wanted: TableIndexes[] = [
+      ...[...before.#indexes.values()].map(({ columns }) => ({ find: [columns] })),
+      ...before.#ordered.map(({ columns }) => ({ ordered: [columns] })),
+    ];
+    for (const indexes of wanted) {
+      try {
+        this.keep(indexes);
+      } catch (error) {
+        // Whoever asks for it next is told why there is none any more.
+        if (!(error instanceof OvsdbError)) throw error;
+      }
+    }
+    for (const target of before.#edges.keys()) this.#edgesTo(target);
+  }
+
+  #index(columns: readonly IndexColumn[]): HashIndex {
+    const name = nameOf(columns);
+    let kept = this.#indexes.get(name);
+    if (kept === undefined) {
+      kept = { columns, index: this.#build(columns) };
+      this.#indexes.set(name, kept);
+    }
+    return kept.index;
+  }
+
+  #order(columns: readonly OrderedColumn[]): OrderedIndex {
+    let kept = this.#ordered.find((other) => isSameOrder(other.columns, columns));
+    if (kept === undefined) {
+      kept = { columns, index: this.#sort(columns) };
+      this.#ordered.push(kept);
+    }
+    return kept.index;
+  }
+
   #build(columns: readonly IndexColumn[]): HashIndex {
     const parts = columns.map((spec): IndexPart => {
       if (typeof spec === 'string') return { column: this.#column(spec) };
@@ -191,12 +264,7 @@ export class ReplicaTable {
         'as many values as columns are needed, and at least one',
       );
     }
-    const name = nameOf(columns);
-    let index = this.#indexes.get(name);
-    if (index === undefined) {
-      index = this.#build(columns);
-      this.#indexes.set(name, index);
-    }
+    const index = this.#index(columns);
     const codes: number[] = [];
     for (let i = 0; i < columns.length; i++) {
       const code = this.#code(columns[i] as IndexColumn, values[i]);
@@ -226,35 +294,27 @@ export class ReplicaTable {
     const index = new OrderedIndex(
       this.#store,
       columns.map((spec): OrderedPart => {
-        const given = typeof spec === 'string' ? { column: spec } : spec;
-        return {
-          column: this.#column(given.column),
-          descending: given.descending === true,
-          compare: given.compare,
-        };
+        const { column, descending, compare } = orderOf(spec);
+        return { column: this.#column(column), descending, compare };
       }),
     );
     this.#store.follow(index);
     return index;
   }
 
-  /** Rows in the order of these columns; the index is kept for this very list of columns. */
+  /** Rows in the order of these columns. */
   range(
     columns: readonly OrderedColumn[],
     from: readonly Writable[] | undefined,
     to: readonly Writable[] | undefined,
   ): readonly ReplicaRow[] {
-    let index = this.#ordered.get(columns);
-    if (index === undefined) {
-      index = this.#sort(columns);
-      this.#ordered.set(columns, index);
-    }
+    const index = this.#order(columns);
     const key = (values: readonly Writable[] | undefined): readonly Datum[] | undefined =>
       values?.map((value, i) => {
         const spec = columns[i];
         if (spec === undefined)
           throw new OvsdbError('bad argument', 'the key is longer than the index');
-        return orderKey(this.#column(typeof spec === 'string' ? spec : spec.column), value);
+        return orderKey(this.#column(orderOf(spec).column), value);
       });
     return [...index.range(key(from), key(to))].map((slot) => this.view(slot));
   }

@@ -11,37 +11,28 @@ import type {
   RowComparer,
   SubscribeOptions,
 } from '../replica-view.ts';
-import { schemaToJson, type DatabaseSchema } from '../schema.ts';
+import type { DatabaseSchema } from '../schema.ts';
 import { Pools } from '../storage/pools.ts';
 import type { TableStore } from '../storage/table-store.ts';
-import { jsonEquals, stringify } from '../json.ts';
+import { stringify } from '../json.ts';
 import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
 import type { JsonValue, Writable } from '../value.ts';
 import { rethrowLater } from '../listener-error.ts';
 import type { CountedChanges } from './changes.ts';
-import { ReplicaTable } from './replica-table.ts';
+import {
+  defineTables,
+  keepIndexes,
+  sameDefinition,
+  type DefinedTables,
+  type FollowedColumns,
+  type MonitoredColumns,
+} from './definition.ts';
+import type { ReplicaTable } from './replica-table.ts';
 import { copyRows } from './row-copy.ts';
 import { TableComparer } from './row-comparer.ts';
 import type { StagedTable } from './staging.ts';
 import { GoneTable, TableUpdate, type TableStep } from './table-update.ts';
 import { UpdateReader, type UpdateFormat } from './update-reader.ts';
-
-/** Which columns of which tables a replica holds: those that the server has and we monitor. */
-export type MonitoredColumns = ReadonlyMap<string, ReadonlySet<string>>;
-
-export interface FollowedColumns {
-  readonly monitored: MonitoredColumns;
-  /** Columns that the server has and whose newest values are not here. */
-  readonly unseen?: MonitoredColumns;
-  /** Columns whose changes alone are no event. */
-  readonly quiet?: MonitoredColumns;
-}
-
-interface DefinedTables {
-  readonly schema: DatabaseSchema;
-  readonly pools: Pools;
-  readonly tables: Map<string, ReplicaTable>;
-}
 
 interface Subscription {
   readonly listener: (changes: ReplicaChanges) => void;
@@ -64,7 +55,7 @@ export interface ReplicaOptions extends Partial<FollowedColumns> {
 export class Replica implements ReplicaView {
   #schema: DatabaseSchema;
   #pools = new Pools();
-  #tables = new Map<string, ReplicaTable>();
+  #tables: ReadonlyMap<string, ReplicaTable>;
   /** Definition of a new schema, until its contents are there. */
   #next: DefinedTables | undefined;
   /** Copies the rows that there are to the new definition. */
@@ -151,7 +142,7 @@ export class Replica implements ReplicaView {
     return [...this.#tables.values()].flatMap((other) => other.referrersTo(table, id));
   }
 
-  /** Rows in the order of these columns, through an index that is made now and then kept. */
+  /** Rows in the order of these columns, through an index that is made now, if it is not there, and then kept. */
   ordered(table: string, columns: readonly OrderedColumn[]): OrderedRows {
     if (columns.length === 0) throw new OvsdbError('bad argument', 'an index needs a column');
     const range = (from?: readonly Writable[], to?: readonly Writable[]): readonly ReplicaRow[] =>
@@ -291,6 +282,8 @@ export class Replica implements ReplicaView {
   /** Gives back what is not used any more, in pieces. Between messages. */
   *tidy(turn: Turn): Work {
     while (!this.#tidy(turn)) yield;
+    for (const { store } of this.#tables.values())
+      if (store.hasFollowers) yield* store.settleFollowers(turn);
   }
 
   /** Shows what a reader has read, at once. */
@@ -375,10 +368,16 @@ export class Replica implements ReplicaView {
     this.#copying = undefined;
     if (sameDefinition(this.#schema, this.#tables, schema, columns.monitored)) {
       this.#schema = schema;
+      keepIndexes(this.#tables, columns.indexes);
       return true;
     }
     const pools = new Pools();
     const tables = defineTables(schema, columns, pools);
+    // While there are no rows: they follow each one that is copied.
+    for (const [name, table] of tables) {
+      const before = this.#tables.get(name);
+      if (before !== undefined) table.inherit(before);
+    }
     this.#next = { schema, pools, tables };
     this.#copying = this.#copyTo(tables, turn);
     return false;
@@ -436,44 +435,3 @@ export class Replica implements ReplicaView {
  * of them change.
  */
 const ROWS_AT_ONCE = 2048;
-
-/** Whether nothing that is stored would change: the same tables, columns, types and monitored columns. */
-function sameDefinition(
-  schema: DatabaseSchema,
-  tables: ReadonlyMap<string, ReplicaTable>,
-  next: DatabaseSchema,
-  monitored: MonitoredColumns,
-): boolean {
-  const shape = (given: DatabaseSchema): JsonValue => {
-    const { tables: shapes } = schemaToJson(given) as { readonly tables: JsonValue };
-    return shapes;
-  };
-  return (
-    jsonEquals(shape(schema), shape(next)) &&
-    [...tables.values()].every((table) => {
-      const columns = monitored.get(table.name) ?? new Set<string>();
-      return columns.size === table.monitored.size && columns.isSubsetOf(table.monitored);
-    })
-  );
-}
-
-function defineTables(
-  schema: DatabaseSchema,
-  columns: Partial<FollowedColumns>,
-  pools: Pools,
-): Map<string, ReplicaTable> {
-  return new Map(
-    [...schema.tables.values()].map((table) => [
-      table.name,
-      new ReplicaTable(
-        table,
-        pools,
-        columns.monitored === undefined
-          ? new Set(table.columns.keys())
-          : (columns.monitored.get(table.name) ?? new Set()),
-        columns.unseen?.get(table.name),
-        columns.quiet?.get(table.name),
-      ),
-    ]),
-  );
-}

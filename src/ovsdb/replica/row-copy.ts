@@ -51,6 +51,7 @@ export function* copyRows(from: ReplicaTable, to: ReplicaTable, turn: Turn): Wor
     store.finish(copy);
     if (turn.isOver()) yield;
   }
+  yield* store.settleFollowers(turn);
   to.unexpressed = unexpressed;
 }
 

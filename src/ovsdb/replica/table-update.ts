@@ -70,6 +70,7 @@ export class TableUpdate implements TableStep {
     if (staged.fresh !== undefined) {
       this.#draft = staged.fresh;
       this.#isChanged = staged.fresh.size > 0;
+      yield* staged.fresh.settleFollowers(turn);
       return;
     }
     for (let row = staged.first(); row !== undefined; row = staged.next(row)) {
@@ -81,6 +82,7 @@ export class TableUpdate implements TableStep {
       }
       if (turn.isOver()) yield;
     }
+    if (this.#draft !== undefined) yield* this.#draft.settleFollowers(turn);
   }
 
   *collect(turn: Turn): Work {

@@ -163,7 +163,8 @@ export class DatabaseMonitor implements Monitor {
   }
 
   /**
-   * The schema of the server is known now: returns where the contents go, which may have to be converted within such turns first. Throws, having changed nothing, when a condition does not fit it.
+   * The schema of the server is known now: returns where the contents go, which may have to be converted within such turns first. Throws,
+   * having changed nothing, when a condition or an index does not fit it.
    */
   define(schema: DatabaseSchema, turn?: Turn): Replica {
     const { known, onListenerError, warn } = this.#settings;
@@ -175,11 +176,6 @@ export class DatabaseMonitor implements Monitor {
       [...initialConditions(selection)].filter(([table]) => !wanted.has(table)),
     );
     checkConditions([...wanted, ...initial], definition.schema);
-    this.conditions.begin(initial);
-    this.#selection = selection;
-    this.#definition = definition;
-    this.#failure = undefined;
-    for (const text of definition.warnings) warn(text);
     if (this.#replica === undefined) {
       this.#replica = new Replica(definition.schema, {
         ...definition,
@@ -190,6 +186,11 @@ export class DatabaseMonitor implements Monitor {
       const isSame = this.#replica.redefine(definition.schema, definition, turn);
       if (!isSame) this.lastId = undefined;
     }
+    this.conditions.begin(initial);
+    this.#selection = selection;
+    this.#definition = definition;
+    this.#failure = undefined;
+    for (const text of definition.warnings) warn(text);
     return this.#replica;
   }
 

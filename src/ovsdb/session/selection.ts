@@ -7,7 +7,8 @@ import type { Clause } from '../operation.ts';
 import type { ColumnSchema, DatabaseSchema, TableSchema } from '../schema.ts';
 import type { JsonObject, JsonValue } from '../value.ts';
 import { plain } from './conditions.ts';
-import type { FollowedColumns, MonitoredColumns } from '../replica/replica.ts';
+import type { IndexColumn, OrderedColumn, TableIndexes } from '../replica-view.ts';
+import type { FollowedColumns, MonitoredColumns } from '../replica/definition.ts';
 
 /** What of a table is wanted. */
 export interface TableSelection {
@@ -19,6 +20,8 @@ export interface TableSelection {
   readonly silent?: readonly string[];
   /** Columns that are kept true, but whose changes alone are no event: for what the program itself writes. */
   readonly omitAlert?: readonly string[];
+  /** Indexes that are kept from the first row on. */
+  readonly indexes?: TableIndexes;
 }
 
 /** Tables by name; `true`: the whole table. */
@@ -92,6 +95,22 @@ function wantedTables(
   return [...(known ?? schema).tables.keys()];
 }
 
+/** Those whose columns there are. */
+function possibleIndexes(
+  { find = [], ordered = [], referrers = false }: TableIndexes,
+  table: TableSchema,
+  warn: (text: string) => void,
+): TableIndexes {
+  const isPossible = (columns: readonly (IndexColumn | OrderedColumn)[]): boolean => {
+    const names = columns.map((spec) => (typeof spec === 'string' ? spec : spec.column));
+    const missing = names.find((name) => !table.columns.has(name));
+    if (missing === undefined) return true;
+    warn(`there is no column ${missing} in table ${table.name}: no index is made of it`);
+    return false;
+  };
+  return { find: find.filter(isPossible), ordered: ordered.filter(isPossible), referrers };
+}
+
 /**
  * Which columns to monitor on this server. What it lacks is left out with a warning; what the program does not know and did not ask
  * for is ignored. `known`: the schema that the program was written for.
@@ -109,13 +128,15 @@ export function define(
   const monitored = new Map<string, ReadonlySet<string>>();
   const unseen = new Map<string, ReadonlySet<string>>();
   const quiet = new Map<string, ReadonlySet<string>>();
+  const indexes = new Map<string, TableIndexes>();
   for (const name of wantedTables(server, known, selection)) {
     const [theirs, ours] = [server.tables.get(name), known?.tables.get(name)];
     if (theirs === undefined && ours === undefined) {
       warn(`the server has no table ${name}`);
       continue;
     }
-    tables.set(name, mergeTable(ours, theirs, warn));
+    const merged = mergeTable(ours, theirs, warn);
+    tables.set(name, merged);
     const chosen = selection?.[name];
     const wanted = chosen === undefined || chosen === true ? undefined : chosen.columns;
     for (const column of wanted ?? []) {
@@ -134,8 +155,10 @@ export function define(
     const newest = followed.difference(new Set(silent));
     unseen.set(name, new Set(theirs?.columns.keys() ?? []).difference(newest));
     quiet.set(name, new Set(omitAlert));
+    if (chosen !== undefined && chosen !== true && chosen.indexes !== undefined)
+      indexes.set(name, possibleIndexes(chosen.indexes, merged, warn));
   }
-  return { schema: { ...server, tables }, monitored, unseen, quiet, warnings };
+  return { schema: { ...server, tables }, monitored, unseen, quiet, indexes, warnings };
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { AtomCodec } from './atom-codec.ts';
 import type { SequencePool } from './sequence-pool.ts';
+import { lowerBound } from './sort-in-pieces.ts';
 
 /** Members looked at or copied between two questions whether the turn is over. */
 const STEP = 4096;
@@ -55,7 +56,13 @@ export class MemberMerge {
   #next(): void {
     const [a, b, width] = [this.#a, this.#b, this.#width];
     const member = b[this.#j] as number;
-    const end = this.#find(member);
+    const keys = this.#keys as AtomCodec;
+    const end = lowerBound(
+      this.#i,
+      this.#n,
+      width,
+      (at) => keys.compare(a[at] as number, member) < 0,
+    );
     this.#copy(a, this.#i, end);
     this.#i = end;
     const isThere = end < this.#n && a[end] === member;
@@ -64,26 +71,6 @@ export class MemberMerge {
       this.#copy(b, this.#j, this.#j + width);
     if (isThere) this.#i += width;
     this.#j += width;
-  }
-
-  /** Where the first member of the value is that is not before this one: most often near. */
-  #find(member: number): number {
-    const [a, width] = [this.#a, this.#width];
-    const isBefore = (at: number): boolean =>
-      this.#keys !== undefined && this.#keys.compare(a[at] as number, member) < 0;
-    let low = this.#i;
-    let reach = width;
-    while (low + reach <= this.#n && isBefore(low + reach - width)) {
-      low += reach;
-      reach *= 2;
-    }
-    let high = Math.min(this.#n, low + reach - width);
-    while (low < high) {
-      const middle = low + Math.floor((high - low) / width / 2) * width;
-      if (isBefore(middle)) low = middle + width;
-      else high = middle;
-    }
-    return low;
   }
 
   #copy(from: Uint32Array, start: number, end: number): void {

@@ -1,5 +1,7 @@
 import { compareDatums } from '../datum.ts';
+import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
 import type { Datum } from '../value.ts';
+import { mergeInto, sortedInPieces } from './sort-in-pieces.ts';
 import type { FollowerDraft, RowFollower, StoredColumn, TableStore } from './table-store.ts';
 
 /** One column that an ordered index sorts by. */
@@ -9,6 +11,9 @@ export interface OrderedPart {
   readonly compare: ((a: Datum, b: Datum) => number) | undefined;
 }
 
+/** Rows looked at between two questions whether the turn is over. */
+const ROWS_AT_ONCE = 1024;
+
 /** Rows in the order of some columns' values, equal ones by UUID. Brought up to date when it is asked, not on each change. */
 export class OrderedIndex implements RowFollower {
   readonly columns: ReadonlySet<number>;
@@ -17,6 +22,8 @@ export class OrderedIndex implements RowFollower {
   #sorted: Uint32Array = new Uint32Array();
   #added = new Set<number>();
   #removed = new Set<number>();
+  /** Counts changes, of rows and of what is in order. */
+  #change = 0;
 
   constructor(store: TableStore, parts: readonly OrderedPart[]) {
     this.#store = store;
@@ -26,25 +33,28 @@ export class OrderedIndex implements RowFollower {
 
   draft(store: TableStore): FollowerDraft {
     const follower = new OrderedIndex(store, this.#parts);
-    // Nobody asks the draft: it notes what changes since the rows were last put in order.
-    const before = this.#sorted;
+    // Nobody asks the draft: it notes what changes since the rows were last put in order, and may be put in order itself.
+    follower.#sorted = this.#sorted;
     follower.#added = new Set(this.#added);
     follower.#removed = new Set(this.#removed);
     return {
       follower,
       show: () => {
-        this.#sorted = before;
+        this.#sorted = follower.#sorted;
         this.#added = follower.#added;
         this.#removed = follower.#removed;
+        this.#change++;
       },
     };
   }
 
   added(slot: number): void {
+    this.#change++;
     this.#added.add(slot);
   }
 
   removing(slot: number): void {
+    this.#change++;
     if (!this.#added.delete(slot)) this.#removed.add(slot);
   }
 
@@ -72,24 +82,45 @@ export class OrderedIndex implements RowFollower {
     return 0;
   }
 
-  #settle(): void {
-    if (this.#added.size === 0 && this.#removed.size === 0) return;
-    const kept =
-      this.#removed.size === 0
-        ? this.#sorted
-        : this.#sorted.filter((slot) => !this.#removed.has(slot));
-    const added = [...this.#added].sort((a, b) => this.#compareSlots(a, b));
-    const merged = new Uint32Array(kept.length + added.length);
-    let [i, j] = [0, 0];
-    for (let out = 0; out < merged.length; out++) {
-      const takeKept =
-        j >= added.length ||
-        (i < kept.length && this.#compareSlots(kept[i] as number, added[j] as number) <= 0);
-      merged[out] = takeKept ? (kept[i++] as number) : (added[j++] as number);
+  /** Puts in order what has changed since the last time, in pieces, when that is so many rows. */
+  *settling(turn: Turn, atLeast: number): Work {
+    try {
+      yield* this.#settle(turn, atLeast);
+    } catch (error) {
+      // What a program compares with threw: that is told to whoever asks for the order, not to the connection.
+      if (this.#parts.every(({ compare }) => compare === undefined)) throw error;
     }
-    this.#sorted = merged;
-    this.#added.clear();
-    this.#removed.clear();
+  }
+
+  /** Whoever asks meanwhile has it put in order at once. */
+  *#settle(turn: Turn, atLeast: number): Work {
+    while (this.#added.size + this.#removed.size >= atLeast) {
+      const change = this.#change;
+      const compare = (a: number, b: number): number => this.#compareSlots(a, b);
+      const kept = yield* this.#kept(turn);
+      const added = yield* sortedInPieces(Uint32Array.from(this.#added), compare, turn);
+      const merged = new Uint32Array(kept.length + added.length);
+      yield* mergeInto(merged, kept, added, compare, turn);
+      if (change !== this.#change) continue;
+      this.#sorted = merged;
+      this.#added.clear();
+      this.#removed.clear();
+      this.#change++;
+    }
+  }
+
+  /** Rows that are still where they were. */
+  *#kept(turn: Turn): Work<Uint32Array> {
+    if (this.#removed.size === 0) return this.#sorted;
+    const sorted = this.#sorted;
+    const kept = new Uint32Array(sorted.length);
+    let length = 0;
+    for (let i = 0; i < sorted.length; i++) {
+      const slot = sorted[i] as number;
+      if (!this.#removed.has(slot)) kept[length++] = slot;
+      if (i % ROWS_AT_ONCE === 0 && turn.isOver()) yield;
+    }
+    return kept.subarray(0, length);
   }
 
   /** Position of the first row that is not before the key or, with `after`, that is behind it. */
@@ -106,7 +137,7 @@ export class OrderedIndex implements RowFollower {
 
   /** Slots from the first key to the last, both included; a key may be shorter than the index. */
   range(from: readonly Datum[] | undefined, to: readonly Datum[] | undefined): Uint32Array {
-    this.#settle();
+    atOnce(this.#settle(ENDLESS, 1));
     const first = from === undefined ? 0 : this.#search(from, false);
     const last = to === undefined ? this.#sorted.length : this.#search(to, true);
     return this.#sorted.slice(first, Math.max(first, last));

@@ -1,7 +1,7 @@
 import type { TableSchema } from '../schema.ts';
 import type { ColumnCodec } from './column-codec.ts';
 import { grown, IdTable } from './id-table.ts';
-import type { Turn } from '../turn.ts';
+import type { Turn, Work } from '../turn.ts';
 import type { Pools } from './pools.ts';
 
 /** One column of a table: a cell for each slot, or nothing at all while every row has the default. */
@@ -20,6 +20,8 @@ export interface RowFollower {
   readonly columns: ReadonlySet<number>;
   added(slot: number): void;
   removing(slot: number): void;
+  /** Does in pieces what was put off, when it is about so many rows. */
+  settling?(turn: Turn, atLeast: number): Work;
   /** The same for a draft of the table. */
   draft(store: TableStore): FollowerDraft;
 }
@@ -39,6 +41,9 @@ interface RowPlace {
 
 /** Slots looked at between two questions whether the turn is over. */
 const SLOTS_AT_ONCE = 1024;
+
+/** Rows from which on followers do what they put off without being asked. */
+const MANY_ROWS = 1024;
 
 /** The generation of every slot of a store that was replaced. */
 const REPLACED = 0xffff_ffff;
@@ -290,6 +295,13 @@ export class TableStore {
 
   get hasFollowers(): boolean {
     return this.#followers.length > 0;
+  }
+
+  /** Lets followers do what they put off, when it is about very many rows. */
+  *settleFollowers(turn: Turn): Work {
+    for (const follower of this.#followers) {
+      if (follower.settling !== undefined) yield* follower.settling(turn, MANY_ROWS);
+    }
   }
 
   delete(slot: number): void {

@@ -1,0 +1,79 @@
+import { jsonEquals } from '../json.ts';
+import type { TableIndexes } from '../replica-view.ts';
+import { schemaToJson, type DatabaseSchema } from '../schema.ts';
+import type { Pools } from '../storage/pools.ts';
+import type { JsonValue } from '../value.ts';
+import { ReplicaTable } from './replica-table.ts';
+
+/** Which columns of which tables a replica holds: those that the server has and we monitor. */
+export type MonitoredColumns = ReadonlyMap<string, ReadonlySet<string>>;
+
+export interface FollowedColumns {
+  readonly monitored: MonitoredColumns;
+  /** Columns that the server has and whose newest values are not here. */
+  readonly unseen?: MonitoredColumns;
+  /** Columns whose changes alone are no event. */
+  readonly quiet?: MonitoredColumns;
+  /** Indexes that are kept from the first row on. */
+  readonly indexes?: ReadonlyMap<string, TableIndexes>;
+}
+
+export interface DefinedTables {
+  readonly schema: DatabaseSchema;
+  readonly pools: Pools;
+  readonly tables: ReadonlyMap<string, ReplicaTable>;
+}
+
+/** Whether nothing that is stored would change: the same tables, columns, types and monitored columns. */
+export function sameDefinition(
+  schema: DatabaseSchema,
+  tables: ReadonlyMap<string, ReplicaTable>,
+  next: DatabaseSchema,
+  monitored: MonitoredColumns,
+): boolean {
+  const shape = (given: DatabaseSchema): JsonValue => {
+    const { tables: shapes } = schemaToJson(given) as { readonly tables: JsonValue };
+    return shapes;
+  };
+  return (
+    jsonEquals(shape(schema), shape(next)) &&
+    [...tables.values()].every((table) => {
+      const columns = monitored.get(table.name) ?? new Set<string>();
+      return columns.size === table.monitored.size && columns.isSubsetOf(table.monitored);
+    })
+  );
+}
+
+export function defineTables(
+  schema: DatabaseSchema,
+  columns: Partial<FollowedColumns>,
+  pools: Pools,
+): Map<string, ReplicaTable> {
+  const tables = new Map(
+    [...schema.tables.values()].map((table) => [
+      table.name,
+      new ReplicaTable(
+        table,
+        pools,
+        columns.monitored === undefined
+          ? new Set(table.columns.keys())
+          : (columns.monitored.get(table.name) ?? new Set()),
+        columns.unseen?.get(table.name),
+        columns.quiet?.get(table.name),
+      ),
+    ]),
+  );
+  keepIndexes(tables, columns.indexes);
+  return tables;
+}
+
+export function keepIndexes(
+  tables: ReadonlyMap<string, ReplicaTable>,
+  wanted: ReadonlyMap<string, TableIndexes> | undefined,
+): void {
+  for (const [name, indexes] of wanted ?? []) {
+    tables.get(name)?.keep(indexes);
+    if (indexes.referrers === true)
+      for (const table of tables.values()) table.keepReferrersTo(name);
+  }
+}

@@ -89,7 +89,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
           this.#lost(error);
         },
         probe: () => this.#connection?.probe(),
-        isLoading: () => this.#session?.isLoading === true,
+        isAwaiting: () => this.#session?.isAwaiting === true,
         warn: (text) => {
           this.#emit({ kind: 'warning', text });
         },
@@ -128,7 +128,9 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     return this.#lastError === undefined ? '' : ` (last error: ${this.#lastError.message})`;
   }
 
+  /** Nothing is told after the end. */
   #emit(event: ClientEvent): void {
+    if (this.#closed) return;
     try {
       this.#options.onEvent?.(event);
     } catch (error) {
@@ -164,9 +166,14 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       },
     });
     this.#connection = connection;
-    this.#transactions = new Transactions(connection, this.#options.database, (details) => {
-      this.#leaveReadOnly(connection, details);
-    });
+    this.#transactions = new Transactions(
+      connection,
+      this.#options.database,
+      (details) => {
+        this.#leaveReadOnly(connection, details);
+      },
+      () => this.#status !== undefined && this.#status.model !== 'standalone',
+    );
     this.#emit({ kind: 'connected', remote: this.remote ?? '' });
     // Who heard of it may have ended it.
     if (this.#connection !== connection) return;

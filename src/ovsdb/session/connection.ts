@@ -69,6 +69,9 @@ const TURN = 8;
 /** Chunks below this do not fill what the socket or a TLS record can bring at once: nothing is queued behind them. */
 const FULL_CHUNK = 16 * 1024;
 
+/** Milliseconds that a peer has to take the last words and to end its side: one that is frozen would keep our process alive. */
+const FAREWELL = 1000;
+
 /** Characters of messages that are held for one write: enough to make the write cheap, few enough to keep the server busy. */
 const HELD_LIMIT = 32 * 1024;
 
@@ -353,12 +356,21 @@ export class Connection {
     this.#handler.closed(error);
   }
 
-  /** Ends the connection after what was said has been sent. */
+  /** Ends the connection after what was said has been sent, as far as the peer takes it within a second. */
   end(): void {
     if (this.#error !== undefined) return;
     this.#flush();
-    this.#socket.end();
+    const socket = this.#socket;
+    socket.end();
     this.#ended(new OvsdbError('closed', 'the client was closed'));
+    // Nobody reads any more, but a socket that is paused would not hear of its peer's end.
+    socket.resume();
+    const timer = setTimeout(() => {
+      socket.destroy();
+    }, FAREWELL);
+    socket.once('close', () => {
+      clearTimeout(timer);
+    });
   }
 }
 

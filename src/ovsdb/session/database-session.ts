@@ -73,9 +73,10 @@ export class DatabaseSession {
     return this.#runs.size > 0 && [...this.#runs].every((run) => run.isLoaded);
   }
 
-  /** True while a reply with contents is awaited: silence is then no sign of death. */
-  get isLoading(): boolean {
-    return !this.isLoaded;
+  /** True while contents are awaited and nothing of them has arrived: silence is then no sign of death. */
+  get isAwaiting(): boolean {
+    for (const run of this.#runs) if (run.isAwaited) return true;
+    return false;
   }
 
   start(): void {

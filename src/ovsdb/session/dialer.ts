@@ -15,7 +15,13 @@ import {
 } from './link.ts';
 import { parseRemotes, remoteText, type Remote, type Remotes } from './remote.ts';
 import type { TlsSettings } from './tls.ts';
-import { isPassive, openSocket, type Attempt, type OpenSocket } from './transport.ts';
+import {
+  isPassive,
+  openSocket,
+  type Attempt,
+  type OpenHandlers,
+  type OpenSocket,
+} from './transport.ts';
 
 /** What is said with a socket, and what has to be told. */
 export interface DialerOwner {
@@ -27,8 +33,8 @@ export interface DialerOwner {
   lost(error: OvsdbError): void;
   /** It has been silent for long: asks the peer for a sign of life. */
   probe(): void;
-  /** A large reply may be awaited: silence is then no sign of death. */
-  isLoading(): boolean;
+  /** A large reply is awaited: silence is then no sign of death. */
+  isAwaiting(): boolean;
   warn(text: string): void;
 }
 
@@ -67,6 +73,7 @@ export class Dialer {
   #remote: Remote | undefined;
   #link: LinkState;
   #timer: NodeJS.Timeout | undefined;
+  #late: NodeJS.Immediate | undefined;
   /** To open a socket, while it is under way. */
   #attempt: Attempt | undefined;
   #isOpen = false;
@@ -105,10 +112,19 @@ export class Dialer {
   start(): void {
     if (this.#isStarted || this.#link.kind === 'stopped') return;
     this.#isStarted = true;
-    this.#input({ kind: 'tick' });
+    // Not before whoever starts it has it in hand: he may use it in what he hears.
+    process.nextTick(() => {
+      this.#input({ kind: 'tick' });
+    });
   }
 
   #timing(): StepTiming {
+    const timing = this.#usualTiming();
+    if (timing.probeInterval === 0 || !this.#owner.isAwaiting()) return timing;
+    return { ...timing, probeInterval: Math.max(timing.probeInterval, LOADING_PROBE) };
+  }
+
+  #usualTiming(): StepTiming {
     const kind = this.#remote?.kind;
     const isLocal = kind === 'unix' || kind === 'punix';
     const timing: { -readonly [K in keyof StepTiming]: StepTiming[K] } = {
@@ -120,8 +136,6 @@ export class Dialer {
       timing.isPassive = true;
       timing.connectTimeout = Infinity;
     }
-    if (timing.probeInterval > 0 && this.#owner.isLoading())
-      timing.probeInterval = Math.max(timing.probeInterval, LOADING_PROBE);
     return timing;
   }
 
@@ -138,16 +152,32 @@ export class Dialer {
     this.#schedule();
   }
 
-  #schedule(): void {
+  #unschedule(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#late);
     this.#timer = undefined;
-    const due = deadline(this.#link, this.#timing());
+    this.#late = undefined;
+  }
+
+  #schedule(): void {
+    this.#unschedule();
+    // What is awaited may begin to arrive, and then stop: asked for as often as if nothing were awaited.
+    const due = deadline(this.#link, this.#usualTiming());
     if (due === undefined || due === Infinity) return;
+    const now = this.#options.now();
+    const patient = deadline(this.#link, this.#timing()) ?? due;
+    const { probeInterval } = this.#usualTiming();
+    const next = Math.max(due, Math.min(patient, now + probeInterval));
     this.#timer = setTimeout(
       () => {
-        this.#input({ kind: 'tick' });
+        const tick = (): void => {
+          this.#input({ kind: 'tick' });
+        };
+        // What came while the process was busy or stopped is read first: the silence was ours.
+        if (this.#isOpen) this.#late = setImmediate(tick);
+        else tick();
       },
-      Math.max(0, Math.ceil(due - this.#options.now())),
+      Math.max(0, Math.ceil(next - now)),
     );
   }
 
@@ -172,21 +202,35 @@ export class Dialer {
     const remote = this.#remotes[this.#next % this.#remotes.length] as Remote;
     this.#next = (this.#next + 1) % this.#remotes.length;
     this.#remote = remote;
+    const mine = this.#link;
     this.#owner.connecting(remoteText(remote));
-    const open = this.#options.openSocket ?? openSocket;
+    // Who hears of it may have ended it.
+    if (this.#link !== mine) return;
+    this.#attempt = this.#open(remote, {
+      opened: (socket) => {
+        this.#attempt = undefined;
+        this.#opened(socket);
+      },
+      failed: (error) => {
+        this.#attempt = undefined;
+        this.#failed(error);
+      },
+    });
+  }
+
+  #open(remote: Remote, handlers: OpenHandlers): Attempt {
     try {
-      this.#attempt = open(remote, this.#options.tls, {
-        opened: (socket) => {
-          this.#attempt = undefined;
-          this.#opened(socket);
-        },
-        failed: (error) => {
-          this.#attempt = undefined;
-          this.#failed(error);
-        },
-      });
+      return (this.#options.openSocket ?? openSocket)(remote, this.#options.tls, handlers);
     } catch (error) {
-      this.#failed(error);
+      // Told later, as every failure is: who hears of it may ask for a new connection.
+      const failing = setImmediate(() => {
+        handlers.failed(error);
+      });
+      return {
+        cancel() {
+          clearImmediate(failing);
+        },
+      };
     }
   }
 
@@ -245,8 +289,9 @@ export class Dialer {
     this.#isOpen = false;
     this.#attempt?.cancel();
     this.#attempt = undefined;
-    this.#owner.lost(error);
+    // First: who hears of it may ask for a new connection.
     this.#input({ kind: atOnce ? 'move-on' : 'failed' });
+    this.#owner.lost(error);
   }
 
   /** Ends a pause between two attempts. */
@@ -268,7 +313,7 @@ export class Dialer {
 
   /** Opens nothing any more. An open socket is the owner's to close. */
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#unschedule();
     this.#link = { kind: 'stopped' };
     this.#isOpen = false;
     this.#attempt?.cancel();

@@ -51,6 +51,7 @@ export class MonitorRun {
   #id: string | undefined;
   #method: MonitorMethod = 'monitor_cond_since';
   #isLoaded = false;
+  #isAwaited = false;
   #reloads = 0;
 
   constructor(connection: Connection, monitor: DatabaseMonitor, replica: Replica, owner: RunOwner) {
@@ -63,6 +64,16 @@ export class MonitorRun {
 
   get isLoaded(): boolean {
     return this.#isLoaded;
+  }
+
+  /** False once the connection is gone. */
+  get #isAttached(): boolean {
+    return this.#monitor.run === this;
+  }
+
+  /** True while contents were asked for and nothing of them has arrived: a server is silent while it composes a large reply. */
+  get isAwaited(): boolean {
+    return this.#isAwaited;
   }
 
   /** What the server calls it now. */
@@ -80,6 +91,7 @@ export class MonitorRun {
     const wasLoaded = this.#isLoaded;
     this.#id = undefined;
     this.#isLoaded = false;
+    this.#isAwaited = false;
     this.#monitor.forget();
     if (wasLoaded) this.#owner.unloaded(this.#monitor, reason);
     if (id !== undefined && !isCanceled)
@@ -92,16 +104,24 @@ export class MonitorRun {
     const id = this.#owner.nextId();
     this.#id = id;
     this.#method = method;
+    this.#isAwaited = true;
     const params: JsonValue[] = [this.#owner.database, id, monitor.requests(method !== 'monitor')];
     if (method === 'monitor_cond_since') params.push(monitor.lastId ?? ZERO_UUID);
     this.#connection.request(
       method,
       params,
       (reply) => {
-        if (this.#id === id) this.#connection.hold(this.#contents(reply));
+        if (this.#id !== id) return;
+        this.#isAwaited = false;
+        this.#connection.hold(this.#contents(reply));
       },
       ignore,
-      { sink: (head) => this.#reader(head.found === true ? 'changes' : 'contents') },
+      {
+        sink: (head) => {
+          if (this.#id === id) this.#isAwaited = false;
+          return this.#reader(head.found === true ? 'changes' : 'contents');
+        },
+      },
     );
   }
 
@@ -117,6 +137,8 @@ export class MonitorRun {
     }
     if (!(yield* this.#show(sink as UpdateReader, failure))) return;
     this.#monitor.lastId = this.#method === 'monitor_cond_since' ? head?.lastId : undefined;
+    // A subscriber may have ended the connection.
+    if (!this.#isAttached) return;
     this.#isLoaded = true;
     this.#reloads = 0;
     this.#owner.loaded(this.#monitor, this.#method, head?.found === true);
@@ -205,7 +227,7 @@ export class MonitorRun {
   /** Sends what changed in the conditions, unless a change is under way: then it follows. */
   changeConditions(): void {
     const id = this.#id;
-    if (id === undefined || !this.#isLoaded) return;
+    if (id === undefined || !this.#isLoaded || !this.#isAttached) return;
     const { conditions } = this.#monitor;
     if (this.#method === 'monitor') {
       conditions.restart();

@@ -31,13 +31,20 @@ const lockOf = (operation: Operation | undefined): string =>
 const tableOf = (operation: Operation | undefined): string | undefined =>
   operation !== undefined && 'table' in operation ? operation.table : undefined;
 
-/** What the server's reply to a transaction means. `operations` are those that were sent. */
+/**
+ * What the server's reply to a transaction means. `operations` are those that were sent. `passesOn`: the server passes transactions on to others,
+ * as a relay or the member of a cluster does, and may have done so with one that it then cancels.
+ */
 export function outcomeOf(
   operations: readonly Operation[],
   result: JsonValue | undefined,
   error: JsonValue | undefined,
+  passesOn = false,
 ): Outcome {
   if (error !== undefined) {
+    if (error === 'canceled' && passesOn) {
+      return { kind: 'unknown', reason: 'the server canceled it, perhaps too late' };
+    }
     const text = typeof error === 'string' ? error : (failureOf(error)?.error ?? '');
     if (TRY_AGAIN.includes(text)) return { kind: 'try-again', reason: errorText(error) };
     const failure = failureOf(error);

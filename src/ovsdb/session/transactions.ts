@@ -22,14 +22,28 @@ export class Transactions {
   readonly #connection: Connection;
   readonly #database: string;
   readonly #refused: (details: string) => void;
+  readonly #passesOn: () => boolean;
   readonly #underWay = new Set<number>();
   #farewell: Farewell | undefined;
 
-  /** `refused`: the server does not write, as a standby does not. Called in the read loop, before the outcome is known. */
-  constructor(connection: Connection, database: string, refused: (details: string) => void) {
+  /**
+   * `refused`: the server does not write, as a standby does not. Called in the read loop, before the outcome is known. `passesOn`: it lets others
+   * carry out what it is sent.
+   */
+  constructor(
+    connection: Connection,
+    database: string,
+    refused: (details: string) => void,
+    passesOn: () => boolean = () => false,
+  ) {
     this.#connection = connection;
     this.#database = database;
     this.#refused = refused;
+    this.#passesOn = passesOn;
+  }
+
+  get passesOn(): boolean {
+    return this.#passesOn();
   }
 
   /** Rejects with the signal's reason: the transaction may then have been applied or not; or because the operations are no JSON. */
@@ -126,7 +140,7 @@ class Sent implements Asker {
   }
 
   answered({ result, error }: Reply): void {
-    this.end(outcomeOf(this.#operations, result, error));
+    this.end(outcomeOf(this.#operations, result, error, this.#owner.passesOn));
   }
 
   lost(error: OvsdbError, wasSent: boolean): void {

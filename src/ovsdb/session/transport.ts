@@ -76,17 +76,33 @@ function watch(socket: Socket, openEvent: string, handlers: OpenHandlers): Attem
   };
 }
 
+/** Whether one is the socket below the other. */
+const isSameEnd = (a: Socket, b: Socket): boolean =>
+  a.remotePort !== undefined &&
+  a.remotePort === b.remotePort &&
+  a.remoteAddress === b.remoteAddress;
+
 /** Waits for one connection; while it is in use nobody else is let in. */
 function accept(server: Server, event: string, remote: Remote, handlers: OpenHandlers): Attempt {
   let isOver = false;
+  // Peers that have not shown who they are, with TLS.
+  const strangers = new Set<Socket>();
   const stop = (): void => {
     isOver = true;
     server.close();
+    for (const socket of strangers) socket.destroy();
   };
+  server.on('connection', (socket: Socket) => {
+    strangers.add(socket);
+    socket.once('close', () => strangers.delete(socket));
+  });
   server.on(event, (socket: Socket) => {
     if (isOver) {
       socket.destroy();
       return;
+    }
+    for (const stranger of strangers) {
+      if (stranger === socket || isSameEnd(stranger, socket)) strangers.delete(stranger);
     }
     stop();
     handlers.opened(socket);
@@ -142,14 +158,21 @@ export const openSocket: OpenSocket = (remote, tls, handlers) => {
     case 'ssl': {
       const { host, port } = remote;
       const options = needTls(remote, tls).connectionOptions(host);
-      return watch(connectTls({ ...options, host, port }), 'secureConnect', handlers);
+      const socket = connectTls({ ...options, host, port });
+      socket.setNoDelay(true);
+      return watch(socket, 'secureConnect', handlers);
     }
     case 'punix':
     case 'ptcp':
-      return accept(createServer(), 'connection', remote, handlers);
+      return accept(createServer({ noDelay: true }), 'connection', remote, handlers);
     case 'pssl': {
       const options = needTls(remote, tls).serverOptions();
-      return accept(createTlsServer(options), 'secureConnection', remote, handlers);
+      return accept(
+        createTlsServer({ ...options, noDelay: true }),
+        'secureConnection',
+        remote,
+        handlers,
+      );
     }
   }
 };

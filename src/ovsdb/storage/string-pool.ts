@@ -108,17 +108,20 @@ export class StringPool {
     return id;
   }
 
+  /** Writes the text into the scratch buffer, which may be another one afterwards; returns its length. */
   #encode(text: string): number {
     if (text.length * 3 > this.#scratch.length) this.#scratch = Buffer.alloc(text.length * 3);
     return encoder.encodeInto(text, this.#scratch).written;
   }
 
   intern(text: string): number {
-    return this.internBytes(this.#scratch, 0, this.#encode(text));
+    const length = this.#encode(text);
+    return this.internBytes(this.#scratch, 0, length);
   }
 
   find(text: string): number {
-    return this.findBytes(this.#scratch, 0, this.#encode(text));
+    const length = this.#encode(text);
+    return this.findBytes(this.#scratch, 0, length);
   }
 
   /** True when this is the string with the id. Compares in place: nothing is decoded or looked up. */

@@ -6,6 +6,7 @@ import {
   parseJson,
   stringify,
   type ClientOptions,
+  type JsonValue,
   type OpenHandlers,
 } from '../../../src/ovsdb/index.ts';
 import { settle } from '../../support/manual-clock.ts';
@@ -18,6 +19,8 @@ class Simulation {
   readonly told: string[] = [];
   #handlers: OpenHandlers | undefined;
   #peer: Duplex | undefined;
+  /** What was asked last and not answered. */
+  #unanswered: JsonValue = null;
 
   constructor(options: Partial<ClientOptions> = {}) {
     this.client = new OvsdbClient({
@@ -35,7 +38,15 @@ class Simulation {
         return { cancel: () => (this.#handlers = undefined) };
       },
       ...options,
-    }).start();
+    });
+  }
+
+  /** Begins to connect, at the end of which `openSocket` was called. */
+  static async start(options: Partial<ClientOptions> = {}): Promise<Simulation> {
+    const simulation = new Simulation(options);
+    simulation.client.start();
+    await quiet();
+    return simulation;
   }
 
   #tell(text: string): void {
@@ -53,8 +64,8 @@ class Simulation {
     this.#handlers?.failed(new Error('refused'));
   }
 
-  /** The attempt succeeds; the peer answers with a database, or says nothing. */
-  async accept(peer: 'database' | 'silent'): Promise<void> {
+  /** The attempt succeeds; the peer answers with a database, or all but its contents, or says nothing. */
+  async accept(peer: 'database' | 'composing' | 'silent'): Promise<void> {
     const [ours, theirs] = duplexPair();
     const framer = new Framer();
     const answers = smallDatabase();
@@ -63,8 +74,10 @@ class Simulation {
         const message = parseJson(bytes) as unknown as HeardMessage;
         const { id, method = '' } = message;
         if (method === 'echo') this.#tell('probe');
-        const result =
-          peer === 'silent' ? undefined : answers[method]?.(message, undefined as never);
+        const isAnswered =
+          peer === 'database' || (peer === 'composing' && method !== 'monitor_cond_since');
+        if (!isAnswered) this.#unanswered = id;
+        const result = isAnswered ? answers[method]?.(message, undefined as never) : undefined;
         if (result !== undefined) theirs.write(stringify({ id, result, error: null }));
       }
     });
@@ -78,6 +91,17 @@ class Simulation {
   /** The peer says something of no consequence. */
   async say(): Promise<void> {
     this.#peer?.write(stringify({ id: null, method: 'news', params: [] }));
+    await quiet();
+  }
+
+  /** The first piece of a large reply. */
+  async begin(): Promise<void> {
+    const name = 'x'.repeat(200_000);
+    const text = stringify({
+      id: this.#unanswered,
+      result: [false, ROW, { T: { [ROW]: { initial: { name } } } }],
+    });
+    this.#peer?.write(text.slice(0, -10));
     await quiet();
   }
 
@@ -104,6 +128,7 @@ async function quiet(): Promise<void> {
   for (let i = 0; i < 10; i++) await settle();
 }
 
+const ROW = '00000000-0000-4000-8000-000000000001';
 const CONNECT = 'connect tcp:a:1';
 
 beforeEach(() => {
@@ -119,7 +144,7 @@ afterEach(() => {
 
 describe('attempts that fail', () => {
   test('at once: the pause doubles from 1 s to 8 s', async () => {
-    using simulation = new Simulation();
+    using simulation = await Simulation.start();
     for (const pause of [1000, 2000, 4000, 8000, 8000, 8000]) {
       simulation.refuse();
       await simulation.pass(pause);
@@ -130,7 +155,7 @@ describe('attempts that fail', () => {
   });
 
   test('by time: each is given up after the timeout, then the pause', async () => {
-    using simulation = new Simulation({ timing: { connectTimeout: 1000 } });
+    using simulation = await Simulation.start({ timing: { connectTimeout: 1000 } });
     await simulation.pass(27_000);
     expect(simulation.told).toEqual(
       [1000, 3000, 6000, 11_000, 20_000].flatMap((time) => [
@@ -141,7 +166,7 @@ describe('attempts that fail', () => {
   });
 
   test("limits of the pause are the program's", async () => {
-    using simulation = new Simulation({ timing: { minBackoff: 300, maxBackoff: 500 } });
+    using simulation = await Simulation.start({ timing: { minBackoff: 300, maxBackoff: 500 } });
     for (const pause of [300, 500, 500]) {
       simulation.refuse();
       await simulation.pass(pause);
@@ -152,7 +177,7 @@ describe('attempts that fail', () => {
   });
 
   test('every remote is tried once before the first pause, and one a pause after it', async () => {
-    using simulation = new Simulation({ remotes: 'tcp:a:1,tcp:b:1,tcp:c:1' });
+    using simulation = await Simulation.start({ remotes: 'tcp:a:1,tcp:b:1,tcp:c:1' });
     for (let i = 0; i < 5; i++) {
       simulation.refuse();
       await simulation.pass(i < 2 ? 0 : 1000 * 2 ** (i - 2));
@@ -170,7 +195,7 @@ describe('attempts that fail', () => {
 
 describe('silence', () => {
   test('is probed after the interval, and ends the connection after two', async () => {
-    using simulation = new Simulation();
+    using simulation = await Simulation.start();
     await simulation.pass(500);
     await simulation.accept('database');
     // A server that answers nothing any more, probes included.
@@ -182,7 +207,7 @@ describe('silence', () => {
   });
 
   test('ends with anything that is said, also after the probe', async () => {
-    using simulation = new Simulation();
+    using simulation = await Simulation.start();
     await simulation.accept('database');
     await simulation.pass(4999);
     await simulation.say();
@@ -199,16 +224,27 @@ describe('silence', () => {
   });
 
   test('is allowed for a minute while contents are awaited', async () => {
-    using simulation = new Simulation();
-    await simulation.accept('silent');
+    using simulation = await Simulation.start();
+    await simulation.accept('composing');
     await simulation.pass(119_999);
     expect(simulation.told).toEqual([`1000 ${CONNECT}`, '61000 probe']);
     await simulation.pass(1);
     expect(simulation.told.at(-1)).toBe('121000 lost');
   });
 
+  test('is no longer allowed for once contents have begun to come', async () => {
+    using simulation = await Simulation.start();
+    await simulation.accept('composing');
+    await simulation.pass(30_000);
+    await simulation.begin();
+    await simulation.pass(4999);
+    expect(simulation.told).toEqual([`1000 ${CONNECT}`]);
+    await simulation.pass(5002);
+    expect(simulation.told).toEqual([`1000 ${CONNECT}`, '36000 probe', '41000 lost']);
+  });
+
   test('is never probed when the interval is 0', async () => {
-    using simulation = new Simulation({ timing: { probeInterval: 0, checkInterval: 0 } });
+    using simulation = await Simulation.start({ timing: { probeInterval: 0, checkInterval: 0 } });
     await simulation.accept('database');
     await simulation.pass(10_000_000);
     expect(simulation.told).toEqual([`1000 ${CONNECT}`, '1000 loaded']);
@@ -217,24 +253,24 @@ describe('silence', () => {
 
 describe('the pause after a connection that ended', () => {
   test('grows when nothing was ever heard', async () => {
-    using simulation = new Simulation();
+    using simulation = await Simulation.start();
     for (const pause of [1000, 2000, 4000]) {
       await simulation.accept('silent');
-      await simulation.pass(120_000 + pause);
+      await simulation.pass(10_000 + pause);
     }
     expect(simulation.told.filter((line) => !line.endsWith('probe'))).toEqual([
       `1000 ${CONNECT}`,
-      '121000 lost',
-      `122000 ${CONNECT}`,
-      '242000 lost',
-      `244000 ${CONNECT}`,
-      '364000 lost',
-      `368000 ${CONNECT}`,
+      '11000 lost',
+      `12000 ${CONNECT}`,
+      '22000 lost',
+      `24000 ${CONNECT}`,
+      '34000 lost',
+      `38000 ${CONNECT}`,
     ]);
   });
 
   test('grows when it was brief', async () => {
-    using simulation = new Simulation();
+    using simulation = await Simulation.start();
     await simulation.refuseTwice();
     await simulation.pass(500);
     await simulation.accept('silent');
@@ -245,7 +281,7 @@ describe('the pause after a connection that ended', () => {
   });
 
   test('grows when it was brief, although there was data', async () => {
-    using simulation = new Simulation();
+    using simulation = await Simulation.start();
     await simulation.refuseTwice();
     await simulation.accept('silent');
     for (let i = 0; i < 3; i++) {
@@ -258,7 +294,7 @@ describe('the pause after a connection that ended', () => {
   });
 
   test('grows when it was brief, although the contents were loaded', async () => {
-    using simulation = new Simulation();
+    using simulation = await Simulation.start();
     await simulation.refuseTwice();
     await simulation.accept('database');
     await simulation.pass(1999);
@@ -268,7 +304,7 @@ describe('the pause after a connection that ended', () => {
   });
 
   test('begins anew when data came for as long as it was', async () => {
-    using simulation = new Simulation();
+    using simulation = await Simulation.start();
     await simulation.refuseTwice();
     await simulation.accept('silent');
     for (let i = 0; i < 3; i++) {
@@ -285,7 +321,7 @@ describe('the pause after a connection that ended', () => {
   });
 
   test('is none when the contents were loaded and followed for as long as it was; then it begins anew', async () => {
-    using simulation = new Simulation({ timing: { probeInterval: 0 } });
+    using simulation = await Simulation.start({ timing: { probeInterval: 0 } });
     await simulation.refuseTwice();
     await simulation.accept('database');
     await simulation.pass(2000);
@@ -303,7 +339,7 @@ describe('the pause after a connection that ended', () => {
   });
 
   test('keeps a server that ends after each load from being asked without end', async () => {
-    using simulation = new Simulation();
+    using simulation = await Simulation.start();
     for (const pause of [1000, 2000, 4000, 8000, 8000]) {
       await simulation.accept('database');
       await simulation.hangUp();
@@ -319,7 +355,7 @@ describe('a remote where the server connects', () => {
   const LISTEN = 'connect ptcp:6640';
 
   test('is listened to for ever, again after a pause when that fails', async () => {
-    using simulation = new Simulation({ remotes: 'ptcp:' });
+    using simulation = await Simulation.start({ remotes: 'ptcp:' });
     await simulation.pass(10_000_000);
     expect(simulation.told).toEqual([`1000 ${LISTEN}`]);
     simulation.refuse();
@@ -328,7 +364,7 @@ describe('a remote where the server connects', () => {
   });
 
   test('is listened to again at once after a connection, however brief', async () => {
-    using simulation = new Simulation({ remotes: 'ptcp:' });
+    using simulation = await Simulation.start({ remotes: 'ptcp:' });
     simulation.refuse();
     await simulation.pass(1000);
     await simulation.accept('silent');
@@ -351,8 +387,19 @@ describe('a remote where the server connects', () => {
   });
 });
 
-test('nothing happens before it is started, and nothing after it is closed', async () => {
+test('nothing happens before it is started, or when it is closed at once', async () => {
   const simulation = new Simulation();
+  await simulation.pass(1_000_000);
+  expect(simulation.told).toEqual([]);
+  simulation.client.start();
+  simulation.client.close();
+  await simulation.pass(1_000_000);
+  expect(simulation.told).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('nothing happens after it is closed', async () => {
+  const simulation = await Simulation.start();
   simulation.refuse();
   simulation.client.close();
   await simulation.pass(1_000_000);

@@ -20,6 +20,7 @@ import {
   temporaryFolder,
   until,
 } from '../../support/ovsdb-server.ts';
+import { OvsdbProxy } from '../../support/ovsdb-proxy.ts';
 import { networkOperations } from '../../support/ovsdb-workload.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
@@ -388,6 +389,46 @@ test('a silent server is probed and left; an answering one is kept', async () =>
   expect(errors[0]).toContain('no answer in time');
   server.suspend('SIGCONT');
   await client.ready(soon());
+});
+
+test('a peer that never says a word is left after two probe intervals, for the next remote', async () => {
+  await using server = await OvsdbServer.start();
+  await using proxy = await OvsdbProxy.start(server.socket);
+  proxy.passing = 'none';
+  const errors: string[] = [];
+  await using client = new OvsdbClient({
+    remotes: `${proxy.remote},${server.remote}`,
+    database: 'OVN_Northbound',
+    timing: { minBackoff: 10, maxBackoff: 20, probeInterval: 100 },
+    // Keeps the order of the remotes.
+    random: () => 0.99,
+    onEvent: (event) => {
+      if (event.kind === 'disconnected') errors.push(event.error.message);
+    },
+  }).start();
+  await client.ready(AbortSignal.timeout(5000));
+  expect(errors).toEqual([expect.stringContaining('no answer in time')]);
+});
+
+test('a client that was busy takes its own silence for nobody else’s', async () => {
+  await using server = await OvsdbServer.start();
+  const errors: string[] = [];
+  await using client = northbound(server, {
+    timing: { minBackoff: 10, maxBackoff: 20, probeInterval: 20 },
+    onEvent: (event) => {
+      if (event.kind === 'disconnected') errors.push(event.error.message);
+    },
+  });
+  await client.ready(soon());
+  for (let n = 0; n < 20; n++) {
+    const end = performance.now() + 50;
+    while (performance.now() < end);
+    // Timers have their turn, and then the socket.
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+  expect(errors).toEqual([]);
 });
 
 test('a slow consumer sees merged, complete states', async () => {

@@ -246,4 +246,11 @@ describe('outcomes', () => {
   ])('%j %j', (result, error, expected) => {
     expect(outcomeOf(operations, result, error)).toMatchObject(expected);
   });
+
+  test('what was canceled by a server that may have passed it on', () => {
+    expect(outcomeOf(operations, undefined, 'canceled', true).kind).toBe('unknown');
+    expect(outcomeOf(operations, [{ error: 'timed out' }, null], undefined, true).kind).toBe(
+      'try-again',
+    );
+  });
 });

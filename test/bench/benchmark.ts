@@ -26,6 +26,8 @@ export interface Benchmark {
   readonly name: string;
   /** One line that says what is measured. */
   readonly title: string;
+  /** Left out unless `--only` begins with this: it needs downloads. */
+  readonly onlyAs?: string;
   /** Runs in a process of its own. `progress` goes to standard error. */
   run(progress: (text: string) => void): Promise<readonly Figure[]>;
 }

@@ -99,7 +99,11 @@ async function main(): Promise<void> {
     return;
   }
   const { only } = values;
-  const chosen = benchmarks.filter(({ name }) => only === undefined || name.startsWith(only));
+  const chosen = benchmarks.filter(
+    ({ name, onlyAs }) =>
+      (only === undefined || name.startsWith(only)) &&
+      (values.list || onlyAs === undefined || only?.startsWith(onlyAs) === true),
+  );
   if (chosen.length === 0) {
     throw new Error(
       `no benchmark is called ${only}: there are ${benchmarks.map((b) => b.name).join(', ')}`,

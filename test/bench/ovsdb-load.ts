@@ -1,70 +1,12 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import {
-  OvsdbClient,
-  stringify,
-  ZERO_UUID,
-  type JsonValue,
-  type OvsdbClient as Client,
-} from '../../src/ovsdb/index.ts';
-import { OvsdbServer, until } from '../support/ovsdb-server.ts';
-import { networkOperations } from '../support/ovsdb-workload.ts';
+import { OvsdbClient } from '../../src/ovsdb/index.ts';
 import { peakMemory, processorTime, timed, type Benchmark, type Figure } from './benchmark.ts';
-import { RawSender } from './raw-sender.ts';
+import { filledServer, forgotten, receiveOnly, schemaOf } from './filled-server.ts';
 import { worstStall } from './stall.ts';
 
 /** Loading a large Northbound database, and loading it again after a lost connection. */
 
-/** A server with this many networks in a zone of this many nodes: 2·nodes + 9 rows each. */
-async function filledServer(networks: number, nodes: number): Promise<OvsdbServer> {
-  const server = await OvsdbServer.start();
-  await using sender = await RawSender.connect(server.socket);
-  for (let n = 0; n < networks; n++) {
-    await sender.transact('OVN_Northbound', networkOperations(n, nodes));
-  }
-  return server;
-}
-
-/** The floor: the same reply received and thrown away. Milliseconds to its last byte, and how many bytes it has. */
-async function receiveOnly(
-  server: OvsdbServer,
-  schema: Client['replica']['schema'],
-): Promise<{ readonly wall: number; readonly bytes: number }> {
-  const requests: { [table: string]: JsonValue } = {};
-  for (const table of schema.tables.values())
-    requests[table.name] = [{ columns: [...table.columns.keys()] }];
-  const socket = connect(server.socket);
-  await once(socket, 'connect');
-  let bytes = 0;
-  const [, wall] = await timed(async () => {
-    socket.write(
-      stringify({
-        id: 1,
-        method: 'monitor_cond_since',
-        params: ['OVN_Northbound', 'm', requests, ZERO_UUID],
-      }),
-    );
-    socket.write(stringify({ id: 2, method: 'echo', params: ['the end'] }));
-    for await (const chunk of socket) {
-      const piece = chunk as Buffer;
-      bytes += piece.length;
-      if (piece.subarray(-80).includes('the end')) break;
-    }
-  });
-  socket.destroy();
-  return { wall, bytes };
-}
-
-/** A server keeps the text of a reply while somebody has that monitor: everybody is to wait for a new one. */
-const forgotten = (server: OvsdbServer): Promise<void> =>
-  until(
-    'the server to forget its monitors',
-    async () => !/monitors:[1-9]/.test(await server.control('memory/show')),
-    60_000,
-  );
-
 /** Tells when the reply begins to arrive, which the server needs many seconds to compose. */
-const arrives = (client: Client) => (): boolean =>
+const arrives = (client: OvsdbClient) => (): boolean =>
   client.status !== 'ready' && (client.traffic?.bytesReceived ?? 0) > 100_000;
 
 function usedMemory(): number {
@@ -81,16 +23,7 @@ async function load(
 ): Promise<readonly Figure[]> {
   progress(`filling ${networks} networks × ${nodes} nodes`);
   await using server = await filledServer(networks, nodes);
-  const small = new OvsdbClient({
-    remotes: server.remote,
-    database: 'OVN_Northbound',
-    tables: { NB_Global: true },
-  }).start();
-  await small.ready();
-  const whole = await small.call('get_schema', ['OVN_Northbound']);
-  small.close();
-  const { parseSchema } = await import('../../src/ovsdb/index.ts');
-  const schema = parseSchema(whole);
+  const schema = await schemaOf(server);
   // The first request grows the server's memory to what it needs; it is not measured.
   await receiveOnly(server, schema);
   progress('receiving only');

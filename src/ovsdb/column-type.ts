@@ -1,5 +1,5 @@
 import { OvsdbError, shorten, syntaxError } from './error.ts';
-import { numericValue, type NumericKind } from './json.ts';
+import { isObject, numericValue, type NumericKind } from './json.ts';
 import { Members } from './members.ts';
 import { parseUuid, ZERO_UUID } from './uuid.ts';
 import { compareAtoms, compareUtf8 } from './atom-order.ts';
@@ -49,7 +49,8 @@ export const isSentWhole = (type: ColumnType): boolean => type.max === 1;
 
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
-const UINT_MAX = 2 ** 32 - 1;
+/** What ovsdb-server has in place of "unlimited". */
+export const UINT_MAX = 2 ** 32 - 1;
 
 const ID = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -91,18 +92,18 @@ function realBounds(read: Members, json: JsonValue) {
   };
 }
 
-function length(read: Members, json: JsonValue, name: string): number | undefined {
+function length(read: Members, name: string): number | undefined {
   const value = bound(read, name, 'integer');
   if (value === undefined) return undefined;
   if (typeof value === 'bigint' || value < 0 || value > UINT_MAX) {
-    throw syntaxError(`${name} out of valid range 0 to ${UINT_MAX}`, json);
+    throw syntaxError(`${name} out of valid range 0 to ${UINT_MAX}`, value);
   }
   return value;
 }
 
 function lengthBounds(read: Members, json: JsonValue) {
-  const min = length(read, json, 'minLength');
-  const max = length(read, json, 'maxLength');
+  const min = length(read, 'minLength');
+  const max = length(read, 'maxLength');
   if ((min ?? 0) > (max ?? UINT_MAX)) throw syntaxError('minLength exceeds maxLength', json);
   return {
     ...(min === undefined || min === 0 ? {} : { minLength: min }),
@@ -173,11 +174,12 @@ function enumMembers(type: AtomicType, json: JsonValue): readonly Atom[] {
   const listed =
     Array.isArray(json) && json.length === 2 && json[0] === 'set' ? (json[1] as JsonValue) : [json];
   if (!Array.isArray(listed)) throw syntaxError('"enum" must be an atom or a set', json);
-  if (listed.length === 0) throw syntaxError('"enum" must have at least one member', json);
+  if (listed.length === 0)
+    throw syntaxError(`set must have 1 to ${UINT_MAX} members but 0 are present`, json);
   const atoms = (listed as readonly JsonValue[]).map((member) => parseBareAtom(type, member));
   atoms.sort(compareAtoms);
   if (atoms.some((atom, i) => i > 0 && compareAtoms(atoms[i - 1] as Atom, atom) === 0)) {
-    throw new OvsdbError('ovsdb error', '"enum" contains a duplicate');
+    throw new OvsdbError('ovsdb error', 'set contains duplicate');
   }
   return atoms;
 }
@@ -211,14 +213,26 @@ function constraints(type: AtomicType, read: Members, json: JsonValue): Partial<
   }
 }
 
-function cardinalityBound(read: Members, json: JsonValue, name: 'min' | 'max'): number {
+const isText = (json: JsonValue): boolean => typeof json === 'string';
+const isTypeForm = (json: JsonValue): boolean => isText(json) || isObject(json);
+const isInteger = (json: JsonValue): boolean => numericValue(json, 'integer') !== undefined;
+
+/** The member, which must be of the right form; undefined where there is none. */
+function member(
+  read: Members,
+  name: string,
+  isForm: (json: JsonValue) => boolean,
+): JsonValue | undefined {
   const given = read.optional(name);
+  return given === undefined || isForm(given) ? given : read.mismatch(name);
+}
+
+function cardinalityBound(given: JsonValue | undefined, isMax: boolean): number {
   if (given === undefined) return 1;
-  if (name === 'max' && given === 'unlimited') return Infinity;
+  if (isMax && given === 'unlimited') return Infinity;
   const value = numericValue(given, 'integer');
-  if (value === undefined && (name === 'min' || typeof given !== 'string')) read.mismatch(name);
   if (typeof value !== 'number' || value < 0 || value > UINT_MAX)
-    throw syntaxError('bad min or max value', json);
+    throw syntaxError('bad min or max value', given);
   return value;
 }
 
@@ -226,12 +240,15 @@ function cardinalityBound(read: Members, json: JsonValue, name: 'min' | 'max'): 
 export function parseColumnType(json: JsonValue): ColumnType {
   if (typeof json === 'string') return { key: { type: atomicType(json) }, min: 1, max: 1 };
   const read = new Members(json, 'ovsdb type');
-  const key = parseBaseType(read.required('key'));
-  const given = read.optional('value');
-  const value = given === undefined ? undefined : parseBaseType(given);
-  const min = cardinalityBound(read, json, 'min');
-  const max = cardinalityBound(read, json, 'max');
+  read.required('key');
+  const keyJson = member(read, 'key', isTypeForm) as JsonValue;
+  const valueJson = member(read, 'value', isTypeForm);
+  const minJson = member(read, 'min', isInteger);
+  const maxJson = member(read, 'max', (given) => isText(given) || isInteger(given));
   read.finish();
+  const key = parseBaseType(keyJson);
+  const value = valueJson === undefined ? undefined : parseBaseType(valueJson);
+  const [min, max] = [cardinalityBound(minJson, false), cardinalityBound(maxJson, true)];
   if (min > 1 || max < 1) throw syntaxError('ovsdb type fails constraint checks', json);
   return { key, ...(value === undefined ? {} : { value }), min: min as 0 | 1, max };
 }

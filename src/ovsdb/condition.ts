@@ -44,7 +44,7 @@ const isNumeric = (type: ColumnType): boolean =>
 
 /** What the argument of a clause may be: a part of the column's value, or more of it than fits. */
 function argumentType(type: ColumnType, name: ConditionFunction): ColumnType {
-  const isScalar = type.min === 1 && type.max === 1;
+  const isScalar = cardinality(type) === 'scalar';
   if (isRelational(name)) return { ...type, min: 1 };
   if (isScalar || name === '==' || name === '!=') return type;
   return name === 'excludes' ? { ...type, min: 0, max: Infinity } : { ...type, min: 0 };
@@ -70,7 +70,7 @@ export function readClause(json: JsonValue): readonly [string, ConditionFunction
 
 function parseClause(table: TableSchema, json: JsonValue): ParsedClause {
   const [column, known, argument] = readClause(json);
-  const { type } = columnOf(table, column);
+  const { type } = columnOf(table, column, json);
   if (isRelational(known)) {
     const kind = cardinality(type);
     if ((kind !== 'scalar' && kind !== 'optional') || !isNumeric(type)) {

@@ -22,11 +22,11 @@ const fail = (details: string): never => {
 
 const TRUE = ['true', 'yes', 'on', '1'];
 const FALSE = ['false', 'no', 'off', '0'];
-const INTEGER = /^[+-]?[0-9]+$/;
-const RANGE = /^([+-]?[0-9]+)-([+-]?[0-9]+)$/;
+const INTEGER = /^\s*[+-]?[0-9]+$/;
+const RANGE = /^(\s*[+-]?[0-9]+)-(\s*[+-]?[0-9]+)$/;
 /** Integers that a range may stand for. */
 const MAX_RANGE = 4096;
-const REAL = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
+const REAL = /^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 
 function unquoted(text: string): string {
   if (text === '')
@@ -45,7 +45,7 @@ function unquoted(text: string): string {
 }
 
 const integer = (text: string): number | bigint | undefined =>
-  INTEGER.test(text) ? numericValue(BigInt(text.replace(/^\+/, '')), 'integer') : undefined;
+  INTEGER.test(text) ? numericValue(BigInt(text.trim().replace(/^\+/, '')), 'integer') : undefined;
 
 function bareAtom(base: BaseType, text: string): Atom {
   switch (base.type) {
@@ -105,19 +105,28 @@ function* integers(first: Atom, last: Atom): Iterable<Atom> {
 
 const DELIMITERS = ':=, []{}!<>';
 
-/** Takes a value apart: the end of the token that begins at `from`, behind which a delimiter or the end follows. */
-function tokenEnd(text: string, from: number): number {
+/**
+ * Takes a value apart: the token that begins at `from`, and where the delimiter behind it or the end is. A backslash outside of quotation marks
+ * takes its character for what it is.
+ */
+function tokenAt(text: string, from: number): readonly [token: string, end: number] {
+  let token = '';
   let isQuoted = false;
   let at = from;
   for (; at < text.length; at++) {
     const c = text.charAt(at);
-    if (c === '\\') at++;
-    else if (!isQuoted && DELIMITERS.includes(c)) break;
-    else if (c === '"') isQuoted = !isQuoted;
+    if (c === '\\') {
+      if (isQuoted) token += c;
+      token += text.charAt(++at);
+      continue;
+    }
+    if (!isQuoted && DELIMITERS.includes(c)) break;
+    token += c;
+    if (c === '"') isQuoted = !isQuoted;
   }
-  if (at > text.length) fail(`${text}: backslash at end of argument`);
-  if (isQuoted) fail(`${text}: quoted string extends past end of argument`);
-  return at;
+  if (at > text.length) fail(`${text.slice(from)}: backslash at end of argument`);
+  if (isQuoted) fail(`${text.slice(from)}: quoted string extends past end of argument`);
+  return [token, at];
 }
 
 /**
@@ -139,9 +148,9 @@ export function parseDatumText(type: ColumnType, text: string): Datum {
     fail(`use "${open}${close}" to specify the empty ${isMap ? 'map' : 'set'}`);
   const isAtEnd = (): boolean => at >= text.length || (isEnclosed && text.charAt(at) === close);
   const token = (): string => {
-    const from = at;
-    at = tokenEnd(text, at);
-    return text.slice(from, at);
+    const [found, end] = tokenAt(text, at);
+    at = end;
+    return found;
   };
   const pairs: [Atom, Atom][] = [];
   while (!isAtEnd()) {
@@ -152,10 +161,11 @@ export function parseDatumText(type: ColumnType, text: string): Datum {
       if (first === last) pairs.push([first, first]);
       else for (const atom of integers(first, last)) pairs.push([atom, atom]);
     } else {
+      const from = at;
       const key = parseAtomText(type.key, token());
       at = skip(at);
       if (text.charAt(at) !== '=')
-        fail(`${text}: syntax error at "${text.charAt(at)}" expecting "="`);
+        fail(`${text.slice(from)}: syntax error at "${text.charAt(at)}" expecting "="`);
       at = skip(at + 1);
       pairs.push([key, parseAtomText(type.value, token())]);
     }

@@ -6,6 +6,7 @@ import {
   defaultAtom,
   isId,
   parseBareAtom,
+  UINT_MAX,
   type AtomicType,
   type BaseType,
   type ColumnType,
@@ -77,7 +78,7 @@ function checkSize(type: ColumnType, size: number, json: JsonValue): void {
   const wanted =
     min === 1 && max === 1
       ? 'exactly one member'
-      : `${min} to ${max === Infinity ? 'unlimited' : max} members`;
+      : `${min} to ${max === Infinity ? UINT_MAX : max} members`;
   throw syntaxError(`${what} must have ${wanted} but ${size} are present`, json);
 }
 

@@ -1,3 +1,4 @@
+import { canonicalText } from './json.ts';
 import type { JsonValue } from './value.ts';
 
 /** Why something was refused. The first group are the words that OVSDB itself uses (RFC 7047, ovsdb-server). */
@@ -59,14 +60,11 @@ export function isRetryable(error: unknown): error is OvsdbError {
   );
 }
 
-const MAX_SYNTAX = 200;
+const MAX_SYNTAX = 500;
 
-/** JSON for an error message: at most 200 characters. */
+/** JSON for an error message, with members in order as ovsdb-server has them: at most 500 characters. */
 export function shorten(value: JsonValue | undefined): string {
-  const text =
-    JSON.stringify(value, (_key, member: unknown) =>
-      typeof member === 'bigint' ? member.toString() : member,
-    ) ?? 'nothing';
+  const text = value === undefined ? 'nothing' : canonicalText(value);
   return text.length > MAX_SYNTAX ? `${text.slice(0, MAX_SYNTAX)}…` : text;
 }
 

@@ -64,7 +64,7 @@ function parseMutation(table: TableSchema, json: JsonValue): ParsedMutation {
     throw syntaxError('Parse error in mutation.', json);
   }
   const [column, name, given] = json as [string, string, JsonValue];
-  const { type, mutable } = columnOf(table, column);
+  const { type, mutable } = columnOf(table, column, json);
   if (!mutable) {
     throw new OvsdbError(
       'constraint violation',

@@ -1,5 +1,11 @@
-import { OvsdbError, syntaxError } from './error.ts';
-import { columnTypeToJson, isId, parseColumnType, type ColumnType } from './column-type.ts';
+import { OvsdbError, shorten, syntaxError } from './error.ts';
+import {
+  columnTypeToJson,
+  isId,
+  parseColumnType,
+  UINT_MAX,
+  type ColumnType,
+} from './column-type.ts';
 import { isObject, numericValue } from './json.ts';
 import { Members } from './members.ts';
 import type { JsonValue } from './value.ts';
@@ -44,13 +50,17 @@ export const UUID_COLUMN: ColumnSchema = {
 };
 export const VERSION_COLUMN: ColumnSchema = { ...UUID_COLUMN, name: '_version', ephemeral: true };
 
-/** The column, the implicit ones included; throws `unknown column`. */
-export function columnOf(table: TableSchema, name: string): ColumnSchema {
+/** The column, the implicit ones included; throws `unknown column`, about `json` if that is what names it. */
+export function columnOf(table: TableSchema, name: string, json?: JsonValue): ColumnSchema {
   const column = table.columns.get(name);
   if (column !== undefined) return column;
   if (name === '_uuid') return UUID_COLUMN;
   if (name === '_version') return VERSION_COLUMN;
-  throw new OvsdbError('unknown column', `No column ${name} in table ${table.name}.`);
+  throw new OvsdbError(
+    'unknown column',
+    `No column ${name} in table ${table.name}.`,
+    json === undefined ? undefined : { syntax: shorten(json) },
+  );
 }
 
 /** Throws `unknown table`. */
@@ -78,7 +88,7 @@ function within<T>(where: string, read: () => T): T {
 function checkName(name: string, json: JsonValue): void {
   if (name.startsWith('_')) throw syntaxError('names beginning with "_" are reserved', json);
   if (!isId(name))
-    throw syntaxError('name must be a valid id: a letter or _, then letters, digits and _', json);
+    throw syntaxError('name must be a valid id (a letter or _, then letters, digits and _)', json);
 }
 
 /** `<column-schema>`. */
@@ -88,8 +98,8 @@ export function parseColumnSchema(json: JsonValue, name: string): ColumnSchema {
   const ephemeral = read.boolean('ephemeral', false);
   const given = read.required('type');
   if (typeof given !== 'string' && !isObject(given)) read.mismatch('type');
-  const type = parseColumnType(given);
   read.finish();
+  const type = parseColumnType(given);
   const isWeak = type.key.refType === 'weak' || type.value?.refType === 'weak';
   return { name, type, mutable: mutable || isWeak, ephemeral };
 }
@@ -101,17 +111,16 @@ function parseIndexes(
 ): readonly (readonly string[])[] {
   if (json === undefined) return [];
   return (json as readonly JsonValue[]).map((index) => {
-    if (!Array.isArray(index) || index.length === 0) {
+    if (!Array.isArray(index))
+      throw syntaxError(`array of distinct column names expected (table ${table})`, index);
+    if (index.length === 0)
       throw syntaxError(`index must have at least one column (table ${table})`, index);
-    }
     const names = index.map((name: unknown) => {
-      const column = typeof name === 'string' ? columns.get(name) : undefined;
-      if (column === undefined) {
-        throw syntaxError(
-          `array of distinct column names expected: there is no such column (table ${table})`,
-          index,
-        );
-      }
+      if (typeof name !== 'string')
+        throw syntaxError(`array of distinct column names expected (table ${table})`, index);
+      const column = columns.get(name);
+      if (column === undefined)
+        throw syntaxError(`${name} is not a valid column name (table ${table})`, index);
       if (column.ephemeral) {
         throw syntaxError(
           `ephemeral columns (such as ${column.name}) may not be indexed (table ${table})`,
@@ -122,7 +131,7 @@ function parseIndexes(
     });
     if (new Set(names).size !== names.length) {
       throw syntaxError(
-        `array of distinct column names expected: one is named twice (table ${table})`,
+        `array of distinct column names expected (table ${table}: one is named twice)`,
         index,
       );
     }
@@ -157,7 +166,7 @@ export function parseTableSchema(json: JsonValue, name: string): TableSchema {
   return {
     name,
     columns,
-    maxRows: Number(rows),
+    maxRows: rows >= UINT_MAX ? Infinity : Number(rows),
     mutable,
     isRoot,
     indexes: parseIndexes(indexes, name, columns),

@@ -377,3 +377,69 @@ describe('a column that has no value has its default', () => {
     expect(evaluateMonitorCondition(condition, () => undefined)).toBe(expected);
   });
 });
+
+describe('a map of exactly one pair is no scalar', () => {
+  const table = parseTableSchema(
+    { columns: { m: { type: { key: 'string', value: 'integer' } } } },
+    'T',
+  );
+  const value: Datum = new Map([['a', 1]]);
+  test.each<[string, JsonValue, boolean]>([
+    ['includes', ['map', []], true],
+    ['includes', ['map', [['a', 1]]], true],
+    ['includes', ['map', [['a', 2]]], false],
+    ['excludes', ['map', []], true],
+    [
+      'excludes',
+      [
+        'map',
+        [
+          ['a', 2],
+          ['b', 1],
+        ],
+      ],
+      true,
+    ],
+    [
+      'excludes',
+      [
+        'map',
+        [
+          ['a', 1],
+          ['b', 1],
+        ],
+      ],
+      false,
+    ],
+  ])('%s %j is %j', (name, argument, expected) => {
+    const condition = parseCondition(table, [['m', name, argument]]);
+    expect(evaluateCondition(condition, () => value)).toBe(expected);
+  });
+
+  test.each<[string, JsonValue, string]>([
+    [
+      'includes',
+      [
+        'map',
+        [
+          ['a', 1],
+          ['b', 1],
+        ],
+      ],
+      'map must have 0 to 1 members but 2 are present',
+    ],
+    ['==', ['map', []], 'map must have exactly one member but 0 are present'],
+  ])('%s %j is refused', (name, argument, problem) => {
+    expect(() => parseCondition(table, [['m', name, argument]])).toThrow(problem);
+  });
+});
+
+test('what is wrong with a clause is said in the words of the server', () => {
+  const table = parseTableSchema({ columns: { i: { type: 'integer' } } }, 'T');
+  expect(() => parseCondition(table, [['x', '==', 9223372036854775807n]])).toThrow(
+    'syntax "["x","==",9223372036854775807]": unknown column: No column x in table T.',
+  );
+  expect(() => parseCondition(table, [['i', '==', { b: 1, a: 2 }]])).toThrow(
+    'syntax "{"a":2,"b":1}": syntax error: expected integer',
+  );
+});

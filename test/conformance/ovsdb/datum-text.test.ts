@@ -156,6 +156,8 @@ describe('values as people write them', () => {
       '"zzz","short string","a longer one"',
       '["a longer one", "short string", zzz]',
     ],
+    [{ key: 'string', max: 3 }, String.raw`a\ b, c\,d, "e\\f"`, String.raw`["a b", "c,d", "e\\f"]`],
+    [{ key: 'string', value: 'string', max: 2 }, String.raw`a\=b=c\,d`, '{"a=b"="c,d"}'],
     [{ key: 'integer', value: 'boolean' }, '1=true', '1=true'],
     [MAP, '0=true 1=false 2=true, 3=true 4=true,', '{0=true, 1=false, 2=true, 3=true, 4=true}'],
     [MAP, '3=false,0=true ,4=false', '{0=true, 3=false, 4=false}'],
@@ -191,6 +193,13 @@ describe('values as people write them', () => {
     [MAP, '1-2=true', 'syntax error', '"1-2" is not a valid integer or range'],
     ['integer', '1 2', 'syntax error', '2 value(s) specified but the maximum number is 1'],
     ['string', '"a b', 'syntax error', 'quoted string extends past end of argument'],
+    ['string', 'a\\', 'syntax error', 'backslash at end of argument'],
+    [
+      { key: 'string', value: 'string', max: 2 },
+      '{a=b, c}',
+      'syntax error',
+      ': c}: syntax error at "}" expecting "="',
+    ],
   ])('%j does not take %s', (type, text, code, problem) => {
     expect(outcome(() => datum(type, text))).toEqual(refused(code));
     expect(() => datum(type, text)).toThrow(problem);

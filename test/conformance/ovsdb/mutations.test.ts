@@ -311,3 +311,10 @@ test.each<[JsonValue, string, JsonValue, JsonValue]>([
   const after = mutateRow(parseMutations(table, [['c', mutator, argument]]), () => undefined);
   expect(datumToJson(parseColumnSchema({ type }, 'c').type, after.get('c'))).toEqual(expected);
 });
+
+test('a column that is not there is named with the mutation', () => {
+  const table = parseTableSchema({ columns: { c: { type: 'integer' } } }, 'T');
+  expect(() => parseMutations(table, [['x', '+=', 1]])).toThrow(
+    'syntax "["x","+=",1]": unknown column: No column x in table T.',
+  );
+});

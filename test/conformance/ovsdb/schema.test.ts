@@ -258,14 +258,27 @@ test.each<[JsonValue, string]>([
   ],
   [
     { columns: { 'a-b': { type: 'string' } } },
-    'syntax error: name must be a valid id: a letter or _, then letters, digits and _ (column a-b of table T)',
+    'syntax error: name must be a valid id (a letter or _, then letters, digits and _) (column a-b of table T)',
   ],
   [
     { columns: { a: { type: { key: { type: 'integer', minInteger: 5, maxInteger: 3 } } } } },
-    'syntax "{"type":"integer","minInteger":5,"maxInteger":3}": syntax error: minInteger exceeds maxInteger (column a of table T)',
+    'syntax "{"maxInteger":3,"minInteger":5,"type":"integer"}": syntax error: minInteger exceeds maxInteger (column a of table T)',
   ],
 ])('what is wrong is said in the words of the server, then where: %j', (json, problem) => {
   expect(() => parseTableSchema(json, 'T')).toThrow(problem);
+});
+
+test.each<[JsonValue, string]>([
+  [[['z']], 'syntax "["z"]": syntax error: z is not a valid column name (table T)'],
+  [[['a', 1]], 'syntax "["a",1]": syntax error: array of distinct column names expected (table T)'],
+  [[1], 'syntax "1": syntax error: array of distinct column names expected (table T)'],
+])('an index that is none: %j', (indexes, problem) => {
+  expect(() => parseTableSchema({ columns: A_B, indexes }, 'T')).toThrow(problem);
+});
+
+test('a limit of rows beyond 32 bits is none', () => {
+  for (const maxRows of [4294967295, 4294967296])
+    expect(table({ columns: A_B, maxRows })).toEqual(table({ columns: A_B }));
 });
 
 test('a reference to a table that is not there names column and table', () => {

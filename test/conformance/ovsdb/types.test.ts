@@ -211,3 +211,40 @@ describe('column types', () => {
     expect(column(json)).toEqual(SYNTAX);
   });
 });
+
+test.each<[JsonValue, string]>([
+  [{}, `syntax "{}": syntax error: Parsing ovsdb type failed: Required 'key' member is missing.`],
+  [
+    { key: 1 },
+    `syntax "{"key":1}": syntax error: Parsing ovsdb type failed: Type mismatch for member 'key'.`,
+  ],
+  // The members of the type come before what is inside of them.
+  [
+    { min: 'x', key: 'void' },
+    `syntax "{"key":"void","min":"x"}": syntax error: Parsing ovsdb type failed: Type mismatch for member 'min'.`,
+  ],
+  [
+    { key: 'void', b: 1, a: 1 },
+    `Parsing ovsdb type failed: Member 'b' and 1 other member are present but not allowed here.`,
+  ],
+  [{ key: 'integer', max: -1 }, 'syntax "-1": syntax error: bad min or max value'],
+  [
+    { key: 'integer', max: 0 },
+    'syntax "{"key":"integer","max":0}": syntax error: ovsdb type fails constraint checks',
+  ],
+  [
+    { key: { type: 'string', maxLength: -1 } },
+    'syntax "-1": syntax error: maxLength out of valid range 0 to 4294967295',
+  ],
+  [
+    { key: { type: 'integer', minInteger: 9007199254740993n, maxInteger: 1 } },
+    'syntax "{"maxInteger":1,"minInteger":9007199254740993,"type":"integer"}": syntax error: minInteger exceeds maxInteger',
+  ],
+  [
+    { key: { type: 'string', enum: ['set', []] } },
+    'syntax "["set",[]]": syntax error: set must have 1 to 4294967295 members but 0 are present',
+  ],
+  [{ key: { type: 'string', enum: ['set', ['a', 'a']] } }, 'ovsdb error: set contains duplicate'],
+])('what is wrong is said in the words of the server: %o', (json, problem) => {
+  expect(() => parseColumnType(json)).toThrow(problem);
+});

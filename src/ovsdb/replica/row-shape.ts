@@ -51,6 +51,8 @@ export class RowShape {
   readonly #holes: readonly AtomPlace[];
   readonly #columns: readonly ShapeColumn[];
   readonly #parts: readonly ShapePart[];
+  /** Rows for which there is room in the scan, and that are taken through each step together. */
+  readonly #most: number;
   /** Its number in the scan. */
   #number = -1;
   /** The sweeps of the pools at which codes and cells of fixed parts were looked up. */
@@ -62,6 +64,7 @@ export class RowShape {
     this.#isHole = isHole;
     this.#holes = row.atoms.filter((_atom, i) => isHole[i]);
     this.#parts = this.#cut();
+    this.#most = Math.min(BATCH, mostRows(this.#holes.length));
     this.#columns = row.columns.map(({ column, start, atoms }): ShapeColumn => {
       const filled = atoms.flatMap((atom, i) => {
         const hole = this.#holes.indexOf(atom);
@@ -114,7 +117,7 @@ export class RowShape {
       this.#number = scan.add(this.#parts);
       if (this.#number === -1) return 0;
     }
-    return scan.match(this.#number, bytes, at, end, Math.min(BATCH, mostRows(this.#holes.length)));
+    return scan.match(this.#number, bytes, at, end, this.#most);
   }
 
   /** Stages the rows that were matched just now. `endRow` is called behind each with its UUID. */

@@ -43,6 +43,12 @@ export function takeCut(): CutValue | undefined {
   return taken;
 }
 
+/** Apart from the reading, which is not to be compiled anew for what happens seldom. */
+function keepMembers(count: number, position: number): void {
+  cut = { words: members, count, position };
+  members = new Uint32Array(1024);
+}
+
 const merge = new MemberMerge();
 
 function room(size: number): void {
@@ -159,10 +165,7 @@ export class ColumnCodec extends CellValues {
       }
       cursor.expect(CLOSE_BRACKET);
     } catch (error) {
-      if (error === NEED_MORE && whole >= WORTH_KEEPING) {
-        cut = { words: members, count: whole, position: next };
-        members = new Uint32Array(1024);
-      }
+      if (error === NEED_MORE && whole >= WORTH_KEEPING) keepMembers(whole, next);
       throw error;
     }
     return count;

@@ -29,8 +29,8 @@ interface ShapeColumn {
   readonly codes: Uint32Array;
   /** Which codes are filled in from which hole, in turns. */
   readonly filled: readonly number[];
-  /** The codes are in canonical order whatever the holes have. */
-  isOrdered: boolean;
+  /** The codes are in canonical order whatever the holes have; undefined until they were looked up. */
+  isOrdered: boolean | undefined;
   /** Of a fixed value. */
   cell: number;
 }
@@ -77,7 +77,7 @@ export class RowShape {
         atoms: filled.length === 0 ? [] : atoms,
         codes: new Uint32Array(filled.length === 0 ? 0 : atoms.length),
         filled,
-        isOrdered: false,
+        isOrdered: undefined,
         cell: 0,
       };
     });
@@ -174,8 +174,10 @@ export class RowShape {
         const atomCodec = codec.values !== undefined && i % 2 === 1 ? codec.values : codec.keys;
         known[i] = atomCodec.read(new JsonCursor(text, atom.value), guesses.fill(0), 0);
       });
-      const isFixed = column.filled.every((word, i) => i % 2 === 1 || word % 2 === 1);
-      column.isOrdered = codec.kind === 'map' && isFixed && codec.isOrdered(known);
+      column.isOrdered ??=
+        codec.kind === 'map' &&
+        column.filled.every((word, i) => i % 2 === 1 || word % 2 === 1) &&
+        codec.isOrdered(known);
     }
   }
 }
@@ -187,5 +189,5 @@ function cellOf({ codec, codes: own, filled, isOrdered, cell }: ShapeColumn, at:
   for (let i = 0; i < filled.length; i += 2) {
     own[filled[i] as number] = codes[at + (filled[i + 1] as number)] as number;
   }
-  return isOrdered ? codec.sequences.intern(own, own.length) : codec.sortedCell(own);
+  return isOrdered === true ? codec.sequences.intern(own, own.length) : codec.sortedCell(own);
 }

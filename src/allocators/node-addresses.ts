@@ -5,7 +5,6 @@ import {
   formatAddress,
   formatPrefix,
   lastOf,
-  overlaps,
   sizeOf,
   type Address,
   type InterfaceAddress,
@@ -34,10 +33,6 @@ const interfaceAddressAt = (prefix: Prefix, index: number): InterfaceAddress => 
 export const nodeAddress = (subnet: Prefix, nodeId: number): InterfaceAddress =>
   interfaceAddressAt(subnet, nodeId);
 
-/** Cluster router's address on the join switch (api.md §6.4). */
-export const clusterRouterJoinAddress = (joinSubnet: Prefix): InterfaceAddress =>
-  interfaceAddressAt(joinSubnet, 1);
-
 /** First and second address of a pod subnet: gateway and management port (topology.md §2). */
 export const gatewayAddress = (subnet: Prefix): InterfaceAddress => interfaceAddressAt(subnet, 1);
 export const managementAddress = (subnet: Prefix): InterfaceAddress =>
@@ -57,13 +52,6 @@ export function pairAt(prefix: Prefix, index: number): AddressPair {
     second: { ...addressAt(prefix, 2 * index + 1), length },
   };
 }
-
-/** Layer2 network on one node: transit router's side first, gateway router's second (api.md §6.4). */
-export const layer2TransitPair = (transitSubnet: Prefix, nodeId: number): AddressPair =>
-  pairAt(transitSubnet, nodeId);
-
-/** Port key of the transit router's port to a node's gateway router; 1 is its port to the switch (api.md §6.4). */
-export const transitRouterPortKey = (nodeId: number): number => 10 + nodeId;
 
 /** Offsets in the masquerade subnet that all networks share (api.md §6.8). */
 export const MASQUERADE_OFFSETS = {
@@ -107,27 +95,4 @@ export function masqueradeAddresses(
 export function maxMasqueradeNetworkId(subnet: Prefix): number {
   const room = (sizeOf(subnet) - 1n - BigInt(MASQUERADE_USER_BASE)) / 2n;
   return room < 0n ? 0 : Number(room > 0xffffffffn ? 0xffffffffn : room);
-}
-
-/** Attempts to find a transit subnet beside what a network uses (api.md §6.5). */
-const TRANSIT_ATTEMPTS = 10;
-
-/**
- * Transit subnet of a primary Layer2 network: the configured one, or the next of its size that overlaps none of
- * `others` (api.md §6.5). Throws `exhausted` after ten attempts.
- */
-export function findTransitSubnet(configured: Prefix, others: readonly Prefix[]): Prefix {
-  let candidate = configured;
-  for (let attempt = 0; attempt < TRANSIT_ATTEMPTS; attempt += 1) {
-    const clash = others.find((other) => overlaps(other, candidate));
-    if (clash === undefined) return candidate;
-    const larger = clash.length < candidate.length ? clash : candidate;
-    const base = lastOf(larger) + 1n;
-    if (base >> BigInt(bitsOf(candidate.family)) !== 0n) break;
-    candidate = { ...candidate, base };
-  }
-  throw new AllocationError(
-    'exhausted',
-    `can't generate transit subnets: failed to find non-overlapping transit subnet after ${TRANSIT_ATTEMPTS} attempts`,
-  );
 }

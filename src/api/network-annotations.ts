@@ -22,7 +22,6 @@ export const CONNECT_SUBNETS = 'k8s.ovn.org/network-connect-subnet';
 /** The seed's key for the same value. */
 const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';
 export const CONNECT_TUNNEL_KEY = 'k8s.ovn.org/connect-router-tunnel-key';
-const EGRESS_IP_MARK = 'k8s.ovn.org/egressip-mark';
 /** Label of namespaces whose pods have a primary user-defined network; set at creation only. */
 export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 
@@ -91,7 +90,3 @@ export const connectTunnelKey = (connect: Annotated): Reading<number> =>
   readAnnotation(connect, CONNECT_TUNNEL_KEY, BY_MANAGER, (text) =>
     asInteger(text, 0, MOST_TUNNEL_KEY),
   );
-
-/** Packet mark of an EgressIP: 50000…54999. */
-export const egressIpMark = (egressIp: Annotated): Reading<number> =>
-  readAnnotation(egressIp, EGRESS_IP_MARK, BY_MANAGER, (text) => asInteger(text, 50000, 54999));

@@ -32,7 +32,6 @@ const GATEWAY_CONFIG = 'k8s.ovn.org/l3-gateway-config'; // node
 export const CHASSIS_ID = 'k8s.ovn.org/node-chassis-id'; // node
 export const PRIMARY_ADDRESSES = 'k8s.ovn.org/node-primary-ifaddr'; // node
 const HOST_CIDRS = 'k8s.ovn.org/host-cidrs'; // node
-const MASQUERADE_SUBNET = 'k8s.ovn.org/node-masquerade-subnet'; // node
 const MANAGEMENT_PORT_MACS = 'k8s.ovn.org/node-mgmt-port-mac-addresses'; // legacy
 export const ENCAP_IPS = 'k8s.ovn.org/node-encap-ips'; // node
 const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
@@ -170,9 +169,6 @@ export const primaryAddresses = (node: Annotated): Reading<FamilyCidrs> =>
 /** Every address of the host, with prefix length. */
 export const hostCidrs = (node: Annotated): Reading<readonly string[]> =>
   readAnnotation(node, HOST_CIDRS, BY_NODE, (text) => asList(parseJson(text)).map(asCidr));
-
-export const masqueradeSubnet = (node: Annotated): Reading<FamilyCidrs> =>
-  readAnnotation(node, MASQUERADE_SUBNET, BY_NODE, (text) => asFamilyCidrs(parseJson(text)));
 
 export const formatFamilyCidrs = (cidrs: FamilyCidrs): string =>
   JSON.stringify(familyCidrsJson(cidrs));

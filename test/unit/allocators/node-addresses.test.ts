@@ -2,20 +2,15 @@ import { describe, expect, test } from 'vitest';
 import {
   formatAddress,
   formatInterfaceAddress,
-  formatPrefix,
   parsePrefix,
   type Prefix,
 } from '../../../src/allocators/addresses.ts';
 import {
-  clusterRouterJoinAddress,
-  findTransitSubnet,
   gatewayAddress,
-  layer2TransitPair,
   managementAddress,
   masqueradeAddresses,
   maxMasqueradeNetworkId,
   nodeAddress,
-  transitRouterPortKey,
 } from '../../../src/allocators/node-addresses.ts';
 
 const prefix = (text: string): Prefix => {
@@ -39,24 +34,12 @@ test('an id beyond the subnet is an error with numbers', () => {
   );
 });
 
-test('the cluster router has the first address of the join subnet', () => {
-  expect(formatInterfaceAddress(clusterRouterJoinAddress(prefix('100.65.0.0/16')))).toBe(
-    '100.65.0.1/16',
-  );
-});
-
 test('a node subnet begins with gateway and management port', () => {
   const subnet = prefix('10.20.2.0/24');
   expect([gatewayAddress(subnet), managementAddress(subnet)].map(formatInterfaceAddress)).toEqual([
     '10.20.2.1/24',
     '10.20.2.2/24',
   ]);
-});
-
-test('Layer2: transit router and gateway router share a pair per node', () => {
-  const { first, second } = layer2TransitPair(prefix('100.88.0.0/16'), 2);
-  expect([first, second].map(formatInterfaceAddress)).toEqual(['100.88.0.4/31', '100.88.0.5/31']);
-  expect(transitRouterPortKey(2)).toBe(12);
 });
 
 describe('masquerade addresses', () => {
@@ -92,44 +75,5 @@ describe('masquerade addresses', () => {
     expect(maxMasqueradeNetworkId(prefix(subnet))).toBe(id);
     if (id > 0) expect(() => masqueradeAddresses(prefix(subnet), id)).not.toThrow();
     expect(() => masqueradeAddresses(prefix(subnet), id + 1)).toThrow('out of range');
-  });
-});
-
-describe('transit subnet of a primary Layer2 network (api.md §14)', () => {
-  const JOIN = { v4: '100.65.0.0/16', v6: 'fd99::/64' };
-  test.each([
-    ['10.12.0.0/16', 'fd12:dbba::/64', JOIN.v4, JOIN.v6, '100.88.0.0/16', 'fd97::/64'],
-    ['100.88.0.0/15', 'fd97::/63', JOIN.v4, JOIN.v6, '100.90.0.0/16', 'fd97:0:0:2::/64'],
-    [
-      '10.12.0.0/16',
-      'fd12:dbba::/64',
-      '100.88.0.0/17',
-      'fd97::/65',
-      '100.89.0.0/16',
-      'fd97:0:0:1::/64',
-    ],
-    [
-      '100.88.0.0/15',
-      'fd97::/65',
-      '100.90.0.0/16',
-      'fd97:0:0:1::/64',
-      '100.91.0.0/16',
-      'fd97:0:0:2::/64',
-    ],
-  ])('subnets %s %s, join %s %s: %s %s', (v4, v6, join4, join6, transit4, transit6) => {
-    const others = [v4, v6, join4, join6].map(prefix);
-    expect(
-      ['100.88.0.0/16', 'fd97::/64'].map((one) =>
-        formatPrefix(findTransitSubnet(prefix(one), others)),
-      ),
-    ).toEqual([transit4, transit6]);
-  });
-
-  test('gives up after ten attempts and at the end of the address space', () => {
-    const busy = Array.from({ length: 10 }, (_, index) => prefix(`100.${88 + index}.0.0/16`));
-    expect(() => findTransitSubnet(prefix('100.88.0.0/16'), busy)).toThrow('after 10 attempts');
-    expect(() => findTransitSubnet(prefix('255.255.0.0/16'), [prefix('255.0.0.0/8')])).toThrow(
-      'failed to find',
-    );
   });
 });

@@ -109,7 +109,6 @@ describe('annotations of a node', () => {
     const annotations = {
       'k8s.ovn.org/node-transit-switch-port-ifaddr': '{"ipv4":"100.88.0.2/16","ipv6":"fd97::2/64"}',
       'k8s.ovn.org/node-primary-ifaddr': '{"ipv4":"172.18.0.3/16"}',
-      'k8s.ovn.org/node-masquerade-subnet': '{"ipv4":"169.254.0.0/17","ipv6":"fd69::/112"}',
       'k8s.ovn.org/host-cidrs': '["172.18.0.3/16"]',
       'k8s.ovn.org/node-encap-ips': '["172.18.0.3"]',
     };
@@ -118,10 +117,6 @@ describe('annotations of a node', () => {
       v6: 'fd97::2/64',
     });
     expect(node.primaryAddresses(worker(annotations)).value).toEqual({ v4: '172.18.0.3/16' });
-    expect(node.masqueradeSubnet(worker(annotations)).value).toEqual({
-      v4: '169.254.0.0/17',
-      v6: 'fd69::/112',
-    });
     expect(node.hostCidrs(worker(annotations)).value).toEqual(['172.18.0.3/16']);
     expect(node.encapIps(worker(annotations)).value).toEqual(['172.18.0.3']);
     expect(node.formatFamilyCidrs({ v4: '100.88.0.2/16', v6: 'fd97::2/64' })).toBe(
@@ -384,7 +379,6 @@ test('no reader throws on any text', () => {
     network.tunnelKeys,
     network.connectSubnets,
     network.connectTunnelKey,
-    network.egressIpMark,
   ];
   const keys = [
     ...Object.values({ ...node, ...pod, ...network }).filter((value) => typeof value === 'string'),

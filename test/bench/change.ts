@@ -1,7 +1,7 @@
 import { commitPlan, Reconciler, type OvsdbClient } from '../../src/ovsdb/index.ts';
 import { changedUnits } from '../../src/topology/units.ts';
 import type { Zone } from '../../src/model/model.ts';
-import { until } from '../support/ovsdb-server.ts';
+import { until } from '../support/until.ts';
 import type { Benchmark, Figure } from './benchmark.ts';
 import { loadedClient, northboundServer, rules } from './fill.ts';
 import { northboundUnits, withNetwork, withNode, withPod, zoneOf } from './workload.ts';

@@ -21,7 +21,8 @@ import { apply, layer3, namespace, node, startManager } from '../support/cluster
 import { command, type RunningCommand } from '../support/heddle.ts';
 import { startKubeApi, type KubeApi } from '../support/kube-api.ts';
 import { servedDefinitions } from '../support/served-definitions.ts';
-import { temporaryFolder, until } from '../support/ovsdb-server.ts';
+import { temporaryFolder } from '../support/ovsdb-server.ts';
+import { until } from '../support/until.ts';
 import { timed, type Benchmark, type Figure } from './benchmark.ts';
 import { loadedClient, northboundServer } from './fill.ts';
 

@@ -10,7 +10,8 @@ import {
 } from '../../src/ovsdb/index.ts';
 import { operationsOf } from '../../src/ovsdb/plan-operations.ts';
 import { northboundRules } from '../../src/topology/northbound-rules.ts';
-import { OvsdbServer, runOvs, until } from '../support/ovsdb-server.ts';
+import { OvsdbServer, runOvs } from '../support/ovsdb-server.ts';
+import { until } from '../support/until.ts';
 import { exampleZone } from '../support/zones.ts';
 import { peakMemory, timed, type Benchmark, type Figure } from './benchmark.ts';
 import { RawSender } from './raw-sender.ts';

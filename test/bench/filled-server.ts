@@ -8,7 +8,8 @@ import {
   type DatabaseSchema,
   type JsonValue,
 } from '../../src/ovsdb/index.ts';
-import { OvsdbServer, until } from '../support/ovsdb-server.ts';
+import { OvsdbServer } from '../support/ovsdb-server.ts';
+import { until } from '../support/until.ts';
 import { networkOperations } from '../support/ovsdb-workload.ts';
 import { timed } from './benchmark.ts';
 import { RawSender } from './raw-sender.ts';

@@ -1,5 +1,6 @@
 import { OvsdbClient } from '../../src/ovsdb/index.ts';
-import { OvsdbServer, until } from '../support/ovsdb-server.ts';
+import { OvsdbServer } from '../support/ovsdb-server.ts';
+import { until } from '../support/until.ts';
 import type { Benchmark, Figure } from './benchmark.ts';
 import { GiantWriter, MEMBERS, type GiantStep } from './giant-writer.ts';
 import { worstStall } from './stall.ts';

@@ -1,5 +1,6 @@
 import { OvsdbClient } from '../../src/ovsdb/index.ts';
-import { OvsdbServer, until } from '../support/ovsdb-server.ts';
+import { OvsdbServer } from '../support/ovsdb-server.ts';
+import { until } from '../support/until.ts';
 import { timed, type Benchmark, type Figure } from './benchmark.ts';
 import { insertPorts, ROWS, TABLE } from './many-ports.ts';
 import { worstStall } from './stall.ts';

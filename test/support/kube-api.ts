@@ -6,12 +6,12 @@ import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { systemClock } from '../../src/store/clock.ts';
 import { kubeconfigConnection } from '../../src/store/kubeconfig.ts';
 import type { KubernetesConnection } from '../../src/store/kubernetes-connection.ts';
+import { errorCodes, until, type Patience } from './until.ts';
 
 const BUILD = resolve(import.meta.dirname, '../kube-mini/build');
 const START_LIMIT = 60_000;
@@ -62,17 +62,16 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-async function until(
-  what: string,
-  output: () => string,
-  check: () => Promise<boolean>,
-): Promise<void> {
-  const end = Date.now() + START_LIMIT;
-  while (!(await check().catch(() => false))) {
-    if (Date.now() > end) throw new Error(`${what} within ${START_LIMIT / 1000} s: ${output()}`);
-    await sleep(50);
-  }
-}
+/** A server that is starting: nobody listens yet, or its certificate is not written. */
+const NOT_YET = new Set<unknown>(['ECONNREFUSED', 'ECONNRESET', 'ENOENT']);
+
+/** How long one that starts is waited for. */
+const starting = (output: () => string): Patience => ({
+  limit: START_LIMIT,
+  pause: 50,
+  isExpected: (error) => errorCodes(error).some((code) => NOT_YET.has(code)),
+  output,
+});
 
 /** Ends the program when our end of the pipe is closed: also when the test runner was killed. */
 const SUPERVISOR = '"$@" & read -r _; kill -9 $!; wait $!';
@@ -132,9 +131,9 @@ export async function startKubeApi(): Promise<KubeApi | string> {
     return (await answer.json()) as Record<string, unknown>;
   };
   await until(
-    'etcd did not answer',
-    () => etcd.output,
+    'an answer of etcd',
     async () => (await fetch(`${etcdUrl}/health`)).ok,
+    starting(() => etcd.output),
   );
 
   const url = `https://127.0.0.1:${port}`;
@@ -166,12 +165,12 @@ export async function startKubeApi(): Promise<KubeApi | string> {
     ]);
     server = running;
     await until(
-      'the API server did not answer',
-      () => running.output,
+      'an answer of the API server',
       async () => {
         ca = await readFile(join(pki, 'apiserver.crt'), 'utf8');
         return (await call('GET', '/readyz')).status === 200;
       },
+      starting(() => running.output),
     );
   };
   await start();
@@ -217,10 +216,10 @@ export async function startKubeApi(): Promise<KubeApi | string> {
         const { group, names, versions } = definition.spec;
         for (const { name } of versions)
           await until(
-            `${names.plural} not served`,
-            () => server?.output ?? '',
+            `${names.plural} to be served`,
             async () =>
               (await call('GET', `/apis/${group}/${name}/${names.plural}`)).status === 200,
+            starting(() => server?.output ?? ''),
           );
       }
     },

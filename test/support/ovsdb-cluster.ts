@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs, temporaryFolder, until } from './ovsdb-server.ts';
+import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs, temporaryFolder } from './ovsdb-server.ts';
+import { until } from './until.ts';
 
 /** A TCP port that nobody uses now. */
 export async function freePort(): Promise<number> {

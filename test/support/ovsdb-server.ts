@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ovsProgram } from './ovs-programs.ts';
+import { until } from './until.ts';
 
 const execute = promisify(execFile);
 
@@ -19,19 +19,6 @@ export async function runOvs(name: string, args: readonly string[]): Promise<str
     maxBuffer: 512 * 1024 * 1024,
   });
   return stdout;
-}
-
-/** Waits until something is true; the reason is what the error names. */
-export async function until(
-  what: string,
-  isTrue: () => boolean | Promise<boolean>,
-  limit = 15_000,
-): Promise<void> {
-  const end = performance.now() + limit;
-  while (!(await isTrue())) {
-    if (performance.now() > end) throw new Error(`waited ${limit} ms in vain for ${what}`);
-    await delay(5);
-  }
 }
 
 /** A folder that goes away with the test. */

@@ -2,7 +2,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Installation, type CommandResult } from '../../support/heddle.ts';
-import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
+import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 
 const WORKED_EXAMPLE = join(import.meta.dirname, 'fixtures/worked-example');
 

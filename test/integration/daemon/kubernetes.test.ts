@@ -7,7 +7,8 @@ import { resourceKindOf } from '../../../src/api/kinds.ts';
 import { collectionPath } from '../../../src/store/kubernetes-paths.ts';
 import { command, heddle, type RunningCommand } from '../../support/heddle.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
-import { OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
+import { OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 
 const started = await startKubeApi();
 if (typeof started === 'string')

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { OvsdbClient, type ReplicaChanges } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer, until } from '../../support/ovsdb-server.ts';
+import { OvsdbServer } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 

@@ -7,7 +7,8 @@ import {
   type ReplicaChanges,
 } from '../../../src/ovsdb/index.ts';
 import { OvsdbCluster } from '../../support/ovsdb-cluster.ts';
-import { OvsdbServer, runOvs, temporaryFolder, until } from '../../support/ovsdb-server.ts';
+import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(30_000);
 const quick = { minBackoff: 20, maxBackoff: 200 };

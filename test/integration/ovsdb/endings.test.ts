@@ -5,7 +5,8 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { Authority } from '../../support/certificates.ts';
 import { freePort } from '../../support/ovsdb-cluster.ts';
-import { OvsdbServer, temporaryFolder, until } from '../../support/ovsdb-server.ts';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 
 /** A program whose only occupation is a client ends by itself, soon after it has closed that, whatever the server does. */
 

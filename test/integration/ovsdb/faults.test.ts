@@ -18,8 +18,8 @@ import {
   OvsdbServer,
   runOvs,
   temporaryFolder,
-  until,
 } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 import { OvsdbProxy } from '../../support/ovsdb-proxy.ts';
 import { networkOperations } from '../../support/ovsdb-workload.ts';
 

@@ -14,7 +14,8 @@ import {
   type Operation,
   type ReplicaRow,
 } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
+import { OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { OvsdbClient, type ClientEvent, type Operation } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer, temporaryFolder, until } from '../../support/ovsdb-server.ts';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 const timing = { minBackoff: 10, maxBackoff: 100 };

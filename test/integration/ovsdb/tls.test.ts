@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OvsdbClient, type TlsOptions } from '../../../src/ovsdb/index.ts';
 import { Authority, type Identity } from '../../support/certificates.ts';
 import { freePort } from '../../support/ovsdb-cluster.ts';
-import { OvsdbServer, runOvs, temporaryFolder, until } from '../../support/ovsdb-server.ts';
+import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 

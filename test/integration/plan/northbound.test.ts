@@ -13,7 +13,8 @@ import {
 import { northboundRules } from '../../../src/topology/northbound-rules.ts';
 import { zoneUnits } from '../../../src/topology/units.ts';
 import type { Attachment, Zone } from '../../../src/model/model.ts';
-import { OvsdbServer, runOvs, until } from '../../support/ovsdb-server.ts';
+import { OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
 import { blue, exampleZone, furtherNode } from '../../support/zones.ts';
 import { portRow, RULES, switchRow } from '../../unit/plan/northbound.ts';
 

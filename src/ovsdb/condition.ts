@@ -1,6 +1,6 @@
 import { compareAtoms } from './atom-order.ts';
 import { cardinality, typeToEnglish, type ColumnType } from './column-type.ts';
-import { datumToJson, defaultDatum, members, parseDatum } from './datum.ts';
+import { compareDatums, datumToJson, defaultDatum, members, parseDatum } from './datum.ts';
 import { OvsdbError, shorten, syntaxError } from './error.ts';
 import type { ConditionFunction } from './operation.ts';
 import { columnOf, type TableSchema } from './schema.ts';
@@ -85,15 +85,16 @@ function parseClause(table: TableSchema, json: JsonValue): ParsedClause {
   return { column, type, function: known, argument: parseDatum(read, argument) };
 }
 
-const position = (table: TableSchema, column: string): number =>
-  column === '_uuid' ? 0 : column === '_version' ? 1 : 2 + (table.columns.has(column) ? 0 : 1);
+/** The implicit columns come first. */
+const position = (column: string): number =>
+  column === '_uuid' ? 0 : column === '_version' ? 1 : 2;
 
-function compareClauses(table: TableSchema, a: ParsedClause, b: ParsedClause): number {
-  const order = FUNCTIONS.indexOf(a.function) - FUNCTIONS.indexOf(b.function);
-  if (order !== 0) return order;
-  const [x, y] = [position(table, a.column), position(table, b.column)];
-  if (x !== y) return x - y;
-  return compareAtoms(a.column, b.column);
+function compareClauses(a: ParsedClause, b: ParsedClause): number {
+  const order =
+    FUNCTIONS.indexOf(a.function) - FUNCTIONS.indexOf(b.function) ||
+    position(a.column) - position(b.column) ||
+    compareAtoms(a.column, b.column);
+  return order === 0 ? compareDatums(a.argument, b.argument) : order;
 }
 
 /**
@@ -107,13 +108,39 @@ export function parseCondition(table: TableSchema, json: JsonValue): Condition {
   const clauses = items
     .filter((item) => typeof item !== 'boolean')
     .map((item) => parseClause(table, item));
-  clauses.sort((a, b) => compareClauses(table, a, b));
+  clauses.sort(compareClauses);
   return { never: constants.includes(false), constants, clauses };
+}
+
+const constantsInOrder = ({ constants }: Condition): readonly boolean[] =>
+  constants.toSorted((a, b) => Number(a) - Number(b));
+
+/**
+ * Order of two conditions on the same table, as ovsdb-server has it: by the number of clauses, then clause by clause; 0 when they are the same,
+ * whatever order their clauses were given in.
+ */
+export function compareConditions(a: Condition, b: Condition): number {
+  const x = [...constantsInOrder(a), ...a.clauses];
+  const y = [...constantsInOrder(b), ...b.clauses];
+  if (x.length !== y.length) return x.length - y.length;
+  for (const [i, clause] of x.entries()) {
+    const order = compareMembers(clause, y[i] as boolean | ParsedClause);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+/** Constants come before comparisons, `false` before `true`. */
+function compareMembers(a: boolean | ParsedClause, b: boolean | ParsedClause): number {
+  if (typeof a === 'object' && typeof b === 'object') return compareClauses(a, b);
+  const rank = (member: boolean | ParsedClause): number =>
+    typeof member === 'object' ? 2 : Number(member);
+  return rank(a) - rank(b);
 }
 
 /** The condition in canonical form and order. */
 export const conditionToJson = (condition: Condition): JsonValue => [
-  ...condition.constants.toSorted((a, b) => Number(a) - Number(b)),
+  ...constantsInOrder(condition),
   ...condition.clauses.map((clause): JsonValue => [
     clause.column,
     clause.function,

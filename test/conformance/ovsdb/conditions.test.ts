@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  compareConditions,
   conditionToJson,
   evaluateCondition,
   evaluateMonitorCondition,
@@ -442,4 +443,69 @@ test('what is wrong with a clause is said in the words of the server', () => {
   expect(() => parseCondition(table, [['i', '==', { b: 1, a: 2 }]])).toThrow(
     'syntax "{"a":2,"b":1}": syntax error: expected integer',
   );
+});
+
+describe('conditions in order', () => {
+  const table = parseTableSchema(
+    {
+      columns: {
+        i: { type: 'integer' },
+        j: { type: 'integer' },
+        s: { type: { key: 'integer', min: 0, max: 5 } },
+      },
+    },
+    'T',
+  );
+  const compared = (a: JsonValue, b: JsonValue): number =>
+    Math.sign(compareConditions(parseCondition(table, a), parseCondition(table, b)));
+
+  test.each<[JsonValue, JsonValue, number]>([
+    [[], [], 0],
+    [[['i', '==', 4], true, ['i', '==', 2]], [true, ['i', '==', 2], ['i', '==', 4]], 0],
+    [
+      [
+        ['i', '==', 1],
+        ['j', '<', 0],
+      ],
+      [
+        ['j', '<', 0],
+        ['i', '==', 1],
+      ],
+      0,
+    ],
+    [[['s', '==', ['set', [2, 1]]]], [['s', '==', ['set', [1, 2]]]], 0],
+    [[], [true], -1],
+    [
+      [
+        ['i', '==', 9],
+        ['j', '==', 9],
+      ],
+      [['i', '==', 1]],
+      1,
+    ],
+    [[false], [true], -1],
+    [[true], [['i', '==', 1]], -1],
+    [[['i', '==', 1]], [['i', '>=', 1]], -1],
+    [[['i', '==', 1]], [['i', '==', 2]], -1],
+    [[['i', '!=', 1]], [['j', '==', 1]], 1],
+    [[['i', '==', 5]], [['j', '==', 1]], -1],
+    [[['_uuid', '==', ['uuid', ZERO_UUID]]], [['i', '==', 1]], -1],
+    [[['s', '==', 3]], [['s', '==', ['set', [0, 1]]]], -1],
+  ])('%j and %j', (a, b, order) => {
+    expect(compared(a, b)).toBe(order);
+    expect(compared(b, a)).toBe(order === 0 ? 0 : -order);
+  });
+
+  test('clauses of one column and function are in the order of their values', () => {
+    const condition = parseCondition(table, [
+      ['i', '==', 3],
+      ['i', '==', -1],
+      ['i', '==', 2],
+    ]);
+    expect(conditionToJson(condition)).toEqual([
+      ['i', '==', -1],
+      ['i', '==', 2],
+      ['i', '==', 3],
+    ]);
+  });
 });

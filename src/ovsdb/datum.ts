@@ -235,8 +235,9 @@ export function toDatum(type: ColumnType, value: Writable): Datum {
     return sortedMap(pairs);
   }
   // One alone, as most values are, fits in number and has no order.
-  if (isAtom(value)) {
-    const atom = toAtom(type.key, value);
+  const alone = Array.isArray(value) && value.length === 1 ? (value[0] as WritableAtom) : value;
+  if (isAtom(alone)) {
+    const atom = toAtom(type.key, alone);
     return cardinality(type) === 'set' ? [atom] : atom;
   }
   const atoms = writableMembers(value).map((atom) => toAtom(type.key, atom));
@@ -253,13 +254,29 @@ function fromRecord(
 ): ReadonlyMap<Atom, Atom> {
   const keys = Object.keys(record);
   checkSize(type, keys.length, null);
-  if (keys.some((key, i) => i > 0 && compareUtf8(keys[i - 1] as string, key) > 0))
-    keys.sort(compareUtf8);
+  sortTexts(keys);
   const map = new Map<Atom, Atom>();
   for (const key of keys)
     map.set(toAtom(type.key, key), toAtom(valueType, record[key] as WritableAtom));
   return map;
 }
+
+/** Puts texts into canonical order in place. Most maps have few keys, for which a sort takes longer than their order. */
+function sortTexts(texts: string[]): void {
+  if (texts.length > FEW) {
+    texts.sort(compareUtf8);
+    return;
+  }
+  for (let i = 1; i < texts.length; i++) {
+    const text = texts[i] as string;
+    let at = i;
+    for (; at > 0 && compareUtf8(texts[at - 1] as string, text) > 0; at--)
+      texts[at] = texts[at - 1] as string;
+    texts[at] = text;
+  }
+}
+
+const FEW = 8;
 
 const distinct = (sorted: readonly Atom[]): readonly Atom[] =>
   sorted.filter((atom, i) => i === 0 || compareAtoms(sorted[i - 1] as Atom, atom) !== 0);

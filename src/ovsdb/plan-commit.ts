@@ -65,21 +65,24 @@ class PlanCommit {
   }
 
   async run(batches: readonly (readonly PlannedChange[])[]): Promise<CommitResult> {
+    /** Batches that were sent, by their changes. */
     const place = new Map<PlannedChange, number>();
-    for (const [i, batch] of batches.entries()) for (const change of batch) place.set(change, i);
     const underWay = new Map<number, Promise<void>>();
     const window = this.#options.window ?? DEFAULT_WINDOW;
     for (const [i, batch] of batches.entries()) {
-      const awaited = new Set(
-        batch.flatMap((change) => change.needs.map((needed) => place.get(needed))),
-      );
-      for (const [j, sent] of underWay) if (awaited.has(j)) await sent;
+      if (underWay.size > 0) {
+        const awaited = new Set(
+          batch.flatMap((change) => change.needs.map((needed) => place.get(needed))),
+        );
+        for (const [j, sent] of underWay) if (awaited.has(j)) await sent;
+      }
       while (underWay.size >= window) await Promise.race(underWay.values());
       if (this.#ending !== undefined) break;
       underWay.set(
         i,
         this.#commitSafely(batch).finally(() => underWay.delete(i)),
       );
+      if (i + 1 < batches.length) for (const change of batch) place.set(change, i);
     }
     await Promise.all(underWay.values());
     if (this.#failure !== undefined) throw this.#failure.error;

@@ -292,7 +292,7 @@ export class RowIndex {
 
   #countReferences(row: DesiredRow, step: 1 | -1): void {
     for (const container of row.containers) this.#countReference(container, step);
-    for (const name in row.columns) {
+    for (const { name } of this.tables.get(row.table)?.references ?? []) {
       const value = row.columns[name];
       if (typeof value !== 'object') continue;
       eachReference(value, (target) => this.#countReference(target, step));

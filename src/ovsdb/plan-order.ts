@@ -140,10 +140,10 @@ function datumSize(datum: Datum): number {
   if (typeof datum !== 'object') return 8;
   let sum = 10;
   if (datum instanceof Map) {
-    // Unlike an iterator this makes no array for each pair.
-    (datum as ReadonlyMap<Atom, Atom>).forEach((value, key) => {
-      sum += 4 + datumSize(key) + datumSize(value);
-    });
+    const map = datum as ReadonlyMap<Atom, Atom>;
+    // Pairs would be an array each.
+    for (const key of map.keys()) sum += 4 + datumSize(key);
+    for (const value of map.values()) sum += datumSize(value);
   } else {
     for (const member of datum as readonly Atom[]) sum += 10 + datumSize(member);
   }

@@ -8,7 +8,7 @@ export interface ReplicaRow extends FoundRow {
   readonly uuid: Uuid;
   /** False once the row is gone; its columns then can't be read any more. */
   readonly exists: boolean;
-  /** The column's value, the schema's default where the server never sent one. Throws on an unknown column. */
+  /** The column's value, the schema's default where the server never sent one; `_uuid` is one, too. Throws on an unknown column. */
   column(name: string): Datum;
   /** True when the column holds this value. Compares stored codes: nothing is decoded. */
   holds(column: string, value: Writable): boolean;

@@ -74,6 +74,10 @@ export class RowView implements ReplicaRow {
   }
 
   column(name: string): Datum {
+    if (name === '_uuid') {
+      this.#check();
+      return this.uuid;
+    }
     const column = this.#column(name);
     return column.codec.datum(this.#cell(column));
   }

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import {
+  evaluateCondition,
+  parseCondition,
   parseSchema,
   Replica,
+  tableOf,
   type Datum,
   type JsonValue,
   type MonitoredColumns,
@@ -417,6 +420,30 @@ describe('updates of RFC 7047', () => {
   ])('refused: %s', (_name, row, code) => {
     expect(change(loaded({}), { 1: row })).toEqual(refused(code));
   });
+});
+
+test('conditions are evaluated with what a row has, its UUID included', () => {
+  const { replica } = new Session();
+  replica.apply(
+    { Simple: { [uuid(1)]: { initial: { i: 5 } }, [uuid(2)]: { initial: {} } } },
+    'update2',
+    'contents',
+  );
+  const table = tableOf(SCHEMA, 'Simple');
+  const matching = (where: JsonValue): readonly string[] => {
+    const condition = parseCondition(table, where);
+    return [...replica.rows('Simple')]
+      .filter((row) => evaluateCondition(condition, (name) => row.column(name)))
+      .map((row) => row.uuid);
+  };
+  expect(matching([['_uuid', '==', ref(2)]])).toEqual([uuid(2)]);
+  expect(
+    matching([
+      ['_uuid', '!=', ref(2)],
+      ['i', '>', 4],
+    ]),
+  ).toEqual([uuid(1)]);
+  expect(matching([['_uuid', 'includes', ref(3)]])).toEqual([]);
 });
 
 test('indexes and rows follow every change', () => {

@@ -137,7 +137,7 @@ async function load(
 const NETWORKS = 150;
 const SINGLE = 1000;
 const ROUNDS = 3;
-const NOTIFICATIONS = 300;
+const NOTIFICATIONS = 1000;
 
 const single = (name: string): Operation[] => [
   { op: 'insert', table: 'Logical_Switch', row: { name } },
@@ -177,7 +177,7 @@ async function notices(peer: Peer): Promise<readonly number[]> {
     async () => {
       for (let n = 0; n < NOTIFICATIONS; n++) {
         // Each is heard of before the next is written.
-        await delay(5);
+        await delay(2);
         sent.push(Number(process.hrtime.bigint()) / 1e6);
         await writer.transact('OVN_Northbound', single(`n${n}`));
       }

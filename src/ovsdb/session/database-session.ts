@@ -3,6 +3,7 @@ import { Replica } from '../replica/replica.ts';
 import type { UpdateReader } from '../replica/update-reader.ts';
 import { parseSchema, type DatabaseSchema } from '../schema.ts';
 import type { JsonValue } from '../value.ts';
+import { shapeScan } from '../storage/shape-scan.ts';
 import { parseJson } from '../wire/json-cursor.ts';
 import type { UpdateSink } from '../wire/message.ts';
 import {
@@ -94,6 +95,8 @@ export class DatabaseSession {
       ignore,
       { sink: () => this.#server.reader('update2', 'contents') },
     );
+    // While the server answers: the first commit would have to wait for it.
+    shapeScan();
   }
 
   #send(method: string, params: readonly JsonValue[], onReply: (reply: Reply) => void): void {

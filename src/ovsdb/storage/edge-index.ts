@@ -1,11 +1,12 @@
+import { DraftedIndex } from './drafted-index.ts';
 import { grown } from './id-table.ts';
-import type { FollowerDraft, RowFollower, StoredColumn, TableStore } from './table-store.ts';
+import type { StoredColumn, TableStore } from './table-store.ts';
 
 const bucketOf = (target: number, mask: number): number =>
   (Math.imul(target, 0x9e3779b1) >>> 7) & mask;
 
 /** Rows by the rows that one of their sets or maps refers to. */
-export class EdgeIndex implements RowFollower {
+export class EdgeIndex extends DraftedIndex<EdgeIndex> {
   readonly columns: ReadonlySet<number>;
   readonly #store: TableStore;
   readonly #column: StoredColumn;
@@ -19,10 +20,9 @@ export class EdgeIndex implements RowFollower {
   #top = 1;
   #free: number[] = [];
   readonly #part: 'key' | 'value';
-  /** Of a draft: nothing has changed yet. */
-  #isShared = false;
 
   constructor(store: TableStore, column: StoredColumn, part: 'key' | 'value') {
+    super();
     this.#store = store;
     this.#column = column;
     this.#part = part;
@@ -31,19 +31,11 @@ export class EdgeIndex implements RowFollower {
     this.columns = new Set([column.position]);
   }
 
-  draft(store: TableStore): FollowerDraft {
-    const follower = new EdgeIndex(store, this.#column, this.#part);
-    follower.#take(this);
-    follower.#isShared = true;
-    return {
-      follower,
-      show: () => {
-        this.#take(follower);
-      },
-    };
+  protected empty(store: TableStore): EdgeIndex {
+    return new EdgeIndex(store, this.#column, this.#part);
   }
 
-  #take(other: EdgeIndex): void {
+  protected share(other: EdgeIndex): void {
     this.#heads = other.#heads;
     this.#target = other.#target;
     this.#source = other.#source;
@@ -52,8 +44,7 @@ export class EdgeIndex implements RowFollower {
     this.#free = other.#free;
   }
 
-  #own(): void {
-    this.#isShared = false;
+  protected copy(): void {
     this.#heads = this.#heads.slice();
     this.#target = this.#target.slice();
     this.#source = this.#source.slice();
@@ -71,7 +62,7 @@ export class EdgeIndex implements RowFollower {
   }
 
   added(slot: number): void {
-    if (this.#isShared) this.#own();
+    this.own();
     this.#each(slot, (target) => {
       const edge = this.#free.pop() ?? this.#top++;
       if (edge >= this.#target.length) {
@@ -105,7 +96,7 @@ export class EdgeIndex implements RowFollower {
   }
 
   removing(slot: number): void {
-    if (this.#isShared) this.#own();
+    this.own();
     this.#each(slot, (target) => {
       const bucket = bucketOf(target, this.#heads.length - 1);
       let previous = 0;

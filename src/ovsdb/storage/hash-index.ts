@@ -1,5 +1,6 @@
+import { DraftedIndex } from './drafted-index.ts';
 import { grown } from './id-table.ts';
-import type { FollowerDraft, RowFollower, StoredColumn, TableStore } from './table-store.ts';
+import type { StoredColumn, TableStore } from './table-store.ts';
 
 /** What a hash index looks at: a column's cell, or the value that a map has under a key. */
 export interface IndexPart {
@@ -11,7 +12,7 @@ export interface IndexPart {
 const ABSENT = -1;
 
 /** Rows by the values of some columns. Rows that lack one of the map keys are not in it. */
-export class HashIndex implements RowFollower {
+export class HashIndex extends DraftedIndex<HashIndex> {
   readonly columns: ReadonlySet<number>;
   readonly #store: TableStore;
   readonly #parts: readonly IndexPart[];
@@ -20,10 +21,9 @@ export class HashIndex implements RowFollower {
   #next: Uint32Array = new Uint32Array(64);
   #previous: Uint32Array = new Uint32Array(64);
   #count = 0;
-  /** Of a draft: nothing has changed yet. */
-  #isShared = false;
 
   constructor(store: TableStore, parts: readonly IndexPart[]) {
+    super();
     this.#store = store;
     this.#parts = parts;
     this.#probe = parts.map(() => 0);
@@ -53,27 +53,18 @@ export class HashIndex implements RowFollower {
     return true;
   }
 
-  draft(store: TableStore): FollowerDraft {
-    const follower = new HashIndex(store, this.#parts);
-    follower.#take(this);
-    follower.#isShared = true;
-    return {
-      follower,
-      show: () => {
-        this.#take(follower);
-      },
-    };
+  protected empty(store: TableStore): HashIndex {
+    return new HashIndex(store, this.#parts);
   }
 
-  #take(other: HashIndex): void {
+  protected share(other: HashIndex): void {
     this.#heads = other.#heads;
     this.#next = other.#next;
     this.#previous = other.#previous;
     this.#count = other.#count;
   }
 
-  #own(): void {
-    this.#isShared = false;
+  protected copy(): void {
     this.#heads = this.#heads.slice();
     this.#next = this.#next.slice();
     this.#previous = this.#previous.slice();
@@ -81,7 +72,7 @@ export class HashIndex implements RowFollower {
 
   added(slot: number): void {
     if (!this.#load(slot)) return;
-    if (this.#isShared) this.#own();
+    this.own();
     if (this.#count >= this.#heads.length) this.#rehash();
     if (slot >= this.#next.length) {
       this.#next = grown(this.#next, slot + 1);
@@ -115,7 +106,7 @@ export class HashIndex implements RowFollower {
 
   removing(slot: number): void {
     if (!this.#load(slot)) return;
-    if (this.#isShared) this.#own();
+    this.own();
     const next = this.#next[slot] as number;
     const previous = this.#previous[slot] as number;
     if (previous === 0) this.#heads[this.#hash() & (this.#heads.length - 1)] = next;

@@ -30,7 +30,7 @@ interface ColumnText {
 }
 
 /** Larger rows, and rows with more atoms, have hardly the same shape as others. */
-const LONGEST = 2048;
+export const LONGEST_ROW = 2048;
 const MOST_ATOMS = 32;
 
 const SHORT_INTEGER = /^(?:0|[1-9][0-9]{0,8})$/;
@@ -56,7 +56,7 @@ export class RowText {
     ).join('\0');
   }
 
-  /** Undefined when the row is large, or when the same column comes twice. */
+  /** Undefined when the row has many atoms, or when the same column comes twice. */
   static of(
     bytes: Buffer,
     from: number,
@@ -64,7 +64,6 @@ export class RowText {
     kind: number,
     names: NameTable,
   ): RowText | undefined {
-    if (to - from > LONGEST) return undefined;
     const text = Buffer.from(bytes.subarray(from, to));
     const cursor = new JsonCursor(text);
     const uuid = stringAtom(cursor, UUID_HOLE);

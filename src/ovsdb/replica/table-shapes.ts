@@ -1,7 +1,7 @@
 import type { Pools } from '../storage/pools.ts';
 import type { NameTable } from './name-table.ts';
 import { RowShape } from './row-shape.ts';
-import { RowText } from './row-text.ts';
+import { LONGEST_ROW, RowText } from './row-text.ts';
 
 /** Shapes that are kept of a table's rows. */
 const MOST_SHAPES = 8;
@@ -52,10 +52,10 @@ export class TableShapes {
   learn(bytes: Buffer, from: number, to: number, kind: number): void {
     this.#credit++;
     this.#misses++;
-    if (this.#credit < PRICE) return;
+    if (this.#credit < PRICE || to - from > LONGEST_ROW) return;
+    this.#credit -= PRICE;
     const row = RowText.of(bytes, from, to, kind, this.#names);
     if (row === undefined) return;
-    this.#credit -= PRICE;
     const shapes = this.#shapes;
     const like = shapes.findIndex(({ skeleton }) => skeleton === row.skeleton);
     const known = like === -1 ? undefined : shapes.splice(like, 1)[0];

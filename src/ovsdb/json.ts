@@ -1,3 +1,4 @@
+import { compareUtf8 } from './atom-order.ts';
 import type { JsonObject, JsonValue } from './value.ts';
 
 export const isObject = (json: JsonValue | undefined): json is JsonObject =>
@@ -72,28 +73,38 @@ function hasBigint(json: JsonValue): boolean {
   );
 }
 
-function write(json: JsonValue): string {
+type Entry = readonly [name: string, value: JsonValue];
+
+/** JSON text, the members of an object as `order` has them, numbers as `number` writes them. */
+function write(
+  json: JsonValue,
+  order: (entries: Entry[]) => Entry[] = (entries) => entries,
+  number: (value: number) => string = JSON.stringify,
+): string {
   if (typeof json === 'bigint') return json.toString();
-  if (typeof json !== 'object' || json === null || isRounded(json)) return JSON.stringify(json);
-  if (Array.isArray(json)) return `[${(json as readonly JsonValue[]).map(write).join(',')}]`;
-  return `{${Object.entries(json)
-    .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => `${JSON.stringify(key)}:${write(value)}`)
+  if (typeof json === 'number') return number(json);
+  if (typeof json !== 'object' || json === null) return JSON.stringify(json);
+  if (isRounded(json)) return number(Number(json));
+  if (Array.isArray(json))
+    return `[${(json as readonly JsonValue[]).map((member) => write(member, order, number)).join(',')}]`;
+  const entries = Object.entries(json).filter(([, value]) => value !== undefined);
+  return `{${order(entries)
+    .map(([name, value]) => `${JSON.stringify(name)}:${write(value, order, number)}`)
     .join(',')}}`;
 }
 
-/** JSON text in canonical form: members of objects in the order of their names. */
-export const canonicalText = (json: JsonValue): string => write(sortedMembers(json));
-
-function sortedMembers(json: JsonValue): JsonValue {
-  if (Array.isArray(json)) return (json as readonly JsonValue[]).map(sortedMembers);
-  if (!isObject(json)) return json;
-  return Object.fromEntries(
-    Object.entries(json)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, value]) => [name, sortedMembers(value)]),
-  );
+/** A number with all its digits, small ones with an exponent of two digits: `1e-05`. */
+function canonicalNumber(value: number): string {
+  const isSmall = value !== 0 && Math.abs(value) < 1e-4;
+  return isSmall ? value.toExponential().replace(/-([0-9])$/, '-0$1') : JSON.stringify(value);
 }
+
+/**
+ * JSON text in canonical form, as the server's tools print it: members of objects in the order of their names, small numbers with an exponent of
+ * two digits. No digit is lost.
+ */
+export const canonicalText = (json: JsonValue): string =>
+  write(json, (entries) => entries.toSorted(([a], [b]) => compareUtf8(a, b)), canonicalNumber);
 
 /** Equality of JSON values; order of object members does not matter. */
 export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
@@ -111,9 +122,13 @@ export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): 
       keys.every((key) => Object.hasOwn(b, key) && jsonEquals(a[key], b[key]))
     );
   }
-  if (typeof a === 'number' && typeof b === 'bigint') return BigInt(a) === b;
+  if (typeof a === 'bigint' || typeof b === 'bigint')
+    return equalIntegers(a, b) || equalIntegers(b, a);
   return isRounded(a) || isRounded(b) ? equalNumbers(a, b) : false;
 }
+
+const equalIntegers = (a: unknown, b: unknown): boolean =>
+  typeof a === 'bigint' && typeof b === 'number' && Number.isInteger(b) && a === BigInt(b);
 
 const isNumber = (json: unknown): boolean => typeof json === 'number' || isRounded(json);
 

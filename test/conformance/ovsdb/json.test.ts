@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  canonicalText,
   Framer,
   jsonEquals,
   parseJson,
@@ -242,3 +243,29 @@ test.each(['1', '"xxx"', 'null', 'true', ' -1.5 '])(
     expect(parseJson(text)).toEqual(JSON.parse(text));
   },
 );
+
+test.each<[string, string]>([
+  ['{"b":1,"a":{"d":[{"z":0,"y":1}],"c":2}}', '{"a":{"c":2,"d":[{"y":1,"z":0}]},"b":1}'],
+  // In the order of their text, also where JavaScript has another one.
+  ['{"9":1,"10":2,"__proto__":3,"":4}', '{"":4,"10":2,"9":1,"__proto__":3}'],
+  ['{"\u{1d11e}":1,"\uffff":2}', '{"\uffff":2,"\u{1d11e}":1}'],
+  [
+    '[1e-5,-0.00015,1.525878906e-5,2.5e-10,1e-100,1e21,0.5,-0]',
+    '[1e-05,-0.00015,1.525878906e-05,2.5e-10,1e-100,1e+21,0.5,0]',
+  ],
+  ['[9223372036854775807,0.30000000000000004]', '[9223372036854775807,0.30000000000000004]'],
+])('canonical text of %s', (text, canonical) => {
+  expect(canonicalText(parseJson(text))).toBe(canonical);
+  expect(jsonEquals(parseJson(canonicalText(parseJson(text))), parseJson(text))).toBe(true);
+});
+
+test.each<[JsonValue, JsonValue, boolean]>([
+  [0.5, 9223372036854775807n, false],
+  [9007199254740992, 9007199254740992n, true],
+  [9007199254740994, 9007199254740993n, false],
+  ['1', 1n, false],
+  [[1, { a: 2n ** 60n }], [1, { a: 2n ** 60n }], true],
+])('%o and %o are equal: %j', (a, b, expected) => {
+  expect(jsonEquals(a, b)).toBe(expected);
+  expect(jsonEquals(b, a)).toBe(expected);
+});

@@ -37,6 +37,8 @@ export interface DatabaseSchema {
   readonly version: string;
   readonly cksum: string;
   readonly tables: ReadonlyMap<string, TableSchema>;
+  /** Tables that the database has besides, of a replica that does not follow them. */
+  readonly notFollowed?: ReadonlySet<string>;
 }
 
 const VERSION = /^[0-9]+\.[0-9]+\.[0-9]+$/;
@@ -63,12 +65,19 @@ export function columnOf(table: TableSchema, name: string, json?: JsonValue): Co
   );
 }
 
+/** The error about a table that is not there: `unknown table`. */
+export const unknownTable = (schema: DatabaseSchema, name: string): OvsdbError =>
+  new OvsdbError(
+    'unknown table',
+    schema.notFollowed?.has(name) === true
+      ? `table ${name} is not among the tables that are followed: select it, with \`columns: []\` if it is only written`
+      : `database ${schema.name} has no table ${name}`,
+  );
+
 /** Throws `unknown table`. */
 export function tableOf(schema: DatabaseSchema, name: string): TableSchema {
   const table = schema.tables.get(name);
-  if (table === undefined) {
-    throw new OvsdbError('unknown table', `database ${schema.name} has no table ${name}`);
-  }
+  if (table === undefined) throw unknownTable(schema, name);
   return table;
 }
 

@@ -11,7 +11,7 @@ import type {
   RowComparer,
   SubscribeOptions,
 } from '../replica-view.ts';
-import type { DatabaseSchema } from '../schema.ts';
+import { unknownTable, type DatabaseSchema } from '../schema.ts';
 import { Pools } from '../storage/pools.ts';
 import type { TableStore } from '../storage/table-store.ts';
 import { stringify } from '../json.ts';
@@ -93,9 +93,7 @@ export class Replica implements ReplicaView {
 
   #table(name: string): ReplicaTable {
     const table = this.#tables.get(name);
-    if (table === undefined) {
-      throw new OvsdbError('unknown table', `database ${this.#schema.name} has no table ${name}`);
-    }
+    if (table === undefined) throw unknownTable(this.#schema, name);
     return table;
   }
 

@@ -12,7 +12,7 @@ import type { FollowedColumns, MonitoredColumns } from '../replica/definition.ts
 
 /** What of a table is wanted. */
 export interface TableSelection {
-  /** All columns when absent. */
+  /** All columns when absent; those in `silent` and `omitAlert` are followed besides. None: the table is only written. */
   readonly columns?: readonly string[];
   /** Rows that match one of these clauses; all rows when absent or empty, none for `[false]`. */
   readonly where?: readonly Clause[];
@@ -138,7 +138,12 @@ export function define(
     const merged = mergeTable(ours, theirs, warn);
     tables.set(name, merged);
     const chosen = selection?.[name];
-    const wanted = chosen === undefined || chosen === true ? undefined : chosen.columns;
+    const {
+      columns: named,
+      silent = [],
+      omitAlert = [],
+    }: TableSelection = chosen === undefined || chosen === true ? {} : chosen;
+    const wanted = named && [...new Set([...named, ...silent, ...omitAlert])];
     for (const column of wanted ?? []) {
       if (
         theirs !== undefined &&
@@ -151,14 +156,21 @@ export function define(
     const columns = wanted ?? [...((ours ?? theirs)?.columns.keys() ?? [])];
     const followed = new Set(columns.filter((column) => theirs?.columns.has(column) === true));
     monitored.set(name, followed);
-    const { silent = [], omitAlert = [] } = chosen === undefined || chosen === true ? {} : chosen;
     const newest = followed.difference(new Set(silent));
     unseen.set(name, new Set(theirs?.columns.keys() ?? []).difference(newest));
     quiet.set(name, new Set(omitAlert));
     if (chosen !== undefined && chosen !== true && chosen.indexes !== undefined)
       indexes.set(name, possibleIndexes(chosen.indexes, merged, warn));
   }
-  return { schema: { ...server, tables }, monitored, unseen, quiet, indexes, warnings };
+  const notFollowed = new Set(server.tables.keys()).difference(tables);
+  return {
+    schema: { ...server, tables, notFollowed },
+    monitored,
+    unseen,
+    quiet,
+    indexes,
+    warnings,
+  };
 }
 
 /**

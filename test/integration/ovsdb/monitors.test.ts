@@ -61,7 +61,10 @@ test('each monitor of a client has its own tables and rows, and all see what a t
   ]);
   expect(names(client, 'Address_Set')).toEqual(['set']);
   expect(names(switches, 'Logical_Switch')).toEqual(['blue']);
-  expect(() => client.replica.size('Logical_Switch')).toThrow('has no table');
+  expect(() => client.replica.size('Logical_Switch')).toThrow(
+    'table Logical_Switch is not among the tables that are followed',
+  );
+  expect(() => client.replica.size('Logical_Swich')).toThrow('has no table Logical_Swich');
   // One that is added while the client runs, over a table that is followed already.
   using late = client.monitor({ Logical_Switch: true });
   await late.ready(soon());
@@ -217,6 +220,73 @@ test('a column without alert is kept true but its changes alone are no event', a
     external_ids: { a: '2' },
   });
   expect(same.isEmpty).toBe(true);
+});
+
+test('a table that is not followed is named as such, and one of which no column is followed can be written', async () => {
+  await using server = await OvsdbServer.start();
+  await using reader = northbound(server);
+  await using client = northbound(server, {
+    tables: { Address_Set: { columns: ['name'] }, Port_Group: { columns: [] } },
+  });
+  await Promise.all([reader.ready(soon()), client.ready(soon())]);
+  const transaction = new Transaction(client.replica);
+  const early: readonly (() => unknown)[] = [
+    () => transaction.insert('Logical_Switch', { name: 'x' }),
+    () => transaction.delete('Logical_Switch', ZERO_UUID),
+    () => client.replica.rows('Logical_Switch'),
+    () => client.replica.find('Logical_Switch', ['name'], ['x']),
+  ];
+  for (const use of early)
+    expect(use).toThrow(/not among the tables that are followed.*`columns: \[\]`/);
+  const group = transaction.insert('Port_Group', { name: 'group' });
+  expect((await transaction.commit(client)).kind).toBe('success');
+  const change = new Transaction(client.replica).setKeys('Port_Group', group, 'external_ids', {
+    a: '1',
+  });
+  expect((await change.commit(client)).kind).toBe('success');
+  await until('the row', () => reader.replica.size('Port_Group') === 1);
+  expect(reader.replica.row('Port_Group', group.uuid)?.column('external_ids')).toEqual(
+    new Map([['a', '1']]),
+  );
+  expect([client.replica.size('Port_Group'), client.replica.hasTable('Port_Group')]).toEqual([
+    0,
+    false,
+  ]);
+});
+
+test('columns named only as silent or without alert are followed, too', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = northbound(server, {
+    tables: {
+      Logical_Switch: {
+        columns: ['name'],
+        omitAlert: ['external_ids'],
+        silent: ['other_config'],
+      },
+    },
+  });
+  await client.ready(soon());
+  const { replica } = client;
+  expect(
+    ['name', 'external_ids', 'other_config', 'ports'].map((column) => [
+      replica.hasColumn('Logical_Switch', column),
+      replica.access('Logical_Switch', column),
+    ]),
+  ).toEqual([
+    [true, 'followed'],
+    [true, 'followed'],
+    [true, 'unseen'],
+    [false, 'unseen'],
+  ]);
+  const row = { name: 'a', external_ids: { b: 'c' }, other_config: { d: 'e' } };
+  const transaction = new Transaction(replica);
+  const made = transaction.insert('Logical_Switch', row);
+  expect((await transaction.commit(client)).kind).toBe('success');
+  expect(replica.row('Logical_Switch', made.uuid)).toMatchObject({
+    name: 'a',
+    external_ids: new Map([['b', 'c']]),
+    other_config: new Map([['d', 'e']]),
+  });
 });
 
 test('columns that are not followed, or only read once, can be written without comparing', async () => {

@@ -38,6 +38,7 @@ export class Reconciler {
 
   /** Replaces what a unit wants. Rows that stay the same cost a comparison and are not planned again. */
   setUnit(unit: string, rows: readonly DesiredRow[]): void {
+    this.#followSchema();
     if (this.#index.isFilled) this.#replace(unit, this.#units.get(unit) ?? [], rows);
     // The first plan takes all wishes at once.
     else this.#keep(unit, rows);
@@ -87,6 +88,11 @@ export class Reconciler {
     if (this.#index.schema === this.#replica.schema) this.#index.observe(changes);
   }
 
+  /** Under another schema nothing holds that is known of the database, and changes are no longer noted. */
+  #followSchema(): void {
+    if (this.#index.schema !== this.#replica.schema) this.resync();
+  }
+
   /** Forgets what is known of the database: the next plan is a full pass. */
   resync(): void {
     this.#index = new RowIndex(this.#replica, this.#rules);
@@ -97,7 +103,7 @@ export class Reconciler {
    * between gives the same plan: a row is looked at until the replica shows it as it should be.
    */
   plan(): Plan {
-    if (this.#index.schema !== this.#replica.schema) this.resync();
+    this.#followSchema();
     const index = this.#index;
     const alreadyRight = index.fill(this.#units);
     this.#pass += 1;

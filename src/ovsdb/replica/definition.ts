@@ -24,12 +24,17 @@ export interface DefinedTables {
   readonly tables: ReadonlyMap<string, ReplicaTable>;
 }
 
-/** Whether nothing that is stored would change: the same tables, columns, types and monitored columns. */
+export const sameSchema = (a: DatabaseSchema, b: DatabaseSchema): boolean =>
+  jsonEquals(schemaToJson(a), schemaToJson(b));
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Whether nothing would change: the same tables, columns, types and monitored columns, and the same ones that can be written unseen. */
 export function sameDefinition(
   schema: DatabaseSchema,
   tables: ReadonlyMap<string, ReplicaTable>,
   next: DatabaseSchema,
-  monitored: MonitoredColumns,
+  { monitored, unseen }: FollowedColumns,
 ): boolean {
   const shape = (given: DatabaseSchema): JsonValue => {
     const { tables: shapes } = schemaToJson(given) as { readonly tables: JsonValue };
@@ -38,8 +43,14 @@ export function sameDefinition(
   return (
     jsonEquals(shape(schema), shape(next)) &&
     [...tables.values()].every((table) => {
-      const columns = monitored.get(table.name) ?? new Set<string>();
-      return columns.size === table.monitored.size && columns.isSubsetOf(table.monitored);
+      const columns = monitored.get(table.name) ?? NONE;
+      const others = unseen?.get(table.name) ?? NONE;
+      return (
+        columns.size === table.monitored.size &&
+        columns.isSubsetOf(table.monitored) &&
+        others.size === table.unseen.size &&
+        others.isSubsetOf(table.unseen)
+      );
     })
   );
 }

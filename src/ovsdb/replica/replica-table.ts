@@ -70,7 +70,8 @@ export class ReplicaTable {
   readonly #pools: Pools;
   /** Columns that the server has and that are monitored. */
   readonly monitored: ReadonlySet<string>;
-  readonly #unseen: ReadonlySet<string>;
+  /** Columns that the server has and whose newest values are not here. */
+  readonly unseen: ReadonlySet<string>;
   readonly #quiet: ReadonlySet<number>;
   readonly #store: TableStore;
   /**
@@ -95,7 +96,7 @@ export class ReplicaTable {
     this.schema = schema;
     this.#pools = pools;
     this.monitored = monitored;
-    this.#unseen = unseen;
+    this.unseen = unseen;
     this.#store = new TableStore(schema, pools);
     this.#rowClass = rowClass(this.#store.columns);
     this.#quiet = new Set(
@@ -104,7 +105,7 @@ export class ReplicaTable {
   }
 
   access(column: string): ColumnAccess {
-    if (this.#unseen.has(column)) return 'unseen';
+    if (this.unseen.has(column)) return 'unseen';
     return this.monitored.has(column) ? 'followed' : 'missing';
   }
 

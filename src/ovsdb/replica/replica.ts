@@ -23,6 +23,7 @@ import {
   defineTables,
   keepIndexes,
   sameDefinition,
+  sameSchema,
   type DefinedTables,
   type FollowedColumns,
   type MonitoredColumns,
@@ -364,8 +365,9 @@ export class Replica implements ReplicaView {
   redefine(schema: DatabaseSchema, columns: FollowedColumns, turn: Turn = ENDLESS): boolean {
     this.#next = undefined;
     this.#copying = undefined;
-    if (sameDefinition(this.#schema, this.#tables, schema, columns.monitored)) {
-      this.#schema = schema;
+    if (sameDefinition(this.#schema, this.#tables, schema, columns)) {
+      // Who keeps it to see whether it is another one should not see one after each reconnect.
+      if (!sameSchema(this.#schema, schema)) this.#schema = schema;
       keepIndexes(this.#tables, columns.indexes);
       return true;
     }

@@ -1,6 +1,7 @@
 import { OvsdbError } from '../error.ts';
 import { Replica } from '../replica/replica.ts';
 import type { UpdateReader } from '../replica/update-reader.ts';
+import { jsonEquals } from '../json.ts';
 import { parseSchema, type DatabaseSchema } from '../schema.ts';
 import type { JsonValue } from '../value.ts';
 import { shapeScan } from '../storage/shape-scan.ts';
@@ -56,6 +57,8 @@ export class DatabaseSession {
   /** Which database the monitors follow; undefined: none yet. */
   #generation: string | undefined;
   #schema: DatabaseSchema | undefined;
+  /** The schema as the server gave it. */
+  #given: JsonValue = null;
   /** Text of the schema in `_Server`: second choice, for a server that has no `get_schema`. */
   #described: string | undefined;
   #monitorCount = 0;
@@ -170,7 +173,26 @@ export class DatabaseSession {
     });
   }
 
+  /**
+   * The server refuses a monitor: the database may have been converted since its schema was asked for, of which nobody is told who follows nothing
+   * yet. Then everything is loaded anew with the new one, otherwise it is `refused`.
+   */
+  #checkSchema(run: MonitorRun, refused: () => void): void {
+    const schema = this.#schema;
+    const { database } = this.#owner.requirements();
+    this.#send('get_schema', [database], ({ result }) => {
+      if (this.#schema !== schema || !this.#runs.has(run)) return;
+      if (result === undefined || jsonEquals(result, this.#given)) {
+        refused();
+        return;
+      }
+      this.#stopAll('the database was converted');
+      this.#load(this.#generation);
+    });
+  }
+
   #loadWith(given: JsonValue, generation: string | undefined): void {
+    this.#given = given;
     try {
       this.#schema = parseSchema(typeof given === 'string' ? parseJson(given) : given);
     } catch (error) {
@@ -219,9 +241,11 @@ export class DatabaseSession {
         owner.unloaded(which, reason);
       },
       refused: (which, error) => {
-        this.#runs.delete(run);
-        which.detach();
-        owner.refused(which, error);
+        this.#checkSchema(run, () => {
+          this.#runs.delete(run);
+          which.detach();
+          owner.refused(which, error);
+        });
       },
       leave: (error) => {
         owner.leave(error, false);

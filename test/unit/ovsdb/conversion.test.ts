@@ -220,3 +220,21 @@ test('a conversion in pieces is told as one at once, and what was given up meanw
     ),
   );
 });
+
+test('a column that is not followed can be written as soon as the server has it', () => {
+  const replica = new Replica(
+    parseSchema({
+      name: 'D',
+      tables: { T: { columns: { a: { type: 'string' }, b: { type: 'string' } } } },
+    }),
+    { monitored: new Map([['T', new Set(['a'])]]) },
+  );
+  expect(replica.access('T', 'b')).toBe('missing');
+  const columns = {
+    monitored: new Map([['T', new Set(['a'])]]),
+    unseen: new Map([['T', new Set(['b'])]]),
+  };
+  replica.redefine(replica.schema, columns);
+  replica.apply({ T: {} }, 'update2', 'contents');
+  expect(replica.access('T', 'b')).toBe('unseen');
+});

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 /** What a benchmark is, and what it answers. Every file of this folder that exports `benchmarks` takes part. */
 
 export interface Figure {
@@ -48,6 +50,10 @@ export function processorTime(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
+
+/** Milliseconds of processor time that another process has used, as Linux counts them for its first thread. */
+export const processorTimeOf = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
 
 export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;

@@ -1,7 +1,14 @@
 import { OvsdbClient, type Operation, type Selection } from '../../src/ovsdb/index.ts';
 import { OvsdbServer } from '../support/ovsdb-server.ts';
 import { networkOperations } from '../support/ovsdb-workload.ts';
-import { median, processorTime, timed, type Benchmark, type Figure } from './benchmark.ts';
+import {
+  median,
+  processorTime,
+  processorTimeOf,
+  timed,
+  type Benchmark,
+  type Figure,
+} from './benchmark.ts';
 import { RawSender } from './raw-sender.ts';
 
 /**
@@ -48,11 +55,14 @@ function written(operations: readonly Operation[]): Selection {
 const SENDERS = ['client', 'narrow client', 'raw', 'raw and told', 'raw and told little'] as const;
 type Sender = (typeof SENDERS)[number];
 type Send = (operations: readonly Operation[]) => Promise<void>;
-/** Milliseconds of each run: by the clock, and of this process's processor. */
+/** Milliseconds of each run: by the clock, of this process's processor, and of the server's. */
 interface Times {
   readonly wall: number[];
   readonly cpu: number[];
+  readonly server: number[];
 }
+/** A sender and the server that it has for itself. */
+type Pair = readonly [send: Send, server: OvsdbServer];
 type Samples = Readonly<Record<Sender, Times>>;
 
 /**
@@ -67,22 +77,25 @@ async function byTurns<T>(
 ): Promise<Samples> {
   await using servers = new AsyncDisposableStack();
   const server = async (): Promise<OvsdbServer> => servers.use(await OvsdbServer.start());
-  const client = async (tables?: Selection): Promise<OvsdbClient> =>
-    servers.use(await connected(await server(), tables));
-  const raw = async (followed?: OvsdbClient): Promise<Send> => {
-    const sender = servers.use(await RawSender.connect((await server()).socket));
-    if (followed !== undefined) await sender.monitor('OVN_Northbound', followed.replica);
-    return (operations) => sender.transact('OVN_Northbound', operations);
+  const client = async (tables?: Selection): Promise<readonly [OvsdbClient, OvsdbServer]> => {
+    const own = await server();
+    return [servers.use(await connected(own, tables)), own];
   };
-  const [wide, few] = [await client(), await client(narrow)];
-  const sends: Readonly<Record<Sender, Send>> = {
-    client: (operations) => succeed(wide, operations),
-    'narrow client': (operations) => succeed(few, operations),
+  const raw = async (followed?: OvsdbClient): Promise<Pair> => {
+    const own = await server();
+    const sender = servers.use(await RawSender.connect(own.socket));
+    if (followed !== undefined) await sender.monitor('OVN_Northbound', followed.replica);
+    return [(operations) => sender.transact('OVN_Northbound', operations), own];
+  };
+  const [[wide, wideServer], [few, fewServer]] = [await client(), await client(narrow)];
+  const pairs: Readonly<Record<Sender, Pair>> = {
+    client: [(operations) => succeed(wide, operations), wideServer],
+    'narrow client': [(operations) => succeed(few, operations), fewServer],
     raw: await raw(),
     'raw and told': await raw(wide),
     'raw and told little': await raw(few),
   };
-  const none = (): Times => ({ wall: [], cpu: [] });
+  const none = (): Times => ({ wall: [], cpu: [], server: [] });
   const samples: Samples = {
     client: none(),
     'narrow client': none(),
@@ -92,10 +105,12 @@ async function byTurns<T>(
   };
   for (let n = 0; n < runs; n++) {
     for (const name of SENDERS) {
+      const [send, server] = pairs[name];
       const made = make(n);
-      const before = processorTime();
-      const [, wall] = await timed(() => run(sends[name], made));
+      const [before, serverBefore] = [processorTime(), processorTimeOf(server.pid)];
+      const [, wall] = await timed(() => run(send, made));
       samples[name].cpu.push(processorTime() - before);
+      samples[name].server.push(processorTimeOf(server.pid) - serverBefore);
       samples[name].wall.push(wall);
     }
   }
@@ -125,6 +140,18 @@ function figures(what: string, samples: Samples, warm: number, goal: number): re
       value: usual('client', 'cpu'),
       unit,
       floor: usual('raw', 'cpu'),
+    },
+    {
+      name: `${what}, server's processor time`,
+      value: usual('client', 'server'),
+      unit,
+      floor: usual('raw', 'server'),
+    },
+    {
+      name: `${what}, following what it writes, server's processor time`,
+      value: usual('narrow client', 'server'),
+      unit,
+      floor: usual('raw', 'server'),
     },
     {
       name: `${what}, first time`,

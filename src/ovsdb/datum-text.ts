@@ -12,7 +12,7 @@ import { OvsdbError } from './error.ts';
 import { normalInteger, numericValue } from './json.ts';
 import { parseUuid } from './uuid.ts';
 import type { Atom, Datum } from './value.ts';
-import { parseJson } from './wire/json-cursor.ts';
+import { parseJson } from './wire/json-text.ts';
 
 /** Values as people write them on the command line of `ovs-vsctl` and `ovn-nbctl`: `[1, 2]`, `4-8`, `{a=1, b="x y"}`. */
 

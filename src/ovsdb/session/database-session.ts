@@ -5,7 +5,7 @@ import { jsonEquals } from '../json.ts';
 import { parseSchema, type DatabaseSchema } from '../schema.ts';
 import type { JsonValue } from '../value.ts';
 import { shapeScan } from '../storage/shape-scan.ts';
-import { parseJson } from '../wire/json-cursor.ts';
+import { parseJson } from '../wire/json-text.ts';
 import type { UpdateSink } from '../wire/message.ts';
 import {
   errorText,

@@ -1,6 +1,7 @@
 import { OvsdbError, syntaxError } from '../error.ts';
-import { normalInteger, RoundedReal } from '../json.ts';
 import type { JsonValue } from '../value.ts';
+import { exactNumber } from './json-number.ts';
+import { memberName } from './member-names.ts';
 import { invalidUtf8, writeUtf8 } from './utf8.ts';
 
 export const QUOTE = 0x22;
@@ -301,17 +302,7 @@ export class JsonCursor {
       at = this.#digits(at, 'a digit of the exponent');
     }
     this.position = at;
-    const text = this.bytes.toString('latin1', start, at);
-    checkExponent(text);
-    const exact = wholeNumber(text);
-    if (exact !== undefined) return normalInteger(exact);
-    const value = finite(text);
-    // Just below the smallest integer: as a double it would be that integer.
-    if (value === -(2 ** 63) && /^-[0-9]+$/.test(text)) return BigInt(text);
-    if (!Number.isFinite(value)) throw syntaxError(`number ${text} is outside of the valid range`);
-    if (Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63)
-      return new RoundedReal(text) as unknown as number;
-    return value + 0;
+    return exactNumber(this.bytes.toString('latin1', start, at));
   }
 
   literal(word: string): void {
@@ -419,33 +410,13 @@ export class JsonCursor {
 
   /** The last string, which is the name of a member: most likely one that was read before. */
   get lastName(): string {
-    const { text, textStart: start } = this;
-    const length = this.textEnd - start;
-    if (length === 0 || length > LONGEST_NAME) return this.lastText;
-    const place = (length * 31 + (text[start] as number) * 7 + (text[start + 2] ?? 0)) % NAMES;
-    const known = names[place];
-    if (known?.bytes.length === length) {
-      let i = 0;
-      while (i < length && known.bytes[i] === text[start + i]) i++;
-      if (i === length) return known.text;
-    }
-    const name = this.lastText;
-    names[place] = {
-      bytes: Uint8Array.prototype.slice.call(text, start, this.textEnd),
-      text: name,
-    };
-    return name;
+    return memberName(this.text, this.textStart, this.textEnd);
   }
 }
 
-/** Names of members that were read last, by a number made of their letters. */
-const NAMES = 256;
 /** Values that are as short are most often words that come again and again, such as `uuid`. */
 const SHORT_TEXT = 8;
-const LONGEST_NAME = 32;
-const names: ({ readonly bytes: Uint8Array; readonly text: string } | undefined)[] = Array.from({
-  length: NAMES,
-});
+
 /** Sets a member of an object, whatever its name. */
 export function setMember(
   members: { [name: string]: JsonValue },
@@ -462,55 +433,9 @@ export function setMember(
   } else members[name] = value;
 }
 
-/** Throws when a number has an exponent of more than 31 bits, as ovsdb-server does, whatever its digits are. */
-function checkExponent(text: string): void {
-  const exponent = text.slice(text.search(/[eE]/) + 1);
-  if (exponent.length < text.length && Math.abs(Number(exponent)) >= 2 ** 31)
-    throw syntaxError(`exponent of ${text} is outside of the valid range`);
-}
-
-/** The number when it is an integer of 64 bits, however it is written: `1e3`, `9223372036854775807.0`. */
-function wholeNumber(text: string): bigint | undefined {
-  const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(text);
-  if (match === null) return undefined;
-  const [, sign, whole = '', fraction = '', exponent = '0'] = match;
-  const digits = (whole + fraction).replace(/^0+/, '');
-  const significant = digits.replace(/0+$/, '');
-  if (significant === '') return 0n;
-  const zeros = Number(exponent) - fraction.length + (digits.length - significant.length);
-  if (zeros < 0 || significant.length + zeros > 19) return undefined;
-  const value = BigInt(`${sign}${significant}${'0'.repeat(zeros)}`);
-  return value >= -(2n ** 63n) && value < 2n ** 63n ? value : undefined;
-}
-
 /** Throws when `byte` opens one level of nesting too many; `depth` are open around it. */
 function checkDepth(byte: number, depth: number): void {
   if (depth >= MAX_DEPTH && (byte === OPEN_BRACKET || byte === OPEN_BRACE)) {
     throw syntaxError(`JSON is nested more than ${MAX_DEPTH} levels deep`);
   }
-}
-
-/**
- * A double. ovsdb-server writes 15 digits, so its largest double reads back as slightly more than there is: that is taken
- * for the largest.
- */
-function finite(text: string): number {
-  const value = Number(text);
-  if (Number.isFinite(value) || !/e\+?308$/i.test(text)) return value;
-  const tenth = Number(text.replace(/308$/, '307'));
-  return Math.abs(tenth) < 1.797693134862325e307 ? Math.sign(tenth) * Number.MAX_VALUE : value;
-}
-
-/** Reads one JSON text from bytes or a string: integers of 64 bits exact, nothing else after it. Throws `syntax error`, or `constraint
- * violation` as ovsdb-server does for a string that is not valid UTF-8. A fraction lost in rounding makes no integer: see `RoundedReal`.
- */
-export function parseJson(input: Uint8Array | string): JsonValue {
-  const bytes =
-    typeof input === 'string'
-      ? Buffer.from(input)
-      : Buffer.from(input.buffer, input.byteOffset, input.byteLength);
-  const cursor = new JsonCursor(bytes);
-  const value = cursor.value();
-  if (cursor.peek() !== -1) cursor.fail('nothing more');
-  return value;
 }

@@ -30,16 +30,12 @@ import type {
 } from '../../src/ovsdb/replica-view.ts';
 import type { DatabaseSchema } from '../../src/ovsdb/schema.ts';
 import type { Atom, Datum, Uuid, Writable } from '../../src/ovsdb/value.ts';
-
-/**
- * A double: an OVSDB database in memory that is server and replica in one. It carries out insert, update, mutate,
- * delete, select and assert as ovsdb-server does, with garbage collection, weak references, referential integrity and unique
- * indexes, and shows the result as a `ReplicaView`. For tests of what sits on top of the client; the client itself is tested
- * against real servers.
- */
-
-type Columns = Map<string, Datum>;
-type Contents = Map<string, Map<string, Columns>>;
+import {
+  enforceConstraints,
+  references,
+  type Columns,
+  type Contents,
+} from './memory-constraints.ts';
 
 class MemoryRow implements ReplicaRow {
   readonly table: string;
@@ -95,6 +91,12 @@ function holds(row: ReplicaRow, column: string, value: Writable): boolean {
   }
 }
 
+/**
+ * A double: an OVSDB database in memory that is server and replica in one. It carries out insert, update, mutate,
+ * delete, select and assert as ovsdb-server does, with garbage collection, weak references, referential integrity and unique
+ * indexes, and shows the result as a `ReplicaView`. For tests of what sits on top of the client; the client itself is tested
+ * against real servers.
+ */
 export class MemoryDatabase implements ReplicaView, Transactor {
   readonly schema: DatabaseSchema;
   readonly ready = true;
@@ -358,12 +360,9 @@ export class MemoryDatabase implements ReplicaView, Transactor {
     }
   }
 
-  /** What ovsdb-server does at commit: garbage collection, weak references, integrity, indexes; then tells listeners. */
+  /** Commits, then tells listeners. */
   #finish(before: Contents): void {
-    this.#collectGarbage();
-    this.#dropWeakReferences();
-    this.#checkReferences();
-    this.#checkIndexes();
+    enforceConstraints(this.schema, this.#contents);
     const tables = new Map<string, TableChanges>();
     for (const [table, rows] of this.#contents) {
       const changes = this.#changes(table, before.get(table) ?? new Map(), rows);
@@ -401,68 +400,6 @@ export class MemoryDatabase implements ReplicaView, Transactor {
     }
     return result;
   }
-
-  #collectGarbage(): void {
-    for (;;) {
-      const alive = new Set<string>();
-      for (const { from, to, isStrong } of references(this.schema, this.#contents)) {
-        if (isStrong && !(from.table === to.table && from.uuid === to.uuid)) alive.add(to.uuid);
-      }
-      let removed = 0;
-      for (const [name, rows] of this.#contents) {
-        if (this.schema.tables.get(name)?.isRoot === true) continue;
-        for (const uuid of rows.keys()) {
-          if (alive.has(uuid)) continue;
-          rows.delete(uuid);
-          removed++;
-        }
-      }
-      if (removed === 0) return;
-    }
-  }
-
-  #dropWeakReferences(): void {
-    for (const { from, to, isStrong } of references(this.schema, this.#contents)) {
-      if (isStrong || this.columnsOf(to.table, to.uuid) !== undefined) continue;
-      const type = this.type(from.table, from.column);
-      const rest = members(this.columnsOf(from.table, from.uuid)?.get(from.column)).filter(
-        (member) => member !== to.uuid,
-      );
-      this.#put(from.table, from.uuid, new Map([[from.column, toDatum(type, rest)]]));
-    }
-  }
-
-  #checkReferences(): void {
-    for (const { from, to, isStrong } of references(this.schema, this.#contents)) {
-      if (!isStrong || this.columnsOf(to.table, to.uuid) !== undefined) continue;
-      throw new OvsdbError(
-        'referential integrity violation',
-        `Table ${from.table} column ${from.column} row ${from.uuid} references nonexistent row ${to.uuid} in table ${to.table}.`,
-      );
-    }
-  }
-
-  #checkIndexes(): void {
-    for (const [name, rows] of this.#contents) {
-      for (const index of this.schema.tables.get(name)?.indexes ?? []) {
-        const seen = new Set<string>();
-        for (const columns of rows.values()) {
-          const value = JSON.stringify(
-            index.map((column) =>
-              members(columns.get(column) ?? defaultDatum(this.type(name, column))),
-            ),
-          );
-          if (seen.has(value)) {
-            throw new OvsdbError(
-              'constraint violation',
-              `Transaction causes multiple rows in "${name}" table to have identical values (${value}) for index on column "${index.join(', ')}".`,
-            );
-          }
-          seen.add(value);
-        }
-      }
-    }
-  }
 }
 
 function changedSet(before: Datum, argument: Datum, mutator: 'insert' | 'delete'): Writable {
@@ -480,28 +417,4 @@ function changedMap(before: Datum, argument: Datum, mutator: 'insert' | 'delete'
       if (result.get(k) === v) result.delete(k);
   } else for (const key of members(argument)) result.delete(key);
   return result;
-}
-
-interface Reference {
-  readonly from: Referrer;
-  readonly to: { readonly table: string; readonly uuid: string };
-  readonly isStrong: boolean;
-}
-
-function* references(schema: DatabaseSchema, contents: Contents): Iterable<Reference> {
-  for (const [table, rows] of contents) {
-    for (const column of schema.tables.get(table)?.columns.values() ?? []) {
-      const { refTable, refType } = column.type.key;
-      if (refTable === undefined) continue;
-      for (const [uuid, columns] of rows) {
-        for (const target of members(columns.get(column.name))) {
-          yield {
-            from: { table, column: column.name, uuid: uuid as Uuid },
-            to: { table: refTable, uuid: String(target) },
-            isStrong: refType !== 'weak',
-          };
-        }
-      }
-    }
-  }
 }

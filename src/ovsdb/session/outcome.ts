@@ -61,15 +61,23 @@ export function outcomeOf(
   }
   const results = result as readonly JsonValue[];
   const at = results.findIndex((member) => failureOf(member) !== undefined);
-  if (at === -1) {
-    const isPlain = results.every((member) => isObject(member));
-    return {
-      kind: 'success',
-      results: isPlain ? results : results.map((member) => (isObject(member) ? member : {})),
-    };
-  }
+  if (at === -1) return succeeded(results);
   // One member more than operations: the commit as a whole was refused.
   return refused(operations, results, at);
+}
+
+/** No member is an error. One that is null was not carried out all the same, as after an error. */
+function succeeded(results: readonly JsonValue[]): Outcome {
+  const operation = results.findIndex((member) => !isObject(member));
+  if (operation === -1) return { kind: 'success', results: results as readonly OperationResult[] };
+  if (results[operation] === null)
+    return { kind: 'try-again', reason: 'the server did not carry it out', operation };
+  return {
+    kind: 'error',
+    error: 'protocol',
+    details: 'the result of an operation is not an object',
+    operation,
+  };
 }
 
 function refused(

@@ -243,6 +243,9 @@ describe('outcomes', () => {
       { kind: 'error', error: 'permission error', details: 'd' },
     ],
     [{}, undefined, { kind: 'error', error: 'protocol' }],
+    // Nothing after an operation that failed is carried out; here it is not said why.
+    [[{}, null], undefined, { kind: 'try-again', operation: 1 }],
+    [[5, {}], undefined, { kind: 'error', error: 'protocol', operation: 0 }],
   ])('%j %j', (result, error, expected) => {
     expect(outcomeOf(operations, result, error)).toMatchObject(expected);
   });

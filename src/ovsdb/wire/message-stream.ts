@@ -6,6 +6,7 @@ import { HeldWork } from './held-work.ts';
 import { JsonReader } from './json-reader.ts';
 import {
   deliver,
+  isMember,
   isUpdate,
   partsOf,
   pushTo,
@@ -245,6 +246,7 @@ export class MessageStream {
             position: cursor.position,
           };
         }
+        if (!isMember(name)) return 'none';
         const value = cursor.value();
         if (name === 'id' || name === 'method' || name === 'error') before[name] = value;
         cursor.expect(COMMA);

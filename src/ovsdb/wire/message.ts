@@ -147,8 +147,7 @@ export function deliver(
 export function partsOf(message: JsonValue): Partial<Message> {
   const parts: MessageParts = {};
   for (const [name, value] of Object.entries(message as JsonObject)) {
-    if (!isMember(name))
-      throw new OvsdbError('protocol', `a message has an unexpected member "${name}"`);
+    if (!isMember(name)) throw unexpected(name);
     parts[name] = value;
   }
   return parts;
@@ -159,7 +158,10 @@ export const isUpdate = (method: JsonValue | undefined): boolean =>
 
 const MEMBERS: readonly string[] = ['id', 'method', 'params', 'result', 'error'];
 
-const isMember = (name: string): name is keyof Message => MEMBERS.includes(name);
+export const isMember = (name: string): name is keyof Message => MEMBERS.includes(name);
+
+export const unexpected = (name: string): OvsdbError =>
+  new OvsdbError('protocol', `a message has an unexpected member "${name}"`);
 
 export const tooShort = (): OvsdbError =>
   new OvsdbError('syntax error', 'table updates end too early');
@@ -172,6 +174,7 @@ export function tail(bytes: Buffer, position: number, inArray: boolean): Partial
   while (cursor.take(COMMA)) {
     cursor.string();
     const name = cursor.lastText;
+    if (!isMember(name)) throw unexpected(name);
     cursor.expect(COLON);
     const value = cursor.value();
     if (name === 'id' || name === 'method' || name === 'error') parts[name] = value;

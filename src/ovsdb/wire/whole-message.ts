@@ -16,6 +16,7 @@ import {
   pushTo,
   tail,
   tooShort,
+  unexpected,
   updatesIn,
   type FoundUpdates,
   type Message,
@@ -122,7 +123,7 @@ export class WholeMessageReader {
       } else {
         const value = cursor.value();
         if (name === 'id' || name === 'method' || name === 'error') parts[name] = value;
-        else throw new OvsdbError('protocol', `a message has an unexpected member "${name}"`);
+        else throw unexpected(name);
       }
     });
     for (const [name, [from, to]] of ranges) {

@@ -359,6 +359,19 @@ describe('updates in a stream', () => {
     }
   });
 
+  test.each([
+    ['before them', (text: string) => text.replace('{', '{"sort":2,')],
+    ['behind them', (text: string) => text.replace(/\}$/, ',"sort":2}')],
+  ])('a message with an unexpected member %s is refused, however large', (_where, change) => {
+    const row = `"${uuid(1)}":{"initial":{"s":"a"}}`;
+    const reply = `{"id":7,"result":[false,"${uuid(0)}",{"T":{${row}}}],"error":null}`;
+    const bytes = Buffer.from(change(reply));
+    for (const streamFrom of [1, 40, 1e9]) {
+      for (const cuts of [[], [60]])
+        expect(() => receive(bytes, cuts, streamFrom)).toThrow('unexpected member "sort"');
+    }
+  });
+
   describe('that arrive with much of them at once', () => {
     const rows = Array.from(
       { length: 300 },

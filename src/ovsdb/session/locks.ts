@@ -91,6 +91,8 @@ export class Locks {
   readonly #locks = new Map<string, Lock>();
   /** How many requests for a lock have no answer yet. Until the last has one, what comes belongs to what the lock was before. */
   readonly #unanswered = new Map<Lock, number>();
+  /** Locks that were last asked for by `steal`: when such a one is stolen in its turn, the server does not queue us for it. */
+  readonly #byStealing = new Set<Lock>();
   /** Locks that are to be stolen and were not yet, since there was no connection. */
   readonly #toSteal = new Set<Lock>();
   readonly #onListenerError: (error: unknown) => void;
@@ -123,7 +125,10 @@ export class Locks {
     if (lock === undefined) {
       const release = (): void => {
         this.#locks.delete(name);
-        if (lock !== undefined) this.#toSteal.delete(lock);
+        if (lock !== undefined) {
+          this.#toSteal.delete(lock);
+          this.#byStealing.delete(lock);
+        }
         this.#connection?.request('unlock', [name], nothing, nothing);
       };
       lock = new Lock(name, release, this.#onListenerError);
@@ -134,13 +139,15 @@ export class Locks {
       this.#locks.set(name, lock);
       if (steal) this.#toSteal.add(lock);
       this.#ask(lock);
-    } else if (steal && !lock.isHeld) this.#stealAgain(lock);
+    } else if (steal && !lock.isHeld) {
+      this.#toSteal.add(lock);
+      this.#askAgain(lock);
+    }
     return lock;
   }
 
-  /** A lock that is already waited for has to be given up before it can be stolen. */
-  #stealAgain(lock: Lock): void {
-    this.#toSteal.add(lock);
+  /** A lock that was asked for already has to be given up before it can be asked for in another way. */
+  #askAgain(lock: Lock): void {
     this.#connection?.request('unlock', [lock.name], nothing, nothing);
     this.#ask(lock);
   }
@@ -149,6 +156,8 @@ export class Locks {
     const connection = this.#connection;
     if (connection === undefined) return;
     const method = this.#toSteal.delete(lock) ? 'steal' : 'lock';
+    if (method === 'steal') this.#byStealing.add(lock);
+    else this.#byStealing.delete(lock);
     this.#unanswered.set(lock, (this.#unanswered.get(lock) ?? 0) + 1);
     connection.request(
       method,
@@ -198,7 +207,9 @@ export class Locks {
     const [name] = params;
     const lock = typeof name === 'string' ? this.#locks.get(name) : undefined;
     // The server answers a request before it tells more of that lock: this was said before it heard of the last one.
-    if (lock !== undefined && !this.#unanswered.has(lock)) lock.change(method === 'locked');
+    if (lock === undefined || this.#unanswered.has(lock)) return true;
+    if (method === 'stolen' && this.#byStealing.has(lock)) this.#askAgain(lock);
+    lock.change(method === 'locked');
     return true;
   }
 }

@@ -89,3 +89,23 @@ test('a lock that is lost with the connection is asked for anew, whatever had no
   await lock.held(soon());
   expect(lock.isHeld).toBe(true);
 });
+
+test('a lock that was had by stealing, and is stolen, is asked for again: the server does not queue us for it', async () => {
+  const { server, client } = await queued();
+  await using _server = server;
+  await using _client = client;
+  const lock = client.lock('zone', { steal: true });
+  server.peer?.reply(await heard(server, 'steal', 1), { locked: true });
+  await lock.held(soon());
+  server.peer?.notify('stolen', 'zone');
+  const id = await heard(server, 'lock', 1);
+  expect([lock.isHeld, server.asked('unlock')]).toEqual([false, [['zone']]]);
+  server.peer?.reply(id, { locked: false });
+  server.peer?.notify('locked', 'zone');
+  await lock.held(soon());
+  // Now it was not by stealing: the server goes on to queue us.
+  server.peer?.notify('stolen', 'zone');
+  await expect.poll(() => lock.isHeld).toBe(false);
+  await client.call('get_schema', ['Small'], soon());
+  expect(server.asked('lock')).toHaveLength(1);
+});

@@ -144,7 +144,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     return this;
   }
 
-  /** Resolves once the contents are loaded and followed. Rejects with the signal's reason, or `closed`. */
+  /** Resolves once the contents are loaded and followed. Rejects with `timed out` when the signal says so (its reason is the `cause`), or `closed`. */
   ready(signal?: AbortSignal): Promise<void> {
     return this.#main.ready(signal);
   }

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import type {
-  ConnectionOptions,
-  PeerCertificate,
-  TLSSocket,
-  TlsOptions as TlsOptionsOfServer,
+import {
+  createSecureContext,
+  type ConnectionOptions,
+  type PeerCertificate,
+  type SecureContextOptions,
+  type TLSSocket,
+  type TlsOptions as TlsOptionsOfServer,
 } from 'node:tls';
 import { OvsdbError } from '../error.ts';
 
@@ -43,11 +45,27 @@ export class TlsSettings {
     return bootstrap === true && !this.#bootstrapped && !existsSync(caCertificate);
   }
 
-  /** Throws `bad remote` when a file can't be read. */
+  /** Throws `bad remote` when the files are no key and certificates, or do not belong together. */
+  #checked<T extends SecureContextOptions>(options: T): T {
+    try {
+      createSecureContext(options);
+    } catch (error) {
+      const { privateKey, certificate, caCertificate } = this.#options;
+      const why = error instanceof Error ? error.message : String(error);
+      throw new OvsdbError(
+        'bad remote',
+        `the private key ${privateKey}, the certificate ${certificate} and the CA certificate ${caCertificate} can't be used together: ${why}`,
+        { cause: error },
+      );
+    }
+    return options;
+  }
+
+  /** Throws `bad remote` when a file can't be read, or does not go with the others. */
   connectionOptions(host?: string): ConnectionOptions {
     const { privateKey, certificate, caCertificate, checkHostName, minVersion } = this.#options;
     const isBootstrapping = this.isBootstrapping;
-    return {
+    return this.#checked({
       key: read('private key', privateKey),
       cert: read('certificate', certificate),
       ...(isBootstrapping ? {} : { ca: read('CA certificate', caCertificate) }),
@@ -58,20 +76,20 @@ export class TlsSettings {
           ? {}
           : { servername: host }
         : { checkServerIdentity: () => undefined }),
-    };
+    });
   }
 
   /** For waiting on a port: the peer must show a certificate of our CA. */
   serverOptions(): TlsOptionsOfServer {
     const { privateKey, certificate, caCertificate, minVersion } = this.#options;
-    return {
+    return this.#checked({
       key: read('private key', privateKey),
       cert: read('certificate', certificate),
       ca: read('CA certificate', caCertificate),
       requestCert: true,
       rejectUnauthorized: true,
       minVersion: minVersion ?? 'TLSv1.2',
-    };
+    });
   }
 
   /**

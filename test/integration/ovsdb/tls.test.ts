@@ -152,6 +152,15 @@ describe('TLS', () => {
       "the private key /does/not/exist can't be read",
     );
   });
+
+  test('files that do not belong together are named', async () => {
+    const { certificate, caCertificate } = identities['client'] as Identity;
+    const { privateKey } = identities['server'] as Identity;
+    await using bad = client({ privateKey, certificate, caCertificate });
+    await expect(bad.ready(AbortSignal.timeout(300))).rejects.toThrow(
+      `the private key ${privateKey}, the certificate ${certificate} and the CA certificate ${caCertificate} can't be used together: `,
+    );
+  });
 });
 
 test('the server may be the one that connects', async () => {

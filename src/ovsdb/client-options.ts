@@ -1,6 +1,6 @@
-import type { OvsdbError } from './error.ts';
-import type { TransactOptions } from './operation.ts';
-import type { DatabaseSchema } from './schema.ts';
+import type { OvsdbError } from './data/error.ts';
+import type { TransactOptions } from './data/operation.ts';
+import type { DatabaseSchema } from './data/schema.ts';
 import type { LinkTiming } from './session/link.ts';
 import type { MonitorMethod } from './session/monitor-run.ts';
 import type { Remotes } from './session/remote.ts';

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
-import { OvsdbError } from './error.ts';
-import type { Clause, Operation, Outcome, Transactor } from './operation.ts';
+import { OvsdbError } from './data/error.ts';
+import type { Clause, Operation, Outcome, Transactor } from './data/operation.ts';
 import { rethrowLater } from './listener-error.ts';
 import type { Replica } from './replica/replica.ts';
 import type {
@@ -23,7 +23,7 @@ import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings } from './session/tls.ts';
 import { Transactions } from './session/transactions.ts';
 import { Waits } from './session/waits.ts';
-import type { Integer, JsonValue } from './value.ts';
+import type { Integer, JsonValue } from './data/value.ts';
 
 const clamp = (value: Integer | undefined, floor: Integer): Integer =>
   value !== undefined && BigInt(value) > BigInt(floor) ? value : floor;

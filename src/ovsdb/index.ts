@@ -2,36 +2,36 @@
  * OVSDB client: a replica of a database kept true by the server's monitor, transactions, locks.
  * Everything that users of this folder need is exported here.
  */
-export * from './value.ts';
-export * from './operation.ts';
-export * from './replica-view.ts';
-export { OvsdbError, isRetryable, type OvsdbErrorCode } from './error.ts';
-export { ZERO_UUID, isUuid, parseUuid, uuidFromName } from './uuid.ts';
-export * from './column-type.ts';
-export * from './schema.ts';
-export { canonicalText, jsonEquals, RoundedReal, stringify } from './json.ts';
+export * from './data/value.ts';
+export * from './data/operation.ts';
+export * from './replica/replica-view.ts';
+export { OvsdbError, isRetryable, type OvsdbErrorCode } from './data/error.ts';
+export { ZERO_UUID, isUuid, parseUuid, uuidFromName } from './data/uuid.ts';
+export * from './data/column-type.ts';
+export * from './data/schema.ts';
+export { canonicalText, jsonEquals, RoundedReal, stringify } from './data/json.ts';
 export type { Change, Column, NewRow, Row, Tables } from './schema/column.ts';
-export * from './datum.ts';
-export { atomText, realText } from './atom-text.ts';
+export * from './data/datum.ts';
+export { atomText, realText } from './data/atom-text.ts';
 export { datumText, parseAtomRange, parseAtomText, parseDatumText } from './datum-text.ts';
-export { parseRow, rowToJson } from './row-json.ts';
-export * from './difference.ts';
+export { parseRow, rowToJson } from './data/row-json.ts';
+export * from './data/difference.ts';
 export { parseJson, parseJsonText } from './wire/json-text.ts';
 export { Framer, type FramerLimits } from './wire/framer.ts';
 export { ChangeTracker, type TrackedChange } from './replica/change-tracker.ts';
 export type { FollowedColumns, MonitoredColumns } from './replica/definition.ts';
 export { Replica, type ReplicaOptions } from './replica/replica.ts';
-export * from './desired.ts';
-export * from './plan-change.ts';
-export { plan } from './plan.ts';
-export { planSelection } from './plan-selection.ts';
-export { Reconciler } from './reconciler.ts';
-export { commitPlan, type CommitOptions, type CommitResult } from './plan-commit.ts';
-export { planCounts, planToJson, renderPlan, type RenderOptions } from './plan-render.ts';
-export { rowUuid } from './plan-uuid.ts';
+export * from './plan/desired.ts';
+export * from './plan/plan-change.ts';
+export { plan } from './plan/plan.ts';
+export { planSelection } from './plan/plan-selection.ts';
+export { Reconciler } from './plan/reconciler.ts';
+export { commitPlan, type CommitOptions, type CommitResult } from './plan/plan-commit.ts';
+export { planCounts, planToJson, renderPlan, type RenderOptions } from './plan/plan-render.ts';
+export { rowUuid } from './plan/plan-uuid.ts';
 export { OvsdbClient } from './client.ts';
-export { referredRows, rereferenced } from './references.ts';
-export { fetchColumns, type Fetcher } from './fetch.ts';
+export { referredRows, rereferenced } from './replica/references.ts';
+export { fetchColumns, type Fetcher } from './transaction/fetch.ts';
 export * from './client-options.ts';
 export { parseRemotes, remoteText, type Remote, type Remotes } from './session/remote.ts';
 export type { TlsOptions } from './session/tls.ts';
@@ -47,20 +47,20 @@ export {
   type ScriptedPeer,
   type ScriptedServer,
 } from './session/scripted-transport.ts';
-export { commitAnew, type AnewCommitter } from './commit-anew.ts';
+export { commitAnew, type AnewCommitter } from './transaction/commit-anew.ts';
 export { outcomeOf } from './session/outcome.ts';
-export * from './condition.ts';
-export * from './mutation.ts';
-export { InsertedRow, type RowToChange } from './inserted-row.ts';
+export * from './data/condition.ts';
+export * from './data/mutation.ts';
+export { InsertedRow, type RowToChange } from './transaction/inserted-row.ts';
 export {
   Transaction,
   type AnyTables,
   type CommitOptions as TransactionOptions,
   type Committer,
-} from './transaction.ts';
+} from './transaction/transaction.ts';
 export {
   typedReplica,
   type TypedOrderedRows,
   type TypedReplica,
   type TypedRow,
-} from './typed-replica.ts';
+} from './replica/typed-replica.ts';

@@ -1,6 +1,6 @@
 /** ACLs as every owner writes them (topology.md §3.4). */
 
-import type { Containment } from '../ovsdb/desired.ts';
+import type { Containment } from '../ovsdb/plan/desired.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
 import type { Rows } from './rows.ts';
 

@@ -1,6 +1,6 @@
 /** Reading columns of rows that a database holds: whatever is there, in the shape that its column has. */
 
-import type { FoundRow } from '../ovsdb/desired.ts';
+import type { FoundRow } from '../ovsdb/replica/replica-view.ts';
 
 /** A text column; an optional one that is empty reads as undefined. */
 export function textOf(row: FoundRow, column: string): string | undefined {

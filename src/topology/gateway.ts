@@ -1,7 +1,7 @@
 /** The gateway of a network on the zone's node: router, external switch, routes, NAT (topology.md §7.3–7.6, §6). */
 
 import { macOf } from '../allocators/addresses.ts';
-import { RowReference } from '../ovsdb/desired.ts';
+import { RowReference } from '../ovsdb/plan/desired.ts';
 import type { NodeGateway } from '../model/model.ts';
 import { asHost, contains, familyOf, withoutPrefix } from './addresses.ts';
 import { COPP } from './database.ts';

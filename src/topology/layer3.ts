@@ -1,7 +1,7 @@
 /** The distributed router, the pods' switch and the groups of a Layer3 network on the zone's node (topology.md §7.1, §7.2). */
 
 import { linkLocalOfMac, macOf } from '../allocators/addresses.ts';
-import { RowReference } from '../ovsdb/desired.ts';
+import { RowReference } from '../ovsdb/plan/desired.ts';
 import { addAcl, anyOf, DIRECTIONS } from './acls.ts';
 import { ipOf, withoutPrefix } from './addresses.ts';
 import { COPP } from './database.ts';

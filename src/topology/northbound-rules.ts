@@ -5,7 +5,8 @@
 
 import { macOf } from '../allocators/addresses.ts';
 import type { ClusterSettings, LocalNode } from '../model/model.ts';
-import type { DatabaseRules, FoundRow, TableRules } from '../ovsdb/desired.ts';
+import type { DatabaseRules, TableRules } from '../ovsdb/plan/desired.ts';
+import type { FoundRow } from '../ovsdb/replica/replica-view.ts';
 import {
   contains,
   endsIn,

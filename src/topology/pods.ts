@@ -1,7 +1,7 @@
 /** Ports of pods (topology.md §14). */
 
 import type { Attachment, ClusterSettings, LocalNode, Network } from '../model/model.ts';
-import type { Containment } from '../ovsdb/desired.ts';
+import type { Containment } from '../ovsdb/plan/desired.ts';
 import { withoutPrefix } from './addresses.ts';
 import { addOpenPortAcls } from './isolation.ts';
 import { controllerOf, isDefault, podPort, prefixOf } from './names.ts';

@@ -1,6 +1,6 @@
 /** Port groups: names, ids, rows. Ports join them through their own containers. */
 
-import type { Containment } from '../ovsdb/desired.ts';
+import type { Containment } from '../ovsdb/plan/desired.ts';
 import { DEFAULT_CONTROLLER } from './names.ts';
 import {
   hashedName,

@@ -5,7 +5,7 @@ import {
   type Containment,
   type DesiredRow,
   type DesiredValue,
-} from '../ovsdb/desired.ts';
+} from '../ovsdb/plan/desired.ts';
 
 /** Columns of a row to be: what is undefined, and what is an empty set or map, is left to the schema's default. */
 export type Columns = Readonly<Record<string, DesiredValue | undefined>>;

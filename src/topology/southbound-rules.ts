@@ -1,7 +1,7 @@
 /** How rows of the Southbound database are recognised: chassis of other nodes, and their tunnel endpoints (topology.md §21). */
 
 import type { LocalNode } from '../model/model.ts';
-import type { DatabaseRules } from '../ovsdb/desired.ts';
+import type { DatabaseRules } from '../ovsdb/plan/desired.ts';
 import { mapOf, textOf } from './found-rows.ts';
 import { encapKey } from './keys.ts';
 

@@ -15,7 +15,7 @@
  */
 
 import type { Attachment, Network, NodeFacts, Zone } from '../model/model.ts';
-import type { DesiredRow } from '../ovsdb/desired.ts';
+import type { DesiredRow } from '../ovsdb/plan/desired.ts';
 import { addLocalChassisRows, addRemoteChassisRows } from './chassis.ts';
 import { addDatabaseRows, addEnabledServiceRows, addNodeAddressRows } from './database.ts';
 import { addEgressBaseRows } from './egress-base.ts';

@@ -8,7 +8,7 @@ import {
   type DesiredRow,
   type Plan,
 } from '../../src/ovsdb/index.ts';
-import { operationsOf } from '../../src/ovsdb/plan-operations.ts';
+import { operationsOf } from '../../src/ovsdb/plan/plan-operations.ts';
 import { northboundRules } from '../../src/topology/northbound-rules.ts';
 import { OvsdbServer, runOvs } from '../support/ovsdb-server.ts';
 import { until } from '../support/until.ts';

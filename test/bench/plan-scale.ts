@@ -9,7 +9,7 @@ import {
 } from './benchmark.ts';
 import { loadedClient, northboundServer, rawTime } from './fill.ts';
 import { RawSender } from './raw-sender.ts';
-import { operationsOf } from '../../src/ovsdb/plan-operations.ts';
+import { operationsOf } from '../../src/ovsdb/plan/plan-operations.ts';
 import { countRows, LAYER3_RULES, layer3Units } from './workload.ts';
 
 /** The plan alone: the workload of the client's figures, 2M + 9 rows for each network in a zone of M nodes. */

@@ -1,5 +1,5 @@
 import type { Network, Zone } from '../../src/model/model.ts';
-import type { DesiredRow, RowReference } from '../../src/ovsdb/desired.ts';
+import type { DesiredRow, RowReference } from '../../src/ovsdb/plan/desired.ts';
 import type { DatabaseRules, FoundRow } from '../../src/ovsdb/index.ts';
 import { zoneUnits } from '../../src/topology/units.ts';
 import { blue, defaultNetwork, exampleZone, furtherNode, networkName } from '../support/zones.ts';

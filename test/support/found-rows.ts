@@ -1,6 +1,7 @@
 /** Desired rows as a database would give them back: sets as arrays, maps as Maps, references as UUIDs. */
 
-import { RowReference, type DesiredRow, type FoundRow } from '../../src/ovsdb/desired.ts';
+import { RowReference, type DesiredRow } from '../../src/ovsdb/plan/desired.ts';
+import type { FoundRow } from '../../src/ovsdb/replica/replica-view.ts';
 
 export const uuidOf = (table: string, key: string): string => `uuid of ${table} ${key}`;
 

@@ -1,8 +1,8 @@
-import { defaultDatum, members, toDatum } from '../../src/ovsdb/datum.ts';
-import { OvsdbError } from '../../src/ovsdb/error.ts';
-import type { Referrer } from '../../src/ovsdb/replica-view.ts';
-import { columnOf, tableOf, type DatabaseSchema } from '../../src/ovsdb/schema.ts';
-import type { Datum, Uuid } from '../../src/ovsdb/value.ts';
+import { defaultDatum, members, toDatum } from '../../src/ovsdb/data/datum.ts';
+import { OvsdbError } from '../../src/ovsdb/data/error.ts';
+import type { Referrer } from '../../src/ovsdb/replica/replica-view.ts';
+import { columnOf, tableOf, type DatabaseSchema } from '../../src/ovsdb/data/schema.ts';
+import type { Datum, Uuid } from '../../src/ovsdb/data/value.ts';
 
 export type Columns = Map<string, Datum>;
 /** Rows of each table by UUID; a column that is absent has its default. */

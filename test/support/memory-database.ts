@@ -5,10 +5,10 @@ import {
   members,
   parseDatum,
   toDatum,
-} from '../../src/ovsdb/datum.ts';
-import type { ColumnType } from '../../src/ovsdb/column-type.ts';
+} from '../../src/ovsdb/data/datum.ts';
+import type { ColumnType } from '../../src/ovsdb/data/column-type.ts';
 import { uuidText } from '../../src/ovsdb/storage/uuid-pool.ts';
-import { OvsdbError } from '../../src/ovsdb/error.ts';
+import { OvsdbError } from '../../src/ovsdb/data/error.ts';
 import type {
   Clause,
   Mutation,
@@ -17,7 +17,7 @@ import type {
   Outcome,
   Transactor,
   WireRow,
-} from '../../src/ovsdb/operation.ts';
+} from '../../src/ovsdb/data/operation.ts';
 import type {
   ColumnAccess,
   Referrer,
@@ -27,9 +27,9 @@ import type {
   RowComparer,
   RowChange,
   TableChanges,
-} from '../../src/ovsdb/replica-view.ts';
-import type { DatabaseSchema } from '../../src/ovsdb/schema.ts';
-import type { Atom, Datum, Uuid, Writable } from '../../src/ovsdb/value.ts';
+} from '../../src/ovsdb/replica/replica-view.ts';
+import type { DatabaseSchema } from '../../src/ovsdb/data/schema.ts';
+import type { Atom, Datum, Uuid, Writable } from '../../src/ovsdb/data/value.ts';
 import {
   enforceConstraints,
   references,

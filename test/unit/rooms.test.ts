@@ -16,6 +16,19 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: ['lab', 'daemon', 'cluster', 'topology', 'store', 'model', 'api', 'allocators', 'ovsdb'],
 };
 
+/** The same within src/ovsdb (docs/ovsdb.md). Files that lie in no folder put the others together, but for those of `OVSDB_SHARED`. */
+const OVSDB_MAY_IMPORT: Record<string, readonly string[]> = {
+  data: [],
+  wire: ['data'],
+  storage: ['data', 'wire'],
+  schema: ['data'],
+  replica: ['data', 'wire', 'storage', 'schema'],
+  transaction: ['data', 'schema', 'replica'],
+  session: ['data', 'wire', 'storage', 'replica'],
+  plan: ['data', 'storage', 'replica', 'session'],
+};
+const OVSDB_SHARED = ['turn.ts', 'wasm.ts', 'listener-error.ts'];
+
 /** Rooms whose files take values and return values: no sockets, files, processes or clocks. */
 const PURE_ROOMS = ['allocators', 'api', 'model', 'topology'];
 const PURE_BUILTINS = ['node:crypto', 'node:util'];
@@ -48,6 +61,27 @@ describe('rooms', () => {
         .filter((target) => {
           const [from, to] = [roomOf(file), roomOf(target)];
           return from !== to && !(MAY_IMPORT[from] ?? []).includes(to);
+        })
+        .map((target) => `${relative(SOURCE, file)} imports ${relative(SOURCE, target)}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('nor does a folder of the OVSDB client', () => {
+    const ovsdb = join(SOURCE, 'ovsdb');
+    const folderOf = (file: string): string => relative(ovsdb, dirname(file));
+    const inside = files.filter((file) => roomOf(file) === 'ovsdb' && folderOf(file) !== '');
+    expect([...new Set(inside.map(folderOf))].toSorted()).toEqual(
+      Object.keys(OVSDB_MAY_IMPORT).toSorted(),
+    );
+    const wrong = inside.flatMap((file) =>
+      importsOf(file)
+        .filter((name) => name.startsWith('.'))
+        .map((name) => resolve(dirname(file), name))
+        .filter((target) => {
+          const [from, to] = [folderOf(file), folderOf(target)];
+          if (to === '') return !OVSDB_SHARED.includes(relative(ovsdb, target));
+          return from !== to && !(OVSDB_MAY_IMPORT[from] ?? []).includes(to);
         })
         .map((target) => `${relative(SOURCE, file)} imports ${relative(SOURCE, target)}`),
     );

@@ -1,8 +1,8 @@
-import type { RowChange, TableChanges } from '../replica-view.ts';
+import type { RowChange, TableChanges } from './replica-view.ts';
 import type { StoredColumn, TableStore } from '../storage/table-store.ts';
 import { uuidText } from '../storage/uuid-pool.ts';
 import type { Turn, Work } from '../turn.ts';
-import type { Datum } from '../value.ts';
+import type { Datum } from '../data/value.ts';
 
 const NOTHING: ReadonlyMap<string, Datum> = new Map();
 

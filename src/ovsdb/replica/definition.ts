@@ -1,8 +1,8 @@
-import { jsonEquals } from '../json.ts';
-import type { TableIndexes } from '../replica-view.ts';
-import { schemaToJson, type DatabaseSchema } from '../schema.ts';
+import { jsonEquals } from '../data/json.ts';
+import type { TableIndexes } from './replica-view.ts';
+import { schemaToJson, type DatabaseSchema } from '../data/schema.ts';
 import type { Pools } from '../storage/pools.ts';
-import type { JsonValue } from '../value.ts';
+import type { JsonValue } from '../data/value.ts';
 import { ReplicaTable } from './replica-table.ts';
 
 /** Which columns of which tables a replica holds: those that the server has and we monitor. */

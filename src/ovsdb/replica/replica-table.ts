@@ -5,18 +5,18 @@ import type {
   Referrer,
   ReplicaRow,
   TableIndexes,
-} from '../replica-view.ts';
-import { columnOf, type TableSchema } from '../schema.ts';
-import { OvsdbError } from '../error.ts';
-import { stringify } from '../json.ts';
+} from './replica-view.ts';
+import { columnOf, type TableSchema } from '../data/schema.ts';
+import { OvsdbError } from '../data/error.ts';
+import { stringify } from '../data/json.ts';
 import { EdgeIndex } from '../storage/edge-index.ts';
 import { HashIndex, type IndexPart } from '../storage/hash-index.ts';
 import { OrderedIndex, type OrderedPart } from '../storage/ordered-index.ts';
 import type { Pools } from '../storage/pools.ts';
 import { TableStore, type StoredColumn } from '../storage/table-store.ts';
-import { toAtom, toDatum } from '../datum.ts';
-import type { BaseType } from '../column-type.ts';
-import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../value.ts';
+import { toAtom, toDatum } from '../data/datum.ts';
+import type { BaseType } from '../data/column-type.ts';
+import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../data/value.ts';
 import { NameTable } from './name-table.ts';
 import { TableShapes } from './table-shapes.ts';
 import { expressible, rowClass, type RowClass, type RowView } from './row.ts';

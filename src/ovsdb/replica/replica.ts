@@ -1,4 +1,4 @@
-import { OvsdbError } from '../error.ts';
+import { OvsdbError } from '../data/error.ts';
 import type {
   ColumnAccess,
   IndexColumn,
@@ -10,13 +10,13 @@ import type {
   ReplicaView,
   RowComparer,
   SubscribeOptions,
-} from '../replica-view.ts';
-import { unknownTable, type DatabaseSchema } from '../schema.ts';
+} from './replica-view.ts';
+import { unknownTable, type DatabaseSchema } from '../data/schema.ts';
 import { Pools } from '../storage/pools.ts';
 import type { TableStore } from '../storage/table-store.ts';
-import { stringify } from '../json.ts';
+import { stringify } from '../data/json.ts';
 import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
-import type { JsonValue, Writable } from '../value.ts';
+import type { JsonValue, Writable } from '../data/value.ts';
 import { rethrowLater } from '../listener-error.ts';
 import type { CountedChanges } from './changes.ts';
 import {

@@ -1,7 +1,7 @@
-import type { ReplicaRow, RowComparer, RowMembers } from '../replica-view.ts';
+import type { ReplicaRow, RowComparer, RowMembers } from './replica-view.ts';
 import { CellMatcher } from '../storage/cell-match.ts';
 import type { StoredColumn, TableStore } from '../storage/table-store.ts';
-import type { Writable } from '../value.ts';
+import type { Writable } from '../data/value.ts';
 import type { ReplicaTable } from './replica-table.ts';
 import { holdsInGeneral } from './row.ts';
 

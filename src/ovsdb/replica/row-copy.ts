@@ -1,10 +1,10 @@
-import type { ColumnType } from '../column-type.ts';
-import { datumEquals, toDatum } from '../datum.ts';
-import { OvsdbError } from '../error.ts';
+import type { ColumnType } from '../data/column-type.ts';
+import { datumEquals, toDatum } from '../data/datum.ts';
+import { OvsdbError } from '../data/error.ts';
 import type { ColumnCodec } from '../storage/column-codec.ts';
 import type { StoredColumn } from '../storage/table-store.ts';
 import type { Turn, Work } from '../turn.ts';
-import type { Datum } from '../value.ts';
+import type { Datum } from '../data/value.ts';
 import type { ReplicaTable } from './replica-table.ts';
 
 /** A column that two definitions of a table have. */

@@ -1,11 +1,11 @@
-import { toAtom, toDatum } from '../datum.ts';
-import { OvsdbError } from '../error.ts';
-import type { ReplicaRow } from '../replica-view.ts';
+import { toAtom, toDatum } from '../data/datum.ts';
+import { OvsdbError } from '../data/error.ts';
+import type { ReplicaRow } from './replica-view.ts';
 import type { AtomCodec } from '../storage/atom-codec.ts';
 import { matches } from '../storage/cell-match.ts';
 import type { StoredColumn, TableStore } from '../storage/table-store.ts';
-import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../value.ts';
-import type { BaseType } from '../column-type.ts';
+import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../data/value.ts';
+import type { BaseType } from '../data/column-type.ts';
 
 /** A light view of one row: remembers where it is, copies nothing. */
 export class RowView implements ReplicaRow {

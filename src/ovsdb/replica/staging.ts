@@ -1,4 +1,4 @@
-import { OvsdbError, syntaxError } from '../error.ts';
+import { OvsdbError, syntaxError } from '../data/error.ts';
 import { grown } from '../storage/id-table.ts';
 import type { StoredColumn, TableStore } from '../storage/table-store.ts';
 import type { Turn, Work } from '../turn.ts';

@@ -1,8 +1,8 @@
-import { OvsdbError, syntaxError } from '../error.ts';
+import { OvsdbError, syntaxError } from '../data/error.ts';
 import type { NamedColumn, NameTable } from './name-table.ts';
 import { takeCut, type CutValue } from '../storage/column-codec.ts';
 import { beginText, shapeScan } from '../storage/shape-scan.ts';
-import { ZERO_UUID } from '../uuid.ts';
+import { ZERO_UUID } from '../data/uuid.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
 import {
   CLOSE_BRACE,

@@ -1,4 +1,4 @@
-import type { NamedUuid, Uuid } from '../value.ts';
+import type { NamedUuid, Uuid } from '../data/value.ts';
 
 /** How one column reads, and whether the server lets us write it. */
 export interface Column<Read, Mutable extends boolean = true> {

@@ -1,15 +1,15 @@
 #!/usr/bin/env node
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { OvsdbError } from '../error.ts';
-import { cardinality, type BaseType } from '../column-type.ts';
+import { OvsdbError } from '../data/error.ts';
+import { cardinality, type BaseType } from '../data/column-type.ts';
 import {
   parseSchema,
   type ColumnSchema,
   type DatabaseSchema,
   type TableSchema,
-} from '../schema.ts';
-import type { JsonValue } from '../value.ts';
+} from '../data/schema.ts';
+import type { JsonValue } from '../data/value.ts';
 
 /** Which schema gives which file of types. */
 const SOURCES = [
@@ -162,7 +162,7 @@ function ownTypes(check: boolean): number {
       comment: `Written by \`npm run generate\` from schemas/${schema} ${parsed.version}. Edit the generator instead.`,
       name,
       columns: './column.ts',
-      values: '../value.ts',
+      values: '../data/value.ts',
     });
     const path = join(import.meta.dirname, file);
     if (!check) {

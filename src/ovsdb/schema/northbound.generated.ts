@@ -1,6 +1,6 @@
 // Written by `npm run generate` from schemas/ovn-nb.ovsschema 7.11.0. Edit the generator instead.
 import type { Column } from './column.ts';
-import type { Integer, Uuid } from '../value.ts';
+import type { Integer, Uuid } from '../data/value.ts';
 
 export interface NB_Global {
   readonly name: Column<string>;

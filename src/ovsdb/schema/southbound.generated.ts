@@ -1,6 +1,6 @@
 // Written by `npm run generate` from schemas/ovn-sb.ovsschema 20.41.0. Edit the generator instead.
 import type { Column } from './column.ts';
-import type { Integer, Uuid } from '../value.ts';
+import type { Integer, Uuid } from '../data/value.ts';
 
 export interface SB_Global {
   readonly nb_cfg: Column<Integer>;

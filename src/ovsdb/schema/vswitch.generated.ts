@@ -1,6 +1,6 @@
 // Written by `npm run generate` from schemas/vswitch.ovsschema 8.8.0. Edit the generator instead.
 import type { Column } from './column.ts';
-import type { Integer, Uuid } from '../value.ts';
+import type { Integer, Uuid } from '../data/value.ts';
 
 export interface Open_vSwitch {
   /** Refers to Datapath. */

@@ -1,7 +1,7 @@
-import { parseCondition, readClause } from '../condition.ts';
-import { OvsdbError, shorten, syntaxError } from '../error.ts';
-import type { TableSchema } from '../schema.ts';
-import type { JsonValue } from '../value.ts';
+import { parseCondition, readClause } from '../data/condition.ts';
+import { OvsdbError, shorten, syntaxError } from '../data/error.ts';
+import type { TableSchema } from '../data/schema.ts';
+import type { JsonValue } from '../data/value.ts';
 
 /**
  * Checks the rows that a program wants of a table, as the server will. Without a schema only the form of the clauses can be looked at.

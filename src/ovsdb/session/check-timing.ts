@@ -1,4 +1,4 @@
-import { OvsdbError } from '../error.ts';
+import { OvsdbError } from '../data/error.ts';
 import { DEFAULT_TIMING, type LinkTiming } from './link.ts';
 
 /** What timers of Node.js can wait for: 24 days. */

@@ -1,6 +1,6 @@
-import { jsonEquals } from '../json.ts';
-import type { Clause } from '../operation.ts';
-import type { JsonObject, JsonValue } from '../value.ts';
+import { jsonEquals } from '../data/json.ts';
+import type { Clause } from '../data/operation.ts';
+import type { JsonObject, JsonValue } from '../data/value.ts';
 
 type Conditions = ReadonlyMap<string, readonly Clause[]>;
 

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
-import { OvsdbError, shorten } from '../error.ts';
-import { stringify } from '../json.ts';
+import { OvsdbError, shorten } from '../data/error.ts';
+import { stringify } from '../data/json.ts';
 import { TimedTurn, type Work } from '../turn.ts';
-import type { JsonValue } from '../value.ts';
+import type { JsonValue } from '../data/value.ts';
 import type { Message, UpdateHead, UpdateSink } from '../wire/message.ts';
 import { MessageStream } from '../wire/message-stream.ts';
 import type { FramerLimits } from '../wire/framer.ts';

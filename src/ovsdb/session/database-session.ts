@@ -1,9 +1,9 @@
-import { OvsdbError } from '../error.ts';
+import { OvsdbError } from '../data/error.ts';
 import { Replica } from '../replica/replica.ts';
 import type { UpdateReader } from '../replica/update-reader.ts';
-import { jsonEquals } from '../json.ts';
-import { parseSchema, type DatabaseSchema } from '../schema.ts';
-import type { JsonValue } from '../value.ts';
+import { jsonEquals } from '../data/json.ts';
+import { parseSchema, type DatabaseSchema } from '../data/schema.ts';
+import type { JsonValue } from '../data/value.ts';
 import { shapeScan } from '../storage/shape-scan.ts';
 import { parseJson } from '../wire/json-text.ts';
 import type { UpdateSink } from '../wire/message.ts';

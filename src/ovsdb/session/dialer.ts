@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import { OvsdbError } from '../error.ts';
-import type { Uuid } from '../value.ts';
+import { OvsdbError } from '../data/error.ts';
+import type { Uuid } from '../data/value.ts';
 import {
   deadline,
   DEFAULT_TIMING,

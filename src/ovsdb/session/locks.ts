@@ -1,6 +1,6 @@
-import { isId } from '../column-type.ts';
-import { OvsdbError } from '../error.ts';
-import type { JsonValue } from '../value.ts';
+import { isId } from '../data/column-type.ts';
+import { OvsdbError } from '../data/error.ts';
+import type { JsonValue } from '../data/value.ts';
 import { errorText, type Connection } from './connection.ts';
 
 /** A lock of the server: held by one client at a time, gone with the connection and asked for again on the next. */

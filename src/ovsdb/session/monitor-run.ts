@@ -1,9 +1,9 @@
-import { OvsdbError } from '../error.ts';
+import { OvsdbError } from '../data/error.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
 import { LATER, type Work } from '../turn.ts';
-import { ZERO_UUID } from '../uuid.ts';
-import type { JsonValue } from '../value.ts';
+import { ZERO_UUID } from '../data/uuid.ts';
+import type { JsonValue } from '../data/value.ts';
 import {
   errorText,
   isUnknownMethod,

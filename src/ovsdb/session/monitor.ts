@@ -1,9 +1,9 @@
-import { OvsdbError } from '../error.ts';
-import type { Clause } from '../operation.ts';
+import { OvsdbError } from '../data/error.ts';
+import type { Clause } from '../data/operation.ts';
 import { Replica } from '../replica/replica.ts';
-import type { DatabaseSchema } from '../schema.ts';
+import type { DatabaseSchema } from '../data/schema.ts';
 import { LATER, type Turn } from '../turn.ts';
-import type { JsonObject } from '../value.ts';
+import type { JsonObject } from '../data/value.ts';
 import { checkCondition } from './check-condition.ts';
 import { MonitorConditions } from './conditions.ts';
 import type { MonitorRun } from './monitor-run.ts';

@@ -1,6 +1,6 @@
-import { isObject } from '../json.ts';
-import type { Operation, OperationResult, Outcome } from '../operation.ts';
-import type { JsonValue } from '../value.ts';
+import { isObject } from '../data/json.ts';
+import type { Operation, OperationResult, Outcome } from '../data/operation.ts';
+import type { JsonValue } from '../data/value.ts';
 import { errorText } from './connection.ts';
 
 /** Words of the server after which the same transaction may succeed later, or on another server. */

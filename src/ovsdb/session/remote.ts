@@ -1,6 +1,6 @@
-import { OvsdbError } from '../error.ts';
-import { parseUuid } from '../uuid.ts';
-import type { Uuid } from '../value.ts';
+import { OvsdbError } from '../data/error.ts';
+import { parseUuid } from '../data/uuid.ts';
+import type { Uuid } from '../data/value.ts';
 
 /** Where a server is, or where to wait for one (`punix`, `ptcp`, `pssl`). */
 export type Remote =

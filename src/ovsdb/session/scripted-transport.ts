@@ -1,6 +1,6 @@
 import { duplexPair, type Duplex } from 'node:stream';
-import { stringify } from '../json.ts';
-import type { JsonObject, JsonValue } from '../value.ts';
+import { stringify } from '../data/json.ts';
+import type { JsonObject, JsonValue } from '../data/value.ts';
 import { Framer } from '../wire/framer.ts';
 import { parseJsonText } from '../wire/json-text.ts';
 import type { OpenSocket } from './transport.ts';

@@ -1,13 +1,13 @@
-import { columnTypeToJson } from '../column-type.ts';
-import { evaluateClause, parseCondition } from '../condition.ts';
-import { defaultDatum } from '../datum.ts';
-import { OvsdbError } from '../error.ts';
-import { jsonEquals } from '../json.ts';
-import type { Clause } from '../operation.ts';
-import type { ColumnSchema, DatabaseSchema, TableSchema } from '../schema.ts';
-import type { JsonObject, JsonValue } from '../value.ts';
+import { columnTypeToJson } from '../data/column-type.ts';
+import { evaluateClause, parseCondition } from '../data/condition.ts';
+import { defaultDatum } from '../data/datum.ts';
+import { OvsdbError } from '../data/error.ts';
+import { jsonEquals } from '../data/json.ts';
+import type { Clause } from '../data/operation.ts';
+import type { ColumnSchema, DatabaseSchema, TableSchema } from '../data/schema.ts';
+import type { JsonObject, JsonValue } from '../data/value.ts';
 import { plain } from './conditions.ts';
-import type { IndexColumn, OrderedColumn, TableIndexes } from '../replica-view.ts';
+import type { IndexColumn, OrderedColumn, TableIndexes } from '../replica/replica-view.ts';
 import type { FollowedColumns, MonitoredColumns } from '../replica/definition.ts';
 
 /** What of a table is wanted. */

@@ -1,6 +1,6 @@
-import { parseSchema, type DatabaseSchema } from '../schema.ts';
-import type { ReplicaRow } from '../replica-view.ts';
-import type { Integer, Uuid } from '../value.ts';
+import { parseSchema, type DatabaseSchema } from '../data/schema.ts';
+import type { ReplicaRow } from '../replica/replica-view.ts';
+import type { Integer, Uuid } from '../data/value.ts';
 
 /** The server's own database, `_Server`: which databases it has and in what state (ovsdb-server(5)). */
 export const SERVER_SCHEMA: DatabaseSchema = parseSchema({

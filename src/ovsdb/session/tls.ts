@@ -7,7 +7,7 @@ import {
   type TLSSocket,
   type TlsOptions as TlsOptionsOfServer,
 } from 'node:tls';
-import { OvsdbError } from '../error.ts';
+import { OvsdbError } from '../data/error.ts';
 
 /** Files and rules for TLS, as `--private-key`, `--certificate`, `--ca-cert` and `--bootstrap-ca-cert` of Open vSwitch. */
 export interface TlsOptions {

@@ -1,6 +1,6 @@
-import type { OvsdbError } from '../error.ts';
-import type { Operation, Outcome } from '../operation.ts';
-import type { JsonValue } from '../value.ts';
+import type { OvsdbError } from '../data/error.ts';
+import type { Operation, Outcome } from '../data/operation.ts';
+import type { JsonValue } from '../data/value.ts';
 import type { Asker, Connection, Reply } from './connection.ts';
 import { outcomeOf } from './outcome.ts';
 

@@ -8,7 +8,7 @@ import {
 } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
-import { OvsdbError } from '../error.ts';
+import { OvsdbError } from '../data/error.ts';
 import { remoteText, type Remote } from './remote.ts';
 import type { TlsSettings } from './tls.ts';
 

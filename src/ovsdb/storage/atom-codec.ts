@@ -1,8 +1,8 @@
-import type { AtomicType } from '../column-type.ts';
-import { syntaxError } from '../error.ts';
+import type { AtomicType } from '../data/column-type.ts';
+import { syntaxError } from '../data/error.ts';
 import { CLOSE_BRACKET, COMMA, OPEN_BRACKET, QUOTE, type JsonCursor } from '../wire/json-cursor.ts';
-import { numericValue } from '../json.ts';
-import type { Atom } from '../value.ts';
+import { numericValue } from '../data/json.ts';
+import type { Atom } from '../data/value.ts';
 import type { NumberPool } from './number-pool.ts';
 import type { StringPool } from './string-pool.ts';
 import type { UuidPool } from './uuid-pool.ts';

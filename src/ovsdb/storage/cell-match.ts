@@ -1,4 +1,4 @@
-import { NamedUuid, type Atom, type Writable, type WritableAtom } from '../value.ts';
+import { NamedUuid, type Atom, type Writable, type WritableAtom } from '../data/value.ts';
 import type { AtomCodec } from './atom-codec.ts';
 import type { ColumnCodec } from './column-codec.ts';
 

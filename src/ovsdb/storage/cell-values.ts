@@ -1,7 +1,7 @@
-import { cardinality, type Cardinality, type ColumnType } from '../column-type.ts';
-import { defaultDatum } from '../datum.ts';
+import { cardinality, type Cardinality, type ColumnType } from '../data/column-type.ts';
+import { defaultDatum } from '../data/datum.ts';
 import type { Turn, Work } from '../turn.ts';
-import type { Atom, Datum } from '../value.ts';
+import type { Atom, Datum } from '../data/value.ts';
 import type { AtomCodec } from './atom-codec.ts';
 import { grown } from './id-table.ts';
 import { LONG, type SequencePool } from './sequence-pool.ts';

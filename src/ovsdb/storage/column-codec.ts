@@ -1,5 +1,5 @@
-import { isSentWhole, type ColumnType } from '../column-type.ts';
-import { OvsdbError, syntaxError } from '../error.ts';
+import { isSentWhole, type ColumnType } from '../data/column-type.ts';
+import { OvsdbError, syntaxError } from '../data/error.ts';
 import type { Turn, Work } from '../turn.ts';
 import {
   CLOSE_BRACKET,

@@ -1,6 +1,6 @@
-import { compareDatums } from '../datum.ts';
+import { compareDatums } from '../data/datum.ts';
 import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
-import type { Datum } from '../value.ts';
+import type { Datum } from '../data/value.ts';
 import { mergeInto, sortedInPieces } from './sort-in-pieces.ts';
 import type { FollowerDraft, RowFollower, StoredColumn, TableStore } from './table-store.ts';
 

@@ -1,4 +1,4 @@
-import type { AtomicType, ColumnType } from '../column-type.ts';
+import type { AtomicType, ColumnType } from '../data/column-type.ts';
 import type { Turn } from '../turn.ts';
 import { atomCodec, type AtomCodec } from './atom-codec.ts';
 import { ColumnCodec } from './column-codec.ts';

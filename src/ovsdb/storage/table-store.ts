@@ -1,4 +1,4 @@
-import type { TableSchema } from '../schema.ts';
+import type { TableSchema } from '../data/schema.ts';
 import type { ColumnCodec } from './column-codec.ts';
 import { grown, IdTable } from './id-table.ts';
 import type { Turn, Work } from '../turn.ts';

@@ -1,5 +1,5 @@
 import type { Turn } from '../turn.ts';
-import type { Uuid } from '../value.ts';
+import type { Uuid } from '../data/value.ts';
 import { grown, IdTable } from './id-table.ts';
 
 /** Value of a hexadecimal digit by its ASCII code; 65536 for anything else, so that no sum of digits hides it. */

@@ -1,4 +1,4 @@
-import { OvsdbError } from '../error.ts';
+import { OvsdbError } from '../data/error.ts';
 import {
   BACKSLASH,
   CLOSE_BRACE,

@@ -1,5 +1,5 @@
-import { OvsdbError, syntaxError } from '../error.ts';
-import type { JsonValue } from '../value.ts';
+import { OvsdbError, syntaxError } from '../data/error.ts';
+import type { JsonValue } from '../data/value.ts';
 import { exactNumber } from './json-number.ts';
 import { memberName } from './member-names.ts';
 import { invalidUtf8, writeUtf8 } from './utf8.ts';

@@ -1,5 +1,5 @@
-import { syntaxError } from '../error.ts';
-import { normalInteger, RoundedReal } from '../json.ts';
+import { syntaxError } from '../data/error.ts';
+import { normalInteger, RoundedReal } from '../data/json.ts';
 
 /**
  * The number of a JSON text: an integer of 64 bits exactly, otherwise a double; a `RoundedReal` when that double is an integer. Throws

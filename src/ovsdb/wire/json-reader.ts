@@ -1,5 +1,5 @@
-import { syntaxError } from '../error.ts';
-import type { JsonValue } from '../value.ts';
+import { syntaxError } from '../data/error.ts';
+import type { JsonValue } from '../data/value.ts';
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,

@@ -1,5 +1,5 @@
-import { syntaxError } from '../error.ts';
-import type { JsonValue } from '../value.ts';
+import { syntaxError } from '../data/error.ts';
+import type { JsonValue } from '../data/value.ts';
 import { JsonCursor } from './json-cursor.ts';
 
 /** Reads one JSON text from bytes or a string: integers of 64 bits exact, nothing else after it. Throws `syntax error`, or `constraint

@@ -1,4 +1,4 @@
-import { OvsdbError } from '../error.ts';
+import { OvsdbError } from '../data/error.ts';
 import type { Work } from '../turn.ts';
 import { MessageScanner, type FramerLimits } from './framer.ts';
 import { COLON, COMMA, JsonCursor, NEED_MORE, OPEN_BRACE } from './json-cursor.ts';

@@ -1,6 +1,6 @@
 /** Messages of JSON-RPC as OVSDB has them, and the table updates in them, which go to a sink instead of becoming values. */
-import { OvsdbError } from '../error.ts';
-import type { JsonObject, JsonValue } from '../value.ts';
+import { OvsdbError } from '../data/error.ts';
+import type { JsonObject, JsonValue } from '../data/value.ts';
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,

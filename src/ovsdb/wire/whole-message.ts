@@ -1,6 +1,6 @@
 /** Messages that have arrived completely, read in one go. */
-import { OvsdbError } from '../error.ts';
-import type { JsonValue } from '../value.ts';
+import { OvsdbError } from '../data/error.ts';
+import type { JsonValue } from '../data/value.ts';
 import {
   CLOSE_BRACE,
   COLON,

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { DesiredRow } from '../../../src/ovsdb/desired.ts';
-import type { Operation, Outcome, Transactor } from '../../../src/ovsdb/operation.ts';
-import type { BatchLimits } from '../../../src/ovsdb/plan-change.ts';
-import { commitPlan } from '../../../src/ovsdb/plan-commit.ts';
-import { plan } from '../../../src/ovsdb/plan.ts';
+import type { DesiredRow } from '../../../src/ovsdb/plan/desired.ts';
+import type { Operation, Outcome, Transactor } from '../../../src/ovsdb/data/operation.ts';
+import type { BatchLimits } from '../../../src/ovsdb/plan/plan-change.ts';
+import { commitPlan } from '../../../src/ovsdb/plan/plan-commit.ts';
+import { plan } from '../../../src/ovsdb/plan/plan.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import {
   aclRow,

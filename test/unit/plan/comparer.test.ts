@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { OvsdbError, parseSchema, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { uuidWords } from '../../../src/ovsdb/uuid.ts';
+import { uuidWords } from '../../../src/ovsdb/data/uuid.ts';
 
 /** Comparing many rows of a replica with wanted ones, by number. */
 

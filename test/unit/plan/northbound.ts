@@ -5,11 +5,11 @@ import {
   type Containment,
   type DatabaseRules,
   type DesiredRow,
-  type FoundRow,
-} from '../../../src/ovsdb/desired.ts';
-import type { Operation, WireRow } from '../../../src/ovsdb/operation.ts';
-import { parseSchema, type DatabaseSchema } from '../../../src/ovsdb/schema.ts';
-import type { JsonValue } from '../../../src/ovsdb/value.ts';
+} from '../../../src/ovsdb/plan/desired.ts';
+import type { FoundRow } from '../../../src/ovsdb/replica/replica-view.ts';
+import type { Operation, WireRow } from '../../../src/ovsdb/data/operation.ts';
+import { parseSchema, type DatabaseSchema } from '../../../src/ovsdb/data/schema.ts';
+import type { JsonValue } from '../../../src/ovsdb/data/value.ts';
 
 /** A small northbound world for tests: rows marked `owner=heddle`, or known by a name that starts with `ours`. */
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { DesiredRow } from '../../../src/ovsdb/desired.ts';
-import { commitPlan } from '../../../src/ovsdb/plan-commit.ts';
-import { renderPlan } from '../../../src/ovsdb/plan-render.ts';
-import { plan } from '../../../src/ovsdb/plan.ts';
+import type { DesiredRow } from '../../../src/ovsdb/plan/desired.ts';
+import { commitPlan } from '../../../src/ovsdb/plan/plan-commit.ts';
+import { renderPlan } from '../../../src/ovsdb/plan/plan-render.ts';
+import { plan } from '../../../src/ovsdb/plan/plan.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import {
   aclRow,

@@ -2,13 +2,13 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { DesiredRow } from '../../../src/ovsdb/desired.ts';
-import type { Operation } from '../../../src/ovsdb/operation.ts';
-import type { Plan } from '../../../src/ovsdb/plan-change.ts';
-import { commitPlan } from '../../../src/ovsdb/plan-commit.ts';
-import { planToJson, renderPlan } from '../../../src/ovsdb/plan-render.ts';
-import { plan } from '../../../src/ovsdb/plan.ts';
-import { Reconciler } from '../../../src/ovsdb/reconciler.ts';
+import type { DesiredRow } from '../../../src/ovsdb/plan/desired.ts';
+import type { Operation } from '../../../src/ovsdb/data/operation.ts';
+import type { Plan } from '../../../src/ovsdb/plan/plan-change.ts';
+import { commitPlan } from '../../../src/ovsdb/plan/plan-commit.ts';
+import { planToJson, renderPlan } from '../../../src/ovsdb/plan/plan-render.ts';
+import { plan } from '../../../src/ovsdb/plan/plan.ts';
+import { Reconciler } from '../../../src/ovsdb/plan/reconciler.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import {
   aclRow,

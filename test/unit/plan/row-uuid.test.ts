@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { NameHash } from '../../../src/ovsdb/name-hash.ts';
-import { rowUuid } from '../../../src/ovsdb/plan-uuid.ts';
+import { NameHash } from '../../../src/ovsdb/plan/name-hash.ts';
+import { rowUuid } from '../../../src/ovsdb/plan/plan-uuid.ts';
 import { uuidText } from '../../../src/ovsdb/storage/uuid-pool.ts';
-import { uuidFromName, uuidWords } from '../../../src/ovsdb/uuid.ts';
-import type { Uuid } from '../../../src/ovsdb/value.ts';
+import { uuidFromName, uuidWords } from '../../../src/ovsdb/data/uuid.ts';
+import type { Uuid } from '../../../src/ovsdb/data/value.ts';
 
 test('UUIDs of names are those of RFC 9562, version 5', () => {
   const dns = '6ba7b810-9dad-11d1-80b4-00c04fd430c8' as Uuid;

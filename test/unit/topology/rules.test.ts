@@ -2,7 +2,11 @@ import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Zone } from '../../../src/model/model.ts';
-import { RowReference, type DatabaseRules, type DesiredRow } from '../../../src/ovsdb/desired.ts';
+import {
+  RowReference,
+  type DatabaseRules,
+  type DesiredRow,
+} from '../../../src/ovsdb/plan/desired.ts';
 import { northboundRules } from '../../../src/topology/northbound-rules.ts';
 import { southboundRules } from '../../../src/topology/southbound-rules.ts';
 import { zoneUnits, type Database } from '../../../src/topology/units.ts';

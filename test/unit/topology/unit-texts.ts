@@ -1,7 +1,7 @@
 /** Rows of a zone's units as text, with the abbreviations of topology.md: X2 and X3 for marks, C1 and C2 for chassis. */
 
 import type { Zone } from '../../../src/model/model.ts';
-import type { DesiredRow } from '../../../src/ovsdb/desired.ts';
+import type { DesiredRow } from '../../../src/ovsdb/plan/desired.ts';
 import { zoneUnits } from '../../../src/topology/units.ts';
 import { rowTexts } from '../../support/row-text.ts';
 import { CHASSIS_1, CHASSIS_2 } from '../../support/zones.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Attachment, Network, Zone } from '../../../src/model/model.ts';
-import { RowReference, type DesiredRow } from '../../../src/ovsdb/desired.ts';
+import { RowReference, type DesiredRow } from '../../../src/ovsdb/plan/desired.ts';
 import { changedUnits, zoneUnits } from '../../../src/topology/units.ts';
 import { rowTexts } from '../../support/row-text.ts';
 import {

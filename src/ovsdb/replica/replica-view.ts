@@ -1,0 +1,155 @@
+import type { DatabaseSchema } from '../data/schema.ts';
+import type { Atom, Datum, Uuid, Writable } from '../data/value.ts';
+
+/** A row as the database holds it: optional → value or undefined, set → array, map → Map. */
+export interface FoundRow {
+  readonly uuid: string;
+  column(name: string): unknown;
+}
+
+/** A row of the replica, read where it is: always the newest state, never a copy. */
+export interface ReplicaRow extends FoundRow {
+  readonly table: string;
+  readonly uuid: Uuid;
+  /** False once the row is gone; its columns then can't be read any more. */
+  readonly exists: boolean;
+  /** The column's value, the schema's default where the server never sent one; `_uuid` is one, too. Throws on an unknown column. */
+  column(name: string): Datum;
+  /** True when the column holds this value. Compares stored codes: nothing is decoded. */
+  holds(column: string, value: Writable): boolean;
+  /** Number of members of a set, or of keys of a map; of an optional 0 or 1. */
+  memberCount(column: string): number;
+  /** True when the set holds this member, or the map this key (and value, when given). */
+  includes(column: string, member: Writable, value?: Writable): boolean;
+}
+
+/**
+ * Compares very many rows of one table with wanted ones, without an object for each: a row is a number from 1 on, 0 is
+ * none. Good until the replica changes.
+ */
+export interface RowComparer {
+  /** Rows have numbers below this; some may be free. */
+  readonly top: number;
+  /** The row with the UUID in four words from `at` on. */
+  find(words: Uint32Array, at: number): number;
+  /** Finds rows with `count` UUIDs, one behind the other, that are to be compared next: faster than one by one. */
+  findAll(words: Uint32Array, at: number, count: number, rows: Uint32Array): void;
+  /**
+   * True when the given columns hold these values, and the other compared columns the schema's default. Columns that are
+   * `undefined` are not given, ignored columns are passed over; false for a column that is neither compared nor ignored.
+   */
+  equals(row: number, columns: Readonly<Record<string, unknown>>): boolean;
+  /** A set of references as the rows of the table have it. */
+  members(column: string): RowMembers;
+  /** Undefined for a number that is free. */
+  row(row: number): ReplicaRow | undefined;
+}
+
+/** Members of one set column of one table, by the numbers of rows. */
+export interface RowMembers {
+  /** True when the set of row `holder` has row `member` of another table in it. */
+  includes(holder: number, members: RowComparer, member: number): boolean;
+  size(holder: number): number;
+}
+
+/** What an index looks at: a column, or the value of one key of a map column; the key is of the type of the map's keys. */
+export type IndexColumn = string | { readonly column: string; readonly key: Atom };
+
+/** What an ordered index sorts by: a column, or a column with its own order. */
+export type OrderedColumn =
+  | string
+  | {
+      readonly column: string;
+      readonly descending?: boolean;
+      /** Instead of the canonical order of the column's values. */
+      readonly compare?: (a: Datum, b: Datum) => number;
+    };
+
+/** Indexes that a program will ask for: kept from the first row on, so that the first question does not have to make them. */
+export interface TableIndexes {
+  /** For `find`: lists of columns. */
+  readonly find?: readonly (readonly IndexColumn[])[];
+  /** For `ordered`: lists of columns. */
+  readonly ordered?: readonly (readonly OrderedColumn[])[];
+  /** For `referrers` of this table's rows. */
+  readonly referrers?: boolean;
+}
+
+/** Rows of a table in order. Always the newest state. */
+export interface OrderedRows {
+  /** Rows from one key to another, both included. A key has values for the first columns, all or some. */
+  range(from?: readonly Writable[], to?: readonly Writable[]): readonly ReplicaRow[];
+  rows(): readonly ReplicaRow[];
+  /** Rows that are equal to the key. */
+  find(...key: readonly Writable[]): readonly ReplicaRow[];
+}
+
+/** One place where a row is referred to: `column` of row `uuid` of `table`. */
+export interface Referrer {
+  readonly table: string;
+  readonly column: string;
+  readonly uuid: Uuid;
+}
+
+/** One row's change. `old` holds values as they were before: of the changed columns, or of all when deleted. */
+export interface RowChange {
+  readonly kind: 'inserted' | 'modified' | 'deleted';
+  readonly uuid: Uuid;
+  readonly old: ReadonlyMap<string, Datum>;
+}
+
+export interface TableChanges {
+  readonly table: string;
+  readonly rows: readonly RowChange[];
+}
+
+/** All that one message of the server (or one resync) changed; the replica already shows the new state. */
+export interface ReplicaChanges {
+  /** The replica's sequence number after the change. */
+  readonly sequence: number;
+  readonly tables: ReadonlyMap<string, TableChanges>;
+}
+
+export interface SubscribeOptions {
+  /** Tables to hear of; all when absent. */
+  readonly tables?: readonly string[];
+}
+
+/**
+ * What a replica knows of a column: `followed`, its newest value; `unseen`, the server has it but its newest value is not here (not
+ * selected, or `silent`), so it can be written and not compared; `missing`, the server has no such column: it can't be written.
+ */
+export type ColumnAccess = 'followed' | 'unseen' | 'missing';
+
+/** The database as last seen, whole transactions only. */
+export interface ReplicaView {
+  readonly schema: DatabaseSchema;
+  /** False until the first complete contents arrived. */
+  readonly ready: boolean;
+  /** Grows with each change. */
+  readonly sequence: number;
+  /** True when the server has this table and we monitor it. */
+  hasTable(table: string): boolean;
+  /** True when the server has this column and we monitor it; others read as their default. */
+  hasColumn(table: string, column: string): boolean;
+  access(table: string, column: string): ColumnAccess;
+  size(table: string): number;
+  rows(table: string): Iterable<ReplicaRow>;
+  row(table: string, uuid: string): ReplicaRow | undefined;
+  /** Compares rows by the columns `compared`, and passes over those `ignored`. */
+  comparer(table: string, compared: readonly string[], ignored: readonly string[]): RowComparer;
+  /**
+   * Rows whose columns have these values, through a hash index that is made on first use and then kept.
+   * `find('Logical_Switch', ['name'], ['blue'])`,
+   * `find('ACL', [{ column: 'external_ids', key: 'owner' }], ['blue'])`.
+   */
+  find(
+    table: string,
+    columns: readonly IndexColumn[],
+    values: readonly Writable[],
+  ): readonly ReplicaRow[];
+  /** Who refers to a row of `table`: every reference column of every monitored table. */
+  referrers(table: string, uuid: string): readonly Referrer[];
+  /** Hears of each change once the whole message is in. Returns the unsubscribe function. */
+  subscribe(listener: (changes: ReplicaChanges) => void, options?: SubscribeOptions): () => void;
+}

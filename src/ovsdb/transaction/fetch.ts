@@ -1,0 +1,38 @@
+import { parseDatum } from '../data/datum.ts';
+import { OvsdbError } from '../data/error.ts';
+import type { TransactOptions, Transactor } from '../data/operation.ts';
+import type { ReplicaView } from '../replica/replica-view.ts';
+import { columnOf, tableOf } from '../data/schema.ts';
+import type { Datum, JsonValue } from '../data/value.ts';
+
+/** Whoever has a replica and can ask the server: the client. */
+export interface Fetcher extends Transactor {
+  readonly replica: ReplicaView;
+}
+
+/**
+ * Asks the server for columns of one row: for large or rarely needed ones that are not followed. Undefined when the server has no
+ * such row. Throws `unknown table`, `unknown column`, `disconnected` (ask again later) or what the server answered.
+ */
+export async function fetchColumns(
+  client: Fetcher,
+  table: string,
+  uuid: string,
+  columns: readonly string[],
+  options?: TransactOptions,
+): Promise<ReadonlyMap<string, Datum> | undefined> {
+  const schema = tableOf(client.replica.schema, table);
+  const types = columns.map((name) => [name, columnOf(schema, name).type] as const);
+  const outcome = await client.transact(
+    [{ op: 'select', table, where: [['_uuid', '==', ['uuid', uuid]]], columns }],
+    options,
+  );
+  if (outcome.kind === 'success') {
+    const row = outcome.results[0]?.rows?.[0];
+    if (row === undefined) return undefined;
+    return new Map(types.map(([name, type]) => [name, parseDatum(type, row[name] as JsonValue)]));
+  }
+  throw outcome.kind === 'error'
+    ? new OvsdbError('rpc error', `${outcome.error}: ${outcome.details}`)
+    : new OvsdbError('disconnected', 'reason' in outcome ? outcome.reason : outcome.kind);
+}

@@ -1,0 +1,390 @@
+import type { Change, NewRow } from '../schema/column.ts';
+import { anyKeys, anyPairs, anySize, argumentType } from '../data/column-part.ts';
+import type { ColumnType } from '../data/column-type.ts';
+import { datumToJson, writableToJson } from '../data/datum.ts';
+import { OvsdbError } from '../data/error.ts';
+import type { InsertedRow, RowToChange } from './inserted-row.ts';
+import type {
+  Clause,
+  Mutator,
+  Operation,
+  Outcome,
+  TransactOptions,
+  Transactor,
+} from '../data/operation.ts';
+import type { ReplicaView } from '../replica/replica-view.ts';
+import { columnOf, tableOf, type ColumnSchema } from '../data/schema.ts';
+import { TransactionDraft, type Increment } from './transaction-draft.ts';
+import type { Integer, JsonValue, Uuid, Writable } from '../data/value.ts';
+
+/** How a transaction that was built is sent. */
+export interface CommitOptions extends TransactOptions {
+  /** Name of a lock that must be ours when the server commits. */
+  readonly lock?: string;
+}
+
+/** Sends operations and asserts a lock: the client. */
+export interface Committer extends Transactor {
+  transact(operations: readonly Operation[], options?: CommitOptions): Promise<Outcome>;
+}
+
+/** Tables of generated row types; without them every table and column name is accepted and checked when it runs. */
+export type AnyTables = { readonly [table: string]: never };
+
+type Columns<T, K> = K extends keyof T ? T[K] : never;
+type InsertColumns<T, K> = [T] extends [AnyTables]
+  ? { readonly [column: string]: Writable }
+  : NewRow<Columns<T, K>>;
+type UpdateColumns<T, K> = [T] extends [AnyTables]
+  ? { readonly [column: string]: Writable }
+  : Change<Columns<T, K>>;
+
+/**
+ * Builds a transaction step by step against a replica, checks it as it is built, and sends as little as it can: columns that
+ * already have the value are left out, and nothing at all is sent when nothing would change. Each can be committed once;
+ * to try again, build it anew from the newer replica.
+ *
+ * Throws when a step is impossible: `unknown table`, `unknown column`, `constraint violation`, `syntax error` (another type),
+ * `read-only` (the server lacks the table or column).
+ */
+export class Transaction<T = AnyTables> {
+  readonly #replica: ReplicaView;
+  readonly #draft = new TransactionDraft();
+  #isSent = false;
+  #readOnly = false;
+
+  constructor(replica: ReplicaView) {
+    this.#replica = replica;
+  }
+
+  /**
+   * From now on (or, with false, no more) every step that adds something to the transaction, and its commit, is a programming error: it throws
+   * `read-only` and leaves the transaction as it is. For parts of a program that must only read.
+   */
+  assertReadOnly(isReadOnly: boolean): this {
+    this.#readOnly = isReadOnly;
+    return this;
+  }
+
+  /** Runs `section`, until it returns or its promise settles, with the transaction asserted to be read-only. Sections may be nested. */
+  readOnly<R>(section: () => R): R {
+    const before = this.#readOnly;
+    const end = (): void => {
+      this.#readOnly = before;
+    };
+    this.#readOnly = true;
+    let result: R;
+    try {
+      result = section();
+    } catch (error) {
+      end();
+      throw error;
+    }
+    if (result instanceof Promise) return result.finally(end) as R;
+    end();
+    return result;
+  }
+
+  #write(): void {
+    if (this.#readOnly)
+      throw new OvsdbError('read-only', 'the transaction is used in a section that must only read');
+  }
+
+  #column(table: string, name: string): ColumnSchema {
+    this.#write();
+    const column = columnOf(tableOf(this.#replica.schema, table), name);
+    if (this.#replica.access(table, name) === 'missing') {
+      throw new OvsdbError('read-only', `the server has no column ${name} in table ${table}`);
+    }
+    return column;
+  }
+
+  /** A value for a column, or for a part of it when `typeOf` names another type. */
+  #json(
+    table: string,
+    name: string,
+    value: Writable,
+    typeOf = (type: ColumnType): ColumnType => type,
+  ): JsonValue {
+    const { type } = this.#column(table, name);
+    const hasRows = type.key.type === 'uuid' || type.value?.type === 'uuid';
+    const own = hasRows ? this.#draft.ownValue(value) : value;
+    try {
+      return writableToJson(typeOf(type), own);
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      throw new OvsdbError(error.code, `column ${name} of table ${table}: ${error.details}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** Inserts a row. `uuid`: the UUID that it shall have; otherwise the server chooses one. */
+  insert<K extends string & keyof T>(
+    table: K,
+    columns: InsertColumns<T, K>,
+    options: { readonly uuid?: Uuid } = {},
+  ): InsertedRow {
+    this.#write();
+    tableOf(this.#replica.schema, table);
+    const row: { [column: string]: JsonValue } = {};
+    for (const [name, value] of Object.entries(
+      columns as { readonly [column: string]: Writable },
+    )) {
+      if (value !== undefined) row[name] = this.#json(table, name, value);
+    }
+    return this.#draft.insert(table, row, options.uuid);
+  }
+
+  /** Overwrites columns of a row; those that have the value already are left out. */
+  update<K extends string & keyof T>(
+    table: K,
+    reference: RowToChange,
+    columns: UpdateColumns<T, K>,
+  ): this {
+    const row = this.#draft.own(reference);
+    const found = typeof row === 'string' ? this.#replica.row(table, row) : undefined;
+    for (const [name, value] of Object.entries(
+      columns as { readonly [column: string]: Writable },
+    )) {
+      const { mutable } = this.#column(table, name);
+      const json = this.#json(table, name, value);
+      const isKnown = this.#replica.access(table, name) === 'followed';
+      const earlier = this.#draft.earlier(table, row);
+      // The last word counts: what was to be done to the column before is forgotten.
+      if (earlier !== undefined)
+        earlier.mutations = earlier.mutations.filter(([column]) => column !== name);
+      if (isKnown && found?.holds(name, value) === true) {
+        earlier?.columns.delete(name);
+        continue;
+      }
+      if (!mutable)
+        throw new OvsdbError(
+          'constraint violation',
+          `column ${name} of table ${table} is immutable`,
+        );
+      this.#draft.changes(table, row).columns.set(name, json);
+    }
+    return this;
+  }
+
+  /** Deletes a row. One of a table that is not a root goes by itself when nothing refers to it any more. */
+  delete(table: string & keyof T, row: RowToChange): this {
+    this.#write();
+    tableOf(this.#replica.schema, table);
+    this.#draft.changes(table, this.#draft.own(row)).isDeleted = true;
+    return this;
+  }
+
+  #mutation(
+    table: string,
+    row: RowToChange,
+    column: string,
+    mutator: Mutator,
+    json: JsonValue,
+  ): this {
+    if (!this.#column(table, column).mutable) {
+      throw new OvsdbError(
+        'constraint violation',
+        `column ${column} of table ${table} is immutable`,
+      );
+    }
+    this.#draft.changes(table, this.#draft.own(row)).mutations.push([column, mutator, json]);
+    return this;
+  }
+
+  /** Adds members to a set without sending the rest of it. */
+  addToSet(table: string & keyof T, row: RowToChange, column: string, members: Writable): this {
+    return this.#mutation(
+      table,
+      row,
+      column,
+      'insert',
+      this.#json(table, column, members, anySize),
+    );
+  }
+
+  /** Removes members of a set. */
+  removeFromSet(
+    table: string & keyof T,
+    row: RowToChange,
+    column: string,
+    members: Writable,
+  ): this {
+    return this.#mutation(
+      table,
+      row,
+      column,
+      'delete',
+      this.#json(table, column, members, anySize),
+    );
+  }
+
+  /** Sets keys of a map, whatever they had before, without sending the rest of it. */
+  setKeys(table: string & keyof T, row: RowToChange, column: string, pairs: Writable): this {
+    const json = this.#json(table, column, pairs, anyPairs);
+    const keys = (json as readonly [string, readonly (readonly [JsonValue, JsonValue])[]])[1].map(
+      ([key]) => key,
+    );
+    // An insert leaves keys that are there as they are.
+    this.#mutation(table, row, column, 'delete', ['set', keys]);
+    return this.#mutation(table, row, column, 'insert', json);
+  }
+
+  /** Removes keys of a map. */
+  removeKeys(
+    table: string & keyof T,
+    row: RowToChange,
+    column: string,
+    keys: readonly (string | number | bigint | boolean)[],
+  ): this {
+    return this.#mutation(table, row, column, 'delete', this.#json(table, column, keys, anyKeys));
+  }
+
+  /**
+   * Any mutation: `+=`, `-=`, `*=`, `/=`, `%=` with a number; `insert` of members, or of pairs whose keys are not there; `delete` of
+   * members, of keys, or of pairs that have this value.
+   */
+  mutate(
+    table: string & keyof T,
+    row: RowToChange,
+    column: string,
+    mutator: Mutator,
+    value: Writable,
+  ): this {
+    const json = this.#json(table, column, value, argumentType(mutator, value));
+    return this.#mutation(table, row, column, mutator, json);
+  }
+
+  /** Adds to a counter; `newValue` of the result tells what it became, even when others count, too. */
+  increment(
+    table: string & keyof T,
+    row: RowToChange,
+    column: string,
+    by = 1,
+  ): { readonly newValue: Integer } {
+    const { type } = this.#column(table, column);
+    if (type.key.type !== 'integer')
+      throw new OvsdbError('bad argument', `column ${column} of table ${table} is not an integer`);
+    const own = this.#draft.own(row);
+    const increment: Increment = { table, row: own, column, position: -1, value: undefined };
+    this.mutate(table, own, column, '+=', by);
+    this.#draft.increments.push(increment);
+    return {
+      get newValue(): Integer {
+        if (increment.value === undefined)
+          throw new OvsdbError('bad argument', `${column} was not incremented (yet)`);
+        return increment.value;
+      },
+    };
+  }
+
+  /**
+   * The commit fails with `try-again` unless these columns of a row are still as the replica has them. Of a row that this
+   * transaction inserts nothing has to be verified.
+   */
+  verify(table: string & keyof T, reference: RowToChange, ...columns: readonly string[]): this {
+    this.#write();
+    const uuid = this.#draft.own(reference);
+    if (typeof uuid !== 'string') return this;
+    const row = this.#replica.row(table, uuid);
+    if (row === undefined)
+      throw new OvsdbError('row deleted', `row ${uuid} of table ${table} is not in the database`);
+    const verified = this.#draft.verified(table, uuid);
+    for (const column of columns) {
+      if (this.#replica.access(table, column) === 'unseen') {
+        throw new OvsdbError(
+          'bad argument',
+          `column ${column} of table ${table} is not followed: it can't be verified`,
+        );
+      }
+      verified.set(column, datumToJson(this.#column(table, column).type, row.column(column)));
+    }
+    return this;
+  }
+
+  /**
+   * The commit fails with `try-again` when the table has a row with these values that this transaction does not delete: keeps two
+   * writers from making the same thing twice
+   * where the schema has no index.
+   */
+  guardAbsent(table: string & keyof T, columns: { readonly [column: string]: Writable }): this {
+    const row = Object.fromEntries(
+      Object.entries(columns).map(([name, value]) => [name, this.#json(table, name, value)]),
+    );
+    this.#draft.before.push({
+      op: 'wait',
+      table,
+      timeout: 0,
+      where: Object.entries(row).map(([name, value]): Clause => [name, '==', value]),
+      columns: Object.keys(row),
+      until: '!=',
+      rows: [row],
+    });
+    return this;
+  }
+
+  /** Inserts the only row of a table that has at most one, unless another is there by then. One that this transaction deletes does not count. */
+  insertSingleton<K extends string & keyof T>(table: K, columns: InsertColumns<T, K>): InsertedRow {
+    this.#write();
+    this.#draft.before.push({
+      op: 'wait',
+      table,
+      timeout: 0,
+      where: [],
+      columns: [],
+      until: '==',
+      rows: [],
+    });
+    return this.insert(table, columns);
+  }
+
+  /** A note for people: in the database's log, shown by `ovsdb-tool show-log`. */
+  comment(text: string): this {
+    this.#write();
+    this.#draft.comments.push(text);
+    return this;
+  }
+
+  /** Any operation as it is, after all others. */
+  operation(operation: Operation): this {
+    this.#write();
+    this.#draft.raw.push(operation);
+    return this;
+  }
+
+  /** The server checks everything and then drops it: the outcome is `aborted` when it would have succeeded. */
+  dryRun(): this {
+    this.#draft.isDryRun = true;
+    return this;
+  }
+
+  /** The reply comes only after the change is safely on disk. */
+  durable(): this {
+    this.#draft.isDurable = true;
+    return this;
+  }
+
+  /** True when nothing would be sent. */
+  get isEmpty(): boolean {
+    return this.#draft.isEmpty;
+  }
+
+  /** What will be sent, in order: guards and verifications, inserts, changes, increments' selects, raw operations, comment. */
+  operations(): readonly Operation[] {
+    return this.#draft.compose().operations;
+  }
+
+  /** Sends it; `unchanged` without a round trip when there is nothing to do. */
+  async commit(committer: Committer, options: CommitOptions = {}): Promise<Outcome> {
+    if (this.#isSent)
+      throw new OvsdbError('bad argument', 'a transaction can be committed once; build it anew');
+    this.#write();
+    this.#isSent = true;
+    if (this.isEmpty) return { kind: 'unchanged' };
+    const { operations, firstInsert } = this.#draft.compose();
+    const outcome = await committer.transact(operations, options);
+    if (outcome.kind === 'success') this.#draft.settle(outcome.results, firstInsert);
+    return outcome;
+  }
+}

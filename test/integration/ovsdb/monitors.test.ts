@@ -244,9 +244,10 @@ test('a table that is not followed is named as such, and one of which no column 
     a: '1',
   });
   expect((await change.commit(client)).kind).toBe('success');
-  await until('the row', () => reader.replica.size('Port_Group') === 1);
-  expect(reader.replica.row('Port_Group', group.uuid)?.column('external_ids')).toEqual(
-    new Map([['a', '1']]),
+  // Another client hears of each change in its own time.
+  await until(
+    'the key in the replica of another',
+    () => reader.replica.row('Port_Group', group.uuid)?.includes('external_ids', 'a', '1') === true,
   );
   expect([client.replica.size('Port_Group'), client.replica.hasTable('Port_Group')]).toEqual([
     0,

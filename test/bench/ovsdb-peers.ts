@@ -176,7 +176,7 @@ async function notices(peer: Peer): Promise<readonly number[]> {
     ['notify', server.remote, String(NOTIFICATIONS)],
     async () => {
       for (let n = 0; n < NOTIFICATIONS; n++) {
-        // Each is heard of before the next is written.
+        // Apart from each other, as changes by others are: what is measured is not how many are told at once.
         await delay(2);
         sent.push(Number(process.hrtime.bigint()) / 1e6);
         await writer.transact('OVN_Northbound', single(`n${n}`));

@@ -123,7 +123,7 @@ async function byTurns<T>(
   return samples;
 }
 
-/** The time beside the floors, the processor's share in it, and what the first run takes while nothing is compiled yet. */
+/** The time beside the floors, the processor's share in it, and what the first run takes, when not all that it needs is compiled. */
 function figures(what: string, samples: Samples, warm: number, goal: number): readonly Figure[] {
   const usual = (sender: Sender, kind: keyof Times): number =>
     median(samples[sender][kind].slice(warm));

@@ -161,6 +161,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       heard: () => {
         this.#dialer.heard();
       },
+      isUnheard: () => this.#session?.isUnheard === true,
+      behind: (catchUp) => this.#session?.behind(catchUp),
       closed: (error) => {
         if (this.#connection === connection) this.#dialer.drop(error);
       },
@@ -188,6 +190,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /** Forgets the connection. */
   #forget(): Connection | undefined {
+    this.#connection?.catchUp();
     const connection = this.#connection;
     this.#connection = undefined;
     this.#transactions = undefined;

@@ -34,6 +34,7 @@ export class RowView implements ReplicaRow {
   }
 
   get exists(): boolean {
+    this.#store.pools.catchUp?.();
     while (this.#store.generation(this.#slot) !== this.#generation) {
       const successor = this.#store.successor(this.#slot, this.#generation);
       if (successor === undefined) return false;

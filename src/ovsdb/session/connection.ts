@@ -31,6 +31,8 @@ export interface Asker {
   lost(error: OvsdbError, wasSent: boolean): void;
   /** Where the table updates of the reply go; called when the reply begins. */
   readonly sink?: ((head: UpdateHead) => UpdateSink) | undefined;
+  /** Its answer may be told before updates in front of it are read, if nobody looks at what they are about. */
+  readonly overtakes?: boolean;
 }
 
 export interface Update {
@@ -48,6 +50,10 @@ export interface ConnectionHandler {
   notification(method: string, params: readonly JsonValue[]): void;
   /** Bytes arrived. */
   heard(): void;
+  /** Whether nobody hears of updates: those who look ask for them by `behind`. */
+  isUnheard(): boolean;
+  /** Updates have arrived that nobody has looked at: `catchUp` reads them. Undefined: it was called. */
+  behind(catchUp: (() => void) | undefined): void;
   /** The connection is gone; called once. Requests without an answer have been told before. */
   closed(error: OvsdbError): void;
 }
@@ -110,6 +116,13 @@ export class Connection {
         message: (message, sink, head, failure) => {
           this.#message(message, sink, head, failure);
         },
+        mayOvertake: () => this.#mayOvertake(),
+        behind: () => {
+          handler.behind(() => {
+            this.catchUp();
+          });
+          this.#beginTurn();
+        },
       },
       limits,
     );
@@ -163,9 +176,27 @@ export class Connection {
     this.#inTurn = true;
     setImmediate(() => {
       this.#inTurn = false;
+      this.catchUp();
       if (this.#error !== undefined) return;
       if (this.#stream.isHeld) this.#goOn();
       if (!this.#stream.isHeld && this.#socket.isPaused()) this.#socket.resume();
+    });
+  }
+
+  /** While a single transaction is awaited: whoever waits for it has nothing else to do, and the server has, as soon as it gets the next one. */
+  #mayOvertake(): boolean {
+    if (this.#pending.size !== 1) return false;
+    const [only] = this.#pending.values();
+    return only?.overtakes === true && this.#handler.isUnheard();
+  }
+
+  /** Reads updates that a reply has overtaken. */
+  catchUp(): void {
+    if (!this.#stream.isBehind) return;
+    this.#handler.behind(undefined);
+    this.turn.begin();
+    this.#read(() => {
+      this.#stream.catchUp();
     });
   }
 
@@ -342,6 +373,7 @@ export class Connection {
 
   /** Ends the connection. What is still unanswered is told why. */
   close(error: OvsdbError): void {
+    this.catchUp();
     if (this.#error !== undefined) return;
     this.#socket.destroy();
     this.#ended(error);
@@ -358,6 +390,7 @@ export class Connection {
 
   /** Ends the connection after what was said has been sent, as far as the peer takes it within a second. */
   end(): void {
+    this.catchUp();
     if (this.#error !== undefined) return;
     this.#flush();
     const socket = this.#socket;

@@ -296,6 +296,17 @@ export class DatabaseSession {
     else this.#runOf(update.monitor)?.update(update);
   }
 
+  /** Whether nobody is told when the contents change, and a change can't take long. */
+  get isUnheard(): boolean {
+    for (const { replica } of this.#runs) if (!replica.isUnheard) return false;
+    return true;
+  }
+
+  /** Updates have arrived that `catchUp` reads: before anybody looks at the contents. */
+  behind(catchUp: (() => void) | undefined): void {
+    for (const { replica } of this.#runs) replica.behind(catchUp);
+  }
+
   /** The server gave up a monitor: the database was converted or removed, which ends them all. */
   monitorCanceled(monitor: JsonValue): void {
     const run = this.#runOf(monitor);

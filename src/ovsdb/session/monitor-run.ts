@@ -47,7 +47,7 @@ export class MonitorRun {
   readonly #connection: Connection;
   readonly #monitor: DatabaseMonitor;
   readonly #owner: RunOwner;
-  readonly #replica: Replica;
+  readonly replica: Replica;
   #id: string | undefined;
   #method: MonitorMethod = 'monitor_cond_since';
   #isLoaded = false;
@@ -57,7 +57,7 @@ export class MonitorRun {
   constructor(connection: Connection, monitor: DatabaseMonitor, replica: Replica, owner: RunOwner) {
     this.#connection = connection;
     this.#monitor = monitor;
-    this.#replica = replica;
+    this.replica = replica;
     this.#owner = owner;
     monitor.run = this;
   }
@@ -126,7 +126,7 @@ export class MonitorRun {
   }
 
   #reader(mode: 'changes' | 'contents'): UpdateReader {
-    return this.#replica.reader(FORMAT[this.#method], mode);
+    return this.replica.reader(FORMAT[this.#method], mode);
   }
 
   *#contents(reply: Reply): Work {
@@ -143,7 +143,7 @@ export class MonitorRun {
     this.#reloads = 0;
     this.#owner.loaded(this.#monitor, this.#method, head?.found === true);
     this.changeConditions();
-    yield* this.#replica.tidy(this.#connection.turn);
+    yield* this.replica.tidy(this.#connection.turn);
   }
 
   #refused(error: JsonValue | undefined): void {
@@ -165,12 +165,12 @@ export class MonitorRun {
     const id = this.#id;
     try {
       if (failure !== undefined) throw failure;
-      const isShown = yield* this.#replica.showing(reader, true, this.#connection.turn);
+      const isShown = yield* this.replica.showing(reader, true, this.#connection.turn);
       // A subscriber may have closed the monitor.
       return isShown && this.#id === id;
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
-      this.#replica.discard(LATER);
+      this.replica.discard(LATER);
       this.#reload(error);
       return false;
     }
@@ -189,6 +189,7 @@ export class MonitorRun {
 
   /** Loads everything anew over the same connection; what did not change causes no event. */
   reload(reason: string): void {
+    this.replica.catchUp();
     this.stop(reason, false);
     this.#request('monitor_cond_since');
   }
@@ -221,7 +222,7 @@ export class MonitorRun {
   *#update(update: Update): Work {
     if (!(yield* this.#show(update.sink as UpdateReader, update.failure))) return;
     if (update.lastId !== undefined) this.#monitor.lastId = update.lastId;
-    yield* this.#replica.tidy(this.#connection.turn);
+    yield* this.replica.tidy(this.#connection.turn);
   }
 
   /** Sends what changed in the conditions, unless a change is under way: then it follows. */

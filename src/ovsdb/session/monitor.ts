@@ -153,6 +153,7 @@ export class DatabaseMonitor implements Monitor {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#replica?.catchUp();
     this.#settings.closed(this);
     this.#replica?.discard(LATER);
     this.#settings.waits.wake();

@@ -119,6 +119,7 @@ class Sent implements Asker {
   /** Undefined until it is sent. */
   id: number | undefined;
   settled: (() => void) | undefined;
+  readonly overtakes = true;
   readonly #owner: Transactions;
   readonly #operations: readonly Operation[];
   readonly #resolve: (outcome: Outcome) => void;

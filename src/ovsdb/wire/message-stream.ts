@@ -19,7 +19,8 @@ import {
   type Streaming,
 } from './message.ts';
 import { PendingBytes } from './pending-bytes.ts';
-import { WholeMessageReader } from './whole-message.ts';
+import { PutOffMessages } from './put-off-messages.ts';
+import { kindOf, WholeMessageReader } from './whole-message.ts';
 
 /** Messages larger than this are read while they arrive. */
 const STREAM_FROM = 128 * 1024;
@@ -48,6 +49,8 @@ export class MessageStream {
   #isReading = false;
   /** What arrived while something was read, or behind a message that is not done. */
   #waiting: Buffer[] = [];
+  /** Updates that a reply has overtaken, or may. */
+  readonly #putOff = new PutOffMessages();
   readonly #whole: WholeMessageReader;
 
   /** Messages larger than `streamFrom` bytes are read while they arrive. */
@@ -110,17 +113,58 @@ export class MessageStream {
         message = this.#pending.view;
       }
       rest = rest.subarray(end);
-      this.#complete(message);
+      if (!this.#isPutOff(message)) this.#complete(message);
       this.#pending.clear();
       this.#work.goOn();
     }
+  }
+
+  /**
+   * Puts off a complete message that a reply may overtake: one that takes longer to read than to come back to. False when it is to be read now,
+   * and then, unless it overtakes them, those that are put off have been read.
+   */
+  #isPutOff(message: Buffer): boolean {
+    if (this.#putOff.isEmpty && message.length < this.#atOnce) return false;
+    if (this.#streaming === undefined && this.#reader === undefined && this.#mayOvertake) {
+      const kind = kindOf(message);
+      if (kind === 'update' && this.#putOff.add(message)) {
+        this.#handler.behind?.();
+        return true;
+      }
+      if (kind === 'reply') return false;
+    }
+    this.catchUp();
+    return false;
+  }
+
+  get #mayOvertake(): boolean {
+    return this.#handler.mayOvertake?.() === true;
+  }
+
+  /** True while updates are put off. */
+  get isBehind(): boolean {
+    return !this.#putOff.isEmpty;
+  }
+
+  /** Reads the updates that were put off, to the end: they are small. Throws as `push`. */
+  catchUp(): void {
+    if (this.#putOff.isEmpty) return;
+    const read = (): void => {
+      for (const message of this.#putOff.take()) {
+        this.#whole.read(message);
+        while (this.isHeld) this.#work.goOn();
+      }
+    };
+    if (this.#isReading) read();
+    else this.#whileReading(read);
   }
 
   /** Begins a message that brings much of its updates at once. False when the next one does not. */
   #begin(bytes: Buffer): boolean {
     const scanner = this.#scanner;
     if (bytes.length < this.#atOnce || bytes[0] !== OPEN_BRACE) return false;
-    if (scanner.isInside || scanner.isBroken) return false;
+    if (scanner.isInside || scanner.isBroken || this.#mayOvertake) return false;
+    this.catchUp();
     const found = this.#sniff(bytes, true);
     if (typeof found === 'string') return false;
     const { streaming, position } = found;
@@ -153,6 +197,7 @@ export class MessageStream {
   abandon(): void {
     this.#work.abandon();
     this.#waiting = [];
+    this.#putOff.clear();
   }
 
   /** More of an incomplete message that no sink reads (yet). */
@@ -175,6 +220,7 @@ export class MessageStream {
       return;
     }
     if (streaming !== undefined || pending.length < this.#sniffAt) return;
+    this.catchUp();
     const found = this.#sniff(pending.view, false);
     if (found === 'cut off' || found === 'whose') {
       this.#sniffAt = found === 'whose' ? Infinity : pending.length * 2;

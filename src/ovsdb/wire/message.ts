@@ -56,6 +56,10 @@ export interface MessageHandler {
     head: UpdateHead | undefined,
     failure: OvsdbError | undefined,
   ): void;
+  /** Whether a reply may be told before updates in front of it are read; never when absent. */
+  mayOvertake?(): boolean;
+  /** Updates were put off: `catchUp` is to be called before anybody looks at what they are about, at the latest in another turn. */
+  behind?(): void;
 }
 
 /** Members of a message as they are found, one after the other. */

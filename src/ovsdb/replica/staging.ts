@@ -12,6 +12,9 @@ export const DELETE = 3;
 /** Cells are the new values; columns not named have their default. */
 export const REPLACE = 4;
 
+/** Words before the cells of a staged row. */
+const ROW_HEAD = 3;
+
 const NO_WORDS = new Uint32Array();
 
 /** Column and cell pairs of the row that is being read, for all tables: one row is read at a time. */
@@ -156,7 +159,7 @@ export class StagedTable {
 
   /** Ends a row that is staged as it is. */
   endRow(kind: number, uuid: number): void {
-    const needed = this.#length + 3 + this.#rowLength;
+    const needed = this.#length + ROW_HEAD + this.#rowLength;
     if (needed > this.#words.length) this.#makeRoom(needed);
     if (!this.#isComplete) this.#forgetEarlier(uuid);
     this.#words[this.#length++] = kind;
@@ -221,7 +224,7 @@ export class StagedTable {
     for (let at = row.to; at < this.#length; at = row.to) {
       row.kind = words[at] as number;
       row.uuid = words[at + 1] as number;
-      row.from = at + 3;
+      row.from = at + ROW_HEAD;
       row.to = row.from + (words[at + 2] as number) * 2;
       if (row.kind !== 0) return row;
     }
@@ -241,6 +244,11 @@ export class StagedTable {
         );
       }
       if (row.kind !== INSERT && slot === 0) {
+        if (this.table.isPartial) {
+          this.#leaveOut(row);
+          if (turn.isOver()) yield;
+          continue;
+        }
         throw new OvsdbError(
           'inconsistent',
           `${name} ${uuids.text(row.uuid)} changes but is not there`,
@@ -260,6 +268,11 @@ export class StagedTable {
       }
       if (turn.isOver()) yield;
     }
+  }
+
+  #leaveOut(row: StagedRow): void {
+    this.#words[row.from - ROW_HEAD] = 0;
+    this.#count--;
   }
 
   fail(details: string): never {

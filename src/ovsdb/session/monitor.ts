@@ -9,6 +9,7 @@ import { MonitorConditions } from './conditions.ts';
 import type { MonitorRun } from './monitor-run.ts';
 import {
   checkMonitored,
+  checkSelects,
   conditionForServer,
   define,
   initialConditions,
@@ -76,9 +77,9 @@ export class DatabaseMonitor implements Monitor {
   constructor(settings: MonitorSettings) {
     this.#settings = settings;
     const { selection } = settings;
-    this.conditions = new MonitorConditions(
-      initialConditions(typeof selection === 'function' ? undefined : selection),
-    );
+    const given = typeof selection === 'function' ? undefined : selection;
+    checkSelects(given);
+    this.conditions = new MonitorConditions(initialConditions(given));
     checkConditions(this.conditions.wanted, settings.known);
     if (settings.known !== undefined) this.define(settings.known);
   }

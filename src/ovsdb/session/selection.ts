@@ -10,6 +10,18 @@ import { plain } from './conditions.ts';
 import type { IndexColumn, OrderedColumn, TableIndexes } from '../replica/replica-view.ts';
 import type { FollowedColumns, MonitoredColumns } from '../replica/definition.ts';
 
+/** `<monitor-select>` (RFC 7047 §4.1.5). What is not named is true. */
+export interface MonitorSelect {
+  /** Rows that are there already. Without them the replica has those alone that come after it was loaded. */
+  readonly initial?: boolean;
+  /** Rows that come. Without them the replica has those alone that were there when it was loaded. */
+  readonly insert?: boolean;
+  /** Can't be false: a replica has no rows that the database has no more. */
+  readonly delete?: true;
+  /** Without it every column is as in `silent`. */
+  readonly modify?: boolean;
+}
+
 /** What of a table is wanted. */
 export interface TableSelection {
   /** All columns when absent; those in `silent` and `omitAlert` are followed besides. None: the table is only written. */
@@ -20,6 +32,8 @@ export interface TableSelection {
   readonly silent?: readonly string[];
   /** Columns that are kept true, but whose changes alone are no event: for what the program itself writes. */
   readonly omitAlert?: readonly string[];
+  /** What the server is to tell; all of it when absent. */
+  readonly select?: MonitorSelect;
   /** Indexes that are kept from the first row on. */
   readonly indexes?: TableIndexes;
 }
@@ -30,6 +44,27 @@ export type Selection = { readonly [table: string]: TableSelection | true };
 /** What to follow, by the server's schema: asked again whenever that is read anew. */
 export type SelectTables = (schema: DatabaseSchema) => Selection;
 
+const SELECTS: ReadonlySet<string> = new Set(['initial', 'insert', 'delete', 'modify']);
+
+/** Throws `bad argument` for a `select` that no replica can have. */
+export function checkSelects(selection: Selection | undefined): void {
+  for (const [table, chosen] of Object.entries(selection ?? {})) {
+    const select = chosen === true ? undefined : chosen.select;
+    if (select === undefined) continue;
+    const refuse = (why: string): never => {
+      throw new OvsdbError('bad argument', `select of table ${table}: ${why}`);
+    };
+    for (const [name, value] of Object.entries(select as { readonly [name: string]: unknown })) {
+      if (!SELECTS.has(name)) refuse(`there is no ${name}`);
+      if (typeof value !== 'boolean') refuse(`${name} must be true or false`);
+      if (name === 'delete' && value === false)
+        refuse('without delete the replica would keep rows that the database has no more');
+    }
+    if (select.initial === false && select.insert === false)
+      refuse('without initial and insert no row would ever come; say `columns: []` to only write');
+  }
+}
+
 /** What is wanted under this schema. Throws `bad argument` when the program's function fails. */
 export function selectionFor(
   given: Selection | SelectTables | undefined,
@@ -37,7 +72,9 @@ export function selectionFor(
 ): Selection | undefined {
   if (typeof given !== 'function') return given;
   try {
-    return given(schema);
+    const selection = given(schema);
+    checkSelects(selection);
+    return selection;
   } catch (error) {
     if (error instanceof OvsdbError) throw error;
     throw new OvsdbError(
@@ -128,6 +165,7 @@ export function define(
   const monitored = new Map<string, ReadonlySet<string>>();
   const unseen = new Map<string, ReadonlySet<string>>();
   const quiet = new Map<string, ReadonlySet<string>>();
+  const partial = new Set<string>();
   const indexes = new Map<string, TableIndexes>();
   for (const name of wantedTables(server, known, selection)) {
     const [theirs, ours] = [server.tables.get(name), known?.tables.get(name)];
@@ -142,7 +180,9 @@ export function define(
       columns: named,
       silent = [],
       omitAlert = [],
+      select,
     }: TableSelection = chosen === undefined || chosen === true ? {} : chosen;
+    if (select?.initial === false || select?.insert === false) partial.add(name);
     const wanted = named && [...new Set([...named, ...silent, ...omitAlert])];
     for (const column of wanted ?? []) {
       if (
@@ -156,7 +196,7 @@ export function define(
     const columns = wanted ?? [...((ours ?? theirs)?.columns.keys() ?? [])];
     const followed = new Set(columns.filter((column) => theirs?.columns.has(column) === true));
     monitored.set(name, followed);
-    const newest = followed.difference(new Set(silent));
+    const newest = followed.difference(select?.modify === false ? followed : new Set(silent));
     unseen.set(name, new Set(theirs?.columns.keys() ?? []).difference(newest));
     quiet.set(name, new Set(omitAlert));
     if (chosen !== undefined && chosen !== true && chosen.indexes !== undefined)
@@ -168,6 +208,7 @@ export function define(
     monitored,
     unseen,
     quiet,
+    partial,
     indexes,
     warnings,
   };
@@ -193,6 +234,12 @@ export function conditionForServer(
   });
 }
 
+/** Which rows the server is to leave out. */
+function rowsTold(select: MonitorSelect | undefined): { readonly select?: JsonObject } {
+  if (select?.initial === false) return { select: { initial: false } };
+  return select?.insert === false ? { select: { insert: false } } : {};
+}
+
 /** `<monitor-requests>`. Tables of which nothing can be monitored are left out. */
 export function monitorRequests(
   definition: Definition,
@@ -205,17 +252,27 @@ export function monitorRequests(
     if (columns.size === 0) continue;
     const where = conditionForServer(definition, table, conditions.get(table) ?? []);
     const chosen = selection?.[table];
-    const silent = new Set(chosen === undefined || chosen === true ? [] : (chosen.silent ?? []));
+    const { silent = [], select }: TableSelection =
+      chosen === undefined || chosen === true ? {} : chosen;
     const names = [...columns];
-    const loud = names.filter((column) => !silent.has(column));
-    const quiet = names.filter((column) => silent.has(column));
+    const isQuiet = (column: string): boolean =>
+      select?.modify === false || silent.includes(column);
+    const loud = names.filter((column) => !isQuiet(column));
+    const quiet = names.filter(isQuiet);
     const condition: JsonObject =
       withConditions && where !== undefined && where.length > 0 ? { where: plain(where) } : {};
+    const told = rowsTold(select);
     requests[table] = [
-      ...(loud.length === 0 ? [] : [{ columns: loud, ...condition }]),
+      ...(loud.length === 0 ? [] : [{ columns: loud, ...told, ...condition }]),
       ...(quiet.length === 0
         ? []
-        : [{ columns: quiet, select: { modify: false }, ...(loud.length === 0 ? condition : {}) }]),
+        : [
+            {
+              columns: quiet,
+              select: { modify: false, ...told.select },
+              ...(loud.length === 0 ? condition : {}),
+            },
+          ]),
     ];
   }
   return requests;

@@ -3,11 +3,11 @@
  * A check (types, lint …) counts as one test. Exit code 1 when anything failed or nothing ran.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { prepare } from '../src/lab/build.ts';
 import { checkout } from '../src/lab/places.ts';
+import { ownFolder } from './support/left-behind.ts';
 
 const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:generated'];
 const SUITES = ['unit', 'integration', 'e2e'];
@@ -56,7 +56,7 @@ async function check(name: string, count: Count): Promise<void> {
 }
 
 async function suite(name: string, count: Count): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'heddle-test-'));
+  const folder = ownFolder('heddle-test');
   try {
     const file = join(folder, 'report.json');
     const code = await run('vitest', [

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { bound } from '../support/left-behind.ts';
 import { ovsProgram } from '../support/ovs-programs.ts';
 import { runOvs } from '../support/ovsdb-server.ts';
 import type { Benchmark, BenchmarkModule, Figure } from './benchmark.ts';
@@ -50,8 +51,12 @@ async function machine(): Promise<Readonly<Record<string, string>>> {
 function runApart(name: string): Promise<readonly Figure[]> {
   return new Promise((resolve, reject) => {
     const child = spawn(
-      process.execPath,
-      ['--max-old-space-size=8192', import.meta.filename, '--run', name],
+      ...bound(process.execPath, [
+        '--max-old-space-size=8192',
+        import.meta.filename,
+        '--run',
+        name,
+      ]),
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     let output = '';

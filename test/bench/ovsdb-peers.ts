@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { stringify, type Operation } from '../../src/ovsdb/index.ts';
+import { bound } from '../support/left-behind.ts';
 import { OvsdbServer, temporaryFolder } from '../support/ovsdb-server.ts';
 import { networkOperations } from '../support/ovsdb-workload.ts';
 import { median, timed, type Benchmark, type Figure } from './benchmark.ts';
@@ -55,7 +56,7 @@ async function ask<T>(
   args: readonly string[],
   started: () => Promise<void> = () => Promise.resolve(),
 ): Promise<T> {
-  const child = spawn(peer.command, [...peer.args, ...args], {
+  const child = spawn(...bound(peer.command, [...peer.args, ...args]), {
     stdio: ['ignore', 'pipe', 'inherit'],
     timeout: LONGEST,
   });

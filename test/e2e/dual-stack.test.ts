@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { connectivity } from '../../src/lab/connectivity.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { ownFolder } from '../support/left-behind.ts';
 import { Tenants } from '../support/tenants.ts';
 
 /** A tenant with IPv4 and IPv6, the same subnets as every other, and a pod on each node. */
@@ -45,7 +45,7 @@ const DUAL_STACK = [
 describe.skipIf(whyNoLab !== undefined)(
   `tenants with IPv4 and IPv6${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
   () => {
-    const folder = mkdtempSync(join(tmpdir(), 'heddle-dual-'));
+    const folder = ownFolder('heddle-dual');
     let lab: TestLab;
     let tenants: Tenants;
 

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync, cpSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync, cpSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { bound, ownFolder } from './left-behind.ts';
 
 const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts');
 
@@ -13,7 +13,7 @@ export interface CommandResult {
 
 /** A directory of manifests and a state directory of their own, and the `heddle` command on them. */
 export class Installation implements Disposable {
-  readonly folder = mkdtempSync(join(tmpdir(), 'heddle-'));
+  readonly folder = ownFolder('heddle');
   readonly manifests = join(this.folder, 'manifests');
   readonly state = join(this.folder, 'state');
   readonly #flags: readonly string[];
@@ -62,7 +62,7 @@ export class Installation implements Disposable {
 }
 
 const spawnHeddle = (args: readonly string[]): ChildProcess =>
-  spawn(process.execPath, [MAIN, ...args], {
+  spawn(...bound(process.execPath, [MAIN, ...args]), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NO_COLOR: '1' },
   });

@@ -1,16 +1,16 @@
 /** A real Kubernetes API server (test/kube-mini) on loopback, with an etcd of its own. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { systemClock } from '../../src/store/clock.ts';
 import { kubeconfigConnection } from '../../src/store/kubeconfig.ts';
 import type { KubernetesConnection } from '../../src/store/kubernetes-connection.ts';
+import { ownFolder } from './left-behind.ts';
 import { errorCodes, until, type Patience } from './until.ts';
 
 const BUILD = resolve(import.meta.dirname, '../kube-mini/build');
@@ -112,7 +112,7 @@ class Program {
 export async function startKubeApi(): Promise<KubeApi | string> {
   const found = await programs();
   if (typeof found === 'string') return found;
-  const folder = await mkdtemp(join(tmpdir(), 'heddle-kube-'));
+  const folder = ownFolder('heddle-kube');
   const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()];
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
   const peerUrl = `http://127.0.0.1:${peerPort}`;

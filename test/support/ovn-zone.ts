@@ -10,6 +10,7 @@ import { commitPlan, OvsdbClient, plan, type Plan } from '../../src/ovsdb/index.
 import { northboundRules } from '../../src/topology/northbound-rules.ts';
 import { southboundRules } from '../../src/topology/southbound-rules.ts';
 import { zoneUnits, type Database } from '../../src/topology/units.ts';
+import { bound } from './left-behind.ts';
 import { ovsProgram } from './ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from './ovsdb-server.ts';
 import { CHASSIS_1, exampleZone } from './zones.ts';
@@ -41,8 +42,7 @@ export class OvnZone implements AsyncDisposable {
     this.#log = join(northbound.folder, 'northd.log');
     const program = ovsProgram('ovn-northd');
     this.#northd = spawn(
-      program.command,
-      [
+      ...bound(program.command, [
         ...program.args,
         `--ovnnb-db=${northbound.remote}`,
         `--ovnsb-db=${southbound.remote}`,
@@ -50,7 +50,7 @@ export class OvnZone implements AsyncDisposable {
         `--log-file=${this.#log}`,
         '--verbose=off',
         '--verbose=file:info',
-      ],
+      ]),
       { stdio: 'ignore', cwd: northbound.folder },
     );
   }

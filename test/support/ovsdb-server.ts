@@ -1,9 +1,9 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { bound, ownFolder } from './left-behind.ts';
 import { ovsProgram } from './ovs-programs.ts';
 import { until } from './until.ts';
 
@@ -23,7 +23,7 @@ export async function runOvs(name: string, args: readonly string[]): Promise<str
 
 /** A folder that goes away with the test. */
 export function temporaryFolder(): { readonly path: string } & Disposable {
-  const path = mkdtempSync(join(tmpdir(), 'ovsdb-'));
+  const path = ownFolder('ovsdb');
   return {
     path,
     [Symbol.dispose]() {
@@ -109,7 +109,7 @@ export class OvsdbServer implements AsyncDisposable {
   async launch(): Promise<void> {
     const program = ovsProgram('ovsdb-server');
     for (const file of [this.socket, this.#control]) rmSync(file, { force: true });
-    const child = spawn(program.command, [...program.args, ...this.#args], {
+    const child = spawn(...bound(program.command, [...program.args, ...this.#args]), {
       stdio: ['ignore', 'ignore', 'pipe'],
       cwd: this.folder,
     });

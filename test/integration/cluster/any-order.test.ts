@@ -1,6 +1,5 @@
 /** The histories of the unit test, on manifests and a state directory. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -14,10 +13,11 @@ import {
   runTakeover,
   straight,
 } from '../../support/cluster-history.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 async function onManifests<T>(work: (store: ManifestStore) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'heddle-order-'));
+  const folder = ownFolder('heddle-order');
   const state = join(folder, '.state');
   const store = await ManifestStore.open({ manifests: folder, state, rules: objectRules });
   try {

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -25,6 +24,7 @@ import {
 import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
 import { command, heddle } from '../../support/heddle.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 import { OvsdbServer } from '../../support/ovsdb-server.ts';
 import { refusedRequests, unusedPermissions } from '../../support/permissions.ts';
 
@@ -73,7 +73,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
   beforeAll(async () => {
     await api.install(definitions);
     proxy = await startApiProxy(api);
-    folder = await mkdtemp(join(tmpdir(), 'heddle-cluster-'));
+    folder = ownFolder('heddle-cluster');
     await startManager();
   });
   afterAll(async () => {

@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { Authority } from '../../support/certificates.ts';
+import { bound } from '../../support/left-behind.ts';
 import { freePort } from '../../support/ovsdb-cluster.ts';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
 import { until } from '../../support/until.ts';
@@ -19,7 +20,10 @@ interface Program extends AsyncDisposable {
 }
 
 function program(options: object, writes = 0): Program {
+  const [execPath, execArgv] = bound(process.execPath, []);
   const child = fork(PROGRAM, [JSON.stringify(options), String(writes)], {
+    execPath,
+    execArgv: [...execArgv],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   const heard: string[] = [];

@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ManifestStore } from '../../../src/store/manifest-store.ts';
+import { bound, ownFolder } from '../../support/left-behind.ts';
 import { PARTS, plainRules, WIDGETS } from '../../support/plain-rules.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -33,7 +33,7 @@ for (let step = 0; ; step += 1) {
 }`;
 
 test('writers killed at any moment lose nothing that they were told is written, and break nothing', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'heddle-killed-'));
+  const folder = ownFolder('heddle-killed');
   const manifests = join(folder, 'manifests');
   const state = join(folder, 'state');
   await mkdir(manifests);
@@ -45,8 +45,7 @@ test('writers killed at any moment lose nothing that they were told is written, 
   const complaints: string[] = [];
   const start = (name: string): ChildProcess => {
     const child = spawn(
-      process.execPath,
-      ['--input-type=module', '-e', WRITER, manifests, state, name],
+      ...bound(process.execPath, ['--input-type=module', '-e', WRITER, manifests, state, name]),
       { stdio: ['ignore', 'pipe', 'pipe'] },
     );
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

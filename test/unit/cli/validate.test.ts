@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatManifestError, parseManifest } from '../../../src/api/manifest.ts';
 import { checkTogether } from '../../../src/cli/validate-together.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 
 const network = (name: string, config: string, namespace = 'blue'): string => `
 apiVersion: k8s.ovn.org/v1
@@ -186,7 +186,7 @@ describe('heddle validate', () => {
     );
 
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'heddle-validate-'));
+    folder = ownFolder('heddle-validate');
     writeFileSync(
       join(folder, 'old.yaml'),
       network('net', '{ role: Secondary, subnets: [10.0.0.0/24] }'),

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/store/clock.ts';
 import { FileLock } from '../../../src/store/file-lock.ts';
 import { StateDirectory } from '../../../src/store/state-directory.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../../src/store');
 
@@ -25,7 +25,7 @@ async function otherProcess(script: string, ...args: string[]): Promise<() => Pr
 describe('locks between processes', () => {
   let folder: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'heddle-lock-'));
+    folder = ownFolder('heddle-lock');
   });
   afterEach(() => rm(folder, { recursive: true }));
   const holder = (): Promise<string> => readFile(join(folder, 'leases', 'cluster.holder'), 'utf8');

@@ -1,16 +1,16 @@
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/store/clock.ts';
 import { FileTree } from '../../../src/store/file-tree.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 
 describe('file tree', () => {
   let root: string;
   const trees: FileTree[] = [];
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), 'heddle-tree-'));
+    root = ownFolder('heddle-tree');
   });
   afterEach(async () => {
     for (const tree of trees.splice(0)) tree.close();

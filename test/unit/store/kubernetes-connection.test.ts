@@ -1,5 +1,4 @@
-import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -9,6 +8,7 @@ import {
   type KubernetesConnection,
 } from '../../../src/store/kubernetes-connection.ts';
 import { collectionPath, objectPath } from '../../../src/store/kubernetes-paths.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const PEM = '-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n';
@@ -18,7 +18,7 @@ const FRESH = { refused: false };
 let folder: string;
 const clock = new ManualClock(Date.parse('2026-01-01T00:00:00Z'));
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'heddle-kubeconfig-'));
+  folder = ownFolder('heddle-kubeconfig');
 });
 afterEach(() => rm(folder, { recursive: true }));
 

@@ -1,12 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ManifestStore } from '../../../src/store/manifest-store.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 import { plainRules } from '../../support/plain-rules.ts';
 import { storeContract } from '../../support/store-contract.ts';
 
 storeContract('manifests and a state directory', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'heddle-store-'));
+  const folder = ownFolder('heddle-store');
   const options = { manifests: folder, state: join(folder, '.state'), rules: plainRules };
   const stores = [await ManifestStore.open(options), await ManifestStore.open(options)] as const;
   return {

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { namespaces, nodes, pods, userDefinedNetworks } from '../../../src/api/kinds.ts';
@@ -10,6 +9,7 @@ import { ManifestStore, type ManifestStoreOptions } from '../../../src/store/man
 import { systemClock } from '../../../src/store/clock.ts';
 import { EVENTS } from '../../../src/store/object-event.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 
 const WRITER = { fieldManager: 'test' };
 const PROTECTION = 'k8s.ovn.org/user-defined-network-protection';
@@ -35,7 +35,7 @@ describe('manifests store', () => {
   const open: ManifestStore[] = [];
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'heddle-manifests-'));
+    folder = ownFolder('heddle-manifests');
     manifests = join(folder, 'manifests');
     state = join(folder, 'state');
     await mkdir(manifests);

@@ -1,13 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { ManifestStore } from '../../../src/store/manifest-store.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 import { plainRules } from '../../support/plain-rules.ts';
 import { storeContract } from '../../support/store-contract.ts';
 
 // One process: what is kept in memory has no second one.
 storeContract('manifests without a state directory', async () => {
-  const manifests = await mkdtemp(join(tmpdir(), 'heddle-store-'));
+  const manifests = ownFolder('heddle-store');
   const store = await ManifestStore.open({ manifests, state: undefined, rules: plainRules });
   return {
     stores: [store, store],

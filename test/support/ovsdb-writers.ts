@@ -104,6 +104,26 @@ export class Writers {
     }
   }
 
+  /** So many rows of the log in one transaction that its outcome may come before they are read: they must be there for whoever looks. */
+  async fill(client: OvsdbClient): Promise<void> {
+    const batch = this.#count++;
+    const names = Array.from({ length: 40 }, (_, n) => `f${batch}-${n}-${'x'.repeat(300)}`);
+    const tried = { by: 0, outcome: 'unknown' as Outcome['kind'] };
+    for (const name of names) this.tried.set(name, tried);
+    const outcome = await client.transact(
+      names.map((name) => ({ op: 'insert', table: 'Log', row: { name } })),
+      { signal: soon() },
+    );
+    tried.outcome = outcome.kind;
+    // While everything is read anew the last thing that was written may be missing.
+    if (outcome.kind !== 'success' || client.status !== 'ready') return;
+    const missing = names.filter(
+      (name) => client.replica.find('Log', ['name'], [name]).length !== 1,
+    );
+    if (missing.length > 0)
+      this.complaints.push(`${missing.length} rows of batch ${batch} are missing`);
+  }
+
   /** A new generation of a group and all its members. */
   async renew(client: OvsdbClient): Promise<void> {
     const { chance } = this;

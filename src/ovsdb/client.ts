@@ -185,7 +185,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   #notification(method: string, params: readonly JsonValue[]): void {
     if (this.#locks.notification(method, params)) return;
-    if (method === 'monitor_canceled') this.#session?.monitorCanceled(params[0] ?? null);
+    this.#session?.notification(method, params);
   }
 
   /** Forgets the connection. */

@@ -46,7 +46,7 @@ export interface ConnectionHandler {
   /** Where updates of this monitor go; undefined: it is not ours. */
   sinkForUpdate(monitor: JsonValue): UpdateSink | undefined;
   update(update: Update): void;
-  /** Any other notification: `locked`, `stolen`, `monitor_canceled` … */
+  /** Any other notification: `locked`, `stolen`, `monitor_canceled`, an update that has no sink … */
   notification(method: string, params: readonly JsonValue[]): void;
   /** Bytes arrived. */
   heard(): void;
@@ -267,7 +267,6 @@ export class Connection {
       return;
     }
     if (id === undefined || id === null) {
-      if (method.startsWith('update')) return;
       if (!Array.isArray(params))
         throw new OvsdbError('protocol', `${method} without an array of params`);
       this.#handler.notification(method, params as readonly JsonValue[]);

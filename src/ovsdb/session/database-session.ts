@@ -6,7 +6,7 @@ import { parseSchema, type DatabaseSchema } from '../data/schema.ts';
 import type { JsonValue } from '../data/value.ts';
 import { shapeScan } from '../storage/shape-scan.ts';
 import { parseJson } from '../wire/json-text.ts';
-import type { UpdateSink } from '../wire/message.ts';
+import { isUpdate, type UpdateSink } from '../wire/message.ts';
 import {
   errorText,
   isUnknownMethod,
@@ -287,7 +287,8 @@ export class DatabaseSession {
 
   sinkForUpdate(monitor: JsonValue): UpdateSink | undefined {
     if (monitor === SERVER_MONITOR) return this.#server.reader('update2', 'changes');
-    return this.#runOf(monitor)?.changesReader();
+    const run = this.#runOf(monitor);
+    return run?.isLoaded === true ? run.changesReader() : undefined;
   }
 
   update(update: Update): void {
@@ -307,10 +308,15 @@ export class DatabaseSession {
     for (const { replica } of this.#runs) replica.behind(catchUp);
   }
 
-  /** The server gave up a monitor: the database was converted or removed, which ends them all. */
-  monitorCanceled(monitor: JsonValue): void {
-    const run = this.#runOf(monitor);
+  notification(method: string, params: readonly JsonValue[]): void {
+    const run = this.#runOf(params[0] ?? null);
     if (run === undefined) return;
+    if (method === 'monitor_canceled') this.#canceled(run);
+    else if (isUpdate(method)) run.unread(params);
+  }
+
+  /** The server gave up a monitor: the database was converted or removed, which ends them all. */
+  #canceled(run: MonitorRun): void {
     this.#stopAll('the server canceled the monitor: the database was converted or removed', run);
     this.#evaluate();
   }

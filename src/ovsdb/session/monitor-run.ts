@@ -1,4 +1,5 @@
 import { OvsdbError } from '../data/error.ts';
+import { stringify } from '../data/json.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
 import { LATER, type Work } from '../turn.ts';
@@ -53,6 +54,8 @@ export class MonitorRun {
   #isLoaded = false;
   #isAwaited = false;
   #reloads = 0;
+  /** Parameters of updates that came before the contents. */
+  #early: (readonly JsonValue[])[] = [];
 
   constructor(connection: Connection, monitor: DatabaseMonitor, replica: Replica, owner: RunOwner) {
     this.#connection = connection;
@@ -105,6 +108,7 @@ export class MonitorRun {
     this.#id = id;
     this.#method = method;
     this.#isAwaited = true;
+    this.#early = [];
     const params: JsonValue[] = [this.#owner.database, id, monitor.requests(method !== 'monitor')];
     if (method === 'monitor_cond_since') params.push(monitor.lastId ?? ZERO_UUID);
     this.#connection.request(
@@ -137,6 +141,9 @@ export class MonitorRun {
     }
     if (!(yield* this.#show(sink as UpdateReader, failure))) return;
     this.#monitor.lastId = this.#method === 'monitor_cond_since' ? head?.lastId : undefined;
+    const early = this.#early;
+    this.#early = [];
+    for (const update of early) if (!(yield* this.#showUnread(update))) return;
     // A subscriber may have ended the connection.
     if (!this.#isAttached) return;
     this.#isLoaded = true;
@@ -223,6 +230,35 @@ export class MonitorRun {
     if (!(yield* this.#show(update.sink as UpdateReader, update.failure))) return;
     if (update.lastId !== undefined) this.#monitor.lastId = update.lastId;
     yield* this.replica.tidy(this.#connection.turn);
+  }
+
+  /**
+   * An update that nobody has read. Before the contents that is one of a server with threads, which looked at what there is, told of a change,
+   * and then answered: it goes behind the contents. Otherwise it brings no table updates.
+   */
+  unread(params: readonly JsonValue[]): void {
+    if (this.#isLoaded) this.#connection.hold(this.#unread(params));
+    else this.#early.push(params);
+  }
+
+  *#unread(params: readonly JsonValue[]): Work {
+    if (yield* this.#showUnread(params)) yield* this.replica.tidy(this.#connection.turn);
+  }
+
+  *#showUnread(params: readonly JsonValue[]): Work<boolean> {
+    const reader = this.changesReader();
+    let failure: OvsdbError | undefined;
+    try {
+      const bytes = Buffer.from(stringify(params.at(-1) ?? null));
+      reader.push(bytes, 0, bytes.length);
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      failure = error;
+    }
+    if (!(yield* this.#show(reader, failure))) return false;
+    const [, lastId] = params;
+    if (typeof lastId === 'string') this.#monitor.lastId = lastId;
+    return true;
   }
 
   /** Sends what changed in the conditions, unless a change is under way: then it follows. */

@@ -116,6 +116,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /** What the server last said about the database: model, leader, cluster, index. */
   get databaseStatus(): DatabaseStatus | undefined {
+    this.#connection?.catchUp();
     return this.#status;
   }
 
@@ -309,7 +310,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     const { signal, lock } = options;
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const transactions = this.#transactions;
-    if (transactions === undefined || this.status !== 'ready') {
+    // What is put off is read while the server has this one.
+    if (transactions === undefined || this.#closed || !this.#main.isFollowed) {
       const reason = `not connected to ${this.#options.database}${this.#why()}`;
       return Promise.resolve({ kind: 'try-again', reason });
     }

@@ -165,7 +165,13 @@ export class ReplicaTable {
   }
 
   *rows(): Generator<ReplicaRow> {
-    for (const slot of this.#store.slots()) yield this.view(slot);
+    // Whoever takes the rows may wait in between, for a transaction or for another schema.
+    this.#pools.catchUp?.();
+    for (const slot of this.#store.slots()) {
+      const row = this.view(slot);
+      if (row.exists) yield row;
+      this.#pools.catchUp?.();
+    }
   }
 
   row(uuid: string): ReplicaRow | undefined {

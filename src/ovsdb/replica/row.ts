@@ -18,7 +18,7 @@ export class RowView implements ReplicaRow {
   constructor(store: TableStore, slot: number) {
     this.#store = store;
     this.#slot = slot;
-    this.#generation = store.generation(slot);
+    this.#generation = store.lastGeneration(slot);
   }
 
   get table(): string {
@@ -41,6 +41,7 @@ export class RowView implements ReplicaRow {
       this.#store = successor.store;
       this.#slot = successor.slot;
       this.#generation = successor.generation;
+      this.#store.pools.catchUp?.();
     }
     return true;
   }

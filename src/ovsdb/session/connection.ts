@@ -104,6 +104,9 @@ export class Connection {
   /** Whether this turn of the event loop has begun, and others get theirs when it has taken long. */
   #inTurn = false;
   #error: OvsdbError | undefined;
+  readonly #catchUp = (): void => {
+    this.catchUp();
+  };
 
   constructor(socket: Duplex, handler: ConnectionHandler, limits?: FramerLimits) {
     this.#socket = socket;
@@ -117,11 +120,9 @@ export class Connection {
           this.#message(message, sink, head, failure);
         },
         mayOvertake: () => this.#mayOvertake(),
-        behind: () => {
-          handler.behind(() => {
-            this.catchUp();
-          });
-          this.#beginTurn();
+        behind: (isBehind) => {
+          handler.behind(isBehind ? this.#catchUp : undefined);
+          if (isBehind) this.#beginTurn();
         },
       },
       limits,
@@ -193,7 +194,6 @@ export class Connection {
   /** Reads updates that a reply has overtaken. */
   catchUp(): void {
     if (!this.#stream.isBehind) return;
-    this.#handler.behind(undefined);
     this.turn.begin();
     this.#read(() => {
       this.#stream.catchUp();

@@ -93,6 +93,13 @@ export class DatabaseMonitor implements Monitor {
   }
 
   get isReady(): boolean {
+    // What has arrived may be of no use: then it is not followed any more.
+    this.#replica?.catchUp();
+    return this.isFollowed;
+  }
+
+  /** As `isReady`, by what was read. */
+  get isFollowed(): boolean {
     return this.run?.isLoaded === true;
   }
 

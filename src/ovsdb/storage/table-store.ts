@@ -208,6 +208,13 @@ export class TableStore {
     return this.#generations === undefined ? 0 : (this.#generations[slot] ?? 0);
   }
 
+  /** The generation of what is in a slot; of a store that was replaced, until then. */
+  lastGeneration(slot: number): number {
+    const generations =
+      this.#replaced === undefined ? this.#generations : this.#replaced.generations;
+    return generations?.[slot] ?? 0;
+  }
+
   /** Another store, with other pools, has the rows from now on; undefined: none. Views of rows notice by the generations. */
   replace(by: TableStore | undefined): void {
     this.#replaced = { by, generations: this.#generations };
@@ -223,8 +230,7 @@ export class TableStore {
     const now = uuid > 0 ? by.slotOf(uuid) : 0;
     if (now === 0) return undefined;
     // Replaced in its turn: the generation that leads on from there.
-    const next = by.#replaced === undefined ? by.#generations : by.#replaced.generations;
-    return { store: by, slot: now, generation: next?.[now] ?? 0 };
+    return { store: by, slot: now, generation: by.lastGeneration(now) };
   }
 
   cell(slot: number, position: number): number {

@@ -128,7 +128,7 @@ export class MessageStream {
     if (this.#streaming === undefined && this.#reader === undefined && this.#mayOvertake) {
       const kind = kindOf(message);
       if (kind === 'update' && this.#putOff.add(message)) {
-        this.#handler.behind?.();
+        this.#handler.behind?.(true);
         return true;
       }
       if (kind === 'reply') return false;
@@ -149,6 +149,7 @@ export class MessageStream {
   /** Reads the updates that were put off, to the end: they are small. Throws as `push`. */
   catchUp(): void {
     if (this.#putOff.isEmpty) return;
+    this.#handler.behind?.(false);
     const read = (): void => {
       for (const message of this.#putOff.take()) {
         this.#whole.read(message);
@@ -197,7 +198,9 @@ export class MessageStream {
   abandon(): void {
     this.#work.abandon();
     this.#waiting = [];
+    if (this.#putOff.isEmpty) return;
     this.#putOff.clear();
+    this.#handler.behind?.(false);
   }
 
   /** More of an incomplete message that no sink reads (yet). */

@@ -103,6 +103,27 @@ test('a row that somebody holds is gone when the conversion took it, its table, 
   }
 });
 
+test('a loop over rows goes on with those that there are after the conversion, as they are then', () => {
+  const { replica, convert } = database();
+  const rows = Object.fromEntries(
+    [6, 7].map((n) => [uuid(n), { insert: { a: `${n}`, b: 'old' } }]),
+  );
+  replica.apply({ T: rows }, 'update2');
+  const seen: unknown[] = [];
+  for (const row of replica.rows('T')) {
+    if (seen.length === 0)
+      convert(
+        { T: { b: 'string' } },
+        { T: { [uuid(1)]: { initial: {} }, [uuid(7)]: { initial: { b: 'new' } } } },
+      );
+    seen.push([row.uuid, row.column('b')]);
+  }
+  expect(seen).toEqual([
+    [uuid(1), ''],
+    [uuid(7), 'new'],
+  ]);
+});
+
 test('a row that nobody read for two conversions', () => {
   const { replica, convert } = database();
   const row = replica.row('T', uuid(1));

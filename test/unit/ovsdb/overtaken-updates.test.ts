@@ -2,92 +2,23 @@ import * as fc from 'fast-check';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {
-  OvsdbClient,
-  scriptedTransport,
   stringify,
-  type ClientOptions,
-  type JsonObject,
   type JsonValue,
+  type OvsdbClient,
   type Replica,
-  type ScriptedPeer,
 } from '../../../src/ovsdb/index.ts';
+import {
+  carriedOut,
+  connected,
+  FIRST,
+  inserted,
+  large,
+  MANY,
+  reply,
+  update,
+  uuidOf,
+} from '../../support/overtaken-updates.ts';
 
-const SCHEMA = {
-  name: 'Small',
-  version: '1.0.0',
-  tables: {
-    T: {
-      columns: {
-        name: { type: 'string' },
-        other: { type: { key: { type: 'uuid', refTable: 'T', refType: 'weak' }, min: 0, max: 1 } },
-      },
-      isRoot: true,
-    },
-  },
-};
-
-const uuidOf = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
-/** Rows of a message that takes longer to read than to come back to. */
-const MANY = 100;
-const FIRST = uuidOf(0);
-
-const inserted = (count: number, from = 1): JsonObject =>
-  Object.fromEntries(
-    Array.from({ length: count }, (_, n) => [
-      uuidOf(from + n),
-      { insert: { name: `row ${from + n} ${'of many '.repeat(12)}` } },
-    ]),
-  );
-const update = (rows: JsonValue, monitor = 1): JsonObject => ({
-  id: null,
-  method: 'update3',
-  params: [`Small/${monitor}`, uuidOf(77), { T: rows }],
-});
-const reply = (id: JsonValue): JsonObject => ({ id, result: [{}], error: null });
-
-/** What the server sends when it has carried out a transaction, as bytes. */
-type Answer = (id: JsonValue, peer: ScriptedPeer) => void;
-
-async function connected(
-  answer: Answer,
-  options: Partial<ClientOptions> = {},
-): Promise<OvsdbClient> {
-  const replies: { readonly [method: string]: JsonValue } = {
-    get_schema: SCHEMA,
-    monitor_cond_since: [false, uuidOf(76), { T: { [FIRST]: { initial: { name: 'first' } } } }],
-  };
-  const client = new OvsdbClient({
-    remotes: 'tcp:recorded',
-    database: 'Small',
-    openSocket: scriptedTransport({
-      message({ id, method }, peer) {
-        if (typeof method !== 'string' || id === undefined || id === null) return;
-        const result = replies[method];
-        if (method === 'transact') answer(id, peer);
-        else if (result === undefined) peer.send({ id, result: null, error: 'unknown method' });
-        else peer.send({ id, result, error: null });
-      },
-    }),
-    timing: { minBackoff: 1, maxBackoff: 2 },
-    ...options,
-  }).start();
-  await client.ready();
-  return client;
-}
-
-const large: Answer = (id, peer) => {
-  peer.send(
-    update({
-      ...inserted(MANY),
-      [FIRST]: { modify: { name: 'changed', other: ['uuid', uuidOf(1)] } },
-    }),
-    reply(id),
-  );
-};
-const carriedOut = async (client: OvsdbClient): Promise<void> => {
-  const outcome = await client.transact([{ op: 'comment', comment: 'any' }]);
-  expect(outcome.kind).toBe('success');
-};
 const received = (client: OvsdbClient): number => client.traffic?.messagesReceived ?? 0;
 
 describe('a reply overtakes a large update in front of it', () => {

@@ -246,7 +246,10 @@ export function columnSchemaToJson(column: ColumnSchema): JsonValue {
 export function tableSchemaToJson(table: TableSchema, rootByDefault = false): JsonValue {
   return {
     columns: Object.fromEntries(
-      [...table.columns].map(([name, c]) => [name, columnSchemaToJson(c)]),
+      // `_version` is one that each table has, and none of a schema.
+      [...table.columns].flatMap(([name, c]) =>
+        c === VERSION_COLUMN ? [] : [[name, columnSchemaToJson(c)]],
+      ),
     ),
     ...(table.maxRows === Infinity ? {} : { maxRows: table.maxRows }),
     ...(table.mutable ? {} : { mutable: false }),

@@ -1,7 +1,7 @@
 import { OvsdbError } from '../data/error.ts';
 import type { Clause } from '../data/operation.ts';
 import { Replica } from '../replica/replica.ts';
-import type { DatabaseSchema } from '../data/schema.ts';
+import { VERSION_COLUMN, type DatabaseSchema } from '../data/schema.ts';
 import { LATER, type Turn } from '../turn.ts';
 import type { JsonObject } from '../data/value.ts';
 import { checkCondition } from './check-condition.ts';
@@ -219,9 +219,17 @@ export class DatabaseMonitor implements Monitor {
     );
   }
 
+  get #hasVersions(): boolean {
+    for (const columns of this.#definition?.monitored.values() ?? [])
+      if (columns.has(VERSION_COLUMN.name)) return true;
+    return false;
+  }
+
   /** The connection is new. */
   reconnect(): void {
-    if (!this.conditions.reconnect()) this.lastId = undefined;
+    const isOutdated = !this.conditions.reconnect();
+    // Each server of a cluster has versions of its own: what changed since then would leave those of another.
+    if (isOutdated || this.#hasVersions) this.lastId = undefined;
   }
 
   /** The connection is gone, or the server follows nothing any more. What was read but not shown is forgotten. */

@@ -4,7 +4,13 @@ import { defaultDatum } from '../data/datum.ts';
 import { OvsdbError } from '../data/error.ts';
 import { jsonEquals } from '../data/json.ts';
 import type { Clause } from '../data/operation.ts';
-import type { ColumnSchema, DatabaseSchema, TableSchema } from '../data/schema.ts';
+import {
+  UUID_COLUMN,
+  VERSION_COLUMN,
+  type ColumnSchema,
+  type DatabaseSchema,
+  type TableSchema,
+} from '../data/schema.ts';
 import type { JsonObject, JsonValue } from '../data/value.ts';
 import { plain } from './conditions.ts';
 import type { IndexColumn, OrderedColumn, TableIndexes } from '../replica/replica-view.ts';
@@ -24,7 +30,7 @@ export interface MonitorSelect {
 
 /** What of a table is wanted. */
 export interface TableSelection {
-  /** All columns when absent; those in `silent` and `omitAlert` are followed besides. None: the table is only written. */
+  /** All columns when absent; those in `silent` and `omitAlert` are followed besides. None: the table is only written. `_version` may be among them. */
   readonly columns?: readonly string[];
   /** Rows that match one of these clauses; all rows when absent or empty, none for `[false]`. */
   readonly where?: readonly Clause[];
@@ -148,6 +154,15 @@ function possibleIndexes(
   return { find: find.filter(isPossible), ordered: ordered.filter(isPossible), referrers };
 }
 
+/** The server's table as it is followed: `_version` is one of its columns when somebody asks for it. */
+function withVersion(
+  table: TableSchema | undefined,
+  asked: ReadonlySet<string>,
+): TableSchema | undefined {
+  if (table === undefined || !asked.has(VERSION_COLUMN.name)) return table;
+  return { ...table, columns: new Map([...table.columns, [VERSION_COLUMN.name, VERSION_COLUMN]]) };
+}
+
 /**
  * Which columns to monitor on this server. What it lacks is left out with a warning; what the program does not know and did not ask
  * for is ignored. `known`: the schema that the program was written for.
@@ -168,13 +183,6 @@ export function define(
   const partial = new Set<string>();
   const indexes = new Map<string, TableIndexes>();
   for (const name of wantedTables(server, known, selection)) {
-    const [theirs, ours] = [server.tables.get(name), known?.tables.get(name)];
-    if (theirs === undefined && ours === undefined) {
-      warn(`the server has no table ${name}`);
-      continue;
-    }
-    const merged = mergeTable(ours, theirs, warn);
-    tables.set(name, merged);
     const chosen = selection?.[name];
     const {
       columns: named,
@@ -182,19 +190,30 @@ export function define(
       omitAlert = [],
       select,
     }: TableSelection = chosen === undefined || chosen === true ? {} : chosen;
+    const asked = new Set([...(named ?? []), ...silent, ...omitAlert]);
+    const ours = known?.tables.get(name);
+    const theirs = withVersion(server.tables.get(name), asked);
+    if (theirs === undefined && ours === undefined) {
+      warn(`the server has no table ${name}`);
+      continue;
+    }
+    const merged = mergeTable(ours, theirs, warn);
+    tables.set(name, merged);
     if (select?.initial === false || select?.insert === false) partial.add(name);
-    const wanted = named && [...new Set([...named, ...silent, ...omitAlert])];
-    for (const column of wanted ?? []) {
+    for (const column of asked) {
       if (
         theirs !== undefined &&
         !theirs.columns.has(column) &&
-        ours?.columns.has(column) !== true
+        ours?.columns.has(column) !== true &&
+        column !== UUID_COLUMN.name
       ) {
         warn(`the server has no column ${column} in table ${name}`);
       }
     }
-    const columns = wanted ?? [...((ours ?? theirs)?.columns.keys() ?? [])];
-    const followed = new Set(columns.filter((column) => theirs?.columns.has(column) === true));
+    const all = named === undefined ? ((ours ?? theirs)?.columns.keys() ?? []) : [];
+    const followed = new Set(
+      [...all, ...asked].filter((column) => theirs?.columns.has(column) === true),
+    );
     monitored.set(name, followed);
     const newest = followed.difference(select?.modify === false ? followed : new Set(silent));
     unseen.set(name, new Set(theirs?.columns.keys() ?? []).difference(newest));

@@ -13,7 +13,7 @@ import type {
   Transactor,
 } from '../data/operation.ts';
 import type { ReplicaView } from '../replica/replica-view.ts';
-import { columnOf, tableOf, type ColumnSchema } from '../data/schema.ts';
+import { columnOf, tableOf, VERSION_COLUMN, type ColumnSchema } from '../data/schema.ts';
 import { TransactionDraft, type Increment } from './transaction-draft.ts';
 import type { Integer, JsonValue, Uuid, Writable } from '../data/value.ts';
 
@@ -131,7 +131,9 @@ export class Transaction<T = AnyTables> {
     for (const [name, value] of Object.entries(
       columns as { readonly [column: string]: Writable },
     )) {
-      if (value !== undefined) row[name] = this.#json(table, name, value);
+      if (value === undefined) continue;
+      if (name === VERSION_COLUMN.name) throw immutable(table, name);
+      row[name] = this.#json(table, name, value);
     }
     return this.#draft.insert(table, row, options.uuid);
   }
@@ -158,11 +160,7 @@ export class Transaction<T = AnyTables> {
         earlier?.columns.delete(name);
         continue;
       }
-      if (!mutable)
-        throw new OvsdbError(
-          'constraint violation',
-          `column ${name} of table ${table} is immutable`,
-        );
+      if (!mutable) throw immutable(table, name);
       this.#draft.changes(table, row).columns.set(name, json);
     }
     return this;
@@ -183,12 +181,7 @@ export class Transaction<T = AnyTables> {
     mutator: Mutator,
     json: JsonValue,
   ): this {
-    if (!this.#column(table, column).mutable) {
-      throw new OvsdbError(
-        'constraint violation',
-        `column ${column} of table ${table} is immutable`,
-      );
-    }
+    if (!this.#column(table, column).mutable) throw immutable(table, column);
     this.#draft.changes(table, this.#draft.own(row)).mutations.push([column, mutator, json]);
     return this;
   }
@@ -388,3 +381,6 @@ export class Transaction<T = AnyTables> {
     return outcome;
   }
 }
+
+const immutable = (table: string, column: string): OvsdbError =>
+  new OvsdbError('constraint violation', `column ${column} of table ${table} is immutable`);

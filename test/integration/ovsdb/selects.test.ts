@@ -1,39 +1,12 @@
-import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { OvsdbClient, type MonitorSelect, type OpenSocket } from '../../../src/ovsdb/index.ts';
+import { MONITOR_METHODS, olderServer } from '../../support/older-server.ts';
 import { OvsdbCluster } from '../../support/ovsdb-cluster.ts';
 import { OvsdbServer } from '../../support/ovsdb-server.ts';
 
 /** Tables of which a real server is asked not to tell everything. */
 
 const soon = (): AbortSignal => AbortSignal.timeout(30_000);
-
-/** A connection to a server that does not know these methods. */
-const without =
-  (server: OvsdbServer, methods: readonly string[]): OpenSocket =>
-  (_remote, _tls, handlers) => {
-    const socket = connect({ path: server.socket });
-    const write = socket.write.bind(socket);
-    const renamed = (text: string): string =>
-      methods.reduce(
-        (all, name) => all.replaceAll(`"method":"${name}"`, `"method":"no_${name}"`),
-        text,
-      );
-    socket.write = (text: string) => write(renamed(text));
-    socket.once('connect', () => {
-      handlers.opened(socket);
-    });
-    socket.once('error', (error) => {
-      handlers.failed(error);
-    });
-    return { cancel: () => socket.destroy() };
-  };
-
-const METHODS = [
-  ['monitor_cond_since', []],
-  ['monitor_cond', ['monitor_cond_since']],
-  ['monitor', ['monitor_cond_since', 'monitor_cond']],
-] as const;
 
 /** A client of address sets, and what its subscriber was told. */
 function follow(remotes: string, select: MonitorSelect, openSocket: OpenSocket) {
@@ -123,12 +96,12 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe.each(METHODS)('%s (the server does not know %j)', (method, unknown) => {
+describe.each(MONITOR_METHODS)('%s (the server does not know %j)', (method, unknown) => {
   test.each(CASES)('$select', async ({ select, told, left, toldThen, leftThen }) => {
     await using server = await OvsdbServer.start();
     await using writer = await writerTo(server);
     await writer.transact([insert('old'), insert('gone')]);
-    const it = follow(server.remote, select, without(server, unknown));
+    const it = follow(server.remote, select, olderServer(server, unknown));
     await using _ = it.client;
     await it.client.ready(soon());
     it.subscribe();
@@ -162,7 +135,7 @@ test('rows that came while there was no connection are told by a server that kno
     const opening = new AbortController();
     void (async () => {
       await gate.opens;
-      if (!opening.signal.aborted) without(server, [])(remote, tls, handlers);
+      if (!opening.signal.aborted) olderServer(server, [])(remote, tls, handlers);
     })();
     return {
       cancel() {
@@ -201,7 +174,7 @@ test('rows that begin to match a condition have come', async () => {
   await using server = await OvsdbServer.start();
   await using writer = await writerTo(server);
   await writer.transact([insert('old'), insert('other')]);
-  const it = follow(server.remote, { initial: false }, without(server, []));
+  const it = follow(server.remote, { initial: false }, olderServer(server, []));
   await using _ = it.client;
   await it.client.ready(soon());
   await it.client.setCondition('Address_Set', where('nobody'), soon());

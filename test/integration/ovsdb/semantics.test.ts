@@ -12,6 +12,7 @@ import {
   parseCondition,
   parseDatum,
   parseMutations,
+  Transaction,
   type ColumnSchema,
   type Datum,
   type JsonValue,
@@ -113,6 +114,31 @@ test('values, conditions and mutations mean what they mean to ovsdb-server', asy
     ).toEqual(problem(mutated) ?? firstRow(after)?.[name]);
   });
   await fc.assert(property, { numRuns: 1500 });
+});
+
+test('a real of more digits than the server tells is another one than it tells', async () => {
+  using folder = temporaryFolder();
+  const schema = join(folder.path, 'real.ovsschema');
+  const tables = { T: { columns: { r: { type: 'real' } }, isRoot: true } };
+  writeFileSync(schema, JSON.stringify({ name: 'Real', version: '1.0.0', tables }));
+  await using server = await OvsdbServer.start({ schema });
+  await using client = new OvsdbClient({ remotes: server.remote, database: 'Real' }).start();
+  await client.ready(AbortSignal.timeout(15_000));
+  const sum = 0.1 + 0.2;
+  const written = new Transaction(client.replica);
+  const row = written.insert('T', { r: sum });
+  await written.commit(client);
+  expect(client.replica.row('T', row.uuid)?.column('r')).toBe(0.3);
+  const found = async (r: number): Promise<unknown> => {
+    const outcome = await client.transact([{ op: 'select', table: 'T', where: [['r', '==', r]] }]);
+    return outcome.kind === 'success' ? outcome.results[0]?.rows?.length : outcome;
+  };
+  expect([await found(0.3), await found(sum)]).toEqual([0, 1]);
+  const verified = new Transaction(client.replica).verify('T', row.uuid, 'r');
+  expect((await verified.update('T', row.uuid, { r: 1 }).commit(client)).kind).toBe('try-again');
+  // One of 15 digits is the same on both sides.
+  await client.transact([{ op: 'insert', table: 'T', row: { r: Number(sum.toPrecision(15)) } }]);
+  expect(await found(0.3)).toBe(1);
 });
 
 /** The server writes reals with 15 digits. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   OvsdbClient,
   parseSchema,
+  schemaToJson,
   type ClientOptions,
   type JsonValue,
   type MonitorSelect,
@@ -74,6 +75,26 @@ const REQUESTS: readonly (readonly [TableSelection, JsonValue])[] = [
     ],
   ],
 ];
+
+test('the version of a row is a column, and its UUID is there anyway', async () => {
+  await using server = await ScriptedOvsdbServer.start(smallDatabase());
+  const warnings: string[] = [];
+  await using it = client(server.remote, {
+    tables: { T: { omitAlert: ['_version'] } },
+    onEvent: (event) => {
+      if (event.kind === 'warning') warnings.push(event.text);
+    },
+  }).start();
+  const other = it.monitor({ T: { columns: ['_uuid', 'name', '_version', 'nmae'] } });
+  await Promise.all([it.ready(soon()), other.ready(soon())]);
+  expect(server.asked('monitor_cond_since').map((params) => params[2])).toEqual([
+    { T: [{ columns: ['name', 'count', 'members', 'tags', '_version'] }] },
+    { T: [{ columns: ['name', '_version'] }] },
+  ]);
+  expect(warnings).toEqual(['the server has no column nmae in table T']);
+  // A schema has none: what is written of it can be read again.
+  expect(schemaToJson(it.replica.schema)).toEqual(schemaToJson(parseSchema(SMALL_SCHEMA)));
+});
 
 test.each(REQUESTS)('%j is asked of the server', async (selection, requests) => {
   await using server = await ScriptedOvsdbServer.start(smallDatabase());

@@ -8,6 +8,8 @@ import {
   type JsonValue,
 } from '../../../src/ovsdb/index.ts';
 
+import { define } from '../../../src/ovsdb/session/selection.ts';
+
 /** What a plan looks at, and what becomes of one that can't see it. */
 
 const references = (refTable: string, refType: string): JsonValue => ({
@@ -124,6 +126,21 @@ describe('what a plan looks at', () => {
     expect(problems.map(({ kind, key }) => [kind, key])).toEqual([['still-referred', 'old']]);
   });
 });
+
+test.each([{ columns: ['name', '_version'] }, { columns: ['name'], silent: ['_version'] }])(
+  'versions of rows are no concern of a plan: %j',
+  (selection) => {
+    const definition = define(SCHEMA, undefined, { Watcher: selection });
+    const replica = new Replica(definition.schema, definition);
+    const row = { name: 'w', _version: ['uuid', uuid(9)] };
+    replica.apply({ Watcher: { [uuid(1)]: { initial: row } } }, 'update2', 'contents');
+    const rules = { Watcher: { keyOf: name, isOurs: () => true, foreignColumns: ['seen'] } };
+    const reconciler = new Reconciler(replica, rules);
+    const wish = { table: 'Watcher', key: 'w', columns: { name: 'w' }, containers: [] };
+    reconciler.setUnit('unit', [wish]);
+    expect(reconciler.plan().changes).toEqual([]);
+  },
+);
 
 describe('a plan that can not see', () => {
   test('a column that it compares is not made', () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { Replica, type DatabaseSchema } from '../../src/ovsdb/index.ts';
-import type { UpdateReader } from '../../src/ovsdb/replica/update-reader.ts';
+import type { UpdateFormat, UpdateReader } from '../../src/ovsdb/replica/update-reader.ts';
 import type { Turn, Work } from '../../src/ovsdb/turn.ts';
 import { MessageStream } from '../../src/ovsdb/wire/message-stream.ts';
 
@@ -45,12 +45,13 @@ export class Follower {
     turn: Turn,
     streamFrom: number,
     look: (replica: Replica) => unknown,
+    format: UpdateFormat = 'update2',
   ) {
     this.replica = new Replica(schema, { rowsAtOnce: 128 });
     this.stream = new MessageStream(
       {
-        sinkForReply: () => this.replica.reader('update2', 'contents'),
-        sinkForUpdate: () => this.replica.reader('update2', 'changes'),
+        sinkForReply: () => this.replica.reader(format, 'contents'),
+        sinkForUpdate: () => this.replica.reader(format, 'changes'),
         message: (_message, sink, _head, failure) => {
           if (failure !== undefined) throw failure;
           this.stream.hold(this.#show(sink as UpdateReader, turn));
@@ -58,6 +59,7 @@ export class Follower {
       },
       {},
       streamFrom,
+      turn,
     );
     this.replica.subscribe(({ sequence, tables }) => {
       const changes = [...tables].map(([table, { rows }]) => [table, rows]);

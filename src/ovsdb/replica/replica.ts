@@ -105,7 +105,7 @@ export class Replica implements ReplicaView {
 
   /** Whether nobody is told of changes, and none takes so long that it has to be shown in pieces. */
   get isUnheard(): boolean {
-    return this.#subscriptions.size === 0 && !this.#pools.hasLong;
+    return this.#subscriptions.size === 0 && !this.#pools.hasManyMembers;
   }
 
   #table(name: string): ReplicaTable {

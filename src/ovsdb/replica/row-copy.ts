@@ -1,6 +1,7 @@
 import type { ColumnType } from '../data/column-type.ts';
 import { datumEquals, toDatum } from '../data/datum.ts';
 import { OvsdbError } from '../data/error.ts';
+import type { AtomCodec } from '../storage/atom-codec.ts';
 import type { ColumnCodec } from '../storage/column-codec.ts';
 import type { StoredColumn } from '../storage/table-store.ts';
 import type { Turn, Work } from '../turn.ts';
@@ -87,16 +88,21 @@ function* copiedCell(
 const MEMBERS_AT_ONCE = 1024;
 
 function* translated(from: ColumnCodec, to: ColumnCodec, cell: number, turn: Turn): Work<number> {
-  if (from.kind === 'scalar' || from.kind === 'optional') return to.cell(from.datum(cell));
+  if (from.kind === 'scalar') return copiedAtom(from.keys, to.keys, cell);
+  if (from.kind === 'optional')
+    return cell === 0 ? 0 : copiedAtom(from.keys, to.keys, cell - 1) + 1;
   const words = from.members(cell);
   for (let at = 0; at < words.length; at++) {
     const isValue = from.kind === 'map' && at % 2 === 1;
     const [old, now] = isValue ? [from.values, to.values] : [from.keys, to.keys];
-    words[at] = now?.intern(old?.atom(words[at] as number) ?? '') ?? 0;
+    words[at] = copiedAtom(old as AtomCodec, now as AtomCodec, words[at] as number);
     if (at % MEMBERS_AT_ONCE === MEMBERS_AT_ONCE - 1 && turn.isOver()) yield;
   }
   return to.sequences.intern(words, words.length);
 }
+
+const copiedAtom = (from: AtomCodec, to: AtomCodec, code: number): number =>
+  to.copied?.(from, code) ?? to.intern(from.atom(code));
 
 const withoutLimits = ({ key, value, min, max }: ColumnType): ColumnType => ({
   key: { type: key.type },

@@ -262,7 +262,7 @@ export class StagedTable {
         if (codec.isWhole) continue;
         const [cell, difference] = [store.cell(slot, position), row.words[i + 1] as number];
         row.words[i + 1] =
-          codec.isLong(cell) || codec.isLong(difference)
+          codec.hasManyMembers(cell) || codec.hasManyMembers(difference)
             ? yield* codec.applying(cell, difference, turn)
             : codec.apply(cell, difference);
       }

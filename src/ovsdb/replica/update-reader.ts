@@ -1,9 +1,7 @@
 import { OvsdbError, syntaxError } from '../data/error.ts';
-import type { NamedColumn, NameTable } from './name-table.ts';
-import { takeCut, type CutValue } from '../storage/column-codec.ts';
 import { beginText, shapeScan } from '../storage/shape-scan.ts';
-import { ZERO_UUID } from '../data/uuid.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
+import type { Turn, Work } from '../turn.ts';
 import {
   CLOSE_BRACE,
   COLON,
@@ -12,48 +10,29 @@ import {
   NEED_MORE,
   OPEN_BRACE,
 } from '../wire/json-cursor.ts';
-import type { Turn, Work } from '../turn.ts';
+import type { UpdateSink } from '../wire/message.ts';
 import type { ReplicaTable } from './replica-table.ts';
-import type { TableShapes } from './table-shapes.ts';
-import { DELETE, INSERT, MODIFY, REPLACE, StagedTable, type StagingMode } from './staging.ts';
+import { RowReader, type OpenTable, type UpdateFormat } from './row-reader.ts';
+import { StagedTable, type StagingMode } from './staging.ts';
+import type { TextsElsewhere } from '../wire/text-elsewhere.ts';
 
-/** `update`: old and new rows in full (RFC 7047 §4.1.6); `update2`: differences, as update3 too. */
-export type UpdateFormat = 'update' | 'update2';
-
-interface OpenTable {
-  readonly staged: StagedTable;
-  readonly names: NameTable;
-  readonly shapes: TableShapes;
-}
-
-/** A row of which only the beginning has arrived, and a part of it is worth keeping. */
-interface CutRow {
-  readonly uuid: number;
-  readonly kind: number;
-  /** What was staged of it. */
-  readonly cells: Uint32Array;
-  /** The last column that was begun. */
-  readonly column: NamedColumn;
-  /** Its value as far as it was read; undefined: all of it. */
-  readonly value: CutValue | undefined;
-}
+export type { UpdateFormat } from './row-reader.ts';
 
 /**
  * Reads `<table-updates>` from the bytes of one message straight into columns. The bytes may come in pieces, cut behind
  * any row, or any member of a large set or map: `push` reads what is there, `finish` says that the object is complete.
  */
-export class UpdateReader {
+export class UpdateReader implements UpdateSink {
   readonly #tables: ReadonlyMap<string, ReplicaTable>;
   readonly #format: UpdateFormat;
   readonly #mode: StagingMode;
-  readonly #uuids: UuidPool;
+  readonly #rows: RowReader;
   readonly #cursor = new JsonCursor();
   readonly #staged = new Map<string, OpenTable>();
   #state: 'start' | 'table' | 'after-table' | 'row' | 'cut-row' | 'after-row' | 'done' = 'start';
   #current: OpenTable | undefined;
   #isFirst = true;
   #name = '';
-  #cut: CutRow | undefined;
 
   constructor(
     tables: ReadonlyMap<string, ReplicaTable>,
@@ -62,7 +41,7 @@ export class UpdateReader {
     mode: StagingMode,
   ) {
     this.#tables = tables;
-    this.#uuids = uuids;
+    this.#rows = new RowReader(uuids, format, mode);
     this.#format = format;
     this.#mode = mode;
     // Complete contents say by silence that a table is empty.
@@ -103,26 +82,27 @@ export class UpdateReader {
       case 'after-row':
         return 2;
       case 'cut-row':
-        return 4;
+        return this.#rows.braces;
     }
   }
 
   /** Brackets of the updates that are open between two steps. */
   get brackets(): number {
-    return this.#cut?.value === undefined ? 0 : 2;
+    return this.#rows.brackets;
   }
 
   /**
    * Reads the bytes from `position` up to `end`, which may be anywhere; returns where it stopped: behind the closing brace when done, otherwise
-   * behind the last row or name that was complete. Throws `syntax error` or `inconsistent`; the message is then of no use.
+   * behind the last thing that was complete. Throws `syntax error` or `inconsistent`; the message is then of no use. As in `UpdateSink`.
    */
-  push(bytes: Buffer, position: number, end: number): number {
+  push(bytes: Buffer, position: number, end: number, texts?: TextsElsewhere): number {
     const cursor = this.#cursor;
     cursor.reset(bytes, position, end);
     cursor.isPartial = true;
+    cursor.texts = texts;
+    cursor.mayWait = texts !== undefined;
     beginText();
     let complete = position;
-    const before = this.#cut;
     try {
       while (this.#state !== 'done' && cursor.peek() !== -1) {
         if (this.#state !== 'row' || !this.#shaped(cursor, this.#current as OpenTable))
@@ -131,8 +111,8 @@ export class UpdateReader {
       }
     } catch (error) {
       if (error !== NEED_MORE) throw error;
-      if (this.#cut !== before && this.#cut?.value !== undefined) {
-        complete = this.#cut.value.position;
+      if ((this.#state === 'row' || this.#state === 'cut-row') && this.#rows.cutAt !== -1) {
+        complete = this.#rows.cutAt;
         this.#state = 'cut-row';
       }
     }
@@ -164,11 +144,12 @@ export class UpdateReader {
           this.#state = 'after-table';
           break;
         }
-        this.#row(cursor, this.#current as OpenTable);
+        this.#rows.read(cursor, this.#current as OpenTable);
         this.#state = 'after-row';
         break;
       case 'cut-row':
-        this.#goOn(cursor, this.#current as OpenTable, this.#cut as CutRow);
+        this.#rows.goOn(cursor, this.#current as OpenTable);
+        if (!this.#rows.isCut) this.#state = 'after-row';
         break;
       case 'after-row':
         if (cursor.take(COMMA)) {
@@ -201,7 +182,7 @@ export class UpdateReader {
     if (rows === 0 || shape === undefined) return false;
     const { stopped } = shapeScan();
     shape.stage(rows, staged, (kind, uuid) => {
-      this.#endRow(staged, kind, uuid);
+      this.#rows.endRow(staged, kind, uuid);
     });
     cursor.position = stopped;
     if (cursor.bytes[stopped - 1] === COMMA) this.#isFirst = false;
@@ -209,150 +190,9 @@ export class UpdateReader {
     return true;
   }
 
-  #row(cursor: JsonCursor, open: OpenTable): void {
-    const from = cursor.position;
-    cursor.string();
-    const uuid = this.#uuids.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
-    if (uuid <= 0) throw notOfRow(cursor.lastText);
-    cursor.expect(COLON);
-    if (this.#format === 'update2') {
-      const kind = this.#update2(cursor, open, uuid);
-      open.shapes.learn(cursor.bytes, from, cursor.position, kind);
-    } else this.#update(cursor, open, uuid);
-  }
-
-  /** `{"initial": row}`, `{"insert": row}`, `{"modify": difference}` or `{"delete": null}`. */
-  #update2(cursor: JsonCursor, open: OpenTable, uuid: number): number {
-    cursor.expect(OPEN_BRACE);
-    cursor.string();
-    const { text, textStart } = cursor;
-    const length = cursor.textEnd - textStart;
-    const letter = text[textStart];
-    const second = text[textStart + 1];
-    const { staged } = open;
-    staged.beginRow();
-    let kind = 0;
-    if (letter === 0x64 && length === 6) {
-      kind = DELETE;
-      cursor.expect(COLON);
-      cursor.skip();
-    } else if (letter === 0x6d && length === 6) {
-      kind = MODIFY;
-      cursor.expect(COLON);
-      this.#cells(cursor, open, uuid, kind);
-    } else if (letter === 0x69 && second === 0x6e && (length === 6 || length === 7)) {
-      kind = INSERT;
-      cursor.expect(COLON);
-      this.#cells(cursor, open, uuid, kind);
-    } else {
-      throw syntaxError(`"${cursor.lastText}" is no kind of row update`);
-    }
-    this.#endUpdate2(cursor, open, uuid, kind);
-    return kind;
-  }
-
-  #endUpdate2(cursor: JsonCursor, { staged }: OpenTable, uuid: number, kind: number): void {
-    if (cursor.peek() === COMMA) staged.fail('a row update must have exactly one member');
-    cursor.expect(CLOSE_BRACE);
-    this.#endRow(staged, kind, uuid);
-  }
-
-  #endRow(staged: StagedTable, kind: number, uuid: number): void {
-    if (uuid === 0) throw notOfRow(ZERO_UUID);
-    if (kind === INSERT && this.#mode === 'contents') staged.endContents(uuid);
-    else staged.endRow(kind, uuid);
-  }
-
-  /** `{"new": row}`, `{"old": changed columns, "new": row}` or `{"old": row}`. */
-  #update(cursor: JsonCursor, open: OpenTable, uuid: number): void {
-    const { staged } = open;
-    let hasOld = false;
-    let hasNew = false;
-    staged.beginRow();
-    cursor.object(() => {
-      const name = cursor.lastText;
-      if (name === 'new') {
-        hasNew = true;
-        this.#cells(cursor, open, uuid, 0);
-      } else if (name === 'old') {
-        hasOld = true;
-        cursor.skip();
-      } else throw syntaxError(`"${name}" is no part of a row update`);
-    });
-    if (!hasNew && !hasOld) staged.fail('a row update is empty');
-    if (this.#mode === 'contents') staged.endContents(uuid);
-    else staged.endRow(hasNew ? (hasOld ? REPLACE : INSERT) : DELETE, uuid);
-  }
-
-  /** `kind`: 0 for a row that is read in one piece. */
-  #cells(cursor: JsonCursor, open: OpenTable, uuid: number, kind: number): void {
-    cursor.expect(OPEN_BRACE);
-    if (!cursor.take(CLOSE_BRACE)) this.#cellsAfter(cursor, open, uuid, kind, undefined);
-  }
-
-  #cellsAfter(
-    cursor: JsonCursor,
-    { staged, names }: OpenTable,
-    uuid: number,
-    kind: number,
-    last: NamedColumn | undefined,
-  ): void {
-    let before = last;
-    try {
-      do {
-        const guess = before === undefined ? names.first : before.follower;
-        let column: NamedColumn | undefined;
-        if (guess !== undefined && cursor.takeText(guess.name, 0, guess.name.length))
-          column = guess;
-        else {
-          cursor.string();
-          column = names.find(cursor.text, cursor.textStart, cursor.textEnd);
-          // Only a name that is written without escapes can be recognised by its bytes.
-          if (column !== undefined && cursor.text === cursor.bytes) {
-            if (before === undefined) names.first = column;
-            else before.follower = column;
-          }
-        }
-        before = column;
-        cursor.expect(COLON);
-        // A column nobody asked for, of a newer server.
-        if (column === undefined) cursor.skip();
-        else staged.addCell(column.position, column.codec.read(cursor, kind === MODIFY));
-      } while (cursor.take(COMMA));
-      cursor.expect(CLOSE_BRACE);
-    } catch (error) {
-      if (error === NEED_MORE) this.#keep(staged, uuid, kind, before);
-      throw error;
-    }
-  }
-
-  /** Keeps what was read of a row in whose large value the bytes have come to their end. */
-  #keep(staged: StagedTable, uuid: number, kind: number, column: NamedColumn | undefined): void {
-    const value = takeCut();
-    if (value !== undefined && column !== undefined && kind !== 0)
-      this.#cut = { uuid, kind, cells: staged.cells, column, value };
-  }
-
-  /** Goes on with a row that was cut off: one step for the value, one for the rest. */
-  #goOn(cursor: JsonCursor, open: OpenTable, cut: CutRow): void {
-    const { uuid, kind, column, value } = cut;
-    const { staged } = open;
-    staged.beginRow(cut.cells);
-    if (value !== undefined) {
-      try {
-        staged.addCell(column.position, column.codec.readOn(cursor, value, kind === MODIFY));
-      } catch (error) {
-        if (error === NEED_MORE) this.#keep(staged, uuid, kind, column);
-        throw error;
-      }
-      this.#cut = { uuid, kind, cells: staged.cells, column, value: undefined };
-      return;
-    }
-    if (cursor.take(COMMA)) this.#cellsAfter(cursor, open, uuid, kind, column);
-    else cursor.expect(CLOSE_BRACE);
-    this.#endUpdate2(cursor, open, uuid, kind);
-    this.#cut = undefined;
-    this.#state = 'after-row';
+  takeWork(turn: Turn): Work | undefined {
+    const open = this.#current;
+    return open === undefined ? undefined : this.#rows.takeWork(open.staged, turn);
   }
 
   /** The staged tables. */
@@ -366,5 +206,3 @@ export class UpdateReader {
     for (const { staged } of this.#staged.values()) yield* staged.finish(turn);
   }
 }
-
-const notOfRow = (text: string): OvsdbError => syntaxError(`"${text}" is not the UUID of a row`);

@@ -126,6 +126,8 @@ export class Connection {
         },
       },
       limits,
+      undefined,
+      this.turn,
     );
     socket.on('data', (chunk: Buffer) => {
       this.#data(chunk);

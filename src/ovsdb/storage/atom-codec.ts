@@ -4,6 +4,7 @@ import { CLOSE_BRACKET, COMMA, OPEN_BRACKET, QUOTE, type JsonCursor } from '../w
 import { numericValue } from '../data/json.ts';
 import type { Atom } from '../data/value.ts';
 import type { NumberPool } from './number-pool.ts';
+import type { Turn, Work } from '../turn.ts';
 import type { StringPool } from './string-pool.ts';
 import type { UuidPool } from './uuid-pool.ts';
 
@@ -25,6 +26,12 @@ export interface AtomCodec {
   compare(a: number, b: number): number;
   retain(code: number): void;
   release(code: number): void;
+  /** Whether there ever was an atom that is better decoded in pieces, whether this is one, and how that is done; absent: there are none. */
+  readonly hasLong?: boolean;
+  isLong?(code: number): boolean;
+  atomInPieces?(code: number, turn: Turn): Work<Atom>;
+  /** Code of an atom of another codec of the same type. */
+  copied?(from: AtomCodec, code: number): number;
   /** As `Entries.touch`, where atoms are kept outside of their codes. */
   touch?(codes: Uint32Array, count: number): number;
 }
@@ -48,10 +55,33 @@ class StringCodec implements AtomCodec {
     const guess = guesses[place] as number;
     if (guess !== 0 && this.#pool.takeNext(cursor, guess)) return guess;
     cursor.string();
-    const id = this.#pool.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
     // Only what is written as it is kept can be recognised by its bytes.
-    guesses[place] = cursor.text === cursor.bytes ? id : 0;
+    const isPlain = cursor.text === cursor.bytes;
+    const long = isPlain ? undefined : cursor.lastElsewhere;
+    const id =
+      long === undefined
+        ? this.#pool.internBytes(cursor.text, cursor.textStart, cursor.textEnd)
+        : this.#pool.adopt(long.bytes, long.hash);
+    guesses[place] = isPlain ? id : 0;
     return id;
+  }
+
+  get hasLong(): boolean {
+    return this.#pool.hasLong;
+  }
+
+  isLong(code: number): boolean {
+    return this.#pool.isLong(code);
+  }
+
+  atomInPieces(code: number, turn: Turn): Work<Atom> {
+    return this.#pool.textInPieces(code, turn);
+  }
+
+  copied(from: AtomCodec, code: number): number {
+    return from instanceof StringCodec
+      ? this.#pool.adoptFrom(from.#pool, code)
+      : this.intern(from.atom(code));
   }
 
   intern(atom: Atom): number {

@@ -91,21 +91,41 @@ export class CellValues {
   }
 
   /** True for a set or map whose members are better gone through in pieces. */
-  isLong(cell: number): boolean {
+  hasManyMembers(cell: number): boolean {
     return (this.kind === 'set' || this.kind === 'map') && this.sequences.length(cell) > LONG;
+  }
+
+  /** True for a value that is better decoded in pieces. */
+  isLong(cell: number): boolean {
+    return this.hasManyMembers(cell) || this.#hasLongAtom(cell);
+  }
+
+  #hasLongAtom(cell: number): boolean {
+    const { keys, values, sequences } = this;
+    if (cell === 0 || (keys.hasLong !== true && values?.hasLong !== true)) return false;
+    if (this.kind === 'scalar') return keys.isLong?.(cell) === true;
+    if (this.kind === 'optional') return keys.isLong?.(cell - 1) === true;
+    const [words, offset] = [sequences.words(cell), sequences.offset(cell)];
+    for (let i = sequences.length(cell) - 1; i >= 0; i--) {
+      const codec = values !== undefined && i % 2 === 1 ? values : keys;
+      if (codec.isLong?.(words[offset + i] as number) === true) return true;
+    }
+    return false;
   }
 
   /** As `datum`, in pieces. */
   *datumInPieces(cell: number, turn: Turn): Work<Datum> {
-    if (this.kind !== 'set' && this.kind !== 'map') return this.datum(cell);
-    const words = this.members(cell);
     const { keys, values } = this;
+    if (this.kind === 'scalar') return yield* atomInPieces(keys, cell, turn);
+    if (this.kind === 'optional')
+      return cell === 0 ? undefined : yield* atomInPieces(keys, cell - 1, turn);
+    const words = this.members(cell);
     const set: Atom[] = [];
     const map = new Map<Atom, Atom>();
     for (let i = 0; i < words.length; i += values === undefined ? 1 : 2) {
-      const atom = keys.atom(words[i] as number);
+      const atom = yield* atomInPieces(keys, words[i] as number, turn);
       if (values === undefined) set.push(atom);
-      else map.set(atom, values.atom(words[i + 1] as number));
+      else map.set(atom, yield* atomInPieces(values, words[i + 1] as number, turn));
       if (i % MEMBERS_AT_ONCE === 0 && turn.isOver()) yield;
     }
     return values === undefined ? set : map;
@@ -242,4 +262,10 @@ export class CellValues {
     }
     return 0;
   }
+}
+
+/** An atom, decoded in pieces where it is long. */
+function* atomInPieces(codec: AtomCodec, code: number, turn: Turn): Work<Atom> {
+  if (codec.atomInPieces === undefined || codec.isLong?.(code) !== true) return codec.atom(code);
+  return yield* codec.atomInPieces(code, turn);
 }

@@ -1,6 +1,6 @@
 import { isSentWhole, type ColumnType } from '../data/column-type.ts';
 import { OvsdbError, syntaxError } from '../data/error.ts';
-import type { Turn, Work } from '../turn.ts';
+import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
 import {
   CLOSE_BRACKET,
   COMMA,
@@ -13,7 +13,8 @@ import { GUESSES, lastIs, type AtomCodec } from './atom-codec.ts';
 import { CellValues } from './cell-values.ts';
 import { grown } from './id-table.ts';
 import { MemberMerge } from './member-merge.ts';
-import type { SequencePool } from './sequence-pool.ts';
+import { LONG, type SequencePool } from './sequence-pool.ts';
+import { sortedInPieces } from './sort-in-pieces.ts';
 
 const SET = Buffer.from('set');
 const MAP = Buffer.from('map');
@@ -31,8 +32,27 @@ export interface CutValue {
   readonly position: number;
 }
 
-/** Codes of a value that is worth keeping when it is cut off: shorter ones are read anew when more has arrived. */
+/** Codes, or bytes, of a value that is worth keeping when it is cut off: shorter ones are read anew when more has arrived. */
 const WORTH_KEEPING = 256;
+export const BYTES_WORTH_KEEPING = 8 * 1024;
+
+/** Members of a set or map in no order. */
+export interface Unsorted {
+  readonly words: Uint32Array;
+  readonly count: number;
+}
+
+/** In place of a cell: the members have to be sorted first, for which `takeUnsorted` has them. */
+export const UNSORTED = -1;
+
+let unsorted: Unsorted | undefined;
+
+/** The members that were read just now. */
+export function takeUnsorted(): Unsorted | undefined {
+  const taken = unsorted;
+  unsorted = undefined;
+  return taken;
+}
 
 let cut: CutValue | undefined;
 
@@ -48,6 +68,16 @@ function keepMembers(count: number, position: number): void {
   cut = { words: members, count, position };
   members = new Uint32Array(1024);
 }
+
+/** As `keepMembers`. */
+function putOff(count: number): number {
+  unsorted = { words: members, count };
+  members = new Uint32Array(1024);
+  return UNSORTED;
+}
+
+const givenTwice = (): OvsdbError =>
+  new OvsdbError('ovsdb error', 'a set or map has a member twice');
 
 const merge = new MemberMerge();
 
@@ -73,8 +103,9 @@ export class ColumnCodec extends CellValues {
   }
 
   /**
-   * Reads a value in wire form into a cell. A difference of a set or map may have any number of members. Throws `syntax error` for
-   * another type, `constraint violation` for a wrong number of members, `ovsdb error` for a member given twice.
+   * Reads a value in wire form into a cell, or returns `UNSORTED` if the cursor `mayWait` for very many members to be sorted. A difference of a set
+   * or map may have any number of members. Throws `syntax error` for another type, `constraint violation` for a wrong number of
+   * members, `ovsdb error` for a member given twice.
    */
   read(cursor: JsonCursor, isDifference: boolean): number {
     const sweeps = this.keys.sweeps + (this.values?.sweeps ?? 0);
@@ -90,18 +121,18 @@ export class ColumnCodec extends CellValues {
   }
 
   #readSet(cursor: JsonCursor, isDifference: boolean): number {
-    return this.#ended(this.#collectSet(cursor), isDifference);
+    return this.#ended(this.#collectSet(cursor), isDifference, cursor.mayWait);
   }
 
   /** The cell of what is in `members`. */
-  #ended(count: number, isDifference: boolean): number {
+  #ended(count: number, isDifference: boolean, mayWait: boolean): number {
     const { min, max } = this.type;
     const width = this.values === undefined ? 1 : 2;
     const size = count / width;
     if ((!isDifference || this.isWhole) && (size < min || size > max)) this.#wrongSize(size);
     if (this.kind === 'set' || this.kind === 'map') {
-      this.#sort(count, width);
-      return this.sequences.intern(members, count);
+      if (this.#isSorted(count, width)) return this.sequences.intern(members, count);
+      return mayWait && count > LONG ? putOff(count) : this.#sorted(count);
     }
     if (this.kind === 'optional') return count === 0 ? 0 : (members[0] as number) + 1;
     return members[0] as number;
@@ -142,6 +173,7 @@ export class ColumnCodec extends CellValues {
     let count = from;
     let whole = from;
     let next = cursor.position;
+    const worth = next + BYTES_WORTH_KEEPING;
     try {
       if (from > 0 || !cursor.take(CLOSE_BRACKET)) {
         for (;;) {
@@ -165,7 +197,8 @@ export class ColumnCodec extends CellValues {
       }
       cursor.expect(CLOSE_BRACKET);
     } catch (error) {
-      if (error === NEED_MORE && whole >= WORTH_KEEPING) keepMembers(whole, next);
+      if (error === NEED_MORE && (whole >= WORTH_KEEPING || next >= worth))
+        keepMembers(whole, next);
       throw error;
     }
     return count;
@@ -174,7 +207,7 @@ export class ColumnCodec extends CellValues {
   /** Goes on with a value that was cut off; the cursor stands where its next member begins. */
   readOn(cursor: JsonCursor, value: CutValue, isDifference: boolean): number {
     members = value.words;
-    return this.#ended(this.#collect(cursor, value.count), isDifference);
+    return this.#ended(this.#collect(cursor, value.count), isDifference, cursor.mayWait);
   }
 
   #readMap(cursor: JsonCursor, isDifference: boolean): number {
@@ -183,7 +216,7 @@ export class ColumnCodec extends CellValues {
     if (!lastIs(cursor, MAP)) throw syntaxError(`expected ["map", …], not "${cursor.lastText}"`);
     cursor.expect(COMMA);
     cursor.expect(OPEN_BRACKET);
-    return this.#ended(this.#collect(cursor, 0), isDifference);
+    return this.#ended(this.#collect(cursor, 0), isDifference, cursor.mayWait);
   }
 
   /** True when these codes of a set or map are in canonical order. */
@@ -199,32 +232,45 @@ export class ColumnCodec extends CellValues {
   sortedCell(codes: Uint32Array): number {
     room(codes.length);
     members.set(codes);
-    this.#sort(codes.length, this.kind === 'map' ? 2 : 1);
-    return this.sequences.intern(members, codes.length);
+    const width = this.kind === 'map' ? 2 : 1;
+    return this.#isSorted(codes.length, width)
+      ? this.sequences.intern(members, codes.length)
+      : this.#sorted(codes.length);
   }
 
-  /** Puts `members` into canonical order; the server already sends them so. */
-  #sort(count: number, step: 1 | 2): void {
+  /** The cell of members in no order, which are sorted in pieces. Throws `ovsdb error` for a member given twice. */
+  *sorting({ words, count }: Unsorted, turn: Turn): Work<number> {
+    const step = this.kind === 'map' ? 2 : 1;
+    const { keys } = this;
+    const places = new Uint32Array(count / step);
+    for (let i = 0; i < places.length; i++) places[i] = i * step;
+    const order = yield* sortedInPieces(
+      places,
+      (a, b) => keys.compare(words[a] as number, words[b] as number),
+      turn,
+    );
+    const sorted = new Uint32Array(count);
+    for (let i = 0; i < order.length; i++) {
+      const from = order[i] as number;
+      for (let k = 0; k < step; k++) sorted[i * step + k] = words[from + k] as number;
+      if (i > 0 && sorted[i * step] === sorted[(i - 1) * step]) throw givenTwice();
+    }
+    return this.sequences.intern(sorted, count);
+  }
+
+  /** The cell of what is in `members`, in no order. */
+  #sorted(count: number): number {
+    return atOnce(this.sorting({ words: members, count }, ENDLESS));
+  }
+
+  /** Whether `members` are in canonical order, as servers send them. */
+  #isSorted(count: number, step: 1 | 2): boolean {
     for (let i = step; i < count; i += step) {
       const order = this.keys.compare(members[i - step] as number, members[i] as number);
-      if (order === 0) throw new OvsdbError('ovsdb error', 'a set or map has a member twice');
-      if (order > 0) {
-        this.#sortFully(count, step);
-        return;
-      }
+      if (order === 0) throw givenTwice();
+      if (order > 0) return false;
     }
-  }
-
-  #sortFully(count: number, step: 1 | 2): void {
-    const order = Array.from({ length: count / step }, (_, i) => i * step);
-    const copy = members.slice(0, count);
-    order.sort((a, b) => this.keys.compare(copy[a] as number, copy[b] as number));
-    order.forEach((from, i) => {
-      for (let k = 0; k < step; k++) members[i * step + k] = copy[from + k] as number;
-      if (i > 0 && members[i * step] === members[(i - 1) * step]) {
-        throw new OvsdbError('ovsdb error', 'a set or map has a member twice');
-      }
-    });
+    return true;
   }
 
   /** The cell that a difference makes of another. Throws `constraint violation` when the result has a wrong number of members. */

@@ -6,6 +6,9 @@ const CHUNK_BITS = 16;
 const CHUNK_SIZE = 1 << CHUNK_BITS;
 const OFFSET_MASK = CHUNK_SIZE - 1;
 
+/** Entries of more units have a chunk of their own. */
+export const OWN_CHUNK = CHUNK_SIZE >> 2;
+
 /** Empty space that may be left before an arena is compacted. */
 const SLACK = 16 * CHUNK_SIZE;
 
@@ -96,6 +99,15 @@ export class Entries<A extends Uint8Array | Uint32Array> {
 
   /** A new entry of this many units, used by nobody yet. The caller fills its place. */
   add(size: number): number {
+    return this.#add(size, undefined);
+  }
+
+  /** The same with what it holds, of more than `OWN_CHUNK` units: to be left alone afterwards. */
+  adopt(own: A): number {
+    return this.#add(own.length, own);
+  }
+
+  #add(size: number, own: A | undefined): number {
     const free = this.#free.pop();
     const id = free ?? this.#top++;
     if (id >= this.start.length) {
@@ -103,25 +115,25 @@ export class Entries<A extends Uint8Array | Uint32Array> {
       this.length = grown(this.length, id + 1);
       this.uses = grown(this.uses, id + 1);
     }
-    this.start[id] = this.#allocate(size);
+    this.start[id] = this.#allocate(size, own);
     this.length[id] = size;
     this.uses[id] = 0;
     if (free !== undefined) this.#fresh.push(id);
     return id;
   }
 
-  #allocate(size: number): number {
+  #allocate(size: number, own?: A): number {
     this.#used += size;
     this.#liveTotal += size;
-    if (size > CHUNK_SIZE >> 2) {
-      const own = this.#newChunk(size);
-      this.#live[own] = size;
-      return own * CHUNK_SIZE;
+    if (size > OWN_CHUNK) {
+      const chunk = this.#newChunk(own ?? this.#make(size));
+      this.#live[chunk] = size;
+      return chunk * CHUNK_SIZE;
     }
     if (this.#fill + size > CHUNK_SIZE) {
       const left = this.#current;
       if (left !== -1 && this.#live[left] === 0) this.#recycle(left);
-      this.#current = this.#freeChunks.pop() ?? this.#newChunk(CHUNK_SIZE);
+      this.#current = this.#freeChunks.pop() ?? this.#newChunk(this.#make(CHUNK_SIZE));
       this.#fill = 0;
     }
     const at = this.#current * CHUNK_SIZE + this.#fill;
@@ -130,10 +142,10 @@ export class Entries<A extends Uint8Array | Uint32Array> {
     return at;
   }
 
-  #newChunk(size: number): number {
+  #newChunk(made: A): number {
     const empty = this.chunks.findIndex((chunk) => chunk.length === 0);
     const at = empty === -1 ? this.chunks.length : empty;
-    this.chunks[at] = this.#make(size);
+    this.chunks[at] = made;
     this.#live[at] = 0;
     return at;
   }

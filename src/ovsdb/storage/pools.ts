@@ -39,8 +39,13 @@ export class Pools {
     return pool;
   }
 
-  /** False when no set or map ever was so large that it should be gone through in pieces. */
+  /** False when no value ever was so large that it should be gone through in pieces. */
   get hasLong(): boolean {
+    return this.strings.hasLong || this.hasManyMembers;
+  }
+
+  /** False when no set or map ever was so large. */
+  get hasManyMembers(): boolean {
     for (const pool of this.#sequences.values()) if (pool.hasLong) return true;
     return false;
   }

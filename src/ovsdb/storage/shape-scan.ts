@@ -16,7 +16,7 @@ import {
   wasmInstance,
   when,
 } from '../wasm.ts';
-import { textHashCode } from './text-hash.ts';
+import { textHashCode } from '../wire/text-hash.ts';
 
 /**
  * Compares texts with a shape: fixed parts, byte by byte the same in all of them, and holes between these, where each has something of its own. In

@@ -1,10 +1,17 @@
-import type { Turn } from '../turn.ts';
+import type { Turn, Work } from '../turn.ts';
 import type { JsonCursor } from '../wire/json-cursor.ts';
-import { Entries } from './entries.ts';
+import { Entries, OWN_CHUNK } from './entries.ts';
 import { IdTable } from './id-table.ts';
-import { textHash } from './text-hash.ts';
+import { textHash } from '../wire/text-hash.ts';
+import { unfinishedUtf8 } from '../wire/utf8.ts';
 
 const encoder = new TextEncoder();
+
+/** Texts of more bytes are compared in one go and decoded in pieces; their hashes are kept. */
+const LONG_TEXT = 4 * 1024;
+
+/** Bytes that are decoded between two questions whether the turn is over. */
+const DECODED_AT_ONCE = 64 * 1024;
 
 /** Texts are decoded once when they are used this often (map keys, network names), up to a limit. */
 const CACHED_FROM_USES = 8;
@@ -16,7 +23,11 @@ export class StringPool {
   readonly #table = new IdTable();
   #scratch = Buffer.alloc(4096);
   #texts = new Map<number, string>();
+  /** Hashes of long texts: to find them out again would take long. */
+  readonly #hashes = new Map<number, number>();
   #sweeps = 0;
+  /** Whether there ever was a long one. */
+  hasLong = false;
 
   constructor() {
     this.#entries = new Entries(
@@ -25,7 +36,9 @@ export class StringPool {
       (id) => {
         const at = this.#entries.offsetOf(id);
         const end = at + (this.#entries.length[id] as number);
-        this.#table.remove(id, textHash(this.#entries.chunkOf(id), at, end));
+        const hash = this.#hashes.get(id) ?? textHash(this.#entries.chunkOf(id), at, end);
+        this.#table.remove(id, hash);
+        this.#hashes.delete(id);
         this.#texts.delete(id);
       },
     );
@@ -74,6 +87,10 @@ export class StringPool {
       if (slots[at * 2 + 1] !== hash || entries.length[id] !== length) continue;
       const chunk = entries.chunkOf(id);
       const offset = entries.offsetOf(id);
+      if (length > LONG_TEXT) {
+        if (chunk.compare(bytes, start, end, offset, offset + length) === 0) return id;
+        continue;
+      }
       let i = 0;
       while (i < length && chunk[offset + i] === bytes[start + i]) i++;
       if (i === length) return id;
@@ -103,9 +120,44 @@ export class StringPool {
       for (let i = start; i < end; i++) chunk[offset + i - start] = bytes[i] as number;
     } else {
       chunk.set(bytes.subarray(start, end), offset);
+      if (end - start > LONG_TEXT) this.#noteLong(id, hash);
     }
     this.#table.add(id, hash);
     return id;
+  }
+
+  #noteLong(id: number, hash: number): void {
+    this.hasLong = true;
+    this.#hashes.set(id, hash);
+  }
+
+  /** The same, for bytes that nobody changes afterwards: many are not copied. */
+  adopt(bytes: Buffer, hash: number): number {
+    const { length } = bytes;
+    if (length <= OWN_CHUNK) return this.internHashed(bytes, 0, length, hash);
+    const found = this.#find(bytes, 0, length, hash);
+    if (found !== -1) return found;
+    const id = this.#entries.adopt(bytes);
+    this.#noteLong(id, hash);
+    this.#table.add(id, hash);
+    return id;
+  }
+
+  /** The id of a text of another pool. */
+  adoptFrom(other: StringPool, id: number): number {
+    if (id === 0) return 0;
+    const entries = other.#entries;
+    const [bytes, start] = [entries.chunkOf(id), entries.offsetOf(id)];
+    const end = start + (entries.length[id] as number);
+    const hash = other.#hashes.get(id);
+    return hash === undefined
+      ? this.internBytes(bytes, start, end)
+      : this.adopt(bytes.subarray(start, end), hash);
+  }
+
+  /** True for a text that is better decoded in pieces. */
+  isLong(id: number): boolean {
+    return this.hasLong && id !== 0 && (this.#entries.length[id] as number) > LONG_TEXT;
   }
 
   /** Writes the text into the scratch buffer, which may be another one afterwards; returns its length. */
@@ -165,6 +217,23 @@ export class StringPool {
     return text;
   }
 
+  /** As `text`, in pieces. */
+  *textInPieces(id: number, turn: Turn): Work<string> {
+    if (!this.isLong(id)) return this.text(id);
+    const entries = this.#entries;
+    const [bytes, start] = [entries.chunkOf(id), entries.offsetOf(id)];
+    const end = start + (entries.length[id] as number);
+    let text = '';
+    for (let at = start; at < end;) {
+      const next = Math.min(end, at + DECODED_AT_ONCE);
+      const to = next === end ? end : next - unfinishedUtf8(bytes, next);
+      text += bytes.toString('utf8', at, to);
+      at = to;
+      if (turn.isOver()) yield;
+    }
+    return text;
+  }
+
   /** Order by bytes. */
   compare(a: number, b: number): number {
     if (a === b) return 0;
@@ -177,6 +246,7 @@ export class StringPool {
     if (length === 0) return x - y;
     const [left, right] = [entries.chunkOf(a), entries.chunkOf(b)];
     const [i, j] = [entries.offsetOf(a), entries.offsetOf(b)];
+    if (length > LONG_TEXT) return left.compare(right, j, j + y, i, i + x);
     for (let k = 0; k < length; k++) {
       const order = (left[i + k] as number) - (right[j + k] as number);
       if (order !== 0) return order;

@@ -1,8 +1,9 @@
-import { OvsdbError, syntaxError } from '../data/error.ts';
+import { syntaxError } from '../data/error.ts';
 import type { JsonValue } from '../data/value.ts';
 import { exactNumber } from './json-number.ts';
 import { memberName } from './member-names.ts';
-import { invalidUtf8, writeUtf8 } from './utf8.ts';
+import { ELSEWHERE, type TextElsewhere, type TextsElsewhere } from './text-elsewhere.ts';
+import { invalidUtf8Error, writeUtf8 } from './utf8.ts';
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
@@ -53,6 +54,12 @@ export class JsonCursor {
   #scratch: Buffer = NOTHING;
   /** More bytes may follow: reaching the end throws `NEED_MORE` and not an error. */
   isPartial = false;
+  /** What takes long may be put off by whoever reads. */
+  mayWait = false;
+  /** Strings that are kept elsewhere. */
+  texts: TextsElsewhere | undefined;
+  /** The last one of these that was read; `text` is then its bytes. */
+  elsewhere: TextElsewhere | undefined;
 
   constructor(bytes: Buffer = NOTHING, position = 0, end = bytes.length) {
     this.bytes = bytes;
@@ -131,6 +138,7 @@ export class JsonCursor {
       }
       if (byte < 0x20) {
         this.position = at;
+        if (byte === ELSEWHERE && at === start && this.#fromElsewhere()) return;
         this.fail('a control character to be escaped');
       }
       wide |= byte;
@@ -154,13 +162,29 @@ export class JsonCursor {
   }
 
   #checkUtf8(): void {
-    const { text, textStart, textEnd } = this;
-    const sequence = invalidUtf8(text, textStart, textEnd);
-    if (sequence === undefined) return;
-    throw new OvsdbError(
-      'constraint violation',
-      `not a valid UTF-8 string: invalid UTF-8 sequence ${sequence}`,
-    );
+    const error = invalidUtf8Error(this.text, this.textStart, this.textEnd);
+    if (error !== undefined) throw error;
+  }
+
+  /** Reads what stands for a string that is kept elsewhere; false, without having moved, when there is none. */
+  #fromElsewhere(): boolean {
+    const close = this.bytes.indexOf(QUOTE, this.position);
+    const number = Number(this.bytes.toString('latin1', this.position + 1, close));
+    const found = this.texts?.find(number);
+    if (found === undefined) return false;
+    found.check();
+    this.position = close + 1;
+    this.elsewhere = found;
+    this.text = found.bytes;
+    this.textStart = 0;
+    this.textEnd = found.length;
+    return true;
+  }
+
+  /** The last string read, if it is kept elsewhere. */
+  get lastElsewhere(): TextElsewhere | undefined {
+    const { elsewhere } = this;
+    return elsewhere?.bytes === this.text ? elsewhere : undefined;
   }
 
   /** The slow way: a string with escapes, decoded into the scratch buffer. */
@@ -180,7 +204,7 @@ export class JsonCursor {
       this.#room(out + 8);
       if (byte === BACKSLASH) {
         this.position = at;
-        const code = this.#escape();
+        const code = this.escape();
         at = this.position;
         out = writeUtf8(this.#scratch, out, code);
       } else {
@@ -206,7 +230,7 @@ export class JsonCursor {
   }
 
   /** The code point of an escape; stands behind the backslash. */
-  #escape(): number {
+  escape(): number {
     const kind = this.position < this.end ? (this.bytes[this.position++] as number) : 0;
     if (kind !== 0x75) {
       const simple = ESCAPES[kind];
@@ -242,7 +266,7 @@ export class JsonCursor {
 
   /** The last string read, as text. */
   get lastText(): string {
-    return this.text.toString('utf8', this.textStart, this.textEnd);
+    return this.lastElsewhere?.text ?? this.text.toString('utf8', this.textStart, this.textEnd);
   }
 
   /**
@@ -410,7 +434,7 @@ export class JsonCursor {
 
   /** The last string, which is the name of a member: most likely one that was read before. */
   get lastName(): string {
-    return memberName(this.text, this.textStart, this.textEnd);
+    return this.lastElsewhere?.text ?? memberName(this.text, this.textStart, this.textEnd);
   }
 }
 

@@ -10,8 +10,10 @@ import {
   NEED_MORE,
   OPEN_BRACE,
   OPEN_BRACKET,
+  QUOTE,
   setMember,
 } from './json-cursor.ts';
+import type { TextsElsewhere } from './text-elsewhere.ts';
 
 type Members = { [name: string]: JsonValue };
 
@@ -35,8 +37,8 @@ const NEXT = 4;
 const DONE = 5;
 
 /**
- * Builds a JSON value from bytes that come in pieces, cut anywhere. What `JsonCursor.value` does in one go, for values so large that it would
- * take long.
+ * Builds a JSON value from bytes that come in pieces, cut anywhere. What `JsonCursor.value` (or `skip`) does in one go, for values so large that it
+ * would take long.
  */
 export class JsonReader {
   readonly #cursor = new JsonCursor();
@@ -46,7 +48,11 @@ export class JsonReader {
   /** Bytes that `push` should be given at least, so that a long string is not begun again with each piece. */
   wants = 0;
 
-  constructor() {
+  readonly #isKept: boolean;
+
+  /** `isKept`: false for a value that is only to be stepped over. */
+  constructor(isKept = true) {
+    this.#isKept = isKept;
     this.#cursor.isPartial = true;
   }
 
@@ -60,11 +66,22 @@ export class JsonReader {
     return this.#value;
   }
 
+  /** Braces of the value that are open. */
+  get braces(): number {
+    return this.#open.length - this.brackets;
+  }
+
+  /** Brackets of the value that are open. */
+  get brackets(): number {
+    return this.#open.filter(({ items }) => items !== undefined).length;
+  }
+
   /** Returns where it stopped: what follows is to be given again, with more. Throws `syntax error`. */
-  push(bytes: Buffer): number {
+  push(bytes: Buffer, texts: TextsElsewhere | undefined, position = 0, end = bytes.length): number {
     const cursor = this.#cursor;
-    cursor.reset(bytes);
-    let complete = 0;
+    cursor.reset(bytes, position, end);
+    cursor.texts = texts;
+    let complete = position;
     try {
       while (this.#state !== DONE && cursor.peek() !== -1) {
         this.#step(cursor);
@@ -73,7 +90,7 @@ export class JsonReader {
     } catch (error) {
       if (error !== NEED_MORE) throw error;
     }
-    this.wants = 2 * (bytes.length - complete);
+    this.wants = 2 * (end - complete);
     return complete;
   }
 
@@ -127,9 +144,11 @@ export class JsonReader {
       this.#state = isArray ? FIRST_VALUE : FIRST_NAME;
       return;
     }
-    const value = cursor.value();
+    let value: JsonValue = null;
+    if (this.#isKept) value = cursor.value();
+    else cursor.skip();
     // A number may go on in the next piece.
-    if (typeof value !== 'string' && cursor.position >= cursor.end) throw NEED_MORE;
+    if (byte !== QUOTE && cursor.position >= cursor.end) throw NEED_MORE;
     this.#add(value);
   }
 
@@ -140,11 +159,10 @@ export class JsonReader {
 
   #add(value: JsonValue): void {
     const open = this.#open.at(-1);
-    this.#state = NEXT;
-    if (open === undefined) {
-      this.#value = value;
-      this.#state = DONE;
-    } else if (open.items !== undefined) open.items.push(value);
+    this.#state = open === undefined ? DONE : NEXT;
+    if (!this.#isKept) return;
+    if (open === undefined) this.#value = value;
+    else if (open.items !== undefined) open.items.push(value);
     else if (open.members !== undefined) setMember(open.members, open.name, value);
   }
 }

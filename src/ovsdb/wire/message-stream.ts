@@ -1,5 +1,5 @@
 import { OvsdbError } from '../data/error.ts';
-import type { Work } from '../turn.ts';
+import { ENDLESS, type Turn, type Work } from '../turn.ts';
 import { MessageScanner, type FramerLimits } from './framer.ts';
 import { COLON, COMMA, JsonCursor, NEED_MORE, OPEN_BRACE } from './json-cursor.ts';
 import { HeldWork } from './held-work.ts';
@@ -9,7 +9,9 @@ import {
   isMember,
   isUpdate,
   partsOf,
+  pushAtOnce,
   pushTo,
+  sinkWork,
   tail,
   tooShort,
   updatesIn,
@@ -44,8 +46,11 @@ export class MessageStream {
   #reader: JsonReader | undefined;
   /** Bytes of an incomplete message at which its head is looked at. */
   #sniffAt: number;
-  /** What the last message brought, until it is done. */
+  /** What has to be done before anything else is looked at. */
   readonly #work = new HeldWork();
+  readonly #turn: Turn;
+  /** It belongs to the message that is arriving: that is gone on with afterwards. */
+  #isFeeding = false;
   #isReading = false;
   /** What arrived while something was read, or behind a message that is not done. */
   #waiting: Buffer[] = [];
@@ -53,8 +58,14 @@ export class MessageStream {
   readonly #putOff = new PutOffMessages();
   readonly #whole: WholeMessageReader;
 
-  /** Messages larger than `streamFrom` bytes are read while they arrive. */
-  constructor(handler: MessageHandler, limits?: FramerLimits, streamFrom = STREAM_FROM) {
+  /** Messages larger than `streamFrom` bytes are read while they arrive; what takes long of what they bring is done within `turn`. */
+  constructor(
+    handler: MessageHandler,
+    limits?: FramerLimits,
+    streamFrom = STREAM_FROM,
+    turn: Turn = ENDLESS,
+  ) {
+    this.#turn = turn;
     this.#streamFrom = streamFrom;
     this.#atOnce = Math.min(READ_AT_ONCE, streamFrom);
     this.#sniffAt = streamFrom;
@@ -82,7 +93,17 @@ export class MessageStream {
     this.#isReading = true;
     try {
       read();
-      while (!this.isHeld && this.#waiting.length > 0) this.#read(this.#waiting.shift() as Buffer);
+      while (!this.isHeld) {
+        const streaming = this.#isFeeding ? this.#streaming : undefined;
+        if (streaming !== undefined) {
+          this.#isFeeding = false;
+          this.#resumeReading(streaming);
+        } else {
+          const next = this.#waiting.shift();
+          if (next === undefined) break;
+          this.#read(next);
+        }
+      }
     } finally {
       this.#isReading = false;
     }
@@ -96,7 +117,7 @@ export class MessageStream {
         return;
       }
       if (this.#streaming?.phase === 'reading') {
-        this.#pending.append(rest);
+        this.#scanner.count(this.#pending.append(rest));
         if (!this.#feed(this.#streaming)) return;
         // The sink has what it wanted; what follows is the end of the message.
         rest = this.#pending.take();
@@ -124,6 +145,10 @@ export class MessageStream {
    * and then, unless it overtakes them, those that are put off have been read.
    */
   #isPutOff(message: Buffer): boolean {
+    if (!this.#pending.texts.isEmpty) {
+      this.catchUp();
+      return false;
+    }
     if (this.#putOff.isEmpty && message.length < this.#atOnce) return false;
     if (this.#streaming === undefined && this.#reader === undefined && this.#mayOvertake) {
       const kind = kindOf(message);
@@ -198,6 +223,7 @@ export class MessageStream {
   abandon(): void {
     this.#work.abandon();
     this.#waiting = [];
+    this.#isFeeding = false;
     if (this.#putOff.isEmpty) return;
     this.#putOff.clear();
     this.#handler.behind?.(false);
@@ -215,18 +241,23 @@ export class MessageStream {
       if (this.#scanner.lastClose !== -1) {
         streaming.phase = 'reading';
         this.#resumeReading(streaming);
-      }
+      } else pending.putAside('bytes');
       return;
     }
+    if (pending.texts.isOpen) return;
     if (this.#reader !== undefined) {
       this.#readOn(this.#reader);
       return;
     }
-    if (streaming !== undefined || pending.length < this.#sniffAt) return;
+    if (streaming !== undefined || pending.length < this.#sniffAt) {
+      if (pending.length >= this.#streamFrom) pending.putAside('bytes');
+      return;
+    }
     this.catchUp();
     const found = this.#sniff(pending.view, false);
     if (found === 'cut off' || found === 'whose') {
       this.#sniffAt = found === 'whose' ? Infinity : pending.length * 2;
+      pending.putAside('bytes');
       return;
     }
     if (found === 'none') {
@@ -245,30 +276,60 @@ export class MessageStream {
 
   /** Reads of a plain value what has arrived. */
   #readOn(reader: JsonReader): void {
-    if (this.#pending.length >= reader.wants) this.#pending.drop(reader.push(this.#pending.view));
+    const pending = this.#pending;
+    if (pending.length >= reader.wants) pending.drop(reader.push(pending.view, pending.texts));
+    if (pending.putAside('text') > 0) reader.wants = 0;
   }
 
   /**
    * Gives what is there to the sink. True when the sink needs no more, or is of no use any more: then the scanner goes on where it stopped.
    */
   #feed(streaming: Streaming): boolean {
-    const bytes = this.#pending.view;
-    const { depth: before, brackets } = streaming.sink;
-    const position = pushTo(streaming, bytes, 0, bytes.length);
-    this.#scanner.count(position);
-    this.#pending.drop(position);
+    const { sink } = streaming;
+    const pending = this.#pending;
     const around = streaming.inArray ? 2 : 1;
-    if (streaming.failure !== undefined) {
-      streaming.phase = 'failed';
-      this.#scanner.resume(around + before + brackets, 1 + before);
+    let position = 0;
+    for (let work: Work | undefined; ;) {
+      if (pending.texts.isOpen || !this.#isDone(pending.texts.finishing(this.#turn))) return false;
+      const bytes = pending.view;
+      const { depth: before, brackets } = sink;
+      position = 0;
+      if (streaming.failure === undefined)
+        position = pushTo(streaming, bytes, 0, bytes.length, pending.texts);
+      this.#scanner.count(position);
+      pending.drop(position);
+      if (streaming.failure !== undefined) {
+        streaming.phase = 'failed';
+        this.#scanner.resume(around + before + brackets, 1 + before);
+        return true;
+      }
+      work = sinkWork(streaming, this.#turn);
+      if (work === undefined) break;
+      if (!this.#isDone(work)) return false;
+    }
+    const { depth, brackets, isDone } = sink;
+    if (isDone) {
+      streaming.phase = 'done';
+      this.#scanner.resume(around + depth + brackets, 1 + depth);
       return true;
     }
-    const { depth, brackets: open, isDone } = streaming.sink;
-    if (isDone) streaming.phase = 'done';
-    else if (position === 0 && bytes.length >= this.#streamFrom) streaming.phase = 'waiting';
-    else return false;
-    this.#scanner.resume(around + depth + open, 1 + depth);
-    return true;
+    this.#scanner.count(pending.putAside('bytes'));
+    if (position === 0 && pending.length >= this.#streamFrom && !pending.texts.isOpen) {
+      streaming.phase = 'waiting';
+      this.#scanner.resume(around + depth + brackets, 1 + depth);
+      // Nothing ends in it: that would have been read.
+      this.#scanner.scan(pending.view, 0);
+    }
+    return false;
+  }
+
+  /** Does work that the message which is arriving needs; false when it takes more than this turn. */
+  #isDone(work: Work | undefined): boolean {
+    if (work === undefined) return true;
+    this.#work.add(work);
+    this.#work.goOn();
+    this.#isFeeding = this.isHeld;
+    return !this.isHeld;
   }
 
   /**
@@ -277,6 +338,7 @@ export class MessageStream {
   #sniff(bytes: Buffer, isTold: boolean): { streaming: Streaming; position: number } | NoUpdates {
     const cursor = new JsonCursor(bytes);
     cursor.isPartial = true;
+    cursor.texts = this.#pending.texts;
     const before: MessageParts = {};
     try {
       cursor.expect(OPEN_BRACE);
@@ -310,25 +372,26 @@ export class MessageStream {
   #complete(bytes: Buffer): void {
     const streaming = this.#streaming;
     const reader = this.#reader;
+    const { texts } = this.#pending;
     this.#streaming = undefined;
     this.#reader = undefined;
     this.#sniffAt = this.#streamFrom;
     if (reader !== undefined) {
-      reader.push(bytes);
+      reader.push(bytes, texts);
       deliver(this.#handler, partsOf(reader.value), undefined);
       return;
     }
     if (streaming === undefined) {
-      this.#whole.read(bytes);
+      this.#whole.read(bytes, texts);
       return;
     }
     let position = 0;
     if (streaming.phase === 'waiting') {
-      position = pushTo(streaming, bytes, 0, bytes.length);
+      position = pushAtOnce(streaming, bytes, 0, bytes.length, texts);
       streaming.phase = streaming.sink.isDone ? 'done' : 'failed';
     }
     // When the updates were of no use, nobody knows where they ended: what came before them must do.
-    const after = streaming.phase === 'done' ? tail(bytes, position, streaming.inArray) : {};
+    const after = streaming.phase === 'done' ? tail(bytes, position, streaming.inArray, texts) : {};
     if (streaming.phase !== 'done') streaming.failure ??= tooShort();
     deliver(this.#handler, { ...streaming.before, ...after }, streaming);
   }

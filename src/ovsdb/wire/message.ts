@@ -1,6 +1,7 @@
 /** Messages of JSON-RPC as OVSDB has them, and the table updates in them, which go to a sink instead of becoming values. */
 import { OvsdbError } from '../data/error.ts';
 import type { JsonObject, JsonValue } from '../data/value.ts';
+import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
@@ -11,6 +12,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from './json-cursor.ts';
+import type { TextsElsewhere } from './text-elsewhere.ts';
 
 /** What a message is about, as far as it was read before its table updates. */
 export interface UpdateHead {
@@ -26,9 +28,12 @@ export interface UpdateHead {
 export interface UpdateSink {
   /**
    * Returns where it stopped: behind the closing brace when `isDone`, otherwise behind the last thing that was complete.
-   * What follows is to be given again, with more.
+   * What follows is to be given again, with more. `texts`: strings of theirs that are kept elsewhere; whoever gives them asks for `takeWork`
+   * afterwards.
    */
-  push(bytes: Buffer, position: number, end: number): number;
+  push(bytes: Buffer, position: number, end: number, texts?: TextsElsewhere): number;
+  /** Work that is to be done before more is given; undefined when there is none. May throw as `push`. */
+  takeWork?(turn: Turn): Work | undefined;
   readonly isDone: boolean;
   /** Braces of the updates that are open where it stopped. */
   readonly depth: number;
@@ -92,14 +97,55 @@ export interface Streaming extends FoundUpdates {
 }
 
 /** What the sink can't use makes the whole update useless, but not the connection. */
-export function pushTo(streaming: Streaming, bytes: Buffer, position: number, end: number): number {
+export function pushTo(
+  streaming: Streaming,
+  bytes: Buffer,
+  position: number,
+  end: number,
+  texts?: TextsElsewhere,
+): number {
   try {
-    return streaming.sink.push(bytes, position, end);
+    return streaming.sink.push(bytes, position, end, texts);
   } catch (error) {
-    if (!(error instanceof OvsdbError)) throw error;
-    streaming.failure = error;
+    streaming.failure = asFailure(error);
     return position;
   }
+}
+
+/** As `pushTo`, with all the work that the sink has to do. */
+export function pushAtOnce(
+  streaming: Streaming,
+  bytes: Buffer,
+  position: number,
+  end: number,
+  texts: TextsElsewhere | undefined,
+): number {
+  let stopped = pushTo(streaming, bytes, position, end, texts);
+  for (;;) {
+    const work = sinkWork(streaming, ENDLESS);
+    if (work === undefined) return stopped;
+    atOnce(work);
+    if (streaming.failure === undefined) stopped = pushTo(streaming, bytes, stopped, end, texts);
+  }
+}
+
+/** What the sink has to do before it takes more; undefined when there is nothing. */
+export function sinkWork(streaming: Streaming, turn: Turn): Work | undefined {
+  const work = streaming.failure === undefined ? streaming.sink.takeWork?.(turn) : undefined;
+  return work === undefined ? undefined : guarded(streaming, work);
+}
+
+function* guarded(streaming: Streaming, work: Work): Work {
+  try {
+    yield* work;
+  } catch (error) {
+    streaming.failure = asFailure(error);
+  }
+}
+
+function asFailure(error: unknown): OvsdbError {
+  if (error instanceof OvsdbError) return error;
+  throw error;
 }
 
 /** Steps to the table updates in `params` or `result`; the cursor then stands before their brace. */
@@ -174,8 +220,14 @@ export const tooShort = (): OvsdbError =>
   new OvsdbError('syntax error', 'table updates end too early');
 
 /** Members of a message behind its table updates. */
-export function tail(bytes: Buffer, position: number, inArray: boolean): Partial<Message> {
+export function tail(
+  bytes: Buffer,
+  position: number,
+  inArray: boolean,
+  texts?: TextsElsewhere,
+): Partial<Message> {
   const cursor = new JsonCursor(bytes, position);
+  cursor.texts = texts;
   const parts: MessageParts = {};
   if (inArray) cursor.expect(CLOSE_BRACKET);
   while (cursor.take(COMMA)) {

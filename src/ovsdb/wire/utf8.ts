@@ -1,4 +1,5 @@
 /** UTF-8 as ovsdb-server checks it. */
+import { OvsdbError } from '../data/error.ts';
 
 /** Writes a code point; returns the position behind it. There must be room for four bytes. */
 export function writeUtf8(out: Buffer, at: number, code: number): number {
@@ -57,6 +58,30 @@ export function invalidUtf8(bytes: Uint8Array, start: number, end: number): stri
     at += more + 1;
   }
   return undefined;
+}
+
+/** What is wrong with a string that is not valid UTF-8; undefined when it is. */
+export function invalidUtf8Error(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): OvsdbError | undefined {
+  const sequence = invalidUtf8(bytes, start, end);
+  if (sequence === undefined) return undefined;
+  return new OvsdbError(
+    'constraint violation',
+    `not a valid UTF-8 string: invalid UTF-8 sequence ${sequence}`,
+  );
+}
+
+/** How many of the last bytes belong to a sequence that goes on behind `end`. */
+export function unfinishedUtf8(bytes: Uint8Array, end: number): number {
+  for (let count = 1; count <= Math.min(3, end); count++) {
+    const byte = bytes[end - count] as number;
+    if (byte < 0x80) return 0;
+    if (byte >= 0xc0) return following(byte) >= count ? count : 0;
+  }
+  return 0;
 }
 
 function sequenceAt(bytes: Uint8Array, at: number, end: number): string {

@@ -13,7 +13,7 @@ import {
 import {
   deliver,
   isUpdate,
-  pushTo,
+  pushAtOnce,
   tail,
   tooShort,
   unexpected,
@@ -24,6 +24,7 @@ import {
   type MessageParts,
   type Streaming,
 } from './message.ts';
+import type { TextsElsewhere } from './text-elsewhere.ts';
 
 /** Names and methods as they are written. */
 const ID = Buffer.from('id');
@@ -43,13 +44,16 @@ export class WholeMessageReader {
   readonly #cursor = new JsonCursor();
   /** Where the updates ended that a sink has taken last. */
   #updatesEnd = 0;
+  /** Strings of the message that are kept elsewhere. */
+  #texts: TextsElsewhere | undefined;
 
   constructor(handler: MessageHandler) {
     this.#handler = handler;
   }
 
-  /** Throws `protocol` or `syntax error` for what is no message. */
-  read(bytes: Buffer): void {
+  /** Throws `protocol` or `syntax error` for what is no message. `texts`: strings of it that are kept elsewhere. */
+  read(bytes: Buffer, texts?: TextsElsewhere): void {
+    this.#texts = texts;
     if (!this.#inOrder(bytes)) this.#anyOrder(bytes);
   }
 
@@ -60,6 +64,7 @@ export class WholeMessageReader {
   #inOrder(bytes: Buffer): boolean {
     const cursor = this.#cursor;
     cursor.reset(bytes);
+    cursor.texts = this.#texts;
     const parts: MessageParts = {};
     cursor.expect(OPEN_BRACE);
     do {
@@ -89,7 +94,7 @@ export class WholeMessageReader {
           if (streaming !== undefined) {
             const after =
               streaming.failure === undefined
-                ? tail(bytes, this.#updatesEnd, streaming.inArray)
+                ? tail(bytes, this.#updatesEnd, streaming.inArray, this.#texts)
                 : {};
             deliver(this.#handler, { ...parts, ...after }, streaming);
             return true;
@@ -105,7 +110,7 @@ export class WholeMessageReader {
 
   /** A complete message in any order: its members are found first, then updates go to their sink. */
   #anyOrder(bytes: Buffer): void {
-    const cursor = new JsonCursor(bytes);
+    const cursor = this.#cursorAt(bytes, 0, bytes.length);
     const parts: MessageParts = {};
     const ranges = new Map<string, [number, number]>();
     cursor.object(() => {
@@ -135,11 +140,17 @@ export class WholeMessageReader {
           return;
         }
       }
-      const value = new JsonCursor(bytes, from, to).value();
+      const value = this.#cursorAt(bytes, from, to).value();
       if (isParams) parts.params = value;
       else parts.result = value;
     }
     deliver(this.#handler, parts, undefined);
+  }
+
+  #cursorAt(bytes: Buffer, from: number, to: number): JsonCursor {
+    const cursor = new JsonCursor(bytes, from, to);
+    cursor.texts = this.#texts;
+    return cursor;
   }
 
   #updatesFrom(
@@ -149,7 +160,7 @@ export class WholeMessageReader {
     isParams: boolean,
     before: Partial<Message>,
   ): Streaming | undefined {
-    const cursor = new JsonCursor(bytes, from, to);
+    const cursor = this.#cursorAt(bytes, from, to);
     let found: FoundUpdates | 'none' | 'whose' = 'none';
     try {
       found = updatesIn(this.#handler, cursor, isParams, before.id);
@@ -160,7 +171,7 @@ export class WholeMessageReader {
     if (found === 'none' || found === 'whose') return undefined;
     const { head, sink, inArray } = found;
     const streaming: Streaming = { head, sink, inArray, before, failure: undefined, phase: 'done' };
-    this.#updatesEnd = pushTo(streaming, bytes, cursor.position, to);
+    this.#updatesEnd = pushAtOnce(streaming, bytes, cursor.position, to, this.#texts);
     if (streaming.failure === undefined && !streaming.sink.isDone) {
       streaming.failure = tooShort();
     }

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseSchema, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
+import type { UpdateFormat } from '../../../src/ovsdb/replica/update-reader.ts';
 import { ENDLESS, LATER } from '../../../src/ovsdb/turn.ts';
 import {
   cuts,
@@ -11,7 +12,7 @@ import {
   turns,
 } from '../../support/sliced-replica.ts';
 
-/** Sets and maps of thousands of members: read as they arrive, changed and told of in pieces. */
+/** Sets and maps of thousands of members, in order or not: read as they arrive, sorted, changed and told of in pieces. */
 
 const many = (key: string, value?: string): JsonValue => ({
   type: { key, ...(value === undefined ? {} : { value }), min: 0, max: 'unlimited' },
@@ -60,27 +61,62 @@ const beyond = (a: Row, b: Row): number[] =>
 
 const text = (n: number): string => `m"é${String(n).padStart(6, '0')}`;
 
-/** What the server tells of a row that was another: all of it for one that was none. */
-function told(before: Row | undefined, now: Row): JsonValue {
-  const old = before ?? NONE;
-  const apart = [...beyond(old, now), ...beyond(now, old)].sort((a, b) => a - b);
-  const changed =
-    old.value === now.value || before === undefined
-      ? []
-      : Array.from({ length: now.to }, (_, n) => n).filter(
-          (n) => n >= now.from && n >= old.from && n < old.to,
-        );
-  const keys = [...apart, ...changed].sort((a, b) => a - b);
-  const valueOf = (n: number): number => (n >= now.from && n < now.to ? now.value : old.value);
-  const columns = {
-    name: `${now.from}`,
-    numbers: ['set', apart],
-    texts: ['set', apart.map(text)],
-    ids: ['set', apart.map((n) => ['uuid', uuid(n)])],
-    map: ['map', keys.map((n) => [text(n), valueOf(n)])],
-    tail: `${now.to}`,
+/** How a server tells of rows. */
+interface Telling {
+  readonly format: UpdateFormat;
+  /** Members come in no order. */
+  readonly isShuffled: boolean;
+}
+
+const IN_ORDER: Telling = { format: 'update2', isShuffled: false };
+
+const shuffled = (numbers: readonly number[]): number[] =>
+  numbers
+    .map((n) => [(n * 48_271) % 8191, n] as const)
+    .sort(([a, m], [b, n]) => a - b || n - m)
+    .map(([, n]) => n);
+
+/** All columns, with these members and keys. */
+function columnsOf(
+  row: Row,
+  members: readonly number[],
+  keys: readonly number[],
+  valueOf: (n: number) => number,
+  isShuffled: boolean,
+): JsonValue {
+  const [some, pairs] = isShuffled ? [shuffled(members), shuffled(keys)] : [members, keys];
+  return {
+    name: `${row.from}`,
+    numbers: ['set', some],
+    texts: ['set', some.map(text)],
+    ids: ['set', some.map((n) => ['uuid', uuid(n)])],
+    map: ['map', pairs.map((n) => [text(n), valueOf(n)])],
+    tail: `${row.to}`,
   };
-  return before === undefined ? { insert: columns } : { modify: columns };
+}
+
+function whole(row: Row, isShuffled: boolean): JsonValue {
+  const members = beyond(row, NONE);
+  return columnsOf(row, members, members, () => row.value, isShuffled);
+}
+
+/** What the server tells of a row that was another: all of it for one that was none. */
+function told(before: Row | undefined, now: Row | undefined, telling = IN_ORDER): JsonValue {
+  const { format, isShuffled } = telling;
+  if (format === 'update') {
+    const old = before === undefined ? {} : { old: whole(before, isShuffled) };
+    return now === undefined ? old : { ...old, new: whole(now, isShuffled) };
+  }
+  if (now === undefined) return { delete: null };
+  if (before === undefined) return { insert: whole(now, isShuffled) };
+  const apart = [...beyond(before, now), ...beyond(now, before)].sort((a, b) => a - b);
+  const changed =
+    before.value === now.value
+      ? []
+      : beyond(now, NONE).filter((n) => n >= before.from && n < before.to);
+  const keys = [...apart, ...changed].sort((a, b) => a - b);
+  const valueOf = (n: number): number => (n >= now.from && n < now.to ? now.value : before.value);
+  return { modify: columnsOf(now, apart, keys, valueOf, isShuffled) };
 }
 
 const step = fc.record({
@@ -89,13 +125,16 @@ const step = fc.record({
 });
 
 /** A first reply and an update for each step. */
-function messagesOf(steps: readonly { row: Row | undefined; of: number }[]): string {
+function messagesOf(
+  steps: readonly { row: Row | undefined; of: number }[],
+  telling = IN_ORDER,
+): string {
   const rows = new Map<number, Row>();
   const messages: JsonValue[] = [{ id: 1, result: [false, uuid(0), {}], error: null }];
   for (const { row: now, of } of steps) {
     const before = rows.get(of);
     if (before === undefined && now === undefined) continue;
-    const update = now === undefined ? { delete: null } : told(before, now);
+    const update = told(before, now, telling);
     if (now === undefined) rows.delete(of);
     else rows.set(of, now);
     messages.push({
@@ -117,14 +156,19 @@ test('are the same, and told the same, whatever the pieces and the turns', () =>
       cuts,
       turnLengths,
       fc.constantFrom(1, 1000, 1e9),
-      (steps, places, ends, streamFrom) => {
-        const bytes = Buffer.from(messagesOf(steps));
-        const whole = new Follower(SCHEMA, ENDLESS, 1e9, everything);
-        whole.push(bytes);
-        const sliced = new Follower(SCHEMA, turns(ends), streamFrom, everything);
+      fc.record({
+        format: fc.constantFrom<UpdateFormat>('update', 'update2'),
+        isShuffled: fc.boolean(),
+      }),
+      (steps, places, ends, streamFrom, telling) => {
+        const bytes = Buffer.from(messagesOf(steps, telling));
+        const { format } = telling;
+        const atOnce = new Follower(SCHEMA, ENDLESS, 1e9, everything, format);
+        atOnce.push(bytes);
+        const sliced = new Follower(SCHEMA, turns(ends), streamFrom, everything, format);
         for (const piece of pieces(bytes, places)) sliced.push(piece);
-        expect(sliced.seen).toEqual(whole.seen);
-        expect(keptValues(sliced.replica)).toEqual(keptValues(whole.replica));
+        expect(sliced.seen).toEqual(atOnce.seen);
+        expect(keptValues(sliced.replica)).toEqual(keptValues(atOnce.replica));
         const model = steps.reduce(
           (rows, { row: now, of }) =>
             now === undefined
@@ -144,7 +188,7 @@ test('are the same, and told the same, whatever the pieces and the turns', () =>
         expect(sliced.replica.size('T')).toBe(model.length);
       },
     ),
-    { numRuns: 40 },
+    { numRuns: 80 },
   );
 });
 
@@ -182,12 +226,54 @@ test('are read as they arrive, and changed and told of in many turns', () => {
   expect(heard).toBe(1);
 });
 
+test('are sorted in many turns when they come in no order', () => {
+  const long = { from: 0, to: 50_000, value: 1 };
+  const [update] = [told(undefined, long, { format: 'update2', isShuffled: true })];
+  const params = ['m', uuid(0), { T: { [uuid(1)]: update } }];
+  const bytes = Buffer.from(JSON.stringify({ id: null, method: 'update3', params }));
+  const follower = new Follower(SCHEMA, LATER, 1000, () => undefined);
+  follower.push(Buffer.from(messagesOf([])));
+  let pauses = 0;
+  follower.onPause = () => pauses++;
+  for (let at = 0; at < bytes.length; at += 65_536) follower.push(bytes.subarray(at, at + 65_536));
+  // Each of the four is sorted in runs of 256, which are then merged.
+  expect(pauses).toBeGreaterThan(4 * 200);
+  expect(follower.replica.row('T', uuid(1))?.column('numbers')).toEqual(beyond(long, NONE));
+});
+
+test('a row of `update` is read as it arrives, and so is what it was before', () => {
+  const long = { from: 0, to: 50_000, value: 1 };
+  const replica = new Replica(SCHEMA);
+  replica.apply({}, 'update', 'contents');
+  for (const [before, now] of [
+    [undefined, long],
+    [long, { ...long, value: 2 }],
+    [{ ...long, value: 2 }, undefined],
+  ] as const) {
+    const update = told(before, now, { format: 'update', isShuffled: false });
+    const bytes = Buffer.from(JSON.stringify({ T: { [uuid(1)]: update } }));
+    const reader = replica.reader('update', 'changes');
+    let end = 0;
+    for (let at = 65_536; at < bytes.length; at += 65_536) {
+      end = reader.push(bytes, end, at);
+      // No more is left than a member that was cut.
+      expect(end).toBeGreaterThan(at - 100);
+    }
+    reader.push(bytes, end, bytes.length);
+    expect(reader.isDone).toBe(true);
+    replica.show(reader, true);
+    expect(replica.row('T', uuid(1))?.memberCount('map')).toBe(
+      now === undefined ? undefined : 50_000,
+    );
+  }
+});
+
 test('a mistake in a part that was kept makes the update useless and not the connection', () => {
   const replies: unknown[] = [];
   const good = messagesOf([{ of: 1, row: { from: 0, to: 5000, value: 1 } }]);
   for (const wrong of [
     good.replace('4000,', '"x",'),
-    // Given twice, far apart.
+    // Given twice, far apart: found when they are sorted.
     good.replace(',4999]', ',4999,7]'),
     good.replace(/\[\["uuid"/, '[["uid"'),
   ]) {

@@ -9,7 +9,7 @@ import {
   TEXT_HOLE,
   UUID_HOLE,
 } from '../../../src/ovsdb/storage/shape-scan.ts';
-import { textHash } from '../../../src/ovsdb/storage/text-hash.ts';
+import { textHash } from '../../../src/ovsdb/wire/text-hash.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
 
 const scan = new ShapeScan();

@@ -1,6 +1,6 @@
 import type { ColumnType } from '../data/column-type.ts';
 import type { TableRules } from './desired.ts';
-import type { ColumnSchema, DatabaseSchema } from '../data/schema.ts';
+import { VERSION_COLUMN, type ColumnSchema, type DatabaseSchema } from '../data/schema.ts';
 import type { Selection } from '../session/selection.ts';
 
 /** Which columns a plan looks at: told by its rules alone, for the client that follows them and for the plan that checks it. */
@@ -10,7 +10,7 @@ type ColumnRules = Pick<TableRules, 'foreignColumns'>;
 
 /** True for a column that the plan compares and writes. */
 export const isCompared = (rules: ColumnRules, column: string): boolean =>
-  rules.foreignColumns?.includes(column) !== true;
+  column !== VERSION_COLUMN.name && rules.foreignColumns?.includes(column) !== true;
 
 /**
  * What a client has to follow for plans with these rules: of each of their tables all columns but foreign ones, and whatever else refers to rows

@@ -8,7 +8,6 @@ import type { Entry } from './plan-entry.ts';
 import { isCompared } from './plan-selection.ts';
 import { ROW_NAMESPACE, rowName } from './plan-uuid.ts';
 import { WishQueue } from './plan-wishes.ts';
-import { VERSION_COLUMN } from '../data/schema.ts';
 import type { FoundRow, ReplicaRow, ReplicaView } from '../replica/replica-view.ts';
 import { uuidText } from '../storage/uuid-pool.ts';
 import { uuidWords } from '../data/uuid.ts';
@@ -81,9 +80,7 @@ export class PlanTable {
     const schema = replica.schema.tables.get(name);
     this.isPresent = schema !== undefined && replica.hasTable(name);
     this.isRoot = schema?.isRoot ?? true;
-    // Nobody can want a row to have a version.
-    const columns = [...(schema?.columns.values() ?? [])].filter((c) => c !== VERSION_COLUMN);
-    const all = columns
+    const all = [...(schema?.columns.values() ?? [])]
       .filter((column) => replica.hasColumn(name, column.name))
       .map(({ name: column, type, mutable }): PlanColumn => ({
         name: column,
@@ -95,9 +92,9 @@ export class PlanTable {
         defaultValue: defaultDatum(type),
       }));
     this.columns = all.filter((column) => isCompared(rules, column.name));
-    const unseen = columns
-      .map((column) => column.name)
-      .filter((column) => replica.access(name, column) === 'unseen');
+    const unseen = [...(schema?.columns.keys() ?? [])].filter(
+      (column) => replica.access(name, column) === 'unseen',
+    );
     this.#checkFollowed(unseen.filter((column) => isCompared(rules, column)));
     this.#seen = unseen.length === 0 ? undefined : new SeenRow(name, new Set(unseen));
     this.hasShared = this.columns.some((column) => column.kind === 'shared');

@@ -71,6 +71,19 @@ afterAll(() => {
   folder[Symbol.dispose]();
 });
 
+test('links to parts of the page lead there', () => {
+  const prose = page.replaceAll(/^```[^]*?^```$/gm, '');
+  const headings = [...prose.matchAll(/^#+ (.*)$/gm)].map(([, text]) =>
+    (text ?? '')
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  const links = [...prose.matchAll(/\]\(#([^)]*)\)/g)].map(([, anchor]) => anchor);
+  expect(links.length).toBeGreaterThan(5);
+  expect(links.filter((anchor) => !headings.includes(anchor ?? ''))).toEqual([]);
+});
+
 test('there are examples, and they have the types that they show', async () => {
   expect(blocks.length).toBeGreaterThan(10);
   const tsc = join(ROOT, 'node_modules/.bin/tsc');

@@ -139,6 +139,7 @@ test.each([{ columns: ['name', '_version'] }, { columns: ['name'], silent: ['_ve
     const wish = { table: 'Watcher', key: 'w', columns: { name: 'w' }, containers: [] };
     reconciler.setUnit('unit', [wish]);
     expect(reconciler.plan().changes).toEqual([]);
+    expect(planSelection(rules, replica.schema)).toEqual({ Watcher: { columns: ['name'] } });
   },
 );
 

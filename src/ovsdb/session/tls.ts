@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import {
   createSecureContext,
   type ConnectionOptions,
@@ -72,7 +73,8 @@ export class TlsSettings {
       rejectUnauthorized: !isBootstrapping,
       minVersion: minVersion ?? 'TLSv1.2',
       ...(checkHostName === true
-        ? host === undefined
+        ? // An address is no name for SNI (RFC 6066 §3); the certificate is compared with it all the same.
+          host === undefined || isIP(host) !== 0
           ? {}
           : { servername: host }
         : { checkServerIdentity: () => undefined }),

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OvsdbClient, type TlsOptions } from '../../../src/ovsdb/index.ts';
 import { Authority, type Identity } from '../../support/certificates.ts';
@@ -16,7 +19,12 @@ describe('TLS', () => {
   let server: OvsdbServer;
   let remote = '';
 
-  const sslServer = (identity: Identity, name: string, port: number): Promise<OvsdbServer> =>
+  const sslServer = (
+    identity: Identity,
+    name: string,
+    port: number,
+    more: readonly string[] = [],
+  ): Promise<OvsdbServer> =>
     OvsdbServer.start({
       folder: folder.path,
       name,
@@ -26,6 +34,7 @@ describe('TLS', () => {
         `--private-key=${identity.privateKey}`,
         `--certificate=${chain(identity)}`,
         `--ca-cert=${identity.caCertificate}`,
+        ...more,
       ],
     });
 
@@ -53,6 +62,7 @@ describe('TLS', () => {
       server: ours.issue('server'),
       client: ours.issue('client'),
       expired: ours.issue('expired', -1),
+      localhost: ours.issue('localhost'),
       stranger: theirs.issue('stranger'),
     };
     const port = await freePort();
@@ -100,6 +110,69 @@ describe('TLS', () => {
     await using bad = client(identities['client'] as Identity, `ssl:127.0.0.1:${port}`);
     expect(old.pid).toBeGreaterThan(0);
     await expect(bad.ready(AbortSignal.timeout(700))).rejects.toThrow('certificate has expired');
+  });
+
+  test('files that are renewed are used by the next connection', async () => {
+    const own = (file: string): string => join(folder.path, file);
+    const { caCertificate } = identities['client'] as Identity;
+    const files = { privateKey: own('own.key'), certificate: own('own.pem'), caCertificate };
+    const renew = (name: string): void => {
+      const { privateKey, certificate } = identities[name] as Identity;
+      copyFileSync(privateKey, files.privateKey);
+      copyFileSync(certificate, files.certificate);
+    };
+    renew('expired');
+    await using renewed = client(files);
+    await expect(renewed.ready(AbortSignal.timeout(700))).rejects.toThrow('gave up waiting');
+    renew('client');
+    await renewed.ready(soon());
+    renew('expired');
+    expect((await renewed.transact([{ op: 'comment', comment: 'still there' }])).kind).toBe(
+      'success',
+    );
+    renewed.reconnect();
+    await expect(renewed.ready(AbortSignal.timeout(700))).rejects.toThrow('gave up waiting');
+  });
+
+  test('the certificate must name the host when that is asked for', async () => {
+    const warnings: string[] = [];
+    const warn = ({ message }: Error): number => warnings.push(message);
+    process.on('warning', warn);
+    const port = await freePort();
+    await using _named = await sslServer(identities['localhost'] as Identity, 'named', port);
+    const tls = { ...(identities['client'] as Identity), checkHostName: true };
+    await using good = client(tls, `ssl:localhost:${port}`);
+    await good.ready(soon());
+    await using bad = client(tls, `ssl:127.0.0.1:${port}`);
+    await expect(bad.ready(AbortSignal.timeout(700))).rejects.toThrow('127.0.0.1 is not in the');
+    process.off('warning', warn);
+    expect(warnings).toEqual([]);
+  });
+
+  test('a version of TLS below the one that is asked for is not used', async () => {
+    const port = await freePort();
+    const limits = ['--ssl-protocols=TLSv1.2'];
+    await using _old = await sslServer(identities['server'] as Identity, 'older', port, limits);
+    const tls = identities['client'] as Identity;
+    await using good = client(tls, `ssl:127.0.0.1:${port}`);
+    await good.ready(soon());
+    await using bad = client({ ...tls, minVersion: 'TLSv1.3' }, `ssl:127.0.0.1:${port}`);
+    await expect(bad.ready(AbortSignal.timeout(700))).rejects.toThrow('protocol version');
+  });
+
+  test('no CA is learnt from a server that sends none', async () => {
+    const { privateKey, certificate } = identities['client'] as Identity;
+    const leaf = { key: readFileSync(privateKey), cert: readFileSync(certificate) };
+    await using silent = createServer(leaf).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const caCertificate = join(folder.path, 'not-learnt.pem');
+    const tls = { privateKey, certificate, caCertificate, bootstrap: true };
+    await using learner = client(tls, `ssl:127.0.0.1:${port}`);
+    await expect(learner.ready(AbortSignal.timeout(700))).rejects.toThrow(
+      'the server sends no self-signed CA certificate',
+    );
+    expect(existsSync(caCertificate)).toBe(false);
   });
 
   test('the CA is learnt once, and then insisted on', async () => {

@@ -1,15 +1,19 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { networkNames, podAttachment } from '../../src/lab/attachments.ts';
 import { connectivity, endpoints, probe, surprises } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/inside.ts';
 import { down, up } from '../../src/lab/life.ts';
-import { stateFolder } from '../../src/lab/places.ts';
+import { checkout, stateFolder } from '../../src/lab/places.ts';
 import { attachPods, pluggedPorts } from '../../src/lab/pods.ts';
 import { isAlive } from '../../src/lab/processes.ts';
 import { labState, type LabRecord } from '../../src/lab/record.ts';
 import { labStatus } from '../../src/lab/status.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { endsWithUs, testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { bound } from '../support/left-behind.ts';
 import { writeNetwork, writeRemoteChassis } from '../support/layer3-by-hand.ts';
 import { nad, pod } from '../support/pods.ts';
 
@@ -230,7 +234,25 @@ describe.skipIf(whyNoLab !== undefined)(
       process.kill(record.holder.pid, 'SIGKILL');
       await expect.poll(() => labState(NAME).state).toBe('stale');
       record = await up({ name: NAME, kind: 'host', nodes: 1, progress: quiet });
+      endsWithUs(record);
       expect((await labStatus(record)).pods).toEqual([]);
+    });
+
+    test('a lab of a test that is killed ends with it', async () => {
+      const script = `
+        import { testLab } from '${join(checkout, 'test/support/lab.ts')}';
+        const { record } = await testLab('${NAME}-killed', { nodes: 1 });
+        console.log(JSON.stringify(record));
+        setInterval(() => undefined, 1000);`;
+      const killed = spawn(...bound(process.execPath, ['--input-type=module', '-e', script]), {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const [line] = (await once(killed.stdout, 'data')) as [Buffer];
+      const { holder } = JSON.parse(line.toString()) as LabRecord;
+      expect(isAlive(holder)).toBe(true);
+      killed.kill('SIGKILL');
+      await expect.poll(() => isAlive(holder)).toBe(false);
+      expect(await down(`${NAME}-killed`, quiet)).toBe(true);
     });
 
     test('`down` leaves no process, file or mount', async () => {

@@ -9,7 +9,7 @@ import { attachPods } from '../../src/lab/pods.ts';
 import { isAlive } from '../../src/lab/processes.ts';
 import type { LabRecord } from '../../src/lab/record.ts';
 import { labStatus } from '../../src/lab/status.ts';
-import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
+import { endsWithUs, testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
 import { writeNetwork, writeRemoteChassis } from '../support/layer3-by-hand.ts';
 import { nad, pod } from '../support/pods.ts';
 
@@ -112,6 +112,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       expect(existsSync(stateFolder(NAME))).toBe(false);
       const said: string[] = [];
       record = await up({ name: NAME, kind: 'vm', nodes: 2, progress: (line) => said.push(line) });
+      endsWithUs(record);
       expect(said).toEqual(['starting the machine with 2 nodes from its saved state']);
       expect((await labStatus(record)).pods).toEqual([]);
       expect(await outputInside(record, ['on', 'n1', 'ovn-nbctl', 'ls-list'])).toBe('');

@@ -1,4 +1,6 @@
 /** Labs for end-to-end tests: one per test file, gone when it ends. */
+import { spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { down, up } from '../../src/lab/life.ts';
 import type { Families } from '../../src/lab/node-facts.ts';
 import type { LabKind } from '../../src/lab/places.ts';
@@ -23,6 +25,21 @@ export interface TestLab extends AsyncDisposable {
   readonly record: LabRecord;
 }
 
+/** Kills a process, told apart from later ones with its number by its start, when our end of standard input closes. */
+const KEEPER =
+  'read -r _; [ "$(cut -d " " -f 22 "/proc/$1/stat" 2> /dev/null)" = "$2" ] && kill -9 "$1"';
+
+/** Has a lab end with this process, even when that is killed: a lab detaches itself from who starts it. */
+export function endsWithUs({ holder }: LabRecord): void {
+  const { pid, started } = holder;
+  const keeper = spawn('sh', ['-c', KEEPER, 'lab-keeper', String(pid), started], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true, // Ctrl-C is for us: it goes on until we end
+  });
+  keeper.unref();
+  (keeper.stdin as Socket).unref();
+}
+
 /** A lab of its own for the caller, with progress kept for the case that it does not come up. */
 export async function testLab(
   name: string,
@@ -38,6 +55,7 @@ export async function testLab(
   };
   await down(name, keep); // what a killed run of the same test left
   const record = await up({ name, kind, nodes, families, progress: keep });
+  endsWithUs(record);
   return {
     record,
     async [Symbol.asyncDispose]() {

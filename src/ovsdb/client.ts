@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { OvsdbError } from './data/error.ts';
 import type { Clause, Operation, Outcome, Transactor } from './data/operation.ts';
+import { outcomePart } from './data/outcome-part.ts';
 import { rethrowLater } from './listener-error.ts';
 import type { Replica } from './replica/replica.ts';
 import type {
@@ -16,13 +17,13 @@ import { Dialer } from './session/dialer.ts';
 import { Locks, type Lock } from './session/locks.ts';
 import { DatabaseMonitor, type Monitor } from './session/monitor.ts';
 import type { MonitorMethod } from './session/monitor-run.ts';
-import { withoutFirst } from './session/outcome.ts';
 import type { Remotes } from './session/remote.ts';
 import type { Selection, SelectTables } from './session/selection.ts';
 import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings } from './session/tls.ts';
 import { Transactions } from './session/transactions.ts';
 import { Waits } from './session/waits.ts';
+import { TransactionQueue, type QueueOptions } from './transaction/transaction-queue.ts';
 import type { Integer, JsonValue } from './data/value.ts';
 
 const clamp = (value: Integer | undefined, floor: Integer): Integer =>
@@ -320,7 +321,12 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       return Promise.resolve({ kind: 'not-locked', lock });
     return transactions
       .send([{ op: 'assert', lock }, ...operations], signal)
-      .then((outcome) => withoutFirst(outcome));
+      .then((outcome) => outcomePart(outcome, 1));
+  }
+
+  /** Puts many small transactions together: `transact` of the queue is this one's, with fewer requests. */
+  queue(options?: QueueOptions): TransactionQueue {
+    return new TransactionQueue(this, () => this.#session?.schema, options);
   }
 
   /** A standby or read-only server refused to write: another one may not. */

@@ -3,6 +3,7 @@ import {
   type Operation,
   type Replica,
   type Selection,
+  type Transactor,
 } from '../../src/ovsdb/index.ts';
 import { OvsdbServer } from '../support/ovsdb-server.ts';
 import { networkOperations } from '../support/ovsdb-workload.ts';
@@ -18,8 +19,8 @@ import { RawSender } from './raw-sender.ts';
 
 /**
  * Transactions beside two floors: a sender that keeps no replica, and one that has the client's monitor as well, so that the server has as
- * much to do, but reads nothing of what it is told. Once more for a client that follows no more than the columns that it writes, and for one that
- * looks at its replica behind each transaction.
+ * much to do, but reads nothing of what it is told. Once more for a client that follows no more than the columns that it writes, for one that
+ * looks at its replica behind each transaction, and for one whose small transactions are put together by a queue.
  */
 
 const NETWORKS = 150;
@@ -38,8 +39,8 @@ async function connected(server: OvsdbServer, tables?: Selection): Promise<Ovsdb
   return client;
 }
 
-async function succeed(client: OvsdbClient, operations: readonly Operation[]): Promise<void> {
-  const outcome = await client.transact(operations);
+async function succeed(committer: Transactor, operations: readonly Operation[]): Promise<void> {
+  const outcome = await committer.transact(operations);
   if (outcome.kind !== 'success') throw new Error(`refused: ${JSON.stringify(outcome)}`);
 }
 
@@ -68,7 +69,9 @@ const SENDERS = [
   'raw and told',
   'raw and told little',
 ] as const;
-type Sender = (typeof SENDERS)[number];
+/** The same, and the client's queue. */
+const SENDERS_AND_QUEUE = [...SENDERS, 'queue'] as const;
+type Sender = (typeof SENDERS_AND_QUEUE)[number];
 type Send = (operations: readonly Operation[]) => Promise<void>;
 /** Milliseconds of each run: by the clock, of this process's processor, and of the server's. */
 interface Times {
@@ -78,7 +81,7 @@ interface Times {
 }
 /** A sender, the server that it has for itself, and its replica. */
 type Pair = readonly [send: Send, server: OvsdbServer, replica?: Replica];
-type Samples = Readonly<Record<Sender, Times>>;
+type Samples = ReadonlyMap<Sender, Times>;
 
 /**
  * Each run by each sender, by turns, so that a busy moment of the machine hits all. Each has operations of its own, made before the clock
@@ -89,6 +92,7 @@ async function byTurns<T>(
   make: (n: number) => T,
   run: (send: Send, made: T) => Promise<unknown>,
   narrow: Selection,
+  senders: readonly Sender[] = SENDERS,
 ): Promise<Samples> {
   await using servers = new AsyncDisposableStack();
   const server = async (): Promise<OvsdbServer> => servers.use(await OvsdbServer.start());
@@ -109,37 +113,37 @@ async function byTurns<T>(
     await succeed(looking, operations);
     looking.replica.catchUp();
   };
-  const pairs: Readonly<Record<Sender, Pair>> = {
-    client: [(operations) => succeed(wide, operations), wideServer, wide.replica],
-    'looking client': [look, lookingServer, looking.replica],
-    'narrow client': [(operations) => succeed(few, operations), fewServer, few.replica],
-    raw: await raw(),
-    'raw and told': await raw(wide),
-    'raw and told little': await raw(few),
+  const queued = async (): Promise<Pair> => {
+    const [own, ownServer] = await client();
+    const queue = own.queue();
+    return [(operations) => succeed(queue, operations), ownServer, own.replica];
   };
-  const none = (): Times => ({ wall: [], cpu: [], server: [] });
-  const samples: Samples = {
-    client: none(),
-    'looking client': none(),
-    'narrow client': none(),
-    raw: none(),
-    'raw and told': none(),
-    'raw and told little': none(),
-  };
+  const pairs = new Map<Sender, Pair>([
+    ['client', [(operations) => succeed(wide, operations), wideServer, wide.replica]],
+    ['looking client', [look, lookingServer, looking.replica]],
+    ['narrow client', [(operations) => succeed(few, operations), fewServer, few.replica]],
+    ['raw', await raw()],
+    ['raw and told', await raw(wide)],
+    ['raw and told little', await raw(few)],
+  ]);
+  if (senders.includes('queue')) pairs.set('queue', await queued());
+  const samples = new Map<Sender, Times>(
+    senders.map((name) => [name, { wall: [], cpu: [], server: [] }]),
+  );
   const used = new Map<Sender, number>();
   for (let n = 0; n < runs; n++) {
-    for (const name of SENDERS) {
-      const [send, server, replica] = pairs[name];
+    for (const [name, times] of samples) {
+      const [send, server, replica] = pairs.get(name) as Pair;
       const made = make(n);
       const before = processorTime();
       const [, wall] = await timed(() => run(send, made));
       // Updates that a reply has overtaken are read while the server has the next transaction: that time is this sender's, too.
       replica?.catchUp();
-      samples[name].cpu.push(processorTime() - before);
-      samples[name].wall.push(wall);
+      times.cpu.push(processorTime() - before);
+      times.wall.push(wall);
       // From one run to the next: a server works on when it has answered.
       const inAll = processorTimeOf(server.pid);
-      samples[name].server.push(inAll - (used.get(name) ?? 0));
+      times.server.push(inAll - (used.get(name) ?? 0));
       used.set(name, inAll);
     }
   }
@@ -149,11 +153,11 @@ async function byTurns<T>(
 /** The time beside the floors, the processor's share in it, and what the first run takes, when not all that it needs is compiled. */
 function figures(what: string, samples: Samples, warm: number, goal: number): readonly Figure[] {
   const usual = (sender: Sender, kind: keyof Times): number =>
-    median(samples[sender][kind].slice(warm));
+    median((samples.get(sender)?.[kind] ?? []).slice(warm));
   const value = usual('client', 'wall');
   const floor = usual('raw', 'wall');
   const few = usual('narrow client', 'wall');
-  const unit = 'ms';
+  const unit = 'ms' as const;
   return [
     { name: what, value, unit, floor, goal: goal * floor },
     {
@@ -190,10 +194,27 @@ function figures(what: string, samples: Samples, warm: number, goal: number): re
     },
     {
       name: `${what}, first time`,
-      value: samples.client.wall[0] ?? 0,
+      value: samples.get('client')?.wall[0] ?? 0,
       unit,
-      floor: samples['raw and told'].wall[0] ?? 0,
+      floor: samples.get('raw and told')?.wall[0] ?? 0,
     },
+    ...(samples.has('queue')
+      ? [
+          { name: `${what}, by a queue`, value: usual('queue', 'wall'), unit, floor },
+          {
+            name: `${what}, by a queue, processor time`,
+            value: usual('queue', 'cpu'),
+            unit,
+            floor: usual('raw', 'cpu'),
+          },
+          {
+            name: `${what}, by a queue, server's processor time`,
+            value: usual('queue', 'server'),
+            unit,
+            floor: usual('raw', 'server'),
+          },
+        ]
+      : []),
   ];
 }
 
@@ -219,6 +240,7 @@ async function commits(progress: (text: string) => void): Promise<readonly Figur
     rows,
     (send, made) => Promise.all(made.map((operations) => send(operations))),
     name,
+    SENDERS_AND_QUEUE,
   );
   return [
     ...figures('commit of 209 rows', commit, NETWORKS / 3, 1.6),

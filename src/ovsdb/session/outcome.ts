@@ -101,21 +101,3 @@ function refused(
   const table = tableOf(operation);
   return { kind: 'error', ...failure, ...position, ...(table === undefined ? {} : { table }) };
 }
-
-/** The outcome without the `assert` that was put before the caller's operations. */
-export function withoutFirst(outcome: Outcome): Outcome {
-  switch (outcome.kind) {
-    case 'success':
-    case 'aborted':
-      return { ...outcome, results: outcome.results.slice(1) };
-    case 'try-again':
-    case 'error':
-      return outcome.operation === undefined || outcome.operation === 0
-        ? outcome
-        : { ...outcome, operation: outcome.operation - 1 };
-    case 'unchanged':
-    case 'not-locked':
-    case 'unknown':
-      return outcome;
-  }
-}

@@ -97,7 +97,7 @@ export interface BatchLimits {
   readonly bytes: number;
 }
 
-/** Batches of this size cost the server least per row (ovsdb.md §8) and stay far from its message buffers. */
+/** Batches of this size cost the server least per row and stay far from its message buffers. */
 export const DEFAULT_BATCH_LIMITS: BatchLimits = { rows: 1000, bytes: 1_000_000 };
 
 export interface PlanOptions {

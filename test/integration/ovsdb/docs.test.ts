@@ -3,6 +3,7 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as exported from '../../../src/ovsdb/index.ts';
 import { Authority } from '../../support/certificates.ts';
 import { freePort } from '../../support/ovsdb-cluster.ts';
 import { OvsdbServer, SCHEMAS, temporaryFolder } from '../../support/ovsdb-server.ts';
@@ -82,6 +83,11 @@ test('links to parts of the page lead there', () => {
   const links = [...prose.matchAll(/\]\(#([^)]*)\)/g)].map(([, anchor]) => anchor);
   expect(links.length).toBeGreaterThan(5);
   expect(links.filter((anchor) => !headings.includes(anchor ?? ''))).toEqual([]);
+});
+
+test('everything that is exported is on the page', () => {
+  const words = new Set(page.match(/\w+/g));
+  expect(Object.keys(exported).filter((name) => !words.has(name))).toEqual([]);
 });
 
 test('there are examples, and they have the types that they show', async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   OvsdbClient,
   parseSchema,
+  Replica,
   schemaToJson,
   type ClientOptions,
   type JsonValue,
@@ -202,4 +203,31 @@ test('a table that asks for something else under a new schema is loaded anew', a
   await expect.poll(() => server.asked('monitor_cond_since').length).toBe(2);
   const lastIds = server.asked('monitor_cond_since').map((params) => params[3]);
   expect(lastIds).toEqual([ZERO_UUID, ZERO_UUID]);
+});
+
+test.each([
+  ['at once', 2048],
+  ['out of sight', 0],
+])('rows that are left out of many, applied %s, leave nothing behind', (_how, rowsAtOnce) => {
+  const replica = new Replica(parseSchema(SMALL_SCHEMA), {
+    partial: new Set(['T']),
+    rowsAtOnce,
+  });
+  const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+  const rows = (to: number, row: (n: number) => JsonValue): JsonValue => ({
+    T: Object.fromEntries(Array.from({ length: to }, (_, n) => [uuid(n + 1), row(n)])),
+  });
+  replica.apply({}, 'update2', 'contents');
+  replica.apply(
+    rows(100, (n) => (n % 10 === 0 ? { insert: { name: `row ${n}` } } : { delete: null })),
+    'update2',
+  );
+  const before = replica.statistics;
+  expect(before.rows).toBe(10);
+  replica.apply(
+    rows(100, (n) => ({ modify: { count: 7, ...(n % 10 === 0 ? {} : { name: `lost ${n}` }) } })),
+    'update2',
+  );
+  expect([...replica.rows('T')].map((row) => row.column('count'))).toEqual(Array(10).fill(7));
+  expect(replica.statistics).toEqual(before);
 });

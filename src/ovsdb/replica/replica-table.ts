@@ -327,7 +327,9 @@ export class ReplicaTable {
           throw new OvsdbError('bad argument', 'the key is longer than the index');
         return orderKey(this.#column(orderOf(spec).column), value);
       });
-    return [...index.range(key(from), key(to))].map((slot) => this.view(slot));
+    const rows: RowView[] = [];
+    for (const slot of index.range(key(from), key(to))) rows.push(this.view(slot));
+    return rows;
   }
 
   /** Columns of this table that refer to rows of `target`, made findable. */

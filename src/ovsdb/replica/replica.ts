@@ -163,7 +163,7 @@ export class Replica implements ReplicaView {
     if (columns.length === 0) throw new OvsdbError('bad argument', 'an index needs a column');
     const range = (from?: readonly Writable[], to?: readonly Writable[]): readonly ReplicaRow[] =>
       this.#table(table).range(columns, from, to);
-    range([], []);
+    this.#table(table).keep({ ordered: [columns] });
     return { range, rows: () => range(), find: (...key) => range(key, key) };
   }
 

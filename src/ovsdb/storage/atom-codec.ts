@@ -5,6 +5,7 @@ import { numericValue } from '../data/json.ts';
 import type { Atom } from '../data/value.ts';
 import type { NumberPool } from './number-pool.ts';
 import type { Turn, Work } from '../turn.ts';
+import type { SortKey } from './sort-slots.ts';
 import type { StringPool } from './string-pool.ts';
 import type { UuidPool } from './uuid-pool.ts';
 
@@ -32,6 +33,8 @@ export interface AtomCodec {
   atomInPieces?(code: number, turn: Turn): Work<Atom>;
   /** Code of an atom of another codec of the same type. */
   copied?(from: AtomCodec, code: number): number;
+  /** What atoms are sorted by, as `SortKey`, by their codes. */
+  readonly sortKey: SortKey;
   /** As `Entries.touch`, where atoms are kept outside of their codes. */
   touch?(codes: Uint32Array, count: number): number;
 }
@@ -65,6 +68,12 @@ class StringCodec implements AtomCodec {
     guesses[place] = isPlain ? id : 0;
     return id;
   }
+
+  readonly sortKey: SortKey = {
+    word: (code, place) => this.#pool.word(code, place),
+    // A byte that is zero stands behind the end.
+    isEnd: (word) => (word & 0xff) === 0,
+  };
 
   get hasLong(): boolean {
     return this.#pool.hasLong;
@@ -169,6 +178,11 @@ class UuidCodec implements AtomCodec {
     return id;
   }
 
+  readonly sortKey: SortKey = {
+    word: (code, place) => this.#pool.word(code, place),
+    isEnd: (_word, place) => place === 3,
+  };
+
   intern(atom: Atom): number {
     return this.#pool.intern(atom as string);
   }
@@ -217,6 +231,14 @@ class NumberCodec implements AtomCodec {
     return this.#pool.intern(normal);
   }
 
+  readonly sortKey: SortKey = {
+    word: (code, place) =>
+      this.#kind === 'integer'
+        ? this.#pool.integerWord(code, place)
+        : this.#pool.realWord(code, place),
+    isEnd: (_word, place) => place === 1,
+  };
+
   intern(atom: Atom): number {
     return this.#pool.intern(atom as number | bigint);
   }
@@ -259,6 +281,8 @@ class BooleanCodec implements AtomCodec {
     cursor.literal('false');
     return 0;
   }
+
+  readonly sortKey: SortKey = { word: (code) => code, isEnd: () => true };
 
   intern(atom: Atom): number {
     return atom === true ? 1 : 0;

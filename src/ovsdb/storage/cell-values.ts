@@ -5,6 +5,7 @@ import type { Atom, Datum } from '../data/value.ts';
 import type { AtomCodec } from './atom-codec.ts';
 import { grown } from './id-table.ts';
 import { LONG, type SequencePool } from './sequence-pool.ts';
+import type { SortKey } from './sort-slots.ts';
 
 /** Codes of the members of a value that is looked up. */
 let members: Uint32Array = new Uint32Array(1024);
@@ -239,6 +240,18 @@ export class CellValues {
     return at === -1
       ? -1
       : (this.sequences.words(cell)[this.sequences.offset(cell) + at + 1] as number);
+  }
+
+  /** What values are sorted by, as `SortKey`, by their cells; undefined: they have to be compared. */
+  get sortKey(): SortKey | undefined {
+    const { sortKey } = this.keys;
+    if (this.kind === 'scalar') return sortKey;
+    if (this.kind !== 'optional') return undefined;
+    return {
+      // First whether there is one.
+      word: (cell, place) => (place === 0 ? Math.min(cell, 1) : sortKey.word(cell - 1, place - 1)),
+      isEnd: (word, place) => (place === 0 ? word === 0 : sortKey.isEnd(word, place - 1)),
+    };
   }
 
   /** Order of two cells' values: by size, then members, then a map's values. */

@@ -3,6 +3,11 @@ import type { Turn } from '../turn.ts';
 /** Largest number whose code is itself, doubled: most integers in a database are small. */
 const INLINE_LIMIT = 2 ** 30;
 
+/** A double as it is stored, and the halves of it. */
+const double = new Float64Array(1);
+const halves = new Uint32Array(double.buffer);
+const HIGH = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1 ? 1 : 0;
+
 /**
  * Codes of integers and reals. Small whole numbers are their own code (2n); every other one is kept once (2·index + 1).
  * Code 0 is zero.
@@ -69,6 +74,23 @@ export class NumberPool {
       if (turn.isOver()) return false;
     }
     return true;
+  }
+
+  /** The higher half (`place` 0) or the lower one of 64 bits that are in the order of integers. */
+  integerWord(code: number, place: number): number {
+    const value = this.value(code);
+    if (typeof value === 'number')
+      return place === 1 ? value >>> 0 : Math.floor(value / 2 ** 32) + 2 ** 31;
+    return place === 1 ? Number(BigInt.asUintN(32, value)) : Number(value >> 32n) + 2 ** 31;
+  }
+
+  /** The same for reals. */
+  realWord(code: number, place: number): number {
+    double[0] = Number(this.value(code));
+    const half = halves[place === 0 ? HIGH : 1 - HIGH] as number;
+    // The larger the bits of a negative number, the smaller it is.
+    if ((halves[HIGH] as number) >>> 31 === 1) return ~half >>> 0;
+    return place === 0 ? half + 2 ** 31 : half;
   }
 
   compare(a: number, b: number): number {

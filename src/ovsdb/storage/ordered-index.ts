@@ -2,6 +2,8 @@ import { compareDatums } from '../data/datum.ts';
 import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
 import type { Datum } from '../data/value.ts';
 import { mergeInto, sortedInPieces } from './sort-in-pieces.ts';
+import { SlotSet } from './slot-set.ts';
+import { sortSlots, type SortKey } from './sort-slots.ts';
 import type { FollowerDraft, RowFollower, StoredColumn, TableStore } from './table-store.ts';
 
 /** One column that an ordered index sorts by. */
@@ -11,6 +13,9 @@ export interface OrderedPart {
   readonly compare: ((a: Datum, b: Datum) => number) | undefined;
 }
 
+/** Rows that are sorted in one go while others wait for their turn. */
+const SORTED_AT_ONCE = 4096;
+
 /** Rows looked at between two questions whether the turn is over. */
 const ROWS_AT_ONCE = 1024;
 
@@ -19,9 +24,10 @@ export class OrderedIndex implements RowFollower {
   readonly columns: ReadonlySet<number>;
   readonly #store: TableStore;
   readonly #parts: readonly OrderedPart[];
+  readonly #sortKeys: readonly (SortKey | undefined)[];
   #sorted: Uint32Array = new Uint32Array();
-  #added = new Set<number>();
-  #removed = new Set<number>();
+  #added = new SlotSet();
+  #removed = new SlotSet();
   /** Counts changes, of rows and of what is in order. */
   #change = 0;
 
@@ -29,14 +35,15 @@ export class OrderedIndex implements RowFollower {
     this.#store = store;
     this.#parts = parts;
     this.columns = new Set(parts.map((part) => part.column.position));
+    this.#sortKeys = sortKeysOf(store, parts);
   }
 
   draft(store: TableStore): FollowerDraft {
     const follower = new OrderedIndex(store, this.#parts);
     // Nobody asks the draft: it notes what changes since the rows were last put in order, and may be put in order itself.
     follower.#sorted = this.#sorted;
-    follower.#added = new Set(this.#added);
-    follower.#removed = new Set(this.#removed);
+    follower.#added = this.#added.copy();
+    follower.#removed = this.#removed.copy();
     return {
       follower,
       show: () => {
@@ -98,9 +105,17 @@ export class OrderedIndex implements RowFollower {
       const change = this.#change;
       const compare = (a: number, b: number): number => this.#compareSlots(a, b);
       const kept = yield* this.#kept(turn);
-      const added = yield* sortedInPieces(Uint32Array.from(this.#added), compare, turn);
-      const merged = new Uint32Array(kept.length + added.length);
-      yield* mergeInto(merged, kept, added, compare, turn);
+      const added = yield* sortedInPieces(this.#added.slots, compare, turn, {
+        atOnce: turn === ENDLESS ? Infinity : SORTED_AT_ONCE,
+        sort: (slots) => {
+          sortSlots(slots, this.#sortKeys, compare);
+        },
+      });
+      let merged = added;
+      if (kept.length > 0) {
+        merged = new Uint32Array(kept.length + added.length);
+        yield* mergeInto(merged, kept, added, compare, turn);
+      }
       if (change !== this.#change) continue;
       this.#sorted = merged;
       this.#added.clear();
@@ -142,4 +157,29 @@ export class OrderedIndex implements RowFollower {
     const last = to === undefined ? this.#sorted.length : this.#search(to, true);
     return this.#sorted.slice(first, Math.max(first, last));
   }
+}
+
+/** What rows are sorted by: their columns, then their UUIDs. Behind a column whose values have to be compared all else is compared, too. */
+function sortKeysOf(
+  store: TableStore,
+  parts: readonly OrderedPart[],
+): readonly (SortKey | undefined)[] {
+  const keys = parts.map(({ column, descending, compare }): SortKey | undefined => {
+    const key = compare === undefined ? column.codec.sortKey : undefined;
+    if (key === undefined) return undefined;
+    const word = (slot: number, place: number): number =>
+      key.word(store.cell(slot, column.position), place);
+    return descending
+      ? {
+          word: (slot, place) => ~word(slot, place) >>> 0,
+          isEnd: (inverse, place) => key.isEnd(~inverse >>> 0, place),
+        }
+      : { word, isEnd: (found, place) => key.isEnd(found, place) };
+  });
+  const { uuids } = store.pools;
+  keys.push({
+    word: (slot, place) => uuids.word(store.uuids[slot] as number, place),
+    isEnd: (_word, place) => place === 3,
+  });
+  return keys;
 }

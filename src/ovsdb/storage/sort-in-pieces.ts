@@ -3,20 +3,27 @@ import type { Turn, Work } from '../turn.ts';
 /** Items that are sorted, merged or copied between two questions whether the turn is over. */
 const STEP = 256;
 
+/** How some of the items are sorted in one go, and how many at once. */
+export interface PieceSort {
+  readonly atOnce: number;
+  readonly sort: (items: Uint32Array) => void;
+}
+
 /** Sorts items in place or in a copy, which is returned, in pieces. */
 export function* sortedInPieces(
   items: Uint32Array,
   compare: (a: number, b: number) => number,
   turn: Turn,
+  { atOnce, sort }: PieceSort = { atOnce: STEP, sort: (piece) => piece.sort(compare) },
 ): Work<Uint32Array> {
   const { length } = items;
-  for (let at = 0; at < length; at += STEP) {
-    items.subarray(at, at + STEP).sort(compare);
+  for (let at = 0; at < length; at += atOnce) {
+    sort(items.subarray(at, at + atOnce));
     if (turn.isOver()) yield;
   }
   let from = items;
-  let to: Uint32Array = new Uint32Array(length > STEP ? length : 0);
-  for (let width = STEP; width < length; width *= 2) {
+  let to: Uint32Array = new Uint32Array(length > atOnce ? length : 0);
+  for (let width = atOnce; width < length; width *= 2) {
     for (let at = 0; at < length; at += 2 * width) {
       const parts = [from.subarray(at, at + width), from.subarray(at + width, at + 2 * width)];
       yield* mergeInto(

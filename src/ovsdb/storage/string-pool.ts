@@ -234,6 +234,22 @@ export class StringPool {
     return text;
   }
 
+  /** Four bytes from four times `place` on, the first one the highest, with zeros behind the end: in the order of the texts. */
+  word(id: number, place: number): number {
+    if (id === 0) return 0;
+    const entries = this.#entries;
+    const bytes = entries.chunkOf(id);
+    const offset = entries.offsetOf(id);
+    const at = offset + place * 4;
+    const left = offset + (entries.length[id] as number) - at;
+    if (left <= 0) return 0;
+    let word = (bytes[at] as number) << 24;
+    if (left > 1) word |= (bytes[at + 1] as number) << 16;
+    if (left > 2) word |= (bytes[at + 2] as number) << 8;
+    if (left > 3) word |= bytes[at + 3] as number;
+    return word >>> 0;
+  }
+
   /** Order by bytes. */
   compare(a: number, b: number): number {
     if (a === b) return 0;

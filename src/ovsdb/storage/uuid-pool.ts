@@ -193,6 +193,11 @@ export class UuidPool {
     for (let k = 0; k < 4; k++) to[at + k] = this.#words[id * 4 + k] as number;
   }
 
+  /** One of the four words of a UUID: they are in its order. */
+  word(id: number, place: number): number {
+    return this.#words[id * 4 + place] as number;
+  }
+
   compare(a: number, b: number): number {
     for (let i = 0; i < 4; i++) {
       const order = (this.#words[a * 4 + i] as number) - (this.#words[b * 4 + i] as number);

@@ -33,7 +33,7 @@ const schema = (...more: readonly string[]) =>
     },
   });
 
-const ROWS = 3000;
+const ROWS = 10_000;
 
 /** In no order. */
 const numberOf = (row: number): number => (row * 7919) % ROWS;
@@ -100,8 +100,8 @@ describe('indexes that are wanted from the first row on', () => {
 
   test('are there when the contents are shown, and were made in many turns', () => {
     const { read, check, replica } = loaded(indexes, byNumber);
-    // More than one for each row: rows are sorted in turns, too.
-    expect(read(rows(0, ROWS, 'initial'), 'contents')).toBeGreaterThan(ROWS);
+    // Rows are sorted in turns, too: some thousands, and then what was sorted is put together.
+    expect(read(rows(0, ROWS, 'initial'), 'contents')).toBeGreaterThan(ROWS / 4);
     expect(whileAsking(() => check(ROWS))).toBe(0);
     expect(replica.referrers('T', uuid(8))).toMatchObject([{ column: 'next', uuid: uuid(7) }]);
   });

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ChangeTracker, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { ChangeTracker, compareDatums, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { SlotSet } from '../../../src/ovsdb/storage/slot-set.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
@@ -123,4 +124,104 @@ test('a tracker merges what happened until it is asked', async () => {
   const waitingStill = tracker.changed();
   tracker[Symbol.dispose]();
   await expect(waitingStill).rejects.toThrow('disposed of');
+});
+
+/** Many with the same beginning, and such as end where others go on. */
+const name = fc
+  .array(fc.constantFrom('port-', '1', '12', 'é', '\u{1d11e}', 'aaaaaaaaa'), { maxLength: 4 })
+  .map((parts) => parts.join(''));
+const integer = fc.oneof(
+  fc.integer({ min: -3, max: 3 }),
+  fc.constantFrom(2 ** 32, -(2 ** 32), 2 ** 33 + 1, 2 ** 53 - 1),
+  // Many of them are the same as doubles.
+  fc.bigInt({ min: 2n ** 62n, max: 2n ** 62n + 3n }),
+  fc.bigInt({ min: -(2n ** 62n) - 3n, max: -(2n ** 62n) }),
+);
+const optional = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: undefined });
+const set = (value: JsonValue | undefined): JsonValue => [
+  'set',
+  value === undefined ? [] : [value],
+];
+
+test('very many rows come in the order in which their values compare', () => {
+  const wide = fc.record({
+    s: name,
+    s_optional: optional(name),
+    i: integer,
+    i_optional: optional(integer),
+    r: fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.constantFrom(0, 1, -1)),
+    b: fc.boolean(),
+    u: fc.nat(5).map((n): JsonValue => ['uuid', `${n}${uuid(n).slice(1)}`]),
+    s_set: fc.uniqueArray(name, { maxLength: 2 }).map((names): JsonValue => ['set', names]),
+  });
+  const columns = ['s', 's_optional', 'i', 'i_optional', 'r', 'b', 'u', 's_set'] as const;
+  const spec = fc.record({
+    column: fc.constantFrom(...columns),
+    descending: fc.boolean(),
+    isOwn: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(wide, { minLength: 100, maxLength: 200 }),
+      fc.array(spec, { minLength: 1, maxLength: 3 }),
+      (rows, specs) => {
+        const replica = new Replica(VALUES_SCHEMA);
+        const table = rows.map((row, n) => [
+          `${(n * 7) % 10}${uuid(n + 1).slice(1)}`,
+          {
+            initial: {
+              ...row,
+              r: row.r + 0,
+              s_optional: set(row.s_optional),
+              i_optional: set(row.i_optional),
+            },
+          },
+        ]);
+        const json = Object.fromEntries(table) as JsonValue;
+        replica.apply({ T: json }, 'update2', 'contents');
+        const order = specs.map(({ column, descending, isOwn }) => ({
+          column,
+          descending,
+          ...(isOwn ? { compare: compareDatums } : {}),
+        }));
+        const expected = [...replica.rows('T')].sort((a, b) => {
+          for (const { column, descending } of specs) {
+            const sign = compareDatums(a.column(column), b.column(column));
+            if (sign !== 0) return descending ? -sign : sign;
+          }
+          return a.uuid < b.uuid ? -1 : 1;
+        });
+        expect(
+          replica
+            .ordered('T', order)
+            .rows()
+            .map((row) => row.uuid),
+        ).toEqual(expected.map((row) => row.uuid));
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('a set of slots has what came last', () => {
+  const step = fc.record({ slot: fc.integer({ min: 1, max: 300 }), isIn: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 1000, size: 'max' }), (steps) => {
+      const slots = new SlotSet();
+      const model = new Set<number>();
+      for (const { slot, isIn } of steps) {
+        if (isIn) {
+          slots.add(slot);
+          model.add(slot);
+        } else expect(slots.delete(slot)).toBe(model.delete(slot));
+        expect(slots.size).toBe(model.size);
+        expect(slots.has(slot)).toBe(isIn);
+      }
+      const copy = slots.copy();
+      slots.clear();
+      expect([slots.size, slots.slots.length, slots.has(1)]).toEqual([0, 0, false]);
+      expect(copy.slots).toHaveLength(model.size);
+      expect(new Set(copy.slots)).toEqual(model);
+    }),
+  );
 });

@@ -5,6 +5,7 @@ import {
   type JsonValue,
   type OvsdbClient,
   type Outcome,
+  type TransactionQueue,
 } from '../../src/ovsdb/index.ts';
 import type { Chance } from './chance.ts';
 
@@ -55,10 +56,23 @@ export class Writers {
   readonly complaints: string[] = [];
   readonly tried = new Map<string, { readonly by: number; outcome: Outcome['kind'] | 'aborted' }>();
   goesOn = true;
+  readonly #queues = new WeakMap<OvsdbClient, TransactionQueue>();
   #count = 0;
 
   constructor(chance: Chance) {
     this.chance = chance;
+  }
+
+  /** The client's queue, of which it has one. */
+  #queue(client: OvsdbClient): TransactionQueue {
+    const queue = this.#queues.get(client) ?? client.queue();
+    this.#queues.set(client, queue);
+    return queue;
+  }
+
+  /** The client, or its queue. */
+  #committer(client: OvsdbClient): OvsdbClient | TransactionQueue {
+    return this.chance.is(0.5) ? client : this.#queue(client);
   }
 
   word(): string {
@@ -95,13 +109,18 @@ export class Writers {
     const isHasty = this.chance.is(0.1);
     const signal = isHasty ? AbortSignal.timeout(this.chance.below(10)) : soon();
     try {
-      const outcome = await transaction.commit(client, { signal });
+      const outcome = await transaction.commit(this.#committer(client), { signal });
       tried.outcome = outcome.kind;
       if (outcome.kind === 'error') this.complaints.push(`${name}: ${outcome.details}`);
     } catch (error) {
       if (!signal.aborted || !isHasty) throw error;
       tried.outcome = 'aborted';
     }
+  }
+
+  /** Some of these at once. */
+  async countSome(client: OvsdbClient): Promise<void> {
+    await Promise.all(Array.from({ length: this.chance.below(20) }, () => this.count(client)));
   }
 
   /** So many rows of the log in one transaction that its outcome may come before they are read: they must be there for whoever looks. */
@@ -147,7 +166,7 @@ export class Writers {
         const members = [...kept, ...chance.list(3, () => transaction.insert('Member', member()))];
         transaction.update('Group', group.uuid, { gen, members });
       },
-      { signal: soon() },
+      { signal: soon(), ...(chance.is(0.5) ? { queue: this.#queue(client) } : {}) },
     );
   }
 
@@ -158,6 +177,6 @@ export class Writers {
     const [row] = client.replica.find('Named', ['name'], [name]);
     if (row !== undefined) transaction.delete('Named', row.uuid);
     else transaction.guardAbsent('Named', { name }).insert('Named', { name });
-    await transaction.commit(client, { signal: soon() });
+    await transaction.commit(this.#committer(client), { signal: soon() });
   }
 }

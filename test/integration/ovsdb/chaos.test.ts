@@ -160,6 +160,7 @@ async function chaos(context: TestContext, { fronts, servers, truth, move }: Sce
   const work = [
     ...[one, two, some].map((client) => run.again(10, () => run.count(client))),
     run.again(50, () => run.count(quiet)),
+    ...[one, two].map((client) => run.again(50, () => run.countSome(client))),
     ...[one, two].map((client) => run.again(20, () => run.renew(client))),
     run.again(20, () => run.fill(quiet)),
     ...[one, one, two, two].map((client) => run.again(20, () => run.name(client))),

@@ -25,7 +25,7 @@ const OVSDB_MAY_IMPORT: Record<string, readonly string[]> = {
   replica: ['data', 'wire', 'storage', 'schema'],
   transaction: ['data', 'schema', 'replica'],
   session: ['data', 'wire', 'storage', 'replica'],
-  plan: ['data', 'storage', 'replica', 'session'],
+  plan: ['data', 'storage', 'replica', 'transaction', 'session'],
 };
 const OVSDB_SHARED = ['turn.ts', 'wasm.ts', 'listener-error.ts'];
 

@@ -1,6 +1,7 @@
 import { datumToJson } from '../data/datum.ts';
 import { stringify } from '../data/json.ts';
 import type { Operation, Outcome, Transactor } from '../data/operation.ts';
+import { RefusalSearch } from '../transaction/refusal-search.ts';
 import type { Plan, PlannedChange, PlanProblem } from './plan-change.ts';
 import { operationsOf } from './plan-operations.ts';
 
@@ -32,6 +33,8 @@ export interface CommitResult {
   /** Rows that the server refused, and rows that could not go without them. */
   readonly refused: readonly PlanProblem[];
 }
+
+type Refusal = Extract<Outcome, { kind: 'error' }>;
 
 const DEFAULT_WINDOW = 4;
 
@@ -110,11 +113,40 @@ class PlanCommit {
     };
   }
 
-  /** Sends changes as one transaction; when the server refuses it, the halves, down to the row at fault. */
+  /** Sends changes as one transaction; when the server refuses it, parts of it, down to the rows at fault. */
   async #commit(batch: readonly PlannedChange[]): Promise<void> {
+    const first = await this.#send(batch);
+    if (first === undefined) return;
+    let rest = knots(this.#withoutLost(batch));
+    if (rest.length === 1) {
+      this.#blame(rest.flat(), first);
+      return;
+    }
+    const search = new RefusalSearch();
+    search.refused(rest.length, undefined);
+    while (rest.length > 0 && this.#ending === undefined) {
+      const trial = rest.slice(0, search.most);
+      const changes = trial.flat();
+      const refusal = await this.#send(changes);
+      if (refusal !== undefined && trial.length > 1) {
+        search.refused(trial.length, undefined);
+        continue;
+      }
+      if (refusal === undefined) search.accepted(trial.length);
+      else {
+        this.#blame(this.#withoutLost(changes), refusal);
+        search.blamed();
+      }
+      search.passed(trial.length);
+      rest = rest.slice(trial.length);
+    }
+  }
+
+  /** Sends what can go of these changes. Returns why the server refused it, if it did so for one of them. */
+  async #send(batch: readonly PlannedChange[]): Promise<Refusal | undefined> {
     const changes = this.#withoutLost(batch);
     const operations = operationsOf(changes);
-    if (operations.length === 0 || this.#ending !== undefined) return;
+    if (operations.length === 0 || this.#ending !== undefined) return undefined;
     const outcome = await this.#transactor.transact(
       [...this.#preamble(), ...operations],
       this.#options.signal === undefined ? {} : { signal: this.#options.signal },
@@ -125,21 +157,21 @@ class PlanCommit {
         this.#committed += changes.length;
         this.#transactions += 1;
         this.#checkCounts(outcome, operations);
-        return;
+        return undefined;
       case 'try-again':
-        this.#end('retry', outcome.reason);
-        return;
+        return this.#end('retry', outcome.reason);
       case 'not-locked':
-        this.#end('not-locked', `the lock ${outcome.lock} is held by somebody else`);
-        return;
+        return this.#end('not-locked', `the lock ${outcome.lock} is held by somebody else`);
       case 'aborted':
-        this.#end('retry', 'the transaction was aborted');
-        return;
+        return this.#end('retry', 'the transaction was aborted');
       case 'unknown':
-        this.#end('unknown', outcome.reason);
-        return;
+        return this.#end('unknown', outcome.reason);
       case 'error':
-        await this.#refused(changes, outcome);
+        if (outcome.error === 'duplicate uuid')
+          return this.#end('retry', `another writer made the same row first (${outcome.details})`);
+        if (outcome.error === 'not allowed')
+          return this.#end('retry', `the server does not write: ${outcome.details}`);
+        return outcome;
     }
   }
 
@@ -151,7 +183,7 @@ class PlanCommit {
     ];
   }
 
-  #end(kind: Ending, reason: string): void {
+  #end(kind: Ending, reason: string): undefined {
     this.#ending ??= { kind, reason };
   }
 
@@ -168,29 +200,7 @@ class PlanCommit {
     this.#end('retry', `a row of ${operation.table} that was to be changed is gone`);
   }
 
-  async #refused(
-    changes: readonly PlannedChange[],
-    outcome: Extract<Outcome, { kind: 'error' }>,
-  ): Promise<void> {
-    if (outcome.error === 'duplicate uuid') {
-      this.#end('retry', `another writer made the same row first (${outcome.details})`);
-      return;
-    }
-    if (outcome.error === 'not allowed') {
-      this.#end('retry', `the server does not write: ${outcome.details}`);
-      return;
-    }
-    const parts = knots(changes);
-    if (parts.length === 1) {
-      this.#blame(changes, outcome);
-      return;
-    }
-    const half = Math.ceil(parts.length / 2);
-    await this.#commit(parts.slice(0, half).flat());
-    await this.#commit(parts.slice(half).flat());
-  }
-
-  #blame(changes: readonly PlannedChange[], outcome: Extract<Outcome, { kind: 'error' }>): void {
+  #blame(changes: readonly PlannedChange[], outcome: Refusal): void {
     for (const change of changes) {
       this.#lost.set(change, {
         kind: 'refused',

@@ -104,6 +104,22 @@ describe('a refused row', () => {
     expect(database.transactions.length).toBeLessThan(12);
   });
 
+  test.each([0, 3, 250, 499])('is found among 500 with few transactions: number %i', async (at) => {
+    refuse(`s${at}`);
+    const rows = Array.from({ length: 500 }, (_, i) => switchRow(`s${i}`));
+    const outcome = await commitPlan(database, planned({ network: rows }));
+    expect(outcome).toMatchObject({ kind: 'success', committed: 499 });
+    expect(outcome.refused.map(({ key }) => key)).toEqual([`s${at}`]);
+    expect(database.transactions.length).toBeLessThan(2 + 2 * Math.log2(500));
+  });
+
+  test('that is alone is not sent again', async () => {
+    refuse('blue');
+    const outcome = await commitPlan(database, planned({ network: [switchRow('blue')] }));
+    expect(outcome.refused.map(({ key }) => key)).toEqual(['blue']);
+    expect(database.transactions).toHaveLength(1);
+  });
+
   test('takes what needs it along, also from later transactions', async () => {
     refuse('blue');
     const units = {

@@ -53,6 +53,8 @@ export class DatabaseSession {
   readonly #connection: Connection;
   readonly #owner: SessionOwner;
   readonly #server: Replica = new Replica(SERVER_SCHEMA);
+  /** Updates of the server's own database that came before its contents; undefined: they are there. */
+  #earlyServer: JsonValue[] | undefined = [];
   readonly #runs = new Set<MonitorRun>();
   /** Which database the monitors follow; undefined: none yet. */
   #generation: string | undefined;
@@ -125,6 +127,9 @@ export class DatabaseSession {
     try {
       if (failure !== undefined) throw failure;
       this.#server.show(reader, true);
+      const early = this.#earlyServer ?? [];
+      this.#earlyServer = undefined;
+      for (const updates of early) this.#server.apply(updates, 'update2');
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       this.#owner.leave(error, false);
@@ -291,7 +296,10 @@ export class DatabaseSession {
   }
 
   sinkForUpdate(monitor: JsonValue): UpdateSink | undefined {
-    if (monitor === SERVER_MONITOR) return this.#server.reader('update2', 'changes');
+    if (monitor === SERVER_MONITOR)
+      return this.#earlyServer === undefined
+        ? this.#server.reader('update2', 'changes')
+        : undefined;
     const run = this.#runOf(monitor);
     return run?.isLoaded === true ? run.changesReader() : undefined;
   }
@@ -314,14 +322,18 @@ export class DatabaseSession {
   }
 
   notification(method: string, params: readonly JsonValue[]): void {
-    const run = this.#runOf(params[0] ?? null);
-    if (run === undefined) return;
+    const [monitor = null, updates = null] = params;
+    const run = this.#runOf(monitor);
     if (method === 'monitor_canceled') this.#canceled(run);
-    else if (isUpdate(method)) run.unread(params);
+    else if (isUpdate(method)) {
+      if (monitor === SERVER_MONITOR) this.#earlyServer?.push(updates);
+      else run?.unread(params);
+    }
   }
 
   /** The server gave up a monitor: the database was converted or removed, which ends them all. */
-  #canceled(run: MonitorRun): void {
+  #canceled(run: MonitorRun | undefined): void {
+    if (run === undefined) return;
     this.#stopAll('the server canceled the monitor: the database was converted or removed', run);
     this.#evaluate();
   }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { OvsdbClient, ZERO_UUID, type JsonValue } from '../../../src/ovsdb/index.ts';
 import {
+  DATABASE_ID,
   ScriptedOvsdbServer,
   smallDatabase,
   type Answer,
@@ -119,6 +120,22 @@ test('the next connection goes on behind the last of them', async () => {
   client.reconnect();
   await client.ready(soon());
   expect(asked.map((params) => params[3])).toEqual([ZERO_UUID, LATER_ID]);
+});
+
+test('what the server tells of itself before it describes its databases is heeded, too', async () => {
+  const joining = smallDatabase({}, { connected: false });
+  await using server = await ScriptedOvsdbServer.start({
+    ...joining,
+    monitor_cond: (message, peer) => {
+      const [, monitor = null] = message.params;
+      const joined = { [DATABASE_ID]: { modify: { connected: true } } };
+      peer.notify('update2', monitor, { Database: joined });
+      return joining['monitor_cond']?.(message, peer);
+    },
+  });
+  await using client = new OvsdbClient({ remotes: server.remote, database: 'Small' }).start();
+  await client.ready(soon());
+  expect([client.databaseStatus?.connected, server.connections]).toEqual([true, 1]);
 });
 
 test('one that does not fit, as the contents have it already, has them loaded anew', async () => {

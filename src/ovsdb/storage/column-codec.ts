@@ -28,6 +28,8 @@ export interface CutValue {
   /** Codes of the members, of which there are `count`. */
   readonly words: Uint32Array;
   readonly count: number;
+  /** So many of these are known to be in canonical order. */
+  readonly ordered: number;
   /** Where the next member begins. */
   readonly position: number;
 }
@@ -64,8 +66,8 @@ export function takeCut(): CutValue | undefined {
 }
 
 /** Apart from the reading, which is not to be compiled anew for what happens seldom. */
-function keepMembers(count: number, position: number): void {
-  cut = { words: members, count, position };
+function keepMembers(count: number, ordered: number, position: number): void {
+  cut = { words: members, count, ordered, position };
   members = new Uint32Array(1024);
 }
 
@@ -121,17 +123,17 @@ export class ColumnCodec extends CellValues {
   }
 
   #readSet(cursor: JsonCursor, isDifference: boolean): number {
-    return this.#ended(this.#collectSet(cursor), isDifference, cursor.mayWait);
+    return this.#ended(this.#collectSet(cursor), 0, isDifference, cursor.mayWait);
   }
 
-  /** The cell of what is in `members`. */
-  #ended(count: number, isDifference: boolean, mayWait: boolean): number {
+  /** The cell of what is in `members`, of which so many are known to be in order. */
+  #ended(count: number, ordered: number, isDifference: boolean, mayWait: boolean): number {
     const { min, max } = this.type;
     const width = this.values === undefined ? 1 : 2;
     const size = count / width;
     if ((!isDifference || this.isWhole) && (size < min || size > max)) this.#wrongSize(size);
     if (this.kind === 'set' || this.kind === 'map') {
-      if (this.#isSorted(count, width)) return this.sequences.intern(members, count);
+      if (this.#ordered(ordered, count) === count) return this.sequences.intern(members, count);
       return mayWait && count > LONG ? putOff(count) : this.#sorted(count);
     }
     if (this.kind === 'optional') return count === 0 ? 0 : (members[0] as number) + 1;
@@ -164,11 +166,11 @@ export class ColumnCodec extends CellValues {
     }
     cursor.expect(COMMA);
     cursor.expect(OPEN_BRACKET);
-    return this.#collect(cursor, 0);
+    return this.#collect(cursor, 0, 0);
   }
 
-  /** Members and the two brackets behind them into `members`, of which there are `from` already. */
-  #collect(cursor: JsonCursor, from: number): number {
+  /** Members and the two brackets behind them into `members`, of which there are `from` already, and so many in order. */
+  #collect(cursor: JsonCursor, from: number, ordered: number): number {
     const { values } = this;
     let count = from;
     let whole = from;
@@ -198,7 +200,7 @@ export class ColumnCodec extends CellValues {
       cursor.expect(CLOSE_BRACKET);
     } catch (error) {
       if (error === NEED_MORE && (whole >= WORTH_KEEPING || next >= worth))
-        keepMembers(whole, next);
+        keepMembers(whole, this.#ordered(ordered, whole), next);
       throw error;
     }
     return count;
@@ -207,7 +209,8 @@ export class ColumnCodec extends CellValues {
   /** Goes on with a value that was cut off; the cursor stands where its next member begins. */
   readOn(cursor: JsonCursor, value: CutValue, isDifference: boolean): number {
     members = value.words;
-    return this.#ended(this.#collect(cursor, value.count), isDifference, cursor.mayWait);
+    const count = this.#collect(cursor, value.count, value.ordered);
+    return this.#ended(count, value.ordered, isDifference, cursor.mayWait);
   }
 
   #readMap(cursor: JsonCursor, isDifference: boolean): number {
@@ -216,7 +219,7 @@ export class ColumnCodec extends CellValues {
     if (!lastIs(cursor, MAP)) throw syntaxError(`expected ["map", …], not "${cursor.lastText}"`);
     cursor.expect(COMMA);
     cursor.expect(OPEN_BRACKET);
-    return this.#ended(this.#collect(cursor, 0), isDifference, cursor.mayWait);
+    return this.#ended(this.#collect(cursor, 0, 0), 0, isDifference, cursor.mayWait);
   }
 
   /** True when these codes of a set or map are in canonical order. */
@@ -232,8 +235,7 @@ export class ColumnCodec extends CellValues {
   sortedCell(codes: Uint32Array): number {
     room(codes.length);
     members.set(codes);
-    const width = this.kind === 'map' ? 2 : 1;
-    return this.#isSorted(codes.length, width)
+    return this.#ordered(0, codes.length) === codes.length
       ? this.sequences.intern(members, codes.length)
       : this.#sorted(codes.length);
   }
@@ -263,14 +265,15 @@ export class ColumnCodec extends CellValues {
     return atOnce(this.sorting({ words: members, count }, ENDLESS));
   }
 
-  /** Whether `members` are in canonical order, as servers send them. */
-  #isSorted(count: number, step: 1 | 2): boolean {
-    for (let i = step; i < count; i += step) {
+  /** How many of `members` are in canonical order, in which servers send them; so many are known to be. */
+  #ordered(known: number, count: number): number {
+    const step = this.kind === 'map' ? 2 : 1;
+    for (let i = Math.max(step, known); i < count; i += step) {
       const order = this.keys.compare(members[i - step] as number, members[i] as number);
       if (order === 0) throw givenTwice();
-      if (order > 0) return false;
+      if (order > 0) return i;
     }
-    return true;
+    return count;
   }
 
   /** The cell that a difference makes of another. Throws `constraint violation` when the result has a wrong number of members. */

@@ -241,6 +241,28 @@ test('are sorted in many turns when they come in no order', () => {
   expect(follower.replica.row('T', uuid(1))?.column('numbers')).toEqual(beyond(long, NONE));
 });
 
+test('are sorted when they are out of order just where they are cut', () => {
+  const half = Array.from({ length: 400 }, (_, n) => n);
+  const numbers = [...half.map((n) => n + 400), ...half];
+  const bytes = Buffer.from(
+    JSON.stringify({ T: { [uuid(1)]: { insert: { numbers: ['set', numbers] } } } }),
+  );
+  const boundary = bytes.indexOf('799,0') + 4;
+  for (let cut = boundary - 10; cut < boundary + 10; cut++) {
+    const replica = new Replica(SCHEMA);
+    replica.apply({}, 'update2', 'contents');
+    const reader = replica.reader('update2', 'changes');
+    const end = reader.push(bytes, 0, cut);
+    expect(end).toBeGreaterThan(cut - 5);
+    reader.push(bytes, end, bytes.length);
+    replica.show(reader, true);
+    expect(replica.row('T', uuid(1))?.column('numbers')).toEqual([
+      ...half,
+      ...numbers.slice(0, 400),
+    ]);
+  }
+});
+
 test('a row of `update` is read as it arrives, and so is what it was before', () => {
   const long = { from: 0, to: 50_000, value: 1 };
   const replica = new Replica(SCHEMA);

@@ -31,6 +31,8 @@ export interface OpenTable {
   readonly staged: StagedTable;
   readonly names: NameTable;
   readonly shapes: TableShapes;
+  /** Whether the updates have named it. */
+  isNamed: boolean;
 }
 
 /** Parts that a row has in `update`. */

@@ -132,7 +132,9 @@ export class StagedTable {
       this.endRow(INSERT, uuid);
       return;
     }
-    (this.#seen as Uint8Array)[slot] = 1;
+    const seen = this.#seen as Uint8Array;
+    if (seen[slot] === 1) this.#forget(uuid);
+    seen[slot] = 1;
     this.#full.set(this.#defaults);
     for (let i = 0; i < this.#rowLength; i += 2) {
       this.#full[cells[i] as number] = cells[i + 1] as number;
@@ -161,7 +163,7 @@ export class StagedTable {
   endRow(kind: number, uuid: number): void {
     const needed = this.#length + ROW_HEAD + this.#rowLength;
     if (needed > this.#words.length) this.#makeRoom(needed);
-    if (!this.#isComplete) this.#forgetEarlier(uuid);
+    if (!this.#isComplete) this.#note(uuid);
     this.#words[this.#length++] = kind;
     this.#words[this.#length++] = uuid;
     this.#words[this.#length++] = this.#rowLength / 2;
@@ -179,19 +181,34 @@ export class StagedTable {
     }
   }
 
-  /** Of members given twice the last one counts. */
-  #forgetEarlier(uuid: number): void {
+  /** Notes where the row is staged that comes next. */
+  #note(uuid: number): void {
     if (this.#length === 0) {
       this.#firstUuid = uuid;
       return;
     }
+    this.#forget(uuid);
+    this.#byUuid?.set(uuid, this.#length);
+  }
+
+  /** Of members given twice the last one counts: what was staged of the first is no more. */
+  #forget(uuid: number): void {
+    if (this.#length === 0) return;
     const byUuid = (this.#byUuid ??= new Map([[this.#firstUuid, 0]]));
     const earlier = byUuid.get(uuid);
-    if (earlier !== undefined) {
-      this.#words[earlier] = 0;
-      this.#count--;
-    }
-    byUuid.set(uuid, this.#length);
+    if (earlier === undefined) return;
+    this.#words[earlier] = 0;
+    this.#count--;
+    byUuid.delete(uuid);
+  }
+
+  /** The table is named again: nothing of what was staged counts. */
+  restart(): void {
+    for (const slot of this.fresh?.slots() ?? []) this.fresh?.delete(slot);
+    this.#seen?.fill(0);
+    this.#length = 0;
+    this.#count = 0;
+    this.#byUuid = undefined;
   }
 
   /** Gives the room back: the rows were applied. */

@@ -63,7 +63,7 @@ export class UpdateReader implements UpdateSink {
         );
       }
       const { names, shapes } = table;
-      open = { staged: new StagedTable(table, this.#mode), names, shapes };
+      open = { staged: new StagedTable(table, this.#mode), names, shapes, isNamed: false };
       this.#staged.set(name, open);
     }
     return open;
@@ -136,6 +136,9 @@ export class UpdateReader implements UpdateSink {
         cursor.expect(COLON);
         cursor.expect(OPEN_BRACE);
         this.#current = this.#open(this.#name);
+        // Of members given twice the last one counts.
+        if (this.#current.isNamed) this.#current.staged.restart();
+        this.#current.isNamed = true;
         this.#state = 'row';
         this.#isFirst = true;
         break;

@@ -15,9 +15,8 @@ export interface RequestLimits {
 /** A transaction that somebody asked for, until its outcome is told. */
 export class AskedTransaction {
   readonly #operations: readonly Operation[];
-  readonly #told: () => void;
+  readonly #told: (asked: AskedTransaction) => void;
   readonly #settled = Promise.withResolvers<Outcome>();
-  readonly #abort: (() => void) | undefined;
   readonly traits: Traits;
   readonly options: CommitOptions;
   #effects: { readonly of: References; readonly effects: Effects | undefined } | undefined;
@@ -26,18 +25,15 @@ export class AskedTransaction {
   isTold = false;
 
   /** `told`: called once, when the outcome is told or nobody waits for it any more. */
-  constructor(operations: readonly Operation[], options: CommitOptions, told: () => void) {
+  constructor(
+    operations: readonly Operation[],
+    options: CommitOptions,
+    told: (asked: AskedTransaction) => void,
+  ) {
     this.traits = traitsOf(operations);
     this.#operations = operations;
     this.options = options;
     this.#told = told;
-    const { signal } = options;
-    if (signal === undefined) return;
-    this.#abort = () => {
-      this.reject(signal.reason);
-      this.request?.left(signal.reason);
-    };
-    signal.addEventListener('abort', this.#abort);
   }
 
   get operations(): readonly Operation[] {
@@ -58,8 +54,7 @@ export class AskedTransaction {
 
   #end(): void {
     this.isTold = true;
-    if (this.#abort !== undefined) this.options.signal?.removeEventListener('abort', this.#abort);
-    this.#told();
+    this.#told(this);
   }
 
   tell(outcome: Outcome): void {
@@ -72,6 +67,12 @@ export class AskedTransaction {
     if (this.isTold) return;
     this.#end();
     this.#settled.reject(error);
+  }
+
+  /** Nobody waits for it any more. */
+  giveUp(reason: unknown): void {
+    this.reject(reason);
+    this.request?.left(reason);
   }
 }
 

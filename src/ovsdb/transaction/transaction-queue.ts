@@ -1,6 +1,7 @@
 import { OvsdbError } from '../data/error.ts';
 import type { Operation, Outcome } from '../data/operation.ts';
 import type { DatabaseSchema } from '../data/schema.ts';
+import { AbortListeners } from './abort-listeners.ts';
 import { References } from './effects.ts';
 import {
   AskedTransaction,
@@ -40,8 +41,12 @@ export class TransactionQueue implements Committer {
   /** In the order of asking, with those that are under way. */
   readonly #waiting: AskedTransaction[] = [];
   readonly #search = new RefusalSearch();
-  readonly #told = (): void => {
+  readonly #signals = new AbortListeners<AskedTransaction>((asked, reason) => {
+    asked.giveUp(reason);
+  });
+  readonly #told = (asked: AskedTransaction): void => {
     this.#pending--;
+    this.#signals.delete(asked.options.signal, asked);
   };
   #isUnderWay = false;
   #pending = 0;
@@ -82,6 +87,7 @@ export class TransactionQueue implements Committer {
       return Promise.reject(error);
     }
     this.#pending++;
+    this.#signals.add(signal, asked);
     this.#waiting.push(asked);
     this.#sendNext();
     return asked.outcome;

@@ -71,6 +71,12 @@ export class Entries<A extends Uint8Array | Uint32Array> {
     return this.chunks[(this.start[id] as number) >>> CHUNK_BITS] as A;
   }
 
+  /** True when its chunk is never used for another entry. */
+  isAlone(id: number): boolean {
+    const { length } = this.chunkOf(id);
+    return (this.length[id] as number) > OWN_CHUNK && length !== CHUNK_SIZE;
+  }
+
   offsetOf(id: number): number {
     return (this.start[id] as number) & OFFSET_MASK;
   }

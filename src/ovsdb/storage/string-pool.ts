@@ -88,7 +88,12 @@ export class StringPool {
       const chunk = entries.chunkOf(id);
       const offset = entries.offsetOf(id);
       if (length > LONG_TEXT) {
-        if (chunk.compare(bytes, start, end, offset, offset + length) === 0) return id;
+        // A row that is read again has the same bytes.
+        if (
+          (chunk === bytes && offset === start) ||
+          chunk.compare(bytes, start, end, offset, offset + length) === 0
+        )
+          return id;
         continue;
       }
       let i = 0;
@@ -149,10 +154,10 @@ export class StringPool {
     const entries = other.#entries;
     const [bytes, start] = [entries.chunkOf(id), entries.offsetOf(id)];
     const end = start + (entries.length[id] as number);
-    const hash = other.#hashes.get(id);
-    return hash === undefined
-      ? this.internBytes(bytes, start, end)
-      : this.adopt(bytes.subarray(start, end), hash);
+    const hash = other.#hashes.get(id) ?? textHash(bytes, start, end);
+    return entries.isAlone(id)
+      ? this.adopt(bytes, hash)
+      : this.internHashed(bytes, start, end, hash);
   }
 
   /** True for a text that is better decoded in pieces. */

@@ -27,7 +27,7 @@ const OVSDB_MAY_IMPORT: Record<string, readonly string[]> = {
   session: ['data', 'wire', 'storage', 'replica'],
   plan: ['data', 'storage', 'replica', 'transaction', 'session'],
 };
-const OVSDB_SHARED = ['turn.ts', 'wasm.ts', 'listener-error.ts'];
+const OVSDB_SHARED = ['turn.ts', 'wasm.ts', 'listener-error.ts', 'abort-listeners.ts'];
 
 /** Rooms whose files take values and return values: no sockets, files, processes or clocks. */
 const PURE_ROOMS = ['allocators', 'api', 'model', 'topology'];

@@ -1,6 +1,7 @@
 import type { OvsdbError } from '../data/error.ts';
 import type { Operation, Outcome } from '../data/operation.ts';
 import type { JsonValue } from '../data/value.ts';
+import { AbortListeners } from '../abort-listeners.ts';
 import type { Asker, Connection, Reply } from './connection.ts';
 import { outcomeOf } from './outcome.ts';
 
@@ -24,6 +25,10 @@ export class Transactions {
   readonly #refused: (details: string) => void;
   readonly #passesOn: () => boolean;
   readonly #underWay = new Set<number>();
+  readonly #signals = new AbortListeners<Sent>((sent, reason) => {
+    if (sent.id !== undefined) this.#connection.notify('cancel', [sent.id]);
+    sent.reject(reason);
+  });
   #farewell: Farewell | undefined;
 
   /**
@@ -48,27 +53,17 @@ export class Transactions {
 
   /** Rejects with the signal's reason: the transaction may then have been applied or not; or because the operations are no JSON. */
   send(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<Outcome> {
-    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
-    const sent = new Sent(this, operations, resolve);
-    if (signal !== undefined) {
-      const abort = (): void => {
-        if (sent.id !== undefined) this.#connection.notify('cancel', [sent.id]);
-        reject(signal.reason as Error);
-      };
-      signal.addEventListener('abort', abort);
-      sent.settled = () => {
-        signal.removeEventListener('abort', abort);
-      };
-    }
-    if (this.#farewell === undefined) this.#send(sent, operations, reject);
+    const sent = new Sent(this, operations, signal);
+    this.#signals.add(signal, sent);
+    if (this.#farewell === undefined) this.#send(sent, operations);
     else {
       this.#farewell.late.push(sent);
       if (this.#farewell.isOver) refuse(this.#farewell);
     }
-    return promise;
+    return sent.outcome;
   }
 
-  #send(sent: Sent, operations: readonly Operation[], reject: (error: unknown) => void): void {
+  #send(sent: Sent, operations: readonly Operation[]): void {
     const id = this.#connection.nextId;
     sent.id = id;
     this.#underWay.add(id);
@@ -80,9 +75,14 @@ export class Transactions {
       );
     } catch (error) {
       this.#underWay.delete(id);
-      sent.settled?.();
-      reject(error);
+      this.settled(sent);
+      sent.reject(error);
     }
+  }
+
+  /** It does not matter any more whether its signal is aborted. */
+  settled(sent: Sent): void {
+    this.#signals.delete(sent.signal, sent);
   }
 
   /** For a transaction that was sent: its outcome is known. */
@@ -118,25 +118,33 @@ export class Transactions {
 class Sent implements Asker {
   /** Undefined until it is sent. */
   id: number | undefined;
-  settled: (() => void) | undefined;
+  readonly signal: AbortSignal | undefined;
   readonly overtakes = true;
   readonly #owner: Transactions;
   readonly #operations: readonly Operation[];
-  readonly #resolve: (outcome: Outcome) => void;
+  readonly #settled = Promise.withResolvers<Outcome>();
 
   constructor(
     owner: Transactions,
     operations: readonly Operation[],
-    resolve: (outcome: Outcome) => void,
+    signal: AbortSignal | undefined,
   ) {
     this.#owner = owner;
     this.#operations = operations;
-    this.#resolve = resolve;
+    this.signal = signal;
+  }
+
+  get outcome(): Promise<Outcome> {
+    return this.#settled.promise;
+  }
+
+  reject(error: unknown): void {
+    this.#settled.reject(error);
   }
 
   end(outcome: Outcome): void {
-    this.settled?.();
-    this.#resolve(outcome);
+    this.#owner.settled(this);
+    this.#settled.resolve(outcome);
     if (this.id !== undefined) this.#owner.ended(this.id, outcome);
   }
 

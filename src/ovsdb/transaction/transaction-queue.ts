@@ -1,7 +1,7 @@
 import { OvsdbError } from '../data/error.ts';
 import type { Operation, Outcome } from '../data/operation.ts';
 import type { DatabaseSchema } from '../data/schema.ts';
-import { AbortListeners } from './abort-listeners.ts';
+import { AbortListeners } from '../abort-listeners.ts';
 import { References } from './effects.ts';
 import {
   AskedTransaction,

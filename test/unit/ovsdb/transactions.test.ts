@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { Duplex } from 'node:stream';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { OvsdbError, parseJson, type JsonValue, type Operation } from '../../../src/ovsdb/index.ts';
@@ -112,4 +113,24 @@ test('what is said in one turn of the event loop leaves in two writes', async ()
   });
   for (let id = 1; id <= 100; id++) wire.reply(id, {});
   expect(new Set(await Promise.all(sent))).toEqual(new Set(['success']));
+});
+
+test('a signal that many transactions have is listened to once, and no longer than it matters', async () => {
+  const wire = new Wire();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const sent = [1, 2, 3].map(() => wire.send(signal));
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  wire.reply(1, {});
+  wire.reply(2, {});
+  expect(await Promise.all(sent.slice(0, 2))).toEqual(['success', 'success']);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  controller.abort(new Error('enough'));
+  await expect(sent[2]).rejects.toThrow('enough');
+  await new Promise(setImmediate);
+  expect(wire.written.join('').match(/"method":"cancel","params":\[\d+\]/g)).toEqual([
+    '"method":"cancel","params":[3]',
+  ]);
+  wire.reply(3, {});
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
 });

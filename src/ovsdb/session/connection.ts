@@ -211,9 +211,9 @@ export class Connection {
     });
   }
 
-  /** Work that a message brings: no later message is looked at until it is done. */
-  hold(work: Work): void {
-    this.#stream.hold(work);
+  /** Work that a message brings: no later message is looked at until it is done. `canWait`: nobody sees what it does. */
+  hold(work: Work, canWait = false): void {
+    this.#stream.hold(work, canWait);
   }
 
   /**

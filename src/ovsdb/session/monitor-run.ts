@@ -229,7 +229,7 @@ export class MonitorRun {
   *#update(update: Update): Work {
     if (!(yield* this.#show(update.sink as UpdateReader, update.failure))) return;
     if (update.lastId !== undefined) this.#monitor.lastId = update.lastId;
-    yield* this.replica.tidy(this.#connection.turn);
+    this.#connection.hold(this.replica.tidy(this.#connection.turn), true);
   }
 
   /**

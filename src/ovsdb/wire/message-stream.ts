@@ -171,18 +171,25 @@ export class MessageStream {
     return !this.#putOff.isEmpty;
   }
 
-  /** Reads the updates that were put off, to the end: they are small. Throws as `push`. */
+  /** Reads the updates that were put off, until they are seen: they are small. What can wait is left to `resume`. Throws as `push`. */
   catchUp(): void {
     if (this.#putOff.isEmpty) return;
     this.#handler.behind?.(false);
     const read = (): void => {
       for (const message of this.#putOff.take()) {
-        this.#whole.read(message);
         while (this.isHeld) this.#work.goOn();
+        this.#whole.read(message);
       }
     };
-    if (this.#isReading) read();
-    else this.#whileReading(read);
+    if (this.#isReading) {
+      read();
+      while (this.isHeld) this.#work.goOn();
+    } else {
+      this.#whileReading(() => {
+        read();
+        while (!this.#work.canWait) this.#work.goOn();
+      });
+    }
   }
 
   /** Begins a message that brings much of its updates at once. False when the next one does not. */
@@ -202,9 +209,9 @@ export class MessageStream {
     return true;
   }
 
-  /** Work that the message which is just told brings: no later one is looked at until it is done. */
-  hold(work: Work): void {
-    this.#work.add(work);
+  /** Work that the message which is just told brings: no later one is looked at until it is done. `canWait`: nobody sees what it does. */
+  hold(work: Work, canWait = false): void {
+    this.#work.add(work, canWait);
   }
 
   /** True while a message is not done: `resume` is to be called in another turn. */

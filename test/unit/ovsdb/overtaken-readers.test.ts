@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseJson, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
+import type { Work } from '../../../src/ovsdb/turn.ts';
 import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
 import {
   carriedOut,
@@ -166,4 +167,38 @@ test('whoever was told that updates are put off is told that they are read, what
   stream.push(bytes);
   stream.abandon();
   expect(told.slice(4)).toEqual([true, false]);
+});
+
+test('who looks waits for what he sees, not for what is tidied up afterwards', () => {
+  const done: string[] = [];
+  function* work(what: string): Work {
+    yield;
+    yield;
+    done.push(what);
+  }
+  let mayOvertake = true;
+  const stream = new MessageStream({
+    sinkForReply: () => undefined,
+    sinkForUpdate: () => undefined,
+    message({ method }) {
+      done.push(method as string);
+      if (method !== 'update3') return;
+      stream.hold(work('shown'));
+      stream.hold(work('tidy'), true);
+    },
+    mayOvertake: () => mayOvertake,
+  });
+  const bytes = Buffer.from(stringify(update(inserted(MANY))));
+  stream.push(bytes);
+  stream.push(bytes);
+  expect(done).toEqual([]);
+  stream.catchUp();
+  expect(done).toEqual(['update3', 'shown', 'tidy', 'update3', 'shown']);
+  mayOvertake = false;
+  const later = Buffer.from(stringify({ id: null, method: 'locked', params: ['a'] }));
+  stream.push(later);
+  expect([stream.isHeld, done.length]).toEqual([true, 5]);
+  stream.resume();
+  stream.resume();
+  expect(done.slice(5)).toEqual(['tidy', 'locked']);
 });

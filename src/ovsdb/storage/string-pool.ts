@@ -10,8 +10,8 @@ const encoder = new TextEncoder();
 /** Texts of more bytes are compared in one go and decoded in pieces; their hashes are kept. */
 const LONG_TEXT = 4 * 1024;
 
-/** Bytes that are decoded between two questions whether the turn is over. */
-const DECODED_AT_ONCE = 64 * 1024;
+/** Bytes that are decoded between two questions whether the turn is over: a string so large is never moved by the garbage collector. */
+const DECODED_AT_ONCE = 256 * 1024;
 
 /** Texts are decoded once when they are used this often (map keys, network names), up to a limit. */
 const CACHED_FROM_USES = 8;

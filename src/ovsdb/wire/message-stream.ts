@@ -134,8 +134,14 @@ export class MessageStream {
         message = this.#pending.view;
       }
       rest = rest.subarray(end);
-      if (!this.#isPutOff(message)) this.#complete(message);
-      this.#pending.clear();
+      const finishing = this.#pending.texts.finishing(this.#turn);
+      if (finishing === undefined) {
+        if (!this.#isPutOff(message)) this.#complete(message);
+        this.#pending.clear();
+      } else {
+        this.catchUp();
+        this.#work.add(this.#finishAndComplete(finishing));
+      }
       this.#work.goOn();
     }
   }
@@ -190,6 +196,13 @@ export class MessageStream {
         while (!this.#work.canWait) this.#work.goOn();
       });
     }
+  }
+
+  /** Of a message that is complete, but for its long strings. */
+  *#finishAndComplete(finishing: Work): Work {
+    yield* finishing;
+    this.#complete(this.#pending.view);
+    this.#pending.clear();
   }
 
   /** Begins a message that brings much of its updates at once. False when the next one does not. */

@@ -354,7 +354,47 @@ test('long strings are put together, and told as old values, in many turns', () 
     return pauses;
   };
   expect(push({ insert: { name } })).toBeGreaterThan(200);
-  expect(push({ delete: null })).toBeGreaterThan(100);
+  expect(push({ delete: null })).toBeGreaterThan(25);
   expect(follower.seen).toHaveLength(3);
   expect(JSON.stringify(follower.seen.at(-1))).toContain('"kind":"deleted"');
+});
+
+test('so are those of messages whose beginning does not tell what they are', () => {
+  const long = 'größe '.repeat(1_000_000);
+  const contents = [false, uuid(0), { T: { [uuid(1)]: { initial: { name: long } } } }];
+  const messages: readonly JsonValue[] = [
+    // Whose contents these are comes behind them.
+    { result: contents, error: null, id: 1 },
+    { error: long, id: 2, result: null },
+    { id: 3, result: 'short', error: null },
+  ];
+  const follower = new Follower(SCHEMA, ENDLESS, 1000, () => undefined);
+  const { replica } = follower;
+  const told: unknown[] = [];
+  const stream = new MessageStream(
+    {
+      sinkForReply: ({ id }) => (id === 1 ? replica.reader('update2', 'contents') : undefined),
+      sinkForUpdate: () => undefined,
+      message: ({ id, result, error }, sink) => {
+        if (sink !== undefined) replica.show(sink as ReturnType<Replica['reader']>, true);
+        told.push([id, result, error === long ? 'long' : error]);
+      },
+    },
+    {},
+    1000,
+    LATER,
+  );
+  const bytes = Buffer.from(messages.map((message) => JSON.stringify(message)).join(''));
+  let pauses = 0;
+  for (let at = 0; at < bytes.length; at += 65_536) {
+    stream.push(bytes.subarray(at, at + 65_536));
+    for (; stream.isHeld; pauses++) stream.resume();
+  }
+  expect(told).toEqual([
+    [1, undefined, null],
+    [2, null, 'long'],
+    [3, 'short', null],
+  ]);
+  expect(replica.row('T', uuid(1))?.column('name')).toBe(long);
+  expect(pauses).toBeGreaterThan(400);
 });

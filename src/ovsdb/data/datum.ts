@@ -290,16 +290,29 @@ function writableAtomToJson(base: BaseType, atom: WritableAtom): JsonValue {
   return ['named-uuid', atom.name];
 }
 
+function pairsToJson(type: ColumnType, valueType: BaseType, value: Writable): JsonValue {
+  const pairs: JsonValue[] = [];
+  const add = (member: WritableAtom, key: WritableAtom): void => {
+    pairs.push([writableAtomToJson(type.key, key), writableAtomToJson(valueType, member)]);
+  };
+  if (value instanceof Map) {
+    checkSize(type, value.size, null);
+    // Unlike an iterator this makes no array for each pair.
+    (value as ReadonlyMap<WritableAtom, WritableAtom>).forEach(add);
+    return pairs;
+  }
+  const given = pairsOf(value);
+  checkSize(type, given.length, null);
+  for (const [key, member] of given) add(member, key);
+  return pairs;
+}
+
 /** A value to be written as wire JSON, checked against the type; rows of the same transaction may be named. */
 export function writableToJson(type: ColumnType, value: Writable): JsonValue {
-  if (type.value !== undefined) {
-    const { value: valueType } = type;
-    const pairs = pairsOf(value);
-    checkSize(type, pairs.length, null);
-    return [
-      'map',
-      pairs.map(([k, v]) => [writableAtomToJson(type.key, k), writableAtomToJson(valueType, v)]),
-    ];
+  if (type.value !== undefined) return ['map', pairsToJson(type, type.value, value)];
+  if (isAtom(value)) {
+    checkSize(type, 1, null);
+    return writableAtomToJson(type.key, value);
   }
   const given = writableMembers(value);
   const unique = given.length > 1 ? [...new Set(given)] : given;

@@ -18,6 +18,11 @@ export class InsertedRow extends NamedUuid {
     this.#uuid = uuid;
   }
 
+  /** Whether its UUID is known: then it is referred to by that, as every other row. */
+  get isKnown(): boolean {
+    return this.#uuid !== undefined;
+  }
+
   /** Its UUID: known beforehand when it was chosen, otherwise after the commit. Throws `bad argument` before. */
   get uuid(): Uuid {
     if (this.#uuid === undefined) {

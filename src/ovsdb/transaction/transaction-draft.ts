@@ -58,21 +58,21 @@ export class TransactionDraft {
       op: 'insert',
       table,
       row,
-      'uuid-name': inserted.name,
-      ...(uuid === undefined ? {} : { uuid }),
+      ...(uuid === undefined ? { 'uuid-name': inserted.name } : { uuid }),
     });
     return inserted;
   }
 
   /**
-   * A row that an earlier transaction made, as its UUID: names of new rows mean something in their own transaction alone. Throws `bad
-   * argument` when it was not committed.
+   * A row that an earlier transaction made, or that was given a UUID, as its UUID: names of new rows mean something in their own transaction
+   * alone. Throws `bad argument` for one of another transaction that was not committed.
    */
   own<A>(row: A): A | Uuid {
-    return row instanceof InsertedRow && this.#inserted[row.position] !== row ? row.uuid : row;
+    if (!(row instanceof InsertedRow)) return row;
+    return row.isKnown || this.#inserted[row.position] !== row ? row.uuid : row;
   }
 
-  /** A value whose rows of earlier transactions are given as their UUIDs. */
+  /** A value whose rows are given as their UUIDs where these are known. */
   ownValue(value: Writable): Writable {
     const isForeign = (member: unknown): boolean => this.own(member) !== member;
     if (value instanceof InsertedRow) return this.own(value);

@@ -50,6 +50,8 @@ type UpdateColumns<T, K> = [T] extends [AnyTables]
 export class Transaction<T = AnyTables> {
   readonly #replica: ReplicaView;
   readonly #draft = new TransactionDraft();
+  /** Columns that were written so far and can be, by table. */
+  readonly #columns = new Map<string, Map<string, ColumnSchema>>();
   #isSent = false;
   #readOnly = false;
 
@@ -92,9 +94,18 @@ export class Transaction<T = AnyTables> {
 
   #column(table: string, name: string): ColumnSchema {
     this.#write();
-    const column = columnOf(tableOf(this.#replica.schema, table), name);
-    if (this.#replica.access(table, name) === 'missing') {
-      throw new OvsdbError('read-only', `the server has no column ${name} in table ${table}`);
+    let columns = this.#columns.get(table);
+    if (columns === undefined) {
+      columns = new Map();
+      this.#columns.set(table, columns);
+    }
+    let column = columns.get(name);
+    if (column === undefined) {
+      column = columnOf(tableOf(this.#replica.schema, table), name);
+      if (this.#replica.access(table, name) === 'missing') {
+        throw new OvsdbError('read-only', `the server has no column ${name} in table ${table}`);
+      }
+      columns.set(name, column);
     }
     return column;
   }
@@ -128,9 +139,9 @@ export class Transaction<T = AnyTables> {
     this.#write();
     tableOf(this.#replica.schema, table);
     const row: { [column: string]: JsonValue } = {};
-    for (const [name, value] of Object.entries(
-      columns as { readonly [column: string]: Writable },
-    )) {
+    const values = columns as { readonly [column: string]: Writable };
+    for (const name of Object.keys(values)) {
+      const value = values[name];
       if (value === undefined) continue;
       if (name === VERSION_COLUMN.name) throw immutable(table, name);
       row[name] = this.#json(table, name, value);

@@ -436,3 +436,42 @@ test('built anew until it fits: two writers that read, decide and write lose not
   });
   await expect(lost).rejects.toThrow('gave up waiting');
 });
+
+test('a row that is given a UUID is referred to by it, and changed in the same transaction', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const own = uuidFromName(ZERO_UUID, 'pod');
+  const transaction = build(client);
+  const port = transaction.insert('Logical_Switch_Port', { name: 'pod' }, { uuid: own });
+  transaction.insert('Logical_Switch', { name: 'blue', ports: [port] });
+  transaction.update('Logical_Switch_Port', port, { type: 'virtual' });
+  transaction.setKeys('Logical_Switch_Port', port, 'external_ids', { owner: 'x' });
+  expect(await transaction.commit(client)).toMatchObject({ kind: 'success' });
+  const [blue] = client.replica.find('Logical_Switch', ['name'], ['blue']);
+  expect(blue?.column('ports')).toEqual([own]);
+  const pod = client.replica.row('Logical_Switch_Port', own);
+  expect(pod?.column('type')).toBe('virtual');
+  expect(pod?.column('external_ids')).toEqual(new Map([['owner', 'x']]));
+});
+
+test('of a large transaction all is carried out, or nothing when a part of it is no JSON', async () => {
+  await using server = await OvsdbServer.start();
+  await using client = await connected(server);
+  const inserts = (prefix: string) =>
+    Array.from({ length: 600 }, (_, n) => ({
+      op: 'insert' as const,
+      table: 'Address_Set',
+      row: { name: `${prefix}${n}` },
+    }));
+  const bad = inserts('bad');
+  Object.defineProperty(bad[500]?.row, 'name', {
+    enumerable: true,
+    get() {
+      throw new Error('no value');
+    },
+  });
+  await expect(client.transact(bad)).rejects.toThrow('no value');
+  expect(await client.transact(inserts('good'))).toMatchObject({ kind: 'success' });
+  expect(client.status).toBe('ready');
+  expect(client.replica.size('Address_Set')).toBe(600);
+});

@@ -1,11 +1,11 @@
-// Writes src/api/crds.generated.ts from schemas/crds/*.yaml, so that validation needs no file access at run time.
+// Writes src/api/validation/crds.generated.ts from schemas/crds/*.yaml, so that validation needs no file access at run time.
 // With --check: exits 1 when the file does not hold what the YAML says.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
 const folder = join(import.meta.dirname, 'crds');
-const target = join(import.meta.dirname, '../src/api/crds.generated.ts');
+const target = join(import.meta.dirname, '../src/api/validation/crds.generated.ts');
 
 const definitions = readdirSync(folder)
   .filter((name) => name.endsWith('.yaml'))
@@ -23,7 +23,7 @@ const text = [
 
 if (process.argv.includes('--check')) {
   if (readFileSync(target, 'utf8') !== text) {
-    console.error('src/api/crds.generated.ts is out of date: run `node schemas/generate-crds.ts`');
+    console.error('src/api/validation/crds.generated.ts is out of date: run `node schemas/generate-crds.ts`');
     process.exitCode = 1;
   }
 } else {

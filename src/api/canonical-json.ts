@@ -1,4 +1,4 @@
-import { isPlainObject } from './schema.ts';
+import { isPlainObject } from './validation/schema.ts';
 
 /** `value` as JSON with sorted keys and no whitespace: equal values give equal text. */
 export function canonicalJson(value: unknown): string {

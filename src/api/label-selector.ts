@@ -1,8 +1,8 @@
 /** What a label selector may say: the CRDs leave it to whoever reads the selector. */
-import type { FieldPath } from './field-errors.ts';
-import { formatPath, formatValue } from './field-errors.ts';
-import { isLabelValue, isQualifiedName } from './metadata.ts';
-import { isPlainObject } from './schema.ts';
+import type { FieldPath } from './validation/field-errors.ts';
+import { formatPath, formatValue } from './validation/field-errors.ts';
+import { isLabelValue, isQualifiedName } from './validation/metadata.ts';
+import { isPlainObject } from './validation/schema.ts';
 import type { LabelSelector, LabelSelectorRequirement } from './types.ts';
 
 const SELECTOR_FIELDS = ['namespaceSelector', 'networkSelector', 'podSelector', 'nodeSelector'];

@@ -1,7 +1,7 @@
 /** `heddle status` and `heddle show`: what became of networks, nodes and pods, from the objects and what the nodes report. */
 import type { Command } from 'commander';
 import { objectKey } from '../api/objects.ts';
-import { podNetworks } from '../api/pod-annotations.ts';
+import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import { distinctProblems } from '../daemon/distinct-problems.ts';
 import { objectSource, openStore } from '../daemon/object-store.ts';
 import {

@@ -1,24 +1,24 @@
 /** What only shows when the objects of several files are looked at together, or with the settings of the cluster. */
 import { parsePrefix } from '../allocators/addresses.ts';
 import type { ConnectRange } from '../allocators/connect-subnets.ts';
-import type { ManifestDocument, ManifestError } from '../api/manifest.ts';
-import { describeObject } from '../api/manifest.ts';
-import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
-import type { ClusterAddressing } from '../api/network-config.ts';
-import type { NetworkObject } from '../api/network-spec.ts';
-import { networkSpecOf } from '../api/network-spec.ts';
+import type { ManifestDocument, ManifestError } from '../api/validation/manifest.ts';
+import { describeObject } from '../api/validation/manifest.ts';
+import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
+import type { ClusterAddressing } from '../api/nad/network-config.ts';
+import type { NetworkObject } from '../api/nad/network-spec.ts';
+import { networkSpecOf } from '../api/nad/network-spec.ts';
 import { selectorProblems } from '../api/label-selector.ts';
-import { parseNad, renderNad } from '../api/nad.ts';
+import { parseNad, renderNad } from '../api/nad/nad.ts';
 import { objectKey } from '../api/objects.ts';
 import type {
   ClusterNetworkConnect,
   Namespace,
   NetworkAttachmentDefinition,
 } from '../api/types.ts';
-import { targetNamespaces, unsupportedNetwork } from '../cluster/declarations.ts';
-import { conflictWithCluster } from '../cluster/connect-selection.ts';
-import { transportAccepted } from '../cluster/network-outcome.ts';
-import { primaryConflict, type PrimaryNetwork } from '../cluster/primary-networks.ts';
+import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/declarations.ts';
+import { conflictWithCluster } from '../cluster/connect/connect-selection.ts';
+import { transportAccepted } from '../cluster/networks/network-outcome.ts';
+import { primaryConflict, type PrimaryNetwork } from '../cluster/networks/primary-networks.ts';
 import type { NetworkName } from '../model/model.ts';
 import { prefixOf } from '../topology/names.ts';
 

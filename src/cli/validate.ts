@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { Manifest, ManifestError, PreviousVersion } from '../api/manifest.ts';
-import { formatManifestError, parseManifest } from '../api/manifest.ts';
+import type { Manifest, ManifestError, PreviousVersion } from '../api/validation/manifest.ts';
+import { formatManifestError, parseManifest } from '../api/validation/manifest.ts';
 import { resourceKindOf } from '../api/kinds.ts';
 import { objectKey } from '../api/objects.ts';
-import { isPlainObject, own } from '../api/schema.ts';
+import { isPlainObject, own } from '../api/validation/schema.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, report, tone } from './output.ts';
 import { checkTogether } from './validate-together.ts';

@@ -17,8 +17,8 @@ import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { Clock } from '../store/clock.ts';
 import { Informer } from '../store/informer.ts';
 import type { Store } from '../store/store.ts';
-import { parseDeclarationKey, type Declaration } from './declarations.ts';
-import type { EndpointSlice } from './endpoint-mirror.ts';
+import { parseDeclarationKey, type Declaration } from './networks/declarations.ts';
+import type { EndpointSlice } from './endpoints/endpoint-mirror.ts';
 import type { Log } from './settings.ts';
 
 /** Informers that are started and compared with the store together. */

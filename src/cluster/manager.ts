@@ -3,29 +3,29 @@ import type { Registry } from 'prom-client';
 import { systemClock, type Clock } from '../store/clock.ts';
 import type { Leadership, Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
-import { ConnectController } from './connect-controller.ts';
-import { EndpointMirrorController } from './endpoint-mirror-controller.ts';
-import { EventWriter, objectOfEvent } from './event-writer.ts';
-import { IdentityController } from './identity-controller.ts';
+import { ConnectController } from './connect/connect-controller.ts';
+import { EndpointMirrorController } from './endpoints/endpoint-mirror-controller.ts';
+import { EventWriter, objectOfEvent } from './status/event-writer.ts';
+import { IdentityController } from './networks/identity-controller.ts';
 import { ClusterInformers } from './informers.ts';
 import { NO_RECORDER, registerDurations, registerMetrics } from './metrics.ts';
-import { NetworkController } from './network-controller.ts';
-import { incompatibility } from '../api/nad.ts';
+import { NetworkController } from './networks/network-controller.ts';
+import { incompatibility } from '../api/nad/nad.ts';
 import { ledStore } from './led-store.ts';
-import { NetworkRegistry } from './network-registry.ts';
-import { NodeController } from './node-controller.ts';
-import { PersistentAddresses } from './persistent-addresses.ts';
-import { PodAddresses } from './pod-addresses.ts';
+import { NetworkRegistry } from './networks/network-registry.ts';
+import { NodeController } from './nodes/node-controller.ts';
+import { PersistentAddresses } from './addresses/persistent-addresses.ts';
+import { PodAddresses } from './addresses/pod-addresses.ts';
 import {
   objectOf,
   objectOfDeclaration,
   objectOfIdentity,
   objectOfStatus,
   type ObjectOfKey,
-} from './problem-objects.ts';
+} from './status/problem-objects.ts';
 import { settle } from './settling.ts';
 import type { ClusterManagerSettings, Log } from './settings.ts';
-import { StatusController } from './status-controller.ts';
+import { StatusController } from './status/status-controller.ts';
 
 export interface ClusterManagerOptions {
   readonly store: Store;

@@ -1,7 +1,7 @@
 /** What Prometheus sees of the cluster manager; names as users of ovn-kubernetes have them on dashboards (api.md §4.6). */
 import { exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ClusterUserDefinedNetwork, UserDefinedNetwork } from '../api/types.ts';
-import { roleOf, topologyOf } from './declarations.ts';
+import { roleOf, topologyOf } from './networks/declarations.ts';
 
 /** Room for node subnets of a network in one family. */
 export interface SubnetUsage {

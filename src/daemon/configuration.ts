@@ -2,13 +2,13 @@
 import { parseDocument } from 'yaml';
 import { formatPrefix, parseInterfaceAddress, prefixOf } from '../allocators/addresses.ts';
 import { labelSelectorProblem } from '../api/label-selector.ts';
-import { clusterOverlap, formatOverlap } from '../api/overlap.ts';
-import { isDnsLabel } from '../api/metadata.ts';
+import { clusterOverlap, formatOverlap } from '../api/validation/overlap.ts';
+import { isDnsLabel } from '../api/validation/metadata.ts';
 import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
 import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings.ts';
 import type { ClusterSettings, NetworkSubnet } from '../model/model.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
-import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes-lease.ts';
+import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
 
 export interface TlsFiles {

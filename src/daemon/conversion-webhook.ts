@@ -2,9 +2,9 @@
 import { createServer } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { answerConversionReview } from '../api/conversion-review.ts';
+import { answerConversionReview } from '../api/conversion/conversion-review.ts';
 import { backoffDelay, pause, type Clock } from '../store/clock.ts';
-import { definitions } from '../api/catalog.ts';
+import { definitions } from '../api/validation/catalog.ts';
 import type { Store } from '../store/store.ts';
 import { publishAuthority, sharedIdentity, type WebhookIdentity } from './webhook-certificate.ts';
 

@@ -1,11 +1,14 @@
 /** The object source that a configuration names, opened. */
 import { systemClock } from '../store/clock.ts';
-import { kubeconfigConnection } from '../store/kubeconfig.ts';
-import { inClusterConnection, type KubernetesConnection } from '../store/kubernetes-connection.ts';
-import type { LeaseTiming } from '../store/kubernetes-lease.ts';
-import { KubernetesStore } from '../store/kubernetes-store.ts';
-import { formatProblem, type Problem } from '../store/manifest-rules.ts';
-import { ManifestStore } from '../store/manifest-store.ts';
+import { kubeconfigConnection } from '../store/kubernetes/kubeconfig.ts';
+import {
+  inClusterConnection,
+  type KubernetesConnection,
+} from '../store/kubernetes/kubernetes-connection.ts';
+import type { LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
+import { KubernetesStore } from '../store/kubernetes/kubernetes-store.ts';
+import { formatProblem, type Problem } from '../store/manifests/manifest-rules.ts';
+import { ManifestStore } from '../store/manifests/manifest-store.ts';
 import { objectRules } from '../store/object-rules.ts';
 import type { Store } from '../store/store.ts';
 import { ConfigurationError, type Configuration } from './configuration.ts';

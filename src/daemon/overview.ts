@@ -1,10 +1,10 @@
 /** What is known of all networks, nodes and pods, put together for people: pure, from lists of objects. */
-import { networkId } from '../api/network-annotations.ts';
-import { nodeId, nodeSubnets } from '../api/node-annotations.ts';
+import { networkId } from '../api/annotations/network-annotations.ts';
+import { nodeId, nodeSubnets } from '../api/annotations/node-annotations.ts';
 import { objectKey, type Condition, type KubeObject } from '../api/objects.ts';
-import { podNetworks } from '../api/pod-annotations.ts';
-import { parseNad } from '../api/nad.ts';
-import { clusterNetworkName, DEFAULT_NETWORK, networkName } from '../api/network-name.ts';
+import { podNetworks } from '../api/annotations/pod-annotations.ts';
+import { parseNad } from '../api/nad/nad.ts';
+import { clusterNetworkName, DEFAULT_NETWORK, networkName } from '../api/nad/network-name.ts';
 import type {
   ClusterNetworkConnect,
   ClusterUserDefinedNetwork,

@@ -3,7 +3,7 @@
  * open it, wait for what they need, and let the zone controller do the rest.
  */
 import { ClusterManager } from '../cluster/manager.ts';
-import { NodePodAddresses } from '../cluster/node-pod-addresses.ts';
+import { NodePodAddresses } from '../cluster/addresses/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { Zone } from '../model/model.ts';

@@ -1,9 +1,9 @@
 /** Which interfaces a pod gets, from its annotations: what a CNI plugin would be told (node.md §6). Pure. */
 import { createHash } from 'node:crypto';
-import type { Reading } from '../api/annotations.ts';
-import { annotatedNetworkName } from '../api/network-annotations.ts';
+import type { Reading } from '../api/annotations/annotations.ts';
+import { annotatedNetworkName } from '../api/annotations/network-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
-import { POD_NETWORKS, podNetworks, type PodRoute } from '../api/pod-annotations.ts';
+import { POD_NETWORKS, podNetworks, type PodRoute } from '../api/annotations/pod-annotations.ts';
 import { LabError } from './places.ts';
 
 /** One interface of a pod and its other end, which is plugged into br-int of the pod's node. */

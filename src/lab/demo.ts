@@ -1,7 +1,7 @@
 /** `./dev up`: a lab, two tenants with the same subnet on it, and proof by packets that they are apart. */
 import { join } from 'node:path';
-import { networkName } from '../api/network-name.ts';
-import { networkId } from '../api/network-annotations.ts';
+import { networkName } from '../api/nad/network-name.ts';
+import { networkId } from '../api/annotations/network-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
 import { connectivity, endpoints, matrixText, surprises, type Cell } from './connectivity.ts';
 import { startDaemons } from './daemons.ts';

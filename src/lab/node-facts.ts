@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { formatFamilyCidrs, formatGatewayConfig } from '../api/node-annotations.ts';
+import { formatFamilyCidrs, formatGatewayConfig } from '../api/annotations/node-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
 import { nodeNames, stateFolder } from './places.ts';
 

@@ -1,5 +1,9 @@
 /** Pods → their interfaces on networks. */
-import { openDefaultPorts, podNetworks, type PodNetwork } from '../api/pod-annotations.ts';
+import {
+  openDefaultPorts,
+  podNetworks,
+  type PodNetwork,
+} from '../api/annotations/pod-annotations.ts';
 import type { Pod } from '../api/types.ts';
 import type { OpenPort } from './model.ts';
 import { explain, optional, type ObjectReading, reading } from './reading.ts';

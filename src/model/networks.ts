@@ -2,10 +2,10 @@
 import { AllocationError } from '../allocators/allocation-error.ts';
 import { formatAddress, parsePrefix } from '../allocators/addresses.ts';
 import { masqueradeAddresses } from '../allocators/node-addresses.ts';
-import { incompatibility, parseNad } from '../api/nad.ts';
-import { networkId, tunnelKeys } from '../api/network-annotations.ts';
-import type { NetworkConfig } from '../api/network-config.ts';
-import { DEFAULT_NETWORK as DEFAULT_NAME } from '../api/network-name.ts';
+import { incompatibility, parseNad } from '../api/nad/nad.ts';
+import { networkId, tunnelKeys } from '../api/annotations/network-annotations.ts';
+import type { NetworkConfig } from '../api/nad/network-config.ts';
+import { DEFAULT_NETWORK as DEFAULT_NAME } from '../api/nad/network-name.ts';
 import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
 import type {

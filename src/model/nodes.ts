@@ -13,8 +13,8 @@ import {
   nodeTransitAddresses,
   PRIMARY_ADDRESSES,
   primaryAddresses,
-} from '../api/node-annotations.ts';
-import { DEFAULT_NETWORK } from '../api/network-name.ts';
+} from '../api/annotations/node-annotations.ts';
+import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import type { Node } from '../api/types.ts';
 import type { LocalNode, NodeFacts, NodeGateway, PerFamily } from './model.ts';
 import { awaited, optional, type ObjectReading, reading, required } from './reading.ts';

@@ -1,4 +1,4 @@
-import type { AnnotationError, Reading } from '../api/annotations.ts';
+import type { AnnotationError, Reading } from '../api/annotations/annotations.ts';
 
 /** What a reader made of an object: a value, nothing yet because something is still to be allocated, or a problem. */
 export type ObjectReading<T> =

@@ -2,7 +2,7 @@
  * Objects → zone. Takes the change of one object at a time and works only on what it concerns; values that stay the same
  * keep their identity.
  */
-import { PRIMARY_NETWORK_LABEL } from '../api/network-annotations.ts';
+import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { objectKey, type KubeObject, type ObjectKey } from '../api/objects.ts';
 import type {
   ClusterNetworkConnect,

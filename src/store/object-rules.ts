@@ -1,9 +1,9 @@
-import { formatFieldError } from '../api/field-errors.ts';
+import { formatFieldError } from '../api/validation/field-errors.ts';
 import { resourceKindOf } from '../api/kinds.ts';
-import { parseManifest, type ManifestError } from '../api/manifest.ts';
-import { validateObject } from '../api/validate.ts';
+import { parseManifest, type ManifestError } from '../api/validation/manifest.ts';
+import { validateObject } from '../api/validation/validate.ts';
 import type { KubeObject } from '../api/objects.ts';
-import type { ObjectRules, Problem } from './manifest-rules.ts';
+import type { ObjectRules, Problem } from './manifests/manifest-rules.ts';
 
 const NAMELESS = '(without a name)';
 

@@ -9,11 +9,11 @@ import {
   nodes as nodeKind,
   userDefinedNetworks,
 } from '../../src/api/kinds.ts';
-import { networkId } from '../../src/api/network-annotations.ts';
-import { nodeSubnets } from '../../src/api/node-annotations.ts';
+import { networkId } from '../../src/api/annotations/network-annotations.ts';
+import { nodeSubnets } from '../../src/api/annotations/node-annotations.ts';
 import type { KubeObject } from '../../src/api/objects.ts';
-import { KubernetesStore } from '../../src/store/kubernetes-store.ts';
-import { ManifestStore } from '../../src/store/manifest-store.ts';
+import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import { ManifestStore } from '../../src/store/manifests/manifest-store.ts';
 import { objectRules } from '../../src/store/object-rules.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { OvsdbClient } from '../../src/ovsdb/index.ts';

@@ -15,10 +15,10 @@ import {
   resourceKinds,
   userDefinedNetworks,
 } from '../../src/api/kinds.ts';
-import { connectSubnets } from '../../src/api/network-annotations.ts';
-import { nodeSubnets } from '../../src/api/node-annotations.ts';
+import { connectSubnets } from '../../src/api/annotations/network-annotations.ts';
+import { nodeSubnets } from '../../src/api/annotations/node-annotations.ts';
 import { objectKey, type KubeObject } from '../../src/api/objects.ts';
-import { podNetworks } from '../../src/api/pod-annotations.ts';
+import { podNetworks } from '../../src/api/annotations/pod-annotations.ts';
 import type { Store } from '../../src/store/store.ts';
 import { describeConditions } from './cluster.ts';
 import { anyOrder, inTurn, LASTING, mixed, NODES, remove, type Step } from './cluster-plots.ts';

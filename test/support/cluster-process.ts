@@ -1,5 +1,5 @@
 import { ClusterManager } from '../../src/cluster/manager.ts';
-import { NodePodAddresses } from '../../src/cluster/node-pod-addresses.ts';
+import { NodePodAddresses } from '../../src/cluster/addresses/node-pod-addresses.ts';
 import type { Store } from '../../src/store/store.ts';
 import { silent, testSettings } from './cluster.ts';
 import { fusedStore } from './fused-store.ts';

@@ -8,8 +8,8 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { systemClock } from '../../src/store/clock.ts';
-import { kubeconfigConnection } from '../../src/store/kubeconfig.ts';
-import type { KubernetesConnection } from '../../src/store/kubernetes-connection.ts';
+import { kubeconfigConnection } from '../../src/store/kubernetes/kubeconfig.ts';
+import type { KubernetesConnection } from '../../src/store/kubernetes/kubernetes-connection.ts';
 import { ownFolder } from './left-behind.ts';
 import { errorCodes, until, type Patience } from './until.ts';
 

@@ -5,7 +5,7 @@ import {
   type ObjectMeta,
   type ResourceKind,
 } from '../../src/api/objects.ts';
-import type { ObjectRules } from '../../src/store/manifest-rules.ts';
+import type { ObjectRules } from '../../src/store/manifests/manifest-rules.ts';
 import { coreEvent, countedAgain, EVENTS } from '../../src/store/object-event.ts';
 import {
   StoreError,

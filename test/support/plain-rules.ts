@@ -1,6 +1,6 @@
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject, ResourceKind } from '../../src/api/objects.ts';
-import type { ObjectRules, ReadManifest } from '../../src/store/manifest-rules.ts';
+import type { ObjectRules, ReadManifest } from '../../src/store/manifests/manifest-rules.ts';
 
 const kind = (
   apiVersion: string,

@@ -1,4 +1,4 @@
-import { definitions } from '../../src/api/catalog.ts';
+import { definitions } from '../../src/api/validation/catalog.ts';
 
 /** Our definitions for an API server without a conversion webhook: objects are written in the stored version. */
 export const servedDefinitions: readonly object[] = definitions.map(({ spec, ...rest }) => {

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { Environment } from '@marcbachmann/cel-js';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { definitions } from '../../src/api/catalog.ts';
+import { definitions } from '../../src/api/validation/catalog.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { definitions } from '../../../src/api/catalog.ts';
+import { definitions } from '../../../src/api/validation/catalog.ts';
 import { resourceKindOf } from '../../../src/api/kinds.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { INCOMPLETE, ratchetCases } from '../../unit/api/ratchet-cases.ts';

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as fc from 'fast-check';
 import { parseAllDocuments } from 'yaml';
-import { definitions } from '../../../src/api/catalog.ts';
+import { definitions } from '../../../src/api/validation/catalog.ts';
 import { resourceKindOf } from '../../../src/api/kinds.ts';
 import {
   serveConversions,
   type ConversionWebhook,
 } from '../../../src/daemon/conversion-webhook.ts';
 import { systemClock } from '../../../src/store/clock.ts';
-import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
+import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { problemsOf } from '../../unit/api/objects.ts';
 import { ruleCases } from '../../unit/api/rule-cases.ts';

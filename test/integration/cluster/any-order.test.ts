@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ManifestStore } from '../../../src/store/manifest-store.ts';
+import { ManifestStore } from '../../../src/store/manifests/manifest-store.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';
 import {
   HISTORIES_LIMIT,

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { events, networkAttachmentDefinitions, nodes } from '../../../src/api/kinds.ts';
-import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
+import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
 import {
   ALLOCATED,

@@ -1,7 +1,7 @@
 /** The histories of the unit test, on a real Kubernetes API server. */
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
+import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import {
   HISTORIES_LIMIT,
   histories,

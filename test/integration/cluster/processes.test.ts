@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { namespaces, networkAttachmentDefinitions, nodes } from '../../../src/api/kinds.ts';
-import { CNI_TYPE } from '../../../src/api/nad-config.ts';
-import { networkId } from '../../../src/api/network-annotations.ts';
-import { nodeId } from '../../../src/api/node-annotations.ts';
-import { NodePodAddresses } from '../../../src/cluster/node-pod-addresses.ts';
-import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
+import { CNI_TYPE } from '../../../src/api/nad/nad-config.ts';
+import { networkId } from '../../../src/api/annotations/network-annotations.ts';
+import { nodeId } from '../../../src/api/annotations/node-annotations.ts';
+import { NodePodAddresses } from '../../../src/cluster/addresses/node-pod-addresses.ts';
+import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
 import {
   apply,

@@ -1,13 +1,13 @@
 import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { definitions } from '../../../src/api/catalog.ts';
+import { definitions } from '../../../src/api/validation/catalog.ts';
 import { resourceKinds, userDefinedNetworks } from '../../../src/api/kinds.ts';
 import {
   serveConversions,
   type ConversionWebhook,
 } from '../../../src/daemon/conversion-webhook.ts';
 import { systemClock } from '../../../src/store/clock.ts';
-import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
+import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 
 const started = await startKubeApi();

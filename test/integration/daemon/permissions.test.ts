@@ -5,11 +5,11 @@ import { stringify } from 'yaml';
 import { resourceKindOf } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import type { Pod } from '../../../src/api/types.ts';
-import { definitions } from '../../../src/api/catalog.ts';
+import { definitions } from '../../../src/api/validation/catalog.ts';
 import { runCluster } from '../../../src/daemon/cluster-daemon.ts';
 import { resolveConfiguration } from '../../../src/daemon/configuration.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
-import { collectionPath } from '../../../src/store/kubernetes-paths.ts';
+import { collectionPath } from '../../../src/store/kubernetes/kubernetes-paths.ts';
 import {
   clusterLayer3,
   connect,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
-import type { KubernetesConnection } from '../../../src/store/kubernetes-connection.ts';
-import { KubernetesStore } from '../../../src/store/kubernetes-store.ts';
+import type { KubernetesConnection } from '../../../src/store/kubernetes/kubernetes-connection.ts';
+import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import type { StoreError, WatchEvent } from '../../../src/store/store.ts';
 import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';

@@ -13,8 +13,8 @@ import {
   clusterNetworkName,
   networkName,
   parseNetworkName,
-} from '../../../src/api/network-name.ts';
-import type { NetworkRanges } from '../../../src/api/overlap.ts';
+} from '../../../src/api/nad/network-name.ts';
+import type { NetworkRanges } from '../../../src/api/validation/overlap.ts';
 import {
   clusterOverlap,
   externalOverlap,
@@ -22,8 +22,8 @@ import {
   formatOverlap,
   networkOverlap,
   nodeOverlap,
-} from '../../../src/api/overlap.ts';
-import { parseFamilyCidrs } from '../../../src/api/subnet-lists.ts';
+} from '../../../src/api/validation/overlap.ts';
+import { parseFamilyCidrs } from '../../../src/api/nad/subnet-lists.ts';
 import { settings } from './objects.ts';
 
 const rewritten = (text: string): string | undefined => {

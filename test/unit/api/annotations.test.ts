@@ -1,10 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Annotated, Reading } from '../../../src/api/annotations.ts';
-import * as network from '../../../src/api/network-annotations.ts';
-import { defaultNetworkSelection, networkSelections } from '../../../src/api/network-selection.ts';
-import * as node from '../../../src/api/node-annotations.ts';
-import * as pod from '../../../src/api/pod-annotations.ts';
+import type { Annotated, Reading } from '../../../src/api/annotations/annotations.ts';
+import * as network from '../../../src/api/annotations/network-annotations.ts';
+import {
+  defaultNetworkSelection,
+  networkSelections,
+} from '../../../src/api/annotations/network-selection.ts';
+import * as node from '../../../src/api/annotations/node-annotations.ts';
+import * as pod from '../../../src/api/annotations/pod-annotations.ts';
 
 const worker = (annotations: Record<string, string>): Annotated => ({
   kind: 'Node',

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { convertObject } from '../../../src/api/conversion.ts';
-import type { ConversionAnswer } from '../../../src/api/conversion-review.ts';
-import { answerConversionReview } from '../../../src/api/conversion-review.ts';
+import { convertObject } from '../../../src/api/conversion/conversion.ts';
+import type { ConversionAnswer } from '../../../src/api/conversion/conversion-review.ts';
+import { answerConversionReview } from '../../../src/api/conversion/conversion-review.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
-import type { PlainObject } from '../../../src/api/schema.ts';
-import { validateObject } from '../../../src/api/validate.ts';
+import type { PlainObject } from '../../../src/api/validation/schema.ts';
+import { validateObject } from '../../../src/api/validation/validate.ts';
 import { cudn, layer2, layer3, localnet, problemsOf, valid } from './objects.ts';
 import { ruleCases } from './rule-cases.ts';
 

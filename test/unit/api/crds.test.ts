@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { definitions, schemaOf } from '../../../src/api/catalog.ts';
-import { celProgram } from '../../../src/api/cel.ts';
+import { definitions, schemaOf } from '../../../src/api/validation/catalog.ts';
+import { celProgram } from '../../../src/api/validation/cel.ts';
 import { resourceKinds } from '../../../src/api/kinds.ts';
-import type { Schema } from '../../../src/api/schema.ts';
+import type { Schema } from '../../../src/api/validation/schema.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../schemas/crds');
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { formatManifestError, parseManifest } from '../../../src/api/manifest.ts';
+import { formatManifestError, parseManifest } from '../../../src/api/validation/manifest.ts';
 
 test('the examples of docs/api.md are valid, without a warning', () => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/api.md'), 'utf8');

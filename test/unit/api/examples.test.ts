@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { formatManifestError, parseManifest } from '../../../src/api/manifest.ts';
+import { formatManifestError, parseManifest } from '../../../src/api/validation/manifest.ts';
 
 /** Networks that people have already are taken unchanged, without a warning. */
 test('examples of every kind are valid as they are', () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatManifestError, parseManifest } from '../../../src/api/manifest.ts';
+import { formatManifestError, parseManifest } from '../../../src/api/validation/manifest.ts';
 
 const errorsOf = (text: string): string[] =>
   parseManifest(text, 'net.yaml').errors.map(formatManifestError);

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { incompatibility, parseNad, renderNad } from '../../../src/api/nad.ts';
-import { parseNetworkConfig } from '../../../src/api/nad-config.ts';
-import type { NetworkConfig } from '../../../src/api/network-config.ts';
+import { incompatibility, parseNad, renderNad } from '../../../src/api/nad/nad.ts';
+import { parseNetworkConfig } from '../../../src/api/nad/nad-config.ts';
+import type { NetworkConfig } from '../../../src/api/nad/network-config.ts';
 import { cudn, layer2, layer3, localnet, settings, udn, validNetwork } from './objects.ts';
 
 const rendered = (object: unknown, namespace: string): string => {

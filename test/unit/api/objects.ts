@@ -1,9 +1,9 @@
 /** Objects and settings that the tests of this room share. */
-import type { ClusterAddressing } from '../../../src/api/network-config.ts';
-import type { NetworkObject } from '../../../src/api/network-spec.ts';
+import type { ClusterAddressing } from '../../../src/api/nad/network-config.ts';
+import type { NetworkObject } from '../../../src/api/nad/network-spec.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
-import { formatFieldError } from '../../../src/api/field-errors.ts';
-import { validateObject } from '../../../src/api/validate.ts';
+import { formatFieldError } from '../../../src/api/validation/field-errors.ts';
+import { validateObject } from '../../../src/api/validation/validate.ts';
 
 /** Dual-stack, with the defaults of api.md §12 and a masquerade subnet that has room for networks. */
 export const settings: ClusterAddressing = {

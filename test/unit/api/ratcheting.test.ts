@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { formatPath } from '../../../src/api/field-errors.ts';
-import { validateObject } from '../../../src/api/validate.ts';
+import { formatPath } from '../../../src/api/validation/field-errors.ts';
+import { validateObject } from '../../../src/api/validation/validate.ts';
 import { problemsOf } from './objects.ts';
 import { INCOMPLETE, ratchetCases } from './ratchet-cases.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { definitions } from '../../../src/api/catalog.ts';
-import type { Schema } from '../../../src/api/schema.ts';
+import { definitions } from '../../../src/api/validation/catalog.ts';
+import type { Schema } from '../../../src/api/validation/schema.ts';
 import { problemsOf } from './objects.ts';
 import { ruleCases } from './rule-cases.ts';
 

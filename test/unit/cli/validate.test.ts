@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatManifestError, parseManifest } from '../../../src/api/manifest.ts';
+import { formatManifestError, parseManifest } from '../../../src/api/validation/manifest.ts';
 import { checkTogether } from '../../../src/cli/validate-together.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { ownFolder } from '../../support/left-behind.ts';

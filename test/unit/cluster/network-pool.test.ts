@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { formatAddress, formatInterfaceAddress } from '../../../src/allocators/addresses.ts';
-import { nodePool, sharedPool, type NetworkPool } from '../../../src/cluster/network-pool.ts';
-import type { NetworkConfig } from '../../../src/api/network-config.ts';
+import {
+  nodePool,
+  sharedPool,
+  type NetworkPool,
+} from '../../../src/cluster/addresses/network-pool.ts';
+import type { NetworkConfig } from '../../../src/api/nad/network-config.ts';
 
 const zeros = (count: number): Uint8Array => new Uint8Array(count);
 const config = (changes: Partial<NetworkConfig> = {}): NetworkConfig => ({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NodePodAddresses } from '../../../src/cluster/node-pod-addresses.ts';
+import { NodePodAddresses } from '../../../src/cluster/addresses/node-pod-addresses.ts';
 import { pods, nodes as nodeKind } from '../../../src/api/kinds.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {

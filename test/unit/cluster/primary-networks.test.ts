@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { parsePrefix, type Prefix } from '../../../src/allocators/addresses.ts';
-import { primaryConflict, type PrimaryNetwork } from '../../../src/cluster/primary-networks.ts';
+import {
+  primaryConflict,
+  type PrimaryNetwork,
+} from '../../../src/cluster/networks/primary-networks.ts';
 
 const prefix = (text: string): Prefix => {
   const parsed = parsePrefix(text);

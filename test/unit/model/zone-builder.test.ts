@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parseManifest } from '../../../src/api/manifest.ts';
+import { parseManifest } from '../../../src/api/validation/manifest.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { objectKey } from '../../../src/api/objects.ts';
 import type {

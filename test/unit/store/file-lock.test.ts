@@ -4,8 +4,8 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/store/clock.ts';
-import { FileLock } from '../../../src/store/file-lock.ts';
-import { StateDirectory } from '../../../src/store/state-directory.ts';
+import { FileLock } from '../../../src/store/manifests/file-lock.ts';
+import { StateDirectory } from '../../../src/store/manifests/state-directory.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../../src/store');
@@ -44,7 +44,7 @@ describe('locks between processes', () => {
   test('a killed process holds nothing', async () => {
     const path = join(folder, 'lock');
     const kill = await otherProcess(
-      `import { FileLock } from '${SOURCE}/file-lock.ts';
+      `import { FileLock } from '${SOURCE}/manifests/file-lock.ts';
        const lock = new FileLock(process.argv[1]);
        await lock.acquire(5);
        console.log('held');
@@ -59,7 +59,7 @@ describe('locks between processes', () => {
 
   test('leadership passes on when the leader is killed', async () => {
     const kill = await otherProcess(
-      `import { StateDirectory } from '${SOURCE}/state-directory.ts';
+      `import { StateDirectory } from '${SOURCE}/manifests/state-directory.ts';
        import { systemClock } from '${SOURCE}/clock.ts';
        const state = await StateDirectory.open(process.argv[1], systemClock);
        await state.lead('cluster', 'manager-1', new AbortController().signal);

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/store/clock.ts';
-import { FileTree } from '../../../src/store/file-tree.ts';
+import { FileTree } from '../../../src/store/manifests/file-tree.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 
 describe('file tree', () => {

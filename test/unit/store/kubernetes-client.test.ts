@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { KubernetesClient } from '../../../src/store/kubernetes-client.ts';
+import { KubernetesClient } from '../../../src/store/kubernetes/kubernetes-client.ts';
 
 describe('credentials', () => {
   let server: Server;

@@ -2,12 +2,12 @@ import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { kubeconfigConnection } from '../../../src/store/kubeconfig.ts';
+import { kubeconfigConnection } from '../../../src/store/kubernetes/kubeconfig.ts';
 import {
   inClusterConnection,
   type KubernetesConnection,
-} from '../../../src/store/kubernetes-connection.ts';
-import { collectionPath, objectPath } from '../../../src/store/kubernetes-paths.ts';
+} from '../../../src/store/kubernetes/kubernetes-connection.ts';
+import { collectionPath, objectPath } from '../../../src/store/kubernetes/kubernetes-paths.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { leadByLease, type LeaseTiming } from '../../../src/store/kubernetes-lease.ts';
+import { leadByLease, type LeaseTiming } from '../../../src/store/kubernetes/kubernetes-lease.ts';
 import { StoreError, type Leadership } from '../../../src/store/store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';

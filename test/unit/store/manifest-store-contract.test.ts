@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ManifestStore } from '../../../src/store/manifest-store.ts';
+import { ManifestStore } from '../../../src/store/manifests/manifest-store.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 import { plainRules } from '../../support/plain-rules.ts';
 import { storeContract } from '../../support/store-contract.ts';

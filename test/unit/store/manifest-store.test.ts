@@ -4,8 +4,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { namespaces, nodes, pods, userDefinedNetworks } from '../../../src/api/kinds.ts';
 import { networkAttachmentDefinitions as nads } from '../../../src/api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
-import { formatProblem } from '../../../src/store/manifest-rules.ts';
-import { ManifestStore, type ManifestStoreOptions } from '../../../src/store/manifest-store.ts';
+import { formatProblem } from '../../../src/store/manifests/manifest-rules.ts';
+import {
+  ManifestStore,
+  type ManifestStoreOptions,
+} from '../../../src/store/manifests/manifest-store.ts';
 import { systemClock } from '../../../src/store/clock.ts';
 import { EVENTS } from '../../../src/store/object-event.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { recordPath } from '../../../src/store/record-path.ts';
+import { recordPath } from '../../../src/store/manifests/record-path.ts';
 
 const networks = {
   apiVersion: 'k8s.ovn.org/v1',

@@ -1,0 +1,92 @@
+/** Annotations of NADs, ClusterNetworkConnects and EgressIPs (api.md §5.4, §7.3). */
+import type { Annotated, Reading } from './annotations.ts';
+import {
+  annotationOf,
+  asFamilyCidrs,
+  asInteger,
+  asList,
+  asText,
+  familyCidrsJson,
+  formatEntries,
+  parseJson,
+  problem,
+  readAnnotation,
+  readEntries,
+} from './annotations.ts';
+import type { FamilyCidrs } from '../nad/network-config.ts';
+
+export const NETWORK_NAME = 'k8s.ovn.org/network-name';
+export const NETWORK_ID = 'k8s.ovn.org/network-id';
+export const TUNNEL_KEYS = 'k8s.ovn.org/tunnel-keys';
+export const CONNECT_SUBNETS = 'k8s.ovn.org/network-connect-subnet';
+/** The seed's key for the same value. */
+const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';
+export const CONNECT_TUNNEL_KEY = 'k8s.ovn.org/connect-router-tunnel-key';
+/** Label of namespaces whose pods have a primary user-defined network; set at creation only. */
+export const PRIMARY_NETWORK_LABEL = 'k8s.ovn.org/primary-user-defined-network';
+
+const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
+
+const MOST_NETWORK_ID = 4095;
+/** Largest tunnel key of an OVN datapath: 2^24 − 1. */
+const MOST_TUNNEL_KEY = 16777215;
+
+/** A reader whose problems begin with a fixed text, as the events of the NAD controller do. */
+function prefixed<T>(prefix: string, read: (text: string) => T): (text: string) => T {
+  return (text) => {
+    try {
+      return read(text);
+    } catch (error) {
+      return problem(`${prefix}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+}
+
+/** Network that the annotations of a NAD belong to. */
+export const annotatedNetworkName = (nad: Annotated): Reading<string> =>
+  readAnnotation(nad, NETWORK_NAME, BY_MANAGER, asText);
+
+/** 0 is the cluster default network. */
+export const networkId = (nad: Annotated): Reading<number> =>
+  readAnnotation(
+    nad,
+    NETWORK_ID,
+    BY_MANAGER,
+    prefixed('failed to parse annotated network ID', (text) => asInteger(text, 0, MOST_NETWORK_ID)),
+  );
+
+export const tunnelKeys = (nad: Annotated): Reading<readonly number[]> =>
+  readAnnotation(
+    nad,
+    TUNNEL_KEYS,
+    BY_MANAGER,
+    prefixed('failed to parse annotated tunnel keys', (text) =>
+      asList(parseJson(text)).map((key) =>
+        typeof key === 'number'
+          ? asInteger(key, 1, MOST_TUNNEL_KEY)
+          : problem('must be a JSON list of numbers'),
+      ),
+    ),
+  );
+
+export const formatTunnelKeys = (keys: readonly number[]): string => JSON.stringify(keys);
+
+/** Subnets that a ClusterNetworkConnect has given, by `<topology>_<network id>`. */
+export const connectSubnets = (connect: Annotated): Reading<ReadonlyMap<string, FamilyCidrs>> => {
+  const key =
+    annotationOf(connect, CONNECT_SUBNETS) === undefined ? CONNECT_SUBNETS_OLD : CONNECT_SUBNETS;
+  return readEntries(connect, key, BY_MANAGER, (value, owner) =>
+    /^(layer2|layer3)_(0|[1-9][0-9]{0,3})$/.test(owner)
+      ? asFamilyCidrs(value)
+      : problem('must be layer2_<network id> or layer3_<network id>'),
+  );
+};
+
+export const formatConnectSubnets = (subnets: ReadonlyMap<string, FamilyCidrs>): string =>
+  formatEntries(subnets, familyCidrsJson) ?? '{}';
+
+/** Tunnel key of the connect router. */
+export const connectTunnelKey = (connect: Annotated): Reading<number> =>
+  readAnnotation(connect, CONNECT_TUNNEL_KEY, BY_MANAGER, (text) =>
+    asInteger(text, 0, MOST_TUNNEL_KEY),
+  );

@@ -1,0 +1,190 @@
+/** Annotations of nodes (api.md §7.1): who writes them is said at each key. */
+import type { Annotated, Reading } from './annotations.ts';
+import {
+  asAddress,
+  asCidr,
+  asFamilyCidrs,
+  asFlag,
+  asInteger,
+  asList,
+  asMac,
+  asName,
+  asObject,
+  asText,
+  familyCidrsJson,
+  formatEntries,
+  parseJson,
+  problem,
+  readAnnotation,
+  readEntries,
+  v4First,
+} from './annotations.ts';
+import { formatValue } from '../validation/field-errors.ts';
+import type { FamilyCidrs } from '../nad/network-config.ts';
+import type { PlainObject } from '../validation/schema.ts';
+import { own } from '../validation/schema.ts';
+
+export const NODE_SUBNETS = 'k8s.ovn.org/node-subnets'; // cluster manager
+export const NODE_ID = 'k8s.ovn.org/node-id'; // cluster manager
+export const NODE_TRANSIT_ADDRESSES = 'k8s.ovn.org/node-transit-switch-port-ifaddr'; // cluster manager
+const NETWORK_IDS = 'k8s.ovn.org/network-ids'; // legacy
+const GATEWAY_CONFIG = 'k8s.ovn.org/l3-gateway-config'; // node
+export const CHASSIS_ID = 'k8s.ovn.org/node-chassis-id'; // node
+export const PRIMARY_ADDRESSES = 'k8s.ovn.org/node-primary-ifaddr'; // node
+const HOST_CIDRS = 'k8s.ovn.org/host-cidrs'; // node
+const MANAGEMENT_PORT_MACS = 'k8s.ovn.org/node-mgmt-port-mac-addresses'; // legacy
+export const ENCAP_IPS = 'k8s.ovn.org/node-encap-ips'; // node
+const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
+
+const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
+const BY_NODE = 'remove the annotation: the node writes it again';
+
+/** Node ids 0 and 1 are reserved (api.md §6.1). */
+const LEAST_NODE_ID = 2;
+const MOST_NODE_ID = 5000;
+const MOST_NETWORK_ID = 4095;
+
+/** Subnets of the node by network name; IPv4 first. A single subnet may be written as plain text. */
+export const nodeSubnets = (node: Annotated): Reading<ReadonlyMap<string, readonly string[]>> =>
+  readEntries(node, NODE_SUBNETS, BY_MANAGER, (value) =>
+    v4First((typeof value === 'string' ? [value] : asList(value)).map(asCidr)),
+  );
+
+export const formatNodeSubnets = (
+  subnets: ReadonlyMap<string, readonly string[]>,
+): string | undefined =>
+  formatEntries(new Map([...subnets].filter(([, cidrs]) => cidrs.length > 0)), v4First);
+
+export const nodeId = (node: Annotated): Reading<number> =>
+  readAnnotation(node, NODE_ID, BY_MANAGER, (text) => asInteger(text, LEAST_NODE_ID, MOST_NODE_ID));
+
+/** Addresses on the transit switch of the default network, with prefix length. */
+export const nodeTransitAddresses = (node: Annotated): Reading<FamilyCidrs> =>
+  readAnnotation(node, NODE_TRANSIT_ADDRESSES, BY_MANAGER, (text) =>
+    asFamilyCidrs(parseJson(text)),
+  );
+
+/** Legacy network ids by network name. */
+export const networkIds = (node: Annotated): Reading<ReadonlyMap<string, number>> =>
+  readEntries(node, NETWORK_IDS, BY_MANAGER, (value) => asInteger(value, 0, MOST_NETWORK_ID));
+
+export type GatewayConfig =
+  | { readonly mode: 'disabled' }
+  | {
+      readonly mode: 'shared' | 'local';
+      /** External bridge, e.g. `br-ex`. */
+      readonly bridge: string;
+      /** Its port in OVN, e.g. `br-ex_worker`. */
+      readonly interfaceId: string;
+      readonly macAddress: string;
+      /** With prefix length, IPv4 first. */
+      readonly addresses: readonly string[];
+      readonly nextHops: readonly string[];
+      readonly nodePortEnable: boolean;
+      /** 0 = untagged. */
+      readonly vlan: number;
+    };
+
+/** The list under `plural`, or the single value under `singular`. */
+function oneOrMore(object: PlainObject, plural: string, singular: string): readonly unknown[] {
+  const list = own(object, plural);
+  if (list !== undefined && list !== null) return asList(list);
+  const single = own(object, singular);
+  return single === undefined || single === null || single === '' ? [] : [single];
+}
+
+function labelled<T>(field: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    return problem(`${field}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function gatewayConfigOf(value: unknown): GatewayConfig {
+  const config = asObject(value);
+  const mode = own(config, 'mode');
+  if (mode === '' || mode === undefined) return { mode: 'disabled' };
+  if (mode !== 'shared' && mode !== 'local') {
+    return problem(`mode must be "shared", "local" or "", is ${formatValue(mode)}`);
+  }
+  const field = <T>(name: string, read: (value: unknown) => T): T =>
+    labelled(name, () => read(own(config, name)));
+  const vlan = own(config, 'vlan-id');
+  const nodePort = own(config, 'node-port-enable');
+  return {
+    mode,
+    bridge: field('bridge-id', asName),
+    interfaceId: field('interface-id', asName),
+    macAddress: field('mac-address', asMac),
+    addresses: labelled('ip-addresses', () =>
+      v4First(oneOrMore(config, 'ip-addresses', 'ip-address').map(asCidr)),
+    ),
+    nextHops: labelled('next-hops', () =>
+      v4First(oneOrMore(config, 'next-hops', 'next-hop').map(asAddress)),
+    ),
+    nodePortEnable:
+      nodePort === undefined ? false : labelled('node-port-enable', () => asFlag(nodePort)),
+    vlan:
+      vlan === undefined || vlan === '' ? 0 : labelled('vlan-id', () => asInteger(vlan, 0, 4094)),
+  };
+}
+
+/** Gateway of the default network on the node. */
+export const gatewayConfig = (node: Annotated): Reading<GatewayConfig> =>
+  readAnnotation(node, GATEWAY_CONFIG, BY_NODE, (text) => {
+    const networks = asObject(parseJson(text));
+    const config = own(networks, 'default');
+    return config === undefined
+      ? problem('has no entry "default"')
+      : labelled('default', () => gatewayConfigOf(config));
+  });
+
+export function formatGatewayConfig(config: GatewayConfig): string {
+  if (config.mode === 'disabled') return JSON.stringify({ default: { mode: '' } });
+  const { addresses, nextHops } = config;
+  return JSON.stringify({
+    default: {
+      mode: config.mode,
+      'bridge-id': config.bridge,
+      'interface-id': config.interfaceId,
+      'mac-address': config.macAddress,
+      'ip-addresses': addresses,
+      ...(addresses.length === 1 ? { 'ip-address': addresses[0] } : {}),
+      'next-hops': nextHops,
+      ...(nextHops.length === 1 ? { 'next-hop': nextHops[0] } : {}),
+      'node-port-enable': String(config.nodePortEnable),
+      'vlan-id': String(config.vlan),
+    },
+  });
+}
+
+export const chassisId = (node: Annotated): Reading<string> =>
+  readAnnotation(node, CHASSIS_ID, BY_NODE, asName);
+
+/** Primary addresses of the node, with prefix length. */
+export const primaryAddresses = (node: Annotated): Reading<FamilyCidrs> =>
+  readAnnotation(node, PRIMARY_ADDRESSES, BY_NODE, (text) => asFamilyCidrs(parseJson(text)));
+
+/** Every address of the host, with prefix length. */
+export const hostCidrs = (node: Annotated): Reading<readonly string[]> =>
+  readAnnotation(node, HOST_CIDRS, BY_NODE, (text) => asList(parseJson(text)).map(asCidr));
+
+export const formatFamilyCidrs = (cidrs: FamilyCidrs): string =>
+  JSON.stringify(familyCidrsJson(cidrs));
+
+/** MAC addresses of management ports by network name. */
+export const managementPortMacs = (node: Annotated): Reading<ReadonlyMap<string, string>> =>
+  readEntries(node, MANAGEMENT_PORT_MACS, BY_NODE, asMac);
+
+/** Addresses of tunnel ends. */
+export const encapIps = (node: Annotated): Reading<readonly string[]> =>
+  readAnnotation(node, ENCAP_IPS, BY_NODE, (text) => asList(parseJson(text)).map(asAddress));
+
+/** False when the node said that OVN must not check packet sizes; true when it said nothing. */
+export function gatewayMtuSupport(node: Annotated): Reading<boolean> {
+  const { value, errors } = readAnnotation(node, GATEWAY_MTU_SUPPORT, BY_NODE, (text) =>
+    asFlag(asText(text)),
+  );
+  return { value: value ?? true, errors };
+}

@@ -1,0 +1,258 @@
+/** Which ranges may not overlap (api.md §6.6), and the search for a free transit subnet (§6.5). */
+import type { Cidr, Family } from '../addresses.ts';
+import { cidrContainsCidr, cidrsOverlap, formatCidr, maskCidr, nextCidr } from '../addresses.ts';
+import { parseCidr } from '../addresses.ts';
+import type {
+  ClusterAddressing,
+  FamilyCidrs,
+  NetworkTopology,
+  Outcome,
+  SubnetEntry,
+} from '../nad/network-config.ts';
+import { fail, familyCidrs, succeed } from '../nad/network-config.ts';
+
+export type SubnetType =
+  | 'cluster subnet'
+  | 'service subnet'
+  | 'built-in join subnet'
+  | 'masquerade subnet'
+  | 'transit switch subnet'
+  | 'user defined subnet'
+  | 'user defined join subnet';
+
+export interface TypedSubnet {
+  readonly type: SubnetType;
+  readonly cidr: string;
+}
+
+export interface Overlap {
+  readonly a: TypedSubnet;
+  readonly b: TypedSubnet;
+}
+
+interface Range extends TypedSubnet {
+  readonly range: Cidr;
+}
+
+const ranges = (type: SubnetType, cidrs: readonly string[]): Range[] =>
+  cidrs.flatMap((cidr) => {
+    const range = parseCidr(cidr);
+    return range === undefined ? [] : [{ type, cidr, range: maskCidr(range) }];
+  });
+
+/** The first pair that overlaps: the later range of the list first. */
+function firstOverlap(
+  list: readonly Range[],
+  concerns: (range: Range) => boolean,
+): Overlap | undefined {
+  for (const [index, a] of list.entries()) {
+    for (const b of list.slice(0, index)) {
+      if ((concerns(a) || concerns(b)) && cidrsOverlap(a.range, b.range)) {
+        return { a: { type: a.type, cidr: a.cidr }, b: { type: b.type, cidr: b.cidr } };
+      }
+    }
+  }
+  return undefined;
+}
+
+export const formatOverlap = ({ a, b }: Overlap): string =>
+  `${a.type} "${a.cidr}" overlaps ${b.type} "${b.cidr}"`;
+
+/** Two settings of the cluster that overlap each other; undefined when the configuration is sound. */
+export function clusterOverlap(settings: ClusterAddressing): Overlap | undefined {
+  const list = [
+    ...ranges(
+      'cluster subnet',
+      settings.clusterSubnets.map(({ cidr }) => cidr),
+    ),
+    ...ranges('service subnet', settings.serviceSubnets),
+    ...ranges('built-in join subnet', familyCidrs(settings.joinSubnets)),
+    ...ranges('masquerade subnet', familyCidrs(settings.masqueradeSubnets)),
+    ...ranges('transit switch subnet', familyCidrs(settings.transitSubnets)),
+  ];
+  return firstOverlap(list, () => true);
+}
+
+/** The ranges of a network that the check looks at. */
+export interface NetworkRanges {
+  readonly topology: NetworkTopology;
+  readonly role: 'primary' | 'secondary';
+  readonly subnets: readonly SubnetEntry[];
+  readonly excludeSubnets: readonly string[];
+  readonly joinSubnets: FamilyCidrs;
+  /** Own transit subnets of a primary layer2 network. */
+  readonly transitSubnets: FamilyCidrs;
+}
+
+/**
+ * A range of the network that overlaps another of its own or one of the cluster; undefined if none does. Localnet
+ * networks are on the underlay and are not checked. Other networks may overlap by design.
+ */
+export function networkOverlap(
+  network: NetworkRanges,
+  settings: ClusterAddressing,
+): Overlap | undefined {
+  if (network.topology === 'localnet') return undefined;
+  const excluded = network.excludeSubnets
+    .map(parseCidr)
+    .filter((cidr) => cidr !== undefined)
+    .map(maskCidr);
+  const ownTransit = network.topology === 'layer2' && network.role === 'primary';
+  const transit =
+    network.topology === 'layer3'
+      ? settings.transitSubnets
+      : ownTransit
+        ? network.transitSubnets
+        : {};
+  const config = [
+    ...ranges(
+      'cluster subnet',
+      settings.clusterSubnets.map(({ cidr }) => cidr),
+    ),
+    ...ranges('service subnet', settings.serviceSubnets),
+    ...ranges('built-in join subnet', familyCidrs(settings.joinSubnets)),
+    ...ranges('masquerade subnet', familyCidrs(settings.masqueradeSubnets)),
+    ...ranges('transit switch subnet', familyCidrs(transit)),
+  ].filter(({ range }) => !excluded.some((outer) => cidrContainsCidr(outer, range)));
+  const subnets = ranges(
+    'user defined subnet',
+    network.subnets.map(({ cidr }) => cidr),
+  );
+  // A secondary network has no join switch: ovn-kubernetes checks the default one all the same (api.md §15 no. 4).
+  const join =
+    network.role === 'primary'
+      ? ranges('user defined join subnet', familyCidrs(network.joinSubnets))
+      : [];
+  const list = [...config, ...subnets, ...join];
+  const isOwn = ({ type }: Range): boolean =>
+    type === 'user defined subnet' ||
+    type === 'user defined join subnet' ||
+    (ownTransit && type === 'transit switch subnet');
+  return firstOverlap(list, isOwn);
+}
+
+/** A node and its addresses with prefix length (annotation `k8s.ovn.org/host-cidrs`). */
+export interface NodeAddresses {
+  readonly name: string;
+  readonly hostAddresses: readonly string[];
+}
+
+/**
+ * What is wrong when a pod range of a network covers or lies in a network that a node is attached to: pods could not
+ * reach that node. Undefined when nothing is.
+ */
+export function nodeOverlap(
+  subnets: readonly SubnetEntry[],
+  nodes: readonly NodeAddresses[],
+): string | undefined {
+  const own = ranges(
+    'user defined subnet',
+    subnets.map(({ cidr }) => cidr),
+  );
+  for (const { name, hostAddresses } of nodes) {
+    for (const text of hostAddresses) {
+      const host = parseCidr(text);
+      if (host === undefined) continue;
+      const hit = own.find(({ range }) => cidrsOverlap(range, host));
+      if (hit !== undefined) {
+        return (
+          `user defined subnet "${hit.cidr}" overlaps the network ${formatCidr(maskCidr(host))} of node "${name}" ` +
+          `(address ${text}): choose a range that no node has an address in`
+        );
+      }
+    }
+  }
+  return undefined;
+}
+
+/**
+ * What is wrong with the subnet of a network that is put on the underlay of the nodes (seed 004): it may not clash with
+ * the pods and services of the cluster, with the networks of nodes, nor with another such network. Undefined when nothing is.
+ */
+export function externalOverlap(
+  subnets: readonly SubnetEntry[],
+  settings: Pick<ClusterAddressing, 'clusterSubnets' | 'serviceSubnets'>,
+  nodes: readonly NodeAddresses[] = [],
+  others: readonly { readonly name: string; readonly subnets: readonly SubnetEntry[] }[] = [],
+): string | undefined {
+  const config = [
+    ...ranges(
+      'cluster subnet',
+      settings.clusterSubnets.map(({ cidr }) => cidr),
+    ),
+    ...ranges('service subnet', settings.serviceSubnets),
+  ];
+  const own = ranges(
+    'user defined subnet',
+    subnets.map(({ cidr }) => cidr),
+  );
+  const overlap = firstOverlap([...config, ...own], ({ type }) => type === 'user defined subnet');
+  if (overlap !== undefined) {
+    return `${formatOverlap(overlap)}: choose a range of the underlay that the cluster does not use`;
+  }
+  for (const other of others) {
+    const theirs = ranges(
+      'user defined subnet',
+      other.subnets.map(({ cidr }) => cidr),
+    );
+    const hit = own.find(({ range }) => theirs.some((their) => cidrsOverlap(their.range, range)));
+    if (hit !== undefined) {
+      return `user defined subnet "${hit.cidr}" overlaps a subnet of ${other.name}: choose another range`;
+    }
+  }
+  return nodeOverlap(subnets, nodes);
+}
+
+const ATTEMPTS = 10;
+
+/**
+ * Transit subnets of a primary layer2 network, one per family of its subnets: the configured ones, or the next ones
+ * of the same size that overlap nothing (api.md §6.5).
+ */
+export function findTransitSubnets(
+  network: Omit<NetworkRanges, 'transitSubnets'>,
+  settings: ClusterAddressing,
+): Outcome<FamilyCidrs> {
+  const failed = (reason: string): Outcome<FamilyCidrs> =>
+    fail(`can't generate transit subnets: ${reason}`);
+  const families = new Set<Family>(network.subnets.map(({ cidr }) => (cidr.includes(':') ? 6 : 4)));
+  const found: { v4?: string; v6?: string } = {};
+  for (const family of [4, 6] as const) {
+    const key = family === 4 ? 'v4' : 'v6';
+    const start = settings.transitSubnets[key];
+    if (!families.has(family) || start === undefined) continue;
+    let candidate = start;
+    for (let attempt = 0; found[key] === undefined; attempt++) {
+      const overlap = networkOverlap(
+        { ...network, transitSubnets: { [key]: candidate } },
+        settings,
+      );
+      const sides = overlap === undefined ? [] : [overlap.a, overlap.b];
+      if (overlap === undefined) {
+        found[key] = candidate;
+      } else if (
+        !sides.some(({ type, cidr }) => type === 'transit switch subnet' && cidr === candidate)
+      ) {
+        return failed(formatOverlap(overlap));
+      } else {
+        const next = afterLarger(sides, candidate);
+        if (attempt + 1 >= ATTEMPTS || next === undefined) {
+          return failed('failed to find non-overlapping transit subnet after 10 attempts');
+        }
+        candidate = next;
+      }
+    }
+  }
+  return succeed(found);
+}
+
+/** The prefix of the candidate's length after the larger of two overlapping ranges. */
+function afterLarger(sides: readonly TypedSubnet[], candidate: string): string | undefined {
+  const length = parseCidr(candidate)?.prefixLength;
+  const larger = sides
+    .map(({ cidr }) => parseCidr(cidr))
+    .filter((cidr) => cidr !== undefined)
+    .sort((a, b) => a.prefixLength - b.prefixLength)[0];
+  const next = larger === undefined ? undefined : nextCidr(larger, length);
+  return next === undefined ? undefined : formatCidr(next);
+}

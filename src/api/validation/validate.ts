@@ -1,0 +1,195 @@
+/** The validation that an API server with our CRDs would do, as one function of values. */
+import { parseBuiltIn } from '../built-in-kinds.ts';
+import { schemaOf } from './catalog.ts';
+import { convertObject, flatPath, V1, V1ALPHA1 } from '../conversion/conversion.ts';
+import type { FieldError, FieldWarning } from './field-errors.ts';
+import { resourceKindOf } from '../kinds.ts';
+import { checkMetadata } from './metadata.ts';
+import type { KubeObject, ResourceKind } from '../objects.ts';
+import { judgeStructure } from './ratcheting.ts';
+import { checkRules } from './rules.ts';
+import type { PlainObject, Schema } from './schema.ts';
+import { isPlainObject, own, shape } from './schema.ts';
+import { blocksRules, checkStructure } from './structure.ts';
+
+export type Validation =
+  | {
+      readonly outcome: 'valid';
+      readonly kind: ResourceKind;
+      /** In the stored version, unknown fields removed, defaults filled in. */
+      readonly object: KubeObject;
+      /** What was ignored, e.g. `unknown field "spec.mtuu"`. */
+      readonly warnings: readonly FieldWarning[];
+      /** What a new object would be refused for, and an update is not, since the stored object had it. */
+      readonly tolerated: readonly FieldError[];
+    }
+  | {
+      readonly outcome: 'invalid';
+      readonly kind?: ResourceKind;
+      readonly errors: readonly FieldError[];
+      readonly warnings: readonly FieldWarning[];
+    }
+  | { readonly outcome: 'unknown-kind'; readonly apiVersion: string; readonly kindName: string };
+
+interface Checked {
+  readonly object: PlainObject;
+  readonly errors: readonly FieldError[];
+  readonly tolerated: readonly FieldError[];
+  readonly warnings: readonly FieldWarning[];
+}
+
+const RULES_SKIPPED =
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
+
+const hasRules = (schema: Schema): boolean =>
+  JSON.stringify(schema).includes('"x-kubernetes-validations"');
+
+/** Everything but metadata, shaped by the schema; metadata as checkMetadata made it. */
+function shaped(
+  schema: Schema,
+  value: PlainObject,
+  metadata: unknown,
+  warnings: FieldWarning[],
+): PlainObject {
+  const { metadata: _checkedApart, ...body } = value as Record<string, unknown>;
+  return { ...(shape(schema, body, [], warnings) as PlainObject), metadata };
+}
+
+function checkCustomResource(
+  schema: Schema,
+  value: PlainObject,
+  old: PlainObject | undefined,
+  kind: ResourceKind,
+): Checked {
+  const {
+    metadata,
+    errors: metadataErrors,
+    warnings,
+  } = checkMetadata(own(value, 'metadata'), kind);
+  const object = shaped(schema, value, metadata ?? {}, warnings);
+  const structure = checkStructure(schema, object).filter(
+    // Already said by the metadata check.
+    ({ path }) => metadata !== undefined || path[0] !== 'metadata',
+  );
+  const oldShaped = old === undefined ? undefined : shaped(schema, old, own(old, 'metadata'), []);
+  const judged = judgeStructure(schema, object, structure, oldShaped, () =>
+    checkStructure(schema, oldShaped),
+  );
+  const errors = [...metadataErrors, ...judged.errors];
+  const { tolerated } = judged;
+  if (blocksRules(errors)) {
+    const skipped: FieldError = { type: 'Invalid', path: [], value: null, detail: RULES_SKIPPED };
+    return {
+      object,
+      errors: hasRules(schema) ? [...errors, skipped] : errors,
+      tolerated,
+      warnings,
+    };
+  }
+  const rules = checkRules(schema, object, oldShaped);
+  return {
+    object,
+    errors: [...errors, ...rules.errors],
+    tolerated: [...tolerated, ...rules.tolerated],
+    warnings,
+  };
+}
+
+/** The stored object in the version of the new one, for transition rules; undefined if it can't be had. */
+function oldInVersion(old: unknown, apiVersion: string, kindName: string): PlainObject | undefined {
+  if (!isPlainObject(old) || own(old, 'kind') !== kindName) return undefined;
+  if (own(old, 'apiVersion') === apiVersion) return old;
+  const converted = convertObject(old, apiVersion);
+  return converted.ok ? converted.object : undefined;
+}
+
+const isUpdateOfAnother = (value: PlainObject, old: unknown): boolean => {
+  const [meta, oldMeta] = [own(value, 'metadata'), isPlainObject(old) ? own(old, 'metadata') : {}];
+  if (!isPlainObject(meta) || !isPlainObject(oldMeta)) return false;
+  return ['name', 'namespace'].some(
+    (field) =>
+      own(meta, field) !== undefined &&
+      own(oldMeta, field) !== undefined &&
+      own(meta, field) !== own(oldMeta, field),
+  );
+};
+
+/** A flat object, checked in its own version and then, converted, in the stored one. */
+function checkFlat(checked: Checked, old: unknown, kind: ResourceKind): Checked {
+  if (checked.errors.length > 0) return checked;
+  const converted = convertObject(checked.object, V1);
+  if (!converted.ok) return { ...checked, errors: converted.errors };
+  const stored = schemaOf(kind.apiVersion, kind.kind);
+  if (stored === undefined) return { ...checked, object: converted.object };
+  const oldStored = oldInVersion(old, V1, kind.kind);
+  const result = checkCustomResource(stored, converted.object, oldStored, kind);
+  const asWritten = (error: FieldError): FieldError => ({
+    ...error,
+    path: flatPath(checked.object, error.path),
+  });
+  return {
+    object: result.object,
+    warnings: checked.warnings,
+    errors: result.errors.map(asWritten),
+    tolerated: [...checked.tolerated, ...result.tolerated.map(asWritten)],
+  };
+}
+
+function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
+  const {
+    metadata,
+    errors: metadataErrors,
+    warnings,
+  } = checkMetadata(own(value, 'metadata'), {
+    namespaced: kind.namespaced,
+    nameIsLabel: kind.kind === 'Namespace' || kind.kind === 'Service',
+  });
+  const { object, errors } = parseBuiltIn(value);
+  return {
+    object: { ...object, metadata },
+    errors: [...metadataErrors, ...errors],
+    tolerated: [],
+    warnings,
+  };
+}
+
+function invalidType(value: unknown, field: 'apiVersion' | 'kind'): FieldError[] {
+  if (typeof value === 'string' && value !== '') return [];
+  const detail =
+    field === 'apiVersion'
+      ? `for networks write ${V1}, or ${V1ALPHA1} for the flat shape`
+      : 'say what the object is, for example UserDefinedNetwork';
+  return value === undefined || value === null || value === ''
+    ? [{ type: 'Required', path: [field], detail }]
+    : [{ type: 'TypeInvalid', path: [field], value, detail: 'must be a string' }];
+}
+
+/**
+ * Whether an API server with our CRDs would accept `value`, and what it would store. With `old`, the update of that
+ * object is checked: transition rules apply, and errors in what the update leaves as it was are tolerated. `old` may be in
+ * any served version, and need not be valid. Never throws, whatever `value` is.
+ */
+export function validateObject(value: unknown, old?: unknown): Validation {
+  if (!isPlainObject(value)) {
+    const detail = 'must be a map with apiVersion, kind and metadata';
+    const error: FieldError = { type: 'TypeInvalid', path: [], value, detail };
+    return { outcome: 'invalid', errors: [error], warnings: [] };
+  }
+  const [apiVersion, kindName] = [own(value, 'apiVersion'), own(value, 'kind')];
+  const missing = [...invalidType(apiVersion, 'apiVersion'), ...invalidType(kindName, 'kind')];
+  if (typeof apiVersion !== 'string' || typeof kindName !== 'string' || missing.length > 0) {
+    return { outcome: 'invalid', errors: missing, warnings: [] };
+  }
+  const kind = resourceKindOf(apiVersion, kindName);
+  if (kind === undefined) return { outcome: 'unknown-kind', apiVersion, kindName };
+  const schema = schemaOf(apiVersion, kindName);
+  const previous = isUpdateOfAnother(value, old) ? undefined : old;
+  const inVersion =
+    schema === undefined
+      ? checkBuiltIn(value, kind)
+      : checkCustomResource(schema, value, oldInVersion(previous, apiVersion, kindName), kind);
+  const checked = apiVersion === kind.apiVersion ? inVersion : checkFlat(inVersion, previous, kind);
+  const { object, errors, tolerated, warnings } = checked;
+  if (errors.length > 0) return { outcome: 'invalid', kind, errors, warnings };
+  return { outcome: 'valid', kind, object: object as unknown as KubeObject, warnings, tolerated };
+}

@@ -1,0 +1,363 @@
+/** Addresses, MAC addresses and port tunnel ids of one network, or of one network on one node. In memory. */
+import { AllocationError, isExhausted } from '../../allocators/allocation-error.ts';
+import { AddressPool } from '../../allocators/address-pool.ts';
+import {
+  bitsOf,
+  containsAddress,
+  formatInterfaceAddress,
+  lastOf,
+  macOfAddress,
+  parseAddress,
+  parseInterfaceAddress,
+  parsePrefix,
+  randomMac,
+  sizeOf,
+  type Address,
+  type InterfaceAddress,
+  type Prefix,
+} from '../../allocators/addresses.ts';
+import {
+  FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID,
+  IdAllocator,
+  MAX_PORT_TUNNEL_ID,
+} from '../../allocators/ids.ts';
+import { gatewayAddress, managementAddress } from '../../allocators/node-addresses.ts';
+import type { NetworkConfig } from '../../api/nad/network-config.ts';
+import type { PodNetwork } from '../../api/annotations/pod-annotations.ts';
+
+/** What a pod holds of a network. */
+export interface Held {
+  readonly addresses: readonly InterfaceAddress[];
+  readonly macAddress: string;
+  readonly tunnelId?: number;
+}
+
+export interface PoolRequest {
+  /** Addresses asked for, with or without prefix length; empty = any. */
+  readonly ips: readonly string[];
+  readonly mac?: string;
+}
+
+export interface NetworkPoolOptions {
+  /** For messages. */
+  readonly network: string;
+  readonly subnets: readonly Prefix[];
+  readonly excluded?: readonly Prefix[];
+  readonly onRequestOnly?: readonly Prefix[];
+  /** MAC addresses that belong to gateways and management ports. */
+  readonly reservedMacs?: readonly string[];
+  /** First port tunnel id; undefined = ports of this network have none. */
+  readonly firstTunnelId?: number;
+  /** Layer2 gateways of primary networks, one per family. */
+  readonly gateways?: readonly Address[];
+}
+
+export class NetworkPool {
+  readonly gateways: readonly Address[];
+  readonly #network: string;
+  readonly #addresses: AddressPool;
+  readonly #tunnelIds: IdAllocator | undefined;
+  readonly #macs = new Map<string, string>();
+  readonly #macOf = new Map<string, string>();
+
+  constructor(options: NetworkPoolOptions) {
+    const { network, subnets, excluded = [], onRequestOnly = [], firstTunnelId } = options;
+    this.#network = network;
+    this.gateways = options.gateways ?? [];
+    this.#addresses = new AddressPool({ subnets, excluded, onRequestOnly });
+    this.#tunnelIds =
+      firstTunnelId === undefined ? undefined : new IdAllocator(firstTunnelId, MAX_PORT_TUNNEL_ID);
+    for (const mac of options.reservedMacs ?? []) this.#macs.set(mac, 'the network itself');
+  }
+
+  owners(): readonly string[] {
+    return this.#addresses.owners();
+  }
+
+  /**
+   * Takes over what a pod carries, as it is. Returns what is wrong with it: an address that is another pod's or lies
+   * outside of the network stays written, but is not held.
+   */
+  adopt(owner: string, { addresses, macAddress, tunnelId }: PodNetwork): string | undefined {
+    const parsed = addresses.map(parseInterfaceAddress).filter((one) => one !== undefined);
+    let problem: string | undefined;
+    if (parsed.length > 0 && this.#addresses.subnets.length > 0) {
+      const isHeld = (one: Address): boolean => this.#addresses.ownerOf(one) === owner;
+      // What is written counts, whatever was set aside for the pod.
+      if (!parsed.every(isHeld)) this.#addresses.release(owner);
+      try {
+        this.#addresses.reserve(owner, parsed);
+      } catch (error) {
+        if (!(error instanceof AllocationError)) throw error;
+        problem = error.message;
+      }
+    }
+    try {
+      if (tunnelId !== undefined) this.#tunnelIds?.reserve(owner, tunnelId);
+    } catch (error) {
+      if (!(error instanceof AllocationError)) throw error;
+      problem ??= error.message;
+    }
+    this.#takeMac(owner, macAddress);
+    return problem;
+  }
+
+  /**
+   * Takes over what somebody else has given a pod, to know how much room is left: who was only expected to get one of these
+   * addresses is expected to get another one.
+   */
+  count(owner: string, entry: PodNetwork): void {
+    const displaced = entry.addresses
+      .map(parseInterfaceAddress)
+      .filter((address) => address !== undefined)
+      .map((address) => this.#addresses.ownerOf(address))
+      .filter((other) => other !== undefined)
+      .filter((other) => other !== owner);
+    for (const other of displaced) this.release(other);
+    this.adopt(owner, entry);
+    for (const other of displaced)
+      try {
+        this.#addresses.allocate(other);
+      } catch (error) {
+        // The network is full without it.
+        if (!isExhausted(error)) throw error;
+      }
+  }
+
+  /** Takes over addresses that a claim holds; what is another owner's is not held. */
+  adoptAddresses(owner: string, addresses: readonly string[]): void {
+    const parsed = addresses.map(parseInterfaceAddress).filter((one) => one !== undefined);
+    try {
+      this.#addresses.reserve(owner, parsed);
+    } catch (error) {
+      if (!(error instanceof AllocationError)) throw error;
+    }
+  }
+
+  /** Gives a pod what it needs: all or nothing. Throws AllocationError. `description` names the attachment in messages. */
+  allocate(
+    owner: string,
+    { ips, mac }: PoolRequest,
+    description: string,
+    randomBytes: (count: number) => Uint8Array,
+  ): Held {
+    const before = this.#addresses.addressesOf(owner);
+    const heldMac = this.#macOf.get(owner);
+    const heldId = this.#tunnelIds?.idOf(owner);
+    try {
+      const addresses = this.#giveAddresses(owner, ips, description);
+      const macAddress = this.#giveMac(owner, mac, addresses, description, randomBytes);
+      const tunnelId = this.#giveTunnelId(owner, description);
+      return { addresses, macAddress, ...(tunnelId === undefined ? {} : { tunnelId }) };
+    } catch (error) {
+      if (before.length === 0) this.#addresses.release(owner);
+      if (heldMac === undefined) this.#freeMac(owner);
+      if (heldId === undefined) this.#tunnelIds?.release(owner);
+      throw error;
+    }
+  }
+
+  release(owner: string): void {
+    this.#addresses.release(owner);
+    this.#tunnelIds?.release(owner);
+    this.#freeMac(owner);
+  }
+
+  #giveAddresses(
+    owner: string,
+    ips: readonly string[],
+    description: string,
+  ): readonly InterfaceAddress[] {
+    if (this.#addresses.subnets.length === 0)
+      // Without address management a pod may say what it uses.
+      return ips.map((text) => asInterfaceAddress(text, description));
+    if (ips.length > 0) return this.#giveRequested(owner, ips, description);
+    try {
+      return this.#addresses.allocate(owner);
+    } catch (error) {
+      if (!(error instanceof AllocationError)) throw error;
+      throw new AllocationError(
+        error.code,
+        `failed to assign pod addresses for ${description}: failed to allocate new IPs for ${this.#network}: ${error.message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  #giveRequested(
+    owner: string,
+    ips: readonly string[],
+    description: string,
+  ): readonly InterfaceAddress[] {
+    const { subnets } = this.#addresses;
+    const wanted = ips.map((text) => asInterfaceAddress(text, description));
+    const fits =
+      wanted.length === subnets.length &&
+      subnets.every(
+        (subnet) => wanted.filter(({ family }) => family === subnet.family).length === 1,
+      );
+    if (!fits)
+      throw new AllocationError(
+        'out-of-range',
+        `failed to assign pod addresses for ${description}: network ${this.#network} expects ${subnets.length} IP(s), got ${wanted.length}: requested IPs family types must match network's IP family configuration`,
+      );
+    try {
+      this.#addresses.reserve(owner, wanted);
+      return this.#addresses.addressesOf(owner);
+    } catch (error) {
+      if (!(error instanceof AllocationError)) throw error;
+      const what =
+        error.code === 'taken' ? 'provided IP is already allocated' : 'provided IP can’t be used';
+      throw new AllocationError(
+        error.code,
+        `failed to ensure requested or annotated IPs [${wanted.map(formatInterfaceAddress).join(' ')}] for ${description}: ${what}: ${error.message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  #giveMac(
+    owner: string,
+    requested: string | undefined,
+    [first]: readonly InterfaceAddress[],
+    description: string,
+    randomBytes: (count: number) => Uint8Array,
+  ): string {
+    const held = this.#macOf.get(owner);
+    if (held !== undefined && (requested === undefined || requested === held)) return held;
+    const mac = requested ?? (first === undefined ? randomMac(randomBytes) : macOfAddress(first));
+    const other = this.#macs.get(mac);
+    if (other !== undefined && other !== owner)
+      throw new AllocationError(
+        'taken',
+        `failed to reserve MAC address "${mac}" for ${description}: MAC address already in use by ${other}`,
+      );
+    this.#takeMac(owner, mac);
+    return mac;
+  }
+
+  #giveTunnelId(owner: string, description: string): number | undefined {
+    try {
+      return this.#tunnelIds?.allocate(owner);
+    } catch (error) {
+      if (!(error instanceof AllocationError)) throw error;
+      throw new AllocationError(
+        error.code,
+        `failed to assign pod id for ${description}: ${error.message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  #takeMac(owner: string, mac: string): void {
+    if (this.#macs.has(mac) && this.#macs.get(mac) !== owner) return;
+    this.#freeMac(owner);
+    this.#macs.set(mac, owner);
+    this.#macOf.set(owner, mac);
+  }
+
+  #freeMac(owner: string): void {
+    const mac = this.#macOf.get(owner);
+    if (mac === undefined) return;
+    this.#macOf.delete(owner);
+    this.#macs.delete(mac);
+  }
+}
+
+function asInterfaceAddress(text: string, description: string): InterfaceAddress {
+  const address = text.includes('/') ? parseInterfaceAddress(text) : hostAddress(text);
+  if (address === undefined)
+    throw new AllocationError(
+      'out-of-range',
+      `failed to assign pod addresses for ${description}: requested IP "${text}" is no IP address`,
+    );
+  return address;
+}
+
+function hostAddress(text: string): InterfaceAddress | undefined {
+  const address = parseAddress(text);
+  return address === undefined ? undefined : { ...address, length: bitsOf(address.family) };
+}
+
+const single = (address: Address): Prefix => ({
+  family: address.family,
+  base: address.value,
+  length: bitsOf(address.family),
+});
+
+const prefixes = (cidrs: readonly string[]): readonly Prefix[] =>
+  cidrs.map(parsePrefix).filter((prefix) => prefix !== undefined);
+
+/** Pool of a Layer3 or the default network on one node: the node's subnets without gateway and management port. */
+export const nodePool = (network: string, nodeSubnets: readonly string[]): NetworkPool => {
+  const subnets = prefixes(nodeSubnets);
+  return new NetworkPool({
+    network,
+    subnets,
+    excluded: subnets.flatMap((subnet) =>
+      sizeOf(subnet) > 2n
+        ? [single(gatewayAddress(subnet)), single(managementAddress(subnet))]
+        : [subnet],
+    ),
+  });
+};
+
+/** Pool of a network whose pods share its subnets on all nodes (api.md §6.9). */
+export function sharedPool(config: NetworkConfig): NetworkPool {
+  const subnets = prefixes(config.subnets.map(({ cidr }) => cidr));
+  const infrastructure = prefixes(config.infrastructureSubnets);
+  const isPrimary = config.topology === 'layer2' && config.role === 'primary';
+  const ends = isPrimary ? subnets.map((subnet) => layer2Ends(subnet, infrastructure, config)) : [];
+  const gateways = ends.map(({ gateway }) => gateway);
+  return new NetworkPool({
+    network: config.name,
+    subnets,
+    excluded: [
+      ...prefixes(config.excludeSubnets),
+      ...infrastructure,
+      ...ends.flatMap(({ gateway, management }) => [single(gateway), single(management)]),
+    ],
+    onRequestOnly: prefixes(config.reservedSubnets),
+    gateways,
+    ...(isPrimary
+      ? {
+          reservedMacs: ends
+            .flatMap(({ gateway, management }) => [gateway, management])
+            .map(macOfAddress),
+        }
+      : {}),
+    ...(config.topology === 'layer2'
+      ? { firstTunnelId: isPrimary ? FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID : 1 }
+      : {}),
+  });
+}
+
+/** Gateway and management address of a primary Layer2 network in one subnet. */
+function layer2Ends(
+  subnet: Prefix,
+  infrastructure: readonly Prefix[],
+  { defaultGatewayIPs }: NetworkConfig,
+): { readonly gateway: Address; readonly management: Address } {
+  const configured = defaultGatewayIPs
+    .map(parseAddress)
+    .find((address) => address !== undefined && containsAddress(subnet, address));
+  const spare = infrastructure
+    .filter((range) => containsAddress(subnet, { family: range.family, value: range.base }))
+    .flatMap((range) => firstHosts(range, subnet))
+    .filter(({ value }) => value !== configured?.value);
+  const [first, second] = [gatewayAddress(subnet), managementAddress(subnet)];
+  const gateway = configured ?? spare.shift() ?? first;
+  const fallback = gateway.value === second.value ? first : second;
+  return { gateway, management: spare.shift() ?? fallback };
+}
+
+/** The first addresses of a range that are hosts of the subnet; three are enough for a gateway and a management port. */
+const firstHosts = (range: Prefix, subnet: Prefix): Address[] =>
+  [0n, 1n, 2n, 3n]
+    .map((offset) => ({ family: range.family, value: range.base + offset }))
+    .filter(
+      (address) =>
+        containsAddress(range, address) &&
+        address.value !== subnet.base &&
+        (subnet.family === 6 || address.value !== lastOf(subnet)),
+    );

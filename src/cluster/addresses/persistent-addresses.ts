@@ -1,0 +1,161 @@
+/** Addresses that outlive pods: IPAMClaims of networks that allow them (api.md §1.14, §6.9). */
+import type { AllocationError } from '../../allocators/allocation-error.ts';
+import { ipamClaims } from '../../api/kinds.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { IPAMClaim, Pod } from '../../api/types.ts';
+import type { Clock } from '../../store/clock.ts';
+import type { Informer } from '../../store/informer.ts';
+import { StoreError, type Store } from '../../store/store.ts';
+import { StatusWriter, type StatedCondition } from '../status/conditions.ts';
+import type { NetworkPool } from './network-pool.ts';
+import type { WantedAttachment } from './pod-plan.ts';
+
+export interface PersistentAddressesOptions {
+  readonly store: Pick<Store, 'patchStatus'>;
+  readonly claims: Informer<IPAMClaim>;
+  readonly clock: Clock;
+}
+
+const ALLOCATED: StatedCondition = {
+  type: 'IPsAllocated',
+  status: 'True',
+  reason: 'SuccessfulAllocation',
+  message: 'IP addresses successfully allocated',
+};
+
+export class PersistentAddresses {
+  readonly #options: PersistentAddressesOptions;
+  readonly #writer: StatusWriter;
+  readonly #pools = new Map<string, NetworkPool>();
+
+  constructor(options: PersistentAddressesOptions) {
+    this.#options = options;
+    const { store, clock } = options;
+    this.#writer = new StatusWriter({ store, clock, fieldManager: 'clustermanager-ipamclaims' });
+  }
+
+  /** Calls `listener` with the namespace of a claim that is new from now on, or that has given its addresses back. */
+  onChange(listener: (namespace: string) => void): void {
+    const known = new Set(this.#options.claims.keys());
+    this.#options.claims.onChange(({ key, after, before }) => {
+      if (after === undefined) {
+        known.delete(key);
+        if (before?.spec !== undefined)
+          this.#pools.get(before.spec.network)?.release(ownerOfClaim(key));
+      } else if (known.has(key)) return;
+      else {
+        known.add(key);
+        const pool = this.#pools.get(after.spec?.network ?? '');
+        if (pool !== undefined) adopt(pool, after);
+      }
+      listener((after ?? before)?.metadata.namespace ?? '');
+    });
+  }
+
+  /** Why the attachment has to wait: its claim isn't there, and may hold addresses when it comes. */
+  obstacle(pod: Pod, attachment: WantedAttachment): string | undefined {
+    const key = this.#claimKey(pod, attachment);
+    if (key === undefined || this.#options.claims.get(key) !== undefined) return undefined;
+    return `network ${attachment.nad?.config.name ?? ''}: there is no IPAMClaim "${key}": create it, or remove ipam-claim-reference from the pod`;
+  }
+
+  /** A claim that came after its pod holds what the pod has. */
+  async takeOver(
+    pod: Pod,
+    attachment: WantedAttachment,
+    ips: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.addressesFor(pod, attachment).length === 0)
+      await this.record(pod, attachment, ips, signal);
+  }
+
+  /** Takes over what claims hold of a network, when its pool is made. */
+  adopt(network: string, pool: NetworkPool): void {
+    this.#pools.set(network, pool);
+    for (const claim of this.#options.claims.list()) {
+      if (claim.spec?.network === network) adopt(pool, claim);
+    }
+  }
+
+  /** Who holds the attachment's addresses when a claim does; undefined when the pod does itself. */
+  ownerFor(pod: Pod, attachment: WantedAttachment): string | undefined {
+    const claim = this.#claimOf(pod, attachment);
+    return claim === undefined ? undefined : ownerOfClaim(objectKey(claim.metadata));
+  }
+
+  /** Addresses that the attachment's claim holds already. */
+  addressesFor(pod: Pod, attachment: WantedAttachment): readonly string[] {
+    return this.#claimOf(pod, attachment)?.status?.ips ?? [];
+  }
+
+  async record(
+    pod: Pod,
+    attachment: WantedAttachment,
+    ips: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const claim = this.#claimOf(pod, attachment);
+    if (claim === undefined) return;
+    const fields = { ips, ownerPod: { name: pod.metadata.name } };
+    await this.#write(claim, ALLOCATED, fields, signal);
+  }
+
+  async recordFailure(
+    pod: Pod,
+    attachment: WantedAttachment,
+    error: AllocationError,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const claim = this.#claimOf(pod, attachment);
+    if (claim === undefined) return;
+    const condition: StatedCondition = {
+      type: 'IPsAllocated',
+      status: 'False',
+      reason: failureReason(error),
+      message: error.message,
+    };
+    // What a claim holds it keeps: a pod that can't be served takes nothing away from it.
+    const fields = claim.status?.ips === undefined ? { ips: [] } : {};
+    await this.#write(claim, condition, fields, signal);
+  }
+
+  async #write(
+    claim: IPAMClaim,
+    condition: StatedCondition,
+    fields: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await this.#writer.write(ipamClaims, claim, { conditions: [condition], fields }, signal);
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'not-found') throw error;
+    }
+  }
+
+  /** The claim counts only on networks that allow persistent addresses, and for the network that it names. */
+  #claimOf(pod: Pod, attachment: WantedAttachment): IPAMClaim | undefined {
+    const key = this.#claimKey(pod, attachment);
+    const claim = key === undefined ? undefined : this.#options.claims.get(key);
+    return claim?.spec?.network === attachment.nad?.config.name ? claim : undefined;
+  }
+
+  #claimKey(pod: Pod, { nad, request }: WantedAttachment): string | undefined {
+    if (request.ipamClaim === undefined || nad === undefined) return undefined;
+    if (!nad.config.allowPersistentIPs || nad.config.subnets.length === 0) return undefined;
+    return objectKey({ namespace: pod.metadata.namespace, name: request.ipamClaim });
+  }
+}
+
+function failureReason(error: AllocationError): string {
+  if (error.code === 'exhausted') return 'SubnetExhausted';
+  if (error.code !== 'taken' && error.code !== 'conflict') return 'InternalError';
+  return error.message.includes('MAC address') ? 'MACAddressConflict' : 'IPAddressConflict';
+}
+
+function adopt(pool: NetworkPool, { metadata, status }: IPAMClaim): void {
+  const ips = status?.ips ?? [];
+  if (ips.length > 0) pool.adoptAddresses(ownerOfClaim(objectKey(metadata)), ips);
+}
+
+const ownerOfClaim = (key: string): string => `claim ${key}`;

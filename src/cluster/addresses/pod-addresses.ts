@@ -1,0 +1,324 @@
+/** Addresses of pods, written to the pods' annotation (api.md §6.9, §7.2): on one node, or for whole networks. */
+import { AllocationError } from '../../allocators/allocation-error.ts';
+import { pods as podKind } from '../../api/kinds.ts';
+import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
+import { nodeSubnets } from '../../api/annotations/node-annotations.ts';
+import { objectKey } from '../../api/objects.ts';
+import {
+  formatPodNetworks,
+  POD_NETWORKS,
+  type PodNetwork,
+} from '../../api/annotations/pod-annotations.ts';
+import type { Pod } from '../../api/types.ts';
+import type { ClusterSettings } from '../../model/model.ts';
+import type { Clock } from '../../store/clock.ts';
+import { StoreError, type Store } from '../../store/store.ts';
+import { WorkQueue, type Failure } from '../../store/work-queue.ts';
+import type { ClusterInformers } from '../informers.ts';
+import { NadIndex } from '../networks/nad-index.ts';
+import { oldestFirst } from '../order.ts';
+import type { PersistentAddresses } from './persistent-addresses.ts';
+import { defaultRouteFamilies, podEntry } from './pod-entries.ts';
+import {
+  allocatedBy,
+  carriedNetworks,
+  isWithoutNetworks,
+  planPod,
+  SELECTED_PRIMARY,
+  type PodPlan,
+  type WantedAttachment,
+} from './pod-plan.ts';
+import { PodPools } from './pod-pools.ts';
+import { isInScope, type PodScope } from './pod-scope.ts';
+import { PodTroubles, type Trouble } from './pod-troubles.ts';
+import type { Log } from '../settings.ts';
+import { CONFLICT_REST } from '../settling.ts';
+
+export interface PodAddressesOptions {
+  readonly store: Pick<Store, 'patchStatus' | 'event'>;
+  readonly informers: Pick<ClusterInformers, 'pods' | 'namespaces' | 'nodes' | 'nads'>;
+  readonly scope: PodScope;
+  readonly settings: ClusterSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onFailure: (failure: Failure) => void;
+  /** Addresses that outlive pods; only where networks are shared. */
+  readonly claims?: PersistentAddresses;
+  readonly randomBytes?: (count: number) => Uint8Array;
+}
+
+export class PodAddresses {
+  readonly queue: WorkQueue;
+  readonly #options: PodAddressesOptions;
+  readonly #nads: NadIndex;
+  readonly #pools: PodPools;
+  /** Pods that don't have all they want: they are tried again when something changes. */
+  readonly #waiting = new Set<string>();
+  readonly #troubles = new PodTroubles();
+
+  constructor(options: PodAddressesOptions) {
+    this.#options = options;
+    this.#nads = new NadIndex(options.settings);
+    this.#pools = new PodPools({
+      ...options,
+      nads: this.#nads,
+      planOf: (pod) => this.#plan(pod),
+      onConflict: (pod, nadKey, problem) => this.#tellConflict(pod, nadKey, problem),
+    });
+    this.queue = new WorkQueue({
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      onFailure: options.onFailure,
+      // Addresses are taken in memory at once; only the writes are waited for.
+      parallelism: 8,
+      clock: options.clock,
+    });
+  }
+
+  /** Pods that could not get what they need, with the reason. */
+  problems(): ReadonlyMap<string, string> {
+    const problems = new Map(this.#pools.conflicts());
+    for (const [key, trouble] of this.#troubles.messages()) {
+      const conflict = problems.get(key);
+      problems.set(key, conflict === undefined ? trouble : `${conflict}\n${trouble}`);
+    }
+    return problems;
+  }
+
+  /** Follows the pods from now on, oldest first. The informers must be synchronised. */
+  follow(): void {
+    const { pods, namespaces, nodes, nads } = this.#options.informers;
+    nads.onChange((change) => {
+      if (this.#nads.update(change)) this.#retry();
+    });
+    for (const pod of oldestFirst(pods.list())) this.queue.add(objectKey(pod.metadata));
+    pods.onChange(({ key, after }) => {
+      this.queue.add(key);
+      if (after === undefined || isWithoutNetworks(after)) this.#retry();
+    });
+    namespaces.onChange(() => this.#retry());
+    nodes.onChange(({ before, after }) => {
+      const carried = (node: typeof after): string =>
+        JSON.stringify([...(node === undefined ? [] : (nodeSubnets(node).value ?? []))]);
+      if (before === undefined || after === undefined || carried(before) !== carried(after))
+        this.#retry();
+    });
+    this.#options.claims?.onChange((namespace) => {
+      for (const pod of oldestFirst(pods.inNamespace(namespace))) {
+        // A pod whose claim went keeps what it carries; a claim that came takes it over.
+        if (isInScope(this.#options.scope, pod)) this.#pools.adopt(pod);
+        this.queue.add(objectKey(pod.metadata));
+      }
+      this.#pools.settleConflicts();
+      this.#retry();
+    });
+  }
+
+  /** Pods that wait for something may get it now. */
+  #retry(): void {
+    const { pods } = this.#options.informers;
+    const waiting = [...this.#waiting]
+      .map((key) => pods.get(key))
+      .filter((pod) => pod !== undefined);
+    for (const { metadata } of oldestFirst(waiting)) this.queue.add(objectKey(metadata));
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    const pod = this.#options.informers.pods.get(key);
+    this.#pools.giveBack(key, pod);
+    if (pod === undefined) {
+      this.#troubles.forget(key);
+      this.#waiting.delete(key);
+      return;
+    }
+    if (!isInScope(this.#options.scope, pod)) return;
+    this.#waiting.delete(key);
+    this.#pools.adopt(pod);
+    const plan = this.#plan(pod);
+    if (plan.kind === 'none') await this.#report(pod, []);
+    else if (plan.kind === 'invalid') {
+      this.#waiting.add(key);
+      const isOurs = plan.toldBy === this.#options.scope.kind;
+      await this.#report(pod, isOurs ? [{ message: plan.message, isEvent: true }] : []);
+    } else if (plan.kind === 'undecided') await this.#choose(pod, plan, signal);
+    else await this.#serve(pod, plan.attachments, signal);
+  }
+
+  #plan(pod: Pod): PodPlan {
+    const { informers, scope } = this.#options;
+    const { namespace = '' } = pod.metadata;
+    const node = pod.spec.nodeName;
+    if (
+      scope.kind === 'cluster' &&
+      node !== undefined &&
+      !isWithoutNetworks(pod) &&
+      informers.nodes.get(node) === undefined
+    )
+      return {
+        kind: 'invalid',
+        toldBy: 'cluster',
+        message: `spec.nodeName: there is no node "${node}": add a Node of that name, or correct the name`,
+      };
+    return planPod(pod, {
+      namespace: informers.namespaces.get(namespace),
+      primaries: this.#nads.primariesOf(namespace),
+      nad: (nad) => this.#nads.get(nad),
+      configNamespace: this.#options.settings.configNamespace,
+    });
+  }
+
+  /** Several primary networks: the cluster manager alone chooses the first one with room for what the pod asks (seed 003). */
+  async #choose(
+    pod: Pod,
+    { candidates, request }: Extract<PodPlan, { kind: 'undecided' }>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.#options.scope.kind === 'node') {
+      const names = candidates.map(({ name }) => name).join(', ');
+      const message = `waits for the cluster manager to choose among the primary networks ${names}`;
+      await this.#report(pod, [{ message, isEvent: false }]);
+      return;
+    }
+    const full: string[] = [];
+    for (const nad of candidates) {
+      const attachment: WantedAttachment = {
+        nadKey: nad.key,
+        role: 'primary',
+        nad,
+        request,
+      };
+      const found = this.#pools.poolOf(pod, attachment);
+      if (found === undefined) {
+        full.push(`${nad.name}: node "${pod.spec.nodeName ?? ''}" has no subnet of it`);
+        continue;
+      }
+      try {
+        this.#pools.take(pod, attachment, found);
+      } catch (error) {
+        if (!(error instanceof AllocationError)) throw error;
+        full.push(`${nad.name}: ${error.message}`);
+        continue;
+      }
+      await this.#patch(pod, { [SELECTED_PRIMARY]: nad.key }, signal);
+      return;
+    }
+    const message = `no primary network has room for it: ${full.join('; ')}`;
+    await this.#report(pod, [{ message, isEvent: true }]);
+  }
+
+  async #serve(
+    pod: Pod,
+    attachments: readonly WantedAttachment[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { scope, settings, claims } = this.#options;
+    const carried = carriedNetworks(pod);
+    const entries = new Map(carried);
+    const troubles: Trouble[] = [];
+    const elsewhere = defaultRouteFamilies(attachments);
+    for (const attachment of attachments) {
+      if (allocatedBy(attachment) !== scope.kind) continue;
+      const complete = completeEntry(attachment, carried);
+      if (complete !== undefined) {
+        await claims?.takeOver(pod, attachment, complete.addresses, signal);
+        continue;
+      }
+      const obstacle = claims?.obstacle(pod, attachment);
+      if (obstacle !== undefined) {
+        troubles.push({ message: obstacle, isEvent: true });
+        continue;
+      }
+      const found = this.#pools.poolOf(pod, attachment);
+      if (found === undefined) {
+        const network = attachment.nad?.config.name ?? DEFAULT_NETWORK;
+        troubles.push({
+          message: `node "${pod.spec.nodeName ?? ''}" has no subnet of network ${network} yet`,
+          isEvent: false,
+        });
+        continue;
+      }
+      try {
+        const held = this.#pools.take(pod, attachment, found);
+        const entry = podEntry({
+          attachment,
+          ...held,
+          layer2Gateways: found.pool.gateways,
+          defaultRouteElsewhere: elsewhere,
+          settings,
+        });
+        entries.set(attachment.nadKey, entry);
+        if (claims !== undefined) await claims.record(pod, attachment, entry.addresses, signal);
+      } catch (error) {
+        if (!(error instanceof AllocationError)) throw error;
+        if (claims !== undefined) await claims.recordFailure(pod, attachment, error, signal);
+        troubles.push({ message: error.message, isEvent: true });
+      }
+    }
+    const text = formatPodNetworks(entries);
+    if (text !== undefined && entries.size > 0 && text !== formatPodNetworks(carried))
+      await this.#patch(pod, { [POD_NETWORKS]: text }, signal);
+    await this.#report(pod, troubles);
+  }
+
+  /** Writes annotations unless somebody changed the pod meanwhile; it is looked at again then. */
+  async #patch(
+    pod: Pod,
+    annotations: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { resourceVersion } = pod.metadata;
+    const fieldManager =
+      this.#options.scope.kind === 'cluster'
+        ? 'clustermanager-pod-controller'
+        : 'node-pod-controller';
+    try {
+      await this.#options.store.patchStatus(
+        podKind,
+        objectKey(pod.metadata),
+        { metadata: { annotations } },
+        { fieldManager, signal, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+      );
+    } catch (error) {
+      if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
+        throw error;
+      if (error.code === 'conflict') this.queue.addAfter(objectKey(pod.metadata), CONFLICT_REST);
+    }
+  }
+
+  async #report(pod: Pod, troubles: readonly Trouble[]): Promise<void> {
+    const key = objectKey(pod.metadata);
+    if (troubles.length > 0) this.#waiting.add(key);
+    const message = this.#troubles.set(key, troubles);
+    if (message === undefined) return;
+    await this.#options.store.event({
+      regarding: pod,
+      type: 'Warning',
+      reason: this.#options.scope.kind === 'cluster' ? 'ErrorAllocatingPod' : 'ErrorReconcilingPod',
+      message,
+    });
+  }
+
+  #tellConflict(pod: Pod, nadKey: string, problem: string): void {
+    const { log, store } = this.#options;
+    const key = objectKey(pod.metadata);
+    log.warn(
+      { pod: key, nad: nadKey, error: problem },
+      'a pod carries an address that is not free for it',
+    );
+    const message = `${nadKey}/${key}: ${problem}`;
+    void store
+      .event({ regarding: pod, type: 'Warning', reason: 'ErrorAllocatingPod', message })
+      .catch((error: unknown) => {
+        log.warn({ pod: key, error }, 'event could not be written');
+      });
+  }
+}
+
+/** A pod keeps what it carries; only what is missing is given. */
+function completeEntry(
+  { nadKey, nad }: WantedAttachment,
+  carried: ReadonlyMap<string, PodNetwork>,
+): PodNetwork | undefined {
+  const entry = carried.get(nadKey);
+  const needsNone = nad !== undefined && nad.config.subnets.length === 0;
+  return needsNone || (entry?.addresses.length ?? 0) > 0 ? entry : undefined;
+}

@@ -1,0 +1,126 @@
+/** What a pod's annotation says of one attachment: routes and gateways follow from its addresses (api.md §6.9). Pure. */
+import {
+  formatAddress,
+  formatInterfaceAddress,
+  linkLocalOfMac,
+  macOfAddress,
+  parseAddress,
+  parsePrefix,
+  type Address,
+  type Family,
+  type InterfaceAddress,
+} from '../../allocators/addresses.ts';
+import { addressAt, gatewayAddress, MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
+import { prefixOf } from '../../allocators/addresses.ts';
+import type { FamilyCidrs } from '../../api/nad/network-config.ts';
+import type { PodNetwork, PodRoute } from '../../api/annotations/pod-annotations.ts';
+import type { ClusterSettings } from '../../model/model.ts';
+import type { WantedAttachment } from './pod-plan.ts';
+
+export interface PodEntryInput {
+  readonly attachment: WantedAttachment;
+  /** One per subnet; empty without address management. */
+  readonly addresses: readonly InterfaceAddress[];
+  readonly macAddress: string;
+  readonly tunnelId?: number;
+  /** Gateways of a primary Layer2 network; elsewhere the first address of the pod's subnet. */
+  readonly layer2Gateways?: readonly Address[];
+  /** Families for which another attachment of the pod has the default route. */
+  readonly defaultRouteElsewhere: ReadonlySet<Family>;
+  readonly settings: ClusterSettings;
+}
+
+const ofFamily = ({ v4, v6 }: FamilyCidrs, family: Family): readonly string[] => {
+  const cidr = family === 4 ? v4 : v6;
+  return cidr === undefined ? [] : [cidr];
+};
+
+const familyOf = (cidr: string): Family => (cidr.includes(':') ? 6 : 4);
+
+/** Destinations that go through the attachment, in the order in which they are written. */
+function destinations(
+  { nad, role }: WantedAttachment,
+  family: Family,
+  settings: ClusterSettings,
+): readonly string[] {
+  const same = (cidrs: readonly string[]): readonly string[] =>
+    cidrs.filter((cidr) => familyOf(cidr) === family);
+  const services = same(settings.serviceSubnets);
+  if (nad === undefined) {
+    const cluster = same(settings.clusterSubnets.map(({ cidr }) => cidr));
+    const join = ofFamily(settings.joinSubnets, family);
+    return role === 'primary'
+      ? [...cluster, ...services, ...hairpin(settings, family), ...join]
+      : [...cluster, ...join];
+  }
+  const { topology, subnets, joinSubnets } = nad.config;
+  const own = topology === 'layer3' ? same(subnets.map(({ cidr }) => cidr)) : [];
+  return role === 'primary' ? [...own, ...services, ...ofFamily(joinSubnets, family)] : own;
+}
+
+/** The address from which a pod sees itself when it calls a service that it serves. */
+function hairpin({ masqueradeSubnets }: ClusterSettings, family: Family): readonly string[] {
+  return ofFamily(masqueradeSubnets, family).flatMap((cidr) => {
+    const prefix = parsePrefix(cidr);
+    if (prefix === undefined) return [];
+    const address = formatAddress(addressAt(prefix, MASQUERADE_OFFSETS.serviceHairpin));
+    return [`${address}/${family === 4 ? 32 : 128}`];
+  });
+}
+
+/** Gateway of the attachment's network for an address; undefined where the network has no router. */
+function gatewayOf(input: PodEntryInput, address: InterfaceAddress): Address | undefined {
+  const { nad, role } = input.attachment;
+  const topology = nad?.config.topology ?? 'layer3';
+  if (topology === 'layer3') return gatewayAddress(prefixOf(address));
+  if (topology !== 'layer2' || role !== 'primary') return undefined;
+  return input.layer2Gateways?.find(({ family }) => family === address.family);
+}
+
+export function podEntry(input: PodEntryInput): PodNetwork {
+  const { attachment, addresses, settings, defaultRouteElsewhere, macAddress, tunnelId } = input;
+  const { role, request } = attachment;
+  const gateways: string[] = [];
+  const routes: PodRoute[] = [];
+  let lla: string | undefined;
+  for (const address of addresses) {
+    const gateway = gatewayOf(input, address);
+    if (gateway === undefined) continue;
+    const nextHop = formatAddress(gateway);
+    for (const dest of destinations(attachment, address.family, settings))
+      routes.push({ dest, nextHop });
+    if (role === 'primary' && !defaultRouteElsewhere.has(address.family)) gateways.push(nextHop);
+    if (attachment.nad?.config.topology === 'layer2' && address.family === 6)
+      lla = linkLocalOfMac(macOfAddress(firstGateway(input) ?? gateway));
+  }
+  return {
+    addresses: addresses.map(formatInterfaceAddress),
+    macAddress,
+    gateways: role === 'secondary' ? requestedGateways(request.defaultRoute) : gateways,
+    routes,
+    role,
+    ...(lla === undefined ? {} : { ipv6LlaGateway: lla }),
+    ...(tunnelId === undefined ? {} : { tunnelId }),
+  };
+}
+
+// The gateway's MAC follows from its IPv4 address where it has one.
+const firstGateway = ({ layer2Gateways = [] }: PodEntryInput): Address | undefined =>
+  layer2Gateways.find(({ family }) => family === 4) ?? layer2Gateways[0];
+
+const requestedGateways = (texts: readonly string[]): readonly string[] =>
+  texts
+    .map(parseAddress)
+    .filter((address) => address !== undefined)
+    .map(formatAddress);
+
+/** Families for which an attachment other than the primary one is asked to have the default route. */
+export const defaultRouteFamilies = (
+  attachments: readonly WantedAttachment[],
+): ReadonlySet<Family> =>
+  new Set(
+    attachments
+      .filter(({ role }) => role === 'secondary')
+      .flatMap(({ request }) => request.defaultRoute)
+      .map(familyOf),
+  );

@@ -1,0 +1,235 @@
+/** What pods hold in the pools of their networks: taken over from what pods carry, given anew, given back. In memory. */
+import { randomBytes as systemRandomBytes } from 'node:crypto';
+import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
+import { nodeSubnets } from '../../api/annotations/node-annotations.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { PodNetwork } from '../../api/annotations/pod-annotations.ts';
+import type { Pod } from '../../api/types.ts';
+import type { Index } from '../../store/informer.ts';
+import type { ClusterInformers } from '../informers.ts';
+import type { NadIndex } from '../networks/nad-index.ts';
+import { nodePool, sharedPool, type NetworkPool } from './network-pool.ts';
+import { oldestFirst } from '../order.ts';
+import type { PersistentAddresses } from './persistent-addresses.ts';
+import { PodConflicts } from './pod-conflicts.ts';
+import {
+  allocatedBy,
+  carriedNetworks,
+  isWithoutNetworks,
+  nadOfKey,
+  type PodPlan,
+  type WantedAttachment,
+} from './pod-plan.ts';
+import { isInScope, type PodScope } from './pod-scope.ts';
+import { requestedAddresses } from './requested-addresses.ts';
+
+export interface PodPoolsOptions {
+  readonly informers: Pick<ClusterInformers, 'pods' | 'nodes'>;
+  readonly nads: NadIndex;
+  readonly scope: PodScope;
+  /** Addresses that outlive pods; only where networks are shared. */
+  readonly claims?: PersistentAddresses;
+  readonly randomBytes?: (count: number) => Uint8Array;
+  /** Which networks a pod wants. */
+  readonly planOf: (pod: Pod) => PodPlan;
+  /** A pod carries what is not free for it. */
+  readonly onConflict: (pod: Pod, nadKey: string, problem: string) => void;
+}
+
+interface ServingPool {
+  readonly id: string;
+  readonly pool: NetworkPool;
+}
+
+interface Holding {
+  readonly uid: string;
+  /** Pools in which the pod holds something, with its owner name there. */
+  readonly pools: Map<string, string>;
+}
+
+export class PodPools {
+  readonly #options: PodPoolsOptions;
+  /** Pods by the NADs that they carry. */
+  readonly #carriers: Index<Pod>;
+  readonly #pools = new Map<string, { readonly made: string; readonly pool: NetworkPool }>();
+  readonly #holdings = new Map<string, Holding>();
+  readonly #conflicts = new PodConflicts();
+
+  constructor(options: PodPoolsOptions) {
+    this.#options = options;
+    this.#carriers = options.informers.pods.index((pod) => [
+      ...new Set([...carriedNetworks(pod).keys()].map(nadOfKey)),
+    ]);
+  }
+
+  /** Pods that carry what is not free for them, with the reason. */
+  conflicts(): ReadonlyMap<string, string> {
+    return this.#conflicts.problems();
+  }
+
+  /** The pool that serves a pod's attachment; made, with all that pods carry of it, when it is first needed. */
+  poolOf(pod: Pod, attachment: WantedAttachment): ServingPool | undefined {
+    const { nad } = attachment;
+    const id = poolId(pod, attachment);
+    if (nad !== undefined && nad.config.topology !== 'layer3')
+      return this.#pool(id, nad.config.name, JSON.stringify(nad.config), () =>
+        sharedPool(nad.config),
+      );
+    const network = nad?.config.name ?? DEFAULT_NETWORK;
+    const node = this.#options.informers.nodes.get(pod.spec.nodeName ?? '');
+    const subnets = node === undefined ? undefined : nodeSubnets(node).value?.get(network);
+    if (subnets === undefined || subnets.length === 0) return undefined;
+    return this.#pool(id, network, JSON.stringify(subnets), () => nodePool(network, subnets));
+  }
+
+  /** Addresses and MAC address for an attachment, from the pool that serves it. Throws AllocationError with what to do. */
+  take(
+    pod: Pod,
+    attachment: WantedAttachment,
+    { id, pool }: ServingPool,
+  ): ReturnType<NetworkPool['allocate']> {
+    const key = objectKey(pod.metadata);
+    const { claims, randomBytes = systemRandomBytes } = this.#options;
+    const claimed = claims?.addressesFor(pod, attachment) ?? [];
+    const owner = claims?.ownerFor(pod, attachment) ?? ownerOf(pod, attachment.nadKey);
+    const { mac } = attachment.request;
+    const description = `${attachment.nadKey}/${key}`;
+    const held = pool.allocate(
+      owner,
+      {
+        ips: requestedAddresses(attachment, claimed, description),
+        ...(mac === undefined ? {} : { mac }),
+      },
+      description,
+      randomBytes,
+    );
+    if (owner === ownerOf(pod, attachment.nadKey)) this.#hold(pod, id, owner);
+    return held;
+  }
+
+  /** Takes over what the pod carries of the networks that are ours to give, before anything else. */
+  adopt(pod: Pod): void {
+    if (isWithoutNetworks(pod)) return;
+    for (const [nadKey, entry] of carriedNetworks(pod)) {
+      const attachment = this.#attachmentOf(pod, nadKey, entry);
+      if (attachment === undefined) continue;
+      // Pools that don't exist yet adopt all pods when they are made.
+      const found = this.poolOf(pod, attachment);
+      if (found !== undefined) this.#adoptEntry(pod, attachment, entry, found);
+    }
+  }
+
+  /** Gives back what a pod of this key held when it is gone, without networks or another one now. */
+  giveBack(key: string, pod: Pod | undefined): void {
+    const holding = this.#holdings.get(key);
+    if (holding === undefined) return;
+    if (pod !== undefined && !isWithoutNetworks(pod) && holding.uid === (pod.metadata.uid ?? ''))
+      return;
+    for (const [place, owner] of holding.pools)
+      this.#pools.get(place.slice(0, place.indexOf('\n')))?.pool.release(owner);
+    this.#holdings.delete(key);
+    this.#conflicts.forget(key);
+    this.settleConflicts();
+  }
+
+  /** What was released belongs to the pods that carry it, before anybody else gets it. */
+  settleConflicts(): void {
+    for (const key of this.#conflicts.pods()) {
+      const pod = this.#options.informers.pods.get(key);
+      if (pod !== undefined) this.adopt(pod);
+    }
+  }
+
+  #adoptEntry(
+    pod: Pod,
+    attachment: WantedAttachment,
+    entry: PodNetwork,
+    { id, pool }: ServingPool,
+  ): void {
+    const claimOwner = this.#options.claims?.ownerFor(pod, attachment);
+    const owner = claimOwner ?? ownerOf(pod, attachment.nadKey);
+    const key = objectKey(pod.metadata);
+    if (allocatedBy(attachment) !== this.#options.scope.kind) {
+      pool.count(owner, entry);
+      this.#hold(pod, id, owner);
+      return;
+    }
+    if (claimOwner !== undefined) pool.release(ownerOf(pod, attachment.nadKey));
+    const problem = pool.adopt(owner, entry);
+    if (claimOwner === undefined) this.#hold(pod, id, owner);
+    const message = problem === undefined ? undefined : `${attachment.nadKey}/${key}: ${problem}`;
+    if (!this.#conflicts.set(key, attachment.nadKey, message) || problem === undefined) return;
+    this.#options.onConflict(pod, attachment.nadKey, problem);
+  }
+
+  /** The attachment that an entry of the annotation stands for; undefined if it is none that we give addresses for. */
+  #attachmentOf(pod: Pod, nadKey: string, entry: PodNetwork): WantedAttachment | undefined {
+    const plan = this.#options.planOf(pod);
+    const planned =
+      plan.kind === 'attachments'
+        ? plan.attachments.find((attachment) => attachment.nadKey === nadKey)
+        : undefined;
+    const nad = nadKey === DEFAULT_NETWORK ? undefined : this.#options.nads.get(nadOfKey(nadKey));
+    if (nad === 'other' || (nad === undefined && nadKey !== DEFAULT_NETWORK)) return undefined;
+    const attachment: WantedAttachment = {
+      nadKey,
+      role: entry.role ?? 'secondary',
+      nad,
+      request: planned?.request ?? { ips: [], defaultRoute: [] },
+    };
+    // The cluster manager chooses among several primary networks, so it counts those with node subnets too.
+    const counts =
+      allocatedBy(attachment) === this.#options.scope.kind ||
+      (this.#options.scope.kind === 'cluster' &&
+        nad !== undefined &&
+        nad.config.role === 'primary' &&
+        this.#options.nads.primariesOf(nad.namespace).length > 1);
+    return counts ? attachment : undefined;
+  }
+
+  #pool(id: string, network: string, made: string, make: () => NetworkPool): ServingPool {
+    const known = this.#pools.get(id);
+    if (known?.made === made) return { id, pool: known.pool };
+    const pool = make();
+    this.#pools.set(id, { made, pool });
+    this.#options.claims?.adopt(id, pool);
+    const nads =
+      network === DEFAULT_NETWORK
+        ? [DEFAULT_NETWORK]
+        : this.#options.nads.ofNetwork(network).map(({ key }) => key);
+    const carriers = new Set(nads.flatMap((nad) => this.#carriers.get(nad)));
+    for (const pod of oldestFirst(carriers)) {
+      if (isWithoutNetworks(pod) || !isInScope(this.#options.scope, pod)) continue;
+      for (const [nadKey, entry] of carriedNetworks(pod)) {
+        const attachment = this.#attachmentOf(pod, nadKey, entry);
+        if (attachment === undefined || poolId(pod, attachment) !== id) continue;
+        this.#adoptEntry(pod, attachment, entry, { id, pool });
+      }
+    }
+    return { id, pool };
+  }
+
+  #hold(pod: Pod, pool: string, owner: string): void {
+    const key = objectKey(pod.metadata);
+    const holding = this.#holdings.get(key) ?? {
+      uid: pod.metadata.uid ?? '',
+      pools: new Map<string, string>(),
+    };
+    holding.pools.set(`${pool}\n${owner}`, owner);
+    this.#holdings.set(key, holding);
+  }
+}
+
+/** Name of the pool that serves an attachment: one of the network, or one of the network on the pod's node. */
+function poolId(pod: Pod, { nad }: WantedAttachment): string {
+  const network = nad?.config.name ?? DEFAULT_NETWORK;
+  const isShared =
+    nad !== undefined &&
+    nad.config.topology !== 'layer3' &&
+    (nad.config.topology === 'layer2' || nad.config.subnets.length > 0);
+  return isShared ? network : `${network} ${pod.spec.nodeName ?? ''}`;
+}
+
+/** Owner of what a pod holds: a pod of the same name that comes later is somebody else. */
+const ownerOf = ({ metadata }: Pod, nadKey: string): string =>
+  `${objectKey(metadata)} (${metadata.uid ?? ''}) ${nadKey}`;

@@ -1,0 +1,45 @@
+/** Which addresses an attachment must get, from what the pod asks for and what its IPAMClaim holds (api.md §6.9). Pure. */
+import { AllocationError } from '../../allocators/allocation-error.ts';
+import {
+  formatAddress,
+  parseAddress,
+  parseInterfaceAddress,
+  type Address,
+} from '../../allocators/addresses.ts';
+import type { WantedAttachment } from './pod-plan.ts';
+
+/**
+ * The addresses to reserve; empty = any free ones. `description` names attachment and pod. Throws `out-of-range` for a request that the
+ * topology can't serve, `conflict` for one that the claim's addresses exclude.
+ */
+export function requestedAddresses(
+  { request, nad }: WantedAttachment,
+  claimed: readonly string[],
+  description: string,
+): readonly string[] {
+  const { ips } = request;
+  if (ips.length === 0) return claimed;
+  const refusal = `cannot allocate a static IP request with IPAM for pod ${description}`;
+  if (nad?.config.topology === 'layer3')
+    throw new AllocationError(
+      'out-of-range',
+      `${refusal}: layer2 topology is required, but network has topology "layer3"`,
+    );
+  if (claimed.length === 0) return ips;
+  const held = new Set(claimed.map(withoutLength));
+  const foreign = ips.find((ip) => !held.has(withoutLength(ip)));
+  if (foreign !== undefined)
+    throw new AllocationError(
+      'conflict',
+      `${refusal}: the pod references an ipam claim with IPs not containing the requested IP "${foreign}"`,
+    );
+  return ips;
+}
+
+/** `fd00::5` for `FD00:0::5/64`; what is no address stays as it is. */
+function withoutLength(text: string): string {
+  const address: Address | undefined = text.includes('/')
+    ? parseInterfaceAddress(text)
+    : parseAddress(text);
+  return address === undefined ? text : formatAddress(address);
+}

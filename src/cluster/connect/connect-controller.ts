@@ -1,0 +1,338 @@
+/** ClusterNetworkConnects: selection, validation, subnets and tunnel keys, status (seed 002; api.md §5). */
+import { isDeepStrictEqual } from 'node:util';
+import { AllocationError } from '../../allocators/allocation-error.ts';
+import { parsePrefix } from '../../allocators/addresses.ts';
+import type { ConnectRange } from '../../allocators/connect-subnets.ts';
+import { clusterNetworkConnects } from '../../api/kinds.ts';
+import {
+  CONNECT_SUBNETS,
+  CONNECT_TUNNEL_KEY,
+  connectSubnets,
+  connectTunnelKey,
+  formatConnectSubnets,
+  PRIMARY_NETWORK_LABEL,
+} from '../../api/annotations/network-annotations.ts';
+import { clusterNetworkName, parseNetworkName } from '../../api/nad/network-name.ts';
+import type { ClusterNetworkConnect } from '../../api/types.ts';
+import type { Clock } from '../../store/clock.ts';
+import { StoreError, type Store } from '../../store/store.ts';
+import { WorkQueue, type Failure } from '../../store/work-queue.ts';
+import { Batch } from '../batch.ts';
+import { conditionsOf, StatusWriter, type StatedCondition } from '../status/conditions.ts';
+import { ConnectAllocations } from './connect-allocations.ts';
+import { connectStatus, isZoneCondition, readyInZones } from './connect-readiness.ts';
+import {
+  checkConnect,
+  selectNetworks,
+  type ConnectableNetwork,
+  type ConnectProblem,
+} from './connect-selection.ts';
+import type { ClusterInformers } from '../informers.ts';
+import { familiesOf } from '../networks/nads.ts';
+import type { NetworkRegistry } from '../networks/network-registry.ts';
+import { oldestFirst } from '../order.ts';
+import type { ClusterManagerSettings, Log } from '../settings.ts';
+import { CONFLICT_REST } from '../settling.ts';
+import { hasChassis, nodesWithZone } from '../nodes/zones.ts';
+
+export interface ConnectControllerOptions {
+  readonly store: Pick<Store, 'patch' | 'patchStatus' | 'event'>;
+  readonly informers: ClusterInformers;
+  readonly registry: NetworkRegistry;
+  readonly settings: ClusterManagerSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Resolves when no network is being worked on, so that a ClusterNetworkConnect is written once for all of them. */
+  readonly quiet: () => Promise<void>;
+  readonly onFailure: (failure: Failure) => void;
+}
+
+const FIELD_MANAGER = 'clustermanager-networkconnect-controller';
+const BATCH = { calm: 20, longest: 1000 };
+const ACCEPTED: StatedCondition = {
+  type: 'Accepted',
+  status: 'True',
+  reason: 'ValidationSucceeded',
+  message: 'All validation checks passed successfully',
+};
+
+export class ConnectController {
+  readonly queue: WorkQueue;
+  readonly #options: ConnectControllerOptions;
+  readonly #writer: StatusWriter;
+  readonly #batch: Batch;
+  readonly #allocations = new Map<string, ConnectAllocations>();
+  readonly #problems = new Map<string, string>();
+
+  constructor(options: ConnectControllerOptions) {
+    this.#options = options;
+    const { store, clock, onFailure, quiet } = options;
+    this.#writer = new StatusWriter({ store, clock, fieldManager: FIELD_MANAGER });
+    this.queue = new WorkQueue({
+      reconcile: (name, signal) => this.#reconcile(name, signal),
+      onFailure,
+      clock,
+    });
+    this.#batch = new Batch({
+      clock,
+      ...BATCH,
+      quiet,
+      flush: () => {
+        for (const { metadata } of oldestFirst(options.informers.connects.list()))
+          this.queue.add(metadata.name);
+      },
+    });
+  }
+
+  get isIdle(): boolean {
+    return this.#batch.isEmpty && this.queue.size === 0;
+  }
+
+  /** ClusterNetworkConnects that are not accepted, with the reason. */
+  problems(): ReadonlyMap<string, string> {
+    return this.#problems;
+  }
+
+  /** Takes over stored keys and subnets, before anything is allocated. */
+  adopt(): void {
+    const { informers, registry, log } = this.#options;
+    for (const connect of oldestFirst(informers.connects.list())) {
+      const { name } = connect.metadata;
+      const key = connectTunnelKey(connect).value ?? 0;
+      try {
+        if (key !== 0) registry.tunnelKeys.reserve(ownerOf(name), [key]);
+      } catch (error) {
+        if (!(error instanceof AllocationError)) throw error;
+        log.warn(
+          { connect: name, error: error.message },
+          'tunnel key can’t be kept, a new one is given',
+        );
+      }
+      const stored = connectSubnets(connect).value;
+      if (stored !== undefined) this.#allocationsOf(connect)?.adopt(stored);
+    }
+  }
+
+  /** Follows what selections depend on from now on. */
+  follow(): void {
+    const { connects, cudns, namespaces, nodes, zones } = this.#options.informers;
+    connects.onChange(({ key, after }) => {
+      if (after === undefined) this.queue.add(key);
+      this.networksChanged();
+    });
+    cudns.onChange(({ before, after }) => {
+      const labels = (object: typeof after): string =>
+        JSON.stringify(object?.metadata.labels ?? {});
+      if (before === undefined || after === undefined || labels(before) !== labels(after))
+        this.networksChanged();
+    });
+    namespaces.onChange(() => this.networksChanged());
+    nodes.onChange(({ before, after }) => {
+      if (before === undefined || after === undefined || hasChassis(before) !== hasChassis(after))
+        this.networksChanged();
+    });
+    zones.onChange(({ before, after }) => {
+      const reports = [before, after].map((zone) => zone?.status?.connects ?? []);
+      // A node that has a zone from now on has to speak of every connection.
+      if (before === undefined || after === undefined) this.networksChanged();
+      if (isDeepStrictEqual(reports[0], reports[1])) return;
+      for (const name of new Set(reports.flat().map((report) => report.name))) this.queue.add(name);
+    });
+  }
+
+  stop(): void {
+    this.#batch.clear();
+  }
+
+  /** Selections may have changed. */
+  networksChanged(): void {
+    this.#batch.add(['all']);
+  }
+
+  async #reconcile(name: string, signal: AbortSignal): Promise<void> {
+    const { informers, registry } = this.#options;
+    const connect = informers.connects.get(name);
+    if (connect === undefined) {
+      this.#allocations.delete(name);
+      this.#problems.delete(name);
+      registry.tunnelKeys.release(ownerOf(name));
+      return;
+    }
+    const problem = this.#decide(connect);
+    // What was written comes back as a change of the object; the status follows then.
+    if (await this.#writeAnnotations(connect, signal)) return;
+    await this.#writeStatus(connect, problem, signal);
+  }
+
+  /** Validates and allocates. A connection that stops being valid keeps what it holds, and says why it is not accepted. */
+  #decide(connect: ClusterNetworkConnect): ConnectProblem | undefined {
+    const { registry, settings } = this.#options;
+    const { name } = connect.metadata;
+    const networks = this.#select(connect);
+    const allocations = this.#allocationsOf(connect);
+    if (allocations === undefined)
+      return { reason: 'ConnectSubnetConflict', message: 'connectSubnets can’t be read' };
+    allocations.releaseOthers(networks);
+    const others = [...this.#allocations]
+      .filter(([other, { isEmpty }]) => other !== name && !isEmpty)
+      .map(([other, held]) => ({
+        name: other,
+        ranges: held.ranges,
+        networkIds: held.networkIds(),
+      }));
+    const invalid = checkConnect({
+      networks,
+      ranges: allocations.ranges,
+      others,
+      settings: settings.cluster,
+    });
+    if (invalid !== undefined) return invalid;
+    registry.tunnelKeys.allocateDynamic(ownerOf(name), 1);
+    return allocations.allocate(networks);
+  }
+
+  #select(connect: ClusterNetworkConnect): readonly ConnectableNetwork[] {
+    const { informers, registry } = this.#options;
+    return selectNetworks(connect, {
+      cudns: informers.cudns
+        .list()
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+      namespaces: informers.namespaces.list(),
+      networkOf: ({ metadata }) => this.#network(clusterNetworkName(metadata.name)),
+      primariesOf: (namespace) => {
+        const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
+        if (!Object.hasOwn(labels, PRIMARY_NETWORK_LABEL)) return [];
+        return registry
+          .primariesOf(namespace)
+          .filter(({ ownerKind }) => ownerKind !== undefined)
+          .map(({ config }) => this.#network(config.name))
+          .filter((network) => network !== undefined);
+      },
+    });
+  }
+
+  #network(name: string): ConnectableNetwork | undefined {
+    const { registry } = this.#options;
+    const network = registry.network(name);
+    const identity = registry.identityOf(name);
+    if (network === undefined || identity === undefined) return undefined;
+    const owner = parseNetworkName(name);
+    const title =
+      owner === undefined
+        ? name
+        : owner.kind === 'ClusterUserDefinedNetwork'
+          ? owner.name
+          : `${owner.namespace}/${owner.name}`;
+    return { title, id: identity.id, config: network.config };
+  }
+
+  /** Allocations in the connect's ranges; undefined when its ranges are unusable. Families that the cluster lacks don't count. */
+  #allocationsOf(connect: ClusterNetworkConnect): ConnectAllocations | undefined {
+    const { name } = connect.metadata;
+    const families = familiesOf(this.#options.settings.cluster.clusterSubnets);
+    const ranges = connect.spec.connectSubnets
+      .map(({ cidr, networkPrefix }): ConnectRange | undefined => {
+        const prefix = parsePrefix(cidr);
+        return prefix === undefined ? undefined : { cidr: prefix, networkPrefix };
+      })
+      .filter((range) => range !== undefined && families.has(range.cidr.family))
+      .filter((range) => range !== undefined);
+    const known = this.#allocations.get(name);
+    if (known !== undefined && sameRanges(known.ranges, ranges)) return known;
+    try {
+      const allocations = new ConnectAllocations(ranges);
+      this.#allocations.set(name, allocations);
+      return allocations;
+    } catch (error) {
+      if (!(error instanceof AllocationError)) throw error;
+      this.#options.log.warn(
+        { connect: name, error: error.message },
+        'connectSubnets can’t be used',
+      );
+      return undefined;
+    }
+  }
+
+  /** True if something had to be written. */
+  async #writeAnnotations(connect: ClusterNetworkConnect, signal: AbortSignal): Promise<boolean> {
+    const { name, annotations = {} } = connect.metadata;
+    const allocations = this.#allocations.get(name);
+    const [key] = this.#options.registry.tunnelKeys.keysOf(ownerOf(name));
+    const subnets = allocations === undefined ? '{}' : formatConnectSubnets(allocations.held());
+    const wanted = {
+      ...(subnets === '{}' && annotations[CONNECT_SUBNETS] === undefined
+        ? {}
+        : { [CONNECT_SUBNETS]: subnets }),
+      ...(key === undefined ? {} : { [CONNECT_TUNNEL_KEY]: String(key) }),
+    };
+    const changed = Object.entries(wanted).filter(([name_, value]) => annotations[name_] !== value);
+    if (changed.length === 0) return false;
+    try {
+      await this.#options.store.patch(
+        clusterNetworkConnects,
+        name,
+        { metadata: { annotations: Object.fromEntries(changed) } },
+        { fieldManager: FIELD_MANAGER, signal },
+      );
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'not-found') throw error;
+    }
+    return true;
+  }
+
+  async #writeStatus(
+    connect: ClusterNetworkConnect,
+    problem: ConnectProblem | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { informers, store } = this.#options;
+    const { name } = connect.metadata;
+    const current = conditionsOf(connect);
+    const accepted: StatedCondition =
+      problem === undefined ? ACCEPTED : { type: 'Accepted', status: 'False', ...problem };
+    const ready = readyInZones(
+      name,
+      informers.zones.list(),
+      nodesWithZone(informers.nodes.list(), informers.zones),
+      problem === undefined,
+    );
+    // Those of nodes that are gone go.
+    const removed = current.map(({ type }) => type).filter(isZoneCondition);
+    const known = this.#problems.get(name);
+    if (problem === undefined) this.#problems.delete(name);
+    else this.#problems.set(name, problem.message);
+    try {
+      await this.#writer.write(
+        clusterNetworkConnects,
+        connect,
+        {
+          conditions: [accepted, ...ready],
+          removed,
+          fields: { status: connectStatus(accepted, ready) },
+        },
+        signal,
+      );
+    } catch (error) {
+      if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
+        throw error;
+      if (error.code === 'conflict') this.queue.addAfter(name, CONFLICT_REST);
+    }
+    if (problem !== undefined && known !== problem.message)
+      await store.event({ regarding: connect, type: 'Warning', ...problem });
+  }
+}
+
+const ownerOf = (connect: string): string => `connect ${connect}`;
+
+const sameRanges = (a: readonly ConnectRange[], b: readonly ConnectRange[]): boolean =>
+  a.length === b.length &&
+  a.every((one, index) => {
+    const other = b[index];
+    return (
+      other !== undefined &&
+      one.networkPrefix === other.networkPrefix &&
+      one.cidr.family === other.cidr.family &&
+      one.cidr.base === other.cidr.base &&
+      one.cidr.length === other.cidr.length
+    );
+  });

@@ -1,0 +1,57 @@
+/** Conditions `Ready-In-Zone-<node>` of a ClusterNetworkConnect, from what nodes report (api.md §5.3). Pure. */
+import type { ZoneConnectStatus, ZoneStatus } from '../../api/zone-status.ts';
+import type { StatedCondition } from '../status/conditions.ts';
+
+const PREFIX = 'Ready-In-Zone-';
+
+export const isZoneCondition = (type: string): boolean => type.startsWith(PREFIX);
+
+/** The condition of one node. */
+function readyInZone(
+  node: string,
+  { state, message }: Omit<ZoneConnectStatus, 'name'>,
+): StatedCondition {
+  const type = `${PREFIX}${node}`;
+  return state === 'Programmed'
+    ? {
+        type,
+        status: 'True',
+        reason: 'OVNSetupSucceeded',
+        message: 'Connect router and all ports created successfully',
+      }
+    : { type, status: 'False', reason: 'OVNSetupFailed', message: message ?? state };
+}
+
+/**
+ * Conditions of `nodes`, those that have a zone, by name. With `isAccepted`, a node that says nothing of the connection yet is
+ * `Unknown`: its links are not known to be there.
+ */
+export function readyInZones(
+  connect: string,
+  zones: readonly ZoneStatus[],
+  nodes: readonly string[],
+  isAccepted: boolean,
+): readonly StatedCondition[] {
+  const byNode = new Map(zones.map(({ metadata, status }) => [metadata.name, status?.connects]));
+  return nodes.toSorted().flatMap((node) => {
+    const report = byNode.get(node)?.find(({ name }) => name === connect);
+    if (report !== undefined) return [readyInZone(node, report)];
+    return isAccepted ? [notReported(node)] : [];
+  });
+}
+
+const notReported = (node: string): StatedCondition => ({
+  type: `${PREFIX}${node}`,
+  status: 'Unknown',
+  reason: 'NotReported',
+  message: `Node ${node} has not reported this ClusterNetworkConnect: is "heddle node" running there?`,
+});
+
+/** `status.status`: a connection is a success once every node that has a zone has said that it is there, and not before. */
+export const connectStatus = (
+  accepted: StatedCondition,
+  ready: readonly StatedCondition[],
+): 'Success' | 'Failure' =>
+  accepted.status === 'True' && ready.every(({ status }) => status === 'True')
+    ? 'Success'
+    : 'Failure';

@@ -1,0 +1,271 @@
+/** Which networks a ClusterNetworkConnect selects, and whether they can be connected (seed 002; api.md §5). Pure. */
+import {
+  formatPrefix,
+  overlaps,
+  parsePrefix,
+  type Family,
+  type Prefix,
+} from '../../allocators/addresses.ts';
+import type { ConnectRange } from '../../allocators/connect-subnets.ts';
+import { familyCidrs } from '../../api/nad/network-config.ts';
+import type { NetworkConfig } from '../../api/nad/network-config.ts';
+import type {
+  ClusterNetworkConnect,
+  ClusterUserDefinedNetwork,
+  LabelSelector,
+  Namespace,
+} from '../../api/types.ts';
+import type { ClusterSettings } from '../../model/model.ts';
+import { matchesSelector } from '../label-selector.ts';
+
+export type ConnectReason =
+  | 'ConnectSubnetExhausted'
+  | 'OverlappingNetworkSubnets'
+  | 'ConnectSubnetConflict'
+  | 'ConnectSubnetOverlap'
+  | 'IPFamilyMismatch'
+  | 'InsufficientNetworks'
+  | 'UnsupportedNetworkType';
+
+export interface ConnectProblem {
+  readonly reason: ConnectReason;
+  readonly message: string;
+}
+
+/** A network that can be selected. */
+export interface ConnectableNetwork {
+  /** As users know it: `<name>` of a CUDN, `<namespace>/<name>` of a UDN. */
+  readonly title: string;
+  readonly id: number;
+  readonly config: NetworkConfig;
+}
+
+/** Where selections are looked up. */
+export interface ConnectSurroundings {
+  readonly cudns: readonly ClusterUserDefinedNetwork[];
+  readonly namespaces: readonly Namespace[];
+  /** The network of a CUDN; undefined while it has no id. */
+  readonly networkOf: (cudn: ClusterUserDefinedNetwork) => ConnectableNetwork | undefined;
+  /** Primary networks of a namespace that carries the label and has an id. */
+  readonly primariesOf: (namespace: string) => readonly ConnectableNetwork[];
+}
+
+const NAME_LABEL = 'kubernetes.io/metadata.name';
+
+/** Selects by labels and by name: the seed's examples select CUDNs by a name label that only namespaces carry by themselves. */
+const selects = (
+  selector: LabelSelector,
+  {
+    metadata,
+  }: {
+    readonly metadata: {
+      readonly name: string;
+      readonly labels?: Readonly<Record<string, string>>;
+    };
+  },
+): boolean => matchesSelector(selector, { [NAME_LABEL]: metadata.name, ...metadata.labels });
+
+/** The selected networks, each once, by id. */
+export function selectNetworks(
+  { spec }: ClusterNetworkConnect,
+  { cudns, namespaces, networkOf, primariesOf }: ConnectSurroundings,
+): readonly ConnectableNetwork[] {
+  const selected = spec.networkSelectors.flatMap((selector) => {
+    const byCluster = selector.clusterUserDefinedNetworkSelector?.networkSelector;
+    const byNamespace = selector.primaryUserDefinedNetworkSelector?.namespaceSelector;
+    const ofCluster =
+      byCluster === undefined
+        ? []
+        : cudns.filter((cudn) => selects(byCluster, cudn)).map(networkOf);
+    const ofNamespaces =
+      byNamespace === undefined
+        ? []
+        : namespaces
+            .filter((namespace) => selects(byNamespace, namespace))
+            .flatMap(({ metadata }) => primariesOf(metadata.name));
+    return [...ofCluster, ...ofNamespaces];
+  });
+  const byId = new Map(
+    selected.filter((network) => network !== undefined).map((network) => [network.id, network]),
+  );
+  return [...byId.values()].toSorted((a, b) => a.id - b.id);
+}
+
+/** Another ClusterNetworkConnect that has been accepted. */
+export interface AcceptedConnect {
+  readonly name: string;
+  readonly ranges: readonly ConnectRange[];
+  readonly networkIds: ReadonlySet<number>;
+}
+
+export interface ConnectCheck {
+  readonly networks: readonly ConnectableNetwork[];
+  readonly ranges: readonly ConnectRange[];
+  readonly others: readonly AcceptedConnect[];
+  readonly settings: ClusterSettings;
+}
+
+/** The first rule that is broken, always in this order; undefined when the networks can be connected. */
+export function checkConnect(check: ConnectCheck): ConnectProblem | undefined {
+  return (
+    unsupported(check) ??
+    insufficient(check) ??
+    conflictWithCluster(check) ??
+    conflictWithNetworks(check) ??
+    overlappingNetworks(check) ??
+    familyMismatch(check) ??
+    overlapWithOthers(check)
+  );
+}
+
+function unsupported({ networks }: ConnectCheck): ConnectProblem | undefined {
+  const reason = 'UnsupportedNetworkType';
+  for (const { title, config } of networks) {
+    if (config.topology === 'localnet')
+      return {
+        reason,
+        message: `Network '${title}' has type 'localnet'. Localnet networks are not supported`,
+      };
+    if (config.role !== 'primary')
+      return {
+        reason,
+        message: `Network '${title}' has role 'Secondary'. Only 'Primary' role networks are supported`,
+      };
+    if (config.transport !== undefined)
+      return {
+        reason,
+        message:
+          'Network connect feature is not supported when overlay tunneling is disabled' +
+          `: network '${title}' has transport '${config.transport}'`,
+      };
+  }
+  return undefined;
+}
+
+const insufficient = ({ networks }: ConnectCheck): ConnectProblem | undefined =>
+  networks.length >= 2
+    ? undefined
+    : {
+        reason: 'InsufficientNetworks',
+        message: `Only ${networks.length} network${networks.length === 1 ? '' : 's'} selected, minimum 2 networks required for connection`,
+      };
+
+const prefixes = (cidrs: readonly string[]): readonly Prefix[] =>
+  cidrs.map(parsePrefix).filter((prefix) => prefix !== undefined);
+
+function firstPair(
+  ranges: readonly ConnectRange[],
+  others: readonly Prefix[],
+): { readonly cidr: string; readonly other: string } | undefined {
+  for (const { cidr } of ranges) {
+    const other = others.find((prefix) => overlaps(prefix, cidr));
+    if (other !== undefined) return { cidr: formatPrefix(cidr), other: formatPrefix(other) };
+  }
+  return undefined;
+}
+
+/** What of the cluster's own ranges the connect subnets run into. */
+export function conflictWithCluster({
+  ranges,
+  settings,
+}: {
+  readonly ranges: readonly ConnectRange[];
+  readonly settings: Pick<ClusterSettings, 'serviceSubnets' | 'masqueradeSubnets'>;
+}): ConnectProblem | undefined {
+  const kinds = [
+    ['service', settings.serviceSubnets],
+    ['masquerade', familyCidrs(settings.masqueradeSubnets)],
+  ] as const;
+  for (const [kind, cidrs] of kinds) {
+    const pair = firstPair(ranges, prefixes(cidrs));
+    if (pair !== undefined)
+      return {
+        reason: 'ConnectSubnetConflict',
+        message: `Connect subnet ${pair.cidr} conflicts with ${kind} subnet ${pair.other} of the cluster`,
+      };
+  }
+  return undefined;
+}
+
+const podSubnets = ({ config }: ConnectableNetwork): readonly Prefix[] =>
+  prefixes(config.subnets.map(({ cidr }) => cidr));
+
+function conflictWithNetworks({
+  networks,
+  ranges,
+  settings,
+}: ConnectCheck): ConnectProblem | undefined {
+  for (const network of networks) {
+    const { topology, transitSubnets, joinSubnets } = network.config;
+    const transit = topology === 'layer2' ? transitSubnets : settings.transitSubnets;
+    const kinds = [
+      ['pod', podSubnets(network)],
+      ['transit', prefixes(familyCidrs(transit))],
+      ['join', prefixes(familyCidrs(joinSubnets))],
+    ] as const;
+    for (const [kind, list] of kinds) {
+      const pair = firstPair(ranges, list);
+      if (pair !== undefined)
+        return {
+          reason: 'ConnectSubnetConflict',
+          message: `Connect subnet ${pair.cidr} conflicts with ${kind} subnet ${pair.other} of network '${network.title}'`,
+        };
+    }
+  }
+  return undefined;
+}
+
+function overlappingNetworks({ networks }: ConnectCheck): ConnectProblem | undefined {
+  for (const [index, a] of networks.entries())
+    for (const b of networks.slice(index + 1))
+      for (const subnet of podSubnets(a)) {
+        const other = podSubnets(b).find((prefix) => overlaps(prefix, subnet));
+        if (other === undefined) continue;
+        const shared = other.length > subnet.length ? other : subnet;
+        return {
+          reason: 'OverlappingNetworkSubnets',
+          message: `Cannot connect networks '${a.title}' and '${b.title}': overlapping pod subnets ${formatPrefix(shared)} detected.`,
+        };
+      }
+  return undefined;
+}
+
+const onlyFamily = (network: ConnectableNetwork): Family | undefined => {
+  const families = new Set(podSubnets(network).map(({ family }) => family));
+  const [only] = families;
+  return families.size === 1 ? only : undefined;
+};
+
+function familyMismatch({ networks, ranges }: ConnectCheck): ConnectProblem | undefined {
+  const reason = 'IPFamilyMismatch';
+  const v4 = networks.find((network) => onlyFamily(network) === 4);
+  const v6 = networks.find((network) => onlyFamily(network) === 6);
+  if (v4 !== undefined && v6 !== undefined)
+    return {
+      reason,
+      message: `Cannot connect single-stack IPv4 network '${v4.title}' with single-stack IPv6 network '${v6.title}'. Networks must use the same IP family`,
+    };
+  const single = v4 ?? v6;
+  const family = v4 === undefined ? 6 : 4;
+  if (single === undefined || ranges.some(({ cidr }) => cidr.family === family)) return undefined;
+  return {
+    reason,
+    message: `Cannot connect single-stack IPv${family} network '${single.title}': connectSubnets do not contain an IPv${family} subnet. Networks and connectSubnets must use the same IP family`,
+  };
+}
+
+function overlapWithOthers({ networks, ranges, others }: ConnectCheck): ConnectProblem | undefined {
+  for (const other of others) {
+    const shared = networks.find(({ id }) => other.networkIds.has(id));
+    const pair = firstPair(
+      ranges,
+      other.ranges.map(({ cidr }) => cidr),
+    );
+    if (shared !== undefined && pair !== undefined)
+      return {
+        reason: 'ConnectSubnetOverlap',
+        message: `Connect subnet ${pair.cidr} overlaps with ClusterNetworkConnect '${other.name}' which also selects network '${shared.title}'. Each ClusterNetworkConnect selecting the same network must use non-overlapping connect subnets`,
+      };
+  }
+  return undefined;
+}

@@ -1,0 +1,200 @@
+/** Keeps a mirror of every service's EndpointSlices for the primary networks of its namespace (api.md §9). */
+import { endpointSlices } from '../../api/kinds.ts';
+import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
+import { objectKey, type ResourceKind } from '../../api/objects.ts';
+import { POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';
+import type { Clock } from '../../store/clock.ts';
+import type { Index } from '../../store/informer.ts';
+import { StoreError, type Store } from '../../store/store.ts';
+import { WorkQueue, type Failure } from '../../store/work-queue.ts';
+import {
+  correctMirror,
+  isMirror,
+  isSource,
+  mirrorOf,
+  SLICE_NETWORK,
+  sourceKeyOf,
+  type EndpointSlice,
+} from './endpoint-mirror.ts';
+import type { ClusterInformers } from '../informers.ts';
+import type { NetworkRegistry } from '../networks/network-registry.ts';
+import type { RegisteredNad } from '../networks/registered-nad.ts';
+
+export interface EndpointMirrorOptions {
+  readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'event'>;
+  readonly informers: ClusterInformers;
+  readonly registry: NetworkRegistry;
+  readonly clock: Clock;
+  readonly onFailure: (failure: Failure) => void;
+}
+
+const FIELD_MANAGER = 'clustermanager-endpointslice-mirror-controller';
+const SLICES = endpointSlices as ResourceKind<EndpointSlice>;
+
+export class EndpointMirrorController {
+  readonly queue: WorkQueue;
+  readonly #options: EndpointMirrorOptions;
+  readonly #mirrors: Index<EndpointSlice>;
+  /** Mirrors that were created and that the informer has not shown yet, by source and network. */
+  readonly #created = new Map<string, string>();
+  /** Endpoints that can't be mirrored, by source. */
+  readonly #problems = new Map<string, string>();
+
+  constructor(options: EndpointMirrorOptions) {
+    this.#options = options;
+    this.#mirrors = options.informers.slices.index((slice) =>
+      isMirror(slice) ? [sourceKeyOf(slice)] : [],
+    );
+    this.queue = new WorkQueue({
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      onFailure: options.onFailure,
+      parallelism: 5,
+      clock: options.clock,
+    });
+  }
+
+  /** Sources of which endpoints are left out, with the reason. */
+  problems(): ReadonlyMap<string, string> {
+    return this.#problems;
+  }
+
+  /** Follows slices, pods and namespaces from now on. */
+  follow(): void {
+    const { slices, pods, namespaces, nads } = this.#options.informers;
+    slices.onChange(({ key, before, after }) => {
+      for (const slice of [before, after] as readonly (EndpointSlice | undefined)[])
+        if (slice !== undefined) this.queue.add(isMirror(slice) ? sourceKeyOf(slice) : key);
+    });
+    pods.onChange(({ before, after }) => {
+      const said = (pod: typeof after): string =>
+        JSON.stringify([pod?.metadata.annotations?.[POD_NETWORKS], pod?.status?.podIPs]);
+      const namespace = (after ?? before)?.metadata.namespace ?? '';
+      if (said(before) !== said(after)) this.networksChanged([namespace]);
+    });
+    namespaces.onChange(({ key }) => this.networksChanged([key]));
+    nads.onChange(({ key }) => this.networksChanged([key.slice(0, key.indexOf('/'))]));
+  }
+
+  /** The primary networks of these namespaces have changed. */
+  networksChanged(namespaces: Iterable<string>): void {
+    for (const namespace of namespaces)
+      for (const slice of this.#options.informers.slices.inNamespace(namespace))
+        if (isSource(slice)) this.queue.add(objectKey(slice.metadata));
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    const source: EndpointSlice | undefined = this.#options.informers.slices.get(key);
+    const primaries = this.#primariesOf(key.slice(0, key.indexOf('/')));
+    const isWanted =
+      source !== undefined && isSource(source) && source.metadata.deletionTimestamp === undefined;
+    const networks = isWanted
+      ? new Set(primaries.map(({ config }) => config.name))
+      : new Set<string>();
+    for (const mirror of this.#mirrors.get(key))
+      if (!networks.has(networkOf(mirror))) await this.#delete(mirror, signal);
+    const leftOut = new Set<string>();
+    if (source !== undefined)
+      for (const network of networks) {
+        const pods = this.#options.informers.pods;
+        const { slice, withoutAddress } = mirrorOf(source, network, primaries, (pod) =>
+          pods.get(pod),
+        );
+        for (const pod of withoutAddress) leftOut.add(pod);
+        await this.#mirror(key, network, slice, signal);
+      }
+    await this.#report(key, source, [...leftOut]);
+  }
+
+  /** Says which pods are left out, and when they are not any more. */
+  async #report(
+    key: string,
+    source: EndpointSlice | undefined,
+    pods: readonly string[],
+  ): Promise<void> {
+    const message = pods
+      .map(
+        (pod) =>
+          `failed to determine the Pod IP of: ${pod}: it has no ${String(source?.addressType)} address on its primary network yet; other endpoints are mirrored`,
+      )
+      .join('\n');
+    const known = this.#problems.get(key);
+    if (source === undefined || message === '') {
+      this.#problems.delete(key);
+      return;
+    }
+    this.#problems.set(key, message);
+    if (known !== message)
+      await this.#options.store.event({
+        regarding: source,
+        type: 'Warning',
+        reason: 'EndpointNotMirrored',
+        message,
+      });
+  }
+
+  #primariesOf(namespace: string): readonly RegisteredNad[] {
+    const { informers, registry } = this.#options;
+    const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
+    if (!Object.hasOwn(labels, PRIMARY_NETWORK_LABEL)) return [];
+    return registry
+      .primariesOf(namespace)
+      .filter(({ config }) => registry.identityOf(config.name) !== undefined);
+  }
+
+  /** Brings the mirror of a source for one network to `wanted`. */
+  async #mirror(
+    key: string,
+    network: string,
+    wanted: EndpointSlice,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store } = this.#options;
+    const place = `${key} ${network}`;
+    const existing = this.#mirrors.get(key).filter((mirror) => networkOf(mirror) === network);
+    const created = this.#created.get(place);
+    if (created !== undefined) {
+      // Created a moment ago: the informer will show it, and then we are woken again.
+      if (existing.length === 0) return;
+      this.#created.delete(place);
+    }
+    const [mirror, ...surplus] = existing;
+    if (surplus.length > 0) {
+      for (const one of existing) await this.#delete(one, signal);
+      return;
+    }
+    if (mirror === undefined) {
+      if (wanted.endpoints?.length === 0) return;
+      const { metadata } = await store.create(SLICES, wanted, {
+        fieldManager: FIELD_MANAGER,
+        signal,
+      });
+      this.#created.set(place, metadata.name);
+      return;
+    }
+    const patch = correctMirror(mirror, wanted);
+    if (patch === undefined) return;
+    try {
+      await store.patch(SLICES, objectKey(mirror.metadata), patch, {
+        fieldManager: FIELD_MANAGER,
+        signal,
+      });
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'not-found') throw error;
+    }
+  }
+
+  async #delete({ metadata }: EndpointSlice, signal: AbortSignal): Promise<void> {
+    const { uid } = metadata;
+    try {
+      await this.#options.store.delete(SLICES, objectKey(metadata), {
+        signal,
+        ...(uid === undefined ? {} : { uid }),
+      });
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'not-found') throw error;
+    }
+  }
+}
+
+const networkOf = ({ metadata }: EndpointSlice): string =>
+  metadata.annotations?.[SLICE_NETWORK] ?? '';

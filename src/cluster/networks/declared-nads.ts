@@ -1,0 +1,233 @@
+/** NADs of the objects that declare networks: written, corrected and removed, one namespace at a time (api.md §4). */
+import { AllocationError } from '../../allocators/allocation-error.ts';
+import { networkAttachmentDefinitions } from '../../api/kinds.ts';
+import { NETWORK_FINALIZER, renderNad } from '../../api/nad/nad.ts';
+import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
+import type { NetworkConfig } from '../../api/nad/network-config.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { NetworkAttachmentDefinition } from '../../api/types.ts';
+import { StoreError, type Store } from '../../store/store.ts';
+import {
+  declarationKey,
+  invalidPrimaryNetwork,
+  roleOf,
+  unsupportedNetwork,
+  type Declaration,
+} from './declarations.ts';
+import type { ClusterInformers } from '../informers.ts';
+import { correctNad, readNad, withIdentity } from './nads.ts';
+import type { NetworkProblem } from './network-outcome.ts';
+import type { NetworkRegistry } from './network-registry.ts';
+import { refusalOfNew } from './new-network-rules.ts';
+import { OrphanedNads, ownerKeyOf } from './orphaned-nads.ts';
+import { podsUsing } from './pods-using.ts';
+import type { ClusterManagerSettings, Log } from '../settings.ts';
+
+export const FIELD_MANAGER = 'user-defined-network-controller';
+
+export interface DeclaredNadsOptions {
+  readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'get'>;
+  readonly informers: ClusterInformers;
+  readonly registry: NetworkRegistry;
+  readonly settings: ClusterManagerSettings;
+  readonly log: Log;
+  /** Networks whose NADs we changed, before the informer says so. */
+  readonly onNetworks: (names: readonly string[]) => void;
+}
+
+/** Why an object's NAD can't be as wanted; becomes a condition, not a retry. */
+class NetworkRefusal extends Error {
+  readonly reason: string | undefined;
+
+  constructor(message: string, reason?: string) {
+    super(message);
+    this.name = 'NetworkRefusal';
+    this.reason = reason;
+  }
+}
+
+export class DeclaredNads {
+  readonly #options: DeclaredNadsOptions;
+  readonly #orphans: OrphanedNads;
+
+  constructor(options: DeclaredNadsOptions) {
+    this.#options = options;
+    this.#orphans = new OrphanedNads(options.store, options.informers.nads);
+  }
+
+  /** NADs that the object controls, as the informer shows them. */
+  of(object: Declaration): readonly NetworkAttachmentDefinition[] {
+    const { uid } = object.metadata;
+    return uid === undefined ? [] : this.#options.informers.nadsByOwner.get(uid);
+  }
+
+  /** NADs that the object controls, also those that the informer may not show yet. */
+  async all(
+    object: Declaration,
+    signal: AbortSignal,
+  ): Promise<readonly NetworkAttachmentDefinition[]> {
+    const shown = this.of(object);
+    const keys = new Set(shown.map(({ metadata }) => objectKey(metadata)));
+    const written = this.#options.registry
+      .nads()
+      .filter(({ key, ownerUid }) => ownerUid === object.metadata.uid && !keys.has(key));
+    const found = await Promise.all(
+      written.map(({ key }) => this.#options.store.get(networkAttachmentDefinitions, key, signal)),
+    );
+    return [...shown, ...found.filter((nad) => nad !== undefined)];
+  }
+
+  /** Brings the NAD of one namespace to what the object says. `deleting`: an old one must go first. Throws; see `problemOf`. */
+  async ensure(
+    object: Declaration,
+    namespace: string,
+    signal: AbortSignal,
+  ): Promise<'ready' | 'deleting'> {
+    const { informers, registry, settings, store } = this.#options;
+    const isPrimary = roleOf(object) === 'primary';
+    const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
+    if (isPrimary && !Object.hasOwn(labels, PRIMARY_NETWORK_LABEL))
+      throw new NetworkRefusal(invalidPrimaryNetwork(namespace));
+    const unsupported = unsupportedNetwork(object);
+    if (unsupported !== undefined) throw new NetworkRefusal(unsupported);
+    const desired = renderNad(object, namespace, settings.cluster);
+    if (!desired.ok) throw new NetworkRefusal(desired.error);
+    const nad = desired.value;
+    const key = objectKey(nad.metadata);
+    const existing = informers.nads.get(key);
+    if (existing !== undefined) {
+      if (!isOwnedBy(existing, object) && ownerKeyOf(existing) === declarationKey(object))
+        return 'deleting';
+      if (!isOwnedBy(existing, object))
+        throw new NetworkRefusal(
+          `foreign NetworkAttachmentDefinition with the desired name already exist [${key}]`,
+        );
+      if (existing.metadata.deletionTimestamp !== undefined) return 'deleting';
+      const patch = correctNad(existing, nad);
+      if (patch !== undefined) {
+        const written = await store.patch(networkAttachmentDefinitions, key, patch, {
+          fieldManager: FIELD_MANAGER,
+          signal,
+        });
+        this.#observe(written);
+      }
+      return 'ready';
+    }
+    const config = this.#configOf(nad);
+    const refusal = refusalOfNew(object, namespace, config, {
+      informers,
+      registry,
+      limits: settings.limits,
+    });
+    if (refusal !== undefined) throw new NetworkRefusal(refusal.message, refusal.reason);
+    await registry.holdWhile(config.name, async () => {
+      const identity = registry.identify(config.name, config);
+      try {
+        const created = await store.create(
+          networkAttachmentDefinitions,
+          withIdentity(nad, config.name, identity),
+          { fieldManager: FIELD_MANAGER, signal },
+        );
+        this.#observeCreated(created);
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.code !== 'already-exists') throw error;
+        throw new NetworkRefusal(
+          `foreign NetworkAttachmentDefinition with the desired name already exist [${key}]`,
+        );
+      }
+    });
+    return 'ready';
+  }
+
+  /** Removes a NAD unless pods use it. Returns what is in the way. */
+  async remove(
+    nad: NetworkAttachmentDefinition,
+    signal: AbortSignal,
+  ): Promise<NetworkProblem | undefined> {
+    const { informers, store } = this.#options;
+    const { namespace = '', name, uid, finalizers = [] } = nad.metadata;
+    const key = objectKey(nad.metadata);
+    const use = podsUsing(key, informers.pods.inNamespace(namespace));
+    if (use !== undefined)
+      return {
+        namespace,
+        message: `failed to delete NetworkAttachmentDefinition [${namespace}/${name}]: ${use}`,
+      };
+    try {
+      if (nad.metadata.deletionTimestamp === undefined)
+        await store.delete(networkAttachmentDefinitions, key, {
+          signal,
+          ...(uid === undefined ? {} : { uid }),
+        });
+      if (finalizers.includes(NETWORK_FINALIZER))
+        await store.patch(
+          networkAttachmentDefinitions,
+          key,
+          { metadata: { finalizers: finalizers.filter((one) => one !== NETWORK_FINALIZER) } },
+          { fieldManager: FIELD_MANAGER, signal },
+        );
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'not-found') throw error;
+    }
+    return undefined;
+  }
+
+  /** Removes NADs of objects that had this key before. Returns what is in the way. */
+  async removeFormer(
+    key: string,
+    uid: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly NetworkProblem[]> {
+    const problems: NetworkProblem[] = [];
+    for (const nad of await this.#orphans.of(key, uid, signal)) {
+      const problem = await this.remove(nad, signal);
+      if (problem !== undefined) problems.push(problem);
+      else
+        this.#options.log.info({ nad: objectKey(nad.metadata) }, 'NAD of a former object removed');
+    }
+    return problems;
+  }
+
+  #configOf(nad: NetworkAttachmentDefinition): NetworkConfig {
+    const read = readNad(nad, this.#options.settings.cluster);
+    if (read.kind !== 'network')
+      throw new NetworkRefusal(
+        `rendered NetworkAttachmentDefinition can't be read: ${read.kind === 'invalid' ? read.error : 'not ours'}`,
+      );
+    return read.nad.config;
+  }
+
+  #observe(nad: NetworkAttachmentDefinition): void {
+    const { registry, settings, onNetworks } = this.#options;
+    const read = readNad(nad, settings.cluster);
+    if (read.kind === 'network') onNetworks(registry.observe(read.nad.key, read.nad.uid, read.nad));
+  }
+
+  #observeCreated(nad: NetworkAttachmentDefinition): void {
+    const { registry, settings, onNetworks, log } = this.#options;
+    const read = readNad(nad, settings.cluster);
+    if (read.kind !== 'network') return;
+    log.info(
+      { network: read.nad.config.name, nad: read.nad.key, id: read.nad.networkId },
+      'network created',
+    );
+    onNetworks(registry.created(read.nad));
+  }
+}
+
+/** What an error of `ensure` means for the object; throws those that only mean to try again. */
+export function problemOf(namespace: string, error: unknown): NetworkProblem {
+  if (error instanceof NetworkRefusal)
+    return error.reason === undefined
+      ? { namespace, message: error.message }
+      : { namespace, reason: error.reason, message: error.message };
+  if (error instanceof AllocationError) return { namespace, message: error.message };
+  if (error instanceof StoreError && ['invalid', 'forbidden', 'not-supported'].includes(error.code))
+    return { namespace, message: error.message };
+  throw error;
+}
+
+const isOwnedBy = (nad: NetworkAttachmentDefinition, { metadata }: Declaration): boolean =>
+  nad.metadata.ownerReferences?.some(
+    ({ controller, uid }) => controller === true && uid === metadata.uid,
+  ) === true;

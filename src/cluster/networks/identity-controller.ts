@@ -1,0 +1,220 @@
+/** Ids and tunnel keys of networks, on every NAD that stands for them (api.md §6.2). */
+import { AllocationError } from '../../allocators/allocation-error.ts';
+import { networkAttachmentDefinitions } from '../../api/kinds.ts';
+import {
+  NETWORK_ID,
+  NETWORK_NAME,
+  TUNNEL_KEYS,
+} from '../../api/annotations/network-annotations.ts';
+import type { NetworkAttachmentDefinition } from '../../api/types.ts';
+import type { Clock } from '../../store/clock.ts';
+import type { Change } from '../../store/informer.ts';
+import { StoreError, type Store } from '../../store/store.ts';
+import { WorkQueue, type Failure } from '../../store/work-queue.ts';
+import type { ClusterInformers } from '../informers.ts';
+import { identityAnnotations, readNad } from './nads.ts';
+import type { NetworkRegistry } from './network-registry.ts';
+import type { ClusterManagerSettings, Log } from '../settings.ts';
+
+export interface IdentityControllerOptions {
+  readonly store: Pick<Store, 'patch' | 'event'>;
+  readonly informers: ClusterInformers;
+  readonly registry: NetworkRegistry;
+  readonly settings: ClusterManagerSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A network came, changed or went, and its identity is settled. */
+  readonly onNetwork: (name: string) => void;
+  readonly onFailure: (failure: Failure) => void;
+}
+
+const NAD_FIELD_MANAGER = 'clustermanager-nad-controller';
+
+export class IdentityController {
+  readonly queue: WorkQueue;
+  readonly #options: IdentityControllerOptions;
+  /** What users were told of a NAD, by its key; the same thing is said once. */
+  readonly #told = new Map<string, string>();
+  readonly #problems = new Map<string, string>();
+
+  constructor(options: IdentityControllerOptions) {
+    this.#options = options;
+    this.queue = new WorkQueue({
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      onFailure: options.onFailure,
+      clock: options.clock,
+    });
+  }
+
+  /** NADs that don't count, with the reason. */
+  problems(): ReadonlyMap<string, string> {
+    return this.#problems;
+  }
+
+  /** Reads every NAD and adopts what they carry, before anything is allocated. */
+  adopt(): void {
+    const { informers, registry, log } = this.#options;
+    for (const nad of informers.nads.list()) this.#observe({ before: undefined, after: nad });
+    for (const [nad, error] of registry.adopt())
+      log.warn(
+        { nad, error },
+        'network id of the annotation can’t be kept, the network gets another one',
+      );
+  }
+
+  /** Follows the NADs from now on. */
+  follow(): void {
+    const { informers, registry } = this.#options;
+    const [waiting, served] = [registry.nads(), new Set<string>()];
+    for (const { config } of waiting)
+      if (!served.has(config.name)) {
+        served.add(config.name);
+        this.wake([config.name]);
+      }
+    informers.nads.onChange((change) => {
+      this.wake(this.#observe(change));
+      this.queue.add(`nad/${change.key}`);
+    });
+  }
+
+  wake(networks: Iterable<string>): void {
+    for (const name of networks) this.queue.add(`network/${name}`);
+  }
+
+  /** Networks that could not be served get another chance, e.g. because one was deleted. */
+  #wakeRefused(): void {
+    for (const nad of this.#problems.keys()) {
+      const name = this.#options.registry.nad(nad)?.config.name;
+      if (name !== undefined) this.wake([name]);
+    }
+  }
+
+  /** Brings the registry up to date; returns the networks that are affected. */
+  #observe({
+    before,
+    after,
+  }: Pick<Change<NetworkAttachmentDefinition>, 'before' | 'after'>): readonly string[] {
+    const { registry, settings } = this.#options;
+    const nad = after ?? before;
+    if (nad === undefined) return [];
+    const { name, namespace = '', uid } = nad.metadata;
+    const key = `${namespace}/${name}`;
+    const read = after === undefined ? undefined : readNad(after, settings.cluster);
+    const stoodFor = after?.metadata.annotations?.[NETWORK_NAME];
+    registry.markUnreadable(key, read?.kind === 'invalid' ? stoodFor : undefined);
+    return registry.observe(key, uid, read?.kind === 'network' ? read.nad : undefined);
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    const slash = key.indexOf('/');
+    const name = key.slice(slash + 1);
+    if (key.slice(0, slash) === 'nad') await this.#checkNad(name);
+    else await this.#serve(name, signal);
+  }
+
+  /** Tells about a NAD of ours that can't be read. */
+  async #checkNad(key: string): Promise<void> {
+    const { informers, settings } = this.#options;
+    const nad = informers.nads.get(key);
+    const read = nad === undefined ? undefined : readNad(nad, settings.cluster);
+    if (read?.kind === 'invalid')
+      await this.#tell(key, read.error, `Failed to parse network config: ${read.error}`);
+    else if (read?.kind !== 'network') this.#forget(key);
+  }
+
+  async #serve(name: string, signal: AbortSignal): Promise<void> {
+    const { registry, onNetwork } = this.#options;
+    const network = registry.network(name);
+    for (const [nad, why] of registry.refusedNads(name)) {
+      await this.#tell(nad, why);
+      await this.#withdrawAnnotations(nad, signal);
+    }
+    if (network === undefined) {
+      if (registry.release(name)) this.#wakeRefused();
+      onNetwork(name);
+      return;
+    }
+    const identity = await this.#identify(name);
+    if (identity !== undefined)
+      for (const { key } of network.nads)
+        await this.#annotate(key, identityAnnotations(name, identity), signal);
+    onNetwork(name);
+  }
+
+  async #identify(name: string): Promise<ReturnType<NetworkRegistry['identify']> | undefined> {
+    const { registry } = this.#options;
+    const network = registry.network(name);
+    if (network === undefined) return undefined;
+    try {
+      const identity = registry.identify(name, network.config);
+      for (const { key } of network.nads) this.#forget(key);
+      return identity;
+    } catch (error) {
+      if (!(error instanceof AllocationError)) throw error;
+      const { message } = error;
+      for (const { key } of network.nads)
+        await this.#tell(key, message, message, 'NetworkAllocationFailed');
+      return undefined;
+    }
+  }
+
+  async #annotate(
+    key: string,
+    wanted: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const current = this.#options.informers.nads.get(key);
+    // A NAD that we have just created carries its identity; the informer will show it.
+    if (current === undefined) return;
+    const before = current.metadata.annotations ?? {};
+    const changed = Object.entries(wanted).filter(([name, value]) => before[name] !== value);
+    if (changed.length > 0) await this.#patch(key, Object.fromEntries(changed), signal);
+  }
+
+  /** A NAD that doesn't count must not be taken for a network by the nodes. */
+  async #withdrawAnnotations(key: string, signal: AbortSignal): Promise<void> {
+    const nad = this.#options.informers.nads.get(key);
+    const present = [NETWORK_NAME, NETWORK_ID, TUNNEL_KEYS].filter(
+      (name) => nad?.metadata.annotations?.[name] !== undefined,
+    );
+    if (present.length > 0)
+      await this.#patch(key, Object.fromEntries(present.map((name) => [name, null])), signal);
+  }
+
+  async #patch(
+    key: string,
+    annotations: Readonly<Record<string, string | null>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await this.#options.store.patch(
+        networkAttachmentDefinitions,
+        key,
+        { metadata: { annotations } },
+        { fieldManager: NAD_FIELD_MANAGER, signal },
+      );
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'not-found') throw error;
+    }
+  }
+
+  async #tell(
+    key: string,
+    problem: string,
+    message = problem,
+    reason = 'InvalidConfig',
+  ): Promise<void> {
+    const { informers, store, log } = this.#options;
+    this.#problems.set(key, problem);
+    const nad = informers.nads.get(key);
+    if (nad === undefined || this.#told.get(key) === problem) return;
+    this.#told.set(key, problem);
+    log.warn({ nad: key, error: problem }, 'NAD can’t be used');
+    await store.event({ regarding: nad, type: 'Warning', reason, message });
+  }
+
+  #forget(key: string): void {
+    this.#told.delete(key);
+    this.#problems.delete(key);
+  }
+}

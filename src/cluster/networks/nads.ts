@@ -1,0 +1,122 @@
+/** NADs as the cluster manager reads, makes and mends them. Pure. */
+import { parsePrefix } from '../../allocators/addresses.ts';
+import { NETWORK_FINALIZER, parseNad } from '../../api/nad/nad.ts';
+import {
+  formatTunnelKeys,
+  NETWORK_ID,
+  NETWORK_NAME,
+  networkId,
+  TUNNEL_KEYS,
+  tunnelKeys,
+} from '../../api/annotations/network-annotations.ts';
+import type { ClusterAddressing } from '../../api/nad/network-config.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { NetworkAttachmentDefinition } from '../../api/types.ts';
+import type { NetworkIdentity } from './network-identities.ts';
+import type { RegisteredNad } from './registered-nad.ts';
+
+const OUR_ANNOTATIONS = 'k8s.ovn.org';
+
+export type NadReading =
+  | { readonly kind: 'network'; readonly nad: RegisteredNad }
+  /** Of another plugin, or of the cluster default network. */
+  | { readonly kind: 'other' }
+  | { readonly kind: 'invalid'; readonly error: string };
+
+export function readNad(nad: NetworkAttachmentDefinition, settings: ClusterAddressing): NadReading {
+  const parsed = parseNad(nad, settings);
+  if (parsed.outcome === 'invalid') return { kind: 'invalid', error: parsed.error };
+  if (parsed.outcome !== 'network') return { kind: 'other' };
+  const { metadata } = nad;
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return {
+    kind: 'network',
+    nad: {
+      key: objectKey(metadata),
+      namespace: metadata.namespace ?? '',
+      name: metadata.name,
+      uid: metadata.uid ?? '',
+      creationTimestamp: metadata.creationTimestamp ?? '',
+      ownerKind: owner?.kind,
+      ownerUid: owner?.uid,
+      config: parsed.config,
+      // What can't be read is written anew.
+      networkId: networkId(nad).value,
+      tunnelKeys: tunnelKeys(nad).value,
+    },
+  };
+}
+
+/** Annotations that tell a network's identity, on every NAD of it. */
+export const identityAnnotations = (
+  network: string,
+  { id, tunnelKeys: keys }: NetworkIdentity,
+): Readonly<Record<string, string>> => ({
+  [NETWORK_NAME]: network,
+  [NETWORK_ID]: String(id),
+  [TUNNEL_KEYS]: formatTunnelKeys(keys),
+});
+
+/** A NAD to create, with its network's identity from the start. */
+export const withIdentity = (
+  nad: NetworkAttachmentDefinition,
+  network: string,
+  identity: NetworkIdentity,
+): NetworkAttachmentDefinition => ({
+  ...nad,
+  metadata: {
+    ...nad.metadata,
+    annotations: { ...nad.metadata.annotations, ...identityAnnotations(network, identity) },
+  },
+});
+
+type Texts = Readonly<Record<string, string>>;
+
+/** What makes `wanted` of `current`, as merge patch values; undefined when nothing has to change. */
+function textChanges(
+  current: Texts,
+  wanted: Texts,
+  isOurs: (key: string) => boolean,
+): Readonly<Record<string, string | null>> | undefined {
+  const changes = [
+    ...Object.keys(current)
+      .filter((key) => isOurs(key) && !Object.hasOwn(wanted, key))
+      .map((key) => [key, null] as const),
+    ...Object.entries(wanted).filter(([key, value]) => current[key] !== value),
+  ];
+  return changes.length === 0 ? undefined : Object.fromEntries(changes);
+}
+
+/**
+ * Merge patch that brings an own NAD to what its object wants: configuration, labels, annotations and the finalizer.
+ * Annotations of our prefix stay: controllers write them. Undefined when it is as it should be.
+ */
+export function correctNad(
+  existing: NetworkAttachmentDefinition,
+  desired: NetworkAttachmentDefinition,
+): object | undefined {
+  const { labels = {}, annotations = {}, finalizers = [] } = existing.metadata;
+  const labelChanges = textChanges(labels, desired.metadata.labels ?? {}, () => true);
+  const annotationChanges = textChanges(
+    annotations,
+    desired.metadata.annotations ?? {},
+    (key) => !key.startsWith(OUR_ANNOTATIONS),
+  );
+  const metadata = {
+    ...(labelChanges === undefined ? {} : { labels: labelChanges }),
+    ...(annotationChanges === undefined ? {} : { annotations: annotationChanges }),
+    ...(finalizers.includes(NETWORK_FINALIZER)
+      ? {}
+      : { finalizers: [...finalizers, NETWORK_FINALIZER] }),
+  };
+  const isSameConfig = existing.spec?.config === desired.spec?.config;
+  if (isSameConfig && Object.keys(metadata).length === 0) return undefined;
+  return {
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+    ...(isSameConfig ? {} : { spec: desired.spec }),
+  };
+}
+
+/** Families of a network's subnets. */
+export const familiesOf = (subnets: readonly { readonly cidr: string }[]): ReadonlySet<4 | 6> =>
+  new Set(subnets.flatMap(({ cidr }) => parsePrefix(cidr)?.family ?? []));

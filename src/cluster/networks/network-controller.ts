@@ -1,0 +1,246 @@
+/** Objects that declare networks → NADs in the namespaces that should have them (api.md §4). */
+import { NETWORK_FINALIZER } from '../../api/nad/nad.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { NetworkAttachmentDefinition } from '../../api/types.ts';
+import type { Clock } from '../../store/clock.ts';
+import type { Change } from '../../store/informer.ts';
+import { WorkQueue, type Again, type Failure } from '../../store/work-queue.ts';
+import {
+  declarationKey,
+  kindOf,
+  networkOf,
+  targetNamespaces,
+  type Declaration,
+} from './declarations.ts';
+import {
+  DeclaredNads,
+  FIELD_MANAGER,
+  problemOf,
+  type DeclaredNadsOptions,
+} from './declared-nads.ts';
+import type { DurationRecorder } from '../metrics.ts';
+import type { NetworkOutcome, NetworkProblem } from './network-outcome.ts';
+import { hostAddressesOf } from './new-network-rules.ts';
+import { oldestFirst } from '../order.ts';
+import { ownerKeyOf } from './orphaned-nads.ts';
+
+export interface NetworkControllerOptions extends DeclaredNadsOptions {
+  readonly clock: Clock;
+  readonly durations: DurationRecorder;
+  /** The outcome of an object is known or has changed. */
+  readonly onOutcome: (key: string) => void;
+  readonly onFailure: (failure: Failure) => void;
+}
+
+export class NetworkController {
+  readonly queue: WorkQueue;
+  readonly #options: NetworkControllerOptions;
+  readonly #nads: DeclaredNads;
+  /** Resolves when everything that came before has been decided. */
+  #lastTurn: Promise<void> = Promise.resolve();
+  readonly #outcomes = new Map<string, NetworkOutcome>();
+  /** Networks of which there are durations, by object. */
+  readonly #measured = new Map<string, string>();
+
+  constructor(options: NetworkControllerOptions) {
+    this.#options = options;
+    this.#nads = new DeclaredNads(options);
+    // Decisions are made one at a time, in order: whether a namespace has a primary network, whether a prefix is free.
+    this.queue = new WorkQueue({
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      onFailure: options.onFailure,
+      parallelism: 8,
+      clock: options.clock,
+    });
+  }
+
+  /** What came of an object; undefined until it has been looked at. */
+  outcomeOf(key: string): NetworkOutcome | undefined {
+    return this.#outcomes.get(key);
+  }
+
+  /** Every object with its outcome, for status and metrics. */
+  outcomes(): ReadonlyMap<string, NetworkOutcome> {
+    return this.#outcomes;
+  }
+
+  /** Follows the objects from now on, oldest first. */
+  follow(): void {
+    const { udns, cudns, secondaries, namespaces, nodes, nads, pods } = this.#options.informers;
+    const declared = oldestFirst(this.#options.informers.declarations());
+    for (const object of declared) this.queue.add(declarationKey(object));
+    for (const informer of [udns, cudns, secondaries])
+      informer.onChange((change: Pick<Change<Declaration>, 'before' | 'after'>) => {
+        const object = change.after ?? change.before;
+        if (object !== undefined && wantedOf(change.before) !== wantedOf(change.after))
+          this.queue.add(declarationKey(object));
+      });
+    namespaces.onChange(({ key, before, after }) => {
+      const [labels, labelsBefore] = [after?.metadata.labels, before?.metadata.labels];
+      const same =
+        before !== undefined &&
+        after !== undefined &&
+        before.metadata.deletionTimestamp === after.metadata.deletionTimestamp &&
+        JSON.stringify(labels) === JSON.stringify(labelsBefore);
+      if (!same) this.#namespaceChanged(key);
+    });
+    nads.onChange(({ before, after }) => {
+      this.#wakeOwner(before);
+      this.#wakeOwner(after);
+      if (after === undefined) this.retryRefused();
+    });
+    nodes.onChange(({ before, after }) => {
+      const hosts = (node: typeof after): string =>
+        JSON.stringify([node?.metadata.name, hostAddressesOf(node)]);
+      if (hosts(before) !== hosts(after)) this.retryRefused();
+    });
+    pods.onChange(({ before, after }) => {
+      const namespace = (after ?? before)?.metadata.namespace;
+      if (after === undefined && namespace !== undefined) this.#podGone(namespace);
+    });
+  }
+
+  /** Objects with a problem may fare better now. */
+  retryRefused(): void {
+    for (const [key, { problems }] of this.#outcomes) if (problems.length > 0) this.queue.add(key);
+  }
+
+  #namespaceChanged(namespace: string): void {
+    const { udns, cudns, secondaries } = this.#options.informers;
+    for (const object of [
+      ...udns.inNamespace(namespace),
+      ...secondaries.inNamespace(namespace),
+      ...cudns.list(),
+    ])
+      this.queue.add(declarationKey(object));
+  }
+
+  #wakeOwner(nad: NetworkAttachmentDefinition | undefined): void {
+    const owner = nad === undefined ? undefined : ownerKeyOf(nad);
+    if (owner !== undefined) this.queue.add(owner);
+  }
+
+  #podGone(namespace: string): void {
+    for (const [key, { problems }] of this.#outcomes)
+      if (problems.some((problem) => problem.namespace === namespace)) this.queue.add(key);
+  }
+
+  /** Objects are protected side by side, which takes a request each; the rest is done in the order in which they came. */
+  async #reconcile(key: string, signal: AbortSignal): Promise<Again | void> {
+    const before = this.#lastTurn;
+    const turn = Promise.withResolvers<void>();
+    this.#lastTurn = turn.promise;
+    try {
+      const object = this.#options.informers.declaration(key);
+      if (object !== undefined) await this.#protect(object, signal);
+      await before;
+      signal.throwIfAborted();
+      return await this.#reconcileInTurn(key, object?.metadata.uid, signal);
+    } finally {
+      // An error must not let a later one begin before an earlier one has ended.
+      void before.then(turn.resolve);
+    }
+  }
+
+  async #reconcileInTurn(
+    key: string,
+    protectedUid: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Again | void> {
+    const { clock, durations } = this.#options;
+    const object = this.#options.informers.declaration(key);
+    if (object === undefined) {
+      const problems = await this.#nads.removeFormer(key, undefined, signal);
+      if (problems.length === 0) this.#outcomes.delete(key);
+      else this.#outcomes.set(key, { ready: [], deleting: [], problems });
+      this.#options.onOutcome(key);
+      const measured = this.#measured.get(key);
+      if (measured !== undefined) durations.forget(measured);
+      this.#measured.delete(key);
+      return;
+    }
+    const began = clock.now();
+    const isLeaving = object.metadata.deletionTimestamp !== undefined;
+    if (object.metadata.uid !== protectedUid) await this.#protect(object, signal);
+    const outcome = isLeaving
+      ? await this.#withdraw(object, signal)
+      : await this.#provide(object, signal);
+    durations.nadSync(networkOf(object), clock.now() - began);
+    this.#measured.set(key, networkOf(object));
+    this.#outcomes.set(key, outcome);
+    this.#options.onOutcome(key);
+  }
+
+  /** The object must not vanish before its NADs. */
+  async #protect(object: Declaration, signal: AbortSignal): Promise<void> {
+    const { finalizers = [], deletionTimestamp } = object.metadata;
+    if (deletionTimestamp !== undefined || finalizers.includes(NETWORK_FINALIZER)) return;
+    await this.#patchFinalizers(object, [...finalizers, NETWORK_FINALIZER], signal);
+  }
+
+  async #patchFinalizers(
+    object: Declaration,
+    finalizers: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { resourceVersion } = object.metadata;
+    await this.#options.store.patch(
+      kindOf(object),
+      objectKey(object.metadata),
+      { metadata: { finalizers } },
+      {
+        fieldManager: FIELD_MANAGER,
+        signal,
+        ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      },
+    );
+  }
+
+  async #provide(object: Declaration, signal: AbortSignal): Promise<NetworkOutcome> {
+    const targets = targetNamespaces(object, this.#options.informers.namespaces.list());
+    const ready: string[] = [];
+    const deleting: string[] = [];
+    const { uid } = object.metadata;
+    const problems = [...(await this.#nads.removeFormer(declarationKey(object), uid, signal))];
+    for (const namespace of targets) {
+      try {
+        if ((await this.#nads.ensure(object, namespace, signal)) === 'ready') ready.push(namespace);
+        else deleting.push(`${namespace}/${object.metadata.name}`);
+      } catch (error) {
+        problems.push(problemOf(namespace, error));
+      }
+    }
+    for (const nad of this.#nads.of(object)) {
+      const namespace = nad.metadata.namespace ?? '';
+      if (targets.includes(namespace)) continue;
+      const problem = await this.#nads.remove(nad, signal);
+      if (problem !== undefined) problems.push(problem);
+    }
+    return { ready, deleting, problems };
+  }
+
+  async #withdraw(object: Declaration, signal: AbortSignal): Promise<NetworkOutcome> {
+    const finalizers = object.metadata.finalizers ?? [];
+    if (!finalizers.includes(NETWORK_FINALIZER)) return { ready: [], deleting: [], problems: [] };
+    const problems: NetworkProblem[] = [];
+    for (const nad of await this.#nads.all(object, signal)) {
+      const problem = await this.#nads.remove(nad, signal);
+      if (problem !== undefined) problems.push(problem);
+    }
+    if (problems.length > 0) return { ready: [], deleting: [], problems };
+    await this.#patchFinalizers(
+      object,
+      finalizers.filter((one) => one !== NETWORK_FINALIZER),
+      signal,
+    );
+    this.#options.log.info({ network: networkOf(object) }, 'network removed');
+    return { ready: [], deleting: [], problems: [] };
+  }
+}
+
+/** What an object asks for, as text: a change of its status alone asks for nothing. */
+function wantedOf(object: Declaration | undefined): string {
+  if (object === undefined) return '';
+  const { labels, annotations, finalizers, deletionTimestamp, uid } = object.metadata;
+  return JSON.stringify([uid, deletionTimestamp, finalizers, labels, annotations, object.spec]);
+}

@@ -1,0 +1,151 @@
+/** What became of a declared network, and the conditions that say so (api.md §4.5). Pure. */
+import type { ZoneNetworkStatus } from '../../api/zone-status.ts';
+import type { StatedCondition } from '../status/conditions.ts';
+import type { Declaration } from './declarations.ts';
+
+export interface NetworkProblem {
+  readonly namespace: string;
+  /** Undefined = the general reason of the object's kind. */
+  readonly reason?: string;
+  readonly message: string;
+}
+
+export interface NetworkOutcome {
+  /** Namespaces whose NAD is as it should be, sorted. */
+  readonly ready: readonly string[];
+  /** NADs on their way out, `<namespace>/<name>`. */
+  readonly deleting: readonly string[];
+  readonly problems: readonly NetworkProblem[];
+}
+
+/** Condition `NetworkCreated`. */
+export function networkCreated(
+  kind: Declaration['kind'],
+  { ready, deleting, problems }: NetworkOutcome,
+): StatedCondition {
+  const type = 'NetworkCreated';
+  const isCluster = kind === 'ClusterUserDefinedNetwork';
+  if (problems.length > 0) {
+    const general = isCluster ? 'NetworkAttachmentDefinitionSyncError' : 'SyncError';
+    const reasons = new Set(problems.map(({ reason }) => reason ?? general));
+    const [only = general] = reasons;
+    return {
+      type,
+      status: 'False',
+      reason: reasons.size === 1 ? only : general,
+      message: [...new Set(problems.map(({ message }) => message))].join('\n'),
+    };
+  }
+  if (deleting.length > 0)
+    return {
+      type,
+      status: 'False',
+      reason: 'NetworkAttachmentDefinitionDeleted',
+      message: isCluster
+        ? `NetworkAttachmentDefinition are being deleted: [${deleting.join(' ')}]`
+        : 'NetworkAttachmentDefinition is being deleted',
+    };
+  return {
+    type,
+    status: 'True',
+    reason: 'NetworkAttachmentDefinitionCreated',
+    message: isCluster
+      ? `NetworkAttachmentDefinition has been created in following namespaces: [${ready.join(', ')}]`
+      : 'NetworkAttachmentDefinition has been created',
+  };
+}
+
+/**
+ * Condition `TransportAccepted` of a ClusterUserDefinedNetwork that asks for a transport: both that there are need routes that
+ * RouteAdvertisements bring, which this release does not have. Undefined for Geneve tunnels.
+ */
+export function transportAccepted(object: Declaration): StatedCondition | undefined {
+  const transport =
+    object.kind === 'ClusterUserDefinedNetwork' ? object.spec.network.transport : undefined;
+  return transport === undefined
+    ? undefined
+    : {
+        type: 'TransportAccepted',
+        status: 'False',
+        reason: 'RouteAdvertisementsNotEnabled',
+        message: `RouteAdvertisements feature is not enabled but required for ${transport} transport.`,
+      };
+}
+
+/**
+ * Condition `PrimaryNetworkConflict` (seed 000): somebody made a NAD that wants to be a primary network of a namespace of this one, too.
+ * The network goes on; the NAD is left alone. Undefined while there is none.
+ */
+export function primaryNetworkConflict(nads: readonly string[]): StatedCondition | undefined {
+  return nads.length === 0
+    ? undefined
+    : {
+        type: 'PrimaryNetworkConflict',
+        status: 'True',
+        reason: 'ConflictingPrimaryNetwork',
+        message: `conflicting primary NetworkAttachmentDefinition is left alone, remove it: [${nads.toSorted().join(' ')}]`,
+      };
+}
+
+/** Condition `NetworkAllocationSucceeded`; names one node that failed, as the events name all of them. */
+export function networkAllocationSucceeded(failing: Iterable<string>): StatedCondition {
+  const [node] = [...failing].toSorted();
+  const type = 'NetworkAllocationSucceeded';
+  return node === undefined
+    ? {
+        type,
+        status: 'True',
+        reason: 'NetworkAllocationSucceeded',
+        message: 'Network allocation succeeded for all synced nodes.',
+      }
+    : {
+        type,
+        status: 'False',
+        reason: 'InternalError',
+        message: `Network allocation failed for at least one node: ${node}, check UDN events for more info.`,
+      };
+}
+
+/** What one node says of a network; without a state, that it has said nothing yet. */
+export interface ZoneReport {
+  readonly node: string;
+  readonly state?: ZoneNetworkStatus['state'];
+  readonly message?: string;
+}
+
+/** A condition's message has an end (32,768 characters), a cluster's nodes may not. */
+const NODES_NAMED = 20;
+
+const andMore = (count: number): string =>
+  count > NODES_NAMED ? ` and ${count - NODES_NAMED} more` : '';
+
+/**
+ * Condition `NetworkReady` (seed 000): true when every node that renders the network reports it in the data plane;
+ * undefined while no node has said anything of it.
+ */
+export function networkReady(reports: readonly ZoneReport[]): StatedCondition | undefined {
+  if (reports.every(({ state }) => state === undefined)) return undefined;
+  const sorted = reports.toSorted((a, b) => (a.node < b.node ? -1 : 1));
+  const waiting = sorted.filter(({ state }) => state !== 'Programmed');
+  const type = 'NetworkReady';
+  if (waiting.length === 0) {
+    const named = sorted.slice(0, NODES_NAMED).map(({ node }) => node);
+    return {
+      type,
+      status: 'True',
+      reason: 'NetworkInDataPlane',
+      message: `Network is in the data plane of every node that uses it: [${named.join(', ')}]${andMore(sorted.length)}`,
+    };
+  }
+  const lines = waiting
+    .slice(0, NODES_NAMED)
+    .map(({ node, state = 'no report yet', message }) =>
+      message === undefined ? `${node}: ${state}` : `${node}: ${state}: ${message}`,
+    );
+  return {
+    type,
+    status: 'False',
+    reason: 'NetworkNotInDataPlane',
+    message: `${lines.join('\n')}${andMore(waiting.length)}`,
+  };
+}

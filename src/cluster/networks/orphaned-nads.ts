@@ -1,0 +1,57 @@
+/**
+ * NADs whose object is gone. Kubernetes collects such objects, but our finalizer holds them; they are left by a request of a manager that
+ * arrived after another one had taken over, or by an object whose finalizer somebody removed.
+ */
+import { parseDeclarationKey, isDeclarationKind, kindOf } from './declarations.ts';
+import type { NetworkAttachmentDefinition } from '../../api/types.ts';
+import type { Index, Informer } from '../../store/informer.ts';
+import type { Store } from '../../store/store.ts';
+
+const controllerOf = ({
+  metadata,
+}: NetworkAttachmentDefinition):
+  | {
+      readonly apiVersion: string;
+      readonly kind: string;
+      readonly name: string;
+      readonly uid: string;
+    }
+  | undefined => metadata.ownerReferences?.find(({ controller }) => controller === true);
+
+/** Key of the object that declares the NAD's network, whether it is there or not; undefined when the NAD stands for itself. */
+export function ownerKeyOf(nad: NetworkAttachmentDefinition): string | undefined {
+  const owner = controllerOf(nad);
+  if (owner === undefined || !isDeclarationKind(owner.kind)) return undefined;
+  return owner.kind === 'ClusterUserDefinedNetwork'
+    ? `${owner.kind}/${owner.name}`
+    : `${owner.kind}/${nad.metadata.namespace ?? ''}/${owner.name}`;
+}
+
+export class OrphanedNads {
+  readonly #store: Pick<Store, 'get'>;
+  readonly #byOwner: Index<NetworkAttachmentDefinition>;
+
+  constructor(store: Pick<Store, 'get'>, nads: Informer<NetworkAttachmentDefinition>) {
+    this.#store = store;
+    this.#byOwner = nads.index((nad) => {
+      const key = ownerKeyOf(nad);
+      return key === undefined ? [] : [key];
+    });
+  }
+
+  /**
+   * NADs of objects that had this key before the one with `uid` (undefined: there is none). The store is asked, for an informer may be
+   * late and a NAD is what pods hang on.
+   */
+  async of(
+    key: string,
+    uid: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly NetworkAttachmentDefinition[]> {
+    const suspects = this.#byOwner.get(key).filter((nad) => controllerOf(nad)?.uid !== uid);
+    if (suspects.length === 0) return [];
+    const { kind, object } = parseDeclarationKey(key);
+    const owner = await this.#store.get(kindOf({ kind }), object, signal);
+    return suspects.filter((nad) => controllerOf(nad)?.uid !== owner?.metadata.uid);
+  }
+}

@@ -1,0 +1,147 @@
+/** Subnets of the nodes for every network that has some: what is given to whom, in memory. Pure. */
+import { formatPrefix, parsePrefix, samePrefix, type Prefix } from '../../allocators/addresses.ts';
+import { AllocationError } from '../../allocators/allocation-error.ts';
+import { SubnetAllocator } from '../../allocators/subnets.ts';
+import type { NetworkSubnet } from '../../model/model.ts';
+
+/** Host lengths where a network sets none (api.md §6.3). */
+const DEFAULT_HOST_LENGTH = { 4: 24, 6: 64 } as const;
+
+interface NetworkInUse {
+  readonly subnets: SubnetAllocator;
+  /** Why a node has no or not all of its subnets. */
+  readonly failures: Map<string, string>;
+}
+
+/** Networks by the reason why a node has no subnet of it. */
+export type SubnetFailures = ReadonlyMap<string, string>;
+
+/** What a node carries in its annotation: subnets by network. */
+export type CarriedSubnets = ReadonlyMap<string, readonly string[]>;
+
+const texts = new WeakMap<Prefix, string>();
+
+/** A subnet in CIDR notation; each is asked for whenever its node is looked at. */
+function textOf(prefix: Prefix): string {
+  const text = texts.get(prefix) ?? formatPrefix(prefix);
+  texts.set(prefix, text);
+  return text;
+}
+
+export class NodeSubnets {
+  readonly #networks = new Map<string, NetworkInUse>();
+
+  networks(): readonly string[] {
+    return [...this.#networks.keys()];
+  }
+
+  has(network: string): boolean {
+    return this.#networks.has(network);
+  }
+
+  /**
+   * Makes a network known, or adds the ranges that it has grown by; ranges never shrink. True if anything changed.
+   * Throws `invalid-range`.
+   */
+  setNetwork(network: string, ranges: readonly NetworkSubnet[]): boolean {
+    const existing = this.#networks.get(network);
+    const inUse = existing ?? { subnets: new SubnetAllocator(), failures: new Map() };
+    const before = inUse.subnets.ranges(4).length + inUse.subnets.ranges(6).length;
+    for (const { cidr, hostLength } of ranges) {
+      const prefix = parsePrefix(cidr);
+      if (prefix === undefined)
+        throw new AllocationError('invalid-range', `network ${network}: ${cidr} is no CIDR`);
+      inUse.subnets.addRange(prefix, hostLength ?? DEFAULT_HOST_LENGTH[prefix.family]);
+    }
+    this.#networks.set(network, inUse);
+    const after = inUse.subnets.ranges(4).length + inUse.subnets.ranges(6).length;
+    return existing === undefined || after !== before;
+  }
+
+  /** Forgets a network and what nodes hold of it. */
+  removeNetwork(network: string): boolean {
+    return this.#networks.delete(network);
+  }
+
+  /**
+   * Adopts what a node carries, as far as it fits: in a range of the network, of the right size, nobody else's, one per
+   * family. The rest is neither kept nor reported; `allocate` fills what is missing.
+   */
+  adopt(node: string, carried: CarriedSubnets): void {
+    for (const [network, texts] of carried) {
+      const inUse = this.#networks.get(network);
+      if (inUse === undefined) continue;
+      const held = inUse.subnets.subnetsOf(node);
+      if (held.length === texts.length && held.every((one, at) => textOf(one) === texts[at]))
+        continue;
+      for (const prefix of texts.map(parsePrefix)) {
+        if (prefix === undefined || this.#holds(inUse, node, prefix)) continue;
+        try {
+          inUse.subnets.reserve(node, prefix);
+        } catch (error) {
+          if (!(error instanceof AllocationError)) throw error;
+        }
+      }
+    }
+  }
+
+  /** Gives the node one subnet per family of the network; a node that can't get one is in `failures`. */
+  allocate(node: string, network: string): void {
+    const inUse = this.#networks.get(network);
+    if (inUse === undefined) return;
+    try {
+      inUse.subnets.allocateAll(node);
+      inUse.failures.delete(node);
+    } catch (error) {
+      if (!(error instanceof AllocationError)) throw error;
+      inUse.failures.set(
+        node,
+        `error allocating network for node ${node}, network name ${network}: ${error.message}`,
+      );
+    }
+  }
+
+  releaseNode(node: string): void {
+    for (const { subnets, failures } of this.#networks.values()) {
+      subnets.release(node);
+      failures.delete(node);
+    }
+  }
+
+  /** What the node holds: by network, IPv4 first; networks of which it holds nothing are left out. */
+  subnetsOf(node: string): ReadonlyMap<string, readonly string[]> {
+    const held = [...this.#networks].map(
+      ([network, { subnets }]) => [network, subnets.subnetsOf(node).map(textOf)] as const,
+    );
+    return new Map(held.filter(([, subnets]) => subnets.length > 0));
+  }
+
+  failuresOf(network: string): SubnetFailures {
+    return this.#networks.get(network)?.failures ?? new Map<string, string>();
+  }
+
+  /** Nodes without a subnet of some network; they are tried again when something was released. */
+  failingNodes(): ReadonlySet<string> {
+    return new Set([...this.#networks.values()].flatMap(({ failures }) => [...failures.keys()]));
+  }
+
+  /** Room of a network per family, for the metrics. */
+  usage(network: string): readonly {
+    readonly family: 4 | 6;
+    readonly capacity: number;
+    readonly used: number;
+  }[] {
+    const inUse = this.#networks.get(network);
+    return (inUse?.subnets.families ?? []).map((family) => ({
+      family,
+      capacity: inUse?.subnets.capacity(family) ?? 0,
+      used: inUse?.subnets.used(family) ?? 0,
+    }));
+  }
+
+  #holds({ subnets }: NetworkInUse, node: string, prefix: Prefix): boolean {
+    return subnets
+      .subnetsOf(node)
+      .some((held) => held.family === prefix.family || samePrefix(held, prefix));
+  }
+}

@@ -1,0 +1,76 @@
+/** Events are told beside the work: a source that takes them slowly, or not at all, holds nothing up. */
+import { objectKey } from '../../api/objects.ts';
+import type { Clock } from '../../store/clock.ts';
+import { isRetryable, type ObjectEvent, type Store } from '../../store/store.ts';
+import { WorkQueue, type Failure } from '../../store/work-queue.ts';
+import type { ObjectOfKey } from './problem-objects.ts';
+import type { Log } from '../settings.ts';
+
+export interface EventWriterOptions {
+  readonly store: Pick<Store, 'event'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onFailure: (failure: Failure) => void;
+}
+
+/** More than these are not kept while none is taken. */
+const MOST_WAITING = 10_000;
+
+export class EventWriter {
+  readonly queue: WorkQueue;
+  readonly #options: EventWriterOptions;
+  readonly #waiting = new Map<string, ObjectEvent>();
+
+  constructor(options: EventWriterOptions) {
+    this.#options = options;
+    this.queue = new WorkQueue({
+      reconcile: (key, signal) => this.#write(key, signal),
+      onFailure: options.onFailure,
+      parallelism: 4,
+      clock: options.clock,
+    });
+  }
+
+  /** Takes an event to be written; what waits already is written once. */
+  tell(event: ObjectEvent): void {
+    if (this.#waiting.size >= MOST_WAITING) {
+      const { message, reason } = event;
+      this.#options.log.warn({ reason, error: message }, 'event dropped: too many wait');
+      return;
+    }
+    const key = keyOf(event);
+    this.#waiting.set(key, event);
+    this.queue.add(key);
+  }
+
+  async #write(key: string, signal: AbortSignal): Promise<void> {
+    const event = this.#waiting.get(key);
+    if (event === undefined) return;
+    try {
+      await abandonable(this.#options.store.event(event), signal);
+    } catch (error) {
+      if (isRetryable(error) || signal.aborted) throw error;
+      this.#options.log.warn({ event: event.reason, error }, 'event could not be written');
+    }
+    this.#waiting.delete(key);
+  }
+}
+
+const keyOf = ({ regarding, type, reason, message }: ObjectEvent): string =>
+  [`${regarding.kind} ${objectKey(regarding.metadata)}`, type, reason, message].join('\n');
+
+/** Object of a key of this queue. */
+export const objectOfEvent: ObjectOfKey = (key) => key.slice(0, key.indexOf('\n'));
+
+/** The result, unless `signal` aborts first: then nobody waits for it any more. */
+async function abandonable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason as Error);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    if (signal.aborted) abort();
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,265 @@
+/** Statuses of the objects that declare networks, and the events of failed allocations (api.md §4.5, §4.6). */
+import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import type { ZoneNetworkStatus, ZoneStatus } from '../../api/zone-status.ts';
+import type { Clock } from '../../store/clock.ts';
+import { StoreError, type Store } from '../../store/store.ts';
+import { WorkQueue, type Failure } from '../../store/work-queue.ts';
+import { StatusWriter, type StatedCondition } from './conditions.ts';
+import {
+  declarationKey,
+  kindOf,
+  networkOf,
+  roleOf,
+  topologyOf,
+  type Declaration,
+} from '../networks/declarations.ts';
+import { Batch } from '../batch.ts';
+import type { ClusterInformers } from '../informers.ts';
+import {
+  networkAllocationSucceeded,
+  networkCreated,
+  networkReady,
+  primaryNetworkConflict,
+  transportAccepted,
+  type NetworkOutcome,
+  type ZoneReport,
+} from '../networks/network-outcome.ts';
+import type { NetworkRegistry } from '../networks/network-registry.ts';
+import type { SubnetFailures } from '../nodes/node-subnets.ts';
+import { CONFLICT_REST } from '../settling.ts';
+import { hasChassis, nodesWithZone } from '../nodes/zones.ts';
+
+export interface StatusControllerOptions {
+  readonly store: Pick<Store, 'patchStatus' | 'event'>;
+  readonly informers: ClusterInformers;
+  readonly registry: NetworkRegistry;
+  readonly clock: Clock;
+  readonly outcomeOf: (key: string) => NetworkOutcome | undefined;
+  readonly failuresOf: (network: string) => SubnetFailures;
+  /** Resolves when no network is being worked on. */
+  readonly quiet: () => Promise<void>;
+  readonly onFailure: (failure: Failure) => void;
+}
+
+/**
+ * Milliseconds: statuses are written when nothing has happened to any for `calm`, at the latest after `longest`. Nodes tell of a network
+ * one after the other, and each of them more than once while it works.
+ */
+const BATCH = { calm: 50, longest: 1000 };
+
+export class StatusController {
+  readonly queue: WorkQueue;
+  readonly #options: StatusControllerOptions;
+  readonly #writer: StatusWriter;
+  readonly #batch: Batch;
+  /** Failures of which there was an event, by network. */
+  readonly #told = new Map<string, Set<string>>();
+
+  constructor(options: StatusControllerOptions) {
+    this.#options = options;
+    const { store, clock, onFailure } = options;
+    this.#writer = new StatusWriter({
+      store,
+      clock,
+      fieldManager: 'user-defined-network-controller',
+    });
+    this.queue = new WorkQueue({
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      onFailure,
+      parallelism: 8,
+      clock,
+    });
+    this.#batch = new Batch({
+      clock,
+      ...BATCH,
+      quiet: options.quiet,
+      flush: (keys) => {
+        for (const key of keys) this.queue.add(key);
+      },
+    });
+  }
+
+  /** Follows the objects, so that a status that was overwritten comes back. */
+  follow(): void {
+    const { udns, cudns, secondaries, zones, nodes } = this.#options.informers;
+    for (const informer of [udns, cudns, secondaries])
+      informer.onChange((change: { readonly after: Declaration | undefined }) => {
+        if (change.after !== undefined) this.wake(declarationKey(change.after));
+      });
+    zones.onChange(({ before, after }) => {
+      const told = changedReports(before, after);
+      if (told.size === 0) return;
+      for (const object of this.#options.informers.declarations())
+        if (told.has(networkOf(object))) this.wake(declarationKey(object));
+    });
+    nodes.onChange(({ before, after }) => {
+      if (hasChassis(before) === hasChassis(after)) return;
+      for (const object of this.#options.informers.declarations())
+        this.wake(declarationKey(object));
+    });
+  }
+
+  wake(key: string): void {
+    this.#batch.add([`status/${key}`]);
+  }
+
+  /** True when nothing waits to be written. */
+  get isIdle(): boolean {
+    return this.#batch.isEmpty && this.queue.size === 0;
+  }
+
+  stop(): void {
+    this.#batch.clear();
+  }
+
+  /** The NADs of the network, or those that compete with it, have changed. */
+  networkChanged(network: string): void {
+    for (const object of this.#declarationsOf(network)) this.wake(declarationKey(object));
+  }
+
+  /** The nodes that lack a subnet of the network have changed. */
+  failuresChanged(network: string): void {
+    this.networkChanged(network);
+    this.queue.add(`event/${network}`);
+  }
+
+  #declarationsOf(network: string): readonly Declaration[] {
+    return this.#options.informers.declarations().filter((object) => networkOf(object) === network);
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    const slash = key.indexOf('/');
+    const rest = key.slice(slash + 1);
+    if (key.slice(0, slash) === 'event') await this.#tellFailures(rest);
+    else await this.#writeStatus(rest, signal);
+  }
+
+  async #writeStatus(key: string, signal: AbortSignal): Promise<void> {
+    const object = this.#options.informers.declaration(key);
+    const outcome = this.#options.outcomeOf(key);
+    if (object === undefined || outcome === undefined) return;
+    const conditions = [
+      networkCreated(object.kind, outcome),
+      transportAccepted(object),
+      primaryNetworkConflict(this.#conflictingNads(object, outcome)),
+      this.#allocation(object, outcome),
+      networkReady(this.#reportsOf(networkOf(object))),
+    ].filter((condition) => condition !== undefined);
+    const isCluster = object.kind === 'ClusterUserDefinedNetwork';
+    try {
+      await this.#writer.write(
+        kindOf(object),
+        object,
+        {
+          conditions,
+          removed: [
+            'TransportAccepted',
+            'PrimaryNetworkConflict',
+            'NetworkAllocationSucceeded',
+            'NetworkReady',
+          ],
+          ...(isCluster ? { fields: { activeNamespaces: outcome.ready } } : {}),
+        },
+        signal,
+      );
+    } catch (error) {
+      // Somebody wrote meanwhile, or the object went.
+      if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
+        throw error;
+      if (error.code === 'conflict') this.queue.addAfter(`status/${key}`, CONFLICT_REST);
+    }
+  }
+
+  #conflictingNads(object: Declaration, { ready }: NetworkOutcome): readonly string[] {
+    return roleOf(object) === 'primary'
+      ? ready.flatMap((namespace) => this.#options.registry.refusedPrimariesOf(namespace))
+      : [];
+  }
+
+  /** Networks whose pods or nodes get addresses say whether that worked. */
+  #allocation(object: Declaration, outcome: NetworkOutcome): StatedCondition | undefined {
+    const network = networkOf(object);
+    const isAllocated =
+      topologyOf(object) !== 'localnet' ||
+      (this.#options.registry.network(network)?.config.subnets.length ?? 0) > 0;
+    if (outcome.ready.length === 0 || !isAllocated) return undefined;
+    return networkAllocationSucceeded(this.#options.failuresOf(network).keys());
+  }
+
+  /** What the nodes that have a zone say of the network, and which of them said nothing yet. */
+  #reportsOf(network: string): readonly ZoneReport[] {
+    const { zones, nodes } = this.#options.informers;
+    return nodesWithZone(nodes.list(), zones).map((node) => {
+      const zone = zones.get(node);
+      const { state, message } = (zone && reportsIn(zone).get(network)) ?? {};
+      return {
+        node,
+        ...(state === undefined ? {} : { state }),
+        ...(message === undefined ? {} : { message }),
+      };
+    });
+  }
+
+  async #tellFailures(network: string): Promise<void> {
+    const { failuresOf, store } = this.#options;
+    const failures = failuresOf(network);
+    const before = this.#told.get(network) ?? new Set<string>();
+    const told = new Set([...before].filter((node) => failures.has(node)));
+    this.#told.set(network, told);
+    for (const [node, error] of failures) {
+      if (told.has(node)) continue;
+      for (const regarding of this.#regarding(network, node))
+        await store.event({
+          regarding,
+          type: 'Warning',
+          reason: 'NetworkAllocationFailed',
+          message: `Error occurred for node ${node}: ${error}`,
+        });
+      told.add(node);
+    }
+  }
+
+  /** Whose users should know: the network's objects, its NADs where nobody declares it, or the node. */
+  #regarding(network: string, node: string): readonly KubeObject[] {
+    const { informers, registry } = this.#options;
+    if (network === DEFAULT_NETWORK) {
+      const object = informers.nodes.get(node);
+      return object === undefined ? [] : [object];
+    }
+    const declared = this.#declarationsOf(network);
+    if (declared.length > 0) return declared;
+    return (registry.network(network)?.nads ?? [])
+      .map(({ key }) => informers.nads.get(key))
+      .filter((nad) => nad !== undefined);
+  }
+}
+
+type NetworkReports = ReadonlyMap<string, ZoneNetworkStatus>;
+
+const reports = new WeakMap<ZoneStatus, NetworkReports>();
+
+/** Objects of an informer are never changed: each is looked through once. */
+function reportsIn(zone: ZoneStatus): NetworkReports {
+  const known = reports.get(zone);
+  if (known !== undefined) return known;
+  const found = new Map((zone.status?.networks ?? []).map((report) => [report.name, report]));
+  reports.set(zone, found);
+  return found;
+}
+
+/** Networks of which a node says something else than before. The first and the last word are about every network. */
+function changedReports(
+  before: ZoneStatus | undefined,
+  after: ZoneStatus | undefined,
+): { readonly size: number; has(name: string): boolean } {
+  if (before === undefined || after === undefined) return { size: Infinity, has: () => true };
+  const [old, now] = [reportsIn(before), reportsIn(after)];
+  const names = [...old.keys(), ...now.keys()];
+  return new Set(
+    names.filter((name) => {
+      const [was, is] = [old.get(name), now.get(name)];
+      return was?.state !== is?.state || was?.message !== is?.message;
+    }),
+  );
+}

@@ -1,0 +1,209 @@
+/** Leadership by a coordination.k8s.io/v1 Lease. Compares only readings of its own clock, so clocks may differ. */
+import type { KubeObject, ResourceKind } from '../../api/objects.ts';
+import { pause, type Clock } from '../clock.ts';
+import { isRetryable, StoreError, type Leadership, type Store } from '../store.ts';
+
+interface Lease extends KubeObject {
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly leaseDurationSeconds?: number;
+    readonly acquireTime?: string;
+    readonly renewTime?: string;
+    readonly leaseTransitions?: number;
+  };
+}
+
+const LEASES: ResourceKind<Lease> = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  plural: 'leases',
+  namespaced: true,
+};
+
+/** All in milliseconds; lease > renew > retry. */
+export interface LeaseTiming {
+  /** Others take over when the lease was not renewed for this long. */
+  readonly lease: number;
+  /** The leader steps down when it could not renew for this long. */
+  readonly renew: number;
+  readonly retry: number;
+}
+
+/** As ovn-kubernetes has it (api.md §12): a short outage of the API server changes no leader. */
+export const LEASE_TIMING: LeaseTiming = { lease: 137_000, renew: 107_000, retry: 26_000 };
+
+/** Longest time, in milliseconds, between two looks of one who waits: a leader that gives up is followed so soon. */
+const LOOK = 1000;
+
+export interface Candidate {
+  readonly store: Pick<Store, 'get' | 'create' | 'patch'>;
+  readonly namespace: string;
+  readonly name: string;
+  /** Unique among the candidates. */
+  readonly identity: string;
+  readonly timing: LeaseTiming;
+  readonly clock: Clock;
+}
+
+const microTime = (milliseconds: number): string =>
+  new Date(milliseconds).toISOString().replace('Z', '000Z');
+
+/** One life of a candidate: waits, leads, gives up. */
+class Election {
+  readonly #candidate: Candidate;
+  /** The lease as last seen, and when it was first seen so. */
+  #observed: { readonly version: string | undefined; readonly at: number } | undefined;
+
+  constructor(candidate: Candidate) {
+    this.#candidate = candidate;
+  }
+
+  /** True when the lease is ours now. Rejects when that can't be known. */
+  async attempt(signal: AbortSignal | undefined): Promise<boolean> {
+    const { store, namespace, name, identity, clock, timing } = this.#candidate;
+    const key = `${namespace}/${name}`;
+    const now = clock.now();
+    const lease = await store.get(LEASES, key, signal);
+    const write = { fieldManager: identity, ...(signal === undefined ? {} : { signal }) };
+    const mine = {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(timing.lease / 1000),
+      renewTime: microTime(now),
+    };
+    if (lease === undefined) {
+      const { apiVersion, kind } = LEASES;
+      const spec = { ...mine, acquireTime: microTime(now), leaseTransitions: 0 };
+      await store.create(LEASES, { apiVersion, kind, metadata: { name, namespace }, spec }, write);
+      return true;
+    }
+    const { resourceVersion: version } = lease.metadata;
+    if (this.#observed === undefined || this.#observed.version !== version)
+      this.#observed = { version, at: now };
+    const {
+      holderIdentity: holder = '',
+      leaseDurationSeconds,
+      leaseTransitions = 0,
+    } = lease.spec ?? {};
+    const life = Math.max((leaseDurationSeconds ?? 0) * 1000, holder === '' ? 0 : 1000);
+    if (holder !== '' && holder !== identity && now - this.#observed.at < life) return false;
+    const taken =
+      holder === identity
+        ? {}
+        : { acquireTime: microTime(now), leaseTransitions: leaseTransitions + 1 };
+    await store.patch(
+      LEASES,
+      key,
+      { spec: { ...mine, ...taken } },
+      { ...write, ...(version === undefined ? {} : { resourceVersion: version }) },
+    );
+    return true;
+  }
+
+  /** Lets the next one begin without waiting for the lease to run out. */
+  async giveUp(): Promise<void> {
+    const { store, namespace, name, identity } = this.#candidate;
+    const key = `${namespace}/${name}`;
+    const lease = await store.get(LEASES, key);
+    const version = lease?.metadata.resourceVersion;
+    if (lease?.spec?.holderIdentity !== identity || version === undefined) return;
+    const spec = { holderIdentity: '', leaseDurationSeconds: 1 };
+    await store.patch(LEASES, key, { spec }, { fieldManager: identity, resourceVersion: version });
+  }
+}
+
+/** True when an attempt failed in a way that the next one may not. */
+const isPassing = (error: unknown): boolean =>
+  isRetryable(error) || (error instanceof StoreError && error.code === 'already-exists');
+
+/** Resolves when `candidate` leads; rejects when `signal` aborts first or leading is not allowed. */
+export async function leadByLease(candidate: Candidate, signal: AbortSignal): Promise<Leadership> {
+  const { clock, timing, name } = candidate;
+  const election = new Election(candidate);
+  let since = clock.now();
+  const isLeader = async (): Promise<boolean> => {
+    since = clock.now();
+    try {
+      return await election.attempt(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isPassing(error)) return false;
+      throw error;
+    }
+  };
+  while (!(await isLeader())) {
+    await pause(clock, Math.min(timing.retry, LOOK), signal);
+    signal.throwIfAborted();
+  }
+  const lost = new AbortController();
+  const stop = new AbortController();
+  const renewal = new Renewal(election, candidate, since);
+  const renewing = renewal.run(stop.signal).then((reason) => lost.abort(reason));
+  return {
+    signal: lost.signal,
+    assert() {
+      if (renewal.left <= 0) lost.abort(renewal.late);
+      lost.signal.throwIfAborted();
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await renewing;
+      lost.abort(new StoreError('unavailable', `${name}: leadership was given up`));
+      // Best effort: without it the others wait for the lease to run out.
+      await election.giveUp().catch(() => undefined);
+    },
+  };
+}
+
+/** Keeps a lease that was just taken. */
+class Renewal {
+  readonly #election: Election;
+  readonly #candidate: Candidate;
+  #renewed: number;
+
+  constructor(election: Election, candidate: Candidate, since: number) {
+    this.#election = election;
+    this.#candidate = candidate;
+    this.#renewed = since;
+  }
+
+  /** Milliseconds for which leadership is certain. */
+  get left(): number {
+    const { clock, timing } = this.#candidate;
+    return timing.renew - (clock.now() - this.#renewed);
+  }
+
+  get late(): StoreError {
+    const { name, timing } = this.#candidate;
+    const seconds = timing.renew / 1000;
+    return new StoreError(
+      'unavailable',
+      `${name}: leadership is lost: the lease could not be renewed for ${seconds} s`,
+    );
+  }
+
+  /** Renews until told to stop or until the lease is lost; resolves with the reason. */
+  async run(stop: AbortSignal): Promise<StoreError> {
+    const { clock, timing, name } = this.#candidate;
+    for (;;) {
+      await pause(clock, Math.min(timing.retry, Math.max(this.left, 0)), stop);
+      if (stop.aborted) return new StoreError('unavailable', `${name}: leadership was given up`);
+      if (this.left <= 0) return this.late;
+      const began = clock.now();
+      try {
+        const limit = new AbortController();
+        const cancel = clock.after(this.left, () => limit.abort(this.late));
+        try {
+          const kept = await this.#election.attempt(AbortSignal.any([limit.signal, stop]));
+          if (!kept)
+            return new StoreError('conflict', `${name}: leadership is lost: another one has it`);
+          this.#renewed = began;
+        } finally {
+          cancel();
+        }
+      } catch (error) {
+        if (!isPassing(error) && !stop.aborted && this.left > 0 && error instanceof StoreError)
+          return error;
+      }
+    }
+  }
+}

@@ -1,0 +1,273 @@
+/** A kind's objects and their changes from an API server, for as long as anybody wants them. */
+import {
+  objectKey,
+  type KubeObject,
+  type ObjectKey,
+  type ResourceKind,
+} from '../../api/objects.ts';
+import { backoffDelay, pause, type Backoff, type Clock } from '../clock.ts';
+import { isJsonObject, type JsonObject } from '../json.ts';
+import { ApiError, isExpired, refusal, type KubernetesClient } from './kubernetes-client.ts';
+import { collectionPath } from './kubernetes-paths.ts';
+import { StoreError, type WatchEvent } from '../store.ts';
+
+/** All in milliseconds, but for `page`. */
+export interface WatchTiming {
+  /** Objects per page of a list. */
+  readonly page: number;
+  /** How long the server may keep one watch open; half as much again at random, so that not all end at once. */
+  readonly life: number;
+  /** Longest silence: bookmarks come about every minute, so a longer one means a dead connection. */
+  readonly silence: number;
+  readonly backoff: Backoff;
+}
+
+export const WATCH_TIMING: WatchTiming = {
+  page: 500,
+  life: 300_000,
+  silence: 150_000,
+  backoff: { first: 500, longest: 30_000 },
+};
+
+export interface ListWatchOptions {
+  readonly client: KubernetesClient;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly timing: WatchTiming;
+}
+
+interface ObjectList {
+  readonly items: readonly KubeObject[];
+  readonly resourceVersion: string;
+}
+
+const metadataOf = (value: JsonObject): JsonObject =>
+  isJsonObject(value['metadata']) ? value['metadata'] : {};
+
+/** Every object of a kind, page by page, as of one version. */
+export async function listAll(
+  client: KubernetesClient,
+  kind: ResourceKind,
+  page: number,
+  signal?: AbortSignal,
+): Promise<ObjectList> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      // The last attempt asks for everything at once: a page token can't expire then.
+      return await listPages(client, kind, attempt < 3 ? page : 0, signal);
+    } catch (error) {
+      if (!isExpired(error) || attempt >= 3) throw error;
+    }
+}
+
+async function listPages(
+  client: KubernetesClient,
+  kind: ResourceKind,
+  page: number,
+  signal?: AbortSignal,
+): Promise<ObjectList> {
+  const items: KubeObject[] = [];
+  let resourceVersion = '';
+  let token: string | undefined;
+  do {
+    const answer = await client.send({
+      method: 'GET',
+      path: collectionPath(kind),
+      query: { limit: page === 0 ? undefined : String(page), continue: token },
+      signal,
+      about: kind.plural,
+    });
+    const found = answer['items'];
+    // Items of a list don't repeat what the list says.
+    for (const item of Array.isArray(found) ? (found as readonly KubeObject[]) : [])
+      items.push({ ...item, apiVersion: kind.apiVersion, kind: kind.kind });
+    const { resourceVersion: version, continue: next } = metadataOf(answer);
+    resourceVersion = typeof version === 'string' ? version : '';
+    token = typeof next === 'string' && next !== '' ? next : undefined;
+  } while (token !== undefined);
+  return { items, resourceVersion };
+}
+
+interface KnownObject {
+  readonly uid: string | undefined;
+  readonly resourceVersion: string | undefined;
+}
+
+/** Lists, then watches, and begins again where it must; delivers each change once. */
+export class ListWatch<T extends KubeObject> {
+  readonly #kind: ResourceKind<T>;
+  readonly #handler: (event: WatchEvent<T>) => void;
+  readonly #options: ListWatchOptions;
+  readonly #known = new Map<ObjectKey, KnownObject>();
+  /** Version to continue from; undefined: everything has to be read. */
+  #version: string | undefined;
+  #failures = 0;
+
+  constructor(
+    kind: ResourceKind<T>,
+    handler: (event: WatchEvent<T>) => void,
+    options: ListWatchOptions,
+  ) {
+    this.#kind = kind;
+    this.#handler = handler;
+    this.#options = options;
+  }
+
+  /** Ends when `signal` aborts; rejects only when the handler throws. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, timing, random } = this.#options;
+    while (!signal.aborted) {
+      const began = clock.now();
+      try {
+        if (this.#version === undefined) await this.#list(signal);
+        await this.#watch(signal);
+        // An answer that ends at once, again and again, must not keep the server busy.
+        if (clock.now() - began < timing.backoff.first)
+          await pause(clock, timing.backoff.first, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof HandlerError) throw error.cause;
+        if (isExpired(error)) {
+          this.#version = undefined;
+          continue;
+        }
+        this.#failures += 1;
+        const asked = error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
+        this.#deliver({ type: 'stalled', error: asStoreError(error) });
+        const delay = backoffDelay(timing.backoff, this.#failures, random);
+        await pause(clock, Math.max(delay, asked), signal);
+      }
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { client, timing } = this.#options;
+    const { items, resourceVersion } = await listAll(client, this.#kind, timing.page, signal);
+    const gone = new Map(this.#known);
+    for (const item of items) {
+      gone.delete(objectKey(item.metadata));
+      this.#changed(item as T);
+    }
+    for (const [key, { uid }] of gone) this.#gone(key, this.#remembered(key, uid));
+    this.#version = resourceVersion;
+    this.#failures = 0;
+    this.#deliver({ type: 'synced' });
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { client, timing, random } = this.#options;
+    const life = Math.round((timing.life * (1 + random() / 2)) / 1000);
+    const request = {
+      method: 'GET',
+      path: collectionPath(this.#kind),
+      query: {
+        watch: '1',
+        allowWatchBookmarks: 'true',
+        resourceVersion: this.#version,
+        timeoutSeconds: String(life),
+      },
+      signal,
+      about: this.#kind.plural,
+    } as const;
+    const wasStalled = this.#failures > 0;
+    await client.stream(request, timing.silence, {
+      onOpen: () => {
+        if (wasStalled) this.#deliver({ type: 'synced' });
+      },
+      onLine: (line) => {
+        this.#failures = 0;
+        this.#line(line);
+      },
+    });
+    this.#failures = 0;
+  }
+
+  #line(line: string): void {
+    let event: unknown;
+    try {
+      event = JSON.parse(line);
+    } catch (error) {
+      throw new StoreError('unavailable', `${this.#kind.plural}: watch event is not JSON`, {
+        cause: error,
+      });
+    }
+    const { type, object } = isJsonObject(event) ? event : {};
+    if (!isJsonObject(object))
+      throw new StoreError('unavailable', `${this.#kind.plural}: watch event without an object`);
+    const { resourceVersion } = metadataOf(object);
+    switch (type) {
+      case 'ADDED':
+      case 'MODIFIED':
+        this.#changed(object as unknown as T);
+        break;
+      case 'DELETED': {
+        const deleted = object as unknown as T;
+        const key = objectKey(deleted.metadata);
+        if (this.#known.has(key)) this.#gone(key, deleted);
+        break;
+      }
+      case 'BOOKMARK':
+        break;
+      case 'ERROR':
+        throw refusal(this.#kind.plural, Number(object['code'] ?? 0), JSON.stringify(object));
+      default:
+        throw new StoreError(
+          'unavailable',
+          `${this.#kind.plural}: unknown watch event ${JSON.stringify(type)}`,
+        );
+    }
+    if (typeof resourceVersion === 'string') this.#version = resourceVersion;
+  }
+
+  #changed(object: T): void {
+    const key = objectKey(object.metadata);
+    const { uid, resourceVersion } = object.metadata;
+    const known = this.#known.get(key);
+    if (known !== undefined && known.uid === uid && known.resourceVersion === resourceVersion)
+      return;
+    // Deleted and made again while we were not looking.
+    if (known !== undefined && known.uid !== uid) this.#gone(key, this.#remembered(key, known.uid));
+    const isNew = !this.#known.has(key);
+    this.#known.set(key, { uid, resourceVersion });
+    this.#deliver({ type: isNew ? 'added' : 'modified', object });
+  }
+
+  #gone(key: ObjectKey, object: T): void {
+    this.#known.delete(key);
+    this.#deliver({ type: 'deleted', object });
+  }
+
+  /** What is left of an object that went while nobody watched: its identity. */
+  #remembered(key: ObjectKey, uid: string | undefined): T {
+    const slash = key.indexOf('/');
+    const { apiVersion, kind } = this.#kind;
+    const metadata = {
+      name: key.slice(slash + 1),
+      ...(slash === -1 ? {} : { namespace: key.slice(0, slash) }),
+      ...(uid === undefined ? {} : { uid }),
+    };
+    return { apiVersion, kind, metadata } as unknown as T;
+  }
+
+  #deliver(event: WatchEvent<T>): void {
+    try {
+      this.#handler(event);
+    } catch (error) {
+      throw new HandlerError(error);
+    }
+  }
+}
+
+/** A failure of the one who listens, not of the source. */
+class HandlerError extends Error {
+  constructor(cause: unknown) {
+    super('watch handler failed', { cause });
+  }
+}
+
+const asStoreError = (error: unknown): StoreError =>
+  error instanceof StoreError
+    ? error
+    : new StoreError('unavailable', error instanceof Error ? error.message : String(error), {
+        cause: error,
+      });

@@ -23,7 +23,6 @@ import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings } from './session/tls.ts';
 import { Transactions } from './session/transactions.ts';
 import { Waits } from './session/waits.ts';
-import { TransactionQueue, type QueueOptions } from './transaction/transaction-queue.ts';
 import type { Integer, JsonValue } from './data/value.ts';
 
 const clamp = (value: Integer | undefined, floor: Integer): Integer =>
@@ -322,11 +321,6 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     return transactions
       .send([{ op: 'assert', lock }, ...operations], signal)
       .then((outcome) => outcomePart(outcome, 1));
-  }
-
-  /** Puts many small transactions together: `transact` of the queue is this one's, with fewer requests. */
-  queue(options?: QueueOptions): TransactionQueue {
-    return new TransactionQueue(this, () => this.#session?.schema, options);
   }
 
   /** A standby or read-only server refused to write: another one may not. */

@@ -52,8 +52,7 @@ export {
   type ScriptedPeer,
   type ScriptedServer,
 } from './session/scripted-transport.ts';
-export { commitAnew, type AnewCommitter, type AnewOptions } from './transaction/commit-anew.ts';
-export { TransactionQueue, type QueueOptions } from './transaction/transaction-queue.ts';
+export { commitAnew, type AnewCommitter } from './transaction/commit-anew.ts';
 export { outcomeOf } from './session/outcome.ts';
 export * from './data/condition.ts';
 export * from './data/mutation.ts';

@@ -19,8 +19,8 @@ import { RawSender } from './raw-sender.ts';
 
 /**
  * Transactions beside two floors: a sender that keeps no replica, and one that has the client's monitor as well, so that the server has as
- * much to do, but reads nothing of what it is told. Once more for a client that follows no more than the columns that it writes, for one that
- * looks at its replica behind each transaction, and for one whose small transactions are put together by a queue.
+ * much to do, but reads nothing of what it is told. Once more for a client that follows no more than the columns that it writes, and for one that
+ * looks at its replica behind each transaction.
  */
 
 const NETWORKS = 150;
@@ -69,9 +69,7 @@ const SENDERS = [
   'raw and told',
   'raw and told little',
 ] as const;
-/** The same, and the client's queue. */
-const SENDERS_AND_QUEUE = [...SENDERS, 'queue'] as const;
-type Sender = (typeof SENDERS_AND_QUEUE)[number];
+type Sender = (typeof SENDERS)[number];
 type Send = (operations: readonly Operation[]) => Promise<void>;
 /** Milliseconds of each run: by the clock, of this process's processor, and of the server's. */
 interface Times {
@@ -92,7 +90,6 @@ async function byTurns<T>(
   make: (n: number) => T,
   run: (send: Send, made: T) => Promise<unknown>,
   narrow: Selection,
-  senders: readonly Sender[] = SENDERS,
 ): Promise<Samples> {
   await using servers = new AsyncDisposableStack();
   const server = async (): Promise<OvsdbServer> => servers.use(await OvsdbServer.start());
@@ -113,11 +110,6 @@ async function byTurns<T>(
     await succeed(looking, operations);
     looking.replica.catchUp();
   };
-  const queued = async (): Promise<Pair> => {
-    const [own, ownServer] = await client();
-    const queue = own.queue();
-    return [(operations) => succeed(queue, operations), ownServer, own.replica];
-  };
   const pairs = new Map<Sender, Pair>([
     ['client', [(operations) => succeed(wide, operations), wideServer, wide.replica]],
     ['looking client', [look, lookingServer, looking.replica]],
@@ -126,9 +118,8 @@ async function byTurns<T>(
     ['raw and told', await raw(wide)],
     ['raw and told little', await raw(few)],
   ]);
-  if (senders.includes('queue')) pairs.set('queue', await queued());
   const samples = new Map<Sender, Times>(
-    senders.map((name) => [name, { wall: [], cpu: [], server: [] }]),
+    SENDERS.map((name) => [name, { wall: [], cpu: [], server: [] }]),
   );
   const used = new Map<Sender, number>();
   for (let n = 0; n < runs; n++) {
@@ -198,23 +189,6 @@ function figures(what: string, samples: Samples, warm: number, goal: number): re
       unit,
       floor: samples.get('raw and told')?.wall[0] ?? 0,
     },
-    ...(samples.has('queue')
-      ? [
-          { name: `${what}, by a queue`, value: usual('queue', 'wall'), unit, floor },
-          {
-            name: `${what}, by a queue, processor time`,
-            value: usual('queue', 'cpu'),
-            unit,
-            floor: usual('raw', 'cpu'),
-          },
-          {
-            name: `${what}, by a queue, server's processor time`,
-            value: usual('queue', 'server'),
-            unit,
-            floor: usual('raw', 'server'),
-          },
-        ]
-      : []),
   ];
 }
 
@@ -240,7 +214,6 @@ async function commits(progress: (text: string) => void): Promise<readonly Figur
     rows,
     (send, made) => Promise.all(made.map((operations) => send(operations))),
     name,
-    SENDERS_AND_QUEUE,
   );
   return [
     ...figures('commit of 209 rows', commit, NETWORKS / 3, 1.6),

@@ -5,7 +5,6 @@ import {
   type JsonValue,
   type OvsdbClient,
   type Outcome,
-  type TransactionQueue,
 } from '../../src/ovsdb/index.ts';
 import type { Chance } from './chance.ts';
 
@@ -56,23 +55,10 @@ export class Writers {
   readonly complaints: string[] = [];
   readonly tried = new Map<string, { readonly by: number; outcome: Outcome['kind'] | 'aborted' }>();
   goesOn = true;
-  readonly #queues = new WeakMap<OvsdbClient, TransactionQueue>();
   #count = 0;
 
   constructor(chance: Chance) {
     this.chance = chance;
-  }
-
-  /** The client's queue, of which it has one. */
-  #queue(client: OvsdbClient): TransactionQueue {
-    const queue = this.#queues.get(client) ?? client.queue();
-    this.#queues.set(client, queue);
-    return queue;
-  }
-
-  /** The client, or its queue. */
-  #committer(client: OvsdbClient): OvsdbClient | TransactionQueue {
-    return this.chance.is(0.5) ? client : this.#queue(client);
   }
 
   word(): string {
@@ -109,7 +95,7 @@ export class Writers {
     const isHasty = this.chance.is(0.1);
     const signal = isHasty ? AbortSignal.timeout(this.chance.below(10)) : soon();
     try {
-      const outcome = await transaction.commit(this.#committer(client), { signal });
+      const outcome = await transaction.commit(client, { signal });
       tried.outcome = outcome.kind;
       if (outcome.kind === 'error') this.complaints.push(`${name}: ${outcome.details}`);
     } catch (error) {
@@ -166,7 +152,7 @@ export class Writers {
         const members = [...kept, ...chance.list(3, () => transaction.insert('Member', member()))];
         transaction.update('Group', group.uuid, { gen, members });
       },
-      { signal: soon(), ...(chance.is(0.5) ? { queue: this.#queue(client) } : {}) },
+      { signal: soon() },
     );
   }
 
@@ -177,6 +163,6 @@ export class Writers {
     const [row] = client.replica.find('Named', ['name'], [name]);
     if (row !== undefined) transaction.delete('Named', row.uuid);
     else transaction.guardAbsent('Named', { name }).insert('Named', { name });
-    await transaction.commit(this.#committer(client), { signal: soon() });
+    await transaction.commit(client, { signal: soon() });
   }
 }

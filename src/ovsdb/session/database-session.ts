@@ -79,11 +79,6 @@ export class DatabaseSession {
     return this.#runs.size > 0 && [...this.#runs].every((run) => run.isLoaded);
   }
 
-  /** What the server said of the database, whole; undefined as long as it is not known. */
-  get schema(): DatabaseSchema | undefined {
-    return this.#schema;
-  }
-
   /** True while contents are awaited and nothing of them has arrived: silence is then no sign of death. */
   get isAwaiting(): boolean {
     for (const run of this.#runs) if (run.isAwaited) return true;

@@ -9,11 +9,6 @@ export interface AnewCommitter extends Committer {
   ready(signal?: AbortSignal): Promise<void>;
 }
 
-export interface AnewOptions extends CommitOptions {
-  /** Who carries the transactions out in place of the client: a queue of it. */
-  readonly queue?: Committer;
-}
-
 /** Milliseconds to wait for a change of the replica after a transaction that failed because of one that is not here yet. */
 const PAUSE = 50;
 
@@ -26,14 +21,14 @@ const PAUSE = 50;
 export async function commitAnew<T = AnyTables>(
   client: AnewCommitter,
   build: (transaction: Transaction<T>) => void,
-  { queue, ...options }: AnewOptions = {},
+  options: CommitOptions = {},
 ): Promise<Outcome> {
   for (;;) {
     await client.ready(options.signal);
     const { sequence } = client.replica;
     const transaction = new Transaction<T>(client.replica);
     build(transaction);
-    const outcome = await transaction.commit(queue ?? client, options);
+    const outcome = await transaction.commit(client, options);
     if (outcome.kind !== 'try-again') return outcome;
     options.signal?.throwIfAborted();
     if (client.replica.sequence === sequence) await changed(client.replica);

@@ -18,7 +18,6 @@ import { toAtom, toDatum } from '../data/datum.ts';
 import type { BaseType } from '../data/column-type.ts';
 import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../data/value.ts';
 import { NameTable } from './name-table.ts';
-import { TableShapes } from './table-shapes.ts';
 import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
 
 /** Where one column refers to: found through the column's own hash index or, for sets and maps, an index of edges. */
@@ -82,7 +81,6 @@ export class ReplicaTable {
    */
   unexpressed: ReadonlyMap<number, ReadonlyMap<number, Datum>> = new Map();
   #names: NameTable | undefined;
-  #shapes: TableShapes | undefined;
   #rowClass: RowClass;
   readonly #indexes = new Map<string, KeptIndex>();
   readonly #ordered: KeptOrder[] = [];
@@ -139,12 +137,6 @@ export class ReplicaTable {
         })),
     );
     return this.#names;
-  }
-
-  /** Shapes of rows that updates brought. */
-  get shapes(): TableShapes {
-    this.#shapes ??= new TableShapes(this.#pools, this.names);
-    return this.#shapes;
   }
 
   get store(): TableStore {

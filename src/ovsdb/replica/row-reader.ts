@@ -1,5 +1,4 @@
 import { syntaxError, type OvsdbError } from '../data/error.ts';
-import { ZERO_UUID } from '../data/uuid.ts';
 import {
   BYTES_WORTH_KEEPING,
   takeCut,
@@ -21,7 +20,6 @@ import {
 import { JsonReader } from '../wire/json-reader.ts';
 import type { NamedColumn, NameTable } from './name-table.ts';
 import { DELETE, INSERT, MODIFY, REPLACE, type StagedTable, type StagingMode } from './staging.ts';
-import type { TableShapes } from './table-shapes.ts';
 
 /** `update`: old and new rows in full (RFC 7047 §4.1.6); `update2`: differences, as update3 too. */
 export type UpdateFormat = 'update' | 'update2';
@@ -30,7 +28,6 @@ export type UpdateFormat = 'update' | 'update2';
 export interface OpenTable {
   readonly staged: StagedTable;
   readonly names: NameTable;
-  readonly shapes: TableShapes;
   /** Whether the updates have named it. */
   isNamed: boolean;
 }
@@ -96,21 +93,16 @@ export class RowReader {
   /** Reads a row, which the cursor stands before. */
   read(cursor: JsonCursor, open: OpenTable): void {
     this.#cutAt = -1;
-    const from = cursor.position;
     cursor.string();
     const uuid = this.#uuids.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
     if (uuid <= 0) throw notOfRow(cursor.lastText);
     cursor.expect(COLON);
-    if (this.#format === 'update2') {
-      const kind = this.#update2(cursor, open, uuid);
-      // A text that is elsewhere is in no shape.
-      if (cursor.texts?.isEmpty !== false)
-        open.shapes.learn(cursor.bytes, from, cursor.position, kind);
-    } else this.#update(cursor, open, uuid);
+    if (this.#format === 'update2') this.#update2(cursor, open, uuid);
+    else this.#update(cursor, open, uuid);
   }
 
   /** `{"initial": row}`, `{"insert": row}`, `{"modify": difference}` or `{"delete": null}`. */
-  #update2(cursor: JsonCursor, open: OpenTable, uuid: number): number {
+  #update2(cursor: JsonCursor, open: OpenTable, uuid: number): void {
     cursor.expect(OPEN_BRACE);
     cursor.string();
     const { text, textStart } = cursor;
@@ -136,18 +128,11 @@ export class RowReader {
       throw syntaxError(`"${cursor.lastText}" is no kind of row update`);
     }
     this.#endUpdate2(cursor, open, uuid, kind);
-    return kind;
   }
 
   #endUpdate2(cursor: JsonCursor, { staged }: OpenTable, uuid: number, kind: number): void {
     if (cursor.peek() === COMMA) staged.fail('a row update must have exactly one member');
     cursor.expect(CLOSE_BRACE);
-    this.endRow(staged, kind, uuid);
-  }
-
-  /** Ends a row of `update2`. */
-  endRow(staged: StagedTable, kind: number, uuid: number): void {
-    if (uuid === 0) throw notOfRow(ZERO_UUID);
     if (kind === INSERT && this.#mode === 'contents') staged.endContents(uuid);
     else staged.endRow(kind, uuid);
   }

@@ -114,12 +114,6 @@ export class StagedTable {
     cells[this.#rowLength++] = cell;
   }
 
-  /** A column that the row being read does not have yet. */
-  addKnown(position: number, cell: number): void {
-    cells[this.#rowLength++] = position;
-    cells[this.#rowLength++] = cell;
-  }
-
   /** Ends a row of complete contents. */
   endContents(uuid: number): void {
     if (this.fresh !== undefined) {

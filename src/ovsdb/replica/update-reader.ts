@@ -1,5 +1,4 @@
 import { OvsdbError, syntaxError } from '../data/error.ts';
-import { beginText, shapeScan } from '../storage/shape-scan.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
 import type { Turn, Work } from '../turn.ts';
 import {
@@ -24,7 +23,6 @@ export type { UpdateFormat } from './row-reader.ts';
  */
 export class UpdateReader implements UpdateSink {
   readonly #tables: ReadonlyMap<string, ReplicaTable>;
-  readonly #format: UpdateFormat;
   readonly #mode: StagingMode;
   readonly #rows: RowReader;
   readonly #cursor = new JsonCursor();
@@ -42,7 +40,6 @@ export class UpdateReader implements UpdateSink {
   ) {
     this.#tables = tables;
     this.#rows = new RowReader(uuids, format, mode);
-    this.#format = format;
     this.#mode = mode;
     // Complete contents say by silence that a table is empty.
     if (mode === 'contents') for (const name of tables.keys()) this.#open(name);
@@ -62,8 +59,8 @@ export class UpdateReader implements UpdateSink {
           `an update is about table ${name}, which is not monitored`,
         );
       }
-      const { names, shapes } = table;
-      open = { staged: new StagedTable(table, this.#mode), names, shapes, isNamed: false };
+      const { names } = table;
+      open = { staged: new StagedTable(table, this.#mode), names, isNamed: false };
       this.#staged.set(name, open);
     }
     return open;
@@ -101,12 +98,10 @@ export class UpdateReader implements UpdateSink {
     cursor.isPartial = true;
     cursor.texts = texts;
     cursor.mayWait = texts !== undefined;
-    beginText();
     let complete = position;
     try {
       while (this.#state !== 'done' && cursor.peek() !== -1) {
-        if (this.#state !== 'row' || !this.#shaped(cursor, this.#current as OpenTable))
-          this.#step(cursor);
+        this.#step(cursor);
         complete = cursor.position;
       }
     } catch (error) {
@@ -175,22 +170,6 @@ export class UpdateReader implements UpdateSink {
       case 'done':
         break;
     }
-  }
-
-  /** Reads as many rows as are of a shape that is known. False when the next one is of none. */
-  #shaped(cursor: JsonCursor, { shapes, staged }: OpenTable): boolean {
-    if (this.#format !== 'update2') return false;
-    const rows = shapes.match(cursor.bytes, cursor.position, cursor.end);
-    const shape = shapes.first;
-    if (rows === 0 || shape === undefined) return false;
-    const { stopped } = shapeScan();
-    shape.stage(rows, staged, (kind, uuid) => {
-      this.#rows.endRow(staged, kind, uuid);
-    });
-    cursor.position = stopped;
-    if (cursor.bytes[stopped - 1] === COMMA) this.#isFirst = false;
-    else this.#state = 'after-row';
-    return true;
   }
 
   takeWork(turn: Turn): Work | undefined {

@@ -4,7 +4,6 @@ import type { UpdateReader } from '../replica/update-reader.ts';
 import { jsonEquals } from '../data/json.ts';
 import { parseSchema, type DatabaseSchema } from '../data/schema.ts';
 import type { JsonValue } from '../data/value.ts';
-import { shapeScan } from '../storage/shape-scan.ts';
 import { parseJson } from '../wire/json-text.ts';
 import { isUpdate, type UpdateSink } from '../wire/message.ts';
 import {
@@ -100,8 +99,6 @@ export class DatabaseSession {
       ignore,
       { sink: () => this.#server.reader('update2', 'contents') },
     );
-    // While the server answers: the first commit would have to wait for it.
-    shapeScan();
   }
 
   #send(method: string, params: readonly JsonValue[], onReply: (reply: Reply) => void): void {

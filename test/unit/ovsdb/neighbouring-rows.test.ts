@@ -1,195 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { OvsdbError, Replica, type ReplicaRow } from '../../../src/ovsdb/index.ts';
-import {
-  END,
-  FOUND_WORDS,
-  INTEGER_HOLE,
-  ShapeScan,
-  TEXT_HOLE,
-  UUID_HOLE,
-} from '../../../src/ovsdb/storage/shape-scan.ts';
-import { textHash } from '../../../src/ovsdb/wire/text-hash.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
 
-const scan = new ShapeScan();
-const bytesOf = (text: string): Buffer => Buffer.from(text);
 const latin = (text: string): Buffer => Buffer.from(text, 'latin1');
-
-/** Rows of a shape at the beginning of a text, and what is found in the holes. */
-function match(
-  parts: readonly (readonly [fixed: string, hole: number])[],
-  text: Buffer,
-  { at = 0, end = text.length, limit = 100 } = {},
-) {
-  const shape = parts.map(([fixed, hole]) => ({ fixed: bytesOf(fixed), hole }));
-  const place = scan.add(shape);
-  scan.forget();
-  const rows = scan.match(place, text, at, end, limit);
-  const holes = parts.length - 1;
-  const found = Array.from({ length: rows * holes }, (_, i) => [
-    ...scan.found.subarray(i * FOUND_WORDS, (i + 1) * FOUND_WORDS),
-  ]);
-  return { rows, stopped: scan.stopped, found };
-}
-
-describe('a scan for shapes', () => {
-  const plain = fc
-    .string({ unit: 'grapheme-ascii', maxLength: 80 })
-    .map((text) => text.replaceAll(/["\\]/g, '.'));
-
-  test('finds texts of any length, with the hash that they have otherwise', () => {
-    fc.assert(
-      fc.property(plain, plain, fc.nat(40), (text, fixed, at) => {
-        const bytes = bytesOf(`${'.'.repeat(at)}${fixed}"${text}"`);
-        const parts = [
-          [`${fixed}"`, TEXT_HOLE],
-          ['"', END],
-        ] as const;
-        const { rows, stopped, found } = match(parts, bytes, { at });
-        expect([rows, stopped]).toEqual([1, bytes.length]);
-        const [[from, to, hash] = []] = found;
-        expect(scan.bytes.toString('latin1', from, to)).toBe(text);
-        expect(hash).toBe(textHash(bytesOf(text), 0, text.length));
-        for (let end = at; end < bytes.length; end++)
-          expect(match(parts, bytes, { at, end }).rows).toBe(0);
-      }),
-    );
-  });
-
-  test.each([
-    ['"ab', 'no end'],
-    ['"a\\"b"', 'a quote in it'],
-    ['"a\\nb"', 'an escape'],
-    ['"a\nb"', 'a control character'],
-    ['"aé"', 'a letter that is not ASCII'],
-  ])('%j is none for a closer look: it has %s', (text) => {
-    for (const before of [0, 15, 16, 40]) {
-      const given = bytesOf(text.replace('"', `"${'.'.repeat(before)}`));
-      const parts = [
-        ['"', TEXT_HOLE],
-        ['"', END],
-      ] as const;
-      expect(match(parts, given).rows).toBe(0);
-    }
-  });
-
-  test('finds UUIDs, whatever the case of their letters', () => {
-    fc.assert(
-      fc.property(fc.uuid(), fc.func(fc.boolean()), (uuid, isUpper) => {
-        const text = uuid.replaceAll(/[a-f]/g, (c: string, i: number) =>
-          isUpper(i) ? c.toUpperCase() : c,
-        );
-        const words = uuid.replaceAll('-', '').match(/.{8}/g) ?? [];
-        const parts = [
-          ['<', UUID_HOLE],
-          ['>', END],
-        ] as const;
-        expect(match(parts, bytesOf(`<${text}>`)).found).toEqual([
-          words.map((word) => Number.parseInt(word, 16)),
-        ]);
-        expect(match(parts, bytesOf(`<${text}`)).rows).toBe(0);
-        expect(match(parts, bytesOf(`<${text.slice(1)}>`)).rows).toBe(0);
-      }),
-    );
-  });
-
-  test('takes no other byte for one of a UUID', () => {
-    const uuid = '01234567-89ab-cdef-ABCD-EFabcdef9876';
-    const parts = [
-      ['', UUID_HOLE],
-      ['', END],
-    ] as const;
-    expect(match(parts, bytesOf(uuid)).rows).toBe(1);
-    for (let at = 0; at < uuid.length; at++) {
-      for (let byte = 0; byte < 256; byte++) {
-        const text = bytesOf(uuid);
-        text[at] = byte;
-        const isDigit = /[0-9a-fA-F]/.test(String.fromCharCode(byte));
-        const fits = uuid[at] === '-' ? byte === 0x2d : isDigit;
-        expect(match(parts, text).rows).toBe(fits ? 1 : 0);
-      }
-    }
-  });
-
-  test.each([
-    ['0', 0],
-    ['7', 7],
-    ['999999999', 999_999_999],
-    ['1234567890', undefined],
-    ['00', undefined],
-    ['01', undefined],
-    ['-1', undefined],
-    ['', undefined],
-    ['1.5', undefined],
-    ['1e3', undefined],
-    ['true', undefined],
-  ])('the integer %s', (text, value) => {
-    const parts = [
-      ['[', INTEGER_HOLE],
-      [']', END],
-    ] as const;
-    const { rows, found } = match(parts, bytesOf(`[${text}]`));
-    expect([rows, found[0]?.[0]]).toEqual([value === undefined ? 0 : 1, value]);
-    expect(match(parts, bytesOf(`[${text}`)).rows).toBe(0);
-  });
-
-  test('no fixed part may differ in any byte', () => {
-    fc.assert(
-      fc.property(plain, fc.nat(), fc.integer({ min: 1, max: 255 }), (fixed, place, change) => {
-        const text = bytesOf(`x${fixed}y`);
-        expect(match([[`x${fixed}y`, END]], text).rows).toBe(1);
-        const at = place % text.length;
-        text[at] = (text[at] as number) ^ change;
-        expect(match([[`x${fixed}y`, END]], text).rows).toBe(0);
-      }),
-    );
-  });
-
-  test('goes on over commas, as far as the rows fit and as many as are wanted', () => {
-    const parts = [
-      ['{', INTEGER_HOLE],
-      ['}', END],
-    ] as const;
-    const text = bytesOf('{1},{22},{3}}');
-    const all = [[1], [22], [3]].map(([n]) => [n, 0, 0, 0]);
-    scan.found.fill(0);
-    expect(match(parts, text)).toEqual({ rows: 3, stopped: 12, found: all });
-    expect(match(parts, text, { limit: 2 })).toEqual({
-      rows: 2,
-      stopped: 9,
-      found: all.slice(0, 2),
-    });
-    expect(match(parts, text, { end: 11 })).toEqual({
-      rows: 2,
-      stopped: 9,
-      found: all.slice(0, 2),
-    });
-    expect(match(parts, bytesOf('{1},{x}'))).toMatchObject({ rows: 1, stopped: 4 });
-    expect(match(parts, bytesOf('{1} ,{2}'))).toMatchObject({ rows: 1, stopped: 3 });
-  });
-
-  test('reads on in a text that is larger than its memory', () => {
-    const row = (n: number): string => `{${n}${'.'.repeat(1000)}}`;
-    const text = bytesOf(Array.from({ length: 1000 }, (_, n) => row(n)).join(','));
-    const place = scan.add([
-      { fixed: bytesOf('{'), hole: INTEGER_HOLE },
-      { fixed: bytesOf(`${'.'.repeat(1000)}}`), hole: END },
-    ]);
-    scan.forget();
-    const numbers: number[] = [];
-    for (let at = 0; at < text.length; at = scan.stopped) {
-      const rows = scan.match(place, text, at, text.length, 64);
-      expect(rows).toBeGreaterThan(0);
-      for (let i = 0; i < rows; i++) numbers.push(scan.found[i * FOUND_WORDS] as number);
-    }
-    expect(numbers).toEqual(Array.from({ length: 1000 }, (_, n) => n));
-  });
-});
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-/** A value as text: most often of the one kind that a shape can take in, else anything else. */
+/** A value as text: most often one of a few, as in neighbouring rows of a database, else anything else. */
 const oneOf = (usual: readonly string[], others: readonly string[]): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom(...usual) },
@@ -345,7 +163,7 @@ const asObject = (result: ReadonlyMap<string, unknown> | string): unknown =>
 
 const cutting = fc.array(fc.nat(), { maxLength: 3 });
 
-describe('rows of the same shape', () => {
+describe('neighbouring rows, whose columns and values the reader expects to be alike,', () => {
   test('mean what each means by itself', () => {
     fc.assert(
       fc.property(rowsOf('initial', someIds(9)), cutting, (rows, cuts) => {
@@ -407,7 +225,7 @@ describe('rows of the same shape', () => {
     );
   });
 
-  /** Three rows alike, so that their shape is known, then one more. */
+  /** Rows that are alike, then one more. */
   const after = (column: string, values: readonly string[], last: string, id = uuid(9)) => {
     const replica = new Replica(VALUES_SCHEMA);
     const rows = [...values, last].map(
@@ -455,12 +273,12 @@ describe('rows of the same shape', () => {
     ).toThrow('"00000000-0000-0000-0000-000000000000" is not the UUID of a row');
   });
 
-  test('are known again after what they had was given back', () => {
+  test('are read right after what they had in common was given back', () => {
     const replica = new Replica(VALUES_SCHEMA);
     read(replica, [], 'contents');
     const { bytes: _, ...kept } = replica.statistics;
     for (let round = 0; round < 20; round++) {
-      // Fixed parts that nobody has any more by then, and others that get their numbers.
+      // Values that nobody has any more by then, and others that get their ids.
       const rows = Array.from(
         { length: 3 },
         (_, n) =>

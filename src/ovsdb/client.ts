@@ -116,7 +116,6 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /** What the server last said about the database: model, leader, cluster, index. */
   get databaseStatus(): DatabaseStatus | undefined {
-    this.#connection?.catchUp();
     return this.#status;
   }
 
@@ -162,8 +161,6 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       heard: () => {
         this.#dialer.heard();
       },
-      isUnheard: () => this.#session?.isUnheard === true,
-      behind: (catchUp) => this.#session?.behind(catchUp),
       closed: (error) => {
         if (this.#connection === connection) this.#dialer.drop(error);
       },
@@ -191,7 +188,6 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
 
   /** Forgets the connection. */
   #forget(): Connection | undefined {
-    this.#connection?.catchUp();
     const connection = this.#connection;
     this.#connection = undefined;
     this.#transactions = undefined;
@@ -310,8 +306,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     const { signal, lock } = options;
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const transactions = this.#transactions;
-    // What is put off is read while the server has this one.
-    if (transactions === undefined || this.#closed || !this.#main.isFollowed) {
+    if (transactions === undefined || this.#closed || !this.#main.isReady) {
       const reason = `not connected to ${this.#options.database}${this.#why()}`;
       return Promise.resolve({ kind: 'try-again', reason });
     }

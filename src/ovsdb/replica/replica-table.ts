@@ -158,11 +158,9 @@ export class ReplicaTable {
 
   *rows(): Generator<ReplicaRow> {
     // Whoever takes the rows may wait in between, for a transaction or for another schema.
-    this.#pools.catchUp?.();
     for (const slot of this.#store.slots()) {
       const row = this.view(slot);
       if (row.exists) yield row;
-      this.#pools.catchUp?.();
     }
   }
 

@@ -89,27 +89,10 @@ export class Replica implements ReplicaView {
   }
 
   get sequence(): number {
-    this.catchUp();
     return this.#sequence;
   }
 
-  /** Updates have arrived that nobody has looked at: `catchUp` shows them. Undefined: there are none. */
-  behind(catchUp: (() => void) | undefined): void {
-    this.#pools.catchUp = catchUp;
-  }
-
-  /** Shows what has arrived, if there is anything. */
-  catchUp(): void {
-    this.#pools.catchUp?.();
-  }
-
-  /** Whether nobody is told of changes, and none takes so long that it has to be shown in pieces. */
-  get isUnheard(): boolean {
-    return this.#subscriptions.size === 0 && !this.#pools.hasManyMembers;
-  }
-
   #table(name: string): ReplicaTable {
-    this.catchUp();
     const table = this.#tables.get(name);
     if (table === undefined) throw unknownTable(this.#schema, name);
     return table;
@@ -171,7 +154,6 @@ export class Replica implements ReplicaView {
     listener: (changes: ReplicaChanges) => void,
     options: SubscribeOptions = {},
   ): () => void {
-    this.catchUp();
     const subscription: Subscription = {
       listener,
       tables: options.tables === undefined ? undefined : new Set(options.tables),
@@ -185,7 +167,6 @@ export class Replica implements ReplicaView {
 
   /** Distinct values kept and the bytes they take, for metrics. */
   get statistics(): Pools['statistics'] & { readonly rows: number } {
-    this.catchUp();
     const rows = [...this.#tables.values()].reduce((sum, table) => sum + table.size, 0);
     return { ...this.#pools.statistics, rows };
   }

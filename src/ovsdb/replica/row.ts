@@ -34,14 +34,12 @@ export class RowView implements ReplicaRow {
   }
 
   get exists(): boolean {
-    this.#store.pools.catchUp?.();
     while (this.#store.generation(this.#slot) !== this.#generation) {
       const successor = this.#store.successor(this.#slot, this.#generation);
       if (successor === undefined) return false;
       this.#store = successor.store;
       this.#slot = successor.slot;
       this.#generation = successor.generation;
-      this.#store.pools.catchUp?.();
     }
     return true;
   }

@@ -31,8 +31,6 @@ export interface Asker {
   lost(error: OvsdbError, wasSent: boolean): void;
   /** Where the table updates of the reply go; called when the reply begins. */
   readonly sink?: ((head: UpdateHead) => UpdateSink) | undefined;
-  /** Its answer may be told before updates in front of it are read, if nobody looks at what they are about. */
-  readonly overtakes?: boolean;
 }
 
 export interface Update {
@@ -50,10 +48,6 @@ export interface ConnectionHandler {
   notification(method: string, params: readonly JsonValue[]): void;
   /** Bytes arrived. */
   heard(): void;
-  /** Whether nobody hears of updates: those who look ask for them by `behind`. */
-  isUnheard(): boolean;
-  /** Updates have arrived that nobody has looked at: `catchUp` reads them. Undefined: it was called. */
-  behind(catchUp: (() => void) | undefined): void;
   /** The connection is gone; called once. Requests without an answer have been told before. */
   closed(error: OvsdbError): void;
 }
@@ -120,9 +114,6 @@ export class Connection {
   /** Whether this turn of the event loop has begun, and others get theirs when it has taken long. */
   #inTurn = false;
   #error: OvsdbError | undefined;
-  readonly #catchUp = (): void => {
-    this.catchUp();
-  };
 
   constructor(socket: Duplex, handler: ConnectionHandler, limits?: FramerLimits) {
     this.#socket = socket;
@@ -134,11 +125,6 @@ export class Connection {
           head.monitor === undefined ? undefined : handler.sinkForUpdate(head.monitor),
         message: (message, sink, head, failure) => {
           this.#message(message, sink, head, failure);
-        },
-        mayOvertake: () => this.#mayOvertake(),
-        behind: (isBehind) => {
-          handler.behind(isBehind ? this.#catchUp : undefined);
-          if (isBehind) this.#beginTurn();
         },
       },
       limits,
@@ -195,26 +181,9 @@ export class Connection {
     this.#inTurn = true;
     setImmediate(() => {
       this.#inTurn = false;
-      this.catchUp();
       if (this.#error !== undefined) return;
       if (this.#stream.isHeld) this.#goOn();
       if (!this.#stream.isHeld && this.#socket.isPaused()) this.#socket.resume();
-    });
-  }
-
-  /** While a single transaction is awaited: whoever waits for it has nothing else to do, and the server has, as soon as it gets the next one. */
-  #mayOvertake(): boolean {
-    if (this.#pending.size !== 1) return false;
-    const [only] = this.#pending.values();
-    return only?.overtakes === true && this.#handler.isUnheard();
-  }
-
-  /** Reads updates that a reply has overtaken. */
-  catchUp(): void {
-    if (!this.#stream.isBehind) return;
-    this.turn.begin();
-    this.#read(() => {
-      this.#stream.catchUp();
     });
   }
 
@@ -227,9 +196,9 @@ export class Connection {
     });
   }
 
-  /** Work that a message brings: no later message is looked at until it is done. `canWait`: nobody sees what it does. */
-  hold(work: Work, canWait = false): void {
-    this.#stream.hold(work, canWait);
+  /** Work that a message brings: no later message is looked at until it is done. */
+  hold(work: Work): void {
+    this.#stream.hold(work);
   }
 
   /**
@@ -435,7 +404,6 @@ export class Connection {
 
   /** Ends the connection. What is still unanswered is told why. */
   close(error: OvsdbError): void {
-    this.catchUp();
     if (this.#error !== undefined) return;
     this.#socket.destroy();
     this.#ended(error);
@@ -452,7 +420,6 @@ export class Connection {
 
   /** Ends the connection after what was said has been sent, as far as the peer takes it within a second. */
   end(): void {
-    this.catchUp();
     if (this.#error !== undefined) return;
     this.#flush();
     const socket = this.#socket;

@@ -302,17 +302,6 @@ export class DatabaseSession {
     else this.#runOf(update.monitor)?.update(update);
   }
 
-  /** Whether nobody is told when the contents change, and a change can't take long. */
-  get isUnheard(): boolean {
-    for (const { replica } of this.#runs) if (!replica.isUnheard) return false;
-    return true;
-  }
-
-  /** Updates have arrived that `catchUp` reads: before anybody looks at the contents. */
-  behind(catchUp: (() => void) | undefined): void {
-    for (const { replica } of this.#runs) replica.behind(catchUp);
-  }
-
   notification(method: string, params: readonly JsonValue[]): void {
     const [monitor = null, updates = null] = params;
     const run = this.#runOf(monitor);

@@ -196,7 +196,6 @@ export class MonitorRun {
 
   /** Loads everything anew over the same connection; what did not change causes no event. */
   reload(reason: string): void {
-    this.replica.catchUp();
     this.stop(reason, false);
     this.#request('monitor_cond_since');
   }
@@ -229,7 +228,7 @@ export class MonitorRun {
   *#update(update: Update): Work {
     if (!(yield* this.#show(update.sink as UpdateReader, update.failure))) return;
     if (update.lastId !== undefined) this.#monitor.lastId = update.lastId;
-    this.#connection.hold(this.replica.tidy(this.#connection.turn), true);
+    yield* this.replica.tidy(this.#connection.turn);
   }
 
   /**

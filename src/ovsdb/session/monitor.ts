@@ -93,13 +93,6 @@ export class DatabaseMonitor implements Monitor {
   }
 
   get isReady(): boolean {
-    // What has arrived may be of no use: then it is not followed any more.
-    this.#replica?.catchUp();
-    return this.isFollowed;
-  }
-
-  /** As `isReady`, by what was read. */
-  get isFollowed(): boolean {
     return this.run?.isLoaded === true;
   }
 
@@ -161,7 +154,6 @@ export class DatabaseMonitor implements Monitor {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#replica?.catchUp();
     this.#settings.closed(this);
     this.#replica?.discard(LATER);
     this.#settings.waits.wake();

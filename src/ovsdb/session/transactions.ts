@@ -119,7 +119,6 @@ class Sent implements Asker {
   /** Undefined until it is sent. */
   id: number | undefined;
   readonly signal: AbortSignal | undefined;
-  readonly overtakes = true;
   readonly #owner: Transactions;
   readonly #operations: readonly Operation[];
   readonly #settled = Promise.withResolvers<Outcome>();

@@ -15,8 +15,6 @@ export class Pools {
   readonly #sequences = new Map<string, SequencePool>();
   readonly #codecs = new Map<AtomicType, AtomCodec>();
   #sweeps = 0;
-  /** Brings the rows up to date; undefined: they are. Whoever looks at them calls it first. */
-  catchUp: (() => void) | undefined;
 
   atom(type: AtomicType): AtomCodec {
     let codec = this.#codecs.get(type);

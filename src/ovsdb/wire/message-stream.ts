@@ -21,8 +21,7 @@ import {
   type Streaming,
 } from './message.ts';
 import { PendingBytes } from './pending-bytes.ts';
-import { PutOffMessages } from './put-off-messages.ts';
-import { kindOf, WholeMessageReader } from './whole-message.ts';
+import { WholeMessageReader } from './whole-message.ts';
 
 /** Messages larger than this are read while they arrive. */
 const STREAM_FROM = 128 * 1024;
@@ -54,8 +53,6 @@ export class MessageStream {
   #isReading = false;
   /** What arrived while something was read, or behind a message that is not done. */
   #waiting: Buffer[] = [];
-  /** Updates that a reply has overtaken, or may. */
-  readonly #putOff = new PutOffMessages();
   readonly #whole: WholeMessageReader;
 
   /** Messages larger than `streamFrom` bytes are read while they arrive; what takes long of what they bring is done within `turn`. */
@@ -136,65 +133,12 @@ export class MessageStream {
       rest = rest.subarray(end);
       const finishing = this.#pending.texts.finishing(this.#turn);
       if (finishing === undefined) {
-        if (!this.#isPutOff(message)) this.#complete(message);
+        this.#complete(message);
         this.#pending.clear();
       } else {
-        this.catchUp();
         this.#work.add(this.#finishAndComplete(finishing));
       }
       this.#work.goOn();
-    }
-  }
-
-  /**
-   * Puts off a complete message that a reply may overtake: one that takes longer to read than to come back to. False when it is to be read now,
-   * and then, unless it overtakes them, those that are put off have been read.
-   */
-  #isPutOff(message: Buffer): boolean {
-    if (!this.#pending.texts.isEmpty) {
-      this.catchUp();
-      return false;
-    }
-    if (this.#putOff.isEmpty && message.length < this.#atOnce) return false;
-    if (this.#streaming === undefined && this.#reader === undefined && this.#mayOvertake) {
-      const kind = kindOf(message);
-      if (kind === 'update' && this.#putOff.add(message)) {
-        this.#handler.behind?.(true);
-        return true;
-      }
-      if (kind === 'reply') return false;
-    }
-    this.catchUp();
-    return false;
-  }
-
-  get #mayOvertake(): boolean {
-    return this.#handler.mayOvertake?.() === true;
-  }
-
-  /** True while updates are put off. */
-  get isBehind(): boolean {
-    return !this.#putOff.isEmpty;
-  }
-
-  /** Reads the updates that were put off, until they are seen: they are small. What can wait is left to `resume`. Throws as `push`. */
-  catchUp(): void {
-    if (this.#putOff.isEmpty) return;
-    this.#handler.behind?.(false);
-    const read = (): void => {
-      for (const message of this.#putOff.take()) {
-        while (this.isHeld) this.#work.goOn();
-        this.#whole.read(message);
-      }
-    };
-    if (this.#isReading) {
-      read();
-      while (this.isHeld) this.#work.goOn();
-    } else {
-      this.#whileReading(() => {
-        read();
-        while (!this.#work.canWait) this.#work.goOn();
-      });
     }
   }
 
@@ -209,8 +153,7 @@ export class MessageStream {
   #begin(bytes: Buffer): boolean {
     const scanner = this.#scanner;
     if (bytes.length < this.#atOnce || bytes[0] !== OPEN_BRACE) return false;
-    if (scanner.isInside || scanner.isBroken || this.#mayOvertake) return false;
-    this.catchUp();
+    if (scanner.isInside || scanner.isBroken) return false;
     const found = this.#sniff(bytes, true);
     if (typeof found === 'string') return false;
     const { streaming, position } = found;
@@ -222,9 +165,9 @@ export class MessageStream {
     return true;
   }
 
-  /** Work that the message which is just told brings: no later one is looked at until it is done. `canWait`: nobody sees what it does. */
-  hold(work: Work, canWait = false): void {
-    this.#work.add(work, canWait);
+  /** Work that the message which is just told brings: no later one is looked at until it is done. */
+  hold(work: Work): void {
+    this.#work.add(work);
   }
 
   /** True while a message is not done: `resume` is to be called in another turn. */
@@ -244,9 +187,6 @@ export class MessageStream {
     this.#work.abandon();
     this.#waiting = [];
     this.#isFeeding = false;
-    if (this.#putOff.isEmpty) return;
-    this.#putOff.clear();
-    this.#handler.behind?.(false);
   }
 
   /** More of an incomplete message that no sink reads (yet). */
@@ -273,7 +213,6 @@ export class MessageStream {
       if (pending.length >= this.#streamFrom) pending.putAside('bytes');
       return;
     }
-    this.catchUp();
     const found = this.#sniff(pending.view, false);
     if (found === 'cut off' || found === 'whose') {
       this.#sniffAt = found === 'whose' ? Infinity : pending.length * 2;

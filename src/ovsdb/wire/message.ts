@@ -61,13 +61,6 @@ export interface MessageHandler {
     head: UpdateHead | undefined,
     failure: OvsdbError | undefined,
   ): void;
-  /** Whether a reply may be told before updates in front of it are read; never when absent. */
-  mayOvertake?(): boolean;
-  /**
-   * Updates were put off: `catchUp` is to be called before anybody looks at what they are about, at the latest in another turn. False: they
-   * are read now, or will not be.
-   */
-  behind?(isBehind: boolean): void;
 }
 
 /** Members of a message as they are found, one after the other. */

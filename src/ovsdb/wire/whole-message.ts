@@ -179,17 +179,6 @@ export class WholeMessageReader {
   }
 }
 
-/** What a complete message is, as far as its beginning tells in the order in which servers write it. */
-export function kindOf(bytes: Buffer): 'update' | 'reply' | 'unknown' {
-  const cursor = new JsonCursor(bytes);
-  cursor.expect(OPEN_BRACE);
-  if (!take(cursor, ID)) return 'unknown';
-  cursor.skip();
-  if (!cursor.take(COMMA)) return 'unknown';
-  if (take(cursor, RESULT)) return 'reply';
-  return take(cursor, METHOD) && isUpdate(methodOf(cursor)) ? 'update' : 'unknown';
-}
-
 /** Steps over the name of a member and its colon if it is this one, written without escapes. */
 function take(cursor: JsonCursor, name: Buffer): boolean {
   if (cursor.peek() !== QUOTE || !cursor.takeText(name, 0, name.length)) return false;

@@ -35,10 +35,6 @@ class Wire {
     heard: () => {
       // Nobody waits for a sign of life.
     },
-    isUnheard: () => true,
-    behind: () => {
-      // Nothing is put off without updates.
-    },
     closed: () => {
       // The test closes it.
     },

@@ -33,7 +33,7 @@ class SubnetInUse {
   constructor(subnet: Prefix, usable: (address: Address) => boolean) {
     this.subnet = subnet;
     const size = sizeOf(subnet);
-    const last = subnet.family === 4 ? size - 2n : min(size, MAX_IPV6_ADDRESSES) - 1n;
+    const last = subnet.family === 'v4' ? size - 2n : min(size, MAX_IPV6_ADDRESSES) - 1n;
     this.#offsets = new RoundRobin(1, Number(last), (offset) =>
       usable({ family: subnet.family, value: subnet.base + BigInt(offset) }),
     );
@@ -44,7 +44,7 @@ class SubnetInUse {
     return (
       containsAddress(this.subnet, address) &&
       address.value !== this.subnet.base &&
-      (this.subnet.family === 6 || address.value !== lastOf(this.subnet))
+      (this.subnet.family === 'v6' || address.value !== lastOf(this.subnet))
     );
   }
 

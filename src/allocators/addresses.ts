@@ -1,11 +1,14 @@
 /**
- * Addresses as numbers: parsed once where text comes in, written once where text goes out.
- * Everything between compares and adds integers.
+ * Addresses and their arithmetic. Text from outside is parsed and checked once; addresses as numbers are compared and
+ * added. The functions that take and return text are for text that was checked, as rows and settings hold it.
  */
 import { createHash } from 'node:crypto';
 import { Address4, Address6 } from 'ip-address';
 
-export type Family = 4 | 6;
+export type Family = 'v4' | 'v6';
+
+/** In the order in which addresses of two families are listed. */
+export const FAMILIES: readonly Family[] = ['v4', 'v6'];
 
 export interface Address {
   readonly family: Family;
@@ -25,9 +28,9 @@ export interface InterfaceAddress extends Address {
 }
 
 /** Bits of an address of the family. */
-export const bitsOf = (family: Family): 32 | 128 => (family === 4 ? 32 : 128);
+export const bitsOf = (family: Family): 32 | 128 => (family === 'v4' ? 32 : 128);
 
-/** Addresses in the prefix. */
+/** Number of addresses in the prefix. */
 export const sizeOf = (prefix: Prefix): bigint =>
   1n << BigInt(bitsOf(prefix.family) - prefix.length);
 
@@ -45,9 +48,9 @@ const LONGEST_ADDRESS = 45;
 export function parseAddress(text: string): Address | undefined {
   if (text.length > LONGEST_ADDRESS || text.includes('/') || text.includes('%')) return undefined;
   try {
-    if (!text.includes(':')) return { family: 4, value: new Address4(text).bigInt() };
+    if (!text.includes(':')) return { family: 'v4', value: new Address4(text).bigInt() };
     const value = new Address6(text).bigInt();
-    return value >> 32n === MAPPED_IPV4 ? undefined : { family: 6, value };
+    return value >> 32n === MAPPED_IPV4 ? undefined : { family: 'v6', value };
   } catch {
     return undefined;
   }
@@ -81,7 +84,7 @@ export function prefixOf(address: InterfaceAddress): Prefix {
 
 /** Canonical text: dotted for IPv4, RFC 5952 for IPv6. */
 export const formatAddress = ({ family, value }: Address): string =>
-  family === 4
+  family === 'v4'
     ? Address4.fromBigInt(value).correctForm()
     : Address6.fromBigInt(value).correctForm();
 
@@ -107,6 +110,92 @@ export const overlaps = (a: Prefix, b: Prefix): boolean =>
 
 export const samePrefix = (a: Prefix, b: Prefix): boolean =>
   a.family === b.family && a.base === b.base && a.length === b.length;
+
+/** The prefix of the given length right after `prefix`; undefined at the end of the address space. */
+export function nextPrefix(prefix: Prefix, length = prefix.length): Prefix | undefined {
+  const { family } = prefix;
+  const size = 1n << BigInt(bitsOf(family) - length);
+  const base = ((prefix.base + sizeOf(prefix) + size - 1n) / size) * size;
+  return base >> BigInt(bitsOf(family)) === 0n ? { family, base, length } : undefined;
+}
+
+/** Family of an address or CIDR in text. */
+export const familyOf = (address: string): Family => (address.includes(':') ? 'v6' : 'v4');
+
+/** `ip4` or `ip6`, as matches spell it. */
+export const ipOf = (address: string): 'ip4' | 'ip6' => (address.includes(':') ? 'ip6' : 'ip4');
+
+/** True for an address with or without prefix length: for text that a database holds. */
+export const isRange = (text: string): boolean => Address4.isValid(text) || Address6.isValid(text);
+
+/** True for an address without prefix length. */
+export const isAddress = (text: string): boolean => !text.includes('/') && isRange(text);
+
+/** The address of `10.0.0.2/16`: `10.0.0.2`. */
+export function withoutPrefix(cidr: string): string {
+  const slash = cidr.indexOf('/');
+  return slash === -1 ? cidr : cidr.slice(0, slash);
+}
+
+/** Prefix length of a CIDR; that of a single address is 32 or 128. */
+export function prefixLength(cidr: string): number {
+  const slash = cidr.indexOf('/');
+  return slash === -1 ? bitsOf(familyOf(cidr)) : Number(cidr.slice(slash + 1));
+}
+
+/** `/32` or `/128` behind an address. */
+export const asHost = (address: string): string => `${address}/${bitsOf(familyOf(address))}`;
+
+/** True if a network has an `offset`-th address. */
+export function hasAddress(cidr: string, offset: number): boolean {
+  const hostBits = bitsOf(familyOf(cidr)) - prefixLength(cidr);
+  return hostBits >= 32 || offset < 2 ** hostBits;
+}
+
+/**
+ * The `offset`-th address of a network, without prefix length: of `103.103.0.0/24` and 2, `103.103.0.2`.
+ * Throws when it lies outside of the network: a subnet that small must be refused where it is declared.
+ */
+export function nthAddress(cidr: string, offset: number): string {
+  if (!hasAddress(cidr, offset))
+    throw new RangeError(
+      `address ${offset} is outside of ${cidr}: use a larger subnet or fewer nodes and networks`,
+    );
+  const base = withoutPrefix(cidr);
+  return familyOf(cidr) === 'v4'
+    ? textOfIpv4((ipv4Of(base) + offset) >>> 0)
+    : Address6.fromBigInt(valueOf(base) + BigInt(offset)).correctForm();
+}
+
+/** As `nthAddress`, with the prefix length of the network: `103.103.0.2/24`. */
+export const nthInterface = (cidr: string, offset: number): string =>
+  `${nthAddress(cidr, offset)}/${prefixLength(cidr)}`;
+
+/** True if the address (or the whole smaller network) lies in `cidr`. */
+export function contains(cidr: string, address: string): boolean {
+  const family = familyOf(cidr);
+  if (family !== familyOf(address) || prefixLength(address) < prefixLength(cidr)) return false;
+  const shift = BigInt(bitsOf(family) - prefixLength(cidr));
+  return valueOf(withoutPrefix(cidr)) >> shift === valueOf(withoutPrefix(address)) >> shift;
+}
+
+/** True if the low bits of an address are `offset`, as those of `base + offset` are in any aligned network. */
+export function endsIn(address: string, offset: number): boolean {
+  const width = BigInt(32 - Math.clz32(offset));
+  return (valueOf(address) & ((1n << width) - 1n)) === BigInt(offset);
+}
+
+/** Rows hold many IPv4 addresses: 32-bit numbers are several times faster than bigints. */
+function ipv4Of(address: string): number {
+  const [a = '', b = '', c = '', d = ''] = address.split('.');
+  return ((Number(a) << 24) | (Number(b) << 16) | (Number(c) << 8) | Number(d)) >>> 0;
+}
+
+const textOfIpv4 = (value: number): string =>
+  `${value >>> 24}.${(value >>> 16) & 255}.${(value >>> 8) & 255}.${value & 255}`;
+
+const valueOf = (address: string): bigint =>
+  familyOf(address) === 'v4' ? BigInt(ipv4Of(address)) : new Address6(address).bigInt();
 
 /**
  * MAC address that an address in canonical text stands for: `0a:58` and the four bytes of an IPv4 address, or the first
@@ -143,7 +232,7 @@ export function linkLocalOfMac(mac: string): string {
     .map((byte) => parseInt(byte, 16));
   const interfaceId = [a ^ 0x02, b, c, 0xff, 0xfe, d, e, f];
   const value = interfaceId.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0xfe80n << 48n);
-  return formatAddress({ family: 6, value });
+  return formatAddress({ family: 'v6', value });
 }
 
 const formatMac = (bytes: readonly number[]): string =>

@@ -33,10 +33,13 @@ const interfaceAddressAt = (prefix: Prefix, index: number): InterfaceAddress => 
 export const nodeAddress = (subnet: Prefix, nodeId: number): InterfaceAddress =>
   interfaceAddressAt(subnet, nodeId);
 
-/** First and second address of a pod subnet: gateway and management port (topology.md §2). */
-export const gatewayAddress = (subnet: Prefix): InterfaceAddress => interfaceAddressAt(subnet, 1);
+/** Offsets in a pod subnet: gateway (the router) and management port (the host) (topology.md §2). */
+export const POD_SUBNET_OFFSETS = { gateway: 1, managementPort: 2 } as const;
+
+export const gatewayAddress = (subnet: Prefix): InterfaceAddress =>
+  interfaceAddressAt(subnet, POD_SUBNET_OFFSETS.gateway);
 export const managementAddress = (subnet: Prefix): InterfaceAddress =>
-  interfaceAddressAt(subnet, 2);
+  interfaceAddressAt(subnet, POD_SUBNET_OFFSETS.managementPort);
 
 /** The two ends of a point-to-point link and the slice (/31 or /127) that they are in. */
 export interface AddressPair {
@@ -61,7 +64,16 @@ export const MASQUERADE_OFFSETS = {
   dummyNextHop: 4,
   serviceHairpin: 5,
 } as const;
+/** Addresses of networks start after those reserved for the node. */
 const MASQUERADE_USER_BASE = 10;
+
+/** Offsets of a network's own addresses in the masquerade subnet (api.md §6.8). */
+export const networkMasqueradeOffsets = (
+  networkId: number,
+): { readonly gatewayRouter: number; readonly managementPort: number } => ({
+  gatewayRouter: MASQUERADE_USER_BASE + 2 * networkId - 1,
+  managementPort: MASQUERADE_USER_BASE + 2 * networkId,
+});
 
 /** A network's own masquerade addresses (api.md §6.8). Throws `out-of-range`: id 0, or the subnet is too small. */
 export function masqueradeAddresses(
@@ -80,14 +92,15 @@ export function masqueradeAddresses(
       const reason = error instanceof Error ? error.message : String(error);
       throw new AllocationError(
         'out-of-range',
-        `failed generating network id '${networkId}' v${subnet.family}-masquerade-ips ${port} ip: ${reason}`,
+        `failed generating network id '${networkId}' ${subnet.family}-masquerade-ips ${port} ip: ${reason}`,
         { cause: error },
       );
     }
   };
+  const offsets = networkMasqueradeOffsets(networkId);
   return {
-    gatewayRouter: at('gateway router', MASQUERADE_USER_BASE + 2 * networkId - 1),
-    managementPort: at('management port', MASQUERADE_USER_BASE + 2 * networkId),
+    gatewayRouter: at('gateway router', offsets.gatewayRouter),
+    managementPort: at('management port', offsets.managementPort),
   };
 }
 

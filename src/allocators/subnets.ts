@@ -1,6 +1,7 @@
 /** Subnets of one length out of larger ranges: node subnets, and blocks and slices of connect subnets. */
 import { AllocationError } from './allocation-error.ts';
 import {
+  FAMILIES,
   bitsOf,
   containsPrefix,
   formatPrefix,
@@ -46,7 +47,7 @@ export class SubnetRange {
       Math.floor((this.#hostBits - 1) / 8) !==
       Math.floor((this.#hostBits + this.#subnetBits - 1) / 8);
     this.#rotation =
-      prefix.family === 4 && this.#hostBits % 8 !== 0 && crossesOctet
+      prefix.family === 'v4' && this.#hostBits % 8 !== 0 && crossesOctet
         ? 8 - (this.#hostBits % 8)
         : 0;
   }
@@ -58,7 +59,7 @@ export class SubnetRange {
 
   isSkipped(number: bigint): boolean {
     return (
-      this.prefix.family === 6 &&
+      this.prefix.family === 'v6' &&
       this.#subnetBits >= SKIP_ZERO_FROM_BITS &&
       (number & 0xffffn) === 0n
     );
@@ -155,7 +156,7 @@ export class SubnetAllocator {
   }
 
   get families(): readonly Family[] {
-    return ([4, 6] as const).filter((family) => this.#rangesOf(family).length > 0);
+    return FAMILIES.filter((family) => this.#rangesOf(family).length > 0);
   }
 
   ranges(family: Family): readonly Prefix[] {
@@ -175,7 +176,7 @@ export class SubnetAllocator {
   subnetsOf(owner: string): readonly Prefix[] {
     return (this.#holdings.get(owner) ?? [])
       .map((holding) => holding.subnet)
-      .toSorted((a, b) => a.family - b.family);
+      .toSorted((a, b) => FAMILIES.indexOf(a.family) - FAMILIES.indexOf(b.family));
   }
 
   ownerOf(subnet: Prefix): string | undefined {

@@ -1,8 +1,8 @@
 /** Narrow parsers of Kubernetes' own kinds: they check what we read and leave the rest of the object as it is. */
-import { formatAddress, parseAddress } from './addresses.ts';
+import { formatAddress, parseAddress } from '../allocators/addresses.ts';
 import type { FieldError, FieldPath } from './validation/field-errors.ts';
-import type { PlainObject } from './validation/schema.ts';
-import { isPlainObject, own } from './validation/schema.ts';
+import type { PlainObject } from './plain-object.ts';
+import { isPlainObject, own } from './plain-object.ts';
 
 /** Every cluster has these without anybody declaring them. */
 export const SYSTEM_NAMESPACES: readonly string[] = [

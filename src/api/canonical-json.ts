@@ -1,4 +1,4 @@
-import { isPlainObject } from './validation/schema.ts';
+import { isPlainObject } from './plain-object.ts';
 
 /** `value` as JSON with sorted keys and no whitespace: equal values give equal text. */
 export function canonicalJson(value: unknown): string {

@@ -2,7 +2,7 @@
 import type { FieldPath } from './validation/field-errors.ts';
 import { formatPath, formatValue } from './validation/field-errors.ts';
 import { isLabelValue, isQualifiedName } from './validation/metadata.ts';
-import { isPlainObject } from './validation/schema.ts';
+import { isPlainObject } from './plain-object.ts';
 import type { LabelSelector, LabelSelectorRequirement } from './types.ts';
 
 const SELECTOR_FIELDS = ['namespaceSelector', 'networkSelector', 'podSelector', 'nodeSelector'];

@@ -1,4 +1,5 @@
 /** What only shows when the objects of several files are looked at together, or with the settings of the cluster. */
+import { ovnPrefix } from '../api/nad/network-name.ts';
 import { parsePrefix } from '../allocators/addresses.ts';
 import type { ConnectRange } from '../allocators/connect-subnets.ts';
 import type { ManifestDocument, ManifestError } from '../api/validation/manifest.ts';
@@ -19,8 +20,6 @@ import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/declar
 import { conflictWithCluster } from '../cluster/connect/connect-selection.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';
 import { primaryConflict, type PrimaryNetwork } from '../cluster/networks/primary-networks.ts';
-import type { NetworkName } from '../model/model.ts';
-import { prefixOf } from '../topology/names.ts';
 
 export interface TogetherProblems {
   /** Which an API server would not take. */
@@ -185,7 +184,7 @@ function clashingNames(documents: readonly ManifestDocument[]): ManifestError[] 
     const network = asNetwork(document);
     const spec = network === undefined ? undefined : networkSpecOf(network);
     if (spec === undefined || !spec.ok) return [];
-    const prefix = prefixOf(spec.value.network as NetworkName);
+    const prefix = ovnPrefix(spec.value.network);
     const first = seen.get(prefix);
     if (first === undefined) {
       seen.set(prefix, document);

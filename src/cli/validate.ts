@@ -6,7 +6,7 @@ import type { Manifest, ManifestError, PreviousVersion } from '../api/validation
 import { formatManifestError, parseManifest } from '../api/validation/manifest.ts';
 import { resourceKindOf } from '../api/kinds.ts';
 import { objectKey } from '../api/objects.ts';
-import { isPlainObject, own } from '../api/validation/schema.ts';
+import { isPlainObject, own } from '../api/plain-object.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, report, tone } from './output.ts';
 import { checkTogether } from './validate-together.ts';

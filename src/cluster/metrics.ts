@@ -1,12 +1,13 @@
 /** What Prometheus sees of the cluster manager; names as users of ovn-kubernetes have them on dashboards (api.md §4.6). */
 import { exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
+import { FAMILIES, type Family } from '../allocators/addresses.ts';
 import type { ClusterUserDefinedNetwork, UserDefinedNetwork } from '../api/types.ts';
 import { roleOf, topologyOf } from './networks/declarations.ts';
 
 /** Room for node subnets of a network in one family. */
 export interface SubnetUsage {
   readonly network: string;
-  readonly family: 4 | 6;
+  readonly family: Family;
   readonly capacity: number;
   readonly used: number;
 }
@@ -71,12 +72,12 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
             );
     },
   );
-  for (const family of [4, 6] as const) {
+  for (const family of FAMILIES) {
     const usage = (): readonly SubnetUsage[] =>
       sources.subnets().filter((one) => one.family === family);
     gauge(
-      `num_v${family}_host_subnets`,
-      `IPv${family} subnets that a network has for nodes.`,
+      `num_${family}_host_subnets`,
+      `IP${family} subnets that a network has for nodes.`,
       ['network_name'],
       (metric) => {
         for (const { network, capacity } of usage())
@@ -84,8 +85,8 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
       },
     );
     gauge(
-      `allocated_v${family}_host_subnets`,
-      `IPv${family} subnets of a network that nodes have.`,
+      `allocated_${family}_host_subnets`,
+      `IP${family} subnets of a network that nodes have.`,
       ['network_name'],
       (metric) => {
         for (const { network, used } of usage()) metric.set({ network_name: network }, used);

@@ -1,6 +1,12 @@
 /** Settings from flags, environment and file, checked once; a mistake names its source, the value and what would do. */
 import { parseDocument } from 'yaml';
-import { formatPrefix, parseInterfaceAddress, prefixOf } from '../allocators/addresses.ts';
+import {
+  familyOf,
+  formatPrefix,
+  parseInterfaceAddress,
+  prefixOf,
+  type Family,
+} from '../allocators/addresses.ts';
 import { labelSelectorProblem } from '../api/label-selector.ts';
 import { clusterOverlap, formatOverlap } from '../api/validation/overlap.ts';
 import { isDnsLabel } from '../api/validation/metadata.ts';
@@ -177,8 +183,8 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
     v6: OptionName,
     fallback: { readonly v4?: string; readonly v6?: string },
   ): { v4: string; v6: string } => ({
-    v4: read(v4, cidr(4), fallback.v4 ?? ''),
-    v6: read(v6, cidr(6), fallback.v6 ?? ''),
+    v4: read(v4, cidr('v4'), fallback.v4 ?? ''),
+    v6: read(v6, cidr('v6'), fallback.v6 ?? ''),
   });
   return {
     clusterSubnets: read('cluster-subnets', clusterSubnets, defaults.clusterSubnets),
@@ -276,10 +282,9 @@ const list = (text: string): string[] =>
 
 /** Parser of a canonical subnet: host bits must be clear. */
 const cidr =
-  (family?: 4 | 6) =>
+  (family?: Family) =>
   (text: string): string => {
-    const v6 = text.includes(':');
-    const example = (family ?? (v6 ? 6 : 4)) === 6 ? 'fd98::/64' : '10.244.0.0/16';
+    const example = (family ?? familyOf(text)) === 'v6' ? 'fd98::/64' : '10.244.0.0/16';
     const parsed = parseInterfaceAddress(text);
     if (parsed === undefined || (family !== undefined && family !== parsed.family))
       throw new Error(`"${text}" is not a subnet such as ${example}`);

@@ -1,4 +1,5 @@
 /** What is known of all networks, nodes and pods, put together for people: pure, from lists of objects. */
+import { nadOfKey } from '../api/nad/nad-key.ts';
 import { networkId } from '../api/annotations/network-annotations.ts';
 import { nodeId, nodeSubnets } from '../api/annotations/node-annotations.ts';
 import { objectKey, type Condition, type KubeObject } from '../api/objects.ts';
@@ -151,7 +152,7 @@ function podsByNad(pods: readonly Pod[]): ReadonlyMap<string, readonly string[]>
   const byNad = new Map<string, string[]>();
   for (const pod of pods) {
     for (const nadKey of podNetworks(pod).value?.keys() ?? []) {
-      const nad = nadKey.split('/').slice(0, 2).join('/');
+      const nad = nadOfKey(nadKey);
       const keys = byNad.get(nad) ?? [];
       keys.push(objectKey(pod.metadata));
       byNad.set(nad, keys);

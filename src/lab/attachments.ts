@@ -1,4 +1,7 @@
 /** Which interfaces a pod gets, from its annotations: what a CNI plugin would be told (node.md §6). Pure. */
+import { nadOfKey } from '../api/nad/nad-key.ts';
+import { ovnPrefix } from '../api/nad/network-name.ts';
+import { isPlainObject } from '../api/plain-object.ts';
 import { createHash } from 'node:crypto';
 import type { Reading } from '../api/annotations/annotations.ts';
 import { annotatedNetworkName } from '../api/annotations/network-annotations.ts';
@@ -39,9 +42,6 @@ export type NetworkNames = ReadonlyMap<string, string>;
 /** Without a network's own: the reference's default (api.md §12). */
 const DEFAULT_MTU = 1400;
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** The value of an annotation; errors of reading it become one that the user sees. */
 function readable<T>({ value, errors }: Reading<T>): T | undefined {
   const [first] = errors;
@@ -49,17 +49,11 @@ function readable<T>({ value, errors }: Reading<T>): T | undefined {
   return value;
 }
 
-/** Prefix of OVN names for a NAD: `blue/l3-net` → `blue.l3.net_` (topology.md §1.2). */
-const namePrefix = (nadKey: string): string => `${nadKey.replaceAll(/[-/]/g, '.')}_`;
-
-/** `<namespace>/<nad>` of a NAD key, which may end in the number of a repeated attachment. */
-const nadOf = (nadKey: string): string => nadKey.split('/').slice(0, 2).join('/');
-
 const sandboxOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
 function specField(pod: KubeObject, field: string): unknown {
-  return isRecord(pod.spec) ? pod.spec[field] : undefined;
+  return isPlainObject(pod.spec) ? pod.spec[field] : undefined;
 }
 
 /** Whether a pod runs on a node and has been given its networks. */
@@ -85,7 +79,7 @@ function configuredName(nad: KubeObject): string | undefined {
   if (typeof config !== 'string') return undefined;
   try {
     const parsed: unknown = JSON.parse(config);
-    return isRecord(parsed) && typeof parsed['name'] === 'string' ? parsed['name'] : undefined;
+    return isPlainObject(parsed) && typeof parsed['name'] === 'string' ? parsed['name'] : undefined;
   } catch {
     return undefined; // not one of ours to complain about: a pod that uses it will be
   }
@@ -114,10 +108,10 @@ export function podAttachment(pod: KubeObject, networks: NetworkNames): PodAttac
     const device =
       key === 'default' ? 'eth0' : role === 'primary' ? 'ovn-udn1' : `net${++secondaries}`;
     const { addresses } = entry;
-    const network = networks.get(nadOf(key));
+    const network = networks.get(nadOfKey(key));
     if (key !== 'default' && network === undefined)
       throw new LabError(
-        `pod ${name}: annotation ${POD_NETWORKS}: entry "${key}": there is no NetworkAttachmentDefinition ${nadOf(key)}`,
+        `pod ${name}: annotation ${POD_NETWORKS}: entry "${key}": there is no NetworkAttachmentDefinition ${nadOfKey(key)}`,
       );
     // Second interfaces are told apart by the number that their other end has in the pod: lo 1, eth0 2 … (node.md §6.3).
     const suffix = `_${index + 2}`;
@@ -133,7 +127,7 @@ export function podAttachment(pod: KubeObject, networks: NetworkNames): PodAttac
       nadKey: key,
       externalIds: {
         attached_mac: entry.macAddress,
-        'iface-id': `${key === 'default' ? '' : namePrefix(key)}${namespace}_${podName}`,
+        'iface-id': `${ovnPrefix(key)}${namespace}_${podName}`,
         'iface-id-ver': uid,
         sandbox,
         'pod-if-name': device,

@@ -4,6 +4,7 @@ import {
   podNetworks,
   type PodNetwork,
 } from '../api/annotations/pod-annotations.ts';
+import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import type { Pod } from '../api/types.ts';
 import type { OpenPort } from './model.ts';
 import { explain, optional, type ObjectReading, reading } from './reading.ts';
@@ -14,8 +15,6 @@ export interface PodInterface {
   readonly podNetwork: PodNetwork;
   readonly openDefaultPorts: readonly OpenPort[];
 }
-
-export const DEFAULT_NAD_KEY = 'default';
 
 /** True for pods that have no port in OVN: on the host's network, or done with their work. */
 const hasNoPorts = (pod: Pod): boolean =>

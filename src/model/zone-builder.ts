@@ -2,6 +2,7 @@
  * Objects → zone. Takes the change of one object at a time and works only on what it concerns; values that stay the same
  * keep their identity.
  */
+import { DEFAULT_NAD_KEY, nadOfKey } from '../api/nad/nad-key.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { objectKey, type KubeObject, type ObjectKey } from '../api/objects.ts';
 import type {
@@ -13,12 +14,7 @@ import type {
   Service,
 } from '../api/types.ts';
 import type { ZoneConnectStatus } from '../api/zone-status.ts';
-import {
-  DEFAULT_NAD_KEY,
-  openPortsProblem,
-  readInterfaces,
-  type PodInterface,
-} from './attachments.ts';
+import { openPortsProblem, readInterfaces, type PodInterface } from './attachments.ts';
 import { zoneConnects } from './connects.ts';
 import type {
   AllowedDefaultService,
@@ -252,7 +248,7 @@ export class ZoneBuilder {
   /** An interface names a NAD; its network is the one that the NAD stands for. */
   #attachments({ pod, interfaces }: PodEntry): readonly Attachment[] {
     return interfaces.flatMap(({ nadKey, podNetwork, openDefaultPorts }) => {
-      const nad = nadKey.split('/').slice(0, 2).join('/');
+      const nad = nadOfKey(nadKey);
       const network =
         nadKey === DEFAULT_NAD_KEY ? DEFAULT_NETWORK : this.#definitions.get(nad)?.config.name;
       if (network === undefined) return [];

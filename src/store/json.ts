@@ -1,5 +1,7 @@
 /** JSON values: merge patches (RFC 7386), their difference, and one spelling per value. */
 
+import { isPlainObject } from '../api/plain-object.ts';
+
 export type Json =
   | null
   | boolean
@@ -9,8 +11,7 @@ export type Json =
   | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
-export const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isJsonObject = (value: unknown): value is JsonObject => isPlainObject(value);
 
 // Objects are built from entries so that a key called `__proto__` is only a key.
 const fromEntries = (entries: Iterable<readonly [string, Json]>): JsonObject =>

@@ -1,6 +1,6 @@
 /** Address sets: one per family, named by the hash of their id. */
 
-import type { Family } from './addresses.ts';
+import type { Family } from '../allocators/addresses.ts';
 import { DEFAULT_CONTROLLER } from './names.ts';
 import { hashedName, OBJECT_ID, objectIds, type ExternalIds } from './object-ids.ts';
 import type { Rows } from './rows.ts';

@@ -2,7 +2,7 @@
 
 import type { Zone } from '../model/model.ts';
 import { addAddressSet, egressServicePods, enabledServiceIps, nodeIps } from './address-sets.ts';
-import { familyOf, withoutPrefix } from './addresses.ts';
+import { familyOf, withoutPrefix } from '../allocators/addresses.ts';
 import { meterBandKey, NB_GLOBAL_KEY } from './keys.ts';
 import { clusterFamilies } from './network-on-node.ts';
 import { addPortGroup, SECONDARY_PODS } from './port-groups.ts';

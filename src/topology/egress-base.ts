@@ -7,7 +7,7 @@ import {
   enabledServiceIps,
   nodeIps,
 } from './address-sets.ts';
-import { familyOf, type Family } from './addresses.ts';
+import { familyOf, type Family } from '../allocators/addresses.ts';
 import { DEFAULT_CONTROLLER } from './names.ts';
 import type { NetworkOnNode } from './network-on-node.ts';
 import {

@@ -1,9 +1,9 @@
 /** The gateway of a network on the zone's node: router, external switch, routes, NAT (topology.md §7.3–7.6, §6). */
 
-import { macOf } from '../allocators/addresses.ts';
+import { asHost, contains, familyOf, macOf, withoutPrefix } from '../allocators/addresses.ts';
+import { MASQUERADE_OFFSETS } from '../allocators/node-addresses.ts';
 import { RowReference } from '../ovsdb/plan/desired.ts';
 import type { NodeGateway } from '../model/model.ts';
-import { asHost, contains, familyOf, withoutPrefix } from './addresses.ts';
 import { COPP } from './database.ts';
 import { macBindingKey } from './keys.ts';
 import { bridgePort } from './names.ts';
@@ -13,7 +13,7 @@ import {
   masqueradeAddresses,
   type NetworkOnNode,
 } from './network-on-node.ts';
-import { DUMMY_NEXT_HOP, HOST_MASQUERADE, NEIGHBOUR_AGE, POLICY_NODE_ADDRESS } from './numbers.ts';
+import { NEIGHBOUR_AGE, POLICY_NODE_ADDRESS } from './numbers.ts';
 import { MASQUERADE_ROUTE_ID } from './object-ids.ts';
 import { addNat, addNodeAddressPolicy, addRoute, addRouterPeer } from './router-rows.ts';
 import { holds, type Rows } from './rows.ts';
@@ -100,8 +100,8 @@ function addExternalSwitch(rows: Rows, on: NetworkOnNode, gateway: NodeGateway):
     external_ids: on.networkIds,
   });
   const neighbours = [
-    ...masqueradeAddresses(on, DUMMY_NEXT_HOP),
-    ...(on.isDefault ? [] : masqueradeAddresses(on, HOST_MASQUERADE)),
+    ...masqueradeAddresses(on, MASQUERADE_OFFSETS.dummyNextHop),
+    ...(on.isDefault ? [] : masqueradeAddresses(on, MASQUERADE_OFFSETS.host)),
   ];
   for (const ip of neighbours) {
     rows.keyed('Static_MAC_Binding', macBindingKey(names.gatewayToExternal, ip), {
@@ -120,7 +120,7 @@ function addGatewayRoutes(rows: Rows, on: NetworkOnNode, gateway: NodeGateway): 
     if (link === undefined) continue;
     addRoute(rows, on, names.gatewayRouter, { prefix: cidr, nexthop: link.clusterRouter });
   }
-  for (const nexthop of masqueradeAddresses(on, DUMMY_NEXT_HOP)) {
+  for (const nexthop of masqueradeAddresses(on, MASQUERADE_OFFSETS.dummyNextHop)) {
     const prefix = settings.masqueradeSubnets[familyOf(nexthop)];
     if (prefix === undefined) continue;
     addRoute(rows, on, names.gatewayRouter, {

@@ -1,10 +1,10 @@
 /** The transit switch that joins the zones of a Layer3 network, and what leads to other nodes (topology.md §13.1). */
 
-import { macOf } from '../allocators/addresses.ts';
+import { ovnPrefix } from '../api/nad/network-name.ts';
+import { asHost, FAMILIES, familyOf, macOf, withoutPrefix } from '../allocators/addresses.ts';
 import type { ClusterSettings, Network, NodeFacts } from '../model/model.ts';
-import { asHost, FAMILIES, familyOf, withoutPrefix } from './addresses.ts';
 import { routeKey } from './keys.ts';
-import { clusterRouter, prefixOf, transitPort, transitSwitch } from './names.ts';
+import { clusterRouter, transitPort, transitSwitch } from './names.ts';
 import { joinAddresses, type NetworkOnNode } from './network-on-node.ts';
 import { transitSwitchKey } from './numbers.ts';
 import { NETWORK_ID } from './object-ids.ts';
@@ -84,7 +84,7 @@ export function addRemoteNodeRows(
   const subnets = network.nodeSubnets.get(node.name) ?? [];
   // A node without subnet has no part in this network yet.
   if (end === undefined || subnets.length === 0) return;
-  const prefix = prefixOf(network.name);
+  const prefix = ovnPrefix(network.name);
   const router = clusterRouter(prefix);
   rows.named(
     'Logical_Switch_Port',

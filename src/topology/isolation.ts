@@ -2,7 +2,7 @@
 
 import type { Attachment, OpenPort } from '../model/model.ts';
 import { addAcl, ofGroup, type Acl, type Direction } from './acls.ts';
-import { ipOf } from './addresses.ts';
+import { ipOf } from '../allocators/addresses.ts';
 import { DEFAULT_CONTROLLER, DEFAULT_NETWORK, podPort } from './names.ts';
 import type { NetworkOnNode } from './network-on-node.ts';
 import { ACL_DEFAULT_ALLOW, ACL_DEFAULT_DENY, TIER_ISOLATION } from './numbers.ts';

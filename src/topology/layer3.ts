@@ -1,9 +1,9 @@
 /** The distributed router, the pods' switch and the groups of a Layer3 network on the zone's node (topology.md §7.1, §7.2). */
 
-import { linkLocalOfMac, macOf } from '../allocators/addresses.ts';
+import { ipOf, linkLocalOfMac, macOf, withoutPrefix } from '../allocators/addresses.ts';
+import { MASQUERADE_OFFSETS } from '../allocators/node-addresses.ts';
 import { RowReference } from '../ovsdb/plan/desired.ts';
 import { addAcl, anyOf, DIRECTIONS } from './acls.ts';
-import { ipOf, withoutPrefix } from './addresses.ts';
 import { COPP } from './database.ts';
 import { controllerOf, gatewayChassis, loadBalancerGroups } from './names.ts';
 import {
@@ -12,7 +12,7 @@ import {
   type NetworkOnNode,
   type PodRange,
 } from './network-on-node.ts';
-import { ACL_DEFAULT_ALLOW, SERVICE_HAIRPIN, TIER_POLICY } from './numbers.ts';
+import { ACL_DEFAULT_ALLOW, TIER_POLICY } from './numbers.ts';
 import { clusterPortGroup, clusterRouterPortGroup, addPortGroup } from './port-groups.ts';
 import { objectIds } from './object-ids.ts';
 import { addNat, addRoute, addRouterPeer } from './router-rows.ts';
@@ -79,7 +79,9 @@ function addLoadBalancerGroups(rows: Rows, on: NetworkOnNode): void {
 function addHairpinAcls(rows: Rows, on: NetworkOnNode): void {
   const controller = controllerOf(on.network.name);
   const match = anyOf(
-    masqueradeAddresses(on, SERVICE_HAIRPIN).map((address) => `${ipOf(address)}.src == ${address}`),
+    masqueradeAddresses(on, MASQUERADE_OFFSETS.serviceHairpin).map(
+      (address) => `${ipOf(address)}.src == ${address}`,
+    ),
   );
   for (const direction of DIRECTIONS) {
     addAcl(

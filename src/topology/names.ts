@@ -1,5 +1,6 @@
 /** Names of the OVN objects of a network (topology.md §1.2), in one place. */
 
+import { ovnPrefix } from '../api/nad/network-name.ts';
 import type { Network, NetworkName } from '../model/model.ts';
 
 export { DEFAULT_NETWORK } from '../model/networks.ts';
@@ -7,13 +8,6 @@ import { DEFAULT_NETWORK } from '../model/networks.ts';
 
 export const isDefault = (network: Pick<Network, 'name'>): boolean =>
   network.name === DEFAULT_NETWORK;
-
-/** OVN names of user-defined networks hold neither `-` nor `/` in front of the object's own name. */
-const dotted = (name: string): string => name.replace(/[-/]/g, '.');
-
-/** What comes before the names of a network's objects: `blue_blue-network` → `blue_blue.network_`; empty for `default`. */
-export const prefixOf = (network: NetworkName): string =>
-  network === DEFAULT_NETWORK ? '' : `${dotted(network)}_`;
 
 /** Owner controller of a network's policies, port groups and address sets. */
 export const controllerOf = (network: NetworkName): string => `${network}-network-controller`;
@@ -56,7 +50,7 @@ export const bridgePort = (bridge: string, prefix: string, node: string): string
 export const gatewayChassis = (port: string, chassis: string): string => `${port}-${chassis}`;
 
 export function localNames(network: NetworkName, node: string): LocalNames {
-  const prefix = prefixOf(network);
+  const prefix = ovnPrefix(network);
   const router = clusterRouter(prefix);
   const gateway = gatewayRouter(prefix, node);
   const nodeSwitch = `${prefix}${node}`;
@@ -96,4 +90,4 @@ export const loadBalancerGroups = (prefix: string): LoadBalancerGroups => ({
 
 /** Logical switch port of a pod: `blue_pod1`, or `blue.blue_blue_pod1` for the NAD key `blue/blue`. */
 export const podPort = (nadKey: string, namespace: string, pod: string): string =>
-  nadKey === DEFAULT_NETWORK ? `${namespace}_${pod}` : `${dotted(nadKey)}_${namespace}_${pod}`;
+  `${ovnPrefix(nadKey)}${namespace}_${pod}`;

@@ -17,15 +17,10 @@ import {
   nthInterface,
   withoutPrefix,
   type Family,
-} from './addresses.ts';
+} from '../allocators/addresses.ts';
+import { networkMasqueradeOffsets, POD_SUBNET_OFFSETS } from '../allocators/node-addresses.ts';
 import { isDefault, localNames, type LocalNames } from './names.ts';
-import {
-  gatewayMasqueradeOffset,
-  JOIN_CLUSTER_ROUTER,
-  MANAGEMENT_PORT,
-  managementMasqueradeOffset,
-  POD_GATEWAY,
-} from './numbers.ts';
+import { JOIN_CLUSTER_ROUTER } from './numbers.ts';
 import { networkIds, networkRoleIds, type ExternalIds } from './object-ids.ts';
 
 /** The pods' range of one family on this node. */
@@ -84,9 +79,9 @@ function podRange(cidr: string): PodRange {
   return {
     family: familyOf(cidr),
     cidr,
-    gateway: nthAddress(cidr, POD_GATEWAY),
-    gatewayInterface: nthInterface(cidr, POD_GATEWAY),
-    management: nthAddress(cidr, MANAGEMENT_PORT),
+    gateway: nthAddress(cidr, POD_SUBNET_OFFSETS.gateway),
+    gatewayInterface: nthInterface(cidr, POD_SUBNET_OFFSETS.gateway),
+    management: nthAddress(cidr, POD_SUBNET_OFFSETS.managementPort),
   };
 }
 
@@ -178,7 +173,9 @@ export function gatewayMasquerade(on: NetworkOnNode): string[] {
     const subnet = on.settings.masqueradeSubnets[family];
     const own = on.network.masquerade[family]?.gatewayRouter;
     if (own !== undefined) return [own];
-    return subnet === undefined ? [] : [nthAddress(subnet, gatewayMasqueradeOffset(on.network.id))];
+    return subnet === undefined
+      ? []
+      : [nthAddress(subnet, networkMasqueradeOffsets(on.network.id).gatewayRouter)];
   });
 }
 
@@ -190,7 +187,7 @@ export function managementMasquerade(on: NetworkOnNode, family: Family): string 
     on.network.masquerade[family]?.managementPort ??
     (subnet === undefined
       ? undefined
-      : nthAddress(subnet, managementMasqueradeOffset(on.network.id)))
+      : nthAddress(subnet, networkMasqueradeOffsets(on.network.id).managementPort))
   );
 }
 

@@ -3,10 +3,6 @@
  * kinds that we write, and where rows carry no mark, by exactly the names that they have on this node.
  */
 
-import { macOf } from '../allocators/addresses.ts';
-import type { ClusterSettings, LocalNode } from '../model/model.ts';
-import type { DatabaseRules, TableRules } from '../ovsdb/plan/desired.ts';
-import type { FoundRow } from '../ovsdb/replica/replica-view.ts';
 import {
   contains,
   endsIn,
@@ -14,8 +10,13 @@ import {
   hasAddress,
   isAddress,
   isRange,
+  macOf,
   nthAddress,
-} from './addresses.ts';
+} from '../allocators/addresses.ts';
+import { POD_SUBNET_OFFSETS } from '../allocators/node-addresses.ts';
+import type { ClusterSettings, LocalNode } from '../model/model.ts';
+import type { DatabaseRules, TableRules } from '../ovsdb/plan/desired.ts';
+import type { FoundRow } from '../ovsdb/replica/replica-view.ts';
 import { COPP, METERS } from './database.ts';
 import { idsOf, isSet, mapOf, numberOf, textOf } from './found-rows.ts';
 import { PORT_NODE_ID, ROUTE_NODE_ID } from './interconnect.ts';
@@ -31,7 +32,6 @@ import {
 import { localNames, DEFAULT_NETWORK, type LocalNames } from './names.ts';
 import {
   JOIN_CLUSTER_ROUTER,
-  MANAGEMENT_PORT,
   POLICY_NODE_ADDRESS,
   POLICY_NO_REROUTE,
   QOS_EGRESS_IP_REPLY,
@@ -350,8 +350,8 @@ function isManagementRoute(prefix: string, nexthop: string, networkPrefix: strin
     networkPrefix === '' &&
     isRange(prefix) &&
     contains(prefix, nexthop) &&
-    hasAddress(prefix, MANAGEMENT_PORT) &&
-    nexthop === nthAddress(prefix, MANAGEMENT_PORT)
+    hasAddress(prefix, POD_SUBNET_OFFSETS.managementPort) &&
+    nexthop === nthAddress(prefix, POD_SUBNET_OFFSETS.managementPort)
   );
 }
 

@@ -1,21 +1,5 @@
 /** Numbers that rows share with other programs or with other zones (topology.md §2, §7.8, §18.1). */
 
-/** Offsets in the masquerade subnet: host, next hop of the service route, service hairpin. */
-export const HOST_MASQUERADE = 2;
-export const DUMMY_NEXT_HOP = 4;
-export const SERVICE_HAIRPIN = 5;
-/** Addresses of networks start after those reserved for the node. */
-const NETWORK_MASQUERADE = 10;
-
-export const gatewayMasqueradeOffset = (networkId: number): number =>
-  NETWORK_MASQUERADE + 2 * networkId - 1;
-export const managementMasqueradeOffset = (networkId: number): number =>
-  NETWORK_MASQUERADE + 2 * networkId;
-
-/** Offsets in a pod subnet: gateway (the router) and management port (the host). */
-export const POD_GATEWAY = 1;
-export const MANAGEMENT_PORT = 2;
-
 /** Offset of the distributed router in the join subnet; gateway routers have that of their node's id. */
 export const JOIN_CLUSTER_ROUTER = 1;
 

@@ -1,10 +1,11 @@
 /** Ports of pods (topology.md §14). */
 
+import { ovnPrefix } from '../api/nad/network-name.ts';
 import type { Attachment, ClusterSettings, LocalNode, Network } from '../model/model.ts';
 import type { Containment } from '../ovsdb/plan/desired.ts';
-import { withoutPrefix } from './addresses.ts';
+import { withoutPrefix } from '../allocators/addresses.ts';
 import { addOpenPortAcls } from './isolation.ts';
-import { controllerOf, isDefault, podPort, prefixOf } from './names.ts';
+import { controllerOf, isDefault, podPort } from './names.ts';
 import { NAD_ID, networkIds } from './object-ids.ts';
 import { inGroup, namespacePortGroup, SECONDARY_PODS } from './port-groups.ts';
 import { holds, type Rows } from './rows.ts';
@@ -45,7 +46,7 @@ export function addPodRows(
         ...(isDefault(network) ? {} : { [NAD_ID]: nadKey }),
       },
     },
-    holds('Logical_Switch', `${prefixOf(network.name)}${zone.node.name}`, 'ports'),
+    holds('Logical_Switch', `${ovnPrefix(network.name)}${zone.node.name}`, 'ports'),
     ...groups,
   );
   if (isLocked) addOpenPortAcls(rows, attachment);

@@ -3,12 +3,13 @@
  * the addresses that rows need. They are refused with a reason; everything else goes on.
  */
 
+import { ovnPrefix } from '../api/nad/network-name.ts';
 import type { Attachment, Network, NodeFacts, Zone } from '../model/model.ts';
 import { whyNotRendered } from '../model/rendering.ts';
-import { hasAddress } from './addresses.ts';
-import { bridgePort, isDefault, localNames, podPort, prefixOf, transitPort } from './names.ts';
+import { hasAddress } from '../allocators/addresses.ts';
+import { networkMasqueradeOffsets, POD_SUBNET_OFFSETS } from '../allocators/node-addresses.ts';
+import { bridgePort, isDefault, localNames, podPort, transitPort } from './names.ts';
 import { clusterFamilies, hasGateway, joinSubnet } from './network-on-node.ts';
-import { MANAGEMENT_PORT, managementMasqueradeOffset } from './numbers.ts';
 
 /**
  * Names become parts of matches, where a quote would end a string: only these characters get there. Names of Kubernetes
@@ -112,7 +113,7 @@ function smallSubnet(zone: Zone, network: Network): string | undefined {
   const { node, settings } = zone;
   const podSubnet = network.nodeSubnets
     .get(node.name)
-    ?.find((cidr) => !hasAddress(cidr, MANAGEMENT_PORT + 1));
+    ?.find((cidr) => !hasAddress(cidr, POD_SUBNET_OFFSETS.managementPort + 1));
   if (podSubnet !== undefined) {
     return `subnet ${podSubnet} of node "${node.name}" has no room for a gateway, a management port and pods; give its nodes larger subnets`;
   }
@@ -123,7 +124,7 @@ function smallSubnet(zone: Zone, network: Network): string | undefined {
       return `join subnet ${join} has no address for node "${node.name}" with id ${node.id}; give the network a larger one`;
     }
     const masquerade = settings.masqueradeSubnets[family];
-    const offset = managementMasqueradeOffset(network.id);
+    const offset = networkMasqueradeOffsets(network.id).managementPort;
     if (!isDefault(network) && masquerade !== undefined && !hasAddress(masquerade, offset)) {
       return `masquerade subnet ${masquerade} has no addresses for network id ${network.id}; configure a larger one`;
     }
@@ -194,7 +195,7 @@ function renderedPorts(
   refused: Refusal[],
 ): Map<string, Attachment> {
   const ports = new Map<string, Attachment>();
-  const prefixes = new Set([...networks.values()].map((network) => prefixOf(network.name)));
+  const prefixes = new Set([...networks.values()].map((network) => ovnPrefix(network.name)));
   const bridge = zone.node.gateway?.bridge;
   const ownBridgePort = bridge === undefined ? undefined : bridgePort(bridge, '', zone.node.name);
   for (const attachment of zone.attachments) {

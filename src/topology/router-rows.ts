@@ -1,6 +1,6 @@
 /** Rows that hang on routers: their peers on switches, routes, address translation, policies. */
 
-import { ipOf } from './addresses.ts';
+import { ipOf } from '../allocators/addresses.ts';
 import { identifiedPolicyKey, natKey, policyKey, routeKey } from './keys.ts';
 import type { NetworkOnNode } from './network-on-node.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';

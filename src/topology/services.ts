@@ -1,7 +1,7 @@
 /** Ways to services (topology.md §7.4). */
 
 import type { AllowedDefaultService } from '../model/model.ts';
-import { familyOf } from './addresses.ts';
+import { familyOf } from '../allocators/addresses.ts';
 import type { NetworkOnNode } from './network-on-node.ts';
 import { ENABLED_SERVICE_ID } from './object-ids.ts';
 import { addRoute } from './router-rows.ts';

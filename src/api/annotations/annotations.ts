@@ -1,12 +1,17 @@
 /** What all readers of annotations share: what they answer, how they complain, and the checks of single values. */
-import { parseMac } from '../../allocators/addresses.ts';
-import { formatAddress, formatCidr, parseAddress, parseCidr } from '../addresses.ts';
+import {
+  formatAddress,
+  formatInterfaceAddress,
+  parseAddress,
+  parseInterfaceAddress,
+  parseMac,
+} from '../../allocators/addresses.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import type { FamilyCidrs } from '../nad/network-config.ts';
 import type { KubeObject } from '../objects.ts';
 import { objectKey } from '../objects.ts';
-import type { PlainObject } from '../validation/schema.ts';
-import { isPlainObject } from '../validation/schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import { isPlainObject } from '../plain-object.ts';
 
 /** An annotation that can't be used, in words for the person who can repair it. */
 export interface AnnotationError {
@@ -154,10 +159,10 @@ export function asAddress(value: unknown): string {
 
 /** An address or network with prefix length, in canonical form, host bits kept. */
 export function asCidr(value: unknown): string {
-  const cidr = parseCidr(asText(value));
+  const cidr = parseInterfaceAddress(asText(value));
   return cidr === undefined
     ? problem(`must be an IP address with prefix length, is ${formatValue(value)}`)
-    : formatCidr(cidr);
+    : formatInterfaceAddress(cidr);
 }
 
 /** A unicast MAC address in lower case. */

@@ -10,11 +10,12 @@ import {
   problem,
   readAnnotation,
 } from './annotations.ts';
-import { parseAddress, parseCidr } from '../addresses.ts';
+import { parseAddress, parseInterfaceAddress } from '../../allocators/addresses.ts';
+import { repeatedNadKey } from '../nad/nad-key.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import { isDnsLabel, isDnsSubdomain } from '../validation/metadata.ts';
-import type { PlainObject } from '../validation/schema.ts';
-import { own } from '../validation/schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import { own } from '../plain-object.ts';
 
 export const NETWORKS = 'k8s.v1.cni.cncf.io/networks';
 /** Overrides for the primary network; names the NAD of the cluster default network. */
@@ -69,7 +70,7 @@ function textEntry(item: string, podNamespace: string): Entry {
 
 function asIp(value: unknown): string {
   const text = asText(value);
-  return parseAddress(text) !== undefined || parseCidr(text) !== undefined
+  return parseAddress(text) !== undefined || parseInterfaceAddress(text) !== undefined
     ? text
     : problem(`ips: ${formatValue(value)} is no IP address`);
 }
@@ -108,10 +109,6 @@ function entriesOf(text: string, podNamespace: string): Entry[] {
     isJson ? jsonEntry(item, podNamespace) : textEntry(asText(item), podNamespace),
   );
 }
-
-/** Key of the k-th selection (from 0) of one NAD in one pod. */
-const repeatedNadKey = (namespace: string, name: string, k: number): string =>
-  k === 0 ? `${namespace}/${name}` : `${namespace}/${name}/${k}`;
 
 function selectionsOf(text: string, podNamespace: string): NetworkSelection[] {
   const seen = new Map<string, number>();

@@ -21,8 +21,8 @@ import {
 } from './annotations.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import type { FamilyCidrs } from '../nad/network-config.ts';
-import type { PlainObject } from '../validation/schema.ts';
-import { own } from '../validation/schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import { own } from '../plain-object.ts';
 
 export const NODE_SUBNETS = 'k8s.ovn.org/node-subnets'; // cluster manager
 export const NODE_ID = 'k8s.ovn.org/node-id'; // cluster manager

@@ -15,8 +15,8 @@ import {
   readEntries,
 } from './annotations.ts';
 import { formatValue } from '../validation/field-errors.ts';
-import type { PlainObject } from '../validation/schema.ts';
-import { own } from '../validation/schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import { own } from '../plain-object.ts';
 
 export const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
 const OPEN_DEFAULT_PORTS = 'k8s.ovn.org/open-default-ports';

@@ -2,8 +2,8 @@
 import type { Conversion } from './conversion.ts';
 import { convertObject, V1, V1ALPHA1 } from './conversion.ts';
 import { formatFieldError } from '../validation/field-errors.ts';
-import type { PlainObject } from '../validation/schema.ts';
-import { isPlainObject, own } from '../validation/schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import { isPlainObject, own } from '../plain-object.ts';
 import { validateObject } from '../validation/validate.ts';
 
 export interface ConversionAnswer {

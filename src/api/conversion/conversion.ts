@@ -4,11 +4,11 @@
  * that reading back gives what was written.
  */
 import { canonicalJson, sameJson } from '../canonical-json.ts';
-import { parseCidr } from '../addresses.ts';
+import { parsePrefix } from '../../allocators/addresses.ts';
 import type { FieldError, FieldPath } from '../validation/field-errors.ts';
 import { clusterNetworkName } from '../nad/network-name.ts';
-import type { PlainObject } from '../validation/schema.ts';
-import { isPlainObject, own } from '../validation/schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import { isPlainObject, own } from '../plain-object.ts';
 
 export const V1 = 'k8s.ovn.org/v1';
 export const V1ALPHA1 = 'k8s.ovn.org/v1alpha1';
@@ -41,7 +41,7 @@ function layer3Subnet(text: unknown): PlainObject | undefined {
   if (typeof text !== 'string') return undefined;
   const parts = text.split('/');
   const cidr = parts.slice(0, 2).join('/');
-  if (parts.length > 3 || parseCidr(cidr) === undefined) return undefined;
+  if (parts.length > 3 || parsePrefix(cidr) === undefined) return undefined;
   const host = parts[2];
   if (host === undefined) return { cidr };
   return /^[1-9][0-9]{0,2}$/.test(host) ? { cidr, hostSubnet: Number(host) } : undefined;

@@ -9,8 +9,8 @@ import type {
 } from './network-config.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import { formatOverlap, networkOverlap } from '../validation/overlap.ts';
-import type { PlainObject } from '../validation/schema.ts';
-import { isPlainObject, own } from '../validation/schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import { isPlainObject, own } from '../plain-object.ts';
 import {
   notContained,
   parseAddressList,

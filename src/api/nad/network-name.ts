@@ -3,6 +3,16 @@
 /** Name of the cluster default network. */
 export const DEFAULT_NETWORK = 'default';
 
+/** The name as OVN names have it: no `-`, no `/`. Networks that differ only there would share objects. */
+export const ovnName = (name: string): string => name.replaceAll(/[-/]/g, '.');
+
+/**
+ * What comes before the names of OVN objects of a network or NAD key: `blue_blue-network` → `blue_blue.network_`,
+ * `blue/l3-net` → `blue.l3.net_`; empty for `default` (topology.md §1.2).
+ */
+export const ovnPrefix = (name: string): string =>
+  name === DEFAULT_NETWORK ? '' : `${ovnName(name)}_`;
+
 const CLUSTER_PREFIX = 'cluster_udn_';
 
 /** Network of the UserDefinedNetwork `<namespace>/<name>`. */

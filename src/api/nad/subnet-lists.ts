@@ -1,18 +1,18 @@
 /** Comma lists of subnets as NADs hold them (api.md §3.3, "Subnet grammar"). */
-import type { Cidr, Family } from '../addresses.ts';
 import {
-  addressBits,
-  cidrContainsCidr,
+  bitsOf,
+  containsPrefix,
   formatAddress,
-  formatCidr,
-  maskCidr,
-} from '../addresses.ts';
-import { parseAddress, parseCidr } from '../addresses.ts';
+  formatPrefix,
+  parseAddress,
+  parsePrefix,
+  type Family,
+} from '../../allocators/addresses.ts';
 import type { FamilyCidrs, NetworkTopology, Outcome, SubnetEntry } from './network-config.ts';
 import { fail, succeed } from './network-config.ts';
 
 /** Prefix length of a node's subnet where none is written. */
-export const DEFAULT_HOST_LENGTH: Readonly<Record<Family, number>> = { 4: 24, 6: 64 };
+export const DEFAULT_HOST_LENGTH: Readonly<Record<Family, number>> = { v4: 24, v6: 64 };
 
 /** No sensible network has more; longer lists are an attack on our time. */
 const MOST_ENTRIES = 1000;
@@ -23,30 +23,28 @@ const entriesOf = (text: string): string[] =>
     .slice(0, MOST_ENTRIES)
     .map((entry) => entry.trim());
 
-const canonical = (cidr: Cidr): string => formatCidr(maskCidr(cidr));
-
 function layer3Entry(text: string): Outcome<SubnetEntry & { family: Family }> {
   const parts = text.split('/');
-  const cidr = parseCidr(parts.slice(0, 2).join('/'));
+  const cidr = parsePrefix(parts.slice(0, 2).join('/'));
   if (cidr === undefined || parts.length > 3) return fail(`CIDR "${text}" not properly formatted`);
-  const { family } = cidr.address;
+  const { family } = cidr;
   const host = parts[2];
   if (host !== undefined && !/^(0|[1-9][0-9]{0,2})$/.test(host)) {
     return fail(`CIDR "${text}" not properly formatted`);
   }
   const hostLength = host === undefined ? DEFAULT_HOST_LENGTH[family] : Number(host);
-  if (family === 6 && hostLength !== 64) return fail('IPv6 only supports /64 host subnets');
+  if (family === 'v6' && hostLength !== 64) return fail('IPv6 only supports /64 host subnets');
   // A /32 passes the text parser of the reference and then has no room for a host: refused here already.
-  if (family === 4 && hostLength >= addressBits(4)) {
+  if (family === 'v4' && hostLength >= bitsOf('v4')) {
     return fail('invalid host subnet, IPv4 subnet must be < 32');
   }
-  if (hostLength <= cidr.prefixLength) {
+  if (hostLength <= cidr.length) {
     return fail(
       'cannot use a host subnet length mask shorter than or equal to the cluster subnet mask. ' +
-        `host subnet length: ${hostLength}, cluster subnet length: ${cidr.prefixLength}`,
+        `host subnet length: ${hostLength}, cluster subnet length: ${cidr.length}`,
     );
   }
-  return succeed({ cidr: canonical(cidr), hostLength, family });
+  return succeed({ cidr: formatPrefix(cidr), hostLength, family });
 }
 
 /** `10.20.0.0/16/24,fd00::/48`; host lengths only, and always present, for layer3. */
@@ -61,7 +59,7 @@ export function parseSubnets(text: string, topology: NetworkTopology): Outcome<S
     const parsed = layer3Entry(entry);
     if (!parsed.ok) return parsed;
     const { cidr, hostLength, family } = parsed.value;
-    if (family === 4) {
+    if (family === 'v4') {
       hostLength4 ??= hostLength;
       if (hostLength !== hostLength4) {
         return fail(
@@ -79,9 +77,9 @@ export function parseSubnets(text: string, topology: NetworkTopology): Outcome<S
 export function parseCidrList(text: string): Outcome<string[]> {
   const cidrs: string[] = [];
   for (const entry of entriesOf(text)) {
-    const cidr = parseCidr(entry);
+    const cidr = parsePrefix(entry);
     if (cidr === undefined) return fail(`CIDR "${entry}" not properly formatted`);
-    cidrs.push(canonical(cidr));
+    cidrs.push(formatPrefix(cidr));
   }
   return succeed(cidrs);
 }
@@ -118,9 +116,9 @@ export function notContained(
   inner: readonly string[],
   outer: readonly SubnetEntry[],
 ): string | undefined {
-  const ranges = outer.map(({ cidr }) => parseCidr(cidr)).filter((cidr) => cidr !== undefined);
+  const ranges = outer.map(({ cidr }) => parsePrefix(cidr)).filter((cidr) => cidr !== undefined);
   return inner.find((text) => {
-    const cidr = parseCidr(text);
-    return cidr === undefined || !ranges.some((range) => cidrContainsCidr(range, cidr));
+    const cidr = parsePrefix(text);
+    return cidr === undefined || !ranges.some((range) => containsPrefix(range, cidr));
   });
 }

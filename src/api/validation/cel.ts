@@ -1,15 +1,16 @@
 /** CEL as an API server evaluates it: Kubernetes' IP and CIDR functions, integers as bigint, parsed rules kept. */
 import { Environment } from '@marcbachmann/cel-js';
-import type { Address, Cidr } from '../addresses.ts';
 import {
-  cidrContainsAddress,
-  cidrContainsCidr,
+  containsAddress,
+  containsPrefix,
   formatAddress,
-  formatCidr,
-  maskCidr,
+  formatInterfaceAddress,
   parseAddress,
-  parseCidr,
-} from '../addresses.ts';
+  parseInterfaceAddress,
+  prefixOf,
+  type Address,
+  type InterfaceAddress,
+} from '../../allocators/addresses.ts';
 
 class CelAddress {
   readonly address: Address;
@@ -18,9 +19,10 @@ class CelAddress {
   }
 }
 
+/** A block that may have host bits set. */
 class CelCidr {
-  readonly cidr: Cidr;
-  constructor(cidr: Cidr) {
+  readonly cidr: InterfaceAddress;
+  constructor(cidr: InterfaceAddress) {
     this.cidr = cidr;
   }
 }
@@ -32,9 +34,14 @@ function addressOf(text: string): CelAddress {
 }
 
 function cidrOf(text: string): CelCidr {
-  const cidr = parseCidr(text);
+  const cidr = parseInterfaceAddress(text);
   if (cidr === undefined) throw new Error(`network address parse error: ${text}`);
   return new CelCidr(cidr);
+}
+
+function masked(cidr: InterfaceAddress): CelCidr {
+  const { family, base, length } = prefixOf(cidr);
+  return new CelCidr({ family, value: base, length });
 }
 
 /** Functions of k8s.io/apiserver's CEL libraries "ip" and "cidr". */
@@ -44,23 +51,28 @@ function kubernetesEnvironment(): Environment {
     .registerType('CIDR', CelCidr)
     .registerFunction('isIP(string): bool', (text: string) => parseAddress(text) !== undefined)
     .registerFunction('ip(string): IP', addressOf)
-    .registerFunction('IP.family(): int', ({ address }: CelAddress) => BigInt(address.family))
-    .registerFunction('isCIDR(string): bool', (text: string) => parseCidr(text) !== undefined)
+    .registerFunction('IP.family(): int', ({ address }: CelAddress) =>
+      address.family === 'v4' ? 4n : 6n,
+    )
+    .registerFunction(
+      'isCIDR(string): bool',
+      (text: string) => parseInterfaceAddress(text) !== undefined,
+    )
     .registerFunction('cidr(string): CIDR', cidrOf)
-    .registerFunction('CIDR.ip(): IP', ({ cidr }: CelCidr) => new CelAddress(cidr.address))
-    .registerFunction('CIDR.prefixLength(): int', ({ cidr }: CelCidr) => BigInt(cidr.prefixLength))
-    .registerFunction('CIDR.masked(): CIDR', ({ cidr }: CelCidr) => new CelCidr(maskCidr(cidr)))
+    .registerFunction('CIDR.ip(): IP', ({ cidr }: CelCidr) => new CelAddress(cidr))
+    .registerFunction('CIDR.prefixLength(): int', ({ cidr }: CelCidr) => BigInt(cidr.length))
+    .registerFunction('CIDR.masked(): CIDR', ({ cidr }: CelCidr) => masked(cidr))
     .registerFunction('CIDR.containsIP(string): bool', ({ cidr }: CelCidr, text: string) =>
-      cidrContainsAddress(cidr, addressOf(text).address),
+      containsAddress(prefixOf(cidr), addressOf(text).address),
     )
     .registerFunction('CIDR.containsIP(IP): bool', ({ cidr }: CelCidr, ip: CelAddress) =>
-      cidrContainsAddress(cidr, ip.address),
+      containsAddress(prefixOf(cidr), ip.address),
     )
     .registerFunction('CIDR.containsCIDR(string): bool', ({ cidr }: CelCidr, text: string) =>
-      cidrContainsCidr(cidr, cidrOf(text).cidr),
+      containsPrefix(prefixOf(cidr), prefixOf(cidrOf(text).cidr)),
     )
     .registerFunction('CIDR.containsCIDR(CIDR): bool', ({ cidr }: CelCidr, inner: CelCidr) =>
-      cidrContainsCidr(cidr, inner.cidr),
+      containsPrefix(prefixOf(cidr), prefixOf(inner.cidr)),
     )
     .registerOperator(
       'IP == IP',
@@ -68,7 +80,7 @@ function kubernetesEnvironment(): Environment {
     )
     .registerOperator(
       'CIDR == CIDR',
-      (a: CelCidr, b: CelCidr) => formatCidr(a.cidr) === formatCidr(b.cidr),
+      (a: CelCidr, b: CelCidr) => formatInterfaceAddress(a.cidr) === formatInterfaceAddress(b.cidr),
     );
 }
 

@@ -5,8 +5,8 @@ import { hasStatusSubresource } from './catalog.ts';
 import type { FieldError, FieldPath } from './field-errors.ts';
 import { formatPath, formatProblem, formatValue } from './field-errors.ts';
 import type { KubeObject, ResourceKind } from '../objects.ts';
-import type { PlainObject } from './schema.ts';
-import { isPlainObject, own } from './schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import { isPlainObject, own } from '../plain-object.ts';
 import { validateObject } from './validate.ts';
 
 /** A place in a file; line and column count from 1. */

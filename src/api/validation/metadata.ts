@@ -1,8 +1,8 @@
 /** Checks `metadata` as an API server does, and gives it its type. */
 import type { FieldError, FieldPath, FieldWarning } from './field-errors.ts';
 import type { ObjectMeta } from '../objects.ts';
-import type { PlainObject } from './schema.ts';
-import { isPlainObject, own } from './schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import { isPlainObject, own } from '../plain-object.ts';
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

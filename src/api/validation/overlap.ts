@@ -1,7 +1,14 @@
 /** Which ranges may not overlap (api.md §6.6), and the search for a free transit subnet (§6.5). */
-import type { Cidr, Family } from '../addresses.ts';
-import { cidrContainsCidr, cidrsOverlap, formatCidr, maskCidr, nextCidr } from '../addresses.ts';
-import { parseCidr } from '../addresses.ts';
+import {
+  containsPrefix,
+  FAMILIES,
+  familyOf,
+  formatPrefix,
+  nextPrefix,
+  overlaps,
+  parsePrefix,
+  type Prefix,
+} from '../../allocators/addresses.ts';
 import type {
   ClusterAddressing,
   FamilyCidrs,
@@ -31,13 +38,13 @@ export interface Overlap {
 }
 
 interface Range extends TypedSubnet {
-  readonly range: Cidr;
+  readonly range: Prefix;
 }
 
 const ranges = (type: SubnetType, cidrs: readonly string[]): Range[] =>
   cidrs.flatMap((cidr) => {
-    const range = parseCidr(cidr);
-    return range === undefined ? [] : [{ type, cidr, range: maskCidr(range) }];
+    const range = parsePrefix(cidr);
+    return range === undefined ? [] : [{ type, cidr, range }];
   });
 
 /** The first pair that overlaps: the later range of the list first. */
@@ -47,7 +54,7 @@ function firstOverlap(
 ): Overlap | undefined {
   for (const [index, a] of list.entries()) {
     for (const b of list.slice(0, index)) {
-      if ((concerns(a) || concerns(b)) && cidrsOverlap(a.range, b.range)) {
+      if ((concerns(a) || concerns(b)) && overlaps(a.range, b.range)) {
         return { a: { type: a.type, cidr: a.cidr }, b: { type: b.type, cidr: b.cidr } };
       }
     }
@@ -93,10 +100,7 @@ export function networkOverlap(
   settings: ClusterAddressing,
 ): Overlap | undefined {
   if (network.topology === 'localnet') return undefined;
-  const excluded = network.excludeSubnets
-    .map(parseCidr)
-    .filter((cidr) => cidr !== undefined)
-    .map(maskCidr);
+  const excluded = network.excludeSubnets.map(parsePrefix).filter((cidr) => cidr !== undefined);
   const ownTransit = network.topology === 'layer2' && network.role === 'primary';
   const transit =
     network.topology === 'layer3'
@@ -113,7 +117,7 @@ export function networkOverlap(
     ...ranges('built-in join subnet', familyCidrs(settings.joinSubnets)),
     ...ranges('masquerade subnet', familyCidrs(settings.masqueradeSubnets)),
     ...ranges('transit switch subnet', familyCidrs(transit)),
-  ].filter(({ range }) => !excluded.some((outer) => cidrContainsCidr(outer, range)));
+  ].filter(({ range }) => !excluded.some((outer) => containsPrefix(outer, range)));
   const subnets = ranges(
     'user defined subnet',
     network.subnets.map(({ cidr }) => cidr),
@@ -151,12 +155,12 @@ export function nodeOverlap(
   );
   for (const { name, hostAddresses } of nodes) {
     for (const text of hostAddresses) {
-      const host = parseCidr(text);
+      const host = parsePrefix(text);
       if (host === undefined) continue;
-      const hit = own.find(({ range }) => cidrsOverlap(range, host));
+      const hit = own.find(({ range }) => overlaps(range, host));
       if (hit !== undefined) {
         return (
-          `user defined subnet "${hit.cidr}" overlaps the network ${formatCidr(maskCidr(host))} of node "${name}" ` +
+          `user defined subnet "${hit.cidr}" overlaps the network ${formatPrefix(host)} of node "${name}" ` +
           `(address ${text}): choose a range that no node has an address in`
         );
       }
@@ -195,7 +199,7 @@ export function externalOverlap(
       'user defined subnet',
       other.subnets.map(({ cidr }) => cidr),
     );
-    const hit = own.find(({ range }) => theirs.some((their) => cidrsOverlap(their.range, range)));
+    const hit = own.find(({ range }) => theirs.some((their) => overlaps(their.range, range)));
     if (hit !== undefined) {
       return `user defined subnet "${hit.cidr}" overlaps a subnet of ${other.name}: choose another range`;
     }
@@ -215,21 +219,20 @@ export function findTransitSubnets(
 ): Outcome<FamilyCidrs> {
   const failed = (reason: string): Outcome<FamilyCidrs> =>
     fail(`can't generate transit subnets: ${reason}`);
-  const families = new Set<Family>(network.subnets.map(({ cidr }) => (cidr.includes(':') ? 6 : 4)));
+  const families = new Set(network.subnets.map(({ cidr }) => familyOf(cidr)));
   const found: { v4?: string; v6?: string } = {};
-  for (const family of [4, 6] as const) {
-    const key = family === 4 ? 'v4' : 'v6';
-    const start = settings.transitSubnets[key];
+  for (const family of FAMILIES) {
+    const start = settings.transitSubnets[family];
     if (!families.has(family) || start === undefined) continue;
     let candidate = start;
-    for (let attempt = 0; found[key] === undefined; attempt++) {
+    for (let attempt = 0; found[family] === undefined; attempt++) {
       const overlap = networkOverlap(
-        { ...network, transitSubnets: { [key]: candidate } },
+        { ...network, transitSubnets: { [family]: candidate } },
         settings,
       );
       const sides = overlap === undefined ? [] : [overlap.a, overlap.b];
       if (overlap === undefined) {
-        found[key] = candidate;
+        found[family] = candidate;
       } else if (
         !sides.some(({ type, cidr }) => type === 'transit switch subnet' && cidr === candidate)
       ) {
@@ -248,11 +251,11 @@ export function findTransitSubnets(
 
 /** The prefix of the candidate's length after the larger of two overlapping ranges. */
 function afterLarger(sides: readonly TypedSubnet[], candidate: string): string | undefined {
-  const length = parseCidr(candidate)?.prefixLength;
+  const length = parsePrefix(candidate)?.length;
   const larger = sides
-    .map(({ cidr }) => parseCidr(cidr))
+    .map(({ cidr }) => parsePrefix(cidr))
     .filter((cidr) => cidr !== undefined)
-    .sort((a, b) => a.prefixLength - b.prefixLength)[0];
-  const next = larger === undefined ? undefined : nextCidr(larger, length);
-  return next === undefined ? undefined : formatCidr(next);
+    .sort((a, b) => a.length - b.length)[0];
+  const next = larger === undefined ? undefined : nextPrefix(larger, length);
+  return next === undefined ? undefined : formatPrefix(next);
 }

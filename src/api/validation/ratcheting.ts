@@ -4,8 +4,9 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldError, FieldPath } from './field-errors.ts';
-import type { PlainObject, Schema } from './schema.ts';
-import { isPlainObject, own } from './schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import type { Schema } from './schema.ts';
+import { isPlainObject, own } from '../plain-object.ts';
 
 /** Errors that stand, and those that the stored object had already. */
 export interface JudgedErrors {

@@ -5,7 +5,7 @@ import { celProgram, isTransitionRule } from './cel.ts';
 import type { FieldError, FieldPath } from './field-errors.ts';
 import { storedIndex, type JudgedErrors } from './ratcheting.ts';
 import type { Schema, ValidationRule } from './schema.ts';
-import { isPlainObject } from './schema.ts';
+import { isPlainObject } from '../plain-object.ts';
 
 /** Schemas under which no rule is found, so that labels and statuses are not walked for nothing. */
 const ruleFree = new WeakMap<Schema, boolean>();

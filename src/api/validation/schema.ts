@@ -1,4 +1,5 @@
 /** The part of a structural schema (apiextensions.k8s.io/v1) that our CRDs use, and what it does to an object's shape. */
+import { isPlainObject, type PlainObject } from '../plain-object.ts';
 import type { FieldPath, FieldWarning } from './field-errors.ts';
 import { formatPath } from './field-errors.ts';
 
@@ -26,15 +27,6 @@ export interface Schema {
   readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
   readonly 'x-kubernetes-list-map-keys'?: readonly string[];
 }
-
-export type PlainObject = Readonly<Record<string, unknown>>;
-
-export const isPlainObject = (value: unknown): value is PlainObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Own property only: a key such as `constructor` never reaches Object.prototype. */
-export const own = (object: PlainObject, key: string): unknown =>
-  Object.hasOwn(object, key) ? object[key] : undefined;
 
 function shapeObject(
   schema: Schema,

@@ -1,11 +1,11 @@
 /** Checks a value against the structural part of a schema with ajv, and words the result like an API server. */
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { Ajv } from 'ajv';
-import { parseCidr } from '../addresses.ts';
+import { parsePrefix } from '../../allocators/addresses.ts';
 import type { FieldError, FieldPath } from './field-errors.ts';
 import { formatPath, formatValue } from './field-errors.ts';
 import type { Schema } from './schema.ts';
-import { isPlainObject, own } from './schema.ts';
+import { isPlainObject, own } from '../plain-object.ts';
 
 const INT32 = 2 ** 31;
 
@@ -33,7 +33,7 @@ function validatorOf(schema: Schema): ValidateFunction {
       },
       int64: { type: 'number', validate: Number.isInteger },
       'date-time': isDateTime,
-      cidr: (text: string) => parseCidr(text) !== undefined,
+      cidr: (text: string) => parsePrefix(text) !== undefined,
     },
   });
   const validator = compiler.compile(schema);

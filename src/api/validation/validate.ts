@@ -8,8 +8,10 @@ import { checkMetadata } from './metadata.ts';
 import type { KubeObject, ResourceKind } from '../objects.ts';
 import { judgeStructure } from './ratcheting.ts';
 import { checkRules } from './rules.ts';
-import type { PlainObject, Schema } from './schema.ts';
-import { isPlainObject, own, shape } from './schema.ts';
+import type { PlainObject } from '../plain-object.ts';
+import type { Schema } from './schema.ts';
+import { isPlainObject, own } from '../plain-object.ts';
+import { shape } from './schema.ts';
 import { blocksRules, checkStructure } from './structure.ts';
 
 export type Validation =

@@ -359,5 +359,5 @@ const firstHosts = (range: Prefix, subnet: Prefix): Address[] =>
       (address) =>
         containsAddress(range, address) &&
         address.value !== subnet.base &&
-        (subnet.family === 6 || address.value !== lastOf(subnet)),
+        (subnet.family === 'v6' || address.value !== lastOf(subnet)),
     );

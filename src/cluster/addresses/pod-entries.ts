@@ -9,9 +9,10 @@ import {
   type Address,
   type Family,
   type InterfaceAddress,
+  familyOf,
+  prefixOf,
 } from '../../allocators/addresses.ts';
 import { addressAt, gatewayAddress, MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
-import { prefixOf } from '../../allocators/addresses.ts';
 import type { FamilyCidrs } from '../../api/nad/network-config.ts';
 import type { PodNetwork, PodRoute } from '../../api/annotations/pod-annotations.ts';
 import type { ClusterSettings } from '../../model/model.ts';
@@ -31,11 +32,9 @@ export interface PodEntryInput {
 }
 
 const ofFamily = ({ v4, v6 }: FamilyCidrs, family: Family): readonly string[] => {
-  const cidr = family === 4 ? v4 : v6;
+  const cidr = family === 'v4' ? v4 : v6;
   return cidr === undefined ? [] : [cidr];
 };
-
-const familyOf = (cidr: string): Family => (cidr.includes(':') ? 6 : 4);
 
 /** Destinations that go through the attachment, in the order in which they are written. */
 function destinations(
@@ -64,7 +63,7 @@ function hairpin({ masqueradeSubnets }: ClusterSettings, family: Family): readon
     const prefix = parsePrefix(cidr);
     if (prefix === undefined) return [];
     const address = formatAddress(addressAt(prefix, MASQUERADE_OFFSETS.serviceHairpin));
-    return [`${address}/${family === 4 ? 32 : 128}`];
+    return [`${address}/${family === 'v4' ? 32 : 128}`];
   });
 }
 
@@ -90,7 +89,7 @@ export function podEntry(input: PodEntryInput): PodNetwork {
     for (const dest of destinations(attachment, address.family, settings))
       routes.push({ dest, nextHop });
     if (role === 'primary' && !defaultRouteElsewhere.has(address.family)) gateways.push(nextHop);
-    if (attachment.nad?.config.topology === 'layer2' && address.family === 6)
+    if (attachment.nad?.config.topology === 'layer2' && address.family === 'v6')
       lla = linkLocalOfMac(macOfAddress(firstGateway(input) ?? gateway));
   }
   return {
@@ -106,7 +105,7 @@ export function podEntry(input: PodEntryInput): PodNetwork {
 
 // The gateway's MAC follows from its IPv4 address where it has one.
 const firstGateway = ({ layer2Gateways = [] }: PodEntryInput): Address | undefined =>
-  layer2Gateways.find(({ family }) => family === 4) ?? layer2Gateways[0];
+  layer2Gateways.find(({ family }) => family === 'v4') ?? layer2Gateways[0];
 
 const requestedGateways = (texts: readonly string[]): readonly string[] =>
   texts

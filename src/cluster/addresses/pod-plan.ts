@@ -239,6 +239,3 @@ export function allocatedBy({ nad }: WantedAttachment): 'node' | 'cluster' {
   if (nad.config.topology === 'localnet' && nad.config.subnets.length === 0) return 'node';
   return 'cluster';
 }
-
-/** `<namespace>/<name>` of the NAD behind a key that may count repetitions. */
-export const nadOfKey = (nadKey: string): string => nadKey.split('/').slice(0, 2).join('/');

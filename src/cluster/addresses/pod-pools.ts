@@ -1,4 +1,5 @@
 /** What pods hold in the pools of their networks: taken over from what pods carry, given anew, given back. In memory. */
+import { nadOfKey } from '../../api/nad/nad-key.ts';
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import { nodeSubnets } from '../../api/annotations/node-annotations.ts';
@@ -16,7 +17,6 @@ import {
   allocatedBy,
   carriedNetworks,
   isWithoutNetworks,
-  nadOfKey,
   type PodPlan,
   type WantedAttachment,
 } from './pod-plan.ts';

@@ -1,6 +1,6 @@
 /** Connect subnets of one ClusterNetworkConnect: what its networks hold (api.md §5.5). In memory. */
 import { AllocationError, isExhausted } from '../../allocators/allocation-error.ts';
-import { formatPrefix, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
+import { formatPrefix, parsePrefix, type Family, type Prefix } from '../../allocators/addresses.ts';
 import { ConnectSubnetAllocator, type ConnectRange } from '../../allocators/connect-subnets.ts';
 import { familyCidrs, type FamilyCidrs } from '../../api/nad/network-config.ts';
 import type { ConnectProblem, ConnectableNetwork } from './connect-selection.ts';
@@ -76,14 +76,14 @@ export class ConnectAllocations {
 
   /** What is held, as the annotation has it. */
   held(): ReadonlyMap<string, FamilyCidrs> {
-    const text = (subnets: readonly Prefix[], family: 4 | 6): string | undefined => {
+    const text = (subnets: readonly Prefix[], family: Family): string | undefined => {
       const subnet = subnets.find((prefix) => prefix.family === family);
       return subnet === undefined ? undefined : formatPrefix(subnet);
     };
     return new Map(
       this.#subnets.owners().map((owner) => {
         const subnets = this.#subnets.subnetsOf(owner);
-        const [v4, v6] = [text(subnets, 4), text(subnets, 6)];
+        const [v4, v6] = [text(subnets, 'v4'), text(subnets, 'v6')];
         return [
           owner,
           { ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) },

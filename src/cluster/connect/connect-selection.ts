@@ -238,19 +238,19 @@ const onlyFamily = (network: ConnectableNetwork): Family | undefined => {
 
 function familyMismatch({ networks, ranges }: ConnectCheck): ConnectProblem | undefined {
   const reason = 'IPFamilyMismatch';
-  const v4 = networks.find((network) => onlyFamily(network) === 4);
-  const v6 = networks.find((network) => onlyFamily(network) === 6);
+  const v4 = networks.find((network) => onlyFamily(network) === 'v4');
+  const v6 = networks.find((network) => onlyFamily(network) === 'v6');
   if (v4 !== undefined && v6 !== undefined)
     return {
       reason,
       message: `Cannot connect single-stack IPv4 network '${v4.title}' with single-stack IPv6 network '${v6.title}'. Networks must use the same IP family`,
     };
   const single = v4 ?? v6;
-  const family = v4 === undefined ? 6 : 4;
+  const family = v4 === undefined ? 'v6' : 'v4';
   if (single === undefined || ranges.some(({ cidr }) => cidr.family === family)) return undefined;
   return {
     reason,
-    message: `Cannot connect single-stack IPv${family} network '${single.title}': connectSubnets do not contain an IPv${family} subnet. Networks and connectSubnets must use the same IP family`,
+    message: `Cannot connect single-stack IP${family} network '${single.title}': connectSubnets do not contain an IP${family} subnet. Networks and connectSubnets must use the same IP family`,
   };
 }
 

@@ -1,5 +1,5 @@
 /** NADs as the cluster manager reads, makes and mends them. Pure. */
-import { parsePrefix } from '../../allocators/addresses.ts';
+import { parsePrefix, type Family } from '../../allocators/addresses.ts';
 import { NETWORK_FINALIZER, parseNad } from '../../api/nad/nad.ts';
 import {
   formatTunnelKeys,
@@ -118,5 +118,5 @@ export function correctNad(
 }
 
 /** Families of a network's subnets. */
-export const familiesOf = (subnets: readonly { readonly cidr: string }[]): ReadonlySet<4 | 6> =>
+export const familiesOf = (subnets: readonly { readonly cidr: string }[]): ReadonlySet<Family> =>
   new Set(subnets.flatMap(({ cidr }) => parsePrefix(cidr)?.family ?? []));

@@ -5,6 +5,7 @@ import { IdAllocator, MAX_NETWORK_ID } from '../../allocators/ids.ts';
 import { masqueradeAddresses, maxMasqueradeNetworkId } from '../../allocators/node-addresses.ts';
 import { TunnelKeyAllocator } from '../../allocators/tunnel-keys.ts';
 import type { NetworkConfig } from '../../api/nad/network-config.ts';
+import { ovnName } from '../../api/nad/network-name.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import type { RegisteredNad } from './registered-nad.ts';
 
@@ -19,9 +20,6 @@ export interface NetworkIdentitiesOptions {
   /** Networks that may exist at a time. */
   readonly limit: number;
 }
-
-/** OVN names hold neither `-` nor `/`: networks whose names differ only there would share objects (api.md §15, 24). */
-const ovnPrefix = (network: string): string => network.replaceAll(/[-/]/g, '.');
 
 export class NetworkIdentities {
   readonly #options: NetworkIdentitiesOptions;
@@ -48,7 +46,7 @@ export class NetworkIdentities {
     try {
       this.#checkPrefix(name);
       this.#ids.reserve(name, networkId);
-      this.#prefixes.set(ovnPrefix(name), name);
+      this.#prefixes.set(ovnName(name), name);
       const wanted = (tunnelKeys ?? []).slice(0, tunnelKeyCount(config));
       if (wanted.length > 0 && this.tunnelKeys.keysOf(name).length === 0)
         this.tunnelKeys.reserve(name, wanted);
@@ -69,7 +67,7 @@ export class NetworkIdentities {
     const id = this.#allocateId(name, config);
     try {
       const tunnelKeys = this.tunnelKeys.allocateForNetwork(name, id, tunnelKeyCount(config));
-      this.#prefixes.set(ovnPrefix(name), name);
+      this.#prefixes.set(ovnName(name), name);
       return { id, tunnelKeys };
     } catch (error) {
       if (known === undefined) this.#ids.release(name);
@@ -79,17 +77,17 @@ export class NetworkIdentities {
 
   /** Gives id and keys back. True if there were any. */
   release(name: string): boolean {
-    if (this.#prefixes.get(ovnPrefix(name)) === name) this.#prefixes.delete(ovnPrefix(name));
+    if (this.#prefixes.get(ovnName(name)) === name) this.#prefixes.delete(ovnName(name));
     this.tunnelKeys.release(name);
     return this.#ids.release(name) !== undefined;
   }
 
   #checkPrefix(name: string): void {
-    const other = this.#prefixes.get(ovnPrefix(name));
+    const other = this.#prefixes.get(ovnName(name));
     if (other !== undefined && other !== name)
       throw new AllocationError(
         'taken',
-        `network ${name} would share its OVN objects with network ${other} (both become "${ovnPrefix(name)}"): choose a name that differs in more than "-" and "."`,
+        `network ${name} would share its OVN objects with network ${other} (both become "${ovnName(name)}"): choose a name that differs in more than "-" and "."`,
       );
   }
 

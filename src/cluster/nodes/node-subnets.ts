@@ -1,11 +1,15 @@
 /** Subnets of the nodes for every network that has some: what is given to whom, in memory. Pure. */
-import { formatPrefix, parsePrefix, samePrefix, type Prefix } from '../../allocators/addresses.ts';
+import {
+  formatPrefix,
+  parsePrefix,
+  samePrefix,
+  type Family,
+  type Prefix,
+} from '../../allocators/addresses.ts';
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { SubnetAllocator } from '../../allocators/subnets.ts';
+import { DEFAULT_HOST_LENGTH } from '../../api/nad/subnet-lists.ts';
 import type { NetworkSubnet } from '../../model/model.ts';
-
-/** Host lengths where a network sets none (api.md §6.3). */
-const DEFAULT_HOST_LENGTH = { 4: 24, 6: 64 } as const;
 
 interface NetworkInUse {
   readonly subnets: SubnetAllocator;
@@ -46,7 +50,7 @@ export class NodeSubnets {
   setNetwork(network: string, ranges: readonly NetworkSubnet[]): boolean {
     const existing = this.#networks.get(network);
     const inUse = existing ?? { subnets: new SubnetAllocator(), failures: new Map() };
-    const before = inUse.subnets.ranges(4).length + inUse.subnets.ranges(6).length;
+    const before = inUse.subnets.ranges('v4').length + inUse.subnets.ranges('v6').length;
     for (const { cidr, hostLength } of ranges) {
       const prefix = parsePrefix(cidr);
       if (prefix === undefined)
@@ -54,7 +58,7 @@ export class NodeSubnets {
       inUse.subnets.addRange(prefix, hostLength ?? DEFAULT_HOST_LENGTH[prefix.family]);
     }
     this.#networks.set(network, inUse);
-    const after = inUse.subnets.ranges(4).length + inUse.subnets.ranges(6).length;
+    const after = inUse.subnets.ranges('v4').length + inUse.subnets.ranges('v6').length;
     return existing === undefined || after !== before;
   }
 
@@ -127,7 +131,7 @@ export class NodeSubnets {
 
   /** Room of a network per family, for the metrics. */
   usage(network: string): readonly {
-    readonly family: 4 | 6;
+    readonly family: Family;
     readonly capacity: number;
     readonly used: number;
   }[] {

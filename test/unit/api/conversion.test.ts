@@ -4,7 +4,7 @@ import { convertObject } from '../../../src/api/conversion/conversion.ts';
 import type { ConversionAnswer } from '../../../src/api/conversion/conversion-review.ts';
 import { answerConversionReview } from '../../../src/api/conversion/conversion-review.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
-import type { PlainObject } from '../../../src/api/validation/schema.ts';
+import type { PlainObject } from '../../../src/api/plain-object.ts';
 import { validateObject } from '../../../src/api/validation/validate.ts';
 import { cudn, layer2, layer3, localnet, problemsOf, valid } from './objects.ts';
 import { ruleCases } from './rule-cases.ts';

@@ -8,6 +8,8 @@ import {
   type Family,
 } from '../allocators/addresses.ts';
 import { labelSelectorProblem } from '../api/label-selector.ts';
+import { DEFAULT_HOST_LENGTH } from '../api/nad/subnet-lists.ts';
+import { isPlainObject } from '../api/plain-object.ts';
 import { clusterOverlap, formatOverlap } from '../api/validation/overlap.ts';
 import { isDnsLabel } from '../api/validation/metadata.ts';
 import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
@@ -16,6 +18,7 @@ import type { ClusterSettings, NetworkSubnet } from '../model/model.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
 import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
+import { smallSubnet } from './subnet-sizes.ts';
 
 export interface TlsFiles {
   readonly privateKey?: string;
@@ -98,6 +101,13 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
   };
   const settings = clusterSettings(read, sources.kernelPortRange);
   checkOverlap(settings);
+  const maxNetworks = read('max-networks', integer(0, MAX_NETWORKS), undefined);
+  const small = smallSubnet(settings, maxNetworks);
+  if (small !== undefined)
+    throw new ConfigurationError(
+      given.get(small.option)?.source ?? `--${small.option}`,
+      small.problem,
+    );
   return {
     ...optional('manifests', 'manifests'),
     ...optional('state', 'state'),
@@ -114,7 +124,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     settings,
     manager: {
       limits: {
-        networks: read('max-networks', integer(0, MAX_NETWORKS), DEFAULT_LIMITS.networks),
+        networks: maxNetworks ?? DEFAULT_LIMITS.networks,
         networksPerNamespace: read(
           'max-networks-per-namespace',
           integer(0, MAX_NETWORKS),
@@ -256,7 +266,7 @@ function readFile(file: ConfigurationFile): Map<string, string> {
   if (error !== undefined) throw new ConfigurationError(file.name, error.message);
   const content: unknown = document.toJS({ maxAliasCount: 0 });
   if (content === null || content === undefined) return new Map();
-  if (typeof content !== 'object' || Array.isArray(content))
+  if (!isPlainObject(content))
     throw new ConfigurationError(file.name, 'must be a YAML mapping of setting to value');
   const known = new Set<string>(OPTIONS.map(({ name }) => name));
   const values = new Map<string, string>();
@@ -294,16 +304,28 @@ const cidr =
     return formatPrefix(subnet);
   };
 
+/** A node's subnet holds a network address, gateway, management port, a pod and a broadcast address. */
+const LONGEST_HOST_LENGTH = 29;
+
 /** `CIDR` or `CIDR/HOSTLENGTH`, separated by commas; host length 24 or 64 by default (api.md §3.3). */
 function clusterSubnets(text: string): readonly NetworkSubnet[] {
   const subnets = list(text).map((entry) => {
-    const [address, length, host] = entry.split('/');
+    const [address, length, host, ...more] = entry.split('/');
+    if (more.length > 0) throw new Error(`"${entry}" is not a subnet such as 10.244.0.0/16/24`);
     const network = cidr()(`${address}/${length}`);
-    const v6 = network.includes(':');
-    const hostLength = host === undefined ? (v6 ? 64 : 24) : integer(1, v6 ? 64 : 31)(host);
-    if (v6 && hostLength !== 64) throw new Error(`"${entry}": IPv6 only supports /64 host subnets`);
+    const family = familyOf(network);
+    const hostLength =
+      host === undefined
+        ? DEFAULT_HOST_LENGTH[family]
+        : integer(1, family === 'v6' ? 64 : 31)(host);
+    if (family === 'v6' && hostLength !== 64)
+      throw new Error(`"${entry}": IPv6 only supports /64 host subnets`);
     if (hostLength <= Number(length))
       throw new Error(`"${entry}": the host length must be longer than /${length}`);
+    if (family === 'v4' && hostLength > LONGEST_HOST_LENGTH)
+      throw new Error(
+        `${entry}: a subnet with host length ${hostLength} is too small for a node: it needs a gateway, a management port and pods, write a host length of at most ${LONGEST_HOST_LENGTH}`,
+      );
     return { cidr: network, hostLength };
   });
   if (subnets.length === 0) throw new Error('at least one subnet is needed');

@@ -86,6 +86,10 @@ describe('configuration', () => {
       '--cluster-subnets: "10.244.0.0/16/16": the host length must be longer than /16',
     ],
     [
+      { 'cluster-subnets': '10.244.0.0/16/24/24' },
+      '--cluster-subnets: "10.244.0.0/16/24/24" is not a subnet such as 10.244.0.0/16/24',
+    ],
+    [
       { 'cluster-subnets': '10.244.0.1/16' },
       '--cluster-subnets: "10.244.0.1/16" has host bits set: write 10.244.0.0/16',
     ],
@@ -121,6 +125,68 @@ describe('configuration', () => {
         message.split(': ')[0] ?? '',
         message.slice(message.indexOf(': ') + 2),
       ),
+    );
+  });
+
+  test.each<[RawOptions, string]>([
+    [
+      { 'gateway-v4-masquerade-subnet': '169.254.0.0/30' },
+      '--gateway-v4-masquerade-subnet: 169.254.0.0/30 is too small: 13 addresses are needed (11 for the node and 2 for each network), write 169.254.0.0/28 or a larger subnet',
+    ],
+    [
+      { 'gateway-v6-masquerade-subnet': 'fd69::8/125' },
+      '--gateway-v6-masquerade-subnet: fd69::8/125 is too small: 13 addresses are needed (11 for the node and 2 for each network), write fd69::/124 or a larger subnet',
+    ],
+    [
+      { 'gateway-v4-masquerade-subnet': '169.254.0.0/25', 'max-networks': '100' },
+      '--gateway-v4-masquerade-subnet: 169.254.0.0/25 is too small: 211 addresses are needed (11 for the node and 2 for each of the 100 networks of --max-networks), write 169.254.0.0/24 or a larger subnet',
+    ],
+    [
+      { 'gateway-v4-masquerade-subnet': '169.254.0.0/30', 'max-networks': '0' },
+      '--gateway-v4-masquerade-subnet: 169.254.0.0/30 is too small: 6 addresses are needed (for the node), write 169.254.0.0/29 or a larger subnet',
+    ],
+    [
+      { 'gateway-v4-join-subnet': '100.64.0.6/31' },
+      '--gateway-v4-join-subnet: 100.64.0.6/31 is too small: 3 addresses are needed (2 for the subnet and its router and 1 for each node), write 100.64.0.4/30 or a larger subnet',
+    ],
+    [
+      { 'gateway-v6-join-subnet': 'fd98::/128' },
+      '--gateway-v6-join-subnet: fd98::/128 is too small: 3 addresses are needed (2 for the subnet and its router and 1 for each node), write fd98::/126 or a larger subnet',
+    ],
+    [
+      { 'cluster-manager-v4-transit-subnet': '100.88.0.0/32' },
+      '--cluster-manager-v4-transit-subnet: 100.88.0.0/32 is too small: 3 addresses are needed (2 for the subnet and its router and 1 for each node), write 100.88.0.0/30 or a larger subnet',
+    ],
+    [
+      { 'cluster-manager-v6-transit-subnet': 'fd97::/127' },
+      '--cluster-manager-v6-transit-subnet: fd97::/127 is too small: 3 addresses are needed (2 for the subnet and its router and 1 for each node), write fd97::/126 or a larger subnet',
+    ],
+    [
+      { 'cluster-subnets': '10.244.0.0/16/24,10.245.0.0/16/30' },
+      '--cluster-subnets: 10.245.0.0/16/30: a subnet with host length 30 is too small for a node: it needs a gateway, a management port and pods, write a host length of at most 29',
+    ],
+  ])('%o is too small for what must fit', (flags, message) => {
+    expect(() => resolve(flags)).toThrow(
+      expect.objectContaining({ name: 'ConfigurationError', message }),
+    );
+  });
+
+  test.each<RawOptions>([
+    { 'gateway-v4-masquerade-subnet': '169.254.0.0/28' },
+    { 'gateway-v4-masquerade-subnet': '169.254.0.0/29', 'max-networks': '0' },
+    { 'gateway-v6-masquerade-subnet': 'fd69::/120', 'max-networks': '122' },
+    {
+      'gateway-v4-join-subnet': '100.64.0.0/30',
+      'cluster-manager-v4-transit-subnet': '1.1.1.0/30',
+    },
+    { 'cluster-subnets': '10.244.0.0/16/29' },
+  ])('%o is just large enough', (flags) => {
+    expect(() => resolve(flags)).not.toThrow();
+  });
+
+  test('a subnet that is too small is blamed on the file that gave it', () => {
+    expect(() => resolve({}, {}, 'gateway-v4-masquerade-subnet: 169.254.0.0/30')).toThrow(
+      /^heddle.yaml: gateway-v4-masquerade-subnet: 169.254.0.0\/30 is too small/,
     );
   });
 

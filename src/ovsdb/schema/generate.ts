@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { parseArgs } from 'node:util';
 import { OvsdbError } from '../data/error.ts';
 import { cardinality, type BaseType } from '../data/column-type.ts';
 import {
@@ -10,13 +11,6 @@ import {
   type TableSchema,
 } from '../data/schema.ts';
 import type { JsonValue } from '../data/value.ts';
-
-/** Which schema gives which file of types. */
-const SOURCES = [
-  { schema: 'ovn-nb.ovsschema', file: 'northbound.generated.ts', name: 'Northbound' },
-  { schema: 'ovn-sb.ovsschema', file: 'southbound.generated.ts', name: 'Southbound' },
-  { schema: 'vswitch.ovsschema', file: 'vswitch.generated.ts', name: 'OpenVSwitch' },
-] as const;
 
 const isSafe = (bound: number | bigint | undefined): boolean =>
   bound !== undefined && Number.isSafeInteger(Number(bound));
@@ -64,23 +58,55 @@ function readType(column: ColumnSchema): string {
   }
 }
 
-const references = (column: ColumnSchema): string => {
+/** The comment above a column that refers to rows. */
+const references = (column: ColumnSchema, indent: string): string => {
   const targets = [column.type.key, column.type.value].flatMap((base) =>
     base?.refTable === undefined
       ? []
       : [`${base.refType === 'weak' ? 'weak ' : ''}${base.refTable}`],
   );
-  return targets.length === 0 ? '' : `  /** Refers to ${targets.join(' and ')}. */\n`;
+  return targets.length === 0 ? '' : `${indent}/** Refers to ${targets.join(' and ')}. */\n`;
 };
 
 /** Schema names such as `Open_vSwitch` and `NAT` are kept: they are the names in the database. */
 function tableText(table: TableSchema): string {
   const columns = [...table.columns.values()].map(
     (column) =>
-      `${references(column)}  readonly ${column.name}: Column<${readType(column)}${column.mutable ? '' : ', false'}>;\n`,
+      `${references(column, '  ')}  readonly ${column.name}: Column<${readType(column)}${column.mutable ? '' : ', false'}>;\n`,
   );
   const root = table.isRoot ? '' : '/** Lives only while a strong reference points at it. */\n';
   return `${root}export interface ${table.name} {\n${columns.join('')}}\n`;
+}
+
+/** TypeScript type of one member of a column in a desired row: another desired row where the column refers to rows. */
+const desiredMember = (base: BaseType): string =>
+  base.refTable === undefined ? memberType(base) : 'Reference';
+
+/** TypeScript type of a column in a desired row. */
+function desiredType({ type }: ColumnSchema): string {
+  const member = desiredMember(type.key);
+  switch (cardinality(type)) {
+    case 'scalar':
+    case 'optional':
+      return member;
+    case 'set':
+      return `readonly ${member.includes('|') ? `(${member})` : member}[]`;
+    case 'map': {
+      const value = type.value === undefined ? 'never' : desiredMember(type.value);
+      return member === 'string' && value === 'string'
+        ? 'StringMap'
+        : `ReadonlyMap<${member}, ${value}>`;
+    }
+  }
+}
+
+/** Columns of a desired row. Immutable ones are among them: they are set when the row is inserted. */
+function desiredText(table: TableSchema): string {
+  const columns = [...table.columns.values()].map(
+    (column) =>
+      `${references(column, '    ')}    readonly ${column.name}?: ${desiredType(column)} | undefined;\n`,
+  );
+  return `  readonly ${table.name}: {\n${columns.join('')}  };\n`;
 }
 
 /** Where the parts of a generated file come from. */
@@ -89,53 +115,65 @@ interface GeneratedFile {
   readonly comment: string;
   /** Name of the interface of all tables. */
   readonly name: string;
-  /** Modules that export `Column`, and `Integer` and `Uuid`. */
-  readonly columns: string;
-  readonly values: string;
+  /** Module that exports `Column`, `Integer` and `Uuid`. */
+  readonly client: string;
+  /** Module that exports `Reference` and `StringMap`: types of desired rows are wanted, too. */
+  readonly rows: string | undefined;
 }
+
+/** Those of these types that a text uses. */
+const used = (text: string, types: readonly string[]): readonly string[] =>
+  types.filter((type) => new RegExp(`\\b${type}\\b`).test(text));
 
 /** Text of the generated file of one schema. */
 function generatedText(schema: DatabaseSchema, file: GeneratedFile): string {
   const tables = [...schema.tables.values()];
-  const body = tables.map(tableText).join('\n');
-  const values = ['Integer', 'Uuid'].filter((type) => new RegExp(`\\b${type}\\b`).test(body));
-  const modules =
-    file.columns === file.values
-      ? [[file.columns, ['Column', ...values]] as const]
-      : [[file.columns, ['Column']] as const, [file.values, values] as const];
+  const about = `${schema.name} ${schema.version}`;
+  const read = `${tables.map(tableText).join('\n')}
+/** Tables of ${about}. */
+export interface ${file.name} {
+${tables.map((t) => `  readonly ${t.name}: ${t.name};\n`).join('')}}
+`;
+  const desired =
+    file.rows === undefined
+      ? ''
+      : `
+/** Desired rows of ${about}: what each column may be given. */
+export interface ${file.name}Rows {
+${tables.map(desiredText).join('')}}
+`;
+  const imports = [
+    [file.client, ['Column', ...used(read + desired, ['Integer', 'Uuid'])]] as const,
+    [file.rows, used(desired, ['Reference', 'StringMap'])] as const,
+  ];
   return [
     `// ${file.comment}\n`,
-    ...modules.map(([module, names]) =>
+    ...imports.map(([module, names]) =>
       names.length === 0 ? '' : `import type { ${names.join(', ')} } from '${module}';\n`,
     ),
-    `\n${body}\n`,
-    `/** Tables of ${schema.name} ${schema.version}. */\n`,
-    `export interface ${file.name} {\n${tables.map((t) => `  readonly ${t.name}: ${t.name};\n`).join('')}}\n`,
+    `\n${read}${desired}`,
   ].join('');
 }
-
-const read = (path: string): DatabaseSchema =>
-  parseSchema(JSON.parse(readFileSync(path, 'utf8')) as JsonValue);
 
 /** From sources the client is imported as in the documentation, from the package by its name. */
 const CLIENT = import.meta.filename.endsWith('.ts') ? './src/ovsdb/index.ts' : 'heddle-ovsdb';
 
-const USAGE = `usage: ${basename(import.meta.filename)} SCHEMA_FILE INTERFACE [MODULE]
+const USAGE = `usage: ${basename(import.meta.filename)} SCHEMA_FILE INTERFACE [MODULE] [--rows MODULE]
 
 Writes the types of the tables of a schema (.ovsschema, JSON) to standard output. INTERFACE names the type of all tables, MODULE is where
 the program imports the client from (${CLIENT} by default).
+
+  --rows MODULE   also the types of desired rows, INTERFACE with "Rows" behind it. MODULE is a file of the program's own that exports the
+                  types "Reference" (another desired row) and "StringMap" (a map of strings)
 `;
 
-/** Types of any schema: its file, the name of the interface, and where to import the client from. Gives the exit code. */
-function print(path: string, name: string, client: string): number {
-  const refuse = (code: number, what: string): number => {
-    process.stderr.write(`${what}\n`);
-    return code;
-  };
-  if (!/^[A-Za-z_]\w*$/.test(name)) return refuse(2, `"${name}" is no name for an interface`);
+/** Writes the types of a schema; the message and the exit code of an error. */
+function print(path: string, file: Omit<GeneratedFile, 'comment'>): readonly [string, number] {
+  const { name } = file;
+  if (!/^[A-Za-z_]\w*$/.test(name)) return [`"${name}" is no name for an interface`, 2];
   let schema: DatabaseSchema;
   try {
-    schema = read(path);
+    schema = parseSchema(JSON.parse(readFileSync(path, 'utf8')) as JsonValue);
   } catch (error) {
     const why =
       error instanceof OvsdbError
@@ -143,51 +181,45 @@ function print(path: string, name: string, client: string): number {
         : error instanceof Error
           ? error.message
           : String(error);
-    return refuse(1, `${path}: ${why}`);
+    return [`${path}: ${why}`, 1];
   }
-  if (schema.tables.has(name)) return refuse(2, `${name} is a table: choose another name`);
+  const names = file.rows === undefined ? [name] : [name, `${name}Rows`];
+  const taken = names.find((interfaceName) => schema.tables.has(interfaceName));
+  if (taken !== undefined) return [`${taken} is a table: choose another name`, 2];
   const comment = `Types of the tables of ${schema.name} ${schema.version}, from ${basename(path)}.`;
-  process.stdout.write(generatedText(schema, { comment, name, columns: client, values: client }));
-  return 0;
-}
-
-const SCHEMAS = resolve(import.meta.dirname, '../../../schemas');
-
-/** The types in this folder: written anew, or (`check`) compared. Gives the exit code. */
-function ownTypes(check: boolean): number {
-  let differing = 0;
-  for (const { schema, file, name } of SOURCES) {
-    const parsed = read(join(SCHEMAS, schema));
-    const text = generatedText(parsed, {
-      comment: `Written by \`npm run generate\` from schemas/${schema} ${parsed.version}. Edit the generator instead.`,
-      name,
-      columns: './column.ts',
-      values: '../data/value.ts',
-    });
-    const path = join(import.meta.dirname, file);
-    if (!check) {
-      writeFileSync(path, text);
-    } else if (readFileSync(path, 'utf8') !== text) {
-      differing++;
-      process.stderr.write(`${file} does not match schemas/${schema}: run \`npm run generate\`\n`);
-    }
-  }
-  return differing === 0 ? 0 : 1;
+  process.stdout.write(generatedText(schema, { ...file, comment }));
+  return ['', 0];
 }
 
 function main(args: readonly string[]): number {
-  const [first, name, client = CLIENT] = args;
-  if (first === '--help') {
+  let parsed: ReturnType<typeof readArguments>;
+  try {
+    parsed = readArguments(args);
+  } catch (error) {
+    // Options that are not known.
+    process.stderr.write(`${(error as Error).message}\n${USAGE}`);
+    return 2;
+  }
+  const { values, positionals } = parsed;
+  const [path, name, client = CLIENT] = positionals;
+  if (values.help === true) {
     process.stdout.write(USAGE);
     return 0;
   }
-  // The schemas are not in the package.
-  if (args.length === 0 && existsSync(SCHEMAS)) return ownTypes(false);
-  if (first === '--check') return ownTypes(true);
-  if (first !== undefined && !first.startsWith('-') && name !== undefined)
-    return print(first, name, client);
-  process.stderr.write(USAGE);
-  return 2;
+  if (path === undefined || name === undefined || positionals.length > 3) {
+    process.stderr.write(USAGE);
+    return 2;
+  }
+  const [message, code] = print(path, { name, client, rows: values.rows });
+  if (message !== '') process.stderr.write(`${message}\n`);
+  return code;
 }
+
+const readArguments = (args: readonly string[]) =>
+  parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { help: { type: 'boolean' }, rows: { type: 'string' } },
+  });
 
 if (import.meta.main) process.exitCode = main(process.argv.slice(2));

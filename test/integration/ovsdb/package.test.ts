@@ -62,7 +62,6 @@ test('a program with options of its own compiles against it and follows a databa
   writeFileSync(
     join(program, 'main.ts'),
     `import { OvsdbClient, Transaction, typedReplica, type NewRow } from 'heddle-ovsdb';
-import type { Northbound } from 'heddle-ovsdb/northbound';
 import type { Inventory } from './inventory.generated.ts';
 await using client = new OvsdbClient({ remotes: process.argv[2] ?? '', database: 'Inventory' }).start();
 await client.ready(AbortSignal.timeout(10_000));
@@ -70,8 +69,8 @@ const transaction = new Transaction<Inventory>(client.replica);
 transaction.insert('Host', { name: 'a', cpus: 4 });
 const { kind } = await transaction.commit(client);
 const names: string[] = [...typedReplica<Inventory>(client.replica).rows('Host')].map((row) => row.name);
-const port: NewRow<Northbound['Logical_Switch_Port']> = { name: 'pod', addresses: 'dynamic' };
-console.log(kind, names, port.name);
+const host: NewRow<Inventory['Host']> = { name: 'pod', cpus: 1 };
+console.log(kind, names, host.name);
 `,
   );
   writeFileSync(

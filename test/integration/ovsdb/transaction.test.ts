@@ -7,7 +7,7 @@ import {
   uuidFromName,
   ZERO_UUID,
 } from '../../../src/ovsdb/index.ts';
-import type { Northbound } from '../../../src/ovsdb/schema/northbound.generated.ts';
+import type { Northbound } from '../../../src/topology/schema/northbound.generated.ts';
 import { OvsdbServer } from '../../support/ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);

@@ -15,6 +15,12 @@ beforeAll(() => {
   const columns = {
     name: { type: 'string', mutable: false },
     disks: { type: { key: { type: 'uuid', refTable: 'Disk' }, min: 0, max: 'unlimited' } },
+    boot: { type: { key: { type: 'uuid', refTable: 'Disk', refType: 'weak' }, min: 0 } },
+    ids: { type: { key: 'string', value: 'string', min: 0, max: 'unlimited' } },
+    slots: {
+      type: { key: 'integer', value: { type: 'uuid', refTable: 'Disk' }, min: 0, max: 'unlimited' },
+    },
+    state: { type: { key: { type: 'string', enum: ['set', ['on', 'off']] } } },
   };
   const Disk = { columns: { size: { type: 'integer' } } };
   writeFileSync(
@@ -46,6 +52,12 @@ export interface Host {
   readonly name: Column<string, false>;
   /** Refers to Disk. */
   readonly disks: Column<readonly Uuid[]>;
+  /** Refers to weak Disk. */
+  readonly boot: Column<Uuid | undefined>;
+  readonly ids: Column<ReadonlyMap<string, string>>;
+  /** Refers to Disk. */
+  readonly slots: Column<ReadonlyMap<Integer, Uuid>>;
+  readonly state: Column<'off' | 'on' | ''>;
 }
 
 /** Lives only while a strong reference points at it. */
@@ -57,6 +69,31 @@ export interface Disk {
 export interface Inventory {
   readonly Host: Host;
   readonly Disk: Disk;
+}
+`);
+});
+
+test('types of desired rows, with references to other desired rows', () => {
+  const { status, stdout } = run('own.ovsschema', 'Inventory', '--rows', './row-types.ts');
+  expect(status).toBe(0);
+  expect(stdout).toContain(`import type { Reference, StringMap } from './row-types.ts';\n`);
+  expect(stdout.slice(stdout.indexOf('/** Desired rows')))
+    .toBe(`/** Desired rows of Inventory 1.2.0: what each column may be given. */
+export interface InventoryRows {
+  readonly Host: {
+    readonly name?: string | undefined;
+    /** Refers to Disk. */
+    readonly disks?: readonly Reference[] | undefined;
+    /** Refers to weak Disk. */
+    readonly boot?: Reference | undefined;
+    readonly ids?: StringMap | undefined;
+    /** Refers to Disk. */
+    readonly slots?: ReadonlyMap<Integer, Reference> | undefined;
+    readonly state?: 'off' | 'on' | undefined;
+  };
+  readonly Disk: {
+    readonly size?: Integer | undefined;
+  };
 }
 `);
 });
@@ -74,7 +111,9 @@ describe('what is wrong is said in a line', () => {
     ['a table of that name', ['own.ovsschema', 'Host'], 2, 'Host is a table: choose another name'],
     ['no name', ['own.ovsschema', 'not-a-name'], 2, '"not-a-name" is no name for an interface'],
     ['a name missing', ['own.ovsschema'], 2, 'usage: '],
-    ['an unknown option', ['--nonsense'], 2, 'usage: '],
+    ['an unknown option', ['--nonsense'], 2, "Unknown option '--nonsense'"],
+    ['rows of no module', ['own.ovsschema', 'X', '--rows'], 2, 'argument missing'],
+    ['too many names', ['own.ovsschema', 'X', './client.ts', 'Y'], 2, 'usage: '],
   ])('%s', (_what, args, code, text) => {
     const { status, stdout, stderr } = run(...args);
     expect([status, stdout]).toEqual([code, '']);

@@ -4,16 +4,22 @@ import {
   parseSchema,
   typedReplica,
   type Change,
+  type Column,
   type Integer,
   type NewRow,
   type Row,
   type Uuid,
 } from '../../../src/ovsdb/index.ts';
 import type {
+  ACL,
   Logical_Switch_Port,
   Northbound,
-} from '../../../src/ovsdb/schema/northbound.generated.ts';
-import type { Bridge } from '../../../src/ovsdb/schema/vswitch.generated.ts';
+} from '../../../src/topology/schema/northbound.generated.ts';
+
+interface Bridge {
+  readonly name: Column<string, false>;
+  readonly flood_vlans: Column<readonly number[]>;
+}
 
 test('cardinality, enums and ranges are in the types', () => {
   expectTypeOf<Row<Logical_Switch_Port>['name']>().toEqualTypeOf<string>();
@@ -22,7 +28,10 @@ test('cardinality, enums and ranges are in the types', () => {
   expectTypeOf<Row<Logical_Switch_Port>['options']>().toEqualTypeOf<ReadonlyMap<string, string>>();
   expectTypeOf<Row<Logical_Switch_Port>['dhcpv4_options']>().toEqualTypeOf<Uuid | undefined>();
   expectTypeOf<Row<Northbound['NB_Global']>['nb_cfg']>().toEqualTypeOf<Integer>();
-  expectTypeOf<Row<Bridge>['fail_mode']>().toEqualTypeOf<'secure' | 'standalone' | undefined>();
+  expectTypeOf<Row<ACL>['direction']>().toEqualTypeOf<'from-lport' | 'to-lport' | ''>();
+  expectTypeOf<Row<ACL>['severity']>().toEqualTypeOf<
+    'alert' | 'debug' | 'info' | 'notice' | 'warning' | undefined
+  >();
 });
 
 test('what can be written', () => {

@@ -1,6 +1,7 @@
-// Written by `npm run generate` from schemas/ovn-sb.ovsschema 20.41.0. Edit the generator instead.
-import type { Column } from './column.ts';
-import type { Integer, Uuid } from '../data/value.ts';
+// Written by `npm run generate`. Edit the schema or the generator instead.
+// Types of the tables of OVN_Southbound 20.41.0, from ovn-sb.ovsschema.
+import type { Column, Integer, Uuid } from '../../ovsdb/index.ts';
+import type { Reference, StringMap } from './row-types.ts';
 
 export interface SB_Global {
   readonly nb_cfg: Column<Integer>;
@@ -415,4 +416,336 @@ export interface Southbound {
   readonly Advertised_Route: Advertised_Route;
   readonly Learned_Route: Learned_Route;
   readonly ACL_ID: ACL_ID;
+}
+
+/** Desired rows of OVN_Southbound 20.41.0: what each column may be given. */
+export interface SouthboundRows {
+  readonly SB_Global: {
+    readonly nb_cfg?: Integer | undefined;
+    readonly external_ids?: StringMap | undefined;
+    /** Refers to Connection. */
+    readonly connections?: readonly Reference[] | undefined;
+    /** Refers to SSL. */
+    readonly ssl?: Reference | undefined;
+    readonly options?: StringMap | undefined;
+    readonly ipsec?: boolean | undefined;
+  };
+  readonly Chassis: {
+    readonly name?: string | undefined;
+    readonly hostname?: string | undefined;
+    /** Refers to Encap. */
+    readonly encaps?: readonly Reference[] | undefined;
+    readonly vtep_logical_switches?: readonly string[] | undefined;
+    readonly nb_cfg?: Integer | undefined;
+    readonly external_ids?: StringMap | undefined;
+    readonly other_config?: StringMap | undefined;
+    readonly transport_zones?: readonly string[] | undefined;
+  };
+  readonly Chassis_Private: {
+    readonly name?: string | undefined;
+    /** Refers to weak Chassis. */
+    readonly chassis?: Reference | undefined;
+    readonly nb_cfg?: Integer | undefined;
+    readonly nb_cfg_timestamp?: Integer | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly Encap: {
+    readonly type?: 'geneve' | 'stt' | 'vxlan' | undefined;
+    readonly options?: StringMap | undefined;
+    readonly ip?: string | undefined;
+    readonly chassis_name?: string | undefined;
+  };
+  readonly Address_Set: {
+    readonly name?: string | undefined;
+    readonly addresses?: readonly string[] | undefined;
+  };
+  readonly Port_Group: {
+    readonly name?: string | undefined;
+    readonly ports?: readonly string[] | undefined;
+  };
+  readonly Logical_Flow: {
+    /** Refers to Datapath_Binding. */
+    readonly logical_datapath?: Reference | undefined;
+    /** Refers to Logical_DP_Group. */
+    readonly logical_dp_group?: Reference | undefined;
+    readonly pipeline?: 'egress' | 'ingress' | undefined;
+    readonly table_id?: number | undefined;
+    readonly priority?: number | undefined;
+    readonly match?: string | undefined;
+    readonly actions?: string | undefined;
+    readonly tags?: StringMap | undefined;
+    readonly controller_meter?: string | undefined;
+    readonly external_ids?: StringMap | undefined;
+    readonly flow_desc?: string | undefined;
+  };
+  readonly Logical_DP_Group: {
+    /** Refers to weak Datapath_Binding. */
+    readonly datapaths?: readonly Reference[] | undefined;
+  };
+  readonly Multicast_Group: {
+    /** Refers to Datapath_Binding. */
+    readonly datapath?: Reference | undefined;
+    readonly name?: string | undefined;
+    readonly tunnel_key?: number | undefined;
+    /** Refers to weak Port_Binding. */
+    readonly ports?: readonly Reference[] | undefined;
+  };
+  readonly Mirror: {
+    readonly name?: string | undefined;
+    readonly filter?: 'both' | 'from-lport' | 'to-lport' | undefined;
+    readonly sink?: string | undefined;
+    readonly type?: 'erspan' | 'gre' | 'local' | undefined;
+    readonly index?: Integer | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly Meter: {
+    readonly name?: string | undefined;
+    readonly unit?: 'kbps' | 'pktps' | undefined;
+    /** Refers to Meter_Band. */
+    readonly bands?: readonly Reference[] | undefined;
+  };
+  readonly Meter_Band: {
+    readonly action?: 'drop' | undefined;
+    readonly rate?: number | undefined;
+    readonly burst_size?: number | undefined;
+  };
+  readonly Datapath_Binding: {
+    readonly tunnel_key?: number | undefined;
+    readonly load_balancers?: readonly Uuid[] | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly Port_Binding: {
+    readonly logical_port?: string | undefined;
+    readonly type?: string | undefined;
+    /** Refers to Gateway_Chassis. */
+    readonly gateway_chassis?: readonly Reference[] | undefined;
+    /** Refers to HA_Chassis_Group. */
+    readonly ha_chassis_group?: Reference | undefined;
+    readonly options?: StringMap | undefined;
+    /** Refers to Datapath_Binding. */
+    readonly datapath?: Reference | undefined;
+    readonly tunnel_key?: number | undefined;
+    readonly parent_port?: string | undefined;
+    readonly tag?: number | undefined;
+    readonly virtual_parent?: string | undefined;
+    /** Refers to weak Chassis. */
+    readonly chassis?: Reference | undefined;
+    /** Refers to weak Chassis. */
+    readonly additional_chassis?: readonly Reference[] | undefined;
+    /** Refers to weak Encap. */
+    readonly encap?: Reference | undefined;
+    /** Refers to weak Encap. */
+    readonly additional_encap?: readonly Reference[] | undefined;
+    /** Refers to weak Mirror. */
+    readonly mirror_rules?: readonly Reference[] | undefined;
+    readonly mac?: readonly string[] | undefined;
+    readonly port_security?: readonly string[] | undefined;
+    readonly nat_addresses?: readonly string[] | undefined;
+    readonly up?: boolean | undefined;
+    readonly external_ids?: StringMap | undefined;
+    /** Refers to weak Chassis. */
+    readonly requested_chassis?: Reference | undefined;
+    /** Refers to weak Chassis. */
+    readonly requested_additional_chassis?: readonly Reference[] | undefined;
+  };
+  readonly MAC_Binding: {
+    readonly logical_port?: string | undefined;
+    readonly ip?: string | undefined;
+    readonly mac?: string | undefined;
+    readonly timestamp?: Integer | undefined;
+    /** Refers to Datapath_Binding. */
+    readonly datapath?: Reference | undefined;
+  };
+  readonly DHCP_Options: {
+    readonly name?: string | undefined;
+    readonly code?: number | undefined;
+    readonly type?: 'bool' | 'domains' | 'host_id' | 'ipv4' | 'static_routes' | 'str' | 'uint16' | 'uint32' | 'uint8' | undefined;
+  };
+  readonly DHCPv6_Options: {
+    readonly name?: string | undefined;
+    readonly code?: number | undefined;
+    readonly type?: 'domain' | 'ipv6' | 'mac' | 'str' | undefined;
+  };
+  readonly Connection: {
+    readonly target?: string | undefined;
+    readonly max_backoff?: Integer | undefined;
+    readonly inactivity_probe?: Integer | undefined;
+    readonly read_only?: boolean | undefined;
+    readonly role?: string | undefined;
+    readonly other_config?: StringMap | undefined;
+    readonly external_ids?: StringMap | undefined;
+    readonly is_connected?: boolean | undefined;
+    readonly status?: StringMap | undefined;
+  };
+  readonly SSL: {
+    readonly private_key?: string | undefined;
+    readonly certificate?: string | undefined;
+    readonly ca_cert?: string | undefined;
+    readonly bootstrap_ca_cert?: boolean | undefined;
+    readonly ssl_protocols?: string | undefined;
+    readonly ssl_ciphers?: string | undefined;
+    readonly ssl_ciphersuites?: string | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly DNS: {
+    readonly records?: StringMap | undefined;
+    /** Refers to Datapath_Binding. */
+    readonly datapaths?: readonly Reference[] | undefined;
+    readonly options?: StringMap | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly RBAC_Role: {
+    readonly name?: string | undefined;
+    /** Refers to weak RBAC_Permission. */
+    readonly permissions?: ReadonlyMap<string, Reference> | undefined;
+  };
+  readonly RBAC_Permission: {
+    readonly table?: string | undefined;
+    readonly authorization?: readonly string[] | undefined;
+    readonly insert_delete?: boolean | undefined;
+    readonly update?: readonly string[] | undefined;
+  };
+  readonly Gateway_Chassis: {
+    readonly name?: string | undefined;
+    /** Refers to weak Chassis. */
+    readonly chassis?: Reference | undefined;
+    readonly priority?: number | undefined;
+    readonly external_ids?: StringMap | undefined;
+    readonly options?: StringMap | undefined;
+  };
+  readonly HA_Chassis: {
+    /** Refers to weak Chassis. */
+    readonly chassis?: Reference | undefined;
+    readonly priority?: number | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly HA_Chassis_Group: {
+    readonly name?: string | undefined;
+    /** Refers to HA_Chassis. */
+    readonly ha_chassis?: readonly Reference[] | undefined;
+    /** Refers to weak Chassis. */
+    readonly ref_chassis?: readonly Reference[] | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly Controller_Event: {
+    readonly event_type?: 'empty_lb_backends' | undefined;
+    readonly event_info?: StringMap | undefined;
+    /** Refers to weak Chassis. */
+    readonly chassis?: Reference | undefined;
+    readonly seq_num?: Integer | undefined;
+  };
+  readonly IP_Multicast: {
+    /** Refers to weak Datapath_Binding. */
+    readonly datapath?: Reference | undefined;
+    readonly enabled?: boolean | undefined;
+    readonly querier?: boolean | undefined;
+    readonly eth_src?: string | undefined;
+    readonly ip4_src?: string | undefined;
+    readonly ip6_src?: string | undefined;
+    readonly table_size?: Integer | undefined;
+    readonly idle_timeout?: Integer | undefined;
+    readonly query_interval?: Integer | undefined;
+    readonly query_max_resp?: Integer | undefined;
+    readonly seq_no?: Integer | undefined;
+  };
+  readonly IGMP_Group: {
+    readonly address?: string | undefined;
+    readonly protocol?: string | undefined;
+    /** Refers to weak Datapath_Binding. */
+    readonly datapath?: Reference | undefined;
+    /** Refers to weak Chassis. */
+    readonly chassis?: Reference | undefined;
+    /** Refers to weak Port_Binding. */
+    readonly ports?: readonly Reference[] | undefined;
+    readonly chassis_name?: string | undefined;
+  };
+  readonly Service_Monitor: {
+    readonly ip?: string | undefined;
+    readonly protocol?: 'tcp' | 'udp' | undefined;
+    readonly port?: number | undefined;
+    readonly logical_port?: string | undefined;
+    readonly src_mac?: string | undefined;
+    readonly src_ip?: string | undefined;
+    readonly chassis_name?: string | undefined;
+    readonly status?: 'error' | 'offline' | 'online' | undefined;
+    readonly options?: StringMap | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly Load_Balancer: {
+    readonly name?: string | undefined;
+    readonly vips?: StringMap | undefined;
+    readonly protocol?: 'sctp' | 'tcp' | 'udp' | undefined;
+    /** Refers to Datapath_Binding. */
+    readonly datapaths?: readonly Reference[] | undefined;
+    /** Refers to Logical_DP_Group. */
+    readonly datapath_group?: Reference | undefined;
+    /** Refers to Logical_DP_Group. */
+    readonly ls_datapath_group?: Reference | undefined;
+    /** Refers to Logical_DP_Group. */
+    readonly lr_datapath_group?: Reference | undefined;
+    readonly options?: StringMap | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly BFD: {
+    readonly src_port?: number | undefined;
+    readonly disc?: Integer | undefined;
+    readonly logical_port?: string | undefined;
+    readonly dst_ip?: string | undefined;
+    readonly min_tx?: Integer | undefined;
+    readonly min_rx?: Integer | undefined;
+    readonly detect_mult?: Integer | undefined;
+    readonly status?: 'admin_down' | 'down' | 'init' | 'up' | undefined;
+    readonly external_ids?: StringMap | undefined;
+    readonly options?: StringMap | undefined;
+    readonly chassis_name?: string | undefined;
+  };
+  readonly FDB: {
+    readonly mac?: string | undefined;
+    readonly dp_key?: number | undefined;
+    readonly port_key?: number | undefined;
+    readonly timestamp?: Integer | undefined;
+  };
+  readonly Static_MAC_Binding: {
+    readonly logical_port?: string | undefined;
+    readonly ip?: string | undefined;
+    readonly mac?: string | undefined;
+    readonly override_dynamic_mac?: boolean | undefined;
+    /** Refers to Datapath_Binding. */
+    readonly datapath?: Reference | undefined;
+  };
+  readonly ECMP_Nexthop: {
+    readonly nexthop?: string | undefined;
+    /** Refers to Port_Binding. */
+    readonly port?: Reference | undefined;
+    /** Refers to Datapath_Binding. */
+    readonly datapath?: Reference | undefined;
+    readonly mac?: string | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly Chassis_Template_Var: {
+    readonly chassis?: string | undefined;
+    readonly variables?: StringMap | undefined;
+  };
+  readonly Advertised_Route: {
+    /** Refers to Datapath_Binding. */
+    readonly datapath?: Reference | undefined;
+    /** Refers to Port_Binding. */
+    readonly logical_port?: Reference | undefined;
+    readonly ip_prefix?: string | undefined;
+    /** Refers to Port_Binding. */
+    readonly tracked_port?: Reference | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly Learned_Route: {
+    /** Refers to Datapath_Binding. */
+    readonly datapath?: Reference | undefined;
+    /** Refers to Port_Binding. */
+    readonly logical_port?: Reference | undefined;
+    readonly ip_prefix?: string | undefined;
+    readonly nexthop?: string | undefined;
+    readonly external_ids?: StringMap | undefined;
+  };
+  readonly ACL_ID: {
+    readonly id?: number | undefined;
+  };
 }

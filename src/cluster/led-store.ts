@@ -1,4 +1,5 @@
 /** The store of a leader: what it writes ends with its leadership. */
+import { delegatingStore } from '../store/delegating-store.ts';
 import type { Leadership, Store, WriteOptions } from '../store/store.ts';
 
 export interface LedStoreOptions {
@@ -26,10 +27,7 @@ export function ledStore({ store, leadership, cut }: LedStoreOptions): Store {
     ...options,
     signal: signalOf(options.signal),
   });
-  return {
-    list: (kind, signal) => store.list(kind, signal),
-    get: (kind, key, signal) => store.get(kind, key, signal),
-    watch: (kind, handler, signal) => store.watch(kind, handler, signal),
+  return delegatingStore(store, {
     create: async (kind, object, options) => store.create(kind, object, optionsOf(options)),
     patch: async (kind, key, patch, options) => store.patch(kind, key, patch, optionsOf(options)),
     patchStatus: async (kind, key, patch, options) =>
@@ -40,7 +38,5 @@ export function ledStore({ store, leadership, cut }: LedStoreOptions): Store {
       signalOf();
       await store.event(event);
     },
-    lead: (name, identity, signal) => store.lead(name, identity, signal),
-    close: () => store.close(),
-  };
+  });
 }

@@ -1,12 +1,15 @@
 /** The cluster manager: its controllers on one store, started in the right order. */
 import type { Registry } from 'prom-client';
 import { systemClock, type Clock } from '../store/clock.ts';
+import { Informers } from '../store/informers.ts';
 import type { Leadership, Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
+import type { Batch } from './batch.ts';
 import { ConnectController } from './connect/connect-controller.ts';
 import { EndpointMirrorController } from './endpoints/endpoint-mirror-controller.ts';
 import { EventWriter, objectOfEvent } from './status/event-writer.ts';
 import { IdentityController } from './networks/identity-controller.ts';
+import { caughtUp } from './caught-up.ts';
 import { ClusterInformers } from './informers.ts';
 import { NO_RECORDER, registerDurations, registerMetrics } from './metrics.ts';
 import { NetworkController } from './networks/network-controller.ts';
@@ -23,12 +26,14 @@ import {
   objectOfStatus,
   type ObjectOfKey,
 } from './status/problem-objects.ts';
-import { settle } from './settling.ts';
-import type { ClusterManagerSettings, Log } from './settings.ts';
+import type { Log } from '../store/log.ts';
+import type { ClusterManagerSettings } from './settings.ts';
 import { StatusController } from './status/status-controller.ts';
 
 export interface ClusterManagerOptions {
   readonly store: Store;
+  /** Informers of `store` that somebody else runs, where a process has more readers than the manager. */
+  readonly informers?: Informers;
   readonly settings: ClusterManagerSettings;
   readonly log: Log;
   readonly clock?: Clock;
@@ -51,7 +56,8 @@ const HAND_OVER = 5000;
 export class ClusterManager {
   readonly #options: ClusterManagerOptions;
   readonly #clock: Clock;
-  readonly #informers: ClusterInformers;
+  readonly #informers: Informers;
+  readonly #views: ClusterInformers;
   readonly #networks: NetworkController;
   readonly #identities: IdentityController;
   readonly #nodes: NodeController;
@@ -71,8 +77,9 @@ export class ClusterManager {
   constructor(options: ClusterManagerOptions) {
     this.#options = options;
     const { settings, log, clock = systemClock } = options;
+    this.#informers = options.informers ?? new Informers({ store: options.store, log, clock });
     const led = ledStore({
-      store: options.store,
+      store: this.#informers.store,
       leadership: () => this.#leadership,
       cut: this.#cut.signal,
     });
@@ -80,7 +87,7 @@ export class ClusterManager {
     this.#events = new EventWriter({ store: led, clock, log, onFailure });
     const store: Store = { ...led, event: async (event) => this.#events.tell(event) };
     this.#clock = clock;
-    const informers = new ClusterInformers(clock, log);
+    const informers = new ClusterInformers(this.#informers, this.#ended.signal);
     const registry = new NetworkRegistry({
       settings: settings.cluster,
       limit: settings.limits.networks,
@@ -89,13 +96,13 @@ export class ClusterManager {
     const durations =
       options.metrics === undefined ? NO_RECORDER : registerDurations(options.metrics);
     const common = { store, informers, registry, settings, clock, log, onFailure, durations };
-    const quiet = async (): Promise<void> => {
+    const whenIdle = async (): Promise<void> => {
       while (this.#networks.queue.size + this.#identities.queue.size > 0) {
         await this.#networks.queue.idle();
         await this.#identities.queue.idle();
       }
     };
-    this.#informers = informers;
+    this.#views = informers;
     this.#networks = new NetworkController({
       ...common,
       onNetworks: (names) => this.#identities.wake(names),
@@ -117,13 +124,13 @@ export class ClusterManager {
     this.#nodes = new NodeController({
       ...common,
       nodes: informers.nodes,
-      quiet,
+      whenIdle,
       onFailures: (network) => this.#statuses.failuresChanged(network),
     });
     this.#statuses = new StatusController({
       ...common,
       outcomeOf: (key) => this.#networks.outcomeOf(key),
-      quiet,
+      whenIdle,
       failuresOf: (network) => this.#nodes.subnets.failuresOf(network),
     });
     this.#pods = new PodAddresses({
@@ -132,7 +139,7 @@ export class ClusterManager {
       scope: { kind: 'cluster' },
       claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
     });
-    this.#connects = new ConnectController({ ...common, quiet });
+    this.#connects = new ConnectController({ ...common, whenIdle });
     this.#mirrors = new EndpointMirrorController(common);
     this.#queues = new Map([
       [this.#networks.queue, objectOfDeclaration],
@@ -191,15 +198,21 @@ export class ClusterManager {
 
   /** What a manager that leads has to wait for before it does anything; undefined for one that works, or that waits to lead. */
   get waitsFor(): string | undefined {
-    const unread = this.isLeading && !this.#hasStarted ? this.#informers.unread() : [];
+    const unread =
+      this.isLeading && !this.#hasStarted ? this.#informers.unread(this.#views.kinds) : [];
     return unread.length === 0 ? undefined : unread.join('; ');
   }
 
   async #work(signal: AbortSignal): Promise<void> {
-    const { store } = this.#options;
-    const following = this.#informers.run(store, signal);
+    const { kinds } = this.#views;
+    const isShared = this.#options.informers !== undefined;
+    const following = isShared ? Promise.resolve() : this.#informers.run(signal);
+    // Informers that somebody else runs were started earlier: the leader before us may have written since.
+    const reading = isShared
+      ? this.#informers.refresh(kinds, signal)
+      : this.#informers.synced(kinds, signal);
     // A watch that fails before all are synced ends the start, not the process.
-    await Promise.race([this.#informers.synced(), following]).catch((error: unknown) => {
+    await Promise.race([reading, isShared ? reading : following]).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
     if (signal.aborted) {
@@ -219,9 +232,7 @@ export class ClusterManager {
     this.#connects.follow();
     this.#mirrors.follow();
     const stopBatches = (): void => {
-      this.#nodes.stop();
-      this.#connects.stop();
-      this.#statuses.stop();
+      for (const batch of this.#batches()) batch.clear();
     };
     signal.addEventListener('abort', stopBatches, { once: true });
     this.#hasStarted = true;
@@ -229,23 +240,33 @@ export class ClusterManager {
     await Promise.all([following, ...queues]);
   }
 
-  /** Resolves when all that could be done for what the store holds is done; rejects when leadership is lost before that. */
-  async settled(signal: AbortSignal = this.#options.signal): Promise<void> {
+  /** Resolves when this manager leads and works; rejects when it can't. */
+  get started(): Promise<void> {
+    return this.#started.promise;
+  }
+
+  /**
+   * Resolves when what the informers show is dealt with, once this manager leads, and what it wrote has come back. What others change
+   * meanwhile is not waited for. Rejects when leadership is lost before that.
+   */
+  async caughtUp(signal: AbortSignal = this.#options.signal): Promise<void> {
     await this.#started.promise;
-    const queues = [...this.#queues.keys()];
-    await settle({
-      queues,
-      isIdle: () =>
-        this.#nodes.isIdle &&
-        this.#statuses.isIdle &&
-        this.#connects.isIdle &&
-        queues.every((queue) => queue.size === 0),
-      areCurrent: () => this.#informers.areCurrent(this.#options.store, signal),
-      clock: this.#clock,
-      signal: AbortSignal.any([signal, this.#ended.signal]),
-    });
-    if (this.#ended.signal.aborted && !this.#options.signal.aborted)
-      throw new Error('leadership was lost before everything was settled');
+    const ended = this.#ended.signal;
+    try {
+      await caughtUp({
+        informers: this.#informers,
+        queues: [...this.#queues.keys()],
+        batches: this.#batches(),
+        signal: AbortSignal.any([signal, ended]),
+      });
+    } catch (error) {
+      if (!ended.aborted || signal.aborted) throw error;
+      throw new Error('leadership was lost before everything was done', { cause: error });
+    }
+  }
+
+  #batches(): readonly Batch[] {
+    return [this.#nodes.batch, this.#connects.batch, this.#statuses.batch];
   }
 
   /** What could not be done, sorted by object. */

@@ -22,11 +22,3 @@ export interface ClusterManagerSettings {
 
 export const DEFAULT_LIMITS: NetworkLimits = { networks: 4095, networksPerNamespace: 4095 };
 export const DEFAULT_LEASE_NAME = 'heddle-cluster-manager';
-
-/** Where controllers tell what they decide; pino fits. */
-export interface Log {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}

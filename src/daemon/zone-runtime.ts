@@ -7,6 +7,7 @@ import { NodePodAddresses } from '../cluster/addresses/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { Zone } from '../model/model.ts';
+import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
 import type { Configuration } from './configuration.ts';
 import { distinctProblems } from './distinct-problems.ts';
@@ -71,7 +72,8 @@ export class ZoneRuntime implements AsyncDisposable {
     this.configuration = configuration;
     this.store = store;
     const onWork = (): void => options.onWork?.();
-    this.feed = new ObjectFeed({ store: store.objects, node, settings, log, onChange: onWork });
+    const informers = new Informers({ store: store.objects, log });
+    this.feed = new ObjectFeed({ informers, node, settings, onChange: onWork });
     const database = { tls: configuration.tls, log, onAvailable: onWork };
     this.northbound = openDatabase({
       ...database,
@@ -100,7 +102,7 @@ export class ZoneRuntime implements AsyncDisposable {
         ? {}
         : { onNetworkWritten: options.onNetworkWritten }),
     });
-    const common = { store: store.objects, log, signal };
+    const common = { store: store.objects, informers, log, signal };
     const mayWrite = mode === 'write' || (mode === 'look' && store.isEmbedded);
     if (mayWrite) this.#podAddresses = new NodePodAddresses({ ...common, node, settings });
     // In a cluster the manager is a process of its own; without one, whoever comes first is it.
@@ -120,7 +122,7 @@ export class ZoneRuntime implements AsyncDisposable {
       await task.catch((error: unknown) => this.#failed(error));
     };
     this.#running = Promise.all([
-      watched(this.feed.run(signal)),
+      watched(informers.run(signal)),
       ...(isManager ? [watched(this.#runManager(makeManager, signal))] : []),
       ...(this.#podAddresses === undefined
         ? []
@@ -144,15 +146,13 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Waits until all that can be allocated is; a problem of one object is not waited for. */
   async allocated(signal: AbortSignal): Promise<void> {
     await this.feed.synced(this.configuration.timeout);
-    if (this.#manager !== undefined) await this.#settled(this.#manager, signal);
+    if (this.#manager !== undefined) await this.#isAllocated(this.#manager, signal);
     if (this.#podAddresses !== undefined)
       await orGiveUp(
-        this.#podAddresses.settled(signal),
+        this.#podAddresses.caughtUp(signal),
         signal,
         `the addresses of the pods of node ${this.configuration.node}`,
       );
-    // What the controllers wrote comes back through the watches.
-    await until(() => this.feed.isCurrent(signal), signal, 'the objects to be read back');
     this.throwFailure();
   }
 
@@ -188,14 +188,14 @@ export class ZoneRuntime implements AsyncDisposable {
   async #runPodAddresses(addresses: NodePodAddresses, signal: AbortSignal): Promise<void> {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.configuration.timeout)]);
     if (this.#manager !== undefined && (await this.#leads(this.#manager)))
-      await this.#manager.settled(limit);
+      await this.#manager.caughtUp(limit);
     if (!signal.aborted) await addresses.run();
   }
 
-  async #settled(manager: ClusterManager, signal: AbortSignal): Promise<void> {
+  async #isAllocated(manager: ClusterManager, signal: AbortSignal): Promise<void> {
     const isLeading = await this.#leads(manager);
     if (isLeading) {
-      await orGiveUp(manager.settled(signal), signal, 'the cluster manager to allocate');
+      await orGiveUp(manager.caughtUp(signal), signal, 'the cluster manager to allocate');
       return;
     }
     // Another process is the cluster manager: its allocations are awaited, not made.

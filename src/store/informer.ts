@@ -1,4 +1,11 @@
-import { objectKey, type KubeObject, type ObjectKey, type ResourceKind } from '../api/objects.ts';
+import {
+  objectKey,
+  type KubeObject,
+  type ObjectKey,
+  type ObjectMeta,
+  type ResourceKind,
+} from '../api/objects.ts';
+import { orAborted } from './abort.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { StoreError, type Store } from './store.ts';
 
@@ -19,6 +26,8 @@ export interface InformerOptions<T extends KubeObject> {
   readonly onNotInstalled?: (error: StoreError) => void;
   /** Cuts an object down to what its readers need before it is kept (memory of large clusters). */
   readonly keep?: (object: T) => T;
+  /** Told of everything that the watch delivers, news or not; `metadata` undefined for an object that is gone. */
+  readonly onShown?: (key: ObjectKey, uid: string | undefined, metadata?: ObjectMeta) => void;
   readonly clock?: Clock;
 }
 
@@ -26,6 +35,19 @@ export interface InformerOptions<T extends KubeObject> {
 export interface Index<T extends KubeObject> {
   get(value: string): readonly T[];
   values(): Iterable<string>;
+}
+
+/** A kind's objects as their readers see them. */
+export interface ObjectView<T extends KubeObject> {
+  readonly kind: ResourceKind<T>;
+  get(key: ObjectKey): T | undefined;
+  list(): readonly T[];
+  keys(): Iterable<ObjectKey>;
+  inNamespace(namespace: string): readonly T[];
+  /** Objects found by `valuesOf`; kept current from now on. Make it once, read it often. */
+  index(valuesOf: (object: T) => readonly string[]): Index<T>;
+  /** Calls `handler` for every object that is here, then for every change; the returned function ends that. */
+  onChange(handler: (change: Change<T>) => void): () => void;
 }
 
 const DEFAULT_SYNC_LIMIT = 60_000;
@@ -66,12 +88,12 @@ class ValueIndex<T extends KubeObject> implements Index<T> {
 }
 
 /** A kind's objects in memory, kept current by a watch: what controllers read instead of asking the store. */
-export class Informer<T extends KubeObject> {
+export class Informer<T extends KubeObject> implements ObjectView<T> {
   readonly kind: ResourceKind<T>;
   readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
   readonly #objects = new Map<ObjectKey, T>();
-  readonly #indexes: ValueIndex<T>[] = [];
+  readonly #indexes = new Set<ValueIndex<T>>();
   readonly #handlers = new Set<(change: Change<T>) => void>();
   readonly #sync = Promise.withResolvers<void>();
   #byNamespace: Index<T> | undefined;
@@ -104,12 +126,16 @@ export class Informer<T extends KubeObject> {
           if (event.type === 'synced') {
             this.#isSynced = true;
             this.#sync.resolve();
-          } else if (event.type === 'deleted') this.#update(objectKey(event.object.metadata));
-          else if (event.type !== 'stalled')
-            this.#update(
-              objectKey(event.object.metadata),
-              this.#options.keep?.(event.object) ?? event.object,
-            );
+          } else if (event.type !== 'stalled') {
+            const { object } = event;
+            const key = objectKey(object.metadata);
+            const isGone = event.type === 'deleted';
+            if (isGone) this.#update(key);
+            else this.#update(key, this.#options.keep?.(object) ?? object);
+            const { uid } = object.metadata;
+            if (isGone) this.#options.onShown?.(key, uid);
+            else this.#options.onShown?.(key, uid, object.metadata);
+          }
         },
         signal,
       );
@@ -135,8 +161,11 @@ export class Informer<T extends KubeObject> {
     return this.#stalled;
   }
 
-  /** Resolves when everything that existed at the start is here; rejects with the reason after `limit` milliseconds. */
-  async synced(limit: number = DEFAULT_SYNC_LIMIT): Promise<void> {
+  /**
+   * Resolves when everything that existed at the start is here; rejects with the reason after `limit` milliseconds, or when `signal`
+   * aborts.
+   */
+  async synced(limit: number = DEFAULT_SYNC_LIMIT, signal?: AbortSignal): Promise<void> {
     const late = Promise.withResolvers<never>();
     const cancel = this.#clock.after(limit, () => {
       const why = this.#stalled === undefined ? 'no answer' : this.#stalled.message;
@@ -149,7 +178,8 @@ export class Informer<T extends KubeObject> {
       );
     });
     try {
-      await Promise.race([this.#sync.promise, late.promise]);
+      const synced = Promise.race([this.#sync.promise, late.promise]);
+      await (signal === undefined ? synced : orAborted(synced, signal));
     } finally {
       cancel();
     }
@@ -172,16 +202,10 @@ export class Informer<T extends KubeObject> {
     return this.#byNamespace.get(namespace);
   }
 
-  /** Objects found by `valuesOf`; kept current from now on. Make it once, read it often. */
   index(valuesOf: (object: T) => readonly string[]): Index<T> {
-    const index = new ValueIndex(valuesOf);
-    for (const [key, after] of this.#objects)
-      this.#call((change) => index.update(change), { key, before: undefined, after });
-    this.#indexes.push(index);
-    return index;
+    return this.#addIndex(valuesOf);
   }
 
-  /** Calls `handler` for every object that is here, then for every change; the returned function ends that. */
   onChange(handler: (change: Change<T>) => void): () => void {
     this.#handlers.add(handler);
     for (const [key, after] of new Map(this.#objects))
@@ -189,6 +213,39 @@ export class Informer<T extends KubeObject> {
     return () => {
       this.#handlers.delete(handler);
     };
+  }
+
+  /** The same objects for a reader that comes and goes: its handlers and indexes end when `signal` aborts. */
+  until(signal: AbortSignal): ObjectView<T> {
+    const atEnd = (end: () => void): void => {
+      if (signal.aborted) end();
+      else signal.addEventListener('abort', end, { once: true });
+    };
+    return {
+      kind: this.kind,
+      get: (key) => this.get(key),
+      list: () => this.list(),
+      keys: () => this.keys(),
+      inNamespace: (namespace) => this.inNamespace(namespace),
+      index: (valuesOf) => {
+        const index = this.#addIndex(valuesOf);
+        atEnd(() => this.#indexes.delete(index));
+        return index;
+      },
+      onChange: (handler) => {
+        const end = this.onChange(handler);
+        atEnd(end);
+        return end;
+      },
+    };
+  }
+
+  #addIndex(valuesOf: (object: T) => readonly string[]): ValueIndex<T> {
+    const index = new ValueIndex(valuesOf);
+    for (const [key, after] of this.#objects)
+      this.#call((change) => index.update(change), { key, before: undefined, after });
+    this.#indexes.add(index);
+    return index;
   }
 
   /** A source that has just started may not know a kind yet: it has to say so twice. */

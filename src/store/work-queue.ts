@@ -30,8 +30,17 @@ export interface WorkQueueOptions {
   readonly random?: () => number;
 }
 
+/** Milliseconds after which an object that somebody else wrote meanwhile is looked at again, unless its change comes earlier. */
+export const CONFLICT_DELAY = 500;
+
 const DEFAULT_BACKOFF: Backoff = { first: 100, longest: 30_000 };
 const DEFAULT_LIMIT = 60_000;
+
+/** Keys that somebody waits for, with the number of reconciles that each has to end. */
+interface Drain {
+  readonly left: Map<string, number>;
+  readonly resolve: () => void;
+}
 
 /**
  * Keys to reconcile: each at most once in the queue, never twice at the same time, again after it failed with a growing
@@ -46,6 +55,7 @@ export class WorkQueue {
   readonly #delayed = new Map<string, { readonly due: number; readonly cancel: () => void }>();
   readonly #failing = new Map<string, Failure>();
   #idleWaiters: (() => void)[] = [];
+  readonly #drains = new Set<Drain>();
   #signal: AbortSignal | undefined;
   #stopped: (() => void) | undefined;
 
@@ -110,10 +120,25 @@ export class WorkQueue {
     });
   }
 
+  /**
+   * Resolves when everything that is ready or running now has been reconciled, whatever comes meanwhile: also in a cluster in which
+   * something always comes. Resolves when the queue is stopped, too.
+   */
+  drained(): Promise<void> {
+    const left = new Map([...this.#ready].map((key) => [key, 1]));
+    for (const key of this.#running) left.set(key, this.#dirty.has(key) ? 2 : 1);
+    if (left.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#drains.add({ left, resolve });
+    });
+  }
+
   #stop(): void {
     for (const key of this.#delayed.keys()) this.#cancelDelayed(key);
     this.#ready.clear();
     this.#dirty.clear();
+    for (const { resolve } of this.#drains) resolve();
+    this.#drains.clear();
     this.#settle();
   }
 
@@ -148,6 +173,7 @@ export class WorkQueue {
       cancelLimit();
       this.#running.delete(key);
       if (this.#dirty.delete(key)) this.add(key);
+      this.#countDown(key);
       this.#settle();
       this.#next();
     }
@@ -160,6 +186,17 @@ export class WorkQueue {
     this.#failing.set(key, failure);
     this.addAfter(key, failure.retryIn);
     this.#options.onFailure(failure);
+  }
+
+  #countDown(key: string): void {
+    for (const drain of this.#drains) {
+      const left = (drain.left.get(key) ?? 1) - 1;
+      if (left > 0) drain.left.set(key, left);
+      else drain.left.delete(key);
+      if (drain.left.size > 0) continue;
+      this.#drains.delete(drain);
+      drain.resolve();
+    }
   }
 
   #settle(): void {

@@ -1,5 +1,7 @@
 import { ClusterManager } from '../../src/cluster/manager.ts';
 import { NodePodAddresses } from '../../src/cluster/addresses/node-pod-addresses.ts';
+import { resourceKinds } from '../../src/api/kinds.ts';
+import { Informers } from '../../src/store/informers.ts';
 import type { Store } from '../../src/store/store.ts';
 import { silent, testSettings } from './cluster.ts';
 import { fusedStore } from './fused-store.ts';
@@ -43,11 +45,18 @@ export function startProcess(
       ? usurpedStore(store, { writes: count, onLost })
       : fusedStore(store, { writes: count, isLastDone, onBlown });
   const used = writes === undefined ? store : losing(writes);
-  const manager = new ClusterManager({ store: used, settings: testSettings, log: silent, signal });
+  const informers = new Informers({ store: used, log: silent });
+  const manager = new ClusterManager({
+    store: used,
+    informers,
+    settings: testSettings,
+    log: silent,
+    signal,
+  });
   const onNodes = nodes.map(
     (node) =>
       new NodePodAddresses({
-        store: used,
+        informers,
         node,
         settings: testSettings.cluster,
         log: silent,
@@ -55,7 +64,7 @@ export function startProcess(
       }),
   );
   const parts = [manager, ...onNodes];
-  const runs = parts.map((part) => part.run());
+  const runs = [informers.run(signal), ...parts.map((part) => part.run())];
   return {
     isLeading: () => manager.isLeading,
     lost: lost.promise,
@@ -63,9 +72,13 @@ export function startProcess(
       // Each may wait for what another one writes.
       for (let round = 0; round < 3; round += 1)
         for (const part of parts)
-          await part.settled().catch((error: unknown) => {
+          try {
+            await part.started;
+            await informers.refresh(resourceKinds, signal);
+            await part.caughtUp();
+          } catch (error) {
             if (!signal.aborted && !isLost) throw error;
-          });
+          }
     },
     problems: () =>
       parts

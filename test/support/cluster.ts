@@ -1,10 +1,9 @@
 /** A cluster manager on a store in memory, and objects as users write them. */
-import { ClusterManager } from '../../src/cluster/manager.ts';
+import { ClusterManager, type ClusterManagerOptions } from '../../src/cluster/manager.ts';
 import {
   DEFAULT_LEASE_NAME,
   DEFAULT_LIMITS,
   type ClusterManagerSettings,
-  type Log,
 } from '../../src/cluster/settings.ts';
 import {
   clusterUserDefinedNetworks,
@@ -28,6 +27,8 @@ import type {
 } from '../../src/api/types.ts';
 import type { ClusterSettings } from '../../src/model/model.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
+import { Informers } from '../../src/store/informers.ts';
+import type { Log } from '../../src/store/log.ts';
 import type { Store } from '../../src/store/store.ts';
 
 export const silent: Log = {
@@ -59,22 +60,31 @@ export function startManager(
   store: Store,
   changes: Partial<ClusterManagerSettings> = {},
   cluster: Partial<ClusterSettings> = {},
+  options: Pick<ClusterManagerOptions, 'metrics' | 'clock'> = {},
 ): RunningManager {
   const controller = new AbortController();
+  const { signal } = controller;
+  const informers = new Informers({ store, log: silent });
   const manager = new ClusterManager({
     store,
+    informers,
     settings: { ...testSettings, ...changes, cluster: { ...testSettings.cluster, ...cluster } },
     log: silent,
-    signal: controller.signal,
+    ...options,
+    signal,
   });
-  const run = manager.run();
+  const run = Promise.all([informers.run(signal), manager.run()]);
   const stop = async (): Promise<void> => {
     controller.abort(new Error('stopped'));
     await run;
   };
   return {
     manager,
-    settled: () => manager.settled(),
+    async settled() {
+      await manager.started;
+      await informers.refresh(resourceKinds, signal);
+      await manager.caughtUp();
+    },
     stop,
     [Symbol.asyncDispose]: stop,
   };

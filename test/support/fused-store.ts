@@ -1,3 +1,4 @@
+import { delegatingStore } from '../../src/store/delegating-store.ts';
 import { StoreError, type Store } from '../../src/store/store.ts';
 
 /**
@@ -16,17 +17,12 @@ export function fusedStore(
     if (left <= 0) throw new StoreError('unavailable', 'the process was killed');
     return await write();
   };
-  return {
-    list: (kind, signal) => store.list(kind, signal),
-    get: (kind, key, signal) => store.get(kind, key, signal),
-    watch: (kind, handler, signal) => store.watch(kind, handler, signal),
+  return delegatingStore(store, {
     create: (kind, object, options) => guarded(() => store.create(kind, object, options)),
     patch: (kind, key, patch, options) => guarded(() => store.patch(kind, key, patch, options)),
     patchStatus: (kind, key, patch, options) =>
       guarded(() => store.patchStatus(kind, key, patch, options)),
     delete: (kind, key, options) => guarded(() => store.delete(kind, key, options)),
     event: (event) => guarded(() => store.event(event)),
-    lead: (name, identity, signal) => store.lead(name, identity, signal),
-    close: () => store.close(),
-  };
+  });
 }

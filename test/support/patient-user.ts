@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { delegatingStore } from '../../src/store/delegating-store.ts';
 import { StoreError, type Store, type StoreErrorCode } from '../../src/store/store.ts';
 
 /** A user who tries again while the source is away, and takes what is already so as done. */
@@ -20,10 +21,9 @@ export function patientUser(store: Store): Store {
         await sleep(100);
       }
   };
-  return {
+  return delegatingStore(store, {
     list: (kind, signal) => insisting(() => store.list(kind, signal)),
     get: (kind, key, signal) => insisting(() => store.get(kind, key, signal)),
-    watch: (kind, handler, signal) => store.watch(kind, handler, signal),
     create: (kind, object, options) =>
       insisting(() => store.create(kind, object, options), {
         code: 'already-exists',
@@ -37,8 +37,5 @@ export function patientUser(store: Store): Store {
         code: 'not-found',
         result: async () => undefined,
       }),
-    event: (event) => store.event(event),
-    lead: (name, identity, signal) => store.lead(name, identity, signal),
-    close: () => store.close(),
-  };
+  });
 }

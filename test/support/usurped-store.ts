@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { delegatingStore } from '../../src/store/delegating-store.ts';
 import type { Store, WriteOptions } from '../../src/store/store.ts';
 
 /**
@@ -25,10 +26,7 @@ export function usurpedStore(
     const { signal: _signal, ...unstoppable } = options;
     return isUnderWay ? unstoppable : options;
   };
-  return {
-    list: (kind, signal) => store.list(kind, signal),
-    get: (kind, key, signal) => store.get(kind, key, signal),
-    watch: (kind, handler, signal) => store.watch(kind, handler, signal),
+  return delegatingStore(store, {
     create: (kind, object, options) =>
       sent((isUnderWay) => store.create(kind, object, optionsOf(options, isUnderWay))),
     patch: (kind, key, patch, options) =>
@@ -46,6 +44,5 @@ export function usurpedStore(
         [Symbol.asyncDispose]: () => leadership[Symbol.asyncDispose](),
       };
     },
-    close: () => store.close(),
-  };
+  });
 }

@@ -1,16 +1,18 @@
 /** The part of address management that a node's daemon runs: its own pods, from its own subnets. */
+import { orAborted } from '../../store/abort.ts';
 import { systemClock, type Clock } from '../../store/clock.ts';
-import type { Store } from '../../store/store.ts';
+import type { Informers } from '../../store/informers.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { EventWriter, objectOfEvent } from '../status/event-writer.ts';
 import { PodInformers } from '../informers.ts';
 import { PodAddresses } from './pod-addresses.ts';
 import type { ManagerProblem } from '../manager.ts';
-import type { Log } from '../settings.ts';
-import { settle } from '../settling.ts';
+import type { Log } from '../../store/log.ts';
+import { caughtUp } from '../caught-up.ts';
 
 export interface NodePodAddressesOptions {
-  readonly store: Store;
+  /** Of the daemon, which runs them. */
+  readonly informers: Informers;
   readonly node: string;
   readonly settings: ClusterSettings;
   readonly log: Log;
@@ -22,17 +24,16 @@ export interface NodePodAddressesOptions {
 
 export class NodePodAddresses {
   readonly #options: NodePodAddressesOptions;
-  readonly #clock: Clock;
-  readonly #informers: PodInformers;
+  readonly #views: PodInformers;
   readonly #addresses: PodAddresses;
   readonly #events: EventWriter;
   readonly #started = Promise.withResolvers<void>();
 
   constructor(options: NodePodAddressesOptions) {
     this.#options = options;
-    const { store, settings, log, node, clock = systemClock, randomBytes } = options;
-    this.#clock = clock;
-    this.#informers = new PodInformers(clock, log);
+    const { settings, log, node, clock = systemClock, randomBytes } = options;
+    const { store } = options.informers;
+    this.#views = new PodInformers(options.informers, options.signal);
     this.#events = new EventWriter({
       store,
       clock,
@@ -46,7 +47,7 @@ export class NodePodAddresses {
         patchStatus: (kind, key, patch, write) => store.patchStatus(kind, key, patch, write),
         event: async (event) => this.#events.tell(event),
       },
-      informers: this.#informers,
+      informers: this.#views,
       scope: { kind: 'node', node },
       settings,
       clock,
@@ -61,31 +62,29 @@ export class NodePodAddresses {
 
   /** Works until the signal aborts; resolves when everything under way has ended. */
   async run(): Promise<void> {
-    const { store, signal } = this.#options;
+    const { informers, signal } = this.#options;
     try {
-      const following = this.#informers.run(store, signal);
-      await Promise.race([this.#informers.synced(), following]);
-      if (signal.aborted) throw signal.reason;
+      await informers.synced(this.#views.kinds, signal);
       const working = [this.#addresses, this.#events].map(({ queue }) => queue.run(signal));
       this.#addresses.follow();
       this.#started.resolve();
-      await Promise.all([following, ...working]);
+      await Promise.all(working);
     } catch (error) {
       this.#started.reject(error);
       if (!signal.aborted) throw error;
     }
   }
 
-  /** Resolves when the node's pods have what can be given for what the store holds. */
-  async settled(signal: AbortSignal = this.#options.signal): Promise<void> {
-    await this.#started.promise;
-    await settle({
-      queues: [this.#addresses.queue, this.#events.queue],
-      isIdle: () => this.#addresses.queue.size + this.#events.queue.size === 0,
-      areCurrent: () => this.#informers.areCurrent(this.#options.store, signal),
-      clock: this.#clock,
-      signal,
-    });
+  /** Resolves when the informers are read and the pods are followed. */
+  get started(): Promise<void> {
+    return this.#started.promise;
+  }
+
+  /** Resolves when the node's pods have what can be given for what the informers show, and they show it. */
+  async caughtUp(signal: AbortSignal = this.#options.signal): Promise<void> {
+    await orAborted(this.#started.promise, signal);
+    const queues = [this.#addresses.queue, this.#events.queue];
+    await caughtUp({ informers: this.#options.informers, queues, signal });
   }
 
   problems(): readonly ManagerProblem[] {

@@ -4,7 +4,7 @@ import { ipamClaims } from '../../api/kinds.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { IPAMClaim, Pod } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
-import type { Informer } from '../../store/informer.ts';
+import type { ObjectView } from '../../store/informer.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { StatusWriter, type StatedCondition } from '../status/conditions.ts';
 import type { NetworkPool } from './network-pool.ts';
@@ -12,7 +12,7 @@ import type { WantedAttachment } from './pod-plan.ts';
 
 export interface PersistentAddressesOptions {
   readonly store: Pick<Store, 'patchStatus'>;
-  readonly claims: Informer<IPAMClaim>;
+  readonly claims: ObjectView<IPAMClaim>;
   readonly clock: Clock;
 }
 

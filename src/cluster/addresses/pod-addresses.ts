@@ -13,7 +13,7 @@ import type { Pod } from '../../api/types.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
-import { WorkQueue, type Failure } from '../../store/work-queue.ts';
+import { CONFLICT_DELAY, WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { NadIndex } from '../networks/nad-index.ts';
 import { oldestFirst } from '../order.ts';
@@ -31,8 +31,7 @@ import {
 import { PodPools } from './pod-pools.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
 import { PodTroubles, type Trouble } from './pod-troubles.ts';
-import type { Log } from '../settings.ts';
-import { CONFLICT_REST } from '../settling.ts';
+import type { Log } from '../../store/log.ts';
 
 export interface PodAddressesOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
@@ -90,8 +89,12 @@ export class PodAddresses {
     nads.onChange((change) => {
       if (this.#nads.update(change)) this.#retry();
     });
-    for (const pod of oldestFirst(pods.list())) this.queue.add(objectKey(pod.metadata));
-    pods.onChange(({ key, after }) => {
+    const ours = pods.list().filter((pod) => isInScope(this.#options.scope, pod));
+    for (const pod of oldestFirst(ours)) this.queue.add(objectKey(pod.metadata));
+    pods.onChange(({ key, before, after }) => {
+      // Pods of other nodes are nothing to a node, however often they change.
+      if (![before, after].some((pod) => pod !== undefined && isInScope(this.#options.scope, pod)))
+        return;
       this.queue.add(key);
       if (after === undefined || isWithoutNetworks(after)) this.#retry();
     });
@@ -280,7 +283,7 @@ export class PodAddresses {
     } catch (error) {
       if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
         throw error;
-      if (error.code === 'conflict') this.queue.addAfter(objectKey(pod.metadata), CONFLICT_REST);
+      if (error.code === 'conflict') this.queue.addAfter(objectKey(pod.metadata), CONFLICT_DELAY);
     }
   }
 

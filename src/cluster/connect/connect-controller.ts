@@ -16,7 +16,7 @@ import { clusterNetworkName, parseNetworkName } from '../../api/nad/network-name
 import type { ClusterNetworkConnect } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
-import { WorkQueue, type Failure } from '../../store/work-queue.ts';
+import { CONFLICT_DELAY, WorkQueue, type Failure } from '../../store/work-queue.ts';
 import { Batch } from '../batch.ts';
 import { conditionsOf, StatusWriter, type StatedCondition } from '../status/conditions.ts';
 import { ConnectAllocations } from './connect-allocations.ts';
@@ -31,8 +31,8 @@ import type { ClusterInformers } from '../informers.ts';
 import { familiesOf } from '../networks/nads.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import { oldestFirst } from '../order.ts';
-import type { ClusterManagerSettings, Log } from '../settings.ts';
-import { CONFLICT_REST } from '../settling.ts';
+import type { Log } from '../../store/log.ts';
+import type { ClusterManagerSettings } from '../settings.ts';
 import { hasChassis, nodesWithZone } from '../nodes/zones.ts';
 
 export interface ConnectControllerOptions {
@@ -43,12 +43,12 @@ export interface ConnectControllerOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Resolves when no network is being worked on, so that a ClusterNetworkConnect is written once for all of them. */
-  readonly quiet: () => Promise<void>;
+  readonly whenIdle: () => Promise<void>;
   readonly onFailure: (failure: Failure) => void;
 }
 
 const FIELD_MANAGER = 'clustermanager-networkconnect-controller';
-const BATCH = { calm: 20, longest: 1000 };
+const BATCH = { minDelay: 20, maxDelay: 1000 };
 const ACCEPTED: StatedCondition = {
   type: 'Accepted',
   status: 'True',
@@ -60,32 +60,28 @@ export class ConnectController {
   readonly queue: WorkQueue;
   readonly #options: ConnectControllerOptions;
   readonly #writer: StatusWriter;
-  readonly #batch: Batch;
+  readonly batch: Batch;
   readonly #allocations = new Map<string, ConnectAllocations>();
   readonly #problems = new Map<string, string>();
 
   constructor(options: ConnectControllerOptions) {
     this.#options = options;
-    const { store, clock, onFailure, quiet } = options;
+    const { store, clock, onFailure, whenIdle } = options;
     this.#writer = new StatusWriter({ store, clock, fieldManager: FIELD_MANAGER });
     this.queue = new WorkQueue({
       reconcile: (name, signal) => this.#reconcile(name, signal),
       onFailure,
       clock,
     });
-    this.#batch = new Batch({
+    this.batch = new Batch({
       clock,
       ...BATCH,
-      quiet,
+      whenIdle,
       flush: () => {
         for (const { metadata } of oldestFirst(options.informers.connects.list()))
           this.queue.add(metadata.name);
       },
     });
-  }
-
-  get isIdle(): boolean {
-    return this.#batch.isEmpty && this.queue.size === 0;
   }
 
   /** ClusterNetworkConnects that are not accepted, with the reason. */
@@ -140,13 +136,9 @@ export class ConnectController {
     });
   }
 
-  stop(): void {
-    this.#batch.clear();
-  }
-
   /** Selections may have changed. */
   networksChanged(): void {
-    this.#batch.add(['all']);
+    this.batch.add(['all']);
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
@@ -315,7 +307,7 @@ export class ConnectController {
     } catch (error) {
       if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
         throw error;
-      if (error.code === 'conflict') this.queue.addAfter(name, CONFLICT_REST);
+      if (error.code === 'conflict') this.queue.addAfter(name, CONFLICT_DELAY);
     }
     if (problem !== undefined && known !== problem.message)
       await store.event({ regarding: connect, type: 'Warning', ...problem });

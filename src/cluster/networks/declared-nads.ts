@@ -21,7 +21,8 @@ import type { NetworkRegistry } from './network-registry.ts';
 import { refusalOfNew } from './new-network-rules.ts';
 import { OrphanedNads, ownerKeyOf } from './orphaned-nads.ts';
 import { podsUsing } from './pods-using.ts';
-import type { ClusterManagerSettings, Log } from '../settings.ts';
+import type { Log } from '../../store/log.ts';
+import type { ClusterManagerSettings } from '../settings.ts';
 
 export const FIELD_MANAGER = 'user-defined-network-controller';
 

@@ -14,7 +14,8 @@ import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { identityAnnotations, readNad } from './nads.ts';
 import type { NetworkRegistry } from './network-registry.ts';
-import type { ClusterManagerSettings, Log } from '../settings.ts';
+import type { Log } from '../../store/log.ts';
+import type { ClusterManagerSettings } from '../settings.ts';
 
 export interface IdentityControllerOptions {
   readonly store: Pick<Store, 'patch' | 'event'>;

@@ -4,7 +4,7 @@
  */
 import { parseDeclarationKey, isDeclarationKind, kindOf } from './declarations.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
-import type { Index, Informer } from '../../store/informer.ts';
+import type { Index, ObjectView } from '../../store/informer.ts';
 import type { Store } from '../../store/store.ts';
 
 const controllerOf = ({
@@ -31,7 +31,7 @@ export class OrphanedNads {
   readonly #store: Pick<Store, 'get'>;
   readonly #byOwner: Index<NetworkAttachmentDefinition>;
 
-  constructor(store: Pick<Store, 'get'>, nads: Informer<NetworkAttachmentDefinition>) {
+  constructor(store: Pick<Store, 'get'>, nads: ObjectView<NetworkAttachmentDefinition>) {
     this.#store = store;
     this.#byOwner = nads.index((nad) => {
       const key = ownerKeyOf(nad);

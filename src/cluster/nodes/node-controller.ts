@@ -11,7 +11,7 @@ import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import { nodeId, nodeSubnets } from '../../api/annotations/node-annotations.ts';
 import type { Node } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
-import type { Change, Informer } from '../../store/informer.ts';
+import type { Change, ObjectView } from '../../store/informer.ts';
 import type { Store } from '../../store/store.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import { Batch } from '../batch.ts';
@@ -21,57 +21,53 @@ import { nodeAnnotations } from './node-annotations.ts';
 import { familiesOf } from '../networks/nads.ts';
 import { NodeSubnets, type CarriedSubnets, type SubnetFailures } from './node-subnets.ts';
 import { oldestFirst } from '../order.ts';
-import type { ClusterManagerSettings, Log } from '../settings.ts';
+import type { Log } from '../../store/log.ts';
+import type { ClusterManagerSettings } from '../settings.ts';
 
 export interface NodeControllerOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
-  readonly nodes: Informer<Node>;
+  readonly nodes: ObjectView<Node>;
   readonly registry: NetworkRegistry;
   readonly settings: ClusterManagerSettings;
   readonly clock: Clock;
   readonly log: Log;
   readonly durations: DurationRecorder;
   /** Resolves when no network is being worked on, so that nodes are written once for all of them. */
-  readonly quiet: () => Promise<void>;
+  readonly whenIdle: () => Promise<void>;
   /** Told when the nodes that lack a subnet of a network change. */
   readonly onFailures: (network: string, failures: SubnetFailures) => void;
   readonly onFailure: (failure: Failure) => void;
 }
 
-/** Milliseconds: nodes are written when no network has changed for `calm`, at the latest after `longest`. */
-const BATCH = { calm: 20, longest: 1000 };
+/** Milliseconds: nodes are written when no network has changed for `minDelay`, at the latest after `maxDelay`. */
+const BATCH = { minDelay: 20, maxDelay: 1000 };
 
 export class NodeController {
   readonly queue: WorkQueue;
   readonly subnets = new NodeSubnets();
   readonly #options: NodeControllerOptions;
   readonly #ids = new IdAllocator(FIRST_NODE_ID, MAX_NODE_ID);
-  readonly #batch: Batch;
+  readonly batch: Batch;
   readonly #reported = new Map<string, string>();
 
   constructor(options: NodeControllerOptions) {
     this.#options = options;
-    const { clock, quiet, settings, onFailure } = options;
+    const { clock, whenIdle, settings, onFailure } = options;
     this.queue = new WorkQueue({
       reconcile: (name, signal) => this.#reconcile(name, signal),
       onFailure,
       parallelism: 8,
       clock,
     });
-    this.#batch = new Batch({
+    this.batch = new Batch({
       clock,
       ...BATCH,
-      quiet,
+      whenIdle,
       flush: (names) => {
         for (const name of names) this.queue.add(name);
       },
     });
     this.subnets.setNetwork(DEFAULT_NETWORK, settings.cluster.clusterSubnets);
-  }
-
-  /** True when nothing waits to be written. */
-  get isIdle(): boolean {
-    return this.#batch.isEmpty && this.queue.size === 0;
   }
 
   /** Adopts what the nodes carry, then allocates what is missing, before anything is written. */
@@ -86,11 +82,7 @@ export class NodeController {
 
   /** Follows the nodes from now on. */
   follow(): void {
-    this.#options.nodes.onChange((change: Change<Node>) => this.#batch.add([change.key]));
-  }
-
-  stop(): void {
-    this.#batch.clear();
+    this.#options.nodes.onChange((change: Change<Node>) => this.batch.add([change.key]));
   }
 
   /** A network came, grew or went. */
@@ -102,7 +94,7 @@ export class NodeController {
       if (carried !== undefined) this.subnets.adopt(node.metadata.name, new Map([[name, carried]]));
     }
     this.#allocate(name);
-    this.#batch.add(this.#options.nodes.keys());
+    this.batch.add(this.#options.nodes.keys());
   }
 
   idOf(node: string): number | undefined {
@@ -208,7 +200,7 @@ export class NodeController {
     const waiting = this.subnets.failingNodes();
     this.subnets.releaseNode(name);
     for (const network of this.subnets.networks()) this.#report(network);
-    this.#batch.add([...waiting].filter((node) => node !== name));
+    this.batch.add([...waiting].filter((node) => node !== name));
   }
 
   #adoptId(node: Node): void {

@@ -1,10 +1,11 @@
 /** Events are told beside the work: a source that takes them slowly, or not at all, holds nothing up. */
 import { objectKey } from '../../api/objects.ts';
+import { orAborted } from '../../store/abort.ts';
 import type { Clock } from '../../store/clock.ts';
 import { isRetryable, type ObjectEvent, type Store } from '../../store/store.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { ObjectOfKey } from './problem-objects.ts';
-import type { Log } from '../settings.ts';
+import type { Log } from '../../store/log.ts';
 
 export interface EventWriterOptions {
   readonly store: Pick<Store, 'event'>;
@@ -47,7 +48,7 @@ export class EventWriter {
     const event = this.#waiting.get(key);
     if (event === undefined) return;
     try {
-      await abandonable(this.#options.store.event(event), signal);
+      await orAborted(this.#options.store.event(event), signal);
     } catch (error) {
       if (isRetryable(error) || signal.aborted) throw error;
       this.#options.log.warn({ event: event.reason, error }, 'event could not be written');
@@ -61,16 +62,3 @@ const keyOf = ({ regarding, type, reason, message }: ObjectEvent): string =>
 
 /** Object of a key of this queue. */
 export const objectOfEvent: ObjectOfKey = (key) => key.slice(0, key.indexOf('\n'));
-
-/** The result, unless `signal` aborts first: then nobody waits for it any more. */
-async function abandonable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason as Error);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    if (signal.aborted) abort();
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../api/objects.ts';
 import type { ZoneNetworkStatus, ZoneStatus } from '../../api/zone-status.ts';
 import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
-import { WorkQueue, type Failure } from '../../store/work-queue.ts';
+import { CONFLICT_DELAY, WorkQueue, type Failure } from '../../store/work-queue.ts';
 import { StatusWriter, type StatedCondition } from './conditions.ts';
 import {
   declarationKey,
@@ -27,7 +27,6 @@ import {
 } from '../networks/network-outcome.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { SubnetFailures } from '../nodes/node-subnets.ts';
-import { CONFLICT_REST } from '../settling.ts';
 import { hasChassis, nodesWithZone } from '../nodes/zones.ts';
 
 export interface StatusControllerOptions {
@@ -38,21 +37,21 @@ export interface StatusControllerOptions {
   readonly outcomeOf: (key: string) => NetworkOutcome | undefined;
   readonly failuresOf: (network: string) => SubnetFailures;
   /** Resolves when no network is being worked on. */
-  readonly quiet: () => Promise<void>;
+  readonly whenIdle: () => Promise<void>;
   readonly onFailure: (failure: Failure) => void;
 }
 
 /**
- * Milliseconds: statuses are written when nothing has happened to any for `calm`, at the latest after `longest`. Nodes tell of a network
+ * Milliseconds: statuses are written when nothing has happened to any for `minDelay`, at the latest after `maxDelay`. Nodes tell of a network
  * one after the other, and each of them more than once while it works.
  */
-const BATCH = { calm: 50, longest: 1000 };
+const BATCH = { minDelay: 50, maxDelay: 1000 };
 
 export class StatusController {
   readonly queue: WorkQueue;
   readonly #options: StatusControllerOptions;
   readonly #writer: StatusWriter;
-  readonly #batch: Batch;
+  readonly batch: Batch;
   /** Failures of which there was an event, by network. */
   readonly #told = new Map<string, Set<string>>();
 
@@ -70,10 +69,10 @@ export class StatusController {
       parallelism: 8,
       clock,
     });
-    this.#batch = new Batch({
+    this.batch = new Batch({
       clock,
       ...BATCH,
-      quiet: options.quiet,
+      whenIdle: options.whenIdle,
       flush: (keys) => {
         for (const key of keys) this.queue.add(key);
       },
@@ -101,16 +100,7 @@ export class StatusController {
   }
 
   wake(key: string): void {
-    this.#batch.add([`status/${key}`]);
-  }
-
-  /** True when nothing waits to be written. */
-  get isIdle(): boolean {
-    return this.#batch.isEmpty && this.queue.size === 0;
-  }
-
-  stop(): void {
-    this.#batch.clear();
+    this.batch.add([`status/${key}`]);
   }
 
   /** The NADs of the network, or those that compete with it, have changed. */
@@ -167,7 +157,7 @@ export class StatusController {
       // Somebody wrote meanwhile, or the object went.
       if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
         throw error;
-      if (error.code === 'conflict') this.queue.addAfter(`status/${key}`, CONFLICT_REST);
+      if (error.code === 'conflict') this.queue.addAfter(`status/${key}`, CONFLICT_DELAY);
     }
   }
 

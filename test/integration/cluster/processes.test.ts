@@ -6,6 +6,7 @@ import { namespaces, networkAttachmentDefinitions, nodes } from '../../../src/ap
 import { CNI_TYPE } from '../../../src/api/nad/nad-config.ts';
 import { networkId } from '../../../src/api/annotations/network-annotations.ts';
 import { nodeId } from '../../../src/api/annotations/node-annotations.ts';
+import { Informers } from '../../../src/store/informers.ts';
 import { NodePodAddresses } from '../../../src/cluster/addresses/node-pod-addresses.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
@@ -231,15 +232,17 @@ describe.skipIf(typeof started === 'string')('cluster managers as processes', ()
       ): Promise<void> => {
         await wipe(objects);
         const stopping = new AbortController();
+        const informers = new Informers({ store: objects, log: silent });
         const onNodes = NODES.map((name) =>
           new NodePodAddresses({
-            store: objects,
+            informers,
             node: name,
             settings: testSettings.cluster,
             log: silent,
             signal: stopping.signal,
           }).run(),
         );
+        const following = informers.run(stopping.signal);
         const managers = [manager(...QUICK), manager(...QUICK)];
         try {
           const user = patientUser(objects);
@@ -270,7 +273,11 @@ describe.skipIf(typeof started === 'string')('cluster managers as processes', ()
           expect(await versions(objects)).toEqual(before);
         } finally {
           stopping.abort();
-          await Promise.all([...onNodes, ...managers.map((one) => one[Symbol.asyncDispose]())]);
+          await Promise.all([
+            following,
+            ...onNodes,
+            ...managers.map((one) => one[Symbol.asyncDispose]()),
+          ]);
         }
       };
       await fc.assert(fc.asyncProperty(mixed, pauses, blows, property), {

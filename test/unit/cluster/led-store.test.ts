@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { namespaces } from '../../../src/api/kinds.ts';
 import { ledStore } from '../../../src/cluster/led-store.ts';
+import { delegatingStore } from '../../../src/store/delegating-store.ts';
 import { StoreError, type Leadership, type Store } from '../../../src/store/store.ts';
 import { namespace } from '../../support/cluster.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
@@ -73,7 +74,7 @@ describe('a write that is under way', () => {
       return store.create(kind, object, WRITER);
     };
     return {
-      store: Object.assign(Object.create(store) as Store, { create }),
+      store: delegatingStore(store, { create }),
       finish: () => gate.resolve(),
     };
   }

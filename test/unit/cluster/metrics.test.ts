@@ -1,6 +1,5 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { ClusterManager } from '../../../src/cluster/manager.ts';
 import {
   apply,
   clusterLayer3,
@@ -10,34 +9,23 @@ import {
   namespace,
   node,
   remove,
-  silent,
-  testSettings,
+  startManager,
 } from '../../support/cluster.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 test('metrics count networks, their conditions and node subnets', async () => {
   const store = new MemoryStore();
   const metrics = new Registry();
-  const controller = new AbortController();
-  const { signal } = controller;
-  const manager = new ClusterManager({
-    store,
-    settings: testSettings,
-    log: silent,
-    metrics,
-    signal,
-  });
-  const run = manager.run();
+  const running = startManager(store, {}, {}, { metrics });
   await apply(store, node('node1'), node('node2'), namespace('a'), namespace('b'), namespace('c'));
   await apply(store, layer3('a/net', '10.1.0.0/16/24'), layer2('b/net', '10.2.0.0/16'));
   await apply(store, clusterLayer3('shared', inNamespaces('c'), '10.3.0.0/16/20'));
-  await manager.settled();
+  await running.settled();
   const lines = (await metrics.metrics())
     .split('\n')
     .filter((line) => line.startsWith('ovnkube_') && !line.includes('_duration_seconds_'))
     .toSorted();
-  controller.abort();
-  await run;
+  await running.stop();
   expect(lines).toEqual([
     'ovnkube_clustermanager_allocated_v4_host_subnets{network_name="a_net"} 2',
     'ovnkube_clustermanager_allocated_v4_host_subnets{network_name="cluster_udn_shared"} 2',
@@ -60,20 +48,11 @@ test('metrics count networks, their conditions and node subnets', async () => {
 test('how long NADs and node annotations took is kept by network, until the network is gone', async () => {
   const store = new MemoryStore();
   const metrics = new Registry();
-  const controller = new AbortController();
-  const { signal } = controller;
-  const manager = new ClusterManager({
-    store,
-    settings: testSettings,
-    log: silent,
-    metrics,
-    signal,
-  });
-  const run = manager.run();
+  const running = startManager(store, {}, {}, { metrics });
   await apply(store, node('node1'), node('node2'), namespace('a'), namespace('b'));
-  await manager.settled();
+  await running.settled();
   await apply(store, layer3('a/net', '10.1.0.0/16/24'), layer2('b/net', '10.2.0.0/16'));
-  await manager.settled();
+  await running.settled();
   const counts = async (): Promise<Readonly<Record<string, number>>> =>
     Object.fromEntries(
       (await metrics.metrics()).split('\n').flatMap((line) => {
@@ -90,8 +69,7 @@ test('how long NADs and node annotations took is kept by network, until the netw
   expect(before['udn_update_node_annotation_duration_seconds a_net']).toBe(2);
   expect(before['udn_nad_sync_duration_seconds a_net']).toBeGreaterThan(0);
   await remove.udn(store, 'a/net');
-  await manager.settled();
+  await running.settled();
   expect(Object.keys(await counts())).toEqual(['udn_nad_sync_duration_seconds b_net']);
-  controller.abort();
-  await run;
+  await running.stop();
 });

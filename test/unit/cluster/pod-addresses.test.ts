@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NodePodAddresses } from '../../../src/cluster/addresses/node-pod-addresses.ts';
-import { pods, nodes as nodeKind } from '../../../src/api/kinds.ts';
+import { nodes as nodeKind, pods, resourceKinds } from '../../../src/api/kinds.ts';
+import { Informers } from '../../../src/store/informers.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
   apply,
@@ -26,10 +27,12 @@ interface Running extends AsyncDisposable {
 function start(store: Store, ...nodeNames: readonly string[]): Running {
   const running = startManager(store);
   const controller = new AbortController();
+  const { signal } = controller;
+  const informers = new Informers({ store, log: silent });
   const onNodes = nodeNames.map(
     (name) =>
       new NodePodAddresses({
-        store,
+        informers,
         node: name,
         settings: testSettings.cluster,
         log: silent,
@@ -37,13 +40,14 @@ function start(store: Store, ...nodeNames: readonly string[]): Running {
         randomBytes: (count) => new Uint8Array(count).fill(7),
       }),
   );
-  const runs = onNodes.map((one) => one.run());
+  const runs = [informers.run(signal), ...onNodes.map((one) => one.run())];
   return {
     // Each may wait for what another one writes.
     async settled() {
       for (let round = 0; round < 3; round += 1) {
         await running.settled();
-        for (const one of onNodes) await one.settled();
+        await informers.refresh(resourceKinds, signal);
+        for (const one of onNodes) await one.caughtUp();
       }
     },
     problems: () =>

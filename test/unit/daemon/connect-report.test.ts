@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { clusterNetworkConnects } from '../../../src/api/kinds.ts';
+import { clusterNetworkConnects, resourceKinds } from '../../../src/api/kinds.ts';
 import { ObjectFeed } from '../../../src/daemon/object-feed.ts';
-import { createLogger } from '../../../src/daemon/logger.ts';
+import { Informers } from '../../../src/store/informers.ts';
 import { ZoneStatusWriter } from '../../../src/daemon/zone-status-writer.ts';
 import {
   apply,
@@ -11,6 +11,7 @@ import {
   namespace,
   node,
   remove,
+  silent,
   startManager,
   testSettings,
 } from '../../support/cluster.ts';
@@ -34,18 +35,18 @@ test('what a node says of a ClusterNetworkConnect becomes its condition, until t
   await apply(store, connect('tight', ['a', 'b'], '172.31.0.0/16/28'));
   await running.settled();
 
+  const informers = new Informers({ store, log: silent });
   const feed = new ObjectFeed({
-    store,
+    informers,
     node: 'n1',
     settings: testSettings.cluster,
-    log: createLogger('silent'),
     onChange: () => undefined,
   });
-  const following = feed.run(signal);
+  const following = informers.run(signal);
   const writer = new ZoneStatusWriter(store, 'n1');
   const reported = async (name: string): Promise<unknown> => {
     await running.settled();
-    await expect.poll(() => feed.isCurrent(signal)).toBe(true);
+    await informers.refresh(resourceKinds, signal);
     const connects = feed.builder.connects();
     await writer.write({ networks: [], connects, problems: [] }, signal);
     await running.settled();

@@ -211,6 +211,26 @@ describe('work queue', () => {
     expect(String(failures[0]?.error)).toBe('Error: ns/blue: not reconciled within 5 s');
   });
 
+  test('is drained when what it held has been reconciled, although more keeps coming', async () => {
+    const seen: string[] = [];
+    const { queue, stop }: Workbench = start({
+      reconcile: async (key) => {
+        await Promise.resolve();
+        seen.push(key);
+        // Somebody changes `busy` whenever it has been looked at.
+        if (key === 'busy') queue.add('busy');
+      },
+    });
+    queue.add('busy');
+    queue.add('a');
+    await queue.drained();
+    expect(seen).toContain('a');
+    expect(queue.size).toBeGreaterThan(0);
+    const again = queue.drained();
+    await stop();
+    await again;
+  });
+
   test('stopping drops what waits, tells what runs, and waits for its end', async () => {
     const seen: string[] = [];
     const { queue, clock, failures, stop } = start({

@@ -1,0 +1,16 @@
+import type { Store } from './store.ts';
+
+/** A store that does what `changed` says, and leaves the rest to `store`. */
+export const delegatingStore = (store: Store, changed: Partial<Store>): Store => ({
+  list: (kind, signal) => store.list(kind, signal),
+  get: (kind, key, signal) => store.get(kind, key, signal),
+  watch: (kind, handler, signal) => store.watch(kind, handler, signal),
+  create: (kind, object, options) => store.create(kind, object, options),
+  patch: (kind, key, patch, options) => store.patch(kind, key, patch, options),
+  patchStatus: (kind, key, patch, options) => store.patchStatus(kind, key, patch, options),
+  delete: (kind, key, options) => store.delete(kind, key, options),
+  event: (event) => store.event(event),
+  lead: (name, identity, signal) => store.lead(name, identity, signal),
+  close: () => store.close(),
+  ...changed,
+});

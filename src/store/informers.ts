@@ -1,0 +1,168 @@
+/** The informers of a process: one per kind, whoever reads it, and a store whose writes are read back through them. */
+import { isOptionalKind } from '../api/kinds.ts';
+import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
+import { systemClock, type Clock } from './clock.ts';
+import { Informer } from './informer.ts';
+import { delegatingStore } from './delegating-store.ts';
+import type { Log } from './log.ts';
+import { ReadBack } from './read-back.ts';
+import type { Store } from './store.ts';
+
+export interface InformersOptions {
+  readonly store: Store;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+type AnyInformer = Informer<KubeObject>;
+
+const keyOf = ({ apiVersion, kind }: ResourceKind): string => `${apiVersion} ${kind}`;
+
+/**
+ * Ask for the informers of the kinds (`of`), then `run`, then wait until they are `synced`. What is written through `store` can be
+ * waited for with `readBack`.
+ */
+export class Informers {
+  /** The same store; `readBack` waits for what is written through it. */
+  readonly store: Store;
+  readonly #options: InformersOptions;
+  readonly #informers = new Map<string, AnyInformer>();
+  readonly #readBack = new ReadBack();
+  #running: { readonly signal: AbortSignal; readonly fail: (error: unknown) => void } | undefined;
+
+  constructor(options: InformersOptions) {
+    this.#options = options;
+    this.store = this.#readingBack(options.store);
+  }
+
+  /** The informer of the kind; it is followed from the first call on, or from `run` on. */
+  of<T extends KubeObject>(kind: ResourceKind<T>): Informer<T> {
+    const key = keyOf(kind);
+    const known = this.#informers.get(key);
+    // A kind's type is that of its objects: whoever asks for a kind asks for the same type.
+    if (known !== undefined) return known as unknown as Informer<T>;
+    const informer = this.#informer(kind);
+    this.#informers.set(key, informer as unknown as AnyInformer);
+    if (this.#running !== undefined) {
+      const { signal, fail } = this.#running;
+      informer.run(this.#options.store, signal).catch(fail);
+    }
+    return informer;
+  }
+
+  /** Follows the store until `signal` aborts; rejects when that becomes impossible. */
+  async run(signal: AbortSignal): Promise<void> {
+    const failed = Promise.withResolvers<never>();
+    failed.promise.catch(() => undefined);
+    this.#running = { signal, fail: failed.reject };
+    const running = [...this.#informers.values()].map((informer) =>
+      informer.run(this.#options.store, signal),
+    );
+    const stopped = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await Promise.race([Promise.all([...running, stopped]), failed.promise]);
+  }
+
+  /** Resolves when everything of these kinds that existed at the start is here; rejects after `limit` milliseconds or with `signal`. */
+  async synced(
+    kinds: readonly ResourceKind[],
+    signal?: AbortSignal,
+    limit?: number,
+  ): Promise<void> {
+    await Promise.all(this.#all(kinds).map((informer) => informer.synced(limit, signal)));
+  }
+
+  /** Which of these kinds could not be read yet, with the reason where there is one. */
+  unread(kinds: readonly ResourceKind[]): readonly string[] {
+    return this.#all(kinds)
+      .filter(({ isSynced }) => !isSynced)
+      .map(({ kind, stalled }) => stalled?.message ?? `${kind.plural} are not read yet`);
+  }
+
+  /** True when the informers have shown all that was written through `store`. */
+  get isReadBack(): boolean {
+    return this.#readBack.isComplete;
+  }
+
+  /** Resolves when the informers have shown what was written through `store` until now; rejects when `signal` aborts first. */
+  async readBack(signal: AbortSignal): Promise<void> {
+    await this.#readBack.complete(signal);
+  }
+
+  /** Resolves when the informers show these kinds at least as they are now, by one list of each; rejects when `signal` aborts first. */
+  async refresh(kinds: readonly ResourceKind[], signal: AbortSignal): Promise<void> {
+    await this.synced(kinds, signal);
+    await Promise.all(this.#all(kinds).map((informer) => this.#compare(informer, signal)));
+    await this.readBack(signal);
+  }
+
+  async #compare(informer: AnyInformer, signal: AbortSignal): Promise<void> {
+    if (!informer.isInstalled) return;
+    const { kind } = informer;
+    using recording = this.#readBack.record();
+    const objects = await this.#options.store.list(kind, signal);
+    const gone = new Set(informer.keys());
+    for (const { metadata } of objects) {
+      const key = objectKey(metadata);
+      gone.delete(key);
+      this.#readBack.expect(kind, key, metadata.uid, metadata, informer.get(key), recording);
+    }
+    for (const key of gone) {
+      const shown = informer.get(key);
+      // What came while the list was under way may be younger than the list.
+      if (recording.of(kind, key).length > 0) continue;
+      this.#readBack.expect(kind, key, shown?.metadata.uid, undefined, shown, recording);
+    }
+  }
+
+  #all(kinds: readonly ResourceKind[]): readonly AnyInformer[] {
+    return kinds.map((kind) => this.of(kind));
+  }
+
+  #informer<T extends KubeObject>(kind: ResourceKind<T>): Informer<T> {
+    const { log, clock = systemClock } = this.#options;
+    return new Informer(kind, {
+      clock,
+      onShown: (key, uid, metadata) => this.#readBack.shown(kind, key, uid, metadata),
+      onHandlerError: (error, { key }) => {
+        log.error({ kind: kind.kind, object: key, error }, 'a change could not be handled');
+      },
+      ...(isOptionalKind(kind)
+        ? {
+            onNotInstalled: ({ message }) =>
+              log.warn({ kind: kind.kind, error: message }, 'not installed: nothing of it is done'),
+          }
+        : {}),
+    });
+  }
+
+  #readingBack(store: Store): Store {
+    const write = async <T extends KubeObject>(
+      kind: ResourceKind<T>,
+      request: () => Promise<T>,
+    ): Promise<T> => {
+      const informer = this.#informers.get(keyOf(kind));
+      if (informer === undefined) return request();
+      using recording = this.#readBack.record();
+      const written = await request();
+      const { metadata } = written;
+      const key = objectKey(metadata);
+      // The last finalizer of a deleted object is gone, and the object with it.
+      const isGone =
+        metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0;
+      const state = isGone ? undefined : metadata;
+      this.#readBack.expect(kind, key, metadata.uid, state, informer.get(key), recording);
+      return written;
+    };
+    // A delete leaves an object with finalizers; what removes the last one waits for its end.
+    return delegatingStore(store, {
+      create: (kind, object, options) => write(kind, () => store.create(kind, object, options)),
+      patch: (kind, key, patch, options) =>
+        write(kind, () => store.patch(kind, key, patch, options)),
+      patchStatus: (kind, key, patch, options) =>
+        write(kind, () => store.patchStatus(kind, key, patch, options)),
+    });
+  }
+}

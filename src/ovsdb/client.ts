@@ -10,7 +10,6 @@ import type {
   ClientStatus,
   ClientTransactOptions,
 } from './client-options.ts';
-import { checkTiming } from './session/check-timing.ts';
 import { Connection, type Traffic } from './session/connection.ts';
 import { DatabaseSession, type SessionOwner } from './session/database-session.ts';
 import { Dialer } from './session/dialer.ts';
@@ -52,12 +51,10 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   #lastError: OvsdbError | undefined;
 
   /**
-   * Throws `bad remote` for remotes that can't be understood, `bad argument` for times that can't be meant, and for a `where` that can't be
-   * understood or does not fit `schema`. Opens nothing.
+   * Throws `bad remote` for remotes that can't be understood, `bad argument` for a `where` that can't be understood or does not fit `schema`.
+   * Opens nothing.
    */
-  constructor(given: ClientOptions) {
-    const options =
-      given.timing === undefined ? given : { ...given, timing: checkTiming(given.timing) };
+  constructor(options: ClientOptions) {
     this.#options = options;
     this.#dialer = this.#makeDialer(options);
     this.#onListenerError = options.onListenerError ?? rethrowLater;

@@ -40,12 +40,7 @@ export type { Lock } from './session/locks.ts';
 export type { Monitor } from './session/monitor.ts';
 export type { MonitorMethod } from './session/monitor-run.ts';
 export type { Attempt, OpenHandlers, OpenSocket } from './session/transport.ts';
-export type {
-  MonitorSelect,
-  Selection,
-  SelectTables,
-  TableSelection,
-} from './session/selection.ts';
+export type { Selection, SelectTables, TableSelection } from './session/selection.ts';
 export type { DatabaseStatus } from './session/server-status.ts';
 export {
   scriptedTransport,

@@ -14,8 +14,6 @@ export interface FollowedColumns {
   readonly unseen?: MonitoredColumns;
   /** Columns whose changes alone are no event. */
   readonly quiet?: MonitoredColumns;
-  /** Tables of which the server leaves out rows, and tells changes of these all the same. */
-  readonly partial?: ReadonlySet<string>;
   /** Indexes that are kept from the first row on. */
   readonly indexes?: ReadonlyMap<string, TableIndexes>;
 }
@@ -36,7 +34,7 @@ export function sameDefinition(
   schema: DatabaseSchema,
   tables: ReadonlyMap<string, ReplicaTable>,
   next: DatabaseSchema,
-  { monitored, unseen, partial = NONE }: FollowedColumns,
+  { monitored, unseen }: FollowedColumns,
 ): boolean {
   const shape = (given: DatabaseSchema): JsonValue => {
     const { tables: shapes } = schemaToJson(given) as { readonly tables: JsonValue };
@@ -51,8 +49,7 @@ export function sameDefinition(
         columns.size === table.monitored.size &&
         columns.isSubsetOf(table.monitored) &&
         others.size === table.unseen.size &&
-        others.isSubsetOf(table.unseen) &&
-        partial.has(table.name) === table.isPartial
+        others.isSubsetOf(table.unseen)
       );
     })
   );
@@ -74,7 +71,6 @@ export function defineTables(
           : (columns.monitored.get(table.name) ?? new Set()),
         columns.unseen?.get(table.name),
         columns.quiet?.get(table.name),
-        columns.partial?.has(table.name),
       ),
     ]),
   );

@@ -71,8 +71,6 @@ export class ReplicaTable {
   readonly monitored: ReadonlySet<string>;
   /** Columns that the server has and whose newest values are not here. */
   readonly unseen: ReadonlySet<string>;
-  /** Whether rows are left out of which changes are told all the same. */
-  readonly isPartial: boolean;
   readonly #quiet: ReadonlySet<number>;
   readonly #store: TableStore;
   /**
@@ -92,13 +90,11 @@ export class ReplicaTable {
     monitored: ReadonlySet<string>,
     unseen: ReadonlySet<string> = new Set(),
     quiet: ReadonlySet<string> = new Set(),
-    isPartial = false,
   ) {
     this.schema = schema;
     this.#pools = pools;
     this.monitored = monitored;
     this.unseen = unseen;
-    this.isPartial = isPartial;
     this.#store = new TableStore(schema, pools);
     this.#rowClass = rowClass(this.#store.columns);
     this.#quiet = new Set(

@@ -117,7 +117,7 @@ export interface SubscribeOptions {
 
 /**
  * What a replica knows of a column: `followed`, its newest value; `unseen`, the server has it but its newest value is not here (not
- * selected, or `silent`), so it can be written and not compared; `missing`, the server has no such column: it can't be written.
+ * selected), so it can be written and not compared; `missing`, the server has no such column: it can't be written.
  */
 export type ColumnAccess = 'followed' | 'unseen' | 'missing';
 

@@ -255,11 +255,6 @@ export class StagedTable {
         );
       }
       if (row.kind !== INSERT && slot === 0) {
-        if (this.table.isPartial) {
-          this.#leaveOut(row);
-          if (turn.isOver()) yield;
-          continue;
-        }
         throw new OvsdbError(
           'inconsistent',
           `${name} ${uuids.text(row.uuid)} changes but is not there`,
@@ -279,11 +274,6 @@ export class StagedTable {
       }
       if (turn.isOver()) yield;
     }
-  }
-
-  #leaveOut(row: StagedRow): void {
-    this.#words[row.from - ROW_HEAD] = 0;
-    this.#count--;
   }
 
   fail(details: string): never {

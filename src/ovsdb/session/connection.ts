@@ -75,22 +75,6 @@ const FAREWELL = 1000;
 /** Characters of messages that are held for one write: enough to make the write cheap, few enough to keep the server busy. */
 const HELD_LIMIT = 32 * 1024;
 
-/** Messages with more parameters are written in parts: the server reads the first ones while the others become text. */
-const MANY_PARAMS = 64;
-/** Parameters of the first part, and characters that a part should have: enough to make the write cheap, few enough to overlap. */
-const FIRST_PART = 16;
-const PART_SIZE = 10 * 1024;
-
-/** For a request that nobody asks for any more. */
-const NOBODY: Asker = {
-  answered: () => {
-    // Its answer is of no interest.
-  },
-  lost: () => {
-    // Nor is that there will be none.
-  },
-};
-
 /** JSON-RPC 1.0 over one open socket (RFC 7047 §4). Messages are handled to the end in the order in which they arrive. */
 export class Connection {
   readonly #socket: Duplex;
@@ -291,42 +275,6 @@ export class Connection {
     });
   }
 
-  /**
-   * Writes a request in parts, the first message of this turn. When a later parameter is no JSON, the message is ended by one that no server
-   * takes: nothing is carried out, and the stream is whole.
-   */
-  #askInParts(id: number, method: string, params: readonly JsonValue[], asker: Asker): void {
-    let text = `{"id":${id},"method":${stringify(method)},"params":[`;
-    let count = FIRST_PART;
-    for (let from = 0; from < params.length;) {
-      let members: string;
-      try {
-        members = stringify(params.slice(from, from + count));
-      } catch (error) {
-        if (from > 0) {
-          this.#pending.set(id, NOBODY);
-          this.#writePart('null]}');
-          this.#holdOthers();
-        }
-        throw error;
-      }
-      if (from === 0) {
-        this.traffic.messagesSent++;
-        this.#pending.set(id, asker);
-      }
-      from += count;
-      this.#writePart(text + members.slice(1, -1) + (from < params.length ? ',' : ']}'));
-      text = '';
-      count = Math.ceil((count * PART_SIZE) / members.length);
-    }
-    this.#holdOthers();
-  }
-
-  #writePart(text: string): void {
-    this.traffic.bytesSent += Buffer.byteLength(text);
-    this.#socket.write(text);
-  }
-
   #flush(): void {
     const text = this.#held;
     this.#held = '';
@@ -344,10 +292,6 @@ export class Connection {
     const id = this.#nextId++;
     if (this.#error !== undefined) {
       asker.lost(this.#error, false);
-      return;
-    }
-    if (params.length > MANY_PARAMS && !this.#isHolding) {
-      this.#askInParts(id, method, params, asker);
       return;
     }
     const text = stringify({ id, method, params });

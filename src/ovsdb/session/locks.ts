@@ -91,9 +91,9 @@ export class Locks {
   readonly #locks = new Map<string, Lock>();
   /** How many requests for a lock have no answer yet. Until the last has one, what comes belongs to what the lock was before. */
   readonly #unanswered = new Map<Lock, number>();
-  /** Locks that were last asked for by `steal`: when such a one is stolen in its turn, the server does not queue us for it. */
+  /** Locks that were last asked for by `steal`: ovsdb-server does not queue us for such a one when it is stolen in its turn. */
   readonly #byStealing = new Set<Lock>();
-  /** Locks that are to be stolen and were not yet: no server can have heard of it. */
+  /** Locks that are to be stolen as soon as there is a connection. */
   readonly #toSteal = new Set<Lock>();
   readonly #onListenerError: (error: unknown) => void;
   readonly #warn: (text: string) => void;
@@ -111,8 +111,8 @@ export class Locks {
   }
 
   /**
-   * The lock of this name, asked for if it was not yet. `steal`: takes it from whoever has it, once: it is repeated only while no server can
-   * have heard of it. Throws `bad argument` for a name that no server takes.
+   * The lock of this name, asked for if it was not yet. `steal`: takes it from whoever has it, once: later connections ask for it like any other.
+   * Throws `bad argument` for a name that no server takes.
    */
   want(name: string, steal: boolean): Lock {
     if (!isId(name)) {
@@ -159,19 +159,18 @@ export class Locks {
     if (method === 'steal') this.#byStealing.add(lock);
     else this.#byStealing.delete(lock);
     this.#unanswered.set(lock, (this.#unanswered.get(lock) ?? 0) + 1);
-    connection.ask(method, [lock.name], {
-      answered: ({ result, error }) => {
+    connection.request(
+      method,
+      [lock.name],
+      ({ result, error }) => {
         if (error !== undefined)
           this.#warn(`the server does not give the lock ${lock.name}: ${errorText(error)}`);
         const isHeld = (result as { readonly locked?: JsonValue } | undefined)?.locked === true;
         if (this.#connection !== connection || !this.#isLastAnswer(lock)) return;
         if (this.#locks.get(lock.name) === lock) lock.change(isHeld);
       },
-      lost: (_error, wasSent) => {
-        if (method === 'steal' && !wasSent && this.#locks.get(lock.name) === lock)
-          this.#toSteal.add(lock);
-      },
-    });
+      nothing,
+    );
   }
 
   #isLastAnswer(lock: Lock): boolean {

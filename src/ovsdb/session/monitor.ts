@@ -1,7 +1,7 @@
 import { OvsdbError } from '../data/error.ts';
 import type { Clause } from '../data/operation.ts';
 import { Replica } from '../replica/replica.ts';
-import { VERSION_COLUMN, type DatabaseSchema } from '../data/schema.ts';
+import type { DatabaseSchema } from '../data/schema.ts';
 import { LATER, type Turn } from '../turn.ts';
 import type { JsonObject } from '../data/value.ts';
 import { checkCondition } from './check-condition.ts';
@@ -9,7 +9,6 @@ import { MonitorConditions } from './conditions.ts';
 import type { MonitorRun } from './monitor-run.ts';
 import {
   checkMonitored,
-  checkSelects,
   conditionForServer,
   define,
   initialConditions,
@@ -66,8 +65,6 @@ export class DatabaseMonitor implements Monitor {
   run: MonitorRun | undefined;
   #replica: Replica | undefined;
   #definition: Definition | undefined;
-  /** What is wanted under the schema of the definition. */
-  #selection: Selection | undefined;
   /** Why the server refused a condition, by the list that `setCondition` made of it. */
   readonly #refusals = new WeakMap<readonly Clause[], OvsdbError>();
   #closed = false;
@@ -78,7 +75,6 @@ export class DatabaseMonitor implements Monitor {
     this.#settings = settings;
     const { selection } = settings;
     const given = typeof selection === 'function' ? undefined : selection;
-    checkSelects(given);
     this.conditions = new MonitorConditions(initialConditions(given));
     checkConditions(this.conditions.wanted, settings.known);
     if (settings.known !== undefined) this.define(settings.known);
@@ -188,7 +184,6 @@ export class DatabaseMonitor implements Monitor {
       if (!isSame) this.lastId = undefined;
     }
     this.conditions.begin(initial);
-    this.#selection = selection;
     this.#definition = definition;
     this.#failure = undefined;
     for (const text of definition.warnings) warn(text);
@@ -199,7 +194,7 @@ export class DatabaseMonitor implements Monitor {
   requests(withConditions: boolean): JsonObject {
     if (this.#definition === undefined) return {};
     const { acknowledged } = this.conditions;
-    return monitorRequests(this.#definition, acknowledged, this.#selection, withConditions);
+    return monitorRequests(this.#definition, acknowledged, withConditions);
   }
 
   /** Requests of a `monitor_cond_change`, if one may and must be sent now. */
@@ -211,17 +206,9 @@ export class DatabaseMonitor implements Monitor {
     );
   }
 
-  get #hasVersions(): boolean {
-    for (const columns of this.#definition?.monitored.values() ?? [])
-      if (columns.has(VERSION_COLUMN.name)) return true;
-    return false;
-  }
-
   /** The connection is new. */
   reconnect(): void {
-    const isOutdated = !this.conditions.reconnect();
-    // Each server of a cluster has versions of its own: what changed since then would leave those of another.
-    if (isOutdated || this.#hasVersions) this.lastId = undefined;
+    if (!this.conditions.reconnect()) this.lastId = undefined;
   }
 
   /** The connection is gone, or the server follows nothing any more. What was read but not shown is forgotten. */

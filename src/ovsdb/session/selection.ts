@@ -6,7 +6,6 @@ import { jsonEquals } from '../data/json.ts';
 import type { Clause } from '../data/operation.ts';
 import {
   UUID_COLUMN,
-  VERSION_COLUMN,
   type ColumnSchema,
   type DatabaseSchema,
   type TableSchema,
@@ -16,30 +15,14 @@ import { plain } from './conditions.ts';
 import type { IndexColumn, OrderedColumn, TableIndexes } from '../replica/replica-view.ts';
 import type { FollowedColumns, MonitoredColumns } from '../replica/definition.ts';
 
-/** `<monitor-select>` (RFC 7047 §4.1.5). What is not named is true. */
-export interface MonitorSelect {
-  /** Rows that are there already. Without them the replica has those alone that come after it was loaded. */
-  readonly initial?: boolean;
-  /** Rows that come. Without them the replica has those alone that were there when it was loaded. */
-  readonly insert?: boolean;
-  /** Can't be false: a replica has no rows that the database has no more. */
-  readonly delete?: true;
-  /** Without it every column is as in `silent`. */
-  readonly modify?: boolean;
-}
-
 /** What of a table is wanted. */
 export interface TableSelection {
-  /** All columns when absent; those in `silent` and `omitAlert` are followed besides. None: the table is only written. `_version` may be among them. */
+  /** All columns when absent; those in `omitAlert` are followed besides. None: the table is only written. */
   readonly columns?: readonly string[];
   /** Rows that match one of these clauses; all rows when absent or empty, none for `[false]`. */
   readonly where?: readonly Clause[];
-  /** Columns that are read once and change without being reported: only initial contents and inserts carry them. */
-  readonly silent?: readonly string[];
   /** Columns that are kept true, but whose changes alone are no event: for what the program itself writes. */
   readonly omitAlert?: readonly string[];
-  /** What the server is to tell; all of it when absent. */
-  readonly select?: MonitorSelect;
   /** Indexes that are kept from the first row on. */
   readonly indexes?: TableIndexes;
 }
@@ -50,27 +33,6 @@ export type Selection = { readonly [table: string]: TableSelection | true };
 /** What to follow, by the server's schema: asked again whenever that is read anew. */
 export type SelectTables = (schema: DatabaseSchema) => Selection;
 
-const SELECTS: ReadonlySet<string> = new Set(['initial', 'insert', 'delete', 'modify']);
-
-/** Throws `bad argument` for a `select` that no replica can have. */
-export function checkSelects(selection: Selection | undefined): void {
-  for (const [table, chosen] of Object.entries(selection ?? {})) {
-    const select = chosen === true ? undefined : chosen.select;
-    if (select === undefined) continue;
-    const refuse = (why: string): never => {
-      throw new OvsdbError('bad argument', `select of table ${table}: ${why}`);
-    };
-    for (const [name, value] of Object.entries(select as { readonly [name: string]: unknown })) {
-      if (!SELECTS.has(name)) refuse(`there is no ${name}`);
-      if (typeof value !== 'boolean') refuse(`${name} must be true or false`);
-      if (name === 'delete' && value === false)
-        refuse('without delete the replica would keep rows that the database has no more');
-    }
-    if (select.initial === false && select.insert === false)
-      refuse('without initial and insert no row would ever come; say `columns: []` to only write');
-  }
-}
-
 /** What is wanted under this schema. Throws `bad argument` when the program's function fails. */
 export function selectionFor(
   given: Selection | SelectTables | undefined,
@@ -78,9 +40,7 @@ export function selectionFor(
 ): Selection | undefined {
   if (typeof given !== 'function') return given;
   try {
-    const selection = given(schema);
-    checkSelects(selection);
-    return selection;
+    return given(schema);
   } catch (error) {
     if (error instanceof OvsdbError) throw error;
     throw new OvsdbError(
@@ -154,15 +114,6 @@ function possibleIndexes(
   return { find: find.filter(isPossible), ordered: ordered.filter(isPossible), referrers };
 }
 
-/** The server's table as it is followed: `_version` is one of its columns when somebody asks for it. */
-function withVersion(
-  table: TableSchema | undefined,
-  asked: ReadonlySet<string>,
-): TableSchema | undefined {
-  if (table === undefined || !asked.has(VERSION_COLUMN.name)) return table;
-  return { ...table, columns: new Map([...table.columns, [VERSION_COLUMN.name, VERSION_COLUMN]]) };
-}
-
 /**
  * Which columns to monitor on this server. What it lacks is left out with a warning; what the program does not know and did not ask
  * for is ignored. `known`: the schema that the program was written for.
@@ -180,26 +131,20 @@ export function define(
   const monitored = new Map<string, ReadonlySet<string>>();
   const unseen = new Map<string, ReadonlySet<string>>();
   const quiet = new Map<string, ReadonlySet<string>>();
-  const partial = new Set<string>();
   const indexes = new Map<string, TableIndexes>();
   for (const name of wantedTables(server, known, selection)) {
     const chosen = selection?.[name];
-    const {
-      columns: named,
-      silent = [],
-      omitAlert = [],
-      select,
-    }: TableSelection = chosen === undefined || chosen === true ? {} : chosen;
-    const asked = new Set([...(named ?? []), ...silent, ...omitAlert]);
+    const { columns: named, omitAlert = [] }: TableSelection =
+      chosen === undefined || chosen === true ? {} : chosen;
+    const asked = new Set([...(named ?? []), ...omitAlert]);
     const ours = known?.tables.get(name);
-    const theirs = withVersion(server.tables.get(name), asked);
+    const theirs = server.tables.get(name);
     if (theirs === undefined && ours === undefined) {
       warn(`the server has no table ${name}`);
       continue;
     }
     const merged = mergeTable(ours, theirs, warn);
     tables.set(name, merged);
-    if (select?.initial === false || select?.insert === false) partial.add(name);
     for (const column of asked) {
       if (
         theirs !== undefined &&
@@ -215,8 +160,7 @@ export function define(
       [...all, ...asked].filter((column) => theirs?.columns.has(column) === true),
     );
     monitored.set(name, followed);
-    const newest = followed.difference(select?.modify === false ? followed : new Set(silent));
-    unseen.set(name, new Set(theirs?.columns.keys() ?? []).difference(newest));
+    unseen.set(name, new Set(theirs?.columns.keys() ?? []).difference(followed));
     quiet.set(name, new Set(omitAlert));
     if (chosen !== undefined && chosen !== true && chosen.indexes !== undefined)
       indexes.set(name, possibleIndexes(chosen.indexes, merged, warn));
@@ -227,7 +171,6 @@ export function define(
     monitored,
     unseen,
     quiet,
-    partial,
     indexes,
     warnings,
   };
@@ -253,46 +196,19 @@ export function conditionForServer(
   });
 }
 
-/** Which rows the server is to leave out. */
-function rowsTold(select: MonitorSelect | undefined): { readonly select?: JsonObject } {
-  if (select?.initial === false) return { select: { initial: false } };
-  return select?.insert === false ? { select: { insert: false } } : {};
-}
-
 /** `<monitor-requests>`. Tables of which nothing can be monitored are left out. */
 export function monitorRequests(
   definition: Definition,
   conditions: ReadonlyMap<string, readonly Clause[]>,
-  selection: Selection | undefined,
   withConditions: boolean,
 ): JsonObject {
   const requests: { [table: string]: JsonValue } = {};
   for (const [table, columns] of definition.monitored) {
     if (columns.size === 0) continue;
     const where = conditionForServer(definition, table, conditions.get(table) ?? []);
-    const chosen = selection?.[table];
-    const { silent = [], select }: TableSelection =
-      chosen === undefined || chosen === true ? {} : chosen;
-    const names = [...columns];
-    const isQuiet = (column: string): boolean =>
-      select?.modify === false || silent.includes(column);
-    const loud = names.filter((column) => !isQuiet(column));
-    const quiet = names.filter(isQuiet);
     const condition: JsonObject =
       withConditions && where !== undefined && where.length > 0 ? { where: plain(where) } : {};
-    const told = rowsTold(select);
-    requests[table] = [
-      ...(loud.length === 0 ? [] : [{ columns: loud, ...told, ...condition }]),
-      ...(quiet.length === 0
-        ? []
-        : [
-            {
-              columns: quiet,
-              select: { modify: false, ...told.select },
-              ...(loud.length === 0 ? condition : {}),
-            },
-          ]),
-    ];
+    requests[table] = [{ columns: [...columns], ...condition }];
   }
   return requests;
 }

@@ -15,19 +15,20 @@ const PAUSE = 50;
 /**
  * Builds a transaction and commits it, and again from the newer replica as long as the outcome is `try-again`: while there is no
  * connection, and when what was verified or guarded has changed. Every other outcome is returned, `unknown` too: `build` then may not have
- * been carried out once. `build` looks at the replica and may find that there is nothing to do. Rejects with what it throws, or as
+ * been carried out once. `build` looks at the replica and may find that there is nothing to do; it may
+ * be asynchronous. Rejects with what it throws, or as
  * `ready` does when the signal is aborted.
  */
 export async function commitAnew<T = AnyTables>(
   client: AnewCommitter,
-  build: (transaction: Transaction<T>) => void,
+  build: (transaction: Transaction<T>) => unknown,
   options: CommitOptions = {},
 ): Promise<Outcome> {
   for (;;) {
     await client.ready(options.signal);
     const { sequence } = client.replica;
     const transaction = new Transaction<T>(client.replica);
-    build(transaction);
+    await build(transaction);
     const outcome = await transaction.commit(client, options);
     if (outcome.kind !== 'try-again') return outcome;
     options.signal?.throwIfAborted();

@@ -88,11 +88,6 @@ export class TransactionDraft {
       : value;
   }
 
-  /** What was to be done to a row so far. */
-  earlier(table: string, row: RowToChange): RowChanges | undefined {
-    return this.#rows.get(keyOf(table, row));
-  }
-
   /** What is to be done to a row, to be added to. Throws `bad argument` for what is no row. */
   changes(table: string, row: RowToChange): RowChanges {
     const key = keyOf(table, row);

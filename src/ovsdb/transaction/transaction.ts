@@ -53,43 +53,18 @@ export class Transaction<T = AnyTables> {
   /** Columns that were written so far and can be, by table. */
   readonly #columns = new Map<string, Map<string, ColumnSchema>>();
   #isSent = false;
-  #readOnly = false;
 
   constructor(replica: ReplicaView) {
     this.#replica = replica;
   }
 
-  /**
-   * From now on (or, with false, no more) every step that adds something to the transaction, and its commit, is a programming error: it throws
-   * `read-only` and leaves the transaction as it is. For parts of a program that must only read.
-   */
-  assertReadOnly(isReadOnly: boolean): this {
-    this.#readOnly = isReadOnly;
-    return this;
-  }
-
-  /** Runs `section`, until it returns or its promise settles, with the transaction asserted to be read-only. Sections may be nested. */
-  readOnly<R>(section: () => R): R {
-    const before = this.#readOnly;
-    const end = (): void => {
-      this.#readOnly = before;
-    };
-    this.#readOnly = true;
-    let result: R;
-    try {
-      result = section();
-    } catch (error) {
-      end();
-      throw error;
-    }
-    if (result instanceof Promise) return result.finally(end) as R;
-    end();
-    return result;
-  }
-
+  /** Before each step. */
   #write(): void {
-    if (this.#readOnly)
-      throw new OvsdbError('read-only', 'the transaction is used in a section that must only read');
+    if (!this.#isSent) return;
+    throw new OvsdbError(
+      'bad argument',
+      'the transaction was committed, so this would be lost: build a new one',
+    );
   }
 
   #column(table: string, name: string): ColumnSchema {
@@ -155,24 +130,25 @@ export class Transaction<T = AnyTables> {
     reference: RowToChange,
     columns: UpdateColumns<T, K>,
   ): this {
+    this.#write();
     const row = this.#draft.own(reference);
     const found = typeof row === 'string' ? this.#replica.row(table, row) : undefined;
-    for (const [name, value] of Object.entries(
-      columns as { readonly [column: string]: Writable },
-    )) {
+    const values = Object.entries(columns as { readonly [column: string]: Writable });
+    // First all values, then all changes: one that is refused leaves the transaction as it is.
+    const changed = values.map(([name, value]) => {
       const { mutable } = this.#column(table, name);
       const json = this.#json(table, name, value);
       const isKnown = this.#replica.access(table, name) === 'followed';
-      const earlier = this.#draft.earlier(table, row);
-      // The last word counts: what was to be done to the column before is forgotten.
-      if (earlier !== undefined)
-        earlier.mutations = earlier.mutations.filter(([column]) => column !== name);
-      if (isKnown && found?.holds(name, value) === true) {
-        earlier?.columns.delete(name);
-        continue;
-      }
-      if (!mutable) throw immutable(table, name);
-      this.#draft.changes(table, row).columns.set(name, json);
+      const isSame = isKnown && found?.holds(name, value) === true;
+      if (!isSame && !mutable) throw immutable(table, name);
+      return { name, json, isSame };
+    });
+    for (const { name, json, isSame } of changed) {
+      const changes = this.#draft.changes(table, row);
+      // The last word counts: what was to be done to the column before is dropped.
+      changes.mutations = changes.mutations.filter(([column]) => column !== name);
+      if (isSame) changes.columns.delete(name);
+      else changes.columns.set(name, json);
     }
     return this;
   }
@@ -193,7 +169,8 @@ export class Transaction<T = AnyTables> {
     json: JsonValue,
   ): this {
     if (!this.#column(table, column).mutable) throw immutable(table, column);
-    this.#draft.changes(table, this.#draft.own(row)).mutations.push([column, mutator, json]);
+    const { mutations } = this.#draft.changes(table, this.#draft.own(row));
+    if (!isEmpty(json)) mutations.push([column, mutator, json]);
     return this;
   }
 
@@ -294,16 +271,18 @@ export class Transaction<T = AnyTables> {
     const row = this.#replica.row(table, uuid);
     if (row === undefined)
       throw new OvsdbError('row deleted', `row ${uuid} of table ${table} is not in the database`);
-    const verified = this.#draft.verified(table, uuid);
-    for (const column of columns) {
+    const values = columns.map((column) => {
       if (this.#replica.access(table, column) === 'unseen') {
         throw new OvsdbError(
           'bad argument',
           `column ${column} of table ${table} is not followed: it can't be verified`,
         );
       }
-      verified.set(column, datumToJson(this.#column(table, column).type, row.column(column)));
-    }
+      const { type } = this.#column(table, column);
+      return [column, datumToJson(type, row.column(column))] as const;
+    });
+    const verified = this.#draft.verified(table, uuid);
+    for (const [column, json] of values) verified.set(column, json);
     return this;
   }
 
@@ -359,12 +338,14 @@ export class Transaction<T = AnyTables> {
 
   /** The server checks everything and then drops it: the outcome is `aborted` when it would have succeeded. */
   dryRun(): this {
+    this.#write();
     this.#draft.isDryRun = true;
     return this;
   }
 
   /** The reply comes only after the change is safely on disk. */
   durable(): this {
+    this.#write();
     this.#draft.isDurable = true;
     return this;
   }
@@ -382,8 +363,7 @@ export class Transaction<T = AnyTables> {
   /** Sends it; `unchanged` without a round trip when there is nothing to do. */
   async commit(committer: Committer, options: CommitOptions = {}): Promise<Outcome> {
     if (this.#isSent)
-      throw new OvsdbError('bad argument', 'a transaction can be committed once; build it anew');
-    this.#write();
+      throw new OvsdbError('bad argument', 'a transaction can be committed once: build a new one');
     this.#isSent = true;
     if (this.isEmpty) return { kind: 'unchanged' };
     const { operations, firstInsert } = this.#draft.compose();
@@ -392,6 +372,12 @@ export class Transaction<T = AnyTables> {
     return outcome;
   }
 }
+
+/** Whether a mutation with this argument would do nothing. */
+const isEmpty = (json: JsonValue): boolean =>
+  Array.isArray(json) &&
+  (json[0] === 'set' || json[0] === 'map') &&
+  (json[1] as readonly JsonValue[]).length === 0;
 
 const immutable = (table: string, column: string): OvsdbError =>
   new OvsdbError('constraint violation', `column ${column} of table ${table} is immutable`);

@@ -319,46 +319,6 @@ test('any mutation that the server knows, and what does not fit names table and 
   );
 });
 
-test('in a section that must only read, every write is a mistake and leaves no trace', async () => {
-  await using server = await OvsdbServer.start();
-  await using client = await connected(server);
-  const first = build(client);
-  const set = first.insert('Address_Set', { name: 'as' });
-  await first.commit(client);
-  const transaction = build(client);
-  const writes: readonly ((t: Transaction<Northbound>) => unknown)[] = [
-    (t) => t.insert('Address_Set', { name: 'x' }),
-    (t) => t.insertSingleton('NB_Global', {}),
-    (t) => t.update('Address_Set', set.uuid, { addresses: ['x'] }),
-    (t) => t.update('Address_Set', set.uuid, { name: 'as' }),
-    (t) => t.addToSet('Address_Set', set.uuid, 'addresses', 'x'),
-    (t) => t.removeFromSet('Address_Set', set.uuid, 'addresses', 'x'),
-    (t) => t.setKeys('Address_Set', set.uuid, 'external_ids', { a: 'b' }),
-    (t) => t.removeKeys('Address_Set', set.uuid, 'external_ids', ['a']),
-    (t) => t.increment('NB_Global', set.uuid, 'nb_cfg'),
-    (t) => t.delete('Address_Set', set.uuid),
-    (t) => t.verify('Address_Set', set.uuid, 'name'),
-    (t) => t.guardAbsent('Address_Set', { name: 'x' }),
-    (t) => t.comment('x'),
-    (t) => t.operation({ op: 'delete', table: 'Address_Set', where: [] }),
-  ];
-  transaction.readOnly(() => {
-    for (const write of writes) expect(() => write(transaction)).toThrow('must only read');
-    expect(() => transaction.readOnly(() => transaction.comment('nested'))).toThrow('read-only');
-    expect(() => transaction.comment('still in the outer section')).toThrow('read-only');
-  });
-  transaction.assertReadOnly(true);
-  await expect(transaction.commit(client)).rejects.toThrow('must only read');
-  transaction.assertReadOnly(false);
-  // A section may wait for something.
-  const slow = transaction.readOnly(() => client.ready(soon()));
-  expect(() => transaction.comment('x')).toThrow('read-only');
-  await slow;
-  expect(transaction.operations()).toEqual([]);
-  transaction.update('Address_Set', set.uuid, { addresses: ['10.0.0.1'] });
-  expect((await transaction.commit(client)).kind).toBe('success');
-});
-
 test('of several changes of one column the last word counts', async () => {
   await using server = await OvsdbServer.start();
   await using client = await connected(server);

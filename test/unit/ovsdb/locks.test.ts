@@ -110,26 +110,6 @@ test('a lock that was had by stealing, and is stolen, is asked for again: the se
   expect(server.asked('lock')).toHaveLength(1);
 });
 
-test('a theft that was lost with the connection before the server can have heard of it is repeated', async () => {
-  const { server, client } = await queued();
-  await using _server = server;
-  await using _client = client;
-  const lock = client.lock('zone');
-  server.peer?.reply(await heard(server, 'lock', 1), { locked: false });
-  // The first message of a turn leaves at once: what is said behind it is lost with the connection.
-  void client.call('echo', []).catch(() => undefined);
-  client.lock('zone', { steal: true });
-  client.reconnect();
-  expect(server.asked('steal')).toEqual([]);
-  const stealing = await heard(server, 'steal', 1);
-  server.peer?.reply(stealing, { locked: true });
-  await lock.held(soon());
-  // It was stolen: from now on it is asked for like any other.
-  client.reconnect();
-  await heard(server, 'lock', 2);
-  expect(server.asked('steal')).toHaveLength(1);
-});
-
 test('a theft that the server may have heard of is not repeated', async () => {
   const { server, client } = await queued();
   await using _server = server;
@@ -139,17 +119,4 @@ test('a theft that the server may have heard of is not repeated', async () => {
   client.reconnect();
   await heard(server, 'lock', 1);
   expect(server.asked('steal')).toHaveLength(1);
-});
-
-test('a lock that is given up before it was stolen is stolen from nobody', async () => {
-  const { server, client } = await queued();
-  await using _server = server;
-  await using _client = client;
-  void client.call('echo', []).catch(() => undefined);
-  const lock = client.lock('zone', { steal: true });
-  lock.release();
-  client.reconnect();
-  client.lock('zone');
-  await heard(server, 'lock', 1);
-  expect(server.asked('steal')).toEqual([]);
 });

@@ -61,19 +61,19 @@ export const egressIPs: ResourceKind<EgressIP> = {
   namespaced: false,
   hasStatus: false,
 };
-const egressFirewalls: ResourceKind<EgressFirewall> = {
+export const egressFirewalls: ResourceKind<EgressFirewall> = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressFirewall',
   plural: 'egressfirewalls',
   namespaced: true,
 };
-const egressQoSes: ResourceKind<EgressQoS> = {
+export const egressQoSes: ResourceKind<EgressQoS> = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressQoS',
   plural: 'egressqoses',
   namespaced: true,
 };
-const egressServices: ResourceKind<EgressService> = {
+export const egressServices: ResourceKind<EgressService> = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'EgressService',
   plural: 'egressservices',

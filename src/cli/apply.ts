@@ -1,7 +1,9 @@
 /** `heddle apply`: commit once, wait for the data plane, exit. */
 import type { Command } from 'commander';
 import type { ZoneNetworkStatus } from '../api/zone-status.ts';
+import { distinctProblems } from '../daemon/distinct-problems.ts';
 import { createLogger } from '../daemon/logger.ts';
+import { unprogrammedProblems } from '../daemon/overview-objects.ts';
 import { until, within } from '../daemon/waiting.ts';
 import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
 import type { CommitRecord } from '../daemon/zone-controller.ts';
@@ -92,12 +94,16 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
   };
   await within(configuration.timeout, settle);
   const placeOf = (object: string): string | undefined => store.placeOf(object);
+  const problems = distinctProblems([
+    ...runtime.problems(),
+    ...(await unprogrammedProblems(store.objects)),
+  ]);
   const result: ApplyResult = {
     node: configuration.node,
     rows,
     northbound: controller.sequence,
     networks: controller.networks(),
-    problems: runtime.problems().map((problem) => ({
+    problems: problems.map((problem) => ({
       ...problem,
       ...placed(placeOf(problem.object)),
     })),

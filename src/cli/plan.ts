@@ -1,6 +1,8 @@
 /** `heddle plan` and `heddle diff`: what would change, and what drifted. They change nothing. */
 import type { Command } from 'commander';
+import { distinctProblems } from '../daemon/distinct-problems.ts';
 import { createLogger } from '../daemon/logger.ts';
+import { unprogrammedProblems } from '../daemon/overview-objects.ts';
 import { problemText } from '../daemon/problem-text.ts';
 import { within } from '../daemon/waiting.ts';
 import {
@@ -63,7 +65,10 @@ async function look(
   });
   runtime.controller.update(runtime.zone());
   const plans = runtime.controller.plans();
-  const problems = runtime.problems();
+  const problems = distinctProblems([
+    ...runtime.problems(),
+    ...(await unprogrammedProblems(runtime.store.objects)),
+  ]);
   const manifests = runtime.store.complaints();
   if (options.json === true) {
     printJson({

@@ -17,6 +17,7 @@ import type {
   NetworkAttachmentDefinition,
 } from '../api/types.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/declarations.ts';
+import { notProgrammed } from '../api/unprogrammed.ts';
 import { conflictWithCluster } from '../cluster/connect/connect-selection.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';
 import { primaryConflict, type PrimaryNetwork } from '../cluster/networks/primary-networks.ts';
@@ -24,7 +25,7 @@ import { primaryConflict, type PrimaryNetwork } from '../cluster/networks/primar
 export interface TogetherProblems {
   /** Which an API server would not take. */
   readonly errors: readonly ManifestError[];
-  /** Which it would take, and the cluster manager then refuse: the object's status would say so. */
+  /** Which it would take, and which then have no effect: the cluster manager refuses them, or nothing is programmed for their kind. */
   readonly warnings: readonly ManifestError[];
 }
 
@@ -104,6 +105,13 @@ function unsupportedFeatures(documents: readonly ManifestDocument[]): ManifestEr
     ];
   });
 }
+
+/** Objects that are accepted and have no effect. */
+const unprogrammed = (documents: readonly ManifestDocument[]): ManifestError[] =>
+  documents.flatMap((document) => {
+    const message = notProgrammed(document.kind.kind);
+    return message === undefined ? [] : [about(document, message)];
+  });
 
 /** Primary networks that can't share a namespace that is declared beside them; the one that is written first counts. */
 function conflictingPrimaries(documents: readonly ManifestDocument[]): ManifestError[] {
@@ -243,6 +251,7 @@ export function checkTogether(
     warnings: [
       ...unrenderable(documents, settings),
       ...unsupportedFeatures(documents),
+      ...unprogrammed(documents),
       ...unusableNads(documents, settings),
       ...conflictingPrimaries(documents),
       ...conflictingConnects(documents, settings),

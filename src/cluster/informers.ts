@@ -13,6 +13,7 @@ import {
   zoneStatuses,
 } from '../api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
+import { unprogrammedKinds } from '../api/unprogrammed.ts';
 import type { ObjectView } from '../store/informer.ts';
 import type { Informers } from '../store/informers.ts';
 import { parseDeclarationKey, type Declaration } from './networks/declarations.ts';
@@ -53,6 +54,7 @@ export class ClusterInformers extends PodInformers {
   readonly claims = this.view(ipamClaims);
   readonly slices = this.view<EndpointSlice>(endpointSlices);
   readonly zones = this.view(zoneStatuses);
+  readonly unprogrammed = unprogrammedKinds.map((kind) => this.view(kind));
   /** NADs by the uid of the object that controls them. */
   readonly nadsByOwner = this.nads.index(({ metadata }) =>
     (metadata.ownerReferences ?? [])

@@ -29,6 +29,7 @@ import {
 import type { Log } from '../store/log.ts';
 import type { ClusterManagerSettings } from './settings.ts';
 import { StatusController } from './status/status-controller.ts';
+import { objectOfUnprogrammed, UnprogrammedController } from './status/unprogrammed-controller.ts';
 
 export interface ClusterManagerOptions {
   readonly store: Store;
@@ -65,6 +66,7 @@ export class ClusterManager {
   readonly #pods: PodAddresses;
   readonly #connects: ConnectController;
   readonly #mirrors: EndpointMirrorController;
+  readonly #unprogrammed: UnprogrammedController;
   readonly #events: EventWriter;
   readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
   #hasStarted = false;
@@ -141,6 +143,7 @@ export class ClusterManager {
     });
     this.#connects = new ConnectController({ ...common, whenIdle });
     this.#mirrors = new EndpointMirrorController(common);
+    this.#unprogrammed = new UnprogrammedController(common);
     this.#queues = new Map([
       [this.#networks.queue, objectOfDeclaration],
       [this.#identities.queue, objectOfIdentity],
@@ -149,6 +152,7 @@ export class ClusterManager {
       [this.#pods.queue, objectOf('Pod')],
       [this.#connects.queue, objectOf('ClusterNetworkConnect')],
       [this.#mirrors.queue, objectOf('EndpointSlice')],
+      [this.#unprogrammed.queue, objectOfUnprogrammed],
       [this.#events.queue, objectOfEvent],
     ]);
     if (options.metrics !== undefined)
@@ -231,6 +235,7 @@ export class ClusterManager {
     this.#pods.follow();
     this.#connects.follow();
     this.#mirrors.follow();
+    this.#unprogrammed.follow();
     const stopBatches = (): void => {
       for (const batch of this.#batches()) batch.clear();
     };
@@ -283,6 +288,8 @@ export class ClusterManager {
       problems.push({ object: `Pod ${pod}`, message });
     for (const [slice, message] of this.#mirrors.problems())
       problems.push({ object: `EndpointSlice ${slice}`, message });
+    for (const [object, message] of this.#unprogrammed.problems())
+      problems.push({ object, message });
     for (const network of this.#nodes.subnets.networks())
       for (const [node, message] of this.#nodes.subnets.failuresOf(network))
         problems.push({ object: `Node ${node}`, message });

@@ -9,8 +9,10 @@ import {
   zoneStatuses,
 } from '../api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
+import { unprogrammedKinds } from '../api/unprogrammed.ts';
+import type { ZoneProblem } from '../api/zone-status.ts';
 import { StoreError, type Store } from '../store/store.ts';
-import type { OverviewObjects } from './overview.ts';
+import { problemsOfUnprogrammed, type OverviewObjects } from './overview.ts';
 
 /** What there is of a kind; nothing of a feature that is not installed. */
 async function listed<T extends KubeObject>(
@@ -26,6 +28,16 @@ async function listed<T extends KubeObject>(
   }
 }
 
+/** Objects of the kinds that nothing is programmed for. */
+async function unprogrammedObjects(store: Store): Promise<readonly KubeObject[]> {
+  const lists = await Promise.all(unprogrammedKinds.map((kind) => listed(store, kind)));
+  return lists.flat();
+}
+
+/** What to tell about the objects in the store that nothing is programmed for. */
+export const unprogrammedProblems = async (store: Store): Promise<readonly ZoneProblem[]> =>
+  problemsOfUnprogrammed(await unprogrammedObjects(store));
+
 /** Lists what an overview is made from. */
 export const readOverviewObjects = async (store: Store): Promise<OverviewObjects> => ({
   userDefinedNetworks: await listed(store, userDefinedNetworks),
@@ -35,4 +47,5 @@ export const readOverviewObjects = async (store: Store): Promise<OverviewObjects
   nodes: await listed(store, nodes),
   pods: await listed(store, pods),
   zoneStatuses: await listed(store, zoneStatuses),
+  unprogrammed: await unprogrammedObjects(store),
 });

@@ -14,7 +14,13 @@ import type {
   Pod,
   UserDefinedNetwork,
 } from '../api/types.ts';
-import type { NetworkState, ZoneStatus, ZoneStatusContent } from '../api/zone-status.ts';
+import { notProgrammed } from '../api/unprogrammed.ts';
+import type {
+  NetworkState,
+  ZoneProblem,
+  ZoneStatus,
+  ZoneStatusContent,
+} from '../api/zone-status.ts';
 import type { ClusterSettings } from '../model/model.ts';
 
 export interface OverviewObjects {
@@ -25,6 +31,8 @@ export interface OverviewObjects {
   readonly nodes: readonly Node[];
   readonly pods: readonly Pod[];
   readonly zoneStatuses: readonly ZoneStatus[];
+  /** Objects of kinds that nothing is programmed for. */
+  readonly unprogrammed: readonly KubeObject[];
 }
 
 /** A network on one node. */
@@ -187,11 +195,23 @@ function nodeOverview(node: Node, zones: Zones): NodeOverview {
   };
 }
 
+/** What to tell about objects that nothing is programmed for. */
+export const problemsOfUnprogrammed = (objects: readonly KubeObject[]): readonly ZoneProblem[] =>
+  objects.flatMap((object) => {
+    const message = notProgrammed(object.kind);
+    return message === undefined ? [] : [{ object: describe(object), message }];
+  });
+
 function problemsOf({
   zoneStatuses,
   clusterNetworkConnects,
-}: Pick<OverviewObjects, 'zoneStatuses' | 'clusterNetworkConnects'>): Overview['problems'] {
+  unprogrammed,
+}: Pick<
+  OverviewObjects,
+  'zoneStatuses' | 'clusterNetworkConnects' | 'unprogrammed'
+>): Overview['problems'] {
   const problems = [
+    ...problemsOfUnprogrammed(unprogrammed),
     ...zoneStatuses.flatMap(({ status }) => status?.problems ?? []),
     ...clusterNetworkConnects.flatMap((connect) =>
       (connect.status?.conditions ?? [])

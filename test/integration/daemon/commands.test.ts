@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Installation, type CommandResult } from '../../support/heddle.ts';
@@ -98,6 +98,36 @@ spec: { topology: Layer3, role: Primary, subnets: [103.103.0.0/16/24] }
     expect(await names(bed.server, 'Logical_Switch')).toContain('mine');
     expect(await names(bed.server, 'Logical_Switch_Port')).toContain('theirs');
     expect(await names(bed.server, 'Logical_Switch')).toContain('blue_blue_ovn-worker');
+  });
+
+  test('an object that nothing is programmed for is named by apply, plan, status, and itself', async () => {
+    await using bed = await zone();
+    bed.heddle.write(
+      'firewall.yaml',
+      `apiVersion: k8s.ovn.org/v1
+kind: EgressFirewall
+metadata: { name: default, namespace: blue }
+spec: { egress: [{ type: Deny, to: { cidrSelector: 0.0.0.0/0 } }] }
+`,
+    );
+    const problem =
+      /firewall\.yaml:1: EgressFirewall blue\/default: this release does not program EgressFirewalls: .*; do not rely on it/g;
+    const applied = await bed.heddle.run('apply', '--no-wait');
+    ended(applied, 1);
+    expect(applied.stderr.match(problem)).toHaveLength(1);
+    expect(await names(bed.server, 'Logical_Switch')).toContain('blue_blue_ovn-worker');
+    for (const command of ['plan', 'diff']) {
+      const result = await bed.heddle.run(command);
+      ended(result, 1);
+      expect(result.stderr.match(problem)).toHaveLength(1);
+    }
+    const shown = await bed.heddle.run('status');
+    ended(shown, 1);
+    expect(shown.stdout.match(problem)).toHaveLength(1);
+    const stored = readdirSync(bed.heddle.state, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /egressfirewall/i.test(name) && name.endsWith('.json'))
+      .map((name) => readFileSync(join(bed.heddle.state, name), 'utf8'));
+    expect(stored).toEqual([expect.stringContaining('EgressFirewall Rules not correctly applied')]);
   });
 
   test('what is wrong is named with file, line, object and field; everything else goes on', async () => {

@@ -147,6 +147,8 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await waitForNone(...orphans);
     await create(vm, hosted);
     await waitFor(claim, /SuccessfulAllocation/);
+    await create(egressFirewall, egressQoS);
+    for (const object of [egressFirewall, egressQoS]) await waitFor(object, /does not program/);
 
     const status = `${pathOf(hosted)}/web/status`;
     const { body } = await api.call('GET', status);
@@ -233,6 +235,19 @@ const persistent = (key: string, subnet: string): KubeObject => {
   const { layer2: config } = network.spec;
   const spec = { ...network.spec, layer2: { ...config, ipam: { lifecycle: 'Persistent' } } };
   return { ...network, spec };
+};
+
+const egressFirewall: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressFirewall',
+  metadata: { namespace: 'plain', name: 'default' },
+  spec: { egress: [{ type: 'Deny', to: { cidrSelector: '0.0.0.0/0' } }] },
+};
+const egressQoS: KubeObject = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'EgressQoS',
+  metadata: { namespace: 'plain', name: 'default' },
+  spec: { egress: [{ dscp: 10 }] },
 };
 
 /** The NAD of an object that is gone. */

@@ -150,6 +150,20 @@ spec:
     ]);
   });
 
+  test('but objects of kinds that have no effect in this release', () => {
+    expect(
+      warningsOf(
+        'apiVersion: k8s.ovn.org/v1\nkind: EgressFirewall\nmetadata: { name: default, namespace: blue }\n' +
+          'spec: { egress: [{ type: Deny, to: { cidrSelector: 0.0.0.0/0 } }] }\n',
+        '\napiVersion: k8s.ovn.org/v1\nkind: EgressIP\nmetadata: { name: out }\n' +
+          'spec: { egressIPs: [172.18.0.50], namespaceSelector: {} }\n',
+      ),
+    ).toEqual([
+      'net.yaml:1:1: EgressFirewall blue/default: this release does not program EgressFirewalls: this object allows and denies nothing; do not rely on it',
+      "net.yaml:6:1: EgressIP out: this release does not program EgressIPs: pods keep their node's address as source; do not rely on it",
+    ]);
+  });
+
   test('since the namespace has another primary network', () => {
     const first = network('first', '{ role: Primary, subnets: [10.0.0.0/24] }');
     expect(

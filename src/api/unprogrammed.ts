@@ -1,0 +1,19 @@
+/** Kinds that are read and validated although nothing is programmed for them: whoever relies on one must learn that. */
+import { egressFirewalls, egressIPs, egressQoSes, egressServices } from './kinds.ts';
+import type { ResourceKind } from './objects.ts';
+
+/** What an object of the kind does not do, by kind. A feature that programs a kind takes its entry away. */
+const MISSING_EFFECTS: ReadonlyMap<ResourceKind, string> = new Map<ResourceKind, string>([
+  [egressFirewalls, 'EgressFirewalls: this object allows and denies nothing'],
+  [egressIPs, "EgressIPs: pods keep their node's address as source"],
+  [egressQoSes, 'EgressQoSes: this object marks no packets'],
+  [egressServices, "EgressServices: replies and egress of the service's pods are unchanged"],
+]);
+
+export const unprogrammedKinds: readonly ResourceKind[] = [...MISSING_EFFECTS.keys()];
+
+/** What to tell about an object of this kind; undefined for kinds that are programmed. */
+export function notProgrammed(kind: string): string | undefined {
+  const found = [...MISSING_EFFECTS].find(([known]) => known.kind === kind);
+  return found && `this release does not program ${found[1]}; do not rely on it`;
+}

@@ -20,7 +20,7 @@ import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/declar
 import { notProgrammed } from '../api/unprogrammed.ts';
 import { conflictWithCluster } from '../cluster/connect/connect-selection.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';
-import { primaryConflict, type PrimaryNetwork } from '../cluster/networks/primary-networks.ts';
+import { primaryConflict, type PrimaryNetwork } from '../api/nad/primary-networks.ts';
 
 export interface TogetherProblems {
   /** Which an API server would not take. */

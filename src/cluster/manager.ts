@@ -13,7 +13,6 @@ import { caughtUp } from './caught-up.ts';
 import { ClusterInformers } from './informers.ts';
 import { NO_RECORDER, registerDurations, registerMetrics } from './metrics.ts';
 import { NetworkController } from './networks/network-controller.ts';
-import { incompatibility } from '../api/nad/nad.ts';
 import { ledStore } from './led-store.ts';
 import { NetworkRegistry } from './networks/network-registry.ts';
 import { NodeController } from './nodes/node-controller.ts';
@@ -93,7 +92,6 @@ export class ClusterManager {
     const registry = new NetworkRegistry({
       settings: settings.cluster,
       limit: settings.limits.networks,
-      incompatibility,
     });
     const durations =
       options.metrics === undefined ? NO_RECORDER : registerDurations(options.metrics);

@@ -11,6 +11,7 @@ import { formatValue } from '../validation/field-errors.ts';
 import { formatOverlap, networkOverlap } from '../validation/overlap.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { isPlainObject, own } from '../plain-object.ts';
+import { isSafeNetworkName } from './network-name.ts';
 import {
   notContained,
   parseAddressList,
@@ -207,12 +208,13 @@ function checkIdentity(
   const topology = text(plugin, 'topology');
   const role = text(plugin, 'role');
   if (nadName === '') refuse(`missing NADName in secondary network netconf ${name}`);
-  if (
-    ['', 'default', 'ovn-kubernetes'].includes(name) ||
-    name.length > 253 ||
-    /[^\x21-\x7e]/.test(name)
-  ) {
+  if (['', 'default', 'ovn-kubernetes'].includes(name)) {
     refuse(`invalid name in in secondary network netconf (${name})`);
+  }
+  if (!isSafeNetworkName(name)) {
+    refuse(
+      `invalid name in in secondary network netconf (${name}): it must begin with a letter or digit and hold only those and ".", "_" and "-", 253 at most`,
+    );
   }
   if (nadName !== nadKey) {
     refuse(`net-attach-def name (${nadKey}) is inconsistent with config (${nadName})`);

@@ -5,6 +5,7 @@ import { CNI_TYPE, parseNetworkConfig } from './nad-config.ts';
 import { networkAttachmentDefinitions } from '../kinds.ts';
 import type { ClusterAddressing, NetworkConfig, Outcome } from './network-config.ts';
 import { fail, familyCidrs, succeed } from './network-config.ts';
+import { nameRefusal } from './network-name.ts';
 import type { NetworkObject, NetworkSpec } from './network-spec.ts';
 import { networkSpecOf } from './network-spec.ts';
 import { objectKey } from '../objects.ts';
@@ -212,7 +213,10 @@ export function parseNad(nad: NetworkAttachmentDefinition, settings: ClusterAddr
   const config = nad.spec?.config ?? '';
   // A NAD without a configuration is one of a plugin that keeps its own on disk.
   if (config.trim() === '') return { outcome: 'foreign' };
-  return parseNetworkConfig(config, objectKey(nad.metadata), settings);
+  const parsed = parseNetworkConfig(config, objectKey(nad.metadata), settings);
+  if (parsed.outcome !== 'network') return parsed;
+  const refusal = nameRefusal(parsed.config.name, nad.metadata);
+  return refusal === undefined ? parsed : { outcome: 'invalid', error: refusal };
 }
 
 const sorted = (values: readonly string[]): string => [...values].sort().join(',');

@@ -1,7 +1,7 @@
 /** One shape for the spec of every object that asks for a network. */
 import type { NetworkTopology, Outcome } from './network-config.ts';
 import { fail, succeed } from './network-config.ts';
-import { clusterNetworkName, networkName } from './network-name.ts';
+import { clusterNetworkName, networkName, ovnSecondaryNetworkName } from './network-name.ts';
 import type {
   ClusterNetworkSpec,
   ClusterUserDefinedNetwork,
@@ -50,10 +50,6 @@ const NOTHING = {
   joinSubnets: [],
   ipamMode: 'Enabled',
 } as const;
-
-/** Network of the OVNSecondaryNetwork `<namespace>/<name>`; no UserDefinedNetwork has a name of three parts. */
-export const ovnSecondaryNetworkName = (namespace: string, name: string): string =>
-  `secondary_${namespace}_${name}`;
 
 const ipamOf = (ipam: IpamConfig | undefined): Pick<NetworkSpec, 'ipamMode' | 'ipamLifecycle'> => ({
   ipamMode: ipam?.mode ?? 'Enabled',

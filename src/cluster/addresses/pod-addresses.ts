@@ -15,8 +15,8 @@ import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { CONFLICT_DELAY, WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
-import { NadIndex } from '../networks/nad-index.ts';
-import { oldestFirst } from '../order.ts';
+import { ServedNads } from '../networks/served-nads.ts';
+import { oldestFirst } from '../../api/order.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import { defaultRouteFamilies, podEntry } from './pod-entries.ts';
 import {
@@ -49,7 +49,7 @@ export interface PodAddressesOptions {
 export class PodAddresses {
   readonly queue: WorkQueue;
   readonly #options: PodAddressesOptions;
-  readonly #nads: NadIndex;
+  readonly #nads: ServedNads;
   readonly #pools: PodPools;
   /** Pods that don't have all they want: they are tried again when something changes. */
   readonly #waiting = new Set<string>();
@@ -57,7 +57,7 @@ export class PodAddresses {
 
   constructor(options: PodAddressesOptions) {
     this.#options = options;
-    this.#nads = new NadIndex(options.settings);
+    this.#nads = new ServedNads(options.settings);
     this.#pools = new PodPools({
       ...options,
       nads: this.#nads,

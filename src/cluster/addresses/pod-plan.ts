@@ -20,7 +20,7 @@ import {
 } from '../../api/annotations/pod-annotations.ts';
 import type { Namespace, Pod } from '../../api/types.ts';
 import { invalidPrimaryNetwork } from '../networks/declarations.ts';
-import type { RegisteredNad } from '../networks/registered-nad.ts';
+import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
 
 /** What the cluster manager chose for a pod among several primary networks: the NAD's key. */
 export const SELECTED_PRIMARY = 'k8s.ovn.org/selected-primary-udn';

@@ -8,9 +8,9 @@ import type { PodNetwork } from '../../api/annotations/pod-annotations.ts';
 import type { Pod } from '../../api/types.ts';
 import type { Index } from '../../store/informer.ts';
 import type { ClusterInformers } from '../informers.ts';
-import type { NadIndex } from '../networks/nad-index.ts';
+import type { ServedNads } from '../networks/served-nads.ts';
 import { nodePool, sharedPool, type NetworkPool } from './network-pool.ts';
-import { oldestFirst } from '../order.ts';
+import { oldestFirst } from '../../api/order.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import { PodConflicts } from './pod-conflicts.ts';
 import {
@@ -25,7 +25,7 @@ import { requestedAddresses } from './requested-addresses.ts';
 
 export interface PodPoolsOptions {
   readonly informers: Pick<ClusterInformers, 'pods' | 'nodes'>;
-  readonly nads: NadIndex;
+  readonly nads: ServedNads;
   readonly scope: PodScope;
   /** Addresses that outlive pods; only where networks are shared. */
   readonly claims?: PersistentAddresses;

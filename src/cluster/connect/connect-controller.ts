@@ -30,7 +30,7 @@ import {
 import type { ClusterInformers } from '../informers.ts';
 import { familiesOf } from '../networks/nads.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
-import { oldestFirst } from '../order.ts';
+import { oldestFirst } from '../../api/order.ts';
 import type { Log } from '../../store/log.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
 import { hasChassis, nodesWithZone } from '../nodes/zones.ts';

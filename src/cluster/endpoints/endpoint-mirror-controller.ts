@@ -18,7 +18,7 @@ import {
 } from './endpoint-mirror.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
-import type { RegisteredNad } from '../networks/registered-nad.ts';
+import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
 
 export interface EndpointMirrorOptions {
   readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'event'>;

@@ -5,8 +5,12 @@ import {
   userDefinedNetworks,
 } from '../../api/kinds.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
-import { clusterNetworkName, networkName } from '../../api/nad/network-name.ts';
-import { ovnSecondaryNetworkName, type NetworkObject } from '../../api/nad/network-spec.ts';
+import {
+  clusterNetworkName,
+  networkName,
+  ovnSecondaryNetworkName,
+} from '../../api/nad/network-name.ts';
+import type { NetworkObject } from '../../api/nad/network-spec.ts';
 import { objectKey, type ResourceKind } from '../../api/objects.ts';
 import type { Namespace } from '../../api/types.ts';
 import type { Role, Topology } from '../../model/model.ts';

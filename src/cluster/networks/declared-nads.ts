@@ -15,7 +15,8 @@ import {
   type Declaration,
 } from './declarations.ts';
 import type { ClusterInformers } from '../informers.ts';
-import { correctNad, readNad, withIdentity } from './nads.ts';
+import { readNad } from '../../api/nad/registered-nad.ts';
+import { correctNad, withIdentity } from './nads.ts';
 import type { NetworkProblem } from './network-outcome.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import { refusalOfNew } from './new-network-rules.ts';

@@ -3,7 +3,7 @@ import { formatPrefix, overlaps, parsePrefix } from '../../allocators/addresses.
 import { objectKey } from '../../api/objects.ts';
 import { nodeOverlap, type NodeAddresses } from '../../api/validation/overlap.ts';
 import type { OVNSecondaryNetwork } from '../../api/types.ts';
-import { compareAge } from '../order.ts';
+import { compareAge } from '../../api/order.ts';
 
 export interface ExternalSurroundings {
   readonly nodes: readonly NodeAddresses[];

@@ -6,13 +6,15 @@ import {
   NETWORK_NAME,
   TUNNEL_KEYS,
 } from '../../api/annotations/network-annotations.ts';
+import { nameRefusal } from '../../api/nad/network-name.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
 import type { Change } from '../../store/informer.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
-import { identityAnnotations, readNad } from './nads.ts';
+import { readNad } from '../../api/nad/registered-nad.ts';
+import { identityAnnotations } from './nads.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import type { Log } from '../../store/log.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
@@ -101,8 +103,11 @@ export class IdentityController {
     const { name, namespace = '', uid } = nad.metadata;
     const key = `${namespace}/${name}`;
     const read = after === undefined ? undefined : readNad(after, settings.cluster);
-    const stoodFor = after?.metadata.annotations?.[NETWORK_NAME];
-    registry.markUnreadable(key, read?.kind === 'invalid' ? stoodFor : undefined);
+    const stoodFor =
+      read?.kind === 'invalid' ? after?.metadata.annotations?.[NETWORK_NAME] : undefined;
+    // Nobody holds the allocations of a network that was never theirs.
+    const isTheirs = stoodFor !== undefined && nameRefusal(stoodFor, nad.metadata) === undefined;
+    registry.markUnreadable(key, isTheirs ? stoodFor : undefined);
     return registry.observe(key, uid, read?.kind === 'network' ? read.nad : undefined);
   }
 

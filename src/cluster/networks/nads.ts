@@ -1,51 +1,16 @@
-/** NADs as the cluster manager reads, makes and mends them. Pure. */
+/** NADs as the cluster manager makes and mends them. Pure. */
 import { parsePrefix, type Family } from '../../allocators/addresses.ts';
-import { NETWORK_FINALIZER, parseNad } from '../../api/nad/nad.ts';
+import { NETWORK_FINALIZER } from '../../api/nad/nad.ts';
 import {
   formatTunnelKeys,
   NETWORK_ID,
   NETWORK_NAME,
-  networkId,
   TUNNEL_KEYS,
-  tunnelKeys,
 } from '../../api/annotations/network-annotations.ts';
-import type { ClusterAddressing } from '../../api/nad/network-config.ts';
-import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { NetworkIdentity } from './network-identities.ts';
-import type { RegisteredNad } from './registered-nad.ts';
 
 const OUR_ANNOTATIONS = 'k8s.ovn.org';
-
-export type NadReading =
-  | { readonly kind: 'network'; readonly nad: RegisteredNad }
-  /** Of another plugin, or of the cluster default network. */
-  | { readonly kind: 'other' }
-  | { readonly kind: 'invalid'; readonly error: string };
-
-export function readNad(nad: NetworkAttachmentDefinition, settings: ClusterAddressing): NadReading {
-  const parsed = parseNad(nad, settings);
-  if (parsed.outcome === 'invalid') return { kind: 'invalid', error: parsed.error };
-  if (parsed.outcome !== 'network') return { kind: 'other' };
-  const { metadata } = nad;
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-  return {
-    kind: 'network',
-    nad: {
-      key: objectKey(metadata),
-      namespace: metadata.namespace ?? '',
-      name: metadata.name,
-      uid: metadata.uid ?? '',
-      creationTimestamp: metadata.creationTimestamp ?? '',
-      ownerKind: owner?.kind,
-      ownerUid: owner?.uid,
-      config: parsed.config,
-      // What can't be read is written anew.
-      networkId: networkId(nad).value,
-      tunnelKeys: tunnelKeys(nad).value,
-    },
-  };
-}
 
 /** Annotations that tell a network's identity, on every NAD of it. */
 export const identityAnnotations = (

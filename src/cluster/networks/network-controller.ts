@@ -21,7 +21,7 @@ import {
 import type { DurationRecorder } from '../metrics.ts';
 import type { NetworkOutcome, NetworkProblem } from './network-outcome.ts';
 import { hostAddressesOf } from './new-network-rules.ts';
-import { oldestFirst } from '../order.ts';
+import { oldestFirst } from '../../api/order.ts';
 import { ownerKeyOf } from './orphaned-nads.ts';
 
 export interface NetworkControllerOptions extends DeclaredNadsOptions {

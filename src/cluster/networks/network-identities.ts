@@ -7,7 +7,7 @@ import { TunnelKeyAllocator } from '../../allocators/tunnel-keys.ts';
 import type { NetworkConfig } from '../../api/nad/network-config.ts';
 import { ovnName } from '../../api/nad/network-name.ts';
 import type { ClusterSettings } from '../../model/model.ts';
-import type { RegisteredNad } from './registered-nad.ts';
+import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
 
 /** What tells a network apart in OVN. */
 export interface NetworkIdentity {

@@ -8,7 +8,7 @@ import type { Declaration } from './declarations.ts';
 import { externalConflict } from './external-subnets.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { NetworkRegistry } from './network-registry.ts';
-import { primaryConflict, type PrimaryNetwork } from './primary-networks.ts';
+import { primaryConflict, type PrimaryNetwork } from '../../api/nad/primary-networks.ts';
 import type { NetworkLimits } from '../settings.ts';
 
 export interface NewNetworkSurroundings {
@@ -57,11 +57,9 @@ function overLimit(
 ): NetworkRefusalText | undefined {
   if (kind === 'ClusterUserDefinedNetwork') return undefined;
   const { length } = registry
-    .nads()
+    .inNamespace(namespace)
     .filter(
-      (nad) =>
-        nad.namespace === namespace &&
-        (nad.ownerKind === 'UserDefinedNetwork' || nad.ownerKind === 'OVNSecondaryNetwork'),
+      ({ ownerKind }) => ownerKind === 'UserDefinedNetwork' || ownerKind === 'OVNSecondaryNetwork',
     );
   return length < limits.networksPerNamespace
     ? undefined

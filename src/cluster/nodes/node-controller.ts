@@ -20,7 +20,7 @@ import type { NetworkRegistry } from '../networks/network-registry.ts';
 import { nodeAnnotations } from './node-annotations.ts';
 import { familiesOf } from '../networks/nads.ts';
 import { NodeSubnets, type CarriedSubnets, type SubnetFailures } from './node-subnets.ts';
-import { oldestFirst } from '../order.ts';
+import { oldestFirst } from '../../api/order.ts';
 import type { Log } from '../../store/log.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
 

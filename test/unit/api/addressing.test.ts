@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   clusterNetworkName,
   networkName,
+  ovnSecondaryNetworkName,
   parseNetworkName,
 } from '../../../src/api/nad/network-name.ts';
 import type { NetworkRanges } from '../../../src/api/validation/overlap.ts';
@@ -29,10 +30,15 @@ describe('names of networks', () => {
       kind: 'ClusterUserDefinedNetwork',
       name: 'yellow-net',
     });
+    expect(parseNetworkName(ovnSecondaryNetworkName('blue', 'net'))).toEqual({
+      kind: 'OVNSecondaryNetwork',
+      namespace: 'blue',
+      name: 'net',
+    });
   });
 
-  test.each(['default', 'tenant', 'secondary_blue_net', '_a', 'a_', 'cluster_udn_', ''])(
-    '%j is of no UserDefinedNetwork',
+  test.each(['default', 'tenant', 'A_b', 'a_b/c', 'a_b_c', '_a', 'a_', 'cluster_udn_', ''])(
+    '%j is the network of no object',
     (name) => {
       expect(parseNetworkName(name)).toBeUndefined();
     },

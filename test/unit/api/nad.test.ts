@@ -298,7 +298,7 @@ describe('a NAD is read', () => {
     [
       'a name that is no name',
       nadConfig({ topology: 'layer2', name: 'a b' }),
-      'invalid name in in secondary network netconf (a b)',
+      'invalid name in in secondary network netconf (a b): it must begin with a letter or digit and hold only those and ".", "_" and "-", 253 at most',
     ],
     ['no topology', nadConfig({}), 'default-network'],
     [

@@ -419,7 +419,7 @@ describe('NADs made by hand', () => {
       'b/y name=- id=- keys=-',
     ]);
     expect(store.events.map(({ message }) => message)).toEqual([
-      'NAD b/y CNI config does not match that of network tenant: mtu',
+      'NAD b/y CNI config does not match that of network tenant: mtu, which NAD a/x has otherwise: make it equal, or give the network another name',
     ]);
   });
 
@@ -434,6 +434,26 @@ describe('NADs made by hand', () => {
     expect(store.events.map((event) => event.message)).toEqual([expect.stringContaining(message)]);
     expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
     expect(running.manager.problems()).toHaveLength(1);
+  });
+
+  test('that take the name of a tenant’s network get an event, and harm nobody', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    const forged = { 'k8s.ovn.org/network-id': '1', 'k8s.ovn.org/network-name': 'blue_net' };
+    const evil = config('mallory/x', 'blue_net');
+    await apply(store, node('node1'), namespace('blue'), rawNad('mallory/x', evil, forged));
+    await apply(store, layer3('blue/net', '10.20.0.0/16'));
+    await running.settled();
+    expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
+    expect(await nadLines(store)).toContain('blue/net name=blue_net id=1 keys=[]');
+    expect(store.events.map(({ reason, message }) => `${reason} ${message}`)).toEqual([
+      'InvalidConfig Failed to parse network config: name: "blue_net" is the network of UserDefinedNetwork blue/net, not of NAD mallory/x: choose a name without "_"',
+    ]);
+    expect((await nodeLines(store))[0]).toContain('"blue_net":["10.20.0.0/24"]');
+    // Nor does it hold what the tenant has given back.
+    await remove.udn(store, 'blue/net');
+    await running.settled();
+    expect((await nodeLines(store))[0]).not.toContain('blue_net');
   });
 
   test('keep their subnets while they are broken', async () => {

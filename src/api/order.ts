@@ -1,4 +1,4 @@
-import { objectKey, type KubeObject, type ObjectMeta } from '../api/objects.ts';
+import { objectKey, type KubeObject, type ObjectMeta } from './objects.ts';
 
 /** Older first, then by namespace and name: the order in which a fresh start serves objects. */
 export function compareAge(

@@ -1,9 +1,6 @@
 import { expect, test } from 'vitest';
 import { parsePrefix, type Prefix } from '../../../src/allocators/addresses.ts';
-import {
-  primaryConflict,
-  type PrimaryNetwork,
-} from '../../../src/cluster/networks/primary-networks.ts';
+import { primaryConflict, type PrimaryNetwork } from '../../../src/api/nad/primary-networks.ts';
 
 const prefix = (text: string): Prefix => {
   const parsed = parsePrefix(text);

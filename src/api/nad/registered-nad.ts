@@ -1,0 +1,59 @@
+/** A NAD that stands for a network, as whoever decides about networks sees it. */
+import { networkId, tunnelKeys } from '../annotations/network-annotations.ts';
+import { objectKey } from '../objects.ts';
+import { compareAge } from '../order.ts';
+import type { NetworkAttachmentDefinition } from '../types.ts';
+import { parseNad } from './nad.ts';
+import type { ClusterAddressing, NetworkConfig } from './network-config.ts';
+
+/** A NAD of ours that could be read. */
+export interface RegisteredNad {
+  /** `<namespace>/<name>`. */
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly creationTimestamp: string;
+  readonly ownerKind: string | undefined;
+  readonly ownerUid: string | undefined;
+  readonly config: NetworkConfig;
+  /** What the NAD carries already. */
+  readonly networkId: number | undefined;
+  readonly tunnelKeys: readonly number[] | undefined;
+}
+
+export type NadReading =
+  | { readonly kind: 'network'; readonly nad: RegisteredNad }
+  /** Of another plugin, or of the cluster default network. */
+  | { readonly kind: 'other' }
+  | { readonly kind: 'invalid'; readonly error: string };
+
+export function readNad(nad: NetworkAttachmentDefinition, settings: ClusterAddressing): NadReading {
+  const parsed = parseNad(nad, settings);
+  if (parsed.outcome === 'invalid') return { kind: 'invalid', error: parsed.error };
+  if (parsed.outcome !== 'network') return { kind: 'other' };
+  const { metadata } = nad;
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return {
+    kind: 'network',
+    nad: {
+      key: objectKey(metadata),
+      namespace: metadata.namespace ?? '',
+      name: metadata.name,
+      uid: metadata.uid ?? '',
+      creationTimestamp: metadata.creationTimestamp ?? '',
+      ownerKind: owner?.kind,
+      ownerUid: owner?.uid,
+      config: parsed.config,
+      // What can't be read is written anew.
+      networkId: networkId(nad).value,
+      tunnelKeys: tunnelKeys(nad).value,
+    },
+  };
+}
+
+/** NADs that carry an id come first: they were served before, whatever their timestamps say. */
+export const compareNads = (a: RegisteredNad, b: RegisteredNad): number => {
+  const [servedA, servedB] = [a.networkId !== undefined, b.networkId !== undefined];
+  return servedA === servedB ? compareAge(a, b) : servedA ? -1 : 1;
+};

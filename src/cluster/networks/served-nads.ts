@@ -1,0 +1,56 @@
+/** NADs as pods refer to them: those that stand for a network that has an id. */
+import { NadRegistry } from '../../api/nad/nad-registry.ts';
+import type { ClusterAddressing } from '../../api/nad/network-config.ts';
+import { readNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { NetworkAttachmentDefinition } from '../../api/types.ts';
+import type { Change } from '../../store/informer.ts';
+
+export class ServedNads {
+  readonly #settings: ClusterAddressing;
+  readonly #registry = new NadRegistry();
+  /** NADs of other plugins. */
+  readonly #others = new Set<string>();
+
+  constructor(settings: ClusterAddressing) {
+    this.#settings = settings;
+  }
+
+  /** Takes in a change; true when pods may see the difference. */
+  update({ before, after }: Change<NetworkAttachmentDefinition>): boolean {
+    const nad = after ?? before;
+    if (nad === undefined) return false;
+    const key = objectKey(nad.metadata);
+    const known = this.#others.has(key) ? 'other' : this.#registry.nad(key);
+    const next = after === undefined ? undefined : this.#read(after);
+    if (next === 'other') this.#others.add(key);
+    else this.#others.delete(key);
+    const isSame = JSON.stringify(known) === JSON.stringify(next);
+    if (!isSame) this.#registry.set(key, next === 'other' ? undefined : next);
+    return !isSame;
+  }
+
+  /** The NAD of that key if it stands for its network; `other` for one of another plugin. */
+  get(key: string): RegisteredNad | 'other' | undefined {
+    if (this.#others.has(key)) return 'other';
+    const nad = this.#registry.nad(key);
+    return nad !== undefined && this.#registry.counts(nad) ? nad : undefined;
+  }
+
+  /** Primary networks of a namespace, the first one first. */
+  primariesOf(namespace: string): readonly RegisteredNad[] {
+    return this.#registry.primariesOf(namespace).filter((nad) => this.#registry.counts(nad));
+  }
+
+  /** NADs that stand for a network. */
+  ofNetwork(name: string): readonly RegisteredNad[] {
+    return this.#registry.network(name)?.nads ?? [];
+  }
+
+  #read(nad: NetworkAttachmentDefinition): RegisteredNad | 'other' | undefined {
+    const read = readNad(nad, this.#settings);
+    if (read.kind === 'other') return 'other';
+    if (read.kind === 'invalid' || read.nad.networkId === undefined) return undefined;
+    return read.nad;
+  }
+}

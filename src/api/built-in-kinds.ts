@@ -16,7 +16,7 @@ export const SYSTEM_NAMESPACES: readonly string[] = [
 class Reader {
   readonly errors: FieldError[] = [];
 
-  #mismatch(path: FieldPath, value: unknown, type: string): undefined {
+  mismatch(path: FieldPath, value: unknown, type: string): undefined {
     this.errors.push({ type: 'TypeInvalid', path, value, detail: `must be a ${type}` });
     return undefined;
   }
@@ -24,25 +24,25 @@ class Reader {
   object(parent: PlainObject, path: FieldPath): PlainObject {
     const value = this.#child(parent, path);
     if (value === undefined) return {};
-    return isPlainObject(value) ? value : (this.#mismatch(path, value, 'map') ?? {});
+    return isPlainObject(value) ? value : (this.mismatch(path, value, 'map') ?? {});
   }
 
   text(parent: PlainObject, path: FieldPath): string | undefined {
     const value = this.#child(parent, path);
     if (value === undefined || typeof value === 'string') return value;
-    return this.#mismatch(path, value, 'string (put the value in quotes)');
+    return this.mismatch(path, value, 'string (put the value in quotes)');
   }
 
   flag(parent: PlainObject, path: FieldPath): boolean | undefined {
     const value = this.#child(parent, path);
     if (value === undefined || typeof value === 'boolean') return value;
-    return this.#mismatch(path, value, 'boolean: true or false, without quotes');
+    return this.mismatch(path, value, 'boolean: true or false, without quotes');
   }
 
   list(parent: PlainObject, path: FieldPath): readonly unknown[] {
     const value = this.#child(parent, path);
     if (value === undefined) return [];
-    return Array.isArray(value) ? value : (this.#mismatch(path, value, 'list') ?? []);
+    return Array.isArray(value) ? value : (this.mismatch(path, value, 'list') ?? []);
   }
 
   /** Maps with the given text fields, all required. */
@@ -54,7 +54,7 @@ class Reader {
     return this.list(parent, path).flatMap((item, index) => {
       const at = [...path, index];
       if (!isPlainObject(item)) {
-        this.#mismatch(at, item, 'map');
+        this.mismatch(at, item, 'map');
         return [];
       }
       const before = this.errors.length;
@@ -118,10 +118,30 @@ function service(object: PlainObject, reader: Reader): PlainObject {
   return { ...object, spec: { ...spec, clusterIPs } };
 }
 
+function endpointSlice(object: PlainObject, reader: Reader): PlainObject {
+  reader.text(object, ['addressType']);
+  reader.list(object, ['ports']);
+  for (const [index, endpoint] of reader.list(object, ['endpoints']).entries()) {
+    const path = ['endpoints', index];
+    if (!isPlainObject(endpoint)) {
+      reader.mismatch(path, endpoint, 'map');
+      continue;
+    }
+    for (const [at, address] of reader.list(endpoint, [...path, 'addresses']).entries())
+      if (typeof address !== 'string')
+        reader.mismatch([...path, 'addresses', at], address, 'string');
+    const target = reader.object(endpoint, [...path, 'targetRef']);
+    for (const field of ['kind', 'namespace', 'name'])
+      reader.text(target, [...path, 'targetRef', field]);
+  }
+  return object;
+}
+
 const PARSERS: Readonly<Record<string, (object: PlainObject, reader: Reader) => PlainObject>> = {
   Pod: pod,
   Node: node,
   Service: service,
+  EndpointSlice: endpointSlice,
 };
 
 /** The object with the fields that we read checked, and normalised where two spellings mean the same. */

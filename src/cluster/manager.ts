@@ -274,7 +274,9 @@ export class ClusterManager {
 
   /** What could not be done, sorted by object. */
   problems(): readonly ManagerProblem[] {
-    const problems: ManagerProblem[] = [];
+    const problems: ManagerProblem[] = [...this.#informers.malformed()].map(
+      ([object, message]) => ({ object, message }),
+    );
     for (const [object, outcome] of this.#networks.outcomes())
       for (const { message } of outcome.problems)
         problems.push({ object: objectOfDeclaration(object), message });

@@ -52,6 +52,7 @@ const LEADER_PATIENCE = 2000;
 export class ZoneRuntime implements AsyncDisposable {
   readonly configuration: ZoneConfiguration;
   readonly store: OpenObjects;
+  readonly informers: Informers;
   readonly feed: ObjectFeed;
   readonly northbound: OpenDatabase;
   readonly southbound: OpenDatabase | undefined;
@@ -72,7 +73,8 @@ export class ZoneRuntime implements AsyncDisposable {
     this.configuration = configuration;
     this.store = store;
     const onWork = (): void => options.onWork?.();
-    const informers = new Informers({ store: store.objects, log });
+    const informers = new Informers({ store: store.objects, log, onMalformed: onWork });
+    this.informers = informers;
     this.feed = new ObjectFeed({ informers, node, settings, onChange: onWork });
     const database = { tls: configuration.tls, log, onAvailable: onWork };
     this.northbound = openDatabase({
@@ -248,11 +250,15 @@ export class ZoneRuntime implements AsyncDisposable {
 
   #problemsOfModel(): readonly ZoneProblem[] {
     const { problems, pending } = this.feed.builder;
+    const malformed = [...this.informers.malformed()].map(([object, message]) => ({
+      object,
+      message,
+    }));
     const waiting = pending.map(({ object, message }) => ({
       object,
       message: `waits for ${message}`,
     }));
-    return [...problems, ...waiting];
+    return [...malformed, ...problems, ...waiting];
   }
 
   /** Throws what ended a part that should have run on: the process is better started anew. */

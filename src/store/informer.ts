@@ -28,6 +28,8 @@ export interface InformerOptions<T extends KubeObject> {
   readonly keep?: (object: T) => T;
   /** Told of everything that the watch delivers, news or not; `metadata` undefined for an object that is gone. */
   readonly onShown?: (key: ObjectKey, uid: string | undefined, metadata?: ObjectMeta) => void;
+  /** Told of an object whose newest version can't be used, and when that is over. */
+  readonly onMalformed?: (key: ObjectKey, problem: string | undefined) => void;
   readonly clock?: Clock;
 }
 
@@ -96,6 +98,7 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
   readonly #indexes = new Set<ValueIndex<T>>();
   readonly #handlers = new Set<(change: Change<T>) => void>();
   readonly #sync = Promise.withResolvers<void>();
+  readonly #malformed = new Map<ObjectKey, string>();
   #byNamespace: Index<T> | undefined;
   #isSynced = false;
   #isInstalled = true;
@@ -126,9 +129,16 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
           if (event.type === 'synced') {
             this.#isSynced = true;
             this.#sync.resolve();
+          } else if (event.type === 'malformed') {
+            const { metadata, error } = event;
+            const key = objectKey(metadata);
+            this.#malformed.set(key, error.message);
+            this.#options.onMalformed?.(key, error.message);
+            this.#options.onShown?.(key, metadata.uid, metadata);
           } else if (event.type !== 'stalled') {
             const { object } = event;
             const key = objectKey(object.metadata);
+            if (this.#malformed.delete(key)) this.#options.onMalformed?.(key, undefined);
             const isGone = event.type === 'deleted';
             if (isGone) this.#update(key);
             else this.#update(key, this.#options.keep?.(object) ?? object);
@@ -183,6 +193,11 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     } finally {
       cancel();
     }
+  }
+
+  /** Objects whose newest version can't be used, with the reason; what is here of them is older. */
+  get malformed(): ReadonlyMap<ObjectKey, string> {
+    return this.#malformed;
   }
 
   get(key: ObjectKey): T | undefined {

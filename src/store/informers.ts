@@ -12,6 +12,8 @@ export interface InformersOptions {
   readonly store: Store;
   readonly log: Log;
   readonly clock?: Clock;
+  /** Called when there is something new to read in `malformed`. */
+  readonly onMalformed?: () => void;
 }
 
 type AnyInformer = Informer<KubeObject>;
@@ -81,6 +83,15 @@ export class Informers {
       .map(({ kind, stalled }) => stalled?.message ?? `${kind.plural} are not read yet`);
   }
 
+  /** Objects of any kind whose newest version can't be used, as `Kind namespace/name`, with the reason. */
+  malformed(): ReadonlyMap<string, string> {
+    return new Map(
+      [...this.#informers.values()].flatMap(({ kind, malformed }) =>
+        [...malformed].map(([key, problem]) => [`${kind.kind} ${key}`, problem] as const),
+      ),
+    );
+  }
+
   /** True when the informers have shown all that was written through `store`. */
   get isReadBack(): boolean {
     return this.#readBack.isComplete;
@@ -111,6 +122,8 @@ export class Informers {
     }
     for (const key of gone) {
       const shown = informer.get(key);
+      // A list leaves out what can't be used; the version before stays.
+      if (informer.malformed.has(key)) continue;
       // What came while the list was under way may be younger than the list.
       if (recording.of(kind, key).length > 0) continue;
       this.#readBack.expect(kind, key, shown?.metadata.uid, undefined, shown, recording);
@@ -126,6 +139,11 @@ export class Informers {
     return new Informer(kind, {
       clock,
       onShown: (key, uid, metadata) => this.#readBack.shown(kind, key, uid, metadata),
+      onMalformed: (key, problem) => {
+        if (problem !== undefined)
+          log.warn({ kind: kind.kind, object: key, error: problem }, 'malformed object');
+        this.#options.onMalformed?.();
+      },
       onHandlerError: (error, { key }) => {
         log.error({ kind: kind.kind, object: key, error }, 'a change could not be handled');
       },

@@ -2,7 +2,7 @@
  * The one contract of both object sources: a Kubernetes API server and a directory of manifests.
  * Nothing below it knows which one it has.
  */
-import type { KubeObject, ObjectKey, ResourceKind } from '../api/objects.ts';
+import type { KubeObject, ObjectKey, ObjectMeta, ResourceKind } from '../api/objects.ts';
 
 export type StoreErrorCode =
   | 'not-found'
@@ -33,6 +33,8 @@ export type WatchEvent<T extends KubeObject> =
   | { readonly type: 'added' | 'modified'; readonly object: T }
   /** The object as last seen, or only its identity if it went while the source was out of reach. */
   | { readonly type: 'deleted'; readonly object: T }
+  /** A version of the object that can't be used, and why: the one before it stays. Any other event of the object ends that. */
+  | { readonly type: 'malformed'; readonly metadata: ObjectMeta; readonly error: StoreError }
   /** Everything that existed when the watch began has been delivered; again after the source was out of reach. */
   | { readonly type: 'synced' }
   /** The source can't be read at the moment, and why; the watch goes on trying. Changes that follow end it. */

@@ -247,7 +247,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       const watching = store.watch(
         widgets,
         (event) => {
-          if (event.type === 'synced' || event.type === 'stalled') seen.push(event.type);
+          if (!('object' in event)) seen.push(event.type);
           else if (event.object.metadata.namespace === namespace)
             seen.push(`${event.type} ${event.object.metadata.name} ${event.object.spec.size}`);
         },

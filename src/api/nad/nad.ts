@@ -5,6 +5,7 @@ import { CNI_TYPE, parseNetworkConfig } from './nad-config.ts';
 import { networkAttachmentDefinitions } from '../kinds.ts';
 import type { ClusterAddressing, NetworkConfig, Outcome } from './network-config.ts';
 import { fail, familyCidrs, succeed } from './network-config.ts';
+import { formatValue } from '../validation/field-errors.ts';
 import { nameRefusal } from './network-name.ts';
 import type { NetworkObject, NetworkSpec } from './network-spec.ts';
 import { networkSpecOf } from './network-spec.ts';
@@ -210,7 +211,12 @@ export function renderNad(
 
 /** What network a NAD stands for. */
 export function parseNad(nad: NetworkAttachmentDefinition, settings: ClusterAddressing): NadConfig {
-  const config = nad.spec?.config ?? '';
+  const config: unknown = nad.spec?.config ?? '';
+  if (typeof config !== 'string')
+    return {
+      outcome: 'invalid',
+      error: `spec.config: must be a string that holds JSON, is ${formatValue(config)}`,
+    };
   // A NAD without a configuration is one of a plugin that keeps its own on disk.
   if (config.trim() === '') return { outcome: 'foreign' };
   const parsed = parseNetworkConfig(config, objectKey(nad.metadata), settings);

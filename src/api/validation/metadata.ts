@@ -295,3 +295,29 @@ export function checkMetadata(
   } as unknown as ObjectMeta;
   return { metadata, errors: [], warnings };
 }
+
+/**
+ * What is wrong with the form of metadata that a server has stored: only what is read is looked at, and what values mean is the
+ * server's concern.
+ */
+export function checkStoredMetadata(value: unknown, namespaced: boolean): readonly FieldError[] {
+  if (!isPlainObject(value)) return [wrongType(['metadata'], value, 'map')];
+  const errors: FieldError[] = [];
+  const required = namespaced ? ['name', 'namespace'] : ['name'];
+  for (const field of [...required, ...TEXT_FIELDS]) {
+    const text = own(value, field);
+    if (typeof text === 'string' && (text !== '' || !required.includes(field))) continue;
+    if (!required.includes(field) && (text === undefined || text === null)) continue;
+    errors.push(wrongType(['metadata', field], text, 'string'));
+  }
+  for (const field of ['labels', 'annotations']) {
+    const map = own(value, field);
+    if (map === undefined || map === null) continue;
+    if (!isPlainObject(map)) errors.push(wrongType(['metadata', field], map, 'map of strings'));
+    else
+      for (const key of Object.keys(map))
+        if (typeof map[key] !== 'string')
+          errors.push(wrongType(['metadata', field, key], map[key], 'string'));
+  }
+  return [...errors, ...checkLists(value)];
+}

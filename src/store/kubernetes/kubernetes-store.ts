@@ -4,6 +4,7 @@ import {
   type ObjectKey,
   type ResourceKind,
 } from '../../api/objects.ts';
+import { readStored } from '../../api/validation/stored-object.ts';
 import { systemClock, timestamp, type Clock } from '../clock.ts';
 import type { JsonObject } from '../json.ts';
 import { KubernetesClient, type ApiRequest } from './kubernetes-client.ts';
@@ -57,7 +58,10 @@ export class KubernetesStore implements Store {
     signal?: AbortSignal,
   ): Promise<readonly T[]> {
     const { items } = await listAll(this.#client, kind, this.#timing.page, this.#until(signal));
-    return items as readonly T[];
+    return items.flatMap((item) => {
+      const read = readStored(kind, item);
+      return read.ok ? [read.object] : [];
+    });
   }
 
   async get<T extends KubeObject>(
@@ -66,7 +70,10 @@ export class KubernetesStore implements Store {
     signal?: AbortSignal,
   ): Promise<T | undefined> {
     try {
-      return await this.#send(kind, key, { method: 'GET', path: objectPath(kind, key) }, signal);
+      const request = { method: 'GET', path: objectPath(kind, key) } as const;
+      const read = readStored(kind, await this.#send(kind, key, request, signal));
+      if (!read.ok) throw new StoreError('invalid', read.problem);
+      return read.object;
     } catch (error) {
       if (error instanceof StoreError && error.code === 'not-found') return undefined;
       throw error;

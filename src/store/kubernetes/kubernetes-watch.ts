@@ -5,6 +5,7 @@ import {
   type ObjectKey,
   type ResourceKind,
 } from '../../api/objects.ts';
+import { readStored } from '../../api/validation/stored-object.ts';
 import { backoffDelay, pause, type Backoff, type Clock } from '../clock.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import { ApiError, isExpired, refusal, type KubernetesClient } from './kubernetes-client.ts';
@@ -44,6 +45,12 @@ interface ObjectList {
 const metadataOf = (value: JsonObject): JsonObject =>
   isJsonObject(value['metadata']) ? value['metadata'] : {};
 
+/** What has no name is no object, whatever else it holds. */
+const hasName = (value: unknown): value is KubeObject => {
+  const metadata = isJsonObject(value) ? metadataOf(value) : {};
+  return typeof metadata['name'] === 'string' && typeof (metadata['namespace'] ?? '') === 'string';
+};
+
 /** Every object of a kind, page by page, as of one version. */
 export async function listAll(
   client: KubernetesClient,
@@ -79,14 +86,16 @@ async function listPages(
     });
     const found = answer['items'];
     // Items of a list don't repeat what the list says.
-    for (const item of Array.isArray(found) ? (found as readonly KubeObject[]) : [])
-      items.push({ ...item, apiVersion: kind.apiVersion, kind: kind.kind });
+    for (const item of Array.isArray(found) ? (found as readonly unknown[]) : [])
+      if (hasName(item)) items.push({ ...item, apiVersion: kind.apiVersion, kind: kind.kind });
     const { resourceVersion: version, continue: next } = metadataOf(answer);
     resourceVersion = typeof version === 'string' ? version : '';
     token = typeof next === 'string' && next !== '' ? next : undefined;
   } while (token !== undefined);
   return { items, resourceVersion };
 }
+
+const OBJECT_EVENTS: ReadonlySet<string> = new Set(['ADDED', 'MODIFIED', 'DELETED']);
 
 interface KnownObject {
   readonly uid: string | undefined;
@@ -192,7 +201,7 @@ export class ListWatch<T extends KubeObject> {
       });
     }
     const { type, object } = isJsonObject(event) ? event : {};
-    if (!isJsonObject(object))
+    if (!isJsonObject(object) || (OBJECT_EVENTS.has(String(type)) && !hasName(object)))
       throw new StoreError('unavailable', `${this.#kind.plural}: watch event without an object`);
     const { resourceVersion } = metadataOf(object);
     switch (type) {
@@ -229,7 +238,12 @@ export class ListWatch<T extends KubeObject> {
     if (known !== undefined && known.uid !== uid) this.#gone(key, this.#remembered(key, known.uid));
     const isNew = !this.#known.has(key);
     this.#known.set(key, { uid, resourceVersion });
-    this.#deliver({ type: isNew ? 'added' : 'modified', object });
+    const read = readStored(this.#kind, object);
+    if (read.ok) this.#deliver({ type: isNew ? 'added' : 'modified', object: read.object });
+    else {
+      const error = new StoreError('invalid', read.problem);
+      this.#deliver({ type: 'malformed', metadata: object.metadata, error });
+    }
   }
 
   #gone(key: ObjectKey, object: T): void {

@@ -92,7 +92,7 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       const handler = (event: WatchEvent<Widget>): void => {
         if (event.type === 'synced') seen.push('synced');
         else if (event.type === 'stalled') seen.push(`stalled ${event.error.code}`);
-        else if (event.object.metadata.namespace === namespace) {
+        else if ('object' in event && event.object.metadata.namespace === namespace) {
           const { name } = event.object.metadata;
           if (event.type === 'deleted') known.delete(name);
           else known.set(name, event.object.spec.size);

@@ -21,9 +21,9 @@ function nad(
   changes: object = {},
   { name = 'n', id }: { readonly name?: string; readonly id?: number } = {},
 ): RegisteredNad {
-  const raw = rawNad(key, config(key, name, changes), {
-    ...(id === undefined ? {} : { 'k8s.ovn.org/network-id': String(id) }),
-  });
+  const annotations: Record<string, string> =
+    id === undefined ? {} : { 'k8s.ovn.org/network-id': String(id) };
+  const raw = rawNad(key, config(key, name, changes), annotations);
   const creationTimestamp = `2026-01-01T00:00:${String(created).padStart(2, '0')}Z`;
   const read = readNad(
     { ...raw, metadata: { ...raw.metadata, creationTimestamp } },
@@ -93,6 +93,18 @@ describe('which NAD a network is', () => {
     expect(registry.network('two')).toBeUndefined();
     expect([...registry.set('a/one', undefined)].toSorted()).toEqual(['one', 'two']);
     expect(registry.network('two')?.nads).toEqual([second]);
+  });
+});
+
+test.each([5, { name: 'n' }, ['x'], true])('a NAD whose configuration is %j says so', (odd) => {
+  const raw = rawNad('a/x', '');
+  const parsed = parseNad(
+    { ...raw, spec: { config: odd as unknown as string } },
+    testSettings.cluster,
+  );
+  expect(parsed).toEqual({
+    outcome: 'invalid',
+    error: `spec.config: must be a string that holds JSON, is ${JSON.stringify(odd)}`,
   });
 });
 

@@ -29,6 +29,11 @@ export type ClientStatus = 'disconnected' | 'connecting' | 'loading' | 'ready' |
 export interface ClientTiming extends LinkTiming {
   /** How often the server is asked whether it still knows the monitors; 0: never. 60000 by default. */
   readonly checkInterval: number;
+  /**
+   * How long the server may take to answer what the client asks by itself (schema, contents, conditions, locks), and contents that arrive may stop
+   * on their way, before the connection is given up; 0: for ever. 120000 by default.
+   */
+  readonly answerTimeout: number;
 }
 
 export interface ClientOptions {

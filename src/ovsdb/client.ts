@@ -13,6 +13,7 @@ import type {
 import { Connection, type Traffic } from './session/connection.ts';
 import { DatabaseSession, type SessionOwner } from './session/database-session.ts';
 import { Dialer } from './session/dialer.ts';
+import { DEFAULT_TIMING } from './session/link.ts';
 import { Locks, type Lock } from './session/locks.ts';
 import { DatabaseMonitor, type Monitor } from './session/monitor.ts';
 import type { MonitorMethod } from './session/monitor-run.ts';
@@ -33,6 +34,7 @@ const clamp = (value: Integer | undefined, floor: Integer): Integer =>
  */
 export class OvsdbClient implements Transactor, AsyncDisposable {
   readonly #options: ClientOptions;
+  readonly #now: () => number;
   readonly #dialer: Dialer;
   readonly #onListenerError: (error: unknown) => void;
   readonly #locks: Locks;
@@ -56,6 +58,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
    */
   constructor(options: ClientOptions) {
     this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
     this.#dialer = this.#makeDialer(options);
     this.#onListenerError = options.onListenerError ?? rethrowLater;
     this.#locks = new Locks(this.#onListenerError, (text) => {
@@ -72,7 +75,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
         tls: options.tls === undefined ? undefined : new TlsSettings(options.tls),
         timing: options.timing,
         openSocket: options.openSocket,
-        now: options.now ?? (() => performance.now()),
+        now: this.#now,
         random: options.random ?? Math.random,
       },
       {
@@ -147,21 +150,25 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   }
 
   #opened(socket: Duplex): void {
-    const connection = new Connection(socket, {
-      sinkForUpdate: (monitor) => this.#session?.sinkForUpdate(monitor),
-      update: (update) => {
-        this.#session?.update(update);
+    const connection = new Connection(
+      socket,
+      {
+        sinkForUpdate: (monitor) => this.#session?.sinkForUpdate(monitor),
+        update: (update) => {
+          this.#session?.update(update);
+        },
+        notification: (method, params) => {
+          this.#notification(method, params);
+        },
+        heard: () => {
+          this.#dialer.heard();
+        },
+        closed: (error) => {
+          if (this.#connection === connection) this.#dialer.drop(error);
+        },
       },
-      notification: (method, params) => {
-        this.#notification(method, params);
-      },
-      heard: () => {
-        this.#dialer.heard();
-      },
-      closed: (error) => {
-        if (this.#connection === connection) this.#dialer.drop(error);
-      },
-    });
+      { answerTimeout: this.#options.timing?.answerTimeout },
+    );
     this.#connection = connection;
     this.#transactions = new Transactions(
       connection,
@@ -233,6 +240,10 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       warn: (text) => {
         this.#emit({ kind: 'warning', text });
       },
+      misfit: (error, text) => {
+        this.#lastError = error;
+        this.#emit({ kind: 'warning', text });
+      },
     };
   }
 
@@ -243,6 +254,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
       selection,
       known: schema,
       onListenerError: this.#onListenerError,
+      backoff: { ...DEFAULT_TIMING, ...this.#options.timing },
+      now: this.#now,
       waits: this.#waits,
       why: () => this.#why(),
       warn: (text) => {
@@ -372,7 +385,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   }
 
   /**
-   * Sends any other request to the server: `list_dbs`, `get_server_id`, `convert` … Rejects with `rpc error` or `disconnected`, or with
+   * Sends any other request to the server: `list_dbs`, `get_server_id`, `convert` … Rejects with `rpc error`, `disconnected` or `closed`, or with
    * the signal's reason: the server then carries it out all the same.
    */
   async call(
@@ -381,6 +394,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
     signal?: AbortSignal,
   ): Promise<JsonValue> {
     signal?.throwIfAborted();
+    if (this.#closed) throw new OvsdbError('closed', 'the client was closed');
     const connection = this.#connection;
     if (connection === undefined)
       throw new OvsdbError('disconnected', `not connected${this.#why()}`);

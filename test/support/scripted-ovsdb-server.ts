@@ -24,6 +24,11 @@ export class ScriptedPeer {
     this.#socket.write(messages.map(stringify).join(''));
   }
 
+  /** Sends a piece of a message. */
+  sendText(text: string): void {
+    this.#socket.write(text);
+  }
+
   notify(method: string, ...params: readonly JsonValue[]): void {
     this.send({ id: null, method, params });
   }

@@ -18,6 +18,12 @@ export interface Reply {
   readonly failure: OvsdbError | undefined;
 }
 
+export interface ConnectionOptions {
+  readonly limits?: FramerLimits | undefined;
+  /** Milliseconds that a `request` may take; 0: for ever. */
+  readonly answerTimeout?: number | undefined;
+}
+
 export interface RequestOptions {
   /** Where the table updates of the reply go; called when the reply begins. */
   readonly sink?: (head: UpdateHead) => UpdateSink;
@@ -72,6 +78,9 @@ const FULL_CHUNK = 16 * 1024;
 /** Milliseconds that a peer has to take the last words and to end its side: one that is frozen would keep our process alive. */
 const FAREWELL = 1000;
 
+/** Milliseconds for the answer to what the client asks by itself. A server is silent while it composes a large one. */
+const ANSWER_TIMEOUT = 120_000;
+
 /** Characters of messages that are held for one write: enough to make the write cheap, few enough to keep the server busy. */
 const HELD_LIMIT = 32 * 1024;
 
@@ -79,6 +88,7 @@ const HELD_LIMIT = 32 * 1024;
 export class Connection {
   readonly #socket: Duplex;
   readonly #handler: ConnectionHandler;
+  readonly #answerTimeout: number;
   readonly #stream: MessageStream;
   readonly #pending = new Map<number, Asker>();
   readonly traffic: Traffic = {
@@ -99,7 +109,8 @@ export class Connection {
   #inTurn = false;
   #error: OvsdbError | undefined;
 
-  constructor(socket: Duplex, handler: ConnectionHandler, limits?: FramerLimits) {
+  constructor(socket: Duplex, handler: ConnectionHandler, options: ConnectionOptions = {}) {
+    this.#answerTimeout = options.answerTimeout ?? ANSWER_TIMEOUT;
     this.#socket = socket;
     this.#handler = handler;
     this.#stream = new MessageStream(
@@ -111,7 +122,7 @@ export class Connection {
           this.#message(message, sink, head, failure);
         },
       },
-      limits,
+      options.limits,
       undefined,
       this.turn,
     );
@@ -299,33 +310,79 @@ export class Connection {
     this.#write(text, id);
   }
 
-  /** Sends a request. `onReply` is called in the read loop; `onLost` when the connection ends first. */
+  /**
+   * Sends a request of the client's own. `onReply` is called in the read loop; `onLost` when the connection ends first, as it does when the answer
+   * does not come in time.
+   */
   request(
     method: string,
     params: readonly JsonValue[],
     onReply: (reply: Reply) => void,
     onLost: (error: OvsdbError) => void,
-    options: RequestOptions = {},
+    { sink }: RequestOptions = {},
   ): void {
-    this.ask(method, params, { answered: onReply, lost: onLost, sink: options.sink });
+    let isArriving = false;
+    let stopWatching = (): void => undefined;
+    this.ask(method, params, {
+      answered: (reply) => {
+        stopWatching();
+        onReply(reply);
+      },
+      lost: (error) => {
+        stopWatching();
+        onLost(error);
+      },
+      sink:
+        sink === undefined
+          ? undefined
+          : (head) => {
+              isArriving = true;
+              return sink(head);
+            },
+    });
+    if (this.#error !== undefined || this.#answerTimeout === 0) return;
+    const of = typeof params[0] === 'string' ? ` (${params[0]})` : '';
+    stopWatching = this.#watch(`${method}${of}`, () => isArriving);
   }
 
-  /** A request whose reply feeds nothing: resolves with its result, rejects with `rpc error`. */
+  /** Ends the connection when an answer has not come in time, or has stopped on its way. Returns how to end the watch. */
+  #watch(what: string, isArriving: () => boolean): () => void {
+    let seen = this.traffic.bytesReceived;
+    let late: NodeJS.Immediate | undefined;
+    const check = (): void => {
+      const received = this.traffic.bytesReceived;
+      if (this.#stream.isHeld || (isArriving() && received > seen)) {
+        seen = received;
+        timer.refresh();
+        return;
+      }
+      const within = `${this.#answerTimeout} ms (timing.answerTimeout)`;
+      this.close(new OvsdbError('timed out', `the server did not answer ${what} within ${within}`));
+    };
+    const timer = setTimeout(() => {
+      // What came while the process was busy or stopped is read first.
+      late = setImmediate(check);
+    }, this.#answerTimeout);
+    return () => {
+      clearTimeout(timer);
+      clearImmediate(late);
+    };
+  }
+
+  /** A request of somebody else's, for which there is no limit but the signal: resolves with its result, rejects with `rpc error`. */
   async call(
     method: string,
     params: readonly JsonValue[],
     signal?: AbortSignal,
   ): Promise<JsonValue> {
     const { promise, resolve, reject } = Promise.withResolvers<JsonValue>();
-    this.request(
-      method,
-      params,
-      ({ result, error }) => {
+    this.ask(method, params, {
+      answered: ({ result, error }) => {
         if (error === undefined) resolve(result ?? null);
         else reject(new OvsdbError('rpc error', `${method}: ${errorText(error)}`));
       },
-      reject,
-    );
+      lost: reject,
+    });
     const abort = (): void => {
       reject(signal?.reason);
     };

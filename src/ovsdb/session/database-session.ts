@@ -38,6 +38,8 @@ export interface SessionOwner {
   /** This server will not do. `atOnce`: try the next without a pause. */
   leave(error: OvsdbError, atOnce: boolean): void;
   warn(text: string): void;
+  /** Contents do not fit; `text` says what is done about it. */
+  misfit(error: OvsdbError, text: string): void;
 }
 
 const SERVER_MONITOR = '_Server';
@@ -254,6 +256,9 @@ export class DatabaseSession {
       },
       warn: (text) => {
         owner.warn(text);
+      },
+      misfit: (error, text) => {
+        owner.misfit(error, text);
       },
     });
     this.#runs.add(run);

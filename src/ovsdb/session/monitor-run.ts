@@ -41,6 +41,8 @@ export interface RunOwner {
   /** This server will not do. */
   leave(error: OvsdbError): void;
   warn(text: string): void;
+  /** An update or contents do not fit what there is; `text` says what is done about it. */
+  misfit(error: OvsdbError, text: string): void;
 }
 
 /** One monitor on one connection: its contents, then what changes. */
@@ -53,7 +55,12 @@ export class MonitorRun {
   #method: MonitorMethod = 'monitor_cond_since';
   #isLoaded = false;
   #isAwaited = false;
-  #reloads = 0;
+  /** Loads in a row whose contents did not fit. */
+  #failedLoads = 0;
+  /** Before the contents are loaded anew. */
+  #pause: NodeJS.Timeout | undefined;
+  /** Whether only what changed was asked for. */
+  #asksForChanges = false;
   /** Parameters of updates that came before the contents. */
   #early: (readonly JsonValue[])[] = [];
 
@@ -95,10 +102,16 @@ export class MonitorRun {
     this.#id = undefined;
     this.#isLoaded = false;
     this.#isAwaited = false;
+    this.end();
     this.#monitor.forget();
     if (wasLoaded) this.#owner.unloaded(this.#monitor, reason);
     if (id !== undefined && !isCanceled)
       this.#connection.request('monitor_cancel', [id], ignore, ignore);
+  }
+
+  /** The connection is gone. */
+  end(): void {
+    clearTimeout(this.#pause);
   }
 
   #request(method: MonitorMethod): void {
@@ -109,6 +122,7 @@ export class MonitorRun {
     this.#method = method;
     this.#isAwaited = true;
     this.#early = [];
+    this.#asksForChanges = method === 'monitor_cond_since' && monitor.lastId !== undefined;
     const params: JsonValue[] = [this.#owner.database, id, monitor.requests(method !== 'monitor')];
     if (method === 'monitor_cond_since') params.push(monitor.lastId ?? ZERO_UUID);
     this.#connection.request(
@@ -139,6 +153,11 @@ export class MonitorRun {
       this.#refused(error);
       return;
     }
+    if (head?.found === true && !this.#asksForChanges) {
+      const text = `the server sent of ${this.#owner.database} only what changed, but was asked for all`;
+      this.#owner.leave(new OvsdbError('protocol', text));
+      return;
+    }
     if (!(yield* this.#show(sink as UpdateReader, failure))) return;
     this.#monitor.lastId = this.#method === 'monitor_cond_since' ? head?.lastId : undefined;
     const early = this.#early;
@@ -147,7 +166,7 @@ export class MonitorRun {
     // A subscriber may have ended the connection.
     if (!this.#isAttached) return;
     this.#isLoaded = true;
-    this.#reloads = 0;
+    this.#failedLoads = 0;
     this.#owner.loaded(this.#monitor, this.#method, head?.found === true);
     this.changeConditions();
     yield* this.replica.tidy(this.#connection.turn);
@@ -178,20 +197,29 @@ export class MonitorRun {
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       this.replica.discard(LATER);
-      this.#reload(error);
+      this.#misfit(error);
       return false;
     }
   }
 
-  #reload(error: OvsdbError): void {
-    this.#reloads++;
-    if (this.#reloads > 2) {
+  #misfit(error: OvsdbError): void {
+    if (!this.#isLoaded && ++this.#failedLoads > 2) {
       this.#monitor.lastId = undefined;
       this.#owner.leave(error);
       return;
     }
-    this.#owner.warn(`the contents are loaded anew: ${error.details}`);
-    this.reload(error.details);
+    const pause = this.#monitor.reloads.next();
+    const when = pause === 0 ? '' : ` in ${pause} ms`;
+    this.#owner.misfit(error, `the contents are loaded anew${when}: ${error.details}`);
+    if (!this.#isAttached) return;
+    this.stop(error.details, false);
+    // Who heard of it may have ended the connection, or asked for the contents.
+    if (!this.#isAttached || this.#id !== undefined) return;
+    if (pause === 0) this.#request('monitor_cond_since');
+    else
+      this.#pause = setTimeout(() => {
+        this.#request('monitor_cond_since');
+      }, pause);
   }
 
   /** Loads everything anew over the same connection; what did not change causes no event. */
@@ -271,7 +299,7 @@ export class MonitorRun {
     }
     const requests = this.#method === 'monitor' ? undefined : this.#monitor.takeConditionChange();
     if (requests === undefined) {
-      if (conditions.isSettled) this.#monitor.conditionsSettled();
+      if (conditions.isSettled) this.#monitor.conditionsChanged();
       return;
     }
     this.#connection.request(
@@ -296,8 +324,10 @@ export class MonitorRun {
 
   #conditionsAnswered(error: JsonValue | undefined): void {
     const { conditions } = this.#monitor;
-    if (error === undefined) conditions.acknowledge();
-    else {
+    if (error === undefined) {
+      conditions.acknowledge();
+      this.#monitor.conditionsChanged();
+    } else {
       const text = `the server refused the condition: ${errorText(error)}`;
       this.#monitor.conditionsRefused(new OvsdbError('rpc error', text));
     }

@@ -18,6 +18,7 @@ import {
   type Selection,
   type SelectTables,
 } from './selection.ts';
+import { ReloadBackoff, type BackoffTiming } from './reload-backoff.ts';
 import type { Waits } from './waits.ts';
 
 /** A part of a database that is followed by itself: with its own tables, conditions and replica. */
@@ -46,6 +47,10 @@ export interface MonitorSettings {
   /** The schema that the program was written for. */
   readonly known: DatabaseSchema | undefined;
   readonly onListenerError: ((error: unknown) => void) | undefined;
+  /** Pauses between loads of contents that do not fit. */
+  readonly backoff: BackoffTiming;
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
   readonly waits: Waits;
   /** What went wrong last, for people. */
   readonly why: () => string;
@@ -58,6 +63,8 @@ export interface MonitorSettings {
 /** What outlives the connections of a monitor: its conditions, where to go on from, and its replica. */
 export class DatabaseMonitor implements Monitor {
   readonly #settings: MonitorSettings;
+  /** When to load the contents anew that do not fit. */
+  readonly reloads: ReloadBackoff;
   readonly conditions: MonitorConditions;
   /** Id of the last transaction that the replica has seen; undefined: load everything. */
   lastId: string | undefined;
@@ -73,6 +80,7 @@ export class DatabaseMonitor implements Monitor {
 
   constructor(settings: MonitorSettings) {
     this.#settings = settings;
+    this.reloads = new ReloadBackoff(settings.backoff, settings.now);
     const { selection } = settings;
     const given = typeof selection === 'function' ? undefined : selection;
     this.conditions = new MonitorConditions(initialConditions(given));
@@ -127,13 +135,20 @@ export class DatabaseMonitor implements Monitor {
       this.#settings.follow(this);
     }
     this.run?.changeConditions();
-    await this.#until(
-      () => this.#refusals.has(mine) || (this.isReady && this.conditions.isSettled),
-      signal,
-      `the condition of table ${table}`,
-    );
-    const refusal = this.#refusals.get(mine);
-    if (refusal !== undefined) throw refusal;
+    let end: OvsdbError | 'in effect' | undefined;
+    const isDone = (): boolean => {
+      end ??= this.#refusals.get(mine);
+      if (end !== undefined) return true;
+      const fate = this.conditions.fate(table, mine);
+      if (fate === 'in effect' && this.isReady) end = fate;
+      else if (fate === 'replaced') {
+        const text = `the condition of table ${table} was replaced by a later one before the server had it`;
+        end = new OvsdbError('aborted', text);
+      }
+      return end !== undefined;
+    };
+    await this.#until(isDone, signal, `the condition of table ${table}`);
+    if (end instanceof OvsdbError) throw end;
   }
 
   async #until(isDone: () => boolean, signal: AbortSignal | undefined, what: string) {
@@ -213,6 +228,7 @@ export class DatabaseMonitor implements Monitor {
 
   /** The connection is gone, or the server follows nothing any more. What was read but not shown is forgotten. */
   detach(): void {
+    this.run?.end();
     this.run = undefined;
     this.#failure = undefined;
     this.#replica?.discard(LATER);
@@ -224,8 +240,8 @@ export class DatabaseMonitor implements Monitor {
     this.conditions.restart();
   }
 
-  /** The server works with the conditions that are wanted. */
-  conditionsSettled(): void {
+  /** The server works with other conditions than before. */
+  conditionsChanged(): void {
     this.#settings.waits.wake();
   }
 

@@ -1,5 +1,6 @@
 import { isObject } from '../data/json.ts';
 import type { Operation, OperationResult, Outcome } from '../data/operation.ts';
+import { isUuid } from '../data/uuid.ts';
 import type { JsonValue } from '../data/value.ts';
 import { errorText } from './connection.ts';
 
@@ -61,15 +62,20 @@ export function outcomeOf(
   }
   const results = result as readonly JsonValue[];
   const at = results.findIndex((member) => failureOf(member) !== undefined);
-  if (at === -1) return succeeded(results);
+  if (at === -1) return succeeded(operations, results);
   // One member more than operations: the commit as a whole was refused.
   return refused(operations, results, at);
 }
 
 /** No member is an error. One that is null was not carried out all the same, as after an error. */
-function succeeded(results: readonly JsonValue[]): Outcome {
+function succeeded(operations: readonly Operation[], results: readonly JsonValue[]): Outcome {
   const operation = results.findIndex((member) => !isObject(member));
-  if (operation === -1) return { kind: 'success', results: results as readonly OperationResult[] };
+  if (operation === -1) {
+    const missing = whatIsMissing(operations, results as readonly OperationResult[]);
+    return missing === undefined
+      ? { kind: 'success', results: results as readonly OperationResult[] }
+      : { kind: 'unknown', reason: `the server's answer can't be right: ${missing}` };
+  }
   if (results[operation] === null)
     return { kind: 'try-again', reason: 'the server did not carry it out', operation };
   return {
@@ -78,6 +84,25 @@ function succeeded(results: readonly JsonValue[]): Outcome {
     details: 'the result of an operation is not an object',
     operation,
   };
+}
+
+/** What a server that carried out these operations would have said besides (RFC 7047 §5.2). */
+function whatIsMissing(
+  operations: readonly Operation[],
+  results: readonly OperationResult[],
+): string | undefined {
+  const [asked, given] = [operations.length, results.length];
+  if (asked !== given) return `${counted(given, 'result')} for ${counted(asked, 'operation')}`;
+  const insert = operations.findIndex(({ op }, n) => op === 'insert' && !hasUuid(results[n]));
+  return insert === -1 ? undefined : `no UUID of the row that operation ${insert} inserts`;
+}
+
+const counted = (count: number, what: string): string =>
+  `${count} ${what}${count === 1 ? '' : 's'}`;
+
+function hasUuid(result: OperationResult | undefined): boolean {
+  const uuid = result?.uuid;
+  return Array.isArray(uuid) && uuid.length === 2 && uuid[0] === 'uuid' && isUuid(uuid[1]);
 }
 
 function refused(

@@ -210,9 +210,12 @@ describe('outcomes', () => {
   ];
   test.each([
     [
-      [{ uuid: ['uuid', 'x'] }, {}],
+      [{ uuid: ['uuid', '00000000-0000-4000-8000-000000000001'] }, {}],
       undefined,
-      { kind: 'success', results: [{ uuid: ['uuid', 'x'] }, {}] },
+      {
+        kind: 'success',
+        results: [{ uuid: ['uuid', '00000000-0000-4000-8000-000000000001'] }, {}],
+      },
     ],
     [
       [{ error: 'constraint violation', details: 'd' }, null],

@@ -9,6 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const done = { uuid: ['uuid', '00000000-0000-4000-8000-000000000001'] };
 const insert: Operation = { op: 'insert', table: 'T', row: {} };
 
 /** Transactions over a connection whose other end says what a test makes it say. */
@@ -107,7 +108,7 @@ test('what is said in one turn of the event loop leaves in two writes', async ()
     method: 'transact',
     params: ['db', insert],
   });
-  for (let id = 1; id <= 100; id++) wire.reply(id, {});
+  for (let id = 1; id <= 100; id++) wire.reply(id, done);
   expect(new Set(await Promise.all(sent))).toEqual(new Set(['success']));
 });
 
@@ -117,8 +118,8 @@ test('a signal that many transactions have is listened to once, and no longer th
   const { signal } = controller;
   const sent = [1, 2, 3].map(() => wire.send(signal));
   expect(getEventListeners(signal, 'abort')).toHaveLength(1);
-  wire.reply(1, {});
-  wire.reply(2, {});
+  wire.reply(1, done);
+  wire.reply(2, done);
   expect(await Promise.all(sent.slice(0, 2))).toEqual(['success', 'success']);
   expect(getEventListeners(signal, 'abort')).toHaveLength(1);
   controller.abort(new Error('enough'));
@@ -127,7 +128,7 @@ test('a signal that many transactions have is listened to once, and no longer th
   expect(wire.written.join('').match(/"method":"cancel","params":\[\d+\]/g)).toEqual([
     '"method":"cancel","params":[3]',
   ]);
-  wire.reply(3, {});
+  wire.reply(3, done);
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);
 });
 
@@ -144,6 +145,6 @@ test('a transaction of which an operation is no JSON is not sent, and the next o
   ).rejects.toThrow('no value');
   expect(wire.written).toEqual([]);
   const next = wire.send();
-  wire.reply(2, {});
+  wire.reply(2, done);
   expect(await next).toBe('success');
 });

@@ -5,6 +5,7 @@
 import { ClusterManager } from '../cluster/manager.ts';
 import { NodePodAddresses } from '../cluster/addresses/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
+import { pods } from '../api/kinds.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { Zone } from '../model/model.ts';
 import { Informers } from '../store/informers.ts';
@@ -74,6 +75,8 @@ export class ZoneRuntime implements AsyncDisposable {
     this.store = store;
     const onWork = (): void => options.onWork?.();
     const informers = new Informers({ store: store.objects, log, onMalformed: onWork });
+    // Beside a cluster manager of its own a node needs no more than its pods.
+    if (!store.isEmbedded) informers.select(pods, { fields: { 'spec.nodeName': node } });
     this.informers = informers;
     this.feed = new ObjectFeed({ informers, node, settings, onChange: onWork });
     const database = { tls: configuration.tls, log, onAvailable: onWork };

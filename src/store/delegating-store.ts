@@ -4,7 +4,7 @@ import type { Store } from './store.ts';
 export const delegatingStore = (store: Store, changed: Partial<Store>): Store => ({
   list: (kind, signal) => store.list(kind, signal),
   get: (kind, key, signal) => store.get(kind, key, signal),
-  watch: (kind, handler, signal) => store.watch(kind, handler, signal),
+  watch: (kind, handler, signal, selection) => store.watch(kind, handler, signal, selection),
   create: (kind, object, options) => store.create(kind, object, options),
   patch: (kind, key, patch, options) => store.patch(kind, key, patch, options),
   patchStatus: (kind, key, patch, options) => store.patchStatus(kind, key, patch, options),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   objectKey,
   type KubeObject,
@@ -7,6 +8,7 @@ import {
 } from '../api/objects.ts';
 import { orAborted } from './abort.ts';
 import { systemClock, type Clock } from './clock.ts';
+import type { Selection } from './selection.ts';
 import { StoreError, type Store } from './store.ts';
 
 /** One object as it was and as it is: `before` absent = new, `after` absent = gone. */
@@ -24,8 +26,10 @@ export interface InformerOptions<T extends KubeObject> {
    * Called once when that is found.
    */
   readonly onNotInstalled?: (error: StoreError) => void;
-  /** Cuts an object down to what its readers need before it is kept (memory of large clusters). */
+  /** Cuts an object down to what its readers need before it is kept; changes of the rest are no changes. */
   readonly keep?: (object: T) => T;
+  /** Which objects of the kind are followed. Default: all. */
+  readonly selection?: Selection;
   /** Told of everything that the watch delivers, news or not; `metadata` undefined for an object that is gone. */
   readonly onShown?: (key: ObjectKey, uid: string | undefined, metadata?: ObjectMeta) => void;
   /** Told of an object whose newest version can't be used, and when that is over. */
@@ -54,39 +58,55 @@ export interface ObjectView<T extends KubeObject> {
 
 const DEFAULT_SYNC_LIMIT = 60_000;
 
+/** Keys by value: an object that changes nowhere but in its version is found as it is now. */
 class ValueIndex<T extends KubeObject> implements Index<T> {
+  readonly #objects: ReadonlyMap<ObjectKey, T>;
   readonly #valuesOf: (object: T) => readonly string[];
-  readonly #objects = new Map<string, Map<ObjectKey, T>>();
+  readonly #keys = new Map<string, Set<ObjectKey>>();
   readonly #valuesByKey = new Map<ObjectKey, readonly string[]>();
 
-  constructor(valuesOf: (object: T) => readonly string[]) {
+  constructor(objects: ReadonlyMap<ObjectKey, T>, valuesOf: (object: T) => readonly string[]) {
+    this.#objects = objects;
     this.#valuesOf = valuesOf;
   }
 
   get(value: string): readonly T[] {
-    return [...(this.#objects.get(value)?.values() ?? [])];
+    return [...(this.#keys.get(value) ?? [])]
+      .map((key) => this.#objects.get(key))
+      .filter((object) => object !== undefined);
   }
 
   values(): Iterable<string> {
-    return this.#objects.keys();
+    return this.#keys.keys();
   }
 
   /** An object that `valuesOf` throws at is in no list. */
   update({ key, after }: Change<T>): void {
     for (const value of this.#valuesByKey.get(key) ?? []) {
-      const objects = this.#objects.get(value);
-      objects?.delete(key);
-      if (objects?.size === 0) this.#objects.delete(value);
+      const keys = this.#keys.get(value);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#keys.delete(value);
     }
     this.#valuesByKey.delete(key);
     if (after === undefined) return;
     const values = this.#valuesOf(after);
     for (const value of values) {
-      const objects = this.#objects.get(value) ?? new Map<ObjectKey, T>();
-      this.#objects.set(value, objects.set(key, after));
+      const keys = this.#keys.get(value) ?? new Set<ObjectKey>();
+      this.#keys.set(value, keys.add(key));
     }
     if (values.length > 0) this.#valuesByKey.set(key, values);
   }
+}
+
+/** Members of metadata that change whenever anything does, and say nothing by themselves. */
+const BOOKKEEPING = ['resourceVersion', 'generation', 'managedFields'];
+
+function isSameContent(a: KubeObject, b: KubeObject): boolean {
+  const content = ({ metadata, ...rest }: KubeObject): readonly unknown[] => [
+    rest,
+    Object.entries(metadata).filter(([name]) => !BOOKKEEPING.includes(name)),
+  ];
+  return isDeepStrictEqual(content(a), content(b));
 }
 
 /** A kind's objects in memory, kept current by a watch: what controllers read instead of asking the store. */
@@ -148,6 +168,7 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
           }
         },
         signal,
+        this.#options.selection,
       );
       this.#sync.reject(new StoreError('unavailable', `${this.kind.plural}: watch was ended`));
     } catch (error) {
@@ -256,7 +277,7 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
   }
 
   #addIndex(valuesOf: (object: T) => readonly string[]): ValueIndex<T> {
-    const index = new ValueIndex(valuesOf);
+    const index = new ValueIndex(this.#objects, valuesOf);
     for (const [key, after] of this.#objects)
       this.#call((change) => index.update(change), { key, before: undefined, after });
     this.#indexes.add(index);
@@ -288,6 +309,8 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
       return;
     if (after === undefined) this.#objects.delete(key);
     else this.#objects.set(key, after);
+    // Heartbeats, and changes of what is not kept.
+    if (before !== undefined && after !== undefined && isSameContent(before, after)) return;
     const change = { key, before, after };
     for (const index of this.#indexes) this.#call((value) => index.update(value), change);
     for (const handler of new Set(this.#handlers)) this.#call(handler, change);

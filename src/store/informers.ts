@@ -4,8 +4,10 @@ import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts
 import { systemClock, type Clock } from './clock.ts';
 import { Informer } from './informer.ts';
 import { delegatingStore } from './delegating-store.ts';
+import { keptFields } from './kept-fields.ts';
 import type { Log } from './log.ts';
 import { ReadBack } from './read-back.ts';
+import { isSelected, type Selection } from './selection.ts';
 import type { Store } from './store.ts';
 
 export interface InformersOptions {
@@ -29,12 +31,20 @@ export class Informers {
   readonly store: Store;
   readonly #options: InformersOptions;
   readonly #informers = new Map<string, AnyInformer>();
+  readonly #selections = new Map<string, Selection>();
   readonly #readBack = new ReadBack();
   #running: { readonly signal: AbortSignal; readonly fail: (error: unknown) => void } | undefined;
 
   constructor(options: InformersOptions) {
     this.#options = options;
     this.store = this.#readingBack(options.store);
+  }
+
+  /** Only these objects of the kind are followed. Say so before anybody asks for its informer. */
+  select(kind: ResourceKind, selection: Selection): void {
+    if (this.#informers.has(keyOf(kind)))
+      throw new Error(`${kind.plural}: a selection comes before the first reader`);
+    this.#selections.set(keyOf(kind), selection);
   }
 
   /** The informer of the kind; it is followed from the first call on, or from `run` on. */
@@ -113,7 +123,9 @@ export class Informers {
     if (!informer.isInstalled) return;
     const { kind } = informer;
     using recording = this.#readBack.record();
-    const objects = await this.#options.store.list(kind, signal);
+    const listed = await this.#options.store.list(kind, signal);
+    const selection = this.#selections.get(keyOf(kind)) ?? {};
+    const objects = listed.filter((object) => isSelected(selection, object));
     const gone = new Set(informer.keys());
     for (const { metadata } of objects) {
       const key = objectKey(metadata);
@@ -136,8 +148,11 @@ export class Informers {
 
   #informer<T extends KubeObject>(kind: ResourceKind<T>): Informer<T> {
     const { log, clock = systemClock } = this.#options;
+    const selection = this.#selections.get(keyOf(kind));
     return new Informer(kind, {
       clock,
+      keep: keptFields(kind),
+      ...(selection === undefined ? {} : { selection }),
       onShown: (key, uid, metadata) => this.#readBack.shown(kind, key, uid, metadata),
       onMalformed: (key, problem) => {
         if (problem !== undefined)
@@ -166,6 +181,7 @@ export class Informers {
       using recording = this.#readBack.record();
       const written = await request();
       const { metadata } = written;
+      if (!isSelected(this.#selections.get(keyOf(kind)) ?? {}, written)) return written;
       const key = objectKey(metadata);
       // The last finalizer of a deleted object is gone, and the object with it.
       const isGone =

@@ -3,6 +3,7 @@
  * Nothing below it knows which one it has.
  */
 import type { KubeObject, ObjectKey, ObjectMeta, ResourceKind } from '../api/objects.ts';
+import type { Selection } from './selection.ts';
 
 export type StoreErrorCode =
   | 'not-found'
@@ -78,12 +79,14 @@ export interface Store {
   ): Promise<T | undefined>;
   /**
    * Delivers what exists, then `synced`, then every change in order; may repeat or merge changes of one object.
-   * Survives lost connections and expired versions (410) by itself. Ends (resolves) when `signal` aborts.
+   * Survives lost connections and expired versions (410) by itself. Ends (resolves) when `signal` aborts. With a selection an object
+   * that leaves it is `deleted`, and one that comes into it `added`.
    */
   watch<T extends KubeObject>(
     kind: ResourceKind<T>,
     handler: (event: WatchEvent<T>) => void,
     signal: AbortSignal,
+    selection?: Selection,
   ): Promise<void>;
   create<T extends KubeObject>(kind: ResourceKind<T>, object: T, options: WriteOptions): Promise<T>;
   /** JSON merge patch (RFC 7386) of metadata and spec. */

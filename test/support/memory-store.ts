@@ -7,6 +7,7 @@ import {
 } from '../../src/api/objects.ts';
 import type { ObjectRules } from '../../src/store/manifests/manifest-rules.ts';
 import { coreEvent, countedAgain, EVENTS } from '../../src/store/object-event.ts';
+import { selecting, type Selection } from '../../src/store/selection.ts';
 import {
   StoreError,
   type DeleteOptions,
@@ -83,8 +84,10 @@ export class MemoryStore implements Store {
     kind: ResourceKind<T>,
     handler: (event: WatchEvent<T>) => void,
     signal: AbortSignal,
+    selection?: Selection,
   ): Promise<void> {
     if (signal.aborted) return;
+    const deliver = selecting(selection, handler);
     const queue: WatchEvent<KubeObject>[] = [
       ...[...this.#kind(kind.kind).values()].map((object) => ({ type: 'added' as const, object })),
       { type: 'synced' },
@@ -107,7 +110,7 @@ export class MemoryStore implements Store {
         wake = Promise.withResolvers<void>();
       } else {
         await Promise.resolve();
-        if (!signal.aborted) handler(event as WatchEvent<T>);
+        if (!signal.aborted) deliver(event as WatchEvent<T>);
       }
     }
     this.#watchers.delete(watcher);

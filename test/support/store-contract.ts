@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { objectKey, type KubeObject, type ResourceKind } from '../../src/api/objects.ts';
 import { EVENTS } from '../../src/store/object-event.ts';
-import { StoreError, type Store, type StoreErrorCode } from '../../src/store/store.ts';
+import type { Selection } from '../../src/store/selection.ts';
+import {
+  StoreError,
+  type Store,
+  type StoreErrorCode,
+  type WatchEvent,
+} from '../../src/store/store.ts';
 import { WIDGETS } from './plain-rules.ts';
 
 interface Widget extends KubeObject {
@@ -271,6 +277,58 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       const length = seen.length;
       await store.create(widgets, widget('c'), WRITER);
       expect(seen.length).toBe(length);
+    });
+
+    test('a watch of a selection delivers what is in it, comes into it and leaves it', async () => {
+      const labels = (colour: string): object => ({ metadata: { labels: { colour } } });
+      for (const [name, colour] of [
+        ['a', 'red'],
+        ['b', 'blue'],
+      ] as const)
+        await store.create(widgets, widget(name, {}, { labels: { colour } }), WRITER);
+      const selections: readonly Selection[] = [
+        { namespace, labels: { matchLabels: { colour: 'red' } } },
+        { namespace, fields: { 'metadata.name': 'b' } },
+        {
+          namespace,
+          labels: {
+            matchExpressions: [
+              { key: 'colour', operator: 'In', values: ['red', 'green'] },
+              { key: 'colour', operator: 'NotIn', values: ['green'] },
+              { key: 'colour', operator: 'Exists' },
+              { key: 'size', operator: 'DoesNotExist' },
+            ],
+          },
+        },
+        { namespace: 'kube-public', labels: { matchLabels: { colour: 'red' } } },
+      ];
+      const stop = new AbortController();
+      const watched = selections.map((selection) => {
+        const seen: string[] = [];
+        const handler = (event: WatchEvent<Widget>): void => {
+          seen.push('object' in event ? `${event.type} ${event.object.metadata.name}` : event.type);
+        };
+        return { seen, end: store.watch(widgets, handler, stop.signal, selection) };
+      });
+      const seen = (): readonly (readonly string[])[] => watched.map((one) => one.seen);
+      const first = ['added a', 'synced'];
+      await expect
+        .poll(seen, { timeout: 10_000 })
+        .toEqual([first, ['added b', 'synced'], first, ['synced']]);
+      await store.patch(widgets, key('b'), labels('red'), WRITER);
+      await store.patch(widgets, key('a'), labels('green'), WRITER);
+      await store.delete(widgets, key('b'));
+      const later = ['added b', 'deleted a', 'deleted b'];
+      await expect
+        .poll(seen, { timeout: 10_000 })
+        .toEqual([
+          [...first, ...later],
+          ['added b', 'synced', 'modified b', 'deleted b'],
+          [...first, ...later],
+          ['synced'],
+        ]);
+      stop.abort();
+      await Promise.all(watched.map(({ end }) => end));
     });
 
     test('an event said twice is one Event that counts two', async () => {

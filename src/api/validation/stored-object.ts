@@ -36,10 +36,7 @@ export function readStored<T extends KubeObject>(
 ): StoredReading<T> {
   const metadata = isPlainObject(value) ? own(value, 'metadata') : undefined;
   const object: PlainObject = isPlainObject(value) ? value : {};
-  const errors = [
-    ...checkStoredMetadata(metadata, kind.namespaced),
-    ...checkContent(object, kind as ResourceKind),
-  ];
+  const errors = [...checkStoredMetadata(metadata, kind.namespaced), ...checkContent(object, kind)];
   const parsed = parseBuiltIn({ ...object, kind: kind.kind });
   const [error, ...others] = [...errors, ...parsed.errors];
   if (error === undefined)

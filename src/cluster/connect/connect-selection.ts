@@ -16,7 +16,7 @@ import type {
   Namespace,
 } from '../../api/types.ts';
 import type { ClusterSettings } from '../../model/model.ts';
-import { matchesSelector } from '../label-selector.ts';
+import { matchesSelector } from '../../api/selectors.ts';
 
 export type ConnectReason =
   | 'ConnectSubnetExhausted'

@@ -14,7 +14,7 @@ import type { NetworkObject } from '../../api/nad/network-spec.ts';
 import { objectKey, type ResourceKind } from '../../api/objects.ts';
 import type { Namespace } from '../../api/types.ts';
 import type { Role, Topology } from '../../model/model.ts';
-import { matchesSelector } from '../label-selector.ts';
+import { matchesSelector } from '../../api/selectors.ts';
 
 /** An object that declares a network. */
 export type Declaration = NetworkObject;

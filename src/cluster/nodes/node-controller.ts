@@ -5,7 +5,7 @@ import { formatInterfaceAddress, parsePrefix } from '../../allocators/addresses.
 import { FIRST_NODE_ID, IdAllocator, MAX_NODE_ID } from '../../allocators/ids.ts';
 import { nodeAddress } from '../../allocators/node-addresses.ts';
 import { nodes as nodeKind } from '../../api/kinds.ts';
-import { matchesSelector } from '../label-selector.ts';
+import { matchesSelector } from '../../api/selectors.ts';
 import type { FamilyCidrs } from '../../api/nad/network-config.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import { nodeId, nodeSubnets } from '../../api/annotations/node-annotations.ts';

@@ -13,6 +13,7 @@ import { LEASE_TIMING, leadByLease, type LeaseTiming } from './kubernetes-lease.
 import { collectionPath, objectPath } from './kubernetes-paths.ts';
 import { listAll, ListWatch, WATCH_TIMING, type WatchTiming } from './kubernetes-watch.ts';
 import { coreEvent, countedAgain, EVENTS } from '../object-event.ts';
+import type { Selection } from '../selection.ts';
 import {
   StoreError,
   type DeleteOptions,
@@ -57,7 +58,7 @@ export class KubernetesStore implements Store {
     kind: ResourceKind<T>,
     signal?: AbortSignal,
   ): Promise<readonly T[]> {
-    const { items } = await listAll(this.#client, kind, this.#timing.page, this.#until(signal));
+    const { items } = await listAll(this.#client, kind, this.#timing.page, {}, this.#until(signal));
     return items.flatMap((item) => {
       const read = readStored(kind, item);
       return read.ok ? [read.object] : [];
@@ -84,8 +85,10 @@ export class KubernetesStore implements Store {
     kind: ResourceKind<T>,
     handler: (event: WatchEvent<T>) => void,
     signal: AbortSignal,
+    selection: Selection = {},
   ): Promise<void> {
     const listWatch = new ListWatch(kind, handler, {
+      selection,
       client: this.#client,
       clock: this.#clock,
       random: this.#options.random ?? Math.random,

@@ -5,11 +5,13 @@ import {
   type ObjectKey,
   type ResourceKind,
 } from '../../api/objects.ts';
+import { formatSelector } from '../../api/selectors.ts';
 import { readStored } from '../../api/validation/stored-object.ts';
 import { backoffDelay, pause, type Backoff, type Clock } from '../clock.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import { ApiError, isExpired, refusal, type KubernetesClient } from './kubernetes-client.ts';
 import { collectionPath } from './kubernetes-paths.ts';
+import type { Selection } from '../selection.ts';
 import { StoreError, type WatchEvent } from '../store.ts';
 
 /** All in milliseconds, but for `page`. */
@@ -31,6 +33,7 @@ export const WATCH_TIMING: WatchTiming = {
 };
 
 export interface ListWatchOptions {
+  readonly selection: Selection;
   readonly client: KubernetesClient;
   readonly clock: Clock;
   readonly random: () => number;
@@ -45,6 +48,16 @@ interface ObjectList {
 const metadataOf = (value: JsonObject): JsonObject =>
   isJsonObject(value['metadata']) ? value['metadata'] : {};
 
+const selectors = ({ labels, fields = {} }: Selection): Readonly<Record<string, string>> => {
+  const fieldSelector = Object.entries(fields)
+    .map(([field, value]) => `${field}=${value}`)
+    .join(',');
+  return {
+    ...(labels === undefined ? {} : { labelSelector: formatSelector(labels) }),
+    ...(fieldSelector === '' ? {} : { fieldSelector }),
+  };
+};
+
 /** What has no name is no object, whatever else it holds. */
 const hasName = (value: unknown): value is KubeObject => {
   const metadata = isJsonObject(value) ? metadataOf(value) : {};
@@ -56,12 +69,13 @@ export async function listAll(
   client: KubernetesClient,
   kind: ResourceKind,
   page: number,
+  selection: Selection,
   signal?: AbortSignal,
 ): Promise<ObjectList> {
   for (let attempt = 1; ; attempt += 1)
     try {
       // The last attempt asks for everything at once: a page token can't expire then.
-      return await listPages(client, kind, attempt < 3 ? page : 0, signal);
+      return await listPages(client, kind, attempt < 3 ? page : 0, selection, signal);
     } catch (error) {
       if (!isExpired(error) || attempt >= 3) throw error;
     }
@@ -71,6 +85,7 @@ async function listPages(
   client: KubernetesClient,
   kind: ResourceKind,
   page: number,
+  selection: Selection,
   signal?: AbortSignal,
 ): Promise<ObjectList> {
   const items: KubeObject[] = [];
@@ -79,8 +94,12 @@ async function listPages(
   do {
     const answer = await client.send({
       method: 'GET',
-      path: collectionPath(kind),
-      query: { limit: page === 0 ? undefined : String(page), continue: token },
+      path: collectionPath(kind, selection.namespace),
+      query: {
+        ...selectors(selection),
+        limit: page === 0 ? undefined : String(page),
+        continue: token,
+      },
       signal,
       about: kind.plural,
     });
@@ -150,8 +169,14 @@ export class ListWatch<T extends KubeObject> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, timing } = this.#options;
-    const { items, resourceVersion } = await listAll(client, this.#kind, timing.page, signal);
+    const { client, timing, selection } = this.#options;
+    const { items, resourceVersion } = await listAll(
+      client,
+      this.#kind,
+      timing.page,
+      selection,
+      signal,
+    );
     const gone = new Map(this.#known);
     for (const item of items) {
       gone.delete(objectKey(item.metadata));
@@ -164,12 +189,13 @@ export class ListWatch<T extends KubeObject> {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { client, timing, random } = this.#options;
+    const { client, timing, random, selection } = this.#options;
     const life = Math.round((timing.life * (1 + random() / 2)) / 1000);
     const request = {
       method: 'GET',
-      path: collectionPath(this.#kind),
+      path: collectionPath(this.#kind, selection.namespace),
       query: {
+        ...selectors(selection),
         watch: '1',
         allowWatchBookmarks: 'true',
         resourceVersion: this.#version,
@@ -201,7 +227,10 @@ export class ListWatch<T extends KubeObject> {
       });
     }
     const { type, object } = isJsonObject(event) ? event : {};
-    if (!isJsonObject(object) || (OBJECT_EVENTS.has(String(type)) && !hasName(object)))
+    if (
+      !isJsonObject(object) ||
+      (typeof type === 'string' && OBJECT_EVENTS.has(type) && !hasName(object))
+    )
       throw new StoreError('unavailable', `${this.#kind.plural}: watch event without an object`);
     const { resourceVersion } = metadataOf(object);
     switch (type) {

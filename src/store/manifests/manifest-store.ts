@@ -24,6 +24,7 @@ import {
   patchRecord,
   type ObjectRecord,
 } from './object-record.ts';
+import { selecting, type Selection } from '../selection.ts';
 import { readRecords, StateDirectory, type RecordStorage } from './state-directory.ts';
 import {
   StoreError,
@@ -132,6 +133,7 @@ export class ManifestStore implements Store {
     kind: ResourceKind<T>,
     handler: (event: WatchEvent<T>) => void,
     signal: AbortSignal,
+    selection?: Selection,
   ): Promise<void> {
     const ended = Promise.withResolvers<void>();
     const end = (): void => ended.resolve();
@@ -139,7 +141,7 @@ export class ManifestStore implements Store {
     if (signals.aborted) return;
     signals.addEventListener('abort', end, { once: true });
     const stop = this.#cache.watch(kind, {
-      handler: handler as (event: WatchEvent<KubeObject>) => void,
+      handler: selecting(selection, handler as (event: WatchEvent<KubeObject>) => void),
       onError: ended.reject,
     });
     try {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { namespaces, pods } from '../../../src/api/kinds.ts';
+import { namespaces, nodes, pods } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import type { Namespace } from '../../../src/api/types.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import { delegatingStore } from '../../../src/store/delegating-store.ts';
 import type { Store, WatchEvent } from '../../../src/store/store.ts';
-import { namespace, pod, silent } from '../../support/cluster.ts';
+import { namespace, node, pod, silent } from '../../support/cluster.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 const WRITER = { fieldManager: 'test' };
@@ -175,6 +175,63 @@ test('a refresh shows what others have made, changed and removed', async () => {
     ['a', undefined],
     ['b', 'y'],
   ]);
+  stop.abort();
+  await running;
+});
+
+test('what nobody reads is not kept, and its changes are no changes', async () => {
+  const store = new MemoryStore();
+  const stop = new AbortController();
+  const informers = new Informers({ store, log: silent });
+  const changes: string[] = [];
+  informers.of(pods).onChange(({ key }) => changes.push(key));
+  informers.of(nodes).onChange(({ key }) => changes.push(key));
+  const byNode = informers.of(pods).index(({ spec }) => [spec.nodeName ?? '']);
+  const running = informers.run(stop.signal);
+  const heartbeat = { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: '1' }] };
+  const large = { ...node('n1'), status: { ...heartbeat, images: [{ names: ['x'] }] } };
+  await store.create(nodes, large, WRITER);
+  const container = { containers: [{ name: 'web', image: 'web' }] };
+  const web = { ...pod('a/web'), spec: { nodeName: 'n1', ...container } };
+  await store.create(pods, web, WRITER);
+  await informers.refresh([pods, nodes], stop.signal);
+  expect(changes).toEqual(['n1', 'a/web']);
+  expect(informers.of(nodes).get('n1')).not.toHaveProperty('status');
+  expect(informers.of(pods).get('a/web')?.spec).toEqual({ nodeName: 'n1' });
+  await store.patchStatus(nodes, 'n1', { status: { conditions: [] } }, WRITER);
+  await store.patch(pods, 'a/web', { spec: { containers: [] } }, WRITER);
+  await informers.refresh([pods, nodes], stop.signal);
+  expect(changes).toEqual(['n1', 'a/web']);
+  // A write that insists on a version must have the newest one.
+  const shown = byNode.get('n1')[0];
+  expect(shown?.metadata.resourceVersion).toBe(
+    (await store.get(pods, 'a/web'))?.metadata.resourceVersion,
+  );
+  stop.abort();
+  await running;
+});
+
+test('a process may follow a part of a kind', async () => {
+  const store = new MemoryStore();
+  const stop = new AbortController();
+  const informers = new Informers({ store, log: silent });
+  informers.select(pods, { fields: { 'spec.nodeName': 'n1' } });
+  for (const [name, where] of [
+    ['here', 'n1'],
+    ['there', 'n2'],
+    ['nowhere', undefined],
+  ] as const)
+    await store.create(pods, pod(`a/${name}`, where), WRITER);
+  const running = informers.run(stop.signal);
+  await informers.refresh([pods], stop.signal);
+  expect([...informers.of(pods).keys()]).toEqual(['a/here']);
+  // What is written elsewhere is not waited for.
+  await informers.store.patch(pods, 'a/there', { metadata: { labels: { x: 'y' } } }, WRITER);
+  expect(informers.isReadBack).toBe(true);
+  await informers.store.patch(pods, 'a/nowhere', { spec: { nodeName: 'n1' } }, WRITER);
+  await informers.readBack(stop.signal);
+  expect([...informers.of(pods).keys()]).toEqual(['a/here', 'a/nowhere']);
+  expect(() => informers.select(pods, {})).toThrow('before the first reader');
   stop.abort();
   await running;
 });

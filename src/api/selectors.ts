@@ -1,4 +1,5 @@
-import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
+/** Label selectors: which labels they match, and how they are written in a request. */
+import type { LabelSelector, LabelSelectorRequirement } from './types.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -28,5 +29,30 @@ function meets({ key, operator, values = [] }: LabelSelectorRequirement, labels:
       return value === undefined;
     default:
       return false;
+  }
+}
+
+/** The selector as the `labelSelector` of a request says it; throws for an operator that nobody knows. */
+export const formatSelector = ({
+  matchLabels = {},
+  matchExpressions = [],
+}: LabelSelector): string =>
+  [
+    ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
+    ...matchExpressions.map(formatRequirement),
+  ].join(',');
+
+function formatRequirement({ key, operator, values = [] }: LabelSelectorRequirement): string {
+  switch (operator) {
+    case 'In':
+      return `${key} in (${values.join(',')})`;
+    case 'NotIn':
+      return `${key} notin (${values.join(',')})`;
+    case 'Exists':
+      return key;
+    case 'DoesNotExist':
+      return `!${key}`;
+    default:
+      throw new Error(`label selector: operator ${JSON.stringify(operator)} is unknown`);
   }
 }

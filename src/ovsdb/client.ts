@@ -1,9 +1,14 @@
 import type { Duplex } from 'node:stream';
 import { OvsdbError } from './data/error.ts';
+import { checked, type CheckedOutcome } from './data/checked-outcome.ts';
 import type { Clause, Operation, Outcome, Transactor } from './data/operation.ts';
 import { outcomePart } from './data/outcome-part.ts';
 import { rethrowLater } from './listener-error.ts';
+import { ChangeStream } from './replica/change-stream.ts';
 import type { Replica } from './replica/replica.ts';
+import type { OrderedColumn, ReplicaChanges, SubscribeOptions } from './replica/replica-view.ts';
+import type { OrderedRowsOf, RowOf } from './replica/typed-rows.ts';
+import type { AnyTables, InsertColumns, TableName } from './schema/column.ts';
 import type {
   ClientEvent,
   ClientOptions,
@@ -23,16 +28,19 @@ import type { DatabaseStatus } from './session/server-status.ts';
 import { TlsSettings } from './session/tls.ts';
 import { Transactions } from './session/transactions.ts';
 import { Waits } from './session/waits.ts';
-import type { Integer, JsonValue } from './data/value.ts';
+import { Transaction } from './transaction/transaction.ts';
+import { commitWithRetry } from './transaction/with-retry.ts';
+import type { Integer, JsonValue, Writable } from './data/value.ts';
 
 const clamp = (value: Integer | undefined, floor: Integer): Integer =>
   value !== undefined && BigInt(value) > BigInt(floor) ? value : floor;
 
 /**
  * A client of one database: keeps a replica of it true, carries out transactions, holds locks, and finds its way back
- * after every kind of interruption. `start` it, wait for `ready`, `close` it (or `await using`).
+ * after every kind of interruption. `start` it, wait for `ready`, `close` it (or `await using`). `T` are the generated types of its tables, whose
+ * names, columns and values the compiler then checks.
  */
-export class OvsdbClient implements Transactor, AsyncDisposable {
+export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
   readonly #options: ClientOptions;
   readonly #now: () => number;
   readonly #dialer: Dialer;
@@ -50,6 +58,8 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   #minIndex: Integer = 0;
   #status: DatabaseStatus | undefined;
   #closed = false;
+  /** Aborted by `close`. */
+  readonly #end = new AbortController();
   #lastError: OvsdbError | undefined;
 
   /**
@@ -117,6 +127,49 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   /** What the server last said about the database: model, leader, cluster, index. */
   get databaseStatus(): DatabaseStatus | undefined {
     return this.#status;
+  }
+
+  /** The rows of a table. Throws `disconnected` before the first contents, as `replica` does. */
+  rows<K extends TableName<T>>(table: K): Iterable<RowOf<T, K>> {
+    return this.replica.rows(table) as Iterable<RowOf<T, K>>;
+  }
+
+  /** The row with this UUID. */
+  row<K extends TableName<T>>(table: K, uuid: string): RowOf<T, K> | undefined {
+    return this.replica.row(table, uuid) as RowOf<T, K> | undefined;
+  }
+
+  /** Rows whose columns have these values, through an index that is made on first use and then kept: `find('Logical_Switch', { name: 'blue' })`. */
+  find<K extends TableName<T>>(table: K, columns: InsertColumns<T, K>): readonly RowOf<T, K>[] {
+    const values = columns as { readonly [column: string]: Writable };
+    // In one order, so that each set of columns has one index.
+    const names = Object.keys(values).toSorted();
+    return this.replica.find(
+      table,
+      names,
+      names.map((name) => values[name]),
+    ) as readonly RowOf<T, K>[];
+  }
+
+  /** The rows of a table in the order of these columns, through an index that is made now, if it is not there, and then kept. */
+  ordered<K extends TableName<T>>(
+    table: K,
+    columns: readonly OrderedColumn[],
+  ): OrderedRowsOf<T, K> {
+    return this.replica.ordered(table, columns) as OrderedRowsOf<T, K>;
+  }
+
+  /**
+   * Changes from now on, for a `for await` loop, which ends with the signal or the client. They wait in memory while the loop is busy; who is much slower
+   * than the database takes a `ChangeTracker`. Throws `disconnected` before the first contents, as `replica` does.
+   */
+  changes(signal?: AbortSignal, options?: SubscribeOptions): AsyncIterable<ReplicaChanges> {
+    const end = this.#end.signal;
+    return new ChangeStream(
+      this.replica,
+      signal === undefined ? end : AbortSignal.any([signal, end]),
+      options,
+    );
   }
 
   /** What passed through the present connection. */
@@ -306,13 +359,42 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   }
 
   /**
-   * Carries out a transaction; its effect is in the replica when the outcome is known. Never sends anything twice.
-   * Rejects only with the signal's reason: the transaction may then have been applied or not.
+   * Carries out a transaction, given in wire form or built by a function; its effect is in the replica when the outcome is known. Never sends
+   * anything twice: see `transactWithRetry` for that. Rejects only with the signal's reason, the transaction may then have been applied or not, and with
+   * what `build` throws.
    */
   transact(
     operations: readonly Operation[],
+    options?: ClientTransactOptions,
+  ): Promise<CheckedOutcome>;
+  transact(
+    build: (transaction: Transaction<T>) => unknown,
+    options?: ClientTransactOptions,
+  ): Promise<CheckedOutcome>;
+  async transact(
+    given: readonly Operation[] | ((transaction: Transaction<T>) => unknown),
     options: ClientTransactOptions = {},
-  ): Promise<Outcome> {
+  ): Promise<CheckedOutcome> {
+    if (typeof given !== 'function') return checked(await this.#transact(given, options));
+    const transaction = new Transaction<T>(this.replica);
+    await given(transaction);
+    return transaction.commit(this, options);
+  }
+
+  /**
+   * Builds a transaction and commits it, and again from the newer replica as long as the outcome is `try-again`: while there is no
+   * connection, and when what was verified or guarded has changed. Every other outcome is returned, `unknown` too: `build` then may not have
+   * been carried out once. `build` looks at the replica and may find that there is nothing to do; it may be asynchronous. Rejects with what it
+   * throws, or as `ready` does when the signal is aborted.
+   */
+  transactWithRetry(
+    build: (transaction: Transaction<T>) => unknown,
+    options?: ClientTransactOptions,
+  ): Promise<CheckedOutcome> {
+    return commitWithRetry(this, build, options);
+  }
+
+  #transact(operations: readonly Operation[], options: ClientTransactOptions): Promise<Outcome> {
     const { signal, lock } = options;
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const transactions = this.#transactions;
@@ -405,6 +487,7 @@ export class OvsdbClient implements Transactor, AsyncDisposable {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#end.abort();
     this.#dialer.stop();
     this.#forget()?.end();
     this.#locks.close();

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import {
   datumToJson,
   OvsdbClient,
-  parseDatum,
   stringify,
   type JsonValue,
   type MonitorMethod,
   type Operation,
   type Outcome,
 } from '../../src/ovsdb/index.ts';
+import { parseDatum } from '../../src/ovsdb/values.ts';
 import { OvsdbServer, temporaryFolder } from './ovsdb-server.ts';
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;

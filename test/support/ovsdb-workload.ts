@@ -1,10 +1,5 @@
-import {
-  uuidFromName,
-  ZERO_UUID,
-  type Operation,
-  type Uuid,
-  type WireRow,
-} from '../../src/ovsdb/index.ts';
+import { uuidFromName, ZERO_UUID, type Operation, type Uuid } from '../../src/ovsdb/index.ts';
+import { type WireRow } from '../../src/ovsdb/data/operation.ts';
 
 /**
  * Rows of one Layer3 network in a zone of `nodes` nodes, shaped as OVN-Kubernetes in interconnect mode has them:

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  commitAnew,
   Transaction,
   type JsonValue,
   type OvsdbClient,
@@ -132,8 +131,7 @@ export class Writers {
   /** A new generation of a group and all its members. */
   async renew(client: OvsdbClient): Promise<void> {
     const { chance } = this;
-    await commitAnew(
-      client,
+    await client.transactWithRetry(
       (transaction) => {
         const group = chance.pick([...client.replica.rows('Group')]);
         const gen = (group.column('gen') as number) + 1;

@@ -1,4 +1,4 @@
-import type { NamedUuid, Uuid } from '../data/value.ts';
+import type { NamedUuid, Uuid, Writable } from '../data/value.ts';
 
 /** How one column reads, and whether the server lets us write it. */
 export interface Column<Read, Mutable extends boolean = true> {
@@ -36,5 +36,18 @@ export type NewRow<T> = { readonly [K in keyof T]?: WriteOf<ReadOf<T[K]>> };
 /** Columns to overwrite. Immutable columns are not in this type at all. */
 export type Change<T> = { readonly [K in MutableKeys<T>]?: WriteOf<ReadOf<T[K]>> };
 
-/** Tables of a database: name → columns. Generated from its schema. */
-export type Tables = { readonly [table: string]: object };
+/** Stands for the tables of a database whose types are not known: every table and column is accepted, and checked when it runs. */
+export type AnyTables = { readonly [table: string]: never };
+
+export type TableName<T> = string & keyof T;
+
+/** The generated columns of table `K`. */
+export type ColumnsOf<T, K> = K extends keyof T ? T[K] : never;
+
+type AnyColumns = { readonly [column: string]: Writable };
+
+/** What columns of a row of table `K` may be given when it is inserted or looked for. */
+export type InsertColumns<T, K> = [T] extends [AnyTables] ? AnyColumns : NewRow<ColumnsOf<T, K>>;
+
+/** The same when they are overwritten. */
+export type UpdateColumns<T, K> = [T] extends [AnyTables] ? AnyColumns : Change<ColumnsOf<T, K>>;

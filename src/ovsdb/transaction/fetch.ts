@@ -1,5 +1,5 @@
 import { parseDatum } from '../data/datum.ts';
-import { OvsdbError } from '../data/error.ts';
+import { resultsOf } from '../data/checked-outcome.ts';
 import type { TransactOptions, Transactor } from '../data/operation.ts';
 import type { ReplicaView } from '../replica/replica-view.ts';
 import { columnOf, tableOf } from '../data/schema.ts';
@@ -12,7 +12,7 @@ export interface Fetcher extends Transactor {
 
 /**
  * Asks the server for columns of one row: for large or rarely needed ones that are not followed. Undefined when the server has no
- * such row. Throws `unknown table`, `unknown column`, `disconnected` (ask again later) or what the server answered.
+ * such row. Throws `unknown table`, `unknown column`, or an `OutcomeError`.
  */
 export async function fetchColumns(
   client: Fetcher,
@@ -27,12 +27,7 @@ export async function fetchColumns(
     [{ op: 'select', table, where: [['_uuid', '==', ['uuid', uuid]]], columns }],
     options,
   );
-  if (outcome.kind === 'success') {
-    const row = outcome.results[0]?.rows?.[0];
-    if (row === undefined) return undefined;
-    return new Map(types.map(([name, type]) => [name, parseDatum(type, row[name] as JsonValue)]));
-  }
-  throw outcome.kind === 'error'
-    ? new OvsdbError('rpc error', `${outcome.error}: ${outcome.details}`)
-    : new OvsdbError('disconnected', 'reason' in outcome ? outcome.reason : outcome.kind);
+  const row = resultsOf(outcome)[0]?.rows?.[0];
+  if (row === undefined) return undefined;
+  return new Map(types.map(([name, type]) => [name, parseDatum(type, row[name] as JsonValue)]));
 }

@@ -1,4 +1,5 @@
-import type { Change, NewRow } from '../schema/column.ts';
+import type { AnyTables, InsertColumns, TableName, UpdateColumns } from '../schema/column.ts';
+import { checked, type CheckedOutcome } from '../data/checked-outcome.ts';
 import { anyKeys, anyPairs, anySize, argumentType } from '../data/column-part.ts';
 import type { ColumnType } from '../data/column-type.ts';
 import { datumToJson, writableToJson } from '../data/datum.ts';
@@ -27,17 +28,6 @@ export interface CommitOptions extends TransactOptions {
 export interface Committer extends Transactor {
   transact(operations: readonly Operation[], options?: CommitOptions): Promise<Outcome>;
 }
-
-/** Tables of generated row types; without them every table and column name is accepted and checked when it runs. */
-export type AnyTables = { readonly [table: string]: never };
-
-type Columns<T, K> = K extends keyof T ? T[K] : never;
-type InsertColumns<T, K> = [T] extends [AnyTables]
-  ? { readonly [column: string]: Writable }
-  : NewRow<Columns<T, K>>;
-type UpdateColumns<T, K> = [T] extends [AnyTables]
-  ? { readonly [column: string]: Writable }
-  : Change<Columns<T, K>>;
 
 /**
  * Builds a transaction step by step against a replica, checks it as it is built, and sends as little as it can: columns that
@@ -106,7 +96,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Inserts a row. `uuid`: the UUID that it shall have; otherwise the server chooses one. */
-  insert<K extends string & keyof T>(
+  insert<K extends TableName<T>>(
     table: K,
     columns: InsertColumns<T, K>,
     options: { readonly uuid?: Uuid } = {},
@@ -125,7 +115,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Overwrites columns of a row; those that have the value already are left out. */
-  update<K extends string & keyof T>(
+  update<K extends TableName<T>>(
     table: K,
     reference: RowToChange,
     columns: UpdateColumns<T, K>,
@@ -154,7 +144,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Deletes a row. One of a table that is not a root goes by itself when nothing refers to it any more. */
-  delete(table: string & keyof T, row: RowToChange): this {
+  delete(table: TableName<T>, row: RowToChange): this {
     this.#write();
     tableOf(this.#replica.schema, table);
     this.#draft.changes(table, this.#draft.own(row)).isDeleted = true;
@@ -175,7 +165,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Adds members to a set without sending the rest of it. */
-  addToSet(table: string & keyof T, row: RowToChange, column: string, members: Writable): this {
+  addToSet(table: TableName<T>, row: RowToChange, column: string, members: Writable): this {
     return this.#mutation(
       table,
       row,
@@ -186,12 +176,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Removes members of a set. */
-  removeFromSet(
-    table: string & keyof T,
-    row: RowToChange,
-    column: string,
-    members: Writable,
-  ): this {
+  removeFromSet(table: TableName<T>, row: RowToChange, column: string, members: Writable): this {
     return this.#mutation(
       table,
       row,
@@ -202,7 +187,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Sets keys of a map, whatever they had before, without sending the rest of it. */
-  setKeys(table: string & keyof T, row: RowToChange, column: string, pairs: Writable): this {
+  setKeys(table: TableName<T>, row: RowToChange, column: string, pairs: Writable): this {
     const json = this.#json(table, column, pairs, anyPairs);
     const keys = (json as readonly [string, readonly (readonly [JsonValue, JsonValue])[]])[1].map(
       ([key]) => key,
@@ -214,7 +199,7 @@ export class Transaction<T = AnyTables> {
 
   /** Removes keys of a map. */
   removeKeys(
-    table: string & keyof T,
+    table: TableName<T>,
     row: RowToChange,
     column: string,
     keys: readonly (string | number | bigint | boolean)[],
@@ -227,7 +212,7 @@ export class Transaction<T = AnyTables> {
    * members, of keys, or of pairs that have this value.
    */
   mutate(
-    table: string & keyof T,
+    table: TableName<T>,
     row: RowToChange,
     column: string,
     mutator: Mutator,
@@ -239,7 +224,7 @@ export class Transaction<T = AnyTables> {
 
   /** Adds to a counter; `newValue` of the result tells what it became, even when others count, too. */
   increment(
-    table: string & keyof T,
+    table: TableName<T>,
     row: RowToChange,
     column: string,
     by = 1,
@@ -264,7 +249,7 @@ export class Transaction<T = AnyTables> {
    * The commit fails with `try-again` unless these columns of a row are still as the replica has them. Of a row that this
    * transaction inserts nothing has to be verified.
    */
-  verify(table: string & keyof T, reference: RowToChange, ...columns: readonly string[]): this {
+  verify(table: TableName<T>, reference: RowToChange, ...columns: readonly string[]): this {
     this.#write();
     const uuid = this.#draft.own(reference);
     if (typeof uuid !== 'string') return this;
@@ -291,7 +276,7 @@ export class Transaction<T = AnyTables> {
    * writers from making the same thing twice
    * where the schema has no index.
    */
-  guardAbsent(table: string & keyof T, columns: { readonly [column: string]: Writable }): this {
+  guardAbsent(table: TableName<T>, columns: { readonly [column: string]: Writable }): this {
     const row = Object.fromEntries(
       Object.entries(columns).map(([name, value]) => [name, this.#json(table, name, value)]),
     );
@@ -308,7 +293,7 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Inserts the only row of a table that has at most one, unless another is there by then. One that this transaction deletes does not count. */
-  insertSingleton<K extends string & keyof T>(table: K, columns: InsertColumns<T, K>): InsertedRow {
+  insertSingleton<K extends TableName<T>>(table: K, columns: InsertColumns<T, K>): InsertedRow {
     this.#write();
     this.#draft.before.push({
       op: 'wait',
@@ -361,15 +346,15 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Sends it; `unchanged` without a round trip when there is nothing to do. */
-  async commit(committer: Committer, options: CommitOptions = {}): Promise<Outcome> {
+  async commit(committer: Committer, options: CommitOptions = {}): Promise<CheckedOutcome> {
     if (this.#isSent)
       throw new OvsdbError('bad argument', 'a transaction can be committed once: build a new one');
     this.#isSent = true;
-    if (this.isEmpty) return { kind: 'unchanged' };
+    if (this.isEmpty) return checked({ kind: 'unchanged' });
     const { operations, firstInsert } = this.#draft.compose();
     const outcome = await committer.transact(operations, options);
     if (outcome.kind === 'success') this.#draft.settle(outcome.results, firstInsert);
-    return outcome;
+    return checked(outcome);
   }
 }
 

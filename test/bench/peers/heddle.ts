@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import {
   OvsdbClient,
-  parseDatum,
   Transaction,
   type Uuid,
   type JsonValue,
   type Writable,
 } from '../../../src/ovsdb/index.ts';
+import { parseDatum } from '../../../src/ovsdb/values.ts';
 import { peakMemory, processorTime } from '../benchmark.ts';
 
 /** Our client as a peer of the benchmark `ovsdb-peers`: README.md says what is asked of a peer. */

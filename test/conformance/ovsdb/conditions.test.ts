@@ -8,6 +8,8 @@ import {
   parseDatum,
   parseTableSchema,
   UUID_COLUMN,
+} from '../../../src/ovsdb/values.ts';
+import {
   ZERO_UUID,
   type Datum,
   type JsonValue,

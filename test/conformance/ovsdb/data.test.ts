@@ -1,20 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import {
-  compareAtoms,
-  compareDatums,
   datumToJson,
   defaultDatum,
   NamedUuid,
-  parseColumnType,
-  parseDatum,
-  parseJson,
   stringify,
-  writableToJson,
   ZERO_UUID,
-  type AtomicType,
   type Datum,
   type JsonValue,
 } from '../../../src/ovsdb/index.ts';
+import {
+  compareAtoms,
+  compareDatums,
+  parseColumnType,
+  parseDatum,
+  parseJson,
+  writableToJson,
+  type AtomicType,
+} from '../../../src/ovsdb/values.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 
 const SYNTAX = refused('syntax error');

@@ -2,7 +2,6 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   atomText,
-  datumEquals,
   datumText,
   parseAtomRange,
   parseAtomText,
@@ -11,8 +10,8 @@ import {
   parseDatum,
   parseDatumText,
   realText,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from '../../../src/ovsdb/values.ts';
+import { datumEquals, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 import { valueJson, VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
 

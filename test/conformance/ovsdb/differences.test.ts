@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import {
   applyDifference,
-  datumToJson,
   difference,
   mergeDifferences,
   parseColumnType,
   parseDatum,
   parseDifference,
-  stringify,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from '../../../src/ovsdb/values.ts';
+import { datumToJson, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 
 test('members may be given in any order', () => {

@@ -5,10 +5,9 @@ import {
   jsonEquals,
   parseJson,
   parseJsonText,
-  stringify,
   type FramerLimits,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from '../../../src/ovsdb/values.ts';
+import { stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 
 const SYNTAX = refused('syntax error');

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { datumToJson, type JsonValue } from '../../../src/ovsdb/index.ts';
 import {
-  datumToJson,
   mutateRow,
   mutationsToJson,
   parseColumnSchema,
   parseDatum,
   parseMutations,
   parseTableSchema,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from '../../../src/ovsdb/values.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 
 const SYNTAX = refused('syntax error');

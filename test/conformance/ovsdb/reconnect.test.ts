@@ -1,14 +1,13 @@
 import { duplexPair, type Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Framer, parseJson } from '../../../src/ovsdb/values.ts';
 import {
-  Framer,
   OvsdbClient,
-  parseJson,
   stringify,
   type ClientOptions,
   type JsonValue,
-  type OpenHandlers,
 } from '../../../src/ovsdb/index.ts';
+import { type OpenHandlers } from '../../../src/ovsdb/session/transport.ts';
 import { settle } from '../../support/manual-clock.ts';
 import { smallDatabase, type HeardMessage } from '../../support/scripted-ovsdb-server.ts';
 

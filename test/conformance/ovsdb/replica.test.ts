@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { evaluateCondition, parseCondition, tableOf } from '../../../src/ovsdb/values.ts';
 import {
-  evaluateCondition,
-  parseCondition,
   parseSchema,
   Replica,
-  tableOf,
   type Datum,
   type JsonValue,
-  type MonitoredColumns,
   type ReplicaChanges,
 } from '../../../src/ovsdb/index.ts';
+import { type MonitoredColumns } from '../../../src/ovsdb/replica/definition.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 
 const SCHEMA = parseSchema({

@@ -3,14 +3,12 @@ import {
   columnSchemaToJson,
   parseColumnSchema,
   parseRow,
-  parseSchema,
   rowToJson,
   parseTableSchema,
   schemaToJson,
   tableSchemaToJson,
-  type JsonObject,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from '../../../src/ovsdb/values.ts';
+import { parseSchema, type JsonObject, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 
 const SYNTAX = refused('syntax error');

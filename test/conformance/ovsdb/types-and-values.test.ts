@@ -3,21 +3,18 @@ import {
   canonicalText,
   columnTypeToJson,
   conditionToJson,
-  datumToJson,
   evaluateCondition,
   parseColumnType,
   parseCondition,
   parseDatum,
   parseJson,
   parseMutations,
-  parseSchema,
   parseTableSchema,
   schemaToJson,
   tableSchemaToJson,
   typeToEnglish,
-  type Datum,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from '../../../src/ovsdb/values.ts';
+import { datumToJson, parseSchema, type Datum, type JsonValue } from '../../../src/ovsdb/index.ts';
 
 /** What RFC 7047 and ovsdb-server say about types, values, schemas and conditions, case by case. */
 

@@ -5,9 +5,8 @@ import {
   parseBaseType,
   parseColumnType,
   parseJson,
-  stringify,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from '../../../src/ovsdb/values.ts';
+import { stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 
 const SYNTAX = refused('syntax error');

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import {
   OvsdbClient,
-  parseJson,
   stringify,
   Transaction,
   type ClientOptions,
@@ -11,6 +10,7 @@ import {
   type Operation,
   type Replica,
 } from '../../../src/ovsdb/index.ts';
+import { parseJson } from '../../../src/ovsdb/values.ts';
 import { freePort } from '../../support/ovsdb-cluster.ts';
 import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb-server.ts';
 import { until } from '../../support/until.ts';

@@ -61,16 +61,15 @@ test('a program with options of its own compiles against it and follows a databa
   writeFileSync(join(program, 'inventory.generated.ts'), types);
   writeFileSync(
     join(program, 'main.ts'),
-    `import { OvsdbClient, Transaction, typedReplica, type NewRow } from 'heddle-ovsdb';
+    `import { OvsdbClient, type NewRow } from 'heddle-ovsdb';
+import { parseColumnType } from 'heddle-ovsdb/values';
 import type { Inventory } from './inventory.generated.ts';
-await using client = new OvsdbClient({ remotes: process.argv[2] ?? '', database: 'Inventory' }).start();
+await using client = new OvsdbClient<Inventory>({ remotes: process.argv[2] ?? '', database: 'Inventory' }).start();
 await client.ready(AbortSignal.timeout(10_000));
-const transaction = new Transaction<Inventory>(client.replica);
-transaction.insert('Host', { name: 'a', cpus: 4 });
-const { kind } = await transaction.commit(client);
-const names: string[] = [...typedReplica<Inventory>(client.replica).rows('Host')].map((row) => row.name);
+const outcome = await client.transact((t) => t.insert('Host', { name: 'a', cpus: 4 }));
+const names: string[] = client.find('Host', { cpus: 4 }).map((row) => row.name);
 const host: NewRow<Inventory['Host']> = { name: 'pod', cpus: 1 };
-console.log(kind, names, host.name);
+console.log(outcome.kind, names, host.name, parseColumnType('string').key.type);
 `,
   );
   writeFileSync(
@@ -90,7 +89,9 @@ console.log(kind, names, host.name);
   );
   expect(await run('tsc', '-p', '.')).toBe('');
   await using server = await OvsdbServer.start({ schema });
-  expect(await run(process.execPath, 'main.ts', server.remote)).toBe("success [ 'a' ] pod\n");
+  expect(await run(process.execPath, 'main.ts', server.remote)).toBe(
+    "success [ 'a' ] pod string\n",
+  );
 });
 
 test('the sources compile in a program that has no option but strict and theirs', async () => {

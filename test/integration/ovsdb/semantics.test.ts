@@ -5,18 +5,20 @@ import { expect, test } from 'vitest';
 import {
   datumToJson,
   defaultDatum,
-  evaluateCondition,
-  mutateRow,
   OvsdbClient,
   OvsdbError,
-  parseCondition,
-  parseDatum,
-  parseMutations,
   Transaction,
   type ColumnSchema,
   type Datum,
   type JsonValue,
 } from '../../../src/ovsdb/index.ts';
+import {
+  evaluateCondition,
+  mutateRow,
+  parseCondition,
+  parseDatum,
+  parseMutations,
+} from '../../../src/ovsdb/values.ts';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
 import { valueJson, VALUES_SCHEMA, VALUES_SCHEMA_JSON } from '../../support/ovsdb-values.ts';
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import {
-  commitAnew,
   OvsdbClient,
   referredRows,
   Transaction,
@@ -361,8 +360,7 @@ test('built anew until it fits: two writers that read, decide and write lose not
   })();
   await expect.poll(() => two.replica.row('Address_Set', uuid)?.exists).toBe(true);
   const append = async (client: OvsdbClient, name: string): Promise<string> => {
-    const outcome = await commitAnew<Northbound>(
-      client,
+    const outcome = await client.transactWithRetry(
       (transaction) => {
         const addresses = client.replica.row('Address_Set', uuid)?.column('addresses');
         transaction.verify('Address_Set', uuid, 'addresses');
@@ -387,11 +385,11 @@ test('built anew until it fits: two writers that read, decide and write lose not
   await expect
     .poll(() => one.replica.row('Address_Set', uuid)?.column('addresses'))
     .toEqual(names.toSorted());
-  expect(await commitAnew(one, () => undefined)).toEqual({ kind: 'unchanged' });
+  expect(await one.transactWithRetry(() => undefined)).toEqual({ kind: 'unchanged' });
   // It waits for the connection, as long as it may.
   await server.stop('SIGKILL');
   await expect.poll(() => one.status).not.toBe('ready');
-  const lost = commitAnew(one, (t) => t.comment('x').dryRun(), {
+  const lost = one.transactWithRetry((t) => t.comment('x').dryRun(), {
     signal: AbortSignal.timeout(200),
   });
   await expect(lost).rejects.toThrow('gave up waiting');

@@ -1,13 +1,13 @@
 import { describe, expect, test, vi } from 'vitest';
 import {
   OvsdbClient,
-  outcomeOf,
   ZERO_UUID,
   type ClientEvent,
   type ClientOptions,
   type JsonValue,
   type Operation,
 } from '../../../src/ovsdb/index.ts';
+import { outcomeOf } from '../../../src/ovsdb/session/outcome.ts';
 import {
   DATABASE_ID,
   ScriptedOvsdbServer,

@@ -2,13 +2,11 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   datumToJson,
-  difference,
-  parseRow,
   parseSchema,
-  rowToJson,
   type JsonValue,
   type Replica,
 } from '../../../src/ovsdb/index.ts';
+import { difference, parseRow, rowToJson } from '../../../src/ovsdb/values.ts';
 import type { UpdateFormat } from '../../../src/ovsdb/replica/update-reader.ts';
 import { ENDLESS, LATER } from '../../../src/ovsdb/turn.ts';
 import { LongText } from '../../../src/ovsdb/wire/long-text.ts';

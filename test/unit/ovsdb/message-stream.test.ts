@@ -6,10 +6,8 @@ import {
   parseColumnType,
   parseDatum,
   parseJson,
-  Replica,
-  stringify,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from '../../../src/ovsdb/values.ts';
+import { Replica, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
 import type { UpdateSink } from '../../../src/ovsdb/wire/message.ts';
 import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ChangeTracker, compareDatums, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { ChangeTracker, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { compareDatums } from '../../../src/ovsdb/values.ts';
 import { SlotSet } from '../../../src/ovsdb/storage/slot-set.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
 

@@ -3,13 +3,15 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   applyDifference,
-  datumEquals,
-  datumToJson,
-  defaultDatum,
   difference,
   mergeDifferences,
   parseDatum,
   parseDifference,
+} from '../../../src/ovsdb/values.ts';
+import {
+  datumEquals,
+  datumToJson,
+  defaultDatum,
   parseSchema,
   Replica,
   type ColumnSchema,

@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  outcomeOf,
-  parseRemotes,
-  remoteText,
-  type Clause,
-  type Operation,
-} from '../../../src/ovsdb/index.ts';
+import { outcomeOf } from '../../../src/ovsdb/session/outcome.ts';
+import { parseRemotes, remoteText, type Clause, type Operation } from '../../../src/ovsdb/index.ts';
 import { MonitorConditions } from '../../../src/ovsdb/session/conditions.ts';
 import {
   deadline,

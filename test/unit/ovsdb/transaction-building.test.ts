@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import {
-  commitAnew,
   parseSchema,
   Replica,
   Transaction,
   type Operation,
   type Outcome,
 } from '../../../src/ovsdb/index.ts';
+import { commitWithRetry } from '../../../src/ovsdb/transaction/with-retry.ts';
 
 const ROW = '00000000-0000-4000-8000-000000000001';
 const many = { min: 0, max: 'unlimited' } as const;
@@ -136,10 +136,10 @@ describe('nothing is sent for nothing', () => {
   });
 });
 
-describe('commitAnew', () => {
+describe('a transaction that is retried', () => {
   test('waits for a builder that is asynchronous', async () => {
     const committer = new Committer();
-    const outcome = await commitAnew(committer, async (transaction) => {
+    const outcome = await commitWithRetry(committer, async (transaction) => {
       await new Promise((resolve) => setImmediate(resolve));
       transaction.update('T', ROW, { name: 'b' });
     });
@@ -151,9 +151,9 @@ describe('commitAnew', () => {
 
   test('rejects with what such a builder rejects with', async () => {
     const committer = new Committer();
-    await expect(commitAnew(committer, () => Promise.reject(new Error('not now')))).rejects.toThrow(
-      'not now',
-    );
+    await expect(
+      commitWithRetry(committer, () => Promise.reject(new Error('not now'))),
+    ).rejects.toThrow('not now');
     expect(committer.sent).toEqual([]);
   });
 
@@ -161,7 +161,7 @@ describe('commitAnew', () => {
     const again: Outcome = { kind: 'try-again', reason: 'it changed' };
     const committer = new Committer(again, again);
     let built = 0;
-    const outcome = await commitAnew(committer, (transaction) => {
+    const outcome = await commitWithRetry(committer, (transaction) => {
       transaction.update('T', ROW, { name: `b${++built}` });
     });
     expect([outcome.kind, built]).toEqual(['success', 3]);

@@ -52,6 +52,11 @@ export interface ClientOptions {
    * long as it likes).
    */
   readonly timing?: Partial<ClientTiming>;
+  /**
+   * Bytes of a server's message that are kept until they can be used: of table updates one row, of any other message all of it. 256 MiB by default;
+   * at most what a string of V8 can hold.
+   */
+  readonly maxMessageBytes?: number;
   readonly onEvent?: (event: ClientEvent) => void;
   /** What a subscriber of a replica, a listener of a lock, or `onEvent` threw; an uncaught exception by default. */
   readonly onListenerError?: (error: unknown) => void;

@@ -30,6 +30,7 @@ import { Transactions } from './session/transactions.ts';
 import { Waits } from './session/waits.ts';
 import { Transaction } from './transaction/transaction.ts';
 import { commitWithRetry } from './transaction/with-retry.ts';
+import { checkMessageLimit } from './wire/message-stream.ts';
 import type { Integer, JsonValue, Writable } from './data/value.ts';
 
 const clamp = (value: Integer | undefined, floor: Integer): Integer =>
@@ -63,10 +64,11 @@ export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
   #lastError: OvsdbError | undefined;
 
   /**
-   * Throws `bad remote` for remotes that can't be understood, `bad argument` for a `where` that can't be understood or does not fit `schema`.
+   * Throws `bad remote` for remotes that can't be understood, `bad argument` for a `maxMessageBytes` that can't be meant and a `where` that can't be understood or does not fit `schema`.
    * Opens nothing.
    */
   constructor(options: ClientOptions) {
+    checkMessageLimit(options.maxMessageBytes);
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.#dialer = this.#makeDialer(options);
@@ -220,7 +222,10 @@ export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
           if (this.#connection === connection) this.#dialer.drop(error);
         },
       },
-      { answerTimeout: this.#options.timing?.answerTimeout },
+      {
+        answerTimeout: this.#options.timing?.answerTimeout,
+        limits: { maxMessageBytes: this.#options.maxMessageBytes },
+      },
     );
     this.#connection = connection;
     this.#transactions = new Transactions(

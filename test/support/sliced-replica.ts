@@ -1,27 +1,7 @@
 import * as fc from 'fast-check';
 import { Replica, type DatabaseSchema } from '../../src/ovsdb/index.ts';
-import type { UpdateFormat, UpdateReader } from '../../src/ovsdb/replica/update-reader.ts';
-import type { Turn, Work } from '../../src/ovsdb/turn.ts';
+import type { UpdateReader } from '../../src/ovsdb/replica/update-reader.ts';
 import { MessageStream } from '../../src/ovsdb/wire/message-stream.ts';
-
-/** Turns that end after these numbers of steps, again and again. */
-export function turns(lengths: readonly number[]): Turn {
-  let left = 0;
-  let next = 0;
-  return {
-    isOver: () => {
-      if (left-- > 0) return false;
-      left = lengths[next++ % lengths.length] as number;
-      return true;
-    },
-  };
-}
-
-/** Lengths of such turns. */
-export const turnLengths = fc.oneof(
-  fc.constant([0]),
-  fc.array(fc.nat(400), { minLength: 1, maxLength: 5 }),
-);
 
 /** Where bytes are cut. */
 export const cuts = fc.array(fc.nat(), { maxLength: 8 });
@@ -34,49 +14,38 @@ export function pieces(bytes: Buffer, places: readonly number[]): Buffer[] {
 /** A replica that reads a stream, and whatever a subscriber sees of it. */
 export class Follower {
   readonly replica: Replica;
-  readonly stream: MessageStream;
   readonly seen: unknown[] = [];
-  /** Called whenever others have their turn. */
-  onPause: () => void = () => {};
+  stream: MessageStream;
 
-  /** Messages larger than `streamFrom` bytes are read while they arrive; `look` is noted with each change. */
-  constructor(
-    schema: DatabaseSchema,
-    turn: Turn,
-    streamFrom: number,
-    look: (replica: Replica) => unknown,
-    format: UpdateFormat = 'update2',
-  ) {
-    this.replica = new Replica(schema, { rowsAtOnce: 128 });
-    this.stream = new MessageStream(
-      {
-        sinkForReply: () => this.replica.reader(format, 'contents'),
-        sinkForUpdate: () => this.replica.reader(format, 'changes'),
-        message: (_message, sink, _head, failure) => {
-          if (failure !== undefined) throw failure;
-          this.stream.hold(this.#show(sink as UpdateReader, turn));
-        },
-      },
-      {},
-      streamFrom,
-      turn,
-    );
+  /** `look` is noted with each change. */
+  constructor(schema: DatabaseSchema, largeRow: number, look: (replica: Replica) => unknown) {
+    this.replica = new Replica(schema);
+    this.stream = this.#connect(largeRow);
     this.replica.subscribe(({ sequence, tables }) => {
       const changes = [...tables].map(([table, { rows }]) => [table, rows]);
       this.seen.push({ sequence, changes, everything: look(this.replica) });
     });
   }
 
-  *#show(reader: UpdateReader, turn: Turn): Work {
-    if (yield* this.replica.showing(reader, true, turn)) yield* this.replica.tidy(turn);
+  #connect(largeRow: number): MessageStream {
+    return new MessageStream(
+      {
+        sinkForReply: () => this.replica.reader('update2', 'contents'),
+        sinkForUpdate: () => this.replica.reader('update2', 'changes'),
+        message: (_message, sink, _head, failure) => {
+          if (failure !== undefined) throw failure;
+          this.replica.show(sink as UpdateReader, true);
+        },
+      },
+      { largeRow },
+    );
   }
 
-  push(piece: Buffer): void {
-    this.stream.push(piece);
-    while (this.stream.isHeld) {
-      this.onPause();
-      this.stream.resume();
-    }
+  /** The connection is lost, and there is another one. */
+  reconnect(): void {
+    this.stream.abandon();
+    this.replica.discard();
+    this.stream = this.#connect(1e9);
   }
 }
 

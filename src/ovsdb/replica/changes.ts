@@ -1,48 +1,64 @@
+import type { Datum, Uuid } from '../data/value.ts';
+import type { ColumnCodec } from '../storage/column-codec.ts';
+import type { StoredColumn } from '../storage/table-store.ts';
+import type { ReplicaTable } from './replica-table.ts';
 import type { RowChange, TableChanges } from './replica-view.ts';
-import type { StoredColumn, TableStore } from '../storage/table-store.ts';
-import { uuidText } from '../storage/uuid-pool.ts';
-import type { Turn, Work } from '../turn.ts';
-import type { Datum } from '../data/value.ts';
 
 const NOTHING: ReadonlyMap<string, Datum> = new Map();
 
-/** Old values by the position of their column: known already, or not held by the cells. */
-export type KnownValues = ReadonlyMap<number, Datum>;
-
-export interface CountedChanges extends TableChanges {
-  readonly size: number;
-}
-
-/** What one message did to one table, row by row. */
-export class CollectedChanges implements CountedChanges {
-  readonly table: string;
+/** What one message does to one table, row by row. Each row is to be noted before it changes. */
+export class CollectedChanges implements TableChanges {
+  readonly #table: ReplicaTable;
   readonly #appeared: RowChange[] = [];
   readonly #others: RowChange[] = [];
-  #rows: readonly RowChange[] | undefined;
+  readonly #defaults = new Map<ColumnCodec, Datum>();
 
-  constructor(table: string) {
-    this.table = table;
+  constructor(table: ReplicaTable) {
+    this.#table = table;
   }
 
-  inserted(store: TableStore, uuid: number): void {
-    this.#appeared.push({ kind: 'inserted', uuid: store.pools.uuids.text(uuid), old: NOTHING });
+  get table(): string {
+    return this.#table.name;
   }
 
-  /** To be called before the change; `changed` are columns, each followed by its new cell. */
-  modified(store: TableStore, slot: number, changed: readonly number[], known?: KnownValues): void {
-    const old = new Map<string, Datum>();
-    for (let i = 0; i < changed.length; i += 2) {
-      const column = store.columns[changed[i] as number] as StoredColumn;
-      old.set(column.name, valueOf(store, slot, column, known));
+  inserted(uuid: number): void {
+    const { uuids } = this.#table.store.pools;
+    this.#appeared.push({ kind: 'inserted', uuid: uuids.atom(uuid), old: NOTHING });
+  }
+
+  /** `changed` are columns, each followed by its new cell. */
+  modified(slot: number, changed: readonly number[]): void {
+    const { columns } = this.#table.store;
+    const changing: StoredColumn[] = [];
+    for (let i = 0; i < changed.length; i += 2)
+      changing.push(columns[changed[i] as number] as StoredColumn);
+    this.#note('modified', slot, changing);
+  }
+
+  deleted(slot: number): void {
+    this.#note('deleted', slot, this.#table.followed);
+  }
+
+  #note(kind: 'modified' | 'deleted', slot: number, columns: readonly StoredColumn[]): void {
+    const { store, unexpressed } = this.#table;
+    const known = unexpressed.get(slot);
+    const values = columns.map(({ position, codec }): Datum => {
+      if (known?.has(position) === true) return known.get(position);
+      const cell = store.cell(slot, position);
+      // Most columns of most rows: one value for all of them.
+      return cell === codec.defaultCell ? this.#default(codec) : codec.datum(cell);
+    });
+    const uuid = store.pools.uuids.atom(store.uuids[slot] as number);
+    this.#others.push(changeOf(kind, uuid, columns, values));
+  }
+
+  #default(codec: ColumnCodec): Datum {
+    let value = this.#defaults.get(codec);
+    if (value === undefined) {
+      value = codec.datum(codec.defaultCell);
+      this.#defaults.set(codec, value);
     }
-    this.#others.push({ kind: 'modified', uuid: uuidOf(store, slot), old });
-  }
-
-  /** To be called before the row goes. */
-  deleted(store: TableStore, slot: number, known?: KnownValues): void {
-    const old = new Map<string, Datum>();
-    for (const column of store.columns) old.set(column.name, valueOf(store, slot, column, known));
-    this.#others.push({ kind: 'deleted', uuid: uuidOf(store, slot), old });
+    return value;
   }
 
   get size(): number {
@@ -51,85 +67,24 @@ export class CollectedChanges implements CountedChanges {
 
   /** Rows that appeared, then those that changed or went. */
   get rows(): readonly RowChange[] {
-    this.#rows ??= this.#appeared.concat(this.#others);
-    return this.#rows;
+    return this.#appeared.concat(this.#others);
   }
 }
 
-function valueOf(
-  store: TableStore,
-  slot: number,
-  { position, codec }: StoredColumn,
-  known: KnownValues | undefined,
-): Datum {
-  return known?.has(position) === true
-    ? known.get(position)
-    : codec.datum(store.cell(slot, position));
-}
-
-/**
- * The long values among a row's cells (of all columns when no positions are given), decoded in pieces, beside what is known already; undefined when
- * there is nothing to know.
- */
-export function* longValues(
-  store: TableStore,
-  slot: number,
-  positions: readonly number[] | undefined,
-  known: KnownValues | undefined,
-  turn: Turn,
-): Work<KnownValues | undefined> {
-  if (!store.pools.hasLong) return known;
-  let result: Map<number, Datum> | undefined;
-  for (const { position, codec } of store.columns) {
-    const cell = store.cell(slot, position);
-    if (!codec.isLong(cell) || known?.has(position) === true) continue;
-    if (positions?.includes(position) === false) continue;
-    result ??= new Map(known);
-    result.set(position, yield* codec.datumInPieces(cell, turn));
-  }
-  return result ?? known;
-}
-
-const uuidOf = (store: TableStore, slot: number) =>
-  store.pools.uuids.text(store.uuids[slot] as number);
-
-/**
- * The rows of a table that was empty: kept as numbers until somebody asks for them, so that loading a large database costs
- * little to those who do not.
- */
-export class FreshRows implements CountedChanges {
-  readonly table: string;
-  readonly #words: Uint32Array;
-  #rows: readonly RowChange[] | undefined;
-
-  private constructor(table: string, words: Uint32Array) {
-    this.table = table;
-    this.#words = words;
-  }
-
-  static *of(store: TableStore, turn: Turn): Work<FreshRows> {
-    const words = new Uint32Array(store.size * 4);
-    let at = 0;
-    for (const slot of store.slots()) {
-      store.pools.uuids.copyWords(store.uuids[slot] as number, words, at);
-      at += 4;
-      if (turn.isOver()) yield;
-    }
-    return new FreshRows(store.schema.name, words);
-  }
-
-  get size(): number {
-    return this.#words.length / 4;
-  }
-
-  get rows(): readonly RowChange[] {
-    if (this.#rows === undefined) {
-      const rows: RowChange[] = [];
-      for (let at = 0; at < this.#words.length; at += 4) {
-        rows.push({ kind: 'inserted', uuid: uuidText(this.#words, at), old: NOTHING });
-      }
-      this.#rows = rows;
-    }
-    return this.#rows;
-  }
+/** A map for each of very many rows would take longer than all else: it is made when somebody looks. */
+function changeOf(
+  kind: 'modified' | 'deleted',
+  uuid: Uuid,
+  columns: readonly StoredColumn[],
+  values: readonly Datum[],
+): RowChange {
+  let old: ReadonlyMap<string, Datum> | undefined;
+  return {
+    kind,
+    uuid,
+    get old() {
+      old ??= new Map(columns.map(({ name }, i) => [name, values[i]]));
+      return old;
+    },
+  };
 }

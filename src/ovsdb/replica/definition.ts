@@ -21,7 +21,7 @@ export interface FollowedColumns {
 export interface DefinedTables {
   readonly schema: DatabaseSchema;
   readonly pools: Pools;
-  readonly tables: ReadonlyMap<string, ReplicaTable>;
+  readonly tables: Map<string, ReplicaTable>;
 }
 
 export const sameSchema = (a: DatabaseSchema, b: DatabaseSchema): boolean =>
@@ -63,15 +63,14 @@ export function defineTables(
   const tables = new Map(
     [...schema.tables.values()].map((table) => [
       table.name,
-      new ReplicaTable(
-        table,
-        pools,
-        columns.monitored === undefined
-          ? new Set(table.columns.keys())
-          : (columns.monitored.get(table.name) ?? new Set()),
-        columns.unseen?.get(table.name),
-        columns.quiet?.get(table.name),
-      ),
+      new ReplicaTable(table, pools, {
+        monitored:
+          columns.monitored === undefined
+            ? new Set(table.columns.keys())
+            : (columns.monitored.get(table.name) ?? NONE),
+        unseen: columns.unseen?.get(table.name),
+        quiet: columns.quiet?.get(table.name),
+      }),
     ]),
   );
   keepIndexes(tables, columns.indexes);

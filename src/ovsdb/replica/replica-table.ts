@@ -63,16 +63,29 @@ function orderKey(column: StoredColumn, value: Writable): Datum {
   );
 }
 
+/** What is followed of a table. */
+export interface TableDefinition {
+  /** Columns that the server has and that are monitored. */
+  readonly monitored: ReadonlySet<string>;
+  /** Columns that the server has and whose newest values are not here. */
+  readonly unseen?: ReadonlySet<string> | undefined;
+  /** Columns whose changes alone are no event. */
+  readonly quiet?: ReadonlySet<string> | undefined;
+}
+
 /** One table of a replica: its rows and what is kept to find them. */
 export class ReplicaTable {
   readonly schema: TableSchema;
   readonly #pools: Pools;
+  readonly #definition: TableDefinition;
   /** Columns that the server has and that are monitored. */
   readonly monitored: ReadonlySet<string>;
   /** Columns that the server has and whose newest values are not here. */
   readonly unseen: ReadonlySet<string>;
   readonly #quiet: ReadonlySet<number>;
-  readonly #store: TableStore;
+  readonly store: TableStore;
+  /** Columns that are monitored. */
+  readonly followed: readonly StoredColumn[];
   /**
    * Values of an earlier definition that the types can't express, by slot and position of the column: their cells have the default. Until new
    * contents are shown.
@@ -84,21 +97,20 @@ export class ReplicaTable {
   readonly #ordered: KeptOrder[] = [];
   readonly #edges = new Map<string, KeptEdges[]>();
 
-  constructor(
-    schema: TableSchema,
-    pools: Pools,
-    monitored: ReadonlySet<string>,
-    unseen: ReadonlySet<string> = new Set(),
-    quiet: ReadonlySet<string> = new Set(),
-  ) {
+  constructor(schema: TableSchema, pools: Pools, definition: TableDefinition) {
+    const { monitored, quiet } = definition;
     this.schema = schema;
     this.#pools = pools;
+    this.#definition = definition;
     this.monitored = monitored;
-    this.unseen = unseen;
-    this.#store = new TableStore(schema, pools);
-    this.#rowClass = rowClass(this.#store.columns);
+    this.unseen = definition.unseen ?? new Set();
+    this.store = new TableStore(schema, pools);
+    this.followed = this.store.columns.filter(({ name }) => monitored.has(name));
+    this.#rowClass = rowClass(this.store.columns);
     this.#quiet = new Set(
-      this.#store.columns.filter(({ name }) => quiet.has(name)).map(({ position }) => position),
+      this.store.columns
+        .filter(({ name }) => quiet?.has(name) === true)
+        .map(({ position }) => position),
     );
   }
 
@@ -123,39 +135,41 @@ export class ReplicaTable {
   /** Columns that updates may bring, by the bytes of their names. */
   get names(): NameTable {
     this.#names ??= new NameTable(
-      this.#store.columns
-        .filter((column) => this.monitored.has(column.name))
-        .map(({ name, position, codec }) => ({
-          name: Buffer.from(name),
-          position,
-          codec,
-          follower: undefined,
-        })),
+      this.followed.map(({ name, position, codec }) => ({
+        name: Buffer.from(name),
+        position,
+        codec,
+        follower: undefined,
+      })),
     );
     return this.#names;
   }
 
-  get store(): TableStore {
-    return this.#store;
+  get size(): number {
+    return this.store.size;
   }
 
-  get size(): number {
-    return this.#store.size;
+  /** A table of the same definition without rows, for contents that are read out of sight. */
+  empty(): ReplicaTable {
+    const table = new ReplicaTable(this.schema, this.#pools, this.#definition);
+    table.succeed(this);
+    table.inherit(this);
+    return table;
   }
 
   /** Takes the place of a table of an earlier schema: rows that somebody holds of it read the columns of this one. */
   succeed(before: ReplicaTable): void {
-    this.#rowClass = rowClass(this.#store.columns, before.#rowClass);
+    this.#rowClass = rowClass(this.store.columns, before.#rowClass);
   }
 
   view(slot: number): RowView {
-    return new this.#rowClass(this.#store, slot);
+    return new this.#rowClass(this.store, slot);
   }
 
   *rows(): Generator<ReplicaRow> {
-    // Whoever takes the rows may wait in between, for a transaction or for another schema.
-    for (const slot of this.#store.slots()) {
+    for (const slot of this.store.slots()) {
       const row = this.view(slot);
+      // Whoever takes the rows may wait in between, for another schema.
       if (row.exists) yield row;
     }
   }
@@ -163,12 +177,12 @@ export class ReplicaTable {
   row(uuid: string): ReplicaRow | undefined {
     const id = this.#pools.uuids.find(uuid);
     if (id <= 0) return undefined;
-    const slot = this.#store.slotOf(id);
+    const slot = this.store.slotOf(id);
     return slot === 0 ? undefined : this.view(slot).identify(uuid.toLowerCase() as Uuid);
   }
 
   #column(name: string): StoredColumn {
-    const column = this.#store.column(name);
+    const column = this.store.column(name);
     if (column !== undefined) return column;
     columnOf(this.schema, name);
     throw new OvsdbError('bad argument', `column ${name} can't be indexed`);
@@ -185,7 +199,7 @@ export class ReplicaTable {
     this.#edgesTo(target);
   }
 
-  /** Makes the indexes that a table with another schema has, as far as this one has what they are made of. */
+  /** Makes the indexes that the table before it has, as far as this one has what they are made of. */
   inherit(before: ReplicaTable): void {
     const wanted: TableIndexes[] = [
       ...[...before.#indexes.values()].map(({ columns }) => ({ find: [columns] })),
@@ -236,8 +250,8 @@ export class ReplicaTable {
       keys.retain(key);
       return { column, key };
     });
-    const index = new HashIndex(this.#store, parts);
-    this.#store.follow(index);
+    const index = new HashIndex(this.store, parts);
+    this.store.follow(index);
     return index;
   }
 
@@ -289,13 +303,13 @@ export class ReplicaTable {
 
   #sort(columns: readonly OrderedColumn[]): OrderedIndex {
     const index = new OrderedIndex(
-      this.#store,
+      this.store,
       columns.map((spec): OrderedPart => {
         const { column, descending, compare } = orderOf(spec);
         return { column: this.#column(column), descending, compare };
       }),
     );
-    this.#store.follow(index);
+    this.store.follow(index);
     return index;
   }
 
@@ -322,7 +336,7 @@ export class ReplicaTable {
   #edgesTo(target: string): readonly KeptEdges[] {
     let kept = this.#edges.get(target);
     if (kept === undefined) {
-      kept = this.#store.columns.flatMap((column) => this.#edgesOf(column, target));
+      kept = this.store.columns.flatMap((column) => this.#edgesOf(column, target));
       this.#edges.set(target, kept);
     }
     return kept;
@@ -333,8 +347,8 @@ export class ReplicaTable {
     const result: KeptEdges[] = [];
     if (type.key.refTable === target) {
       if (kind === 'scalar' || kind === 'optional') {
-        const index = new HashIndex(this.#store, [{ column }]);
-        this.#store.follow(index);
+        const index = new HashIndex(this.store, [{ column }]);
+        this.store.follow(index);
         const shift = kind === 'optional' ? 1 : 0;
         result.push({ column: column.name, sources: (id) => index.find([id + shift]) });
       } else {
@@ -346,8 +360,8 @@ export class ReplicaTable {
   }
 
   #edgeIndex(column: StoredColumn, part: 'key' | 'value'): KeptEdges {
-    const index = new EdgeIndex(this.#store, column, part);
-    this.#store.follow(index);
+    const index = new EdgeIndex(this.store, column, part);
+    this.store.follow(index);
     return { column: column.name, sources: (id) => [...new Set(index.sources(id))] };
   }
 
@@ -357,7 +371,7 @@ export class ReplicaTable {
       sources(id).map((slot): Referrer => ({
         table: this.name,
         column,
-        uuid: this.#pools.uuids.text(this.#store.uuids[slot] as number),
+        uuid: this.#pools.uuids.atom(this.store.uuids[slot] as number),
       })),
     );
   }

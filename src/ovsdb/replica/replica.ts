@@ -13,12 +13,10 @@ import type {
 } from './replica-view.ts';
 import { unknownTable, type DatabaseSchema } from '../data/schema.ts';
 import { Pools } from '../storage/pools.ts';
-import type { TableStore } from '../storage/table-store.ts';
 import { stringify } from '../data/json.ts';
-import { atOnce, ENDLESS, type Turn, type Work } from '../turn.ts';
 import type { JsonValue, Writable } from '../data/value.ts';
 import { rethrowLater } from '../listener-error.ts';
-import type { CountedChanges } from './changes.ts';
+import { CollectedChanges } from './changes.ts';
 import {
   defineTables,
   keepIndexes,
@@ -31,8 +29,6 @@ import {
 import type { ReplicaTable } from './replica-table.ts';
 import { copyRows } from './row-copy.ts';
 import { TableComparer } from './row-comparer.ts';
-import type { StagedTable } from './staging.ts';
-import { GoneTable, TableUpdate, type TableStep } from './table-update.ts';
 import { UpdateReader, type UpdateFormat } from './update-reader.ts';
 
 interface Subscription {
@@ -45,8 +41,6 @@ export interface ReplicaOptions extends Partial<FollowedColumns> {
   readonly monitored?: MonitoredColumns;
   /** Hears what a subscriber threw; by default the error becomes an uncaught exception, outside of the replica. */
   readonly onListenerError?: (error: unknown) => void;
-  /** Updates of no more rows than this (2048) are applied at once, larger ones out of sight and in pieces. */
-  readonly rowsAtOnce?: number;
 }
 
 /**
@@ -56,27 +50,19 @@ export interface ReplicaOptions extends Partial<FollowedColumns> {
 export class Replica implements ReplicaView {
   #schema: DatabaseSchema;
   #pools = new Pools();
-  #tables: ReadonlyMap<string, ReplicaTable>;
-  /** Definition of a new schema, until its contents are there. */
+  #tables: Map<string, ReplicaTable>;
+  /** Definition of a new schema, with the rows that there are, until its contents are applied. */
   #next: DefinedTables | undefined;
-  /** Copies the rows that there are to the new definition. */
-  #copying: Work | undefined;
-  /** Complete contents that are being read. */
-  #unshown: UpdateReader | undefined;
-  /** The message that is about to be shown. */
-  #work: Work<boolean> | undefined;
-  /** Drafts of tables that have still to be settled. */
-  readonly #drafts: { readonly draft: TableStore; readonly isShown: boolean }[] = [];
+  /** Updates that are being read. */
+  #reader: UpdateReader | undefined;
   #sequence = 0;
   #ready = false;
   readonly #subscriptions = new Set<Subscription>();
   readonly #onListenerError: (error: unknown) => void;
-  readonly #rowsAtOnce: number;
 
   constructor(schema: DatabaseSchema, options: ReplicaOptions = {}) {
     this.#schema = schema;
     this.#onListenerError = options.onListenerError ?? rethrowLater;
-    this.#rowsAtOnce = options.rowsAtOnce ?? ROWS_AT_ONCE;
     this.#tables = defineTables(schema, options, this.#pools);
   }
 
@@ -171,144 +157,65 @@ export class Replica implements ReplicaView {
     return { ...this.#pools.statistics, rows };
   }
 
-  /** A reader for one message; `tables` are those that its monitor covers, all when absent. */
+  /** A reader for one message; `tables` are those that its monitor covers, all when absent. What it reads is then applied, or discarded. */
   reader(
     format: UpdateFormat,
     mode: 'changes' | 'contents',
     tables?: readonly string[],
   ): UpdateReader {
-    if (this.isConverting) atOnce(this.converting());
     const { tables: defined, pools } = this.#next ?? { tables: this.#tables, pools: this.#pools };
     const covered =
       tables === undefined
         ? defined
         : new Map([...defined].filter(([name]) => tables.includes(name)));
     // A load that a lost connection cut off holds what it has read so far.
-    if (mode === 'contents') this.#abandon();
-    const reader = new UpdateReader(covered, pools.uuids, format, mode);
-    if (mode === 'contents') this.#unshown = reader;
-    return reader;
+    this.#reader?.dispose();
+    this.#reader = new UpdateReader(covered, pools.uuids, format, mode);
+    return this.#reader;
   }
 
   /**
-   * Shows what a reader has read, in pieces: until all of it is ready readers see the old state, then the new one, and then
-   * subscribers are called. Throws `inconsistent`, having changed nothing, when it does not fit: the caller must load the contents anew.
-   * False when `discard` was called meanwhile. `isReady`: the contents are complete with it. Afterwards `tidy`.
+   * Applies what a reader has read, all of it at once, and calls the subscribers. Throws `inconsistent`, having changed nothing, when it does not fit:
+   * the caller must load the contents anew. `isReady`: the contents are complete with it.
    */
-  showing(reader: UpdateReader, isReady: boolean, turn: Turn): Work<boolean> {
-    const work = this.#showing(reader, isReady, turn);
-    this.#work = work;
-    return work;
-  }
-
-  *#showing(reader: UpdateReader, isReady: boolean, turn: Turn): Work<boolean> {
-    while (!this.#settle(turn)) yield;
-    yield* reader.finish(turn);
-    const { tables } = reader;
-    for (const staged of tables) yield* staged.prepare(turn);
-    const updates = tables.map((staged) => new TableUpdate(staged));
-    const steps: TableStep[] = [...this.#goneTables(), ...updates];
-    let isShown = false;
-    try {
-      if (this.#next === undefined && this.#isSmall(tables)) {
-        // Nothing has changed yet: what takes long to decode can be told in pieces.
-        if (this.#pools.hasLong)
-          for (const update of updates) if (this.#wanted(update.name)) yield* update.collect(turn);
-        for (const update of updates) update.applyAtOnce(this.#wanted(update.name));
-      } else {
-        for (const update of updates) yield* update.apply(turn);
-        yield* this.#collect(steps, turn);
-      }
-      // Nothing else can run from here on until every subscriber was called.
-      isShown = true;
-      this.#work = undefined;
-      if (this.#unshown === reader) this.#unshown = undefined;
-      if (this.#next !== undefined) this.#switch(this.#next);
-      for (const update of updates) this.#leave(update.show(), true);
-    } finally {
-      if (!isShown) for (const update of updates) this.#leave(update.giveUp(), false);
+  show(reader: UpdateReader, isReady: boolean): void {
+    reader.finish();
+    for (const staged of reader.tables) staged.prepare();
+    this.#reader = undefined;
+    const next = this.#next;
+    const tables = next?.tables ?? this.#tables;
+    const changed = new Map<string, CollectedChanges>();
+    for (const gone of next === undefined ? [] : this.#tables.values()) {
+      if (!tables.has(gone.name) && gone.size > 0) changed.set(gone.name, this.#gone(gone));
     }
-    for (const staged of tables) staged.release();
-    const changed = steps.filter((step) => step.isChanged);
+    for (const staged of reader.tables) {
+      const { name } = staged.table;
+      const changes = staged.apply(this.#wanted(name));
+      if (changes !== undefined) changed.set(name, changes);
+      if (staged.fresh !== undefined && staged.fresh.size > 0) tables.set(name, staged.fresh);
+    }
+    if (next !== undefined) this.#switch(next);
     const becameReady = isReady && !this.#ready;
     if (isReady) this.#ready = true;
-    if (changed.length > 0 || becameReady) {
+    this.#pools.sweep();
+    if (changed.size > 0 || becameReady) {
       this.#sequence++;
-      this.#tell(
-        new Map(
-          changed.map(({ name, changes }) => [name, changes ?? { table: name, rows: [], size: 0 }]),
-        ),
-      );
-    }
-    return true;
-  }
-
-  #isSmall(tables: readonly StagedTable[]): boolean {
-    let rows = 0;
-    for (const { count, fresh } of tables) {
-      if (fresh !== undefined) return false;
-      rows += count;
-    }
-    return rows <= this.#rowsAtOnce;
-  }
-
-  /** Collects what subscribers want to hear; one may come while others run. */
-  *#collect(steps: readonly TableStep[], turn: Turn): Work {
-    const isMissing = (step: TableStep): boolean =>
-      step.isChanged && step.changes === undefined && this.#wanted(step.name);
-    for (let step = steps.find(isMissing); step !== undefined; step = steps.find(isMissing)) {
-      yield* step.collect(turn);
+      this.#tell(changed);
     }
   }
 
-  #leave(draft: TableStore | undefined, isShown: boolean): void {
-    if (draft !== undefined) this.#drafts.push({ draft, isShown });
+  /** All rows of a table that the database has no more. */
+  #gone(table: ReplicaTable): CollectedChanges {
+    const changes = new CollectedChanges(table);
+    if (this.#wanted(table.name)) for (const slot of table.store.slots()) changes.deleted(slot);
+    return changes;
   }
 
-  /** Before any table changes again. */
-  #settle(turn: Turn): boolean {
-    for (let left = this.#drafts[0]; left !== undefined; left = this.#drafts[0]) {
-      if (!left.draft.settle(left.isShown, turn)) return false;
-      this.#drafts.shift();
-    }
-    return true;
-  }
-
-  #tidy(turn: Turn): boolean {
-    return this.#settle(turn) && this.#pools.sweep(turn);
-  }
-
-  /** Gives back what is not used any more, in pieces. Between messages. */
-  *tidy(turn: Turn): Work {
-    while (!this.#tidy(turn)) yield;
-    for (const { store } of this.#tables.values())
-      if (store.hasFollowers) yield* store.settleFollowers(turn);
-  }
-
-  /** Shows what a reader has read, at once. */
-  show(reader: UpdateReader, isReady: boolean): void {
-    atOnce(this.showing(reader, isReady, ENDLESS));
-    this.#tidy(ENDLESS);
-  }
-
-  /**
-   * What a reader has read will not be shown. What only it used is given back as far as the turn allows, the rest after the next message.
-   */
-  discard(turn: Turn = ENDLESS): void {
-    this.#work?.return(false);
-    this.#work = undefined;
-    this.#abandon();
-    this.#tidy(turn);
-  }
-
-  /** Gives up complete contents that were being read. */
-  #abandon(): void {
-    for (const { table, fresh } of this.#unshown?.tables ?? []) {
-      if (fresh === undefined) continue;
-      table.store.undraft();
-      this.#leave(fresh, false);
-    }
-    this.#unshown = undefined;
+  /** What a reader has read will not be applied. */
+  discard(): void {
+    this.#reader?.dispose();
+    this.#reader = undefined;
+    (this.#next?.pools ?? this.#pools).sweep();
   }
 
   /**
@@ -341,7 +248,7 @@ export class Replica implements ReplicaView {
     return false;
   }
 
-  #tell(tables: ReadonlyMap<string, CountedChanges>): void {
+  #tell(tables: ReadonlyMap<string, CollectedChanges>): void {
     const sequence = this.#sequence;
     for (const { listener, tables: wanted } of this.#subscriptions) {
       // A table without rows here changed in quiet columns alone, or was nobody's concern.
@@ -359,12 +266,10 @@ export class Replica implements ReplicaView {
 
   /**
    * The database has another schema now (converted, or another server). What there is stays visible until the new
-   * contents are shown; then it is replaced at once, and what did not change is not reported. True when nothing that is stored differs.
-   * Otherwise the rows are copied by `converting`, within the turns given here.
+   * contents are applied; then it is replaced at once, and what did not change is not reported. True when nothing that is stored differs.
    */
-  redefine(schema: DatabaseSchema, columns: FollowedColumns, turn: Turn = ENDLESS): boolean {
+  redefine(schema: DatabaseSchema, columns: FollowedColumns): boolean {
     this.#next = undefined;
-    this.#copying = undefined;
     if (sameDefinition(this.#schema, this.#tables, schema, columns)) {
       // Who keeps it to see whether it is another one should not see one after each reconnect.
       if (!sameSchema(this.#schema, schema)) this.#schema = schema;
@@ -373,47 +278,14 @@ export class Replica implements ReplicaView {
     }
     const pools = new Pools();
     const tables = defineTables(schema, columns, pools);
-    // While there are no rows: they follow each one that is copied.
     for (const [name, table] of tables) {
       const before = this.#tables.get(name);
-      if (before !== undefined) table.inherit(before);
+      if (before === undefined) continue;
+      table.inherit(before);
+      copyRows(before, table);
     }
     this.#next = { schema, pools, tables };
-    this.#copying = this.#copyTo(tables, turn);
     return false;
-  }
-
-  *#copyTo(tables: ReadonlyMap<string, ReplicaTable>, turn: Turn): Work {
-    for (const [name, table] of tables) {
-      const before = this.#tables.get(name);
-      if (before !== undefined) yield* copyRows(before, table, turn);
-    }
-  }
-
-  /** Whether `converting` has anything to do. */
-  get isConverting(): boolean {
-    return this.#copying !== undefined;
-  }
-
-  /** Makes what there is comparable with contents of a new schema, in pieces: before these are read, which does the rest at once. */
-  *converting(): Work {
-    const copying = this.#copying;
-    if (copying === undefined) return;
-    while (copying.next().done !== true) {
-      yield;
-      // Another definition may have come meanwhile.
-      if (this.#copying !== copying) return;
-    }
-    this.#copying = undefined;
-  }
-
-  /** Tables with rows that a new definition does not have any more. */
-  #goneTables(): readonly GoneTable[] {
-    const next = this.#next;
-    if (next === undefined) return [];
-    return [...this.#tables.values()]
-      .filter((table) => !next.tables.has(table.name) && table.size > 0)
-      .map((table) => new GoneTable(table.store));
   }
 
   #switch(next: DefinedTables): void {
@@ -429,9 +301,3 @@ export class Replica implements ReplicaView {
     for (const table of next.tables.values()) table.unexpressed = new Map();
   }
 }
-
-/**
- * To apply a row at once takes one or two microseconds. Out of sight it takes less of a turn, but copies the tables, however few rows
- * of them change.
- */
-const ROWS_AT_ONCE = 2048;

@@ -23,10 +23,6 @@ export class TableComparer implements RowComparer {
   /** Compared columns in which some row has another value than the default. */
   readonly #used: readonly ComparedColumn[];
   readonly #members = new Map<string, TableMembers>();
-  /** Room for one column's cells of the rows that are about to be compared. */
-  #cells = new Uint32Array(0);
-  /** Keeps reads that serve the cache alone from being left out. */
-  touched = 0;
   /** Columns in the order in which the last rows gave them: most rows of a table give the same ones. */
   readonly #guesses: ComparedColumn[] = [];
 
@@ -60,24 +56,17 @@ export class TableComparer implements RowComparer {
   }
 
   find(words: Uint32Array, at: number): number {
-    const id = this.store.pools.uuids.findWords(words, at);
+    const id = this.store.pools.uuids.findWords(words, at, 4);
     return id <= 0 ? 0 : this.store.slotOf(id);
   }
 
-  /** Goes from stage to stage with all of them, so that the processor waits for the memory of many rows at once. */
   findAll(words: Uint32Array, at: number, count: number, rows: Uint32Array): void {
     const { pools } = this.store;
-    for (let i = 0; i < count; i++) rows[i] = Math.max(0, pools.uuids.findWords(words, at + i * 4));
+    for (let i = 0; i < count; i++)
+      rows[i] = Math.max(0, pools.uuids.findWords(words, at + i * 4, 4));
     for (let i = 0; i < count; i++) {
       const id = rows[i] as number;
       if (id !== 0) rows[i] = this.store.slotOf(id);
-    }
-    if (this.#cells.length < count) this.#cells = new Uint32Array(count);
-    const gathered = this.#cells;
-    for (const { cells, matcher } of this.#used) {
-      if (cells === undefined || matcher === undefined) continue;
-      for (let i = 0; i < count; i++) gathered[i] = cells[rows[i] as number] as number;
-      this.touched ^= matcher.touch(gathered, count);
     }
   }
 

@@ -4,7 +4,6 @@ import { OvsdbError } from '../data/error.ts';
 import type { AtomCodec } from '../storage/atom-codec.ts';
 import type { ColumnCodec } from '../storage/column-codec.ts';
 import type { StoredColumn } from '../storage/table-store.ts';
-import type { Turn, Work } from '../turn.ts';
 import type { Datum } from '../data/value.ts';
 import type { ReplicaTable } from './replica-table.ts';
 
@@ -20,11 +19,11 @@ interface SharedColumn {
 }
 
 /**
- * Copies rows between tables that do not share their pools, in pieces. A value of a column that has another type now is copied where the
+ * Copies rows between tables that do not share their pools. A value of a column that has another type now is copied where the
  * new type can express it: it is then compared with what the server has, and told as the old value if that differs. One that it can't express is
  * told as the old value in any case.
  */
-export function* copyRows(from: ReplicaTable, to: ReplicaTable, turn: Turn): Work {
+export function copyRows(from: ReplicaTable, to: ReplicaTable): void {
   const { store } = to;
   const columns = store.columns.flatMap((column): readonly SharedColumn[] => {
     const before = from.store.column(column.name);
@@ -33,14 +32,14 @@ export function* copyRows(from: ReplicaTable, to: ReplicaTable, turn: Turn): Wor
   const unexpressed = new Map<number, Map<number, Datum>>();
   for (const slot of from.store.slots()) {
     const uuid = store.pools.uuids.intern(
-      from.store.pools.uuids.text(from.store.uuids[slot] as number),
+      from.store.pools.uuids.atom(from.store.uuids[slot] as number),
     );
     const copy = store.insert(uuid);
     for (const shape of columns) {
       const { before, column } = shape;
       const cell = from.store.cell(slot, before.position);
       if (shape.isSameDefault && cell === before.codec.defaultCell) continue;
-      const now = yield* copiedCell(shape, cell, turn);
+      const now = copiedCell(shape, cell);
       if (now !== undefined) {
         store.set(copy, column.position, now);
         continue;
@@ -50,9 +49,7 @@ export function* copyRows(from: ReplicaTable, to: ReplicaTable, turn: Turn): Wor
       unexpressed.set(copy, values.set(column.position, before.codec.datum(cell)));
     }
     store.finish(copy);
-    if (turn.isOver()) yield;
   }
-  yield* store.settleFollowers(turn);
   to.unexpressed = unexpressed;
 }
 
@@ -72,37 +69,32 @@ function shared(before: StoredColumn, column: StoredColumn): SharedColumn {
 }
 
 /** The cell of the same value; undefined when the column can't hold it. */
-function* copiedCell(
+function copiedCell(
   { before, column, free, isSameForm }: SharedColumn,
   cell: number,
-  turn: Turn,
-): Work<number | undefined> {
+): number | undefined {
   const { codec } = column;
   if (isSameForm && codec.allows(before.codec.size(cell)))
-    return yield* translated(before.codec, codec, cell, turn);
+    return translated(before.codec, codec, cell);
   const value = expressed(free, before.codec.datum(cell));
   return value === undefined ? undefined : codec.cell(value.datum);
 }
 
-/** Members translated between two questions whether the turn is over. */
-const MEMBERS_AT_ONCE = 1024;
-
-function* translated(from: ColumnCodec, to: ColumnCodec, cell: number, turn: Turn): Work<number> {
+function translated(from: ColumnCodec, to: ColumnCodec, cell: number): number {
   if (from.kind === 'scalar') return copiedAtom(from.keys, to.keys, cell);
   if (from.kind === 'optional')
     return cell === 0 ? 0 : copiedAtom(from.keys, to.keys, cell - 1) + 1;
-  const words = from.members(cell);
+  const words = from.codes(cell);
   for (let at = 0; at < words.length; at++) {
     const isValue = from.kind === 'map' && at % 2 === 1;
     const [old, now] = isValue ? [from.values, to.values] : [from.keys, to.keys];
     words[at] = copiedAtom(old as AtomCodec, now as AtomCodec, words[at] as number);
-    if (at % MEMBERS_AT_ONCE === MEMBERS_AT_ONCE - 1 && turn.isOver()) yield;
   }
-  return to.sequences.intern(words, words.length);
+  return to.sequences.internWords(words, 0, words.length);
 }
 
 const copiedAtom = (from: AtomCodec, to: AtomCodec, code: number): number =>
-  to.copied?.(from, code) ?? to.intern(from.atom(code));
+  to.intern(from.atom(code));
 
 const withoutLimits = ({ key, value, min, max }: ColumnType): ColumnType => ({
   key: { type: key.type },

@@ -28,7 +28,7 @@ export class RowView implements ReplicaRow {
   get uuid(): Uuid {
     if (this.#uuid === undefined) {
       this.#check();
-      this.#uuid = this.#store.pools.uuids.text(this.#store.uuids[this.#slot] as number);
+      this.#uuid = this.#store.pools.uuids.atom(this.#store.uuids[this.#slot] as number);
     }
     return this.#uuid;
   }

@@ -1,36 +1,51 @@
 import { OvsdbError, syntaxError } from '../data/error.ts';
 import type { UuidPool } from '../storage/uuid-pool.ts';
-import type { Turn, Work } from '../turn.ts';
 import {
   CLOSE_BRACE,
   COLON,
   COMMA,
   JsonCursor,
-  NEED_MORE,
   OPEN_BRACE,
+  TRUNCATED,
 } from '../wire/json-cursor.ts';
 import type { UpdateSink } from '../wire/message.ts';
+import type { NamedColumn, NameTable } from './name-table.ts';
 import type { ReplicaTable } from './replica-table.ts';
-import { RowReader, type OpenTable, type UpdateFormat } from './row-reader.ts';
-import { StagedTable, type StagingMode } from './staging.ts';
-import type { TextsElsewhere } from '../wire/text-elsewhere.ts';
+import { StagedTable, type RowKind, type StagingMode } from './staged-table.ts';
 
-export type { UpdateFormat } from './row-reader.ts';
+/** `update`: old and new rows in full (RFC 7047 §4.1.6); `update2`: differences, as update3 too. */
+export type UpdateFormat = 'update' | 'update2';
+
+/** Kinds of row updates in `update2` and `update3`. */
+const KINDS: Readonly<Record<string, RowKind>> = {
+  initial: 'insert',
+  insert: 'insert',
+  modify: 'modify',
+  delete: 'delete',
+};
+
+/** Rows of a table that the message has named. */
+interface OpenTable {
+  readonly staged: StagedTable;
+  readonly names: NameTable;
+  /** False while nothing but the complete contents' silence says that it is empty. */
+  isNamed: boolean;
+}
 
 /**
- * Reads `<table-updates>` from the bytes of one message straight into columns. The bytes may come in pieces, cut behind
- * any row, or any member of a large set or map: `push` reads what is there, `finish` says that the object is complete.
+ * Reads `<table-updates>` from the bytes of one message straight into columns. The bytes may come in pieces, cut anywhere: a row that is cut off
+ * is read again when there is more. `finish` says that the object is complete.
  */
 export class UpdateReader implements UpdateSink {
   readonly #tables: ReadonlyMap<string, ReplicaTable>;
+  readonly #uuids: UuidPool;
+  readonly #format: UpdateFormat;
   readonly #mode: StagingMode;
-  readonly #rows: RowReader;
   readonly #cursor = new JsonCursor();
-  readonly #staged = new Map<string, OpenTable>();
-  #state: 'start' | 'table' | 'after-table' | 'row' | 'cut-row' | 'after-row' | 'done' = 'start';
+  readonly #open = new Map<string, OpenTable>();
+  #state: 'start' | 'table' | 'after-table' | 'row' | 'after-row' | 'done' = 'start';
   #current: OpenTable | undefined;
   #isFirst = true;
-  #name = '';
 
   constructor(
     tables: ReadonlyMap<string, ReplicaTable>,
@@ -39,34 +54,18 @@ export class UpdateReader implements UpdateSink {
     mode: StagingMode,
   ) {
     this.#tables = tables;
-    this.#rows = new RowReader(uuids, format, mode);
+    this.#uuids = uuids;
+    this.#format = format;
     this.#mode = mode;
+    this.#cursor.isPartial = true;
     // Complete contents say by silence that a table is empty.
-    if (mode === 'contents') for (const name of tables.keys()) this.#open(name);
+    if (mode === 'contents') for (const name of tables.keys()) this.#table(name);
   }
 
   get isDone(): boolean {
     return this.#state === 'done';
   }
 
-  #open(name: string): OpenTable {
-    let open = this.#staged.get(name);
-    if (open === undefined) {
-      const table = this.#tables.get(name);
-      if (table === undefined) {
-        throw new OvsdbError(
-          'inconsistent',
-          `an update is about table ${name}, which is not monitored`,
-        );
-      }
-      const { names } = table;
-      open = { staged: new StagedTable(table, this.#mode), names, isNamed: false };
-      this.#staged.set(name, open);
-    }
-    return open;
-  }
-
-  /** Braces of the updates that are open between two steps. */
   get depth(): number {
     switch (this.#state) {
       case 'start':
@@ -78,26 +77,38 @@ export class UpdateReader implements UpdateSink {
       case 'row':
       case 'after-row':
         return 2;
-      case 'cut-row':
-        return this.#rows.braces;
     }
   }
 
-  /** Brackets of the updates that are open between two steps. */
-  get brackets(): number {
-    return this.#rows.brackets;
+  /** The staged tables. */
+  get tables(): readonly StagedTable[] {
+    return [...this.#open.values()].map((open) => open.staged);
   }
 
-  /**
-   * Reads the bytes from `position` up to `end`, which may be anywhere; returns where it stopped: behind the closing brace when done, otherwise
-   * behind the last thing that was complete. Throws `syntax error` or `inconsistent`; the message is then of no use. As in `UpdateSink`.
-   */
-  push(bytes: Buffer, position: number, end: number, texts?: TextsElsewhere): number {
+  #table(name: string): OpenTable {
+    let open = this.#open.get(name);
+    if (open === undefined) {
+      const table = this.#tables.get(name);
+      if (table === undefined) {
+        throw new OvsdbError(
+          'inconsistent',
+          `an update is about table ${name}, which is not monitored`,
+        );
+      }
+      open = {
+        staged: new StagedTable(table, this.#mode),
+        names: table.names,
+        isNamed: false,
+      };
+      this.#open.set(name, open);
+    }
+    return open;
+  }
+
+  /** As `UpdateSink`. Throws `syntax error` or `inconsistent`. */
+  push(bytes: Buffer, position: number, end: number): number {
     const cursor = this.#cursor;
     cursor.reset(bytes, position, end);
-    cursor.isPartial = true;
-    cursor.texts = texts;
-    cursor.mayWait = texts !== undefined;
     let complete = position;
     try {
       while (this.#state !== 'done' && cursor.peek() !== -1) {
@@ -105,11 +116,7 @@ export class UpdateReader implements UpdateSink {
         complete = cursor.position;
       }
     } catch (error) {
-      if (error !== NEED_MORE) throw error;
-      if ((this.#state === 'row' || this.#state === 'cut-row') && this.#rows.cutAt !== -1) {
-        complete = this.#rows.cutAt;
-        this.#state = 'cut-row';
-      }
+      if (error !== TRUNCATED) throw error;
     }
     return complete;
   }
@@ -122,69 +129,128 @@ export class UpdateReader implements UpdateSink {
         this.#isFirst = true;
         break;
       case 'table':
-        if (this.#isFirst && cursor.take(CLOSE_BRACE)) {
-          this.#state = 'done';
-          break;
-        }
-        cursor.string();
-        this.#name = cursor.lastText;
-        cursor.expect(COLON);
-        cursor.expect(OPEN_BRACE);
-        this.#current = this.#open(this.#name);
-        // Of members given twice the last one counts.
-        if (this.#current.isNamed) this.#current.staged.restart();
-        this.#current.isNamed = true;
-        this.#state = 'row';
-        this.#isFirst = true;
+        if (this.#isFirst && cursor.take(CLOSE_BRACE)) this.#state = 'done';
+        else this.#beginTable(cursor);
         break;
       case 'row':
-        if (this.#isFirst && cursor.take(CLOSE_BRACE)) {
-          this.#state = 'after-table';
-          break;
+        if (this.#isFirst && cursor.take(CLOSE_BRACE)) this.#state = 'after-table';
+        else {
+          this.#row(cursor, this.#current as OpenTable);
+          this.#state = 'after-row';
         }
-        this.#rows.read(cursor, this.#current as OpenTable);
-        this.#state = 'after-row';
-        break;
-      case 'cut-row':
-        this.#rows.goOn(cursor, this.#current as OpenTable);
-        if (!this.#rows.isCut) this.#state = 'after-row';
         break;
       case 'after-row':
-        if (cursor.take(COMMA)) {
-          this.#state = 'row';
-          this.#isFirst = false;
-        } else {
-          cursor.expect(CLOSE_BRACE);
-          this.#state = 'after-table';
-        }
+        this.#state = this.#hasNext(cursor) ? 'row' : 'after-table';
         break;
       case 'after-table':
-        if (cursor.take(COMMA)) {
-          this.#state = 'table';
-          this.#isFirst = false;
-        } else {
-          cursor.expect(CLOSE_BRACE);
-          this.#state = 'done';
-        }
+        this.#state = this.#hasNext(cursor) ? 'table' : 'done';
         break;
       case 'done':
         break;
     }
   }
 
-  takeWork(turn: Turn): Work | undefined {
-    const open = this.#current;
-    return open === undefined ? undefined : this.#rows.takeWork(open.staged, turn);
+  #hasNext(cursor: JsonCursor): boolean {
+    this.#isFirst = false;
+    if (cursor.take(COMMA)) return true;
+    cursor.expect(CLOSE_BRACE);
+    return false;
   }
 
-  /** The staged tables. */
-  get tables(): readonly StagedTable[] {
-    return [...this.#staged.values()].map((open) => open.staged);
+  #beginTable(cursor: JsonCursor): void {
+    cursor.string();
+    const name = cursor.lastName;
+    cursor.expect(COLON);
+    cursor.expect(OPEN_BRACE);
+    this.#current = this.#table(name);
+    // Of members given twice the last one counts.
+    if (this.#current.isNamed) this.#current.staged.restart();
+    this.#current.isNamed = true;
+    this.#state = 'row';
+    this.#isFirst = true;
+  }
+
+  #row(cursor: JsonCursor, open: OpenTable): void {
+    cursor.string();
+    const uuid = this.#uuids.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
+    if (uuid <= 0) throw syntaxError(`"${cursor.lastText}" is not the UUID of a row`);
+    cursor.expect(COLON);
+    cursor.expect(OPEN_BRACE);
+    open.staged.beginRow();
+    if (this.#format === 'update2') this.#update2(cursor, open, uuid);
+    else this.#update(cursor, open, uuid);
+  }
+
+  /** `{"initial": row}`, `{"insert": row}`, `{"modify": difference}` or `{"delete": null}`, behind the brace. */
+  #update2(cursor: JsonCursor, open: OpenTable, uuid: number): void {
+    cursor.string();
+    const name = cursor.lastName;
+    const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
+    if (kind === undefined) throw syntaxError(`"${name}" is no kind of row update`);
+    cursor.expect(COLON);
+    if (kind === 'delete') cursor.skip();
+    else this.#cells(cursor, open, kind === 'modify');
+    if (cursor.peek() === COMMA) open.staged.fail('a row update must have exactly one member');
+    cursor.expect(CLOSE_BRACE);
+    open.staged.endRow(kind, uuid);
+  }
+
+  /** `{"new": row}`, `{"old": changed columns, "new": row}` or `{"old": row}`, behind the brace. */
+  #update(cursor: JsonCursor, open: OpenTable, uuid: number): void {
+    let hasOld = false;
+    let hasNew = false;
+    if (cursor.take(CLOSE_BRACE)) open.staged.fail('a row update is empty');
+    do {
+      cursor.string();
+      const name = cursor.lastName;
+      cursor.expect(COLON);
+      if (name === 'new') {
+        hasNew = true;
+        this.#cells(cursor, open, false);
+      } else if (name === 'old') {
+        hasOld = true;
+        cursor.skip();
+      } else throw syntaxError(`"${name}" is no part of a row update`);
+    } while (cursor.take(COMMA));
+    cursor.expect(CLOSE_BRACE);
+    open.staged.endRow(hasNew ? (hasOld ? 'replace' : 'insert') : 'delete', uuid);
+  }
+
+  #cells(cursor: JsonCursor, { staged, names }: OpenTable, isDifference: boolean): void {
+    cursor.expect(OPEN_BRACE);
+    if (cursor.take(CLOSE_BRACE)) return;
+    let before: NamedColumn | undefined;
+    do {
+      const guess = before === undefined ? names.first : before.follower;
+      let column: NamedColumn | undefined;
+      if (guess !== undefined && cursor.takeText(guess.name, 0, guess.name.length)) column = guess;
+      else {
+        cursor.string();
+        column = names.find(cursor.text, cursor.textStart, cursor.textEnd);
+        // Only a name that is written without escapes can be recognised by its bytes.
+        if (column !== undefined && cursor.text === cursor.bytes) {
+          if (before === undefined) names.first = column;
+          else before.follower = column;
+        }
+      }
+      before = column;
+      cursor.expect(COLON);
+      // A column nobody asked for, of a newer server.
+      if (column === undefined) cursor.skip();
+      else staged.addCell(column.position, column.codec.read(cursor, isDifference));
+    } while (cursor.take(COMMA));
+    cursor.expect(CLOSE_BRACE);
   }
 
   /** Ends every table, once the object is complete. */
-  *finish(turn: Turn): Work {
-    if (this.#state !== 'done') throw syntaxError('table updates end too early');
-    for (const { staged } of this.#staged.values()) yield* staged.finish(turn);
+  finish(): void {
+    if (!this.isDone) throw syntaxError('table updates end too early');
+    for (const { staged } of this.#open.values()) staged.finish();
+  }
+
+  /** The updates will not be shown: gives up what was read of them. */
+  dispose(): void {
+    for (const { staged } of this.#open.values()) staged.fresh?.store.dispose();
+    this.#open.clear();
   }
 }

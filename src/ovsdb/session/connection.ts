@@ -1,11 +1,9 @@
 import type { Duplex } from 'node:stream';
 import { OvsdbError, shorten } from '../data/error.ts';
 import { stringify } from '../data/json.ts';
-import { TimedTurn, type Work } from '../turn.ts';
 import type { JsonValue } from '../data/value.ts';
 import type { Message, UpdateHead, UpdateSink } from '../wire/message.ts';
-import { MessageStream } from '../wire/message-stream.ts';
-import type { FramerLimits } from '../wire/framer.ts';
+import { MessageStream, type StreamLimits } from '../wire/message-stream.ts';
 
 /** A reply as it is handed to whoever asked, inside the read loop: before any later message is looked at. */
 export interface Reply {
@@ -19,7 +17,7 @@ export interface Reply {
 }
 
 export interface ConnectionOptions {
-  readonly limits?: FramerLimits | undefined;
+  readonly limits?: StreamLimits | undefined;
   /** Milliseconds that a `request` may take; 0: for ever. */
   readonly answerTimeout?: number | undefined;
 }
@@ -67,10 +65,10 @@ export interface Traffic {
 }
 
 /**
- * Milliseconds of reading and showing in one turn of the event loop. A socket whose peer is as quick as we are has the next chunk ready
- * each time, and libuv takes up to 32 of them before it looks at timers and other sockets.
+ * Milliseconds of reading before timers and other sockets get their turn of the event loop: the socket is paused until then. One whose peer is as
+ * quick as we are has the next chunk ready each time, and libuv takes up to 32 of them in a row.
  */
-const TURN = 8;
+const TIME_SLICE = 8;
 
 /** Chunks below this do not fill what the socket or a TLS record can bring at once: nothing is queued behind them. */
 const FULL_CHUNK = 16 * 1024;
@@ -103,10 +101,8 @@ export class Connection {
   #isHolding = false;
   /** Requests from this id on are held back. */
   #firstHeld = Infinity;
-  /** How long we may read and show in one turn of the event loop. */
-  readonly turn = new TimedTurn(TURN);
-  /** Whether this turn of the event loop has begun, and others get theirs when it has taken long. */
-  #inTurn = false;
+  /** When the time slice ends; undefined: none has begun in this turn of the event loop. */
+  #sliceEnd: number | undefined;
   #error: OvsdbError | undefined;
 
   constructor(socket: Duplex, handler: ConnectionHandler, options: ConnectionOptions = {}) {
@@ -123,8 +119,6 @@ export class Connection {
         },
       },
       options.limits,
-      undefined,
-      this.turn,
     );
     socket.on('data', (chunk: Buffer) => {
       this.#data(chunk);
@@ -145,18 +139,9 @@ export class Connection {
     if (this.#error !== undefined) return;
     this.traffic.bytesReceived += chunk.length;
     this.#handler.heard();
-    if (!this.#inTurn) {
-      this.turn.begin();
-      if (chunk.length >= FULL_CHUNK) this.#beginTurn();
-    }
-    this.#read(() => {
-      this.#stream.push(chunk);
-    });
-  }
-
-  #read(read: () => void): void {
+    if (chunk.length >= FULL_CHUNK) this.#beginSlice();
     try {
-      read();
+      this.#stream.push(chunk);
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       this.close(
@@ -165,35 +150,16 @@ export class Connection {
         }),
       );
     }
-    if (this.#error !== undefined) return;
-    if (this.#stream.isHeld) this.#beginTurn();
-    if (this.#stream.isHeld || (this.#inTurn && this.turn.isPast())) this.#socket.pause();
+    if (this.isOpen && performance.now() >= (this.#sliceEnd ?? Infinity)) this.#socket.pause();
   }
 
-  /** Lets others have their turn when this one has taken long. */
-  #beginTurn(): void {
-    if (this.#inTurn) return;
-    this.#inTurn = true;
+  #beginSlice(): void {
+    if (this.#sliceEnd !== undefined) return;
+    this.#sliceEnd = performance.now() + TIME_SLICE;
     setImmediate(() => {
-      this.#inTurn = false;
-      if (this.#error !== undefined) return;
-      if (this.#stream.isHeld) this.#goOn();
-      if (!this.#stream.isHeld && this.#socket.isPaused()) this.#socket.resume();
+      this.#sliceEnd = undefined;
+      if (this.isOpen && this.#socket.isPaused()) this.#socket.resume();
     });
-  }
-
-  /** Goes on with a message that took more than one turn. Until then nothing is read: the silence is ours. */
-  #goOn(): void {
-    this.turn.begin();
-    this.#handler.heard();
-    this.#read(() => {
-      this.#stream.resume();
-    });
-  }
-
-  /** Work that a message brings: no later message is looked at until it is done. */
-  hold(work: Work): void {
-    this.#stream.hold(work);
   }
 
   /**
@@ -351,7 +317,7 @@ export class Connection {
     let late: NodeJS.Immediate | undefined;
     const check = (): void => {
       const received = this.traffic.bytesReceived;
-      if (this.#stream.isHeld || (isArriving() && received > seen)) {
+      if (isArriving() && received > seen) {
         seen = received;
         timer.refresh();
         return;

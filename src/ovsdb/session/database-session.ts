@@ -229,7 +229,7 @@ export class DatabaseSession {
     const { database } = owner.requirements();
     let replica: Replica;
     try {
-      replica = monitor.define(schema, this.#connection.turn);
+      replica = monitor.define(schema);
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       owner.refused(monitor, error);
@@ -263,7 +263,6 @@ export class DatabaseSession {
     });
     this.#runs.add(run);
     run.start();
-    if (replica.isConverting) this.#connection.hold(replica.converting());
   }
 
   /** Loads every part anew and compares it with what is there. */

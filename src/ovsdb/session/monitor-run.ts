@@ -2,7 +2,6 @@ import { OvsdbError } from '../data/error.ts';
 import { stringify } from '../data/json.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
-import { LATER, type Work } from '../turn.ts';
 import { ZERO_UUID } from '../data/uuid.ts';
 import type { JsonValue } from '../data/value.ts';
 import {
@@ -131,7 +130,7 @@ export class MonitorRun {
       (reply) => {
         if (this.#id !== id) return;
         this.#isAwaited = false;
-        this.#connection.hold(this.#contents(reply));
+        this.#contents(reply);
       },
       ignore,
       {
@@ -147,7 +146,7 @@ export class MonitorRun {
     return this.replica.reader(FORMAT[this.#method], mode);
   }
 
-  *#contents(reply: Reply): Work {
+  #contents(reply: Reply): void {
     const { head, sink, error, failure } = reply;
     if (error !== undefined || sink === undefined) {
       this.#refused(error);
@@ -158,18 +157,17 @@ export class MonitorRun {
       this.#owner.leave(new OvsdbError('protocol', text));
       return;
     }
-    if (!(yield* this.#show(sink as UpdateReader, failure))) return;
+    if (!this.#show(sink as UpdateReader, failure)) return;
     this.#monitor.lastId = this.#method === 'monitor_cond_since' ? head?.lastId : undefined;
     const early = this.#early;
     this.#early = [];
-    for (const update of early) if (!(yield* this.#showUnread(update))) return;
+    for (const update of early) if (!this.#showUnread(update)) return;
     // A subscriber may have ended the connection.
     if (!this.#isAttached) return;
     this.#isLoaded = true;
     this.#failedLoads = 0;
     this.#owner.loaded(this.#monitor, this.#method, head?.found === true);
     this.changeConditions();
-    yield* this.replica.tidy(this.#connection.turn);
   }
 
   #refused(error: JsonValue | undefined): void {
@@ -187,16 +185,16 @@ export class MonitorRun {
   }
 
   /** Shows updates; loads everything anew when they do not fit what we have. False when they are not shown. */
-  *#show(reader: UpdateReader, failure: OvsdbError | undefined): Work<boolean> {
+  #show(reader: UpdateReader, failure: OvsdbError | undefined): boolean {
     const id = this.#id;
     try {
       if (failure !== undefined) throw failure;
-      const isShown = yield* this.replica.showing(reader, true, this.#connection.turn);
+      this.replica.show(reader, true);
       // A subscriber may have closed the monitor.
-      return isShown && this.#id === id;
+      return this.#id === id;
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
-      this.replica.discard(LATER);
+      this.replica.discard();
       this.#misfit(error);
       return false;
     }
@@ -250,13 +248,8 @@ export class MonitorRun {
   }
 
   update(update: Update): void {
-    this.#connection.hold(this.#update(update));
-  }
-
-  *#update(update: Update): Work {
-    if (!(yield* this.#show(update.sink as UpdateReader, update.failure))) return;
+    if (!this.#show(update.sink as UpdateReader, update.failure)) return;
     if (update.lastId !== undefined) this.#monitor.lastId = update.lastId;
-    yield* this.replica.tidy(this.#connection.turn);
   }
 
   /**
@@ -264,15 +257,11 @@ export class MonitorRun {
    * and then answered: it goes behind the contents. Otherwise it brings no table updates.
    */
   unread(params: readonly JsonValue[]): void {
-    if (this.#isLoaded) this.#connection.hold(this.#unread(params));
+    if (this.#isLoaded) this.#showUnread(params);
     else this.#early.push(params);
   }
 
-  *#unread(params: readonly JsonValue[]): Work {
-    if (yield* this.#showUnread(params)) yield* this.replica.tidy(this.#connection.turn);
-  }
-
-  *#showUnread(params: readonly JsonValue[]): Work<boolean> {
+  #showUnread(params: readonly JsonValue[]): boolean {
     const reader = this.changesReader();
     let failure: OvsdbError | undefined;
     try {
@@ -282,7 +271,7 @@ export class MonitorRun {
       if (!(error instanceof OvsdbError)) throw error;
       failure = error;
     }
-    if (!(yield* this.#show(reader, failure))) return false;
+    if (!this.#show(reader, failure)) return false;
     const [, lastId] = params;
     if (typeof lastId === 'string') this.#monitor.lastId = lastId;
     return true;

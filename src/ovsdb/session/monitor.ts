@@ -2,7 +2,6 @@ import { OvsdbError } from '../data/error.ts';
 import type { Clause } from '../data/operation.ts';
 import { Replica } from '../replica/replica.ts';
 import type { DatabaseSchema } from '../data/schema.ts';
-import { LATER, type Turn } from '../turn.ts';
 import type { JsonObject } from '../data/value.ts';
 import { checkCondition } from './check-condition.ts';
 import { MonitorConditions } from './conditions.ts';
@@ -166,7 +165,7 @@ export class DatabaseMonitor implements Monitor {
     if (this.#closed) return;
     this.#closed = true;
     this.#settings.closed(this);
-    this.#replica?.discard(LATER);
+    this.#replica?.discard();
     this.#settings.waits.wake();
   }
 
@@ -175,10 +174,10 @@ export class DatabaseMonitor implements Monitor {
   }
 
   /**
-   * The schema of the server is known now: returns where the contents go, which may have to be converted within such turns first. Throws,
+   * The schema of the server is known now: returns where the contents go. Throws,
    * having changed nothing, when a condition or an index does not fit it.
    */
-  define(schema: DatabaseSchema, turn?: Turn): Replica {
+  define(schema: DatabaseSchema): Replica {
     const { known, onListenerError, warn } = this.#settings;
     const selection = selectionFor(this.#settings.selection, schema);
     const definition = define(schema, known, selection);
@@ -195,7 +194,7 @@ export class DatabaseMonitor implements Monitor {
       });
     } else {
       // Other columns: what changed since the last time would not be enough.
-      const isSame = this.#replica.redefine(definition.schema, definition, turn);
+      const isSame = this.#replica.redefine(definition.schema, definition);
       if (!isSame) this.lastId = undefined;
     }
     this.conditions.begin(initial);
@@ -231,7 +230,7 @@ export class DatabaseMonitor implements Monitor {
     this.run?.end();
     this.run = undefined;
     this.#failure = undefined;
-    this.#replica?.discard(LATER);
+    this.#replica?.discard();
   }
 
   /** Everything is to be loaded anew, at once with the conditions that are wanted. */

@@ -131,25 +131,6 @@ export class CellMatcher {
     this.#isTextMap = kind === 'map' && type.key.type === 'string' && type.value?.type === 'string';
   }
 
-  /**
-   * Touches what these cells hold, as `Entries.touch` does; of large sets and maps the ends. The cells are overwritten.
-   */
-  touch(cells: Uint32Array, count: number): number {
-    const { kind, keys, sequences } = this.#codec;
-    let sum = 0;
-    if (kind === 'set' || kind === 'map') {
-      sum ^= sequences.touch(cells, count);
-      if (kind === 'map' || keys.touch === undefined) return sum;
-      for (let i = 0; i < count; i++) {
-        const cell = cells[i] as number;
-        cells[i] = cell === 0 ? 0 : (sequences.words(cell)[sequences.offset(cell)] as number);
-      }
-    } else if (kind === 'optional') {
-      for (let i = 0; i < count; i++) cells[i] = Math.max((cells[i] as number) - 1, 0);
-    }
-    return sum ^ (keys.touch?.(cells, count) ?? 0);
-  }
-
   /** As `matches`. */
   holds(cell: number, value: Writable): boolean | undefined {
     if (typeof value !== 'object') return matches(this.#codec, cell, value);

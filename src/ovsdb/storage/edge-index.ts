@@ -1,12 +1,11 @@
-import { DraftedIndex } from './drafted-index.ts';
 import { grown } from './id-table.ts';
-import type { StoredColumn, TableStore } from './table-store.ts';
+import type { RowFollower, StoredColumn, TableStore } from './table-store.ts';
 
 const bucketOf = (target: number, mask: number): number =>
   (Math.imul(target, 0x9e3779b1) >>> 7) & mask;
 
 /** Rows by the rows that one of their sets or maps refers to. */
-export class EdgeIndex extends DraftedIndex<EdgeIndex> {
+export class EdgeIndex implements RowFollower {
   readonly columns: ReadonlySet<number>;
   readonly #store: TableStore;
   readonly #column: StoredColumn;
@@ -18,38 +17,14 @@ export class EdgeIndex extends DraftedIndex<EdgeIndex> {
   #source: Uint32Array = new Uint32Array(64);
   #next: Uint32Array = new Uint32Array(64);
   #top = 1;
-  #free: number[] = [];
-  readonly #part: 'key' | 'value';
+  readonly #free: number[] = [];
 
   constructor(store: TableStore, column: StoredColumn, part: 'key' | 'value') {
-    super();
     this.#store = store;
     this.#column = column;
-    this.#part = part;
     this.#step = column.codec.kind === 'map' ? 2 : 1;
     this.#first = part === 'value' ? 1 : 0;
     this.columns = new Set([column.position]);
-  }
-
-  protected empty(store: TableStore): EdgeIndex {
-    return new EdgeIndex(store, this.#column, this.#part);
-  }
-
-  protected share(other: EdgeIndex): void {
-    this.#heads = other.#heads;
-    this.#target = other.#target;
-    this.#source = other.#source;
-    this.#next = other.#next;
-    this.#top = other.#top;
-    this.#free = other.#free;
-  }
-
-  protected copy(): void {
-    this.#heads = this.#heads.slice();
-    this.#target = this.#target.slice();
-    this.#source = this.#source.slice();
-    this.#next = this.#next.slice();
-    this.#free = [...this.#free];
   }
 
   #each(slot: number, visit: (target: number) => void): void {
@@ -62,7 +37,6 @@ export class EdgeIndex extends DraftedIndex<EdgeIndex> {
   }
 
   added(slot: number): void {
-    this.own();
     this.#each(slot, (target) => {
       const edge = this.#free.pop() ?? this.#top++;
       if (edge >= this.#target.length) {
@@ -96,7 +70,6 @@ export class EdgeIndex extends DraftedIndex<EdgeIndex> {
   }
 
   removing(slot: number): void {
-    this.own();
     this.#each(slot, (target) => {
       const bucket = bucketOf(target, this.#heads.length - 1);
       let previous = 0;

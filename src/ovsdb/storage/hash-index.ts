@@ -1,6 +1,5 @@
-import { DraftedIndex } from './drafted-index.ts';
 import { grown } from './id-table.ts';
-import type { StoredColumn, TableStore } from './table-store.ts';
+import type { RowFollower, StoredColumn, TableStore } from './table-store.ts';
 
 /** What a hash index looks at: a column's cell, or the value that a map has under a key. */
 export interface IndexPart {
@@ -12,7 +11,7 @@ export interface IndexPart {
 const ABSENT = -1;
 
 /** Rows by the values of some columns. Rows that lack one of the map keys are not in it. */
-export class HashIndex extends DraftedIndex<HashIndex> {
+export class HashIndex implements RowFollower {
   readonly columns: ReadonlySet<number>;
   readonly #store: TableStore;
   readonly #parts: readonly IndexPart[];
@@ -23,7 +22,6 @@ export class HashIndex extends DraftedIndex<HashIndex> {
   #count = 0;
 
   constructor(store: TableStore, parts: readonly IndexPart[]) {
-    super();
     this.#store = store;
     this.#parts = parts;
     this.#probe = parts.map(() => 0);
@@ -53,26 +51,8 @@ export class HashIndex extends DraftedIndex<HashIndex> {
     return true;
   }
 
-  protected empty(store: TableStore): HashIndex {
-    return new HashIndex(store, this.#parts);
-  }
-
-  protected share(other: HashIndex): void {
-    this.#heads = other.#heads;
-    this.#next = other.#next;
-    this.#previous = other.#previous;
-    this.#count = other.#count;
-  }
-
-  protected copy(): void {
-    this.#heads = this.#heads.slice();
-    this.#next = this.#next.slice();
-    this.#previous = this.#previous.slice();
-  }
-
   added(slot: number): void {
     if (!this.#load(slot)) return;
-    this.own();
     if (this.#count >= this.#heads.length) this.#rehash();
     if (slot >= this.#next.length) {
       this.#next = grown(this.#next, slot + 1);
@@ -106,7 +86,6 @@ export class HashIndex extends DraftedIndex<HashIndex> {
 
   removing(slot: number): void {
     if (!this.#load(slot)) return;
-    this.own();
     const next = this.#next[slot] as number;
     const previous = this.#previous[slot] as number;
     if (previous === 0) this.#heads[this.#hash() & (this.#heads.length - 1)] = next;

@@ -14,15 +14,6 @@ export class IdTable {
     return this.#mask;
   }
 
-  /** The same ids, to be changed independently. */
-  copy(): IdTable {
-    const copy = new IdTable();
-    copy.#slots = this.#slots.slice();
-    copy.#mask = this.#mask;
-    copy.#size = this.#size;
-    return copy;
-  }
-
   /** Adds an id that is known to be absent. `hash` is a word without a sign. */
   add(id: number, hash: number): void {
     if ((this.#size + 1) * 3 > (this.#mask + 1) * 2) this.#grow();

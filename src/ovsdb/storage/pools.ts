@@ -1,8 +1,7 @@
 import type { AtomicType, ColumnType } from '../data/column-type.ts';
-import type { Turn } from '../turn.ts';
-import { atomCodec, type AtomCodec } from './atom-codec.ts';
+import { BooleanCodec, NumberCodec, type AtomCodec } from './atom-codec.ts';
+import { Members } from './cell-values.ts';
 import { ColumnCodec } from './column-codec.ts';
-import { NumberPool } from './number-pool.ts';
 import { SequencePool } from './sequence-pool.ts';
 import { StringPool } from './string-pool.ts';
 import { UuidPool } from './uuid-pool.ts';
@@ -11,65 +10,48 @@ import { UuidPool } from './uuid-pool.ts';
 export class Pools {
   readonly strings = new StringPool();
   readonly uuids = new UuidPool();
-  readonly numbers = new NumberPool();
+  readonly #integers = new NumberCodec('integer');
+  readonly #reals = new NumberCodec('real');
+  readonly #codecs: Readonly<Record<AtomicType, AtomCodec>> = {
+    string: this.strings,
+    uuid: this.uuids,
+    integer: this.#integers,
+    real: this.#reals,
+    boolean: new BooleanCodec(),
+  };
   readonly #sequences = new Map<string, SequencePool>();
-  readonly #codecs = new Map<AtomicType, AtomCodec>();
-  #sweeps = 0;
-
-  atom(type: AtomicType): AtomCodec {
-    let codec = this.#codecs.get(type);
-    if (codec === undefined) {
-      codec = atomCodec(type, this);
-      this.#codecs.set(type, codec);
-    }
-    return codec;
-  }
+  /** One value is read at a time. */
+  readonly #members = new Members();
 
   /** Sets of `key`, or maps of `key` to `value`. */
-  sequences(key: AtomicType, value: AtomicType | undefined): SequencePool {
-    const name = value === undefined ? key : `${key}:${value}`;
+  #sequencesOf(key: AtomicType, value: AtomicType = key): SequencePool {
+    const name = `${key}:${value}`;
     let pool = this.#sequences.get(name);
     if (pool === undefined) {
-      const keys = this.atom(key);
-      pool = new SequencePool(keys, value === undefined ? keys : this.atom(value));
+      pool = new SequencePool(this.#codecs[key], this.#codecs[value]);
       this.#sequences.set(name, pool);
     }
     return pool;
   }
 
-  /** False when no value ever was so large that it should be gone through in pieces. */
-  get hasLong(): boolean {
-    return this.strings.hasLong || this.hasManyMembers;
-  }
-
-  /** False when no set or map ever was so large. */
-  get hasManyMembers(): boolean {
-    for (const pool of this.#sequences.values()) if (pool.hasLong) return true;
-    return false;
-  }
-
   column(type: ColumnType): ColumnCodec {
     return new ColumnCodec(
       type,
-      this.atom(type.key.type),
-      type.value === undefined ? undefined : this.atom(type.value.type),
-      this.sequences(type.key.type, type.value?.type),
+      this.#codecs[type.key.type],
+      type.value === undefined ? undefined : this.#codecs[type.value.type],
+      this.#sequencesOf(type.key.type, type.value?.type),
+      this.#members,
     );
   }
 
-  /**
-   * Gives back what no row uses any more. Only between messages: nothing may be held outside of rows. False when the turn ended first:
-   * call it again.
-   */
-  sweep(turn: Turn): boolean {
-    this.#sweeps++;
-    for (const pool of this.#sequences.values()) if (!pool.sweep(turn)) return false;
-    return this.strings.sweep(turn) && this.uuids.sweep(turn) && this.numbers.sweep(turn);
-  }
-
-  /** Grows whenever ids may be given to others. */
-  get sweeps(): number {
-    return this.#sweeps;
+  /** Gives back what no row uses any more. Only between messages: nothing may be held outside of rows. */
+  sweep(): void {
+    // Members of sets and maps become unused with these.
+    for (const pool of this.#sequences.values()) pool.sweep();
+    this.strings.sweep();
+    this.uuids.sweep();
+    this.#integers.pool.sweep();
+    this.#reals.pool.sweep();
   }
 
   /** Distinct things kept, for metrics. */
@@ -84,7 +66,7 @@ export class Pools {
     return {
       strings: this.strings.count,
       uuids: this.uuids.count,
-      numbers: this.numbers.count,
+      numbers: this.#integers.pool.count + this.#reals.pool.count,
       sequences: sequences.reduce((sum, pool) => sum + pool.count, 0),
       bytes: this.strings.reserved + sequences.reduce((sum, pool) => sum + pool.reserved, 0),
     };

@@ -1,6 +1,8 @@
-import type { Turn } from '../turn.ts';
-import type { Uuid } from '../data/value.ts';
-import { grown, IdTable } from './id-table.ts';
+import { syntaxError } from '../data/error.ts';
+import type { Atom, Uuid } from '../data/value.ts';
+import { CLOSE_BRACKET, COMMA, OPEN_BRACKET, QUOTE, type JsonCursor } from '../wire/json-cursor.ts';
+import { lastIs, TAG, type AtomCodec } from './atom-codec.ts';
+import { WordPool } from './word-pool.ts';
 
 /** Value of a hexadecimal digit by its ASCII code; 65536 for anything else, so that no sum of digits hides it. */
 const DIGIT = new Uint32Array(256).fill(65_536);
@@ -9,8 +11,9 @@ for (let i = 0; i < 6; i++) DIGIT[97 + i] = DIGIT[65 + i] = 10 + i;
 
 const DASH = 45;
 
-/** Ids that are looked at between two questions whether the turn is over. */
-const LOOKED_AT = 64;
+const TAGGED = Buffer.from('["uuid","');
+/** Bytes of `["uuid","…"]`. */
+const TAGGED_LENGTH = TAGGED.length + 36 + 2;
 
 /** Four hexadecimal digits; 65536 or more when one is none. */
 function hex4(bytes: Uint8Array, at: number): number {
@@ -22,65 +25,39 @@ function hex4(bytes: Uint8Array, at: number): number {
   );
 }
 
-/** Each distinct UUID once, as four words. Id 0 is the zero UUID. */
-export class UuidPool {
-  #words: Uint32Array = new Uint32Array(256);
-  #uses: Uint32Array = new Uint32Array(64);
-  #top = 1;
-  #free: number[] = [];
-  /** Ids from here on were handed out for the first time since the last sweep. */
-  #swept = 1;
-  /** Ids below that perhaps nobody uses. */
-  #fresh: number[] = [];
-  readonly #table = new IdTable();
+/** UUIDs as four words each, interned. Id 0 is the zero UUID. */
+export class UuidPool extends WordPool implements AtomCodec {
   readonly #parsed = new Uint32Array(4);
   readonly #text = new Uint8Array(36);
 
-  #hashOf(id: number): number {
-    const words = this.#words;
-    return hashOf(
-      words[id * 4] as number,
-      words[id * 4 + 1] as number,
-      words[id * 4 + 2] as number,
-      words[id * 4 + 3] as number,
-    );
-  }
-
-  get count(): number {
-    return this.#top - 1 - this.#free.length;
-  }
-
-  retain(id: number): void {
-    this.#uses[id] = (this.#uses[id] as number) + 1;
-  }
-
-  release(id: number): void {
-    const uses = (this.#uses[id] as number) - 1;
-    this.#uses[id] = uses;
-    if (uses === 0) this.#fresh.push(id);
-  }
-
-  /** False when the turn ended first: call it again. */
-  sweep(turn: Turn): boolean {
-    while (this.#swept < this.#top) {
-      this.#sweepOne(this.#swept++);
-      if (this.#swept % LOOKED_AT === 0 && turn.isOver()) return false;
+  read(cursor: JsonCursor): number {
+    const { bytes, position } = cursor;
+    const close = position + TAGGED_LENGTH;
+    // As every server writes it, without white space.
+    if (close <= cursor.end && bytes[close - 1] === CLOSE_BRACKET && bytes[close - 2] === QUOTE) {
+      let i = 0;
+      while (i < TAGGED.length && bytes[position + i] === TAGGED[i]) i++;
+      if (i === TAGGED.length) {
+        const id = this.internBytes(bytes, position + i, close - 2);
+        if (id !== -1) {
+          cursor.position = close;
+          return id;
+        }
+      }
     }
-    for (let id = this.#fresh.pop(); id !== undefined; id = this.#fresh.pop()) {
-      this.#sweepOne(id);
-      if (turn.isOver()) return false;
-    }
-    return true;
+    return this.#readAnyhow(cursor);
   }
 
-  #sweepOne(id: number): void {
-    const at = id * 4;
-    const words = this.#words;
-    const present = words[at] || words[at + 1] || words[at + 2] || words[at + 3];
-    if (id === 0 || this.#uses[id] !== 0 || !present) return;
-    this.#table.remove(id, this.#hashOf(id));
-    words[at] = words[at + 1] = words[at + 2] = words[at + 3] = 0;
-    this.#free.push(id);
+  #readAnyhow(cursor: JsonCursor): number {
+    cursor.expect(OPEN_BRACKET);
+    cursor.string();
+    if (!lastIs(cursor, TAG)) throw syntaxError(`expected ["uuid", "…"], not "${cursor.lastText}"`);
+    cursor.expect(COMMA);
+    cursor.string();
+    const id = this.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
+    if (id === -1) throw syntaxError(`"${cursor.lastText}" is not a valid UUID`);
+    cursor.expect(CLOSE_BRACKET);
+    return id;
   }
 
   /** Reads 36 characters of text into `#parsed`; false when they are no UUID. */
@@ -105,45 +82,15 @@ export class UuidPool {
     return isDashed && (a | b | c | d | e | f | g | h) < 0x10000;
   }
 
-  #lookup(create: boolean): number {
-    const parsed = this.#parsed;
-    const a = parsed[0] as number;
-    const b = parsed[1] as number;
-    const c = parsed[2] as number;
-    const d = parsed[3] as number;
-    if ((a | b | c | d) === 0) return 0;
-    const hash = hashOf(a, b, c, d);
-    const { slots, mask } = this.#table;
-    const words = this.#words;
-    for (let at = hash & mask; ; at = (at + 1) & mask) {
-      const id = slots[at * 2] as number;
-      if (id === 0) break;
-      if (slots[at * 2 + 1] !== hash) continue;
-      const w = id * 4;
-      if (words[w] === a && words[w + 1] === b && words[w + 2] === c && words[w + 3] === d)
-        return id;
-    }
-    return create ? this.#add(hash) : -1;
+  #isZero(): boolean {
+    const [a, b, c, d] = this.#parsed;
+    return a === 0 && b === 0 && c === 0 && d === 0;
   }
 
-  #add(hash: number): number {
-    const free = this.#free.pop();
-    const id = free ?? this.#top++;
-    if (id >= this.#uses.length) {
-      this.#uses = grown(this.#uses, id + 1);
-      this.#words = grown(this.#words, this.#uses.length * 4);
-    }
-    const [parsed, words] = [this.#parsed, this.#words];
-    for (let i = 0; i < 4; i++) words[id * 4 + i] = parsed[i] as number;
-    this.#uses[id] = 0;
-    if (free !== undefined) this.#fresh.push(id);
-    this.#table.add(id, hash);
-    return id;
-  }
-
-  /** Id of the UUID written in 36 ASCII characters from `start` on; -1 when it is none. */
+  /** Id of the UUID written in ASCII characters from `start` to `end`; -1 when they are none. */
   internBytes(bytes: Uint8Array, start: number, end: number): number {
-    return end - start === 36 && this.#parse(bytes, start) ? this.#lookup(true) : -1;
+    if (end - start !== 36 || !this.#parse(bytes, start)) return -1;
+    return this.#isZero() ? 0 : this.internWords(this.#parsed, 0, 4);
   }
 
   #parseText(text: string): boolean {
@@ -157,73 +104,50 @@ export class UuidPool {
   }
 
   /** Id of a UUID; -1 for a text that is none. */
-  intern(text: string): number {
-    return this.#parseText(text) ? this.#lookup(true) : -1;
+  intern(atom: Atom): number {
+    if (!this.#parseText(atom as string)) return -1;
+    return this.#isZero() ? 0 : this.internWords(this.#parsed, 0, 4);
   }
 
-  /** Id of the UUID in four words from `at` on. */
-  internWords(words: Uint32Array, at: number): number {
-    const parsed = this.#parsed;
-    for (let i = 0; i < 4; i++) parsed[i] = words[at + i] as number;
-    return this.#lookup(true);
+  find(atom: Atom): number {
+    if (!this.#parseText(atom as string)) return -1;
+    return this.#isZero() ? 0 : this.findWords(this.#parsed, 0, 4);
   }
 
-  /** Id of the UUID in four words from `at` on; -1 when it is not known. */
-  findWords(words: Uint32Array, at: number): number {
-    const parsed = this.#parsed;
-    for (let i = 0; i < 4; i++) parsed[i] = words[at + i] as number;
-    return this.#lookup(false);
+  equals(code: number, atom: Atom): boolean {
+    return this.find(atom) === code;
   }
 
-  /** Ids are below this. */
-  get top(): number {
-    return this.#top;
-  }
-
-  find(text: string): number {
-    return this.#parseText(text) ? this.#lookup(false) : -1;
-  }
-
-  text(id: number): Uuid {
-    return uuidText(this.#words, id * 4);
-  }
-
-  /** Copies the four words of a UUID: they stay right when its id is given to another. */
-  copyWords(id: number, to: Uint32Array, at: number): void {
-    for (let k = 0; k < 4; k++) to[at + k] = this.#words[id * 4 + k] as number;
-  }
-
-  /** One of the four words of a UUID: they are in its order. */
-  word(id: number, place: number): number {
-    return this.#words[id * 4 + place] as number;
+  atom(id: number): Uuid {
+    return id === 0 ? uuidText(ZERO, 0) : uuidText(this.words(id), this.offset(id));
   }
 
   compare(a: number, b: number): number {
-    for (let i = 0; i < 4; i++) {
-      const order = (this.#words[a * 4 + i] as number) - (this.#words[b * 4 + i] as number);
+    if (a === b) return 0;
+    const [x, y] = [a === 0 ? ZERO : this.words(a), b === 0 ? ZERO : this.words(b)];
+    const [i, j] = [a === 0 ? 0 : this.offset(a), b === 0 ? 0 : this.offset(b)];
+    for (let k = 0; k < 4; k++) {
+      const order = (x[i + k] as number) - (y[j + k] as number);
       if (order !== 0) return order;
     }
     return 0;
   }
 }
 
-/** Where the bytes of a UUID stand in its text, and that text: made in one piece, since one that is put together has to be joined later. */
+const ZERO: Uint32Array = new Uint32Array(4);
+
+/** Where the bytes of a UUID stand in its text. */
 const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
-const written: number[] = Array.from({ length: 36 }, () => DASH);
 const DIGITS = Buffer.from('0123456789abcdef');
 
-/** The UUID in four words from `at` on. */
+/** The UUID in four words from `at` on. Made in one piece: a string that is put together has to be joined later. */
 export function uuidText(words: Uint32Array, at: number): Uuid {
+  const text = Buffer.allocUnsafe(36).fill(DASH);
   for (let i = 0; i < 16; i++) {
     const byte = (words[at + (i >> 2)] as number) >>> (24 - (i & 3) * 8);
     const place = PLACES[i] as number;
-    written[place] = DIGITS[(byte >> 4) & 15] as number;
-    written[place + 1] = DIGITS[byte & 15] as number;
+    text[place] = DIGITS[(byte >> 4) & 15] as number;
+    text[place + 1] = DIGITS[byte & 15] as number;
   }
-  return String.fromCharCode(...written) as Uuid;
-}
-
-function hashOf(a: number, b: number, c: number, d: number): number {
-  const hash = Math.imul(a ^ Math.imul(b, 0x85ebca6b) ^ Math.imul(c, 0xc2b2ae35) ^ d, 0x9e3779b1);
-  return (hash ^ (hash >>> 15)) >>> 0;
+  return text.toString('latin1') as Uuid;
 }

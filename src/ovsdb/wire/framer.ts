@@ -20,7 +20,7 @@ const ESCAPE = 3;
 /** Braces open around the update of a row: the message, the tables, the table. */
 const WATCHED = 3;
 
-const isSpace = (byte: number | undefined): boolean =>
+export const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 /** Bytes that may follow a string, an array or an object inside of a message: 1. */
@@ -44,29 +44,21 @@ export interface FramerLimits {
 export class MessageScanner {
   #state = OUTSIDE;
   #depth = 0;
-  #length = 0;
   /** The last byte of the last chunk ended a string, an array or an object inside of a message. */
   #valueEnded = false;
   #broken: OvsdbError | undefined;
-  readonly #maxBytes: number;
   readonly #maxDepth: number;
   /** Behind the last `}` in the scanned bytes that left three braces open, as the end of a row's update does; -1: none. */
   lastClose = -1;
   #braces = 0;
 
-  constructor(limits: FramerLimits = {}) {
-    this.#maxBytes = limits.maxBytes ?? Infinity;
-    this.#maxDepth = limits.maxDepth ?? MAX_DEPTH;
+  constructor(maxDepth = MAX_DEPTH) {
+    this.#maxDepth = maxDepth;
   }
 
   /** True while a message is incomplete. */
   get isInside(): boolean {
     return this.#state !== OUTSIDE;
-  }
-
-  /** True when the stream is broken. */
-  get isBroken(): boolean {
-    return this.#broken !== undefined;
   }
 
   #fail(details: string): never {
@@ -83,11 +75,7 @@ export class MessageScanner {
       at = this.#begin(bytes, from);
       if (at === -1) return -1;
     }
-    const end = this.#scanInside(bytes, at);
-    this.#length += (end === -1 ? bytes.length : end) - at;
-    this.#checkLength();
-    if (end !== -1) this.#length = 0;
-    return end;
+    return this.#scanInside(bytes, at);
   }
 
   #begin(bytes: Uint8Array, from: number): number {
@@ -166,31 +154,25 @@ export class MessageScanner {
     this.#depth = depth;
     this.#braces = braces;
   }
-
-  /** Counts bytes that somebody else has read. */
-  count(bytes: number): void {
-    this.#length += bytes;
-    this.#checkLength();
-  }
-
-  #checkLength(): void {
-    if (this.#length > this.#maxBytes) {
-      this.#fail(`a message is larger than ${this.#maxBytes} bytes`);
-    }
-  }
 }
 
-/** Cuts a stream into messages: bytes in, whole messages out. */
+/** Cuts a stream into messages: bytes in, whole messages out. Nothing of the bytes that it is given is kept: they may be overwritten. */
 export class Framer {
   readonly #scanner: MessageScanner;
+  readonly #maxBytes: number;
+  /** The beginning of an incomplete message. */
   #parts: Buffer[] = [];
+  #length = 0;
+  #broken: OvsdbError | undefined;
 
-  constructor(limits?: FramerLimits) {
-    this.#scanner = new MessageScanner(limits);
+  constructor(limits: FramerLimits = {}) {
+    this.#scanner = new MessageScanner(limits.maxDepth);
+    this.#maxBytes = limits.maxBytes ?? Infinity;
   }
 
   /** The messages that this chunk completes. Throws `protocol` when the stream can't be one of OVSDB; it stays broken then. */
   push(chunk: Uint8Array): Buffer[] {
+    if (this.#broken !== undefined) throw this.#broken;
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     const messages: Buffer[] = [];
     let start = 0;
@@ -199,15 +181,28 @@ export class Framer {
       if (!this.#scanner.isInside) while (isSpace(bytes[start])) start++;
       const end = this.#scanner.scan(bytes, start);
       if (end === -1) break;
-      this.#parts.push(bytes.subarray(start, end));
+      this.#keep(bytes.subarray(start, end));
       messages.push(
         this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts),
       );
       this.#parts = [];
+      this.#length = 0;
       start = end;
     }
-    if (this.#scanner.isInside && start < bytes.length) this.#parts.push(bytes.subarray(start));
+    if (this.#scanner.isInside && start < bytes.length) this.#keep(bytes.subarray(start));
     return messages;
+  }
+
+  #keep(part: Buffer): void {
+    this.#length += part.length;
+    if (this.#length > this.#maxBytes) {
+      this.#broken = new OvsdbError(
+        'protocol',
+        `a message is larger than ${this.#maxBytes} bytes; maxBytes of the framer would allow more`,
+      );
+      throw this.#broken;
+    }
+    this.#parts.push(Buffer.from(part));
   }
 
   /** True between messages: a stream may end here. */

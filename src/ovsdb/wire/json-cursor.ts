@@ -1,8 +1,6 @@
 import { syntaxError } from '../data/error.ts';
 import type { JsonValue } from '../data/value.ts';
 import { exactNumber } from './json-number.ts';
-import { memberName } from './member-names.ts';
-import { ELSEWHERE, type TextElsewhere, type TextsElsewhere } from './text-elsewhere.ts';
 import { invalidUtf8Error, writeUtf8 } from './utf8.ts';
 
 export const QUOTE = 0x22;
@@ -33,8 +31,8 @@ const ESCAPES: Readonly<Record<number, number>> = {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Thrown by a cursor over the beginning of a text when it would have to read on. */
-export const NEED_MORE = new Error('the text goes on');
+/** Thrown by a cursor over the beginning of a text when it comes to its end: what it was reading is to be read again when there is more. */
+export const TRUNCATED = new Error('the text goes on');
 
 /** Numbers of a common form: an integer that a double holds exactly. */
 const SHORT_INTEGER = 15;
@@ -51,15 +49,12 @@ export class JsonCursor {
   text: Buffer;
   textStart = 0;
   textEnd = 0;
+  /** Strings with escapes, decoded. */
   #scratch: Buffer = NOTHING;
-  /** More bytes may follow: reaching the end throws `NEED_MORE` and not an error. */
+  /** More bytes may follow: reaching the end throws `TRUNCATED` and not an error. */
   isPartial = false;
-  /** What takes long may be put off by whoever reads. */
-  mayWait = false;
-  /** Strings that are kept elsewhere. */
-  texts: TextsElsewhere | undefined;
-  /** The last one of these that was read; `text` is then its bytes. */
-  elsewhere: TextElsewhere | undefined;
+  /** Names of members that were read last, by a number made of their letters. */
+  #names: KnownName[] | undefined;
 
   constructor(bytes: Buffer = NOTHING, position = 0, end = bytes.length) {
     this.bytes = bytes;
@@ -75,7 +70,7 @@ export class JsonCursor {
   }
 
   fail(expected: string): never {
-    if (this.isPartial && this.position >= this.end) throw NEED_MORE;
+    if (this.isPartial && this.position >= this.end) throw TRUNCATED;
     const from = Math.max(0, this.position - 20);
     const near = this.bytes.toString('utf8', from, Math.min(this.end, this.position + 20));
     throw syntaxError(
@@ -138,7 +133,6 @@ export class JsonCursor {
       }
       if (byte < 0x20) {
         this.position = at;
-        if (byte === ELSEWHERE && at === start && this.#fromElsewhere()) return;
         this.fail('a control character to be escaped');
       }
       wide |= byte;
@@ -166,27 +160,6 @@ export class JsonCursor {
     if (error !== undefined) throw error;
   }
 
-  /** Reads what stands for a string that is kept elsewhere; false, without having moved, when there is none. */
-  #fromElsewhere(): boolean {
-    const close = this.bytes.indexOf(QUOTE, this.position);
-    const number = Number(this.bytes.toString('latin1', this.position + 1, close));
-    const found = this.texts?.find(number);
-    if (found === undefined) return false;
-    found.check();
-    this.position = close + 1;
-    this.elsewhere = found;
-    this.text = found.bytes;
-    this.textStart = 0;
-    this.textEnd = found.length;
-    return true;
-  }
-
-  /** The last string read, if it is kept elsewhere. */
-  get lastElsewhere(): TextElsewhere | undefined {
-    const { elsewhere } = this;
-    return elsewhere?.bytes === this.text ? elsewhere : undefined;
-  }
-
   /** The slow way: a string with escapes, decoded into the scratch buffer. */
   #escaped(start: number, firstEscape: number): void {
     const { bytes, end } = this;
@@ -204,7 +177,7 @@ export class JsonCursor {
       this.#room(out + 8);
       if (byte === BACKSLASH) {
         this.position = at;
-        const code = this.escape();
+        const code = this.#escape();
         at = this.position;
         out = writeUtf8(this.#scratch, out, code);
       } else {
@@ -230,7 +203,7 @@ export class JsonCursor {
   }
 
   /** The code point of an escape; stands behind the backslash. */
-  escape(): number {
+  #escape(): number {
     const kind = this.position < this.end ? (this.bytes[this.position++] as number) : 0;
     if (kind !== 0x75) {
       const simple = ESCAPES[kind];
@@ -240,7 +213,7 @@ export class JsonCursor {
     const unit = this.#hex4();
     if (unit === 0) throw syntaxError('a string contains the null character \\u0000');
     if (unit < 0xd800 || unit > 0xdfff) return unit;
-    if (this.isPartial && this.position + 6 > this.end) throw NEED_MORE;
+    if (this.isPartial && this.position + 6 > this.end) throw TRUNCATED;
     const isPair =
       unit < 0xdc00 &&
       this.bytes[this.position] === BACKSLASH &&
@@ -258,7 +231,7 @@ export class JsonCursor {
       this.position,
       Math.min(this.end, this.position + 4),
     );
-    if (this.isPartial && text.length < 4) throw NEED_MORE;
+    if (this.isPartial && text.length < 4) throw TRUNCATED;
     if (!/^[0-9a-fA-F]{4}$/.test(text)) this.fail('four hexadecimal digits');
     this.position += 4;
     return Number.parseInt(text, 16);
@@ -266,7 +239,7 @@ export class JsonCursor {
 
   /** The last string read, as text. */
   get lastText(): string {
-    return this.lastElsewhere?.text ?? this.text.toString('utf8', this.textStart, this.textEnd);
+    return this.text.toString('utf8', this.textStart, this.textEnd);
   }
 
   /**
@@ -434,9 +407,31 @@ export class JsonCursor {
 
   /** The last string, which is the name of a member: most likely one that was read before. */
   get lastName(): string {
-    return this.lastElsewhere?.text ?? memberName(this.text, this.textStart, this.textEnd);
+    const { text, textStart, textEnd } = this;
+    const length = textEnd - textStart;
+    if (length === 0 || length > LONGEST_NAME) return this.lastText;
+    const names = (this.#names ??= []);
+    const place =
+      (length * 31 + (text[textStart] as number) * 7 + (text[textStart + 2] ?? 0)) % NAMES;
+    const known = names[place];
+    if (known?.bytes.length === length) {
+      let i = 0;
+      while (i < length && known.bytes[i] === text[textStart + i]) i++;
+      if (i === length) return known.name;
+    }
+    const name = this.lastText;
+    names[place] = { bytes: Uint8Array.prototype.slice.call(text, textStart, textEnd), name };
+    return name;
   }
 }
+
+interface KnownName {
+  readonly bytes: Uint8Array;
+  readonly name: string;
+}
+
+const NAMES = 256;
+const LONGEST_NAME = 32;
 
 /** Values that are as short are most often words that come again and again, such as `uuid`. */
 const SHORT_TEXT = 8;

@@ -1,74 +1,111 @@
+import { constants } from 'node:buffer';
 import { OvsdbError } from '../data/error.ts';
-import { ENDLESS, type Turn, type Work } from '../turn.ts';
-import { MessageScanner, type FramerLimits } from './framer.ts';
-import { COLON, COMMA, JsonCursor, NEED_MORE, OPEN_BRACE } from './json-cursor.ts';
-import { HeldWork } from './held-work.ts';
-import { JsonReader } from './json-reader.ts';
+import type { JsonValue } from '../data/value.ts';
+import { isSpace, MessageScanner } from './framer.ts';
 import {
-  deliver,
-  isMember,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  JsonCursor,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  TRUNCATED,
+} from './json-cursor.ts';
+import {
   isUpdate,
-  partsOf,
-  pushAtOnce,
-  pushTo,
-  sinkWork,
-  tail,
-  tooShort,
-  updatesIn,
+  type Message,
   type MessageHandler,
-  type MessageParts,
-  type NoUpdates,
-  type Streaming,
+  type UpdateHead,
+  type UpdateSink,
 } from './message.ts';
 import { PendingBytes } from './pending-bytes.ts';
-import { WholeMessageReader } from './whole-message.ts';
-
-/** Messages larger than this are read while they arrive. */
-const STREAM_FROM = 128 * 1024;
-
-/** Updates of which at least so much arrives with their beginning are read at once, without a look for their end before. */
-const READ_AT_ONCE = 8 * 1024;
 
 /**
- * Bytes of a connection in, messages out, in order. Table updates never become JSON values: they go to a sink as they
- * arrive, so that a message of any size takes little memory and never holds up the event loop.
+ * What a message may take by default: half of what a string of V8 can hold, so that whatever is in it can become one. Only what has to be kept until it can be
+ * used counts, so that a database of any size is loaded.
+ */
+const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
+
+/** Limits in which `maxMessageBytes` makes sense: beyond the upper one a string in a message could not become one of V8. */
+const LEAST_LIMIT = 4096;
+const { MAX_STRING_LENGTH } = constants;
+
+/** Throws `bad argument` for a limit that can't be meant. */
+export function checkMessageLimit(bytes: number | undefined): void {
+  if (bytes === undefined) return;
+  if (Number.isInteger(bytes) && bytes >= LEAST_LIMIT && bytes <= MAX_STRING_LENGTH) return;
+  throw new OvsdbError(
+    'bad argument',
+    `maxMessageBytes must be a number of bytes from ${LEAST_LIMIT} to ${MAX_STRING_LENGTH}, not ${bytes}`,
+  );
+}
+
+/** Where the updates of a message begin has been seen by then, or it is read as an ordinary one. */
+const HEAD_LIMIT = 4096;
+
+/** A row of which so much has come without its end is read again when that has come, too. */
+const LARGE_ROW = 128 * 1024;
+
+const NOTHING = Buffer.alloc(0);
+
+/** First letters of `false` and `true`. */
+const LETTER_F = 0x66;
+const LETTER_T = 0x74;
+
+/** Members of a message as they are found, one after the other. */
+type MessageParts = { -readonly [K in keyof Message]?: Message[K] };
+
+/** Table updates, and the sink that takes them. */
+interface FoundUpdates {
+  readonly head: UpdateHead;
+  readonly sink: UpdateSink;
+  /** Whether the updates are the last member of an array. */
+  readonly inArray: boolean;
+}
+
+/** The updates of the message that is arriving, and what came before them. */
+interface Streaming extends FoundUpdates {
+  readonly before: Partial<Message>;
+  failure: OvsdbError | undefined;
+  /** `waiting`: for the end of a large row. */
+  phase: 'reading' | 'waiting' | 'done' | 'failed';
+}
+
+export interface StreamLimits {
+  /** Bytes of one message that are kept until they can be used: of table updates one row, of any other message all of it. */
+  readonly maxMessageBytes?: number | undefined;
+  /** Bytes of a row without its end from which on its end is looked for; for tests. */
+  readonly largeRow?: number | undefined;
+}
+
+/**
+ * Bytes of a connection in, messages out, in order. Table updates never become JSON values: they go to a sink row by row as they
+ * arrive, so that a message of any size takes little memory and reading can pause between any two chunks.
  */
 export class MessageStream {
-  readonly #scanner: MessageScanner;
+  readonly #scanner = new MessageScanner();
   readonly #handler: MessageHandler;
-  readonly #streamFrom: number;
-  readonly #atOnce: number;
-  /** The incomplete message, as far as no sink has taken it. */
+  readonly #maxBytes: number;
+  readonly #largeRow: number;
+  readonly #cursor = new JsonCursor();
+  /** The incomplete message, as far as nobody has read it. */
   readonly #pending = new PendingBytes();
   #streaming: Streaming | undefined;
-  /** Reads a large message that brings no table updates. */
-  #reader: JsonReader | undefined;
-  /** Bytes of an incomplete message at which its head is looked at. */
-  #sniffAt: number;
-  /** What has to be done before anything else is looked at. */
-  readonly #work = new HeldWork();
-  readonly #turn: Turn;
-  /** It belongs to the message that is arriving: that is gone on with afterwards. */
-  #isFeeding = false;
+  /** The message that is arriving is read when it is complete. */
+  #isOrdinary = false;
   #isReading = false;
-  /** What arrived while something was read, or behind a message that is not done. */
-  #waiting: Buffer[] = [];
-  readonly #whole: WholeMessageReader;
+  #isAbandoned = false;
+  /** The stream is broken for good. */
+  #failure: OvsdbError | undefined;
+  /** What arrived while something was read. */
+  #queued: Buffer[] = [];
 
-  /** Messages larger than `streamFrom` bytes are read while they arrive; what takes long of what they bring is done within `turn`. */
-  constructor(
-    handler: MessageHandler,
-    limits?: FramerLimits,
-    streamFrom = STREAM_FROM,
-    turn: Turn = ENDLESS,
-  ) {
-    this.#turn = turn;
-    this.#streamFrom = streamFrom;
-    this.#atOnce = Math.min(READ_AT_ONCE, streamFrom);
-    this.#sniffAt = streamFrom;
+  constructor(handler: MessageHandler, limits: StreamLimits = {}) {
     this.#handler = handler;
-    this.#whole = new WholeMessageReader(handler);
-    this.#scanner = new MessageScanner(limits);
+    this.#maxBytes = limits.maxMessageBytes ?? MAX_MESSAGE_BYTES;
+    this.#largeRow = Math.min(limits.largeRow ?? LARGE_ROW, this.#maxBytes);
   }
 
   /**
@@ -76,282 +113,314 @@ export class MessageStream {
    * connection is then to be dropped.
    */
   push(chunk: Buffer): void {
-    if (this.#isReading || this.isHeld) {
-      this.#waiting.push(Buffer.from(chunk));
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#isReading) {
+      this.#queued.push(Buffer.from(chunk));
       return;
     }
-    this.#whileReading(() => {
-      this.#read(chunk);
-    });
-  }
-
-  /** Reads, then what arrived meanwhile. */
-  #whileReading(read: () => void): void {
     this.#isReading = true;
     try {
-      read();
-      while (!this.isHeld) {
-        const streaming = this.#isFeeding ? this.#streaming : undefined;
-        if (streaming !== undefined) {
-          this.#isFeeding = false;
-          this.#resumeReading(streaming);
-        } else {
-          const next = this.#waiting.shift();
-          if (next === undefined) break;
-          this.#read(next);
-        }
-      }
+      this.#read(chunk);
+      for (let next = this.#queued.shift(); next !== undefined; next = this.#queued.shift())
+        this.#read(next);
+    } catch (error) {
+      if (error instanceof OvsdbError) this.#failure = error;
+      throw error;
     } finally {
       this.#isReading = false;
     }
   }
 
+  /** Nothing more is wanted, not even the messages behind one that is just told. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.#queued = [];
+  }
+
   #read(chunk: Buffer): void {
     let rest = chunk;
-    while (rest.length > 0) {
-      if (this.isHeld) {
-        this.#waiting.unshift(Buffer.from(rest));
-        return;
-      }
-      if (this.#streaming?.phase === 'reading') {
-        this.#scanner.count(this.#pending.append(rest));
-        if (!this.#feed(this.#streaming)) return;
-        // The sink has what it wanted; what follows is the end of the message.
-        rest = this.#pending.take();
-      }
-      if (this.#begin(rest)) return;
-      const end = this.#scanner.scan(rest, 0);
-      if (end === -1) {
-        this.#keep(rest);
-        return;
-      }
-      let message = rest.subarray(0, end);
-      if (this.#pending.length > 0) {
-        this.#pending.append(message);
-        message = this.#pending.view;
-      }
-      rest = rest.subarray(end);
-      const finishing = this.#pending.texts.finishing(this.#turn);
-      if (finishing === undefined) {
-        this.#complete(message);
-        this.#pending.clear();
-      } else {
-        this.#work.add(this.#finishAndComplete(finishing));
-      }
-      this.#work.goOn();
+    while (rest.length > 0 && !this.#isAbandoned) {
+      const streaming = this.#streaming;
+      rest =
+        streaming?.phase === 'reading' ? this.#readUpdates(streaming, rest) : this.#readOther(rest);
     }
   }
 
-  /** Of a message that is complete, but for its long strings. */
-  *#finishAndComplete(finishing: Work): Work {
-    yield* finishing;
-    this.#complete(this.#pending.view);
-    this.#pending.clear();
+  /** Throws when too much waits for its end. */
+  #checkLimit(): void {
+    if (this.#pending.length <= this.#maxBytes) return;
+    const what = this.#streaming === undefined ? 'a message' : 'a row of a message';
+    throw new OvsdbError(
+      'protocol',
+      `${what} is larger than ${this.#maxBytes} bytes; the option maxMessageBytes would allow more`,
+    );
   }
 
-  /** Begins a message that brings much of its updates at once. False when the next one does not. */
-  #begin(bytes: Buffer): boolean {
-    const scanner = this.#scanner;
-    if (bytes.length < this.#atOnce || bytes[0] !== OPEN_BRACE) return false;
-    if (scanner.isInside || scanner.isBroken) return false;
-    const found = this.#sniff(bytes, true);
-    if (typeof found === 'string') return false;
-    const { streaming, position } = found;
-    this.#streaming = streaming;
-    scanner.resume(1, 1);
-    scanner.count(position);
-    this.#pending.append(bytes.subarray(position));
-    this.#resumeReading(streaming);
-    return true;
-  }
-
-  /** Work that the message which is just told brings: no later one is looked at until it is done. */
-  hold(work: Work): void {
-    this.#work.add(work);
-  }
-
-  /** True while a message is not done: `resume` is to be called in another turn. */
-  get isHeld(): boolean {
-    return !this.#work.isDone;
-  }
-
-  /** Goes on with the message that is not done, then with what arrived behind it. */
-  resume(): void {
-    this.#whileReading(() => {
-      this.#work.goOn();
-    });
-  }
-
-  /** Nothing more is wanted: what is not done will not be. */
-  abandon(): void {
-    this.#work.abandon();
-    this.#waiting = [];
-    this.#isFeeding = false;
-  }
-
-  /** More of an incomplete message that no sink reads (yet). */
-  #keep(part: Buffer): void {
-    if (!this.#scanner.isInside) return;
-    const streaming = this.#streaming;
-    if (streaming?.phase === 'failed') return;
-    const pending = this.#pending;
-    pending.append(part);
-    if (streaming?.phase === 'waiting') {
-      // One row larger than all that arrived at once: read again when it is complete.
-      if (this.#scanner.lastClose !== -1) {
-        streaming.phase = 'reading';
-        this.#resumeReading(streaming);
-      } else pending.putAside('bytes');
-      return;
-    }
-    if (pending.texts.isOpen) return;
-    if (this.#reader !== undefined) {
-      this.#readOn(this.#reader);
-      return;
-    }
-    if (streaming !== undefined || pending.length < this.#sniffAt) {
-      if (pending.length >= this.#streamFrom) pending.putAside('bytes');
-      return;
-    }
-    const found = this.#sniff(pending.view, false);
-    if (found === 'cut off' || found === 'whose') {
-      this.#sniffAt = found === 'whose' ? Infinity : pending.length * 2;
-      pending.putAside('bytes');
-      return;
-    }
-    if (found === 'none') {
-      this.#reader = new JsonReader();
-      this.#readOn(this.#reader);
-      return;
-    }
-    this.#streaming = found.streaming;
-    pending.drop(found.position);
-    this.#resumeReading(found.streaming);
-  }
-
-  #resumeReading(streaming: Streaming): void {
-    if (this.#feed(streaming)) this.#read(this.#pending.take());
-  }
-
-  /** Reads of a plain value what has arrived. */
-  #readOn(reader: JsonReader): void {
-    const pending = this.#pending;
-    if (pending.length >= reader.wants) pending.drop(reader.push(pending.view, pending.texts));
-    if (pending.putAside('text') > 0) reader.wants = 0;
-  }
-
-  /**
-   * Gives what is there to the sink. True when the sink needs no more, or is of no use any more: then the scanner goes on where it stopped.
-   */
-  #feed(streaming: Streaming): boolean {
+  /** Gives bytes to the sink, with those that it could not use before. Returns what follows the updates. */
+  #readUpdates(streaming: Streaming, bytes: Buffer): Buffer {
     const { sink } = streaming;
     const pending = this.#pending;
+    let all = bytes;
+    if (pending.length > 0) {
+      pending.append(bytes);
+      all = pending.take();
+    }
     const around = streaming.inArray ? 2 : 1;
-    let position = 0;
-    for (let work: Work | undefined; ;) {
-      if (pending.texts.isOpen || !this.#isDone(pending.texts.finishing(this.#turn))) return false;
-      const bytes = pending.view;
-      const { depth: before, brackets } = sink;
-      position = 0;
-      if (streaming.failure === undefined)
-        position = pushTo(streaming, bytes, 0, bytes.length, pending.texts);
-      this.#scanner.count(position);
-      pending.drop(position);
-      if (streaming.failure !== undefined) {
-        streaming.phase = 'failed';
-        this.#scanner.resume(around + before + brackets, 1 + before);
-        return true;
-      }
-      work = sinkWork(streaming, this.#turn);
-      if (work === undefined) break;
-      if (!this.#isDone(work)) return false;
+    const before = sink.depth;
+    const stopped = pushTo(streaming, all, 0, all.length);
+    if (streaming.failure !== undefined) {
+      streaming.phase = 'failed';
+      this.#scanner.resume(around + before, 1 + before);
+      return all;
     }
-    const { depth, brackets, isDone } = sink;
-    if (isDone) {
-      streaming.phase = 'done';
-      this.#scanner.resume(around + depth + brackets, 1 + depth);
-      return true;
+    const rest = all.subarray(stopped);
+    if (!sink.isDone && rest.length < this.#largeRow) {
+      pending.append(rest);
+      return NOTHING;
     }
-    this.#scanner.count(pending.putAside('bytes'));
-    if (position === 0 && pending.length >= this.#streamFrom && !pending.texts.isOpen) {
-      streaming.phase = 'waiting';
-      this.#scanner.resume(around + depth + brackets, 1 + depth);
-      // Nothing ends in it: that would have been read.
-      this.#scanner.scan(pending.view, 0);
-    }
-    return false;
+    const { depth } = sink;
+    this.#scanner.resume(around + depth, 1 + depth);
+    streaming.phase = sink.isDone ? 'done' : 'waiting';
+    return rest;
   }
 
-  /** Does work that the message which is arriving needs; false when it takes more than this turn. */
-  #isDone(work: Work | undefined): boolean {
-    if (work === undefined) return true;
-    this.#work.add(work);
-    this.#work.goOn();
-    this.#isFeeding = this.isHeld;
-    return !this.isHeld;
+  /** Looks for the end of a message, or of a large row. Returns what follows. */
+  #readOther(bytes: Buffer): Buffer {
+    let from = 0;
+    if (!this.#scanner.isInside) {
+      while (from < bytes.length && isSpace(bytes[from])) from++;
+      const position = this.#begin(bytes.subarray(from));
+      if (position !== -1) return bytes.subarray(from + position);
+    }
+    const end = this.#scanner.scan(bytes, from);
+    if (end === -1) return this.#incomplete(bytes.subarray(from));
+    let message = bytes.subarray(from, end);
+    if (this.#pending.length > 0) {
+      this.#pending.append(message);
+      message = this.#pending.take();
+    }
+    this.#complete(message);
+    return bytes.subarray(end);
   }
 
-  /**
-   * Reads the head of a message up to its table updates, or says why it does not. `isTold`: only if it was told before what they are.
-   */
-  #sniff(bytes: Buffer, isTold: boolean): { streaming: Streaming; position: number } | NoUpdates {
-    const cursor = new JsonCursor(bytes);
+  /** More of a message or row whose end has not come. Returns what is to be read again. */
+  #incomplete(bytes: Buffer): Buffer {
+    const streaming = this.#streaming;
+    // Nobody wants to know more of it.
+    if (streaming?.phase === 'failed' || bytes.length === 0) return NOTHING;
+    const pending = this.#pending;
+    pending.append(bytes);
+    if (streaming?.phase === 'waiting' && this.#scanner.lastClose !== -1) {
+      streaming.phase = 'reading';
+      return pending.take();
+    }
+    if (streaming === undefined && !this.#isOrdinary) {
+      const position = this.#begin(pending.view);
+      if (position !== -1) return pending.take().subarray(position);
+    }
+    this.#checkLimit();
+    return NOTHING;
+  }
+
+  /** Looks whether a message brings table updates: then returns where they begin, otherwise -1. */
+  #begin(bytes: Buffer): number {
+    const cursor = this.#cursor;
+    cursor.reset(bytes);
     cursor.isPartial = true;
-    cursor.texts = this.#pending.texts;
-    const before: MessageParts = {};
     try {
-      cursor.expect(OPEN_BRACE);
-      for (;;) {
+      const streaming = this.#updates(cursor);
+      this.#isOrdinary = streaming === undefined;
+      this.#streaming = streaming;
+      return streaming === undefined ? -1 : cursor.position;
+    } catch (error) {
+      if (error !== TRUNCATED && !(error instanceof OvsdbError)) throw error;
+      // A mistake is told when the message is complete.
+      this.#isOrdinary = error !== TRUNCATED || bytes.length > HEAD_LIMIT;
+      return -1;
+    } finally {
+      cursor.isPartial = false;
+    }
+  }
+
+  /** Reads a message up to its table updates; undefined when it has none, or does not tell before them what they are. */
+  #updates(cursor: JsonCursor): Streaming | undefined {
+    const before: MessageParts = {};
+    cursor.expect(OPEN_BRACE);
+    for (;;) {
+      cursor.string();
+      const name = cursor.lastName;
+      cursor.expect(COLON);
+      if (name === 'params' || name === 'result') {
+        if (name === 'params' && !isUpdate(before.method)) return undefined;
+        const found = this.#updatesIn(cursor, name === 'params', before.id);
+        return found && { ...found, before, failure: undefined, phase: 'reading' };
+      }
+      if (!isMember(name)) return undefined;
+      before[name] = cursor.value();
+      cursor.expect(COMMA);
+    }
+  }
+
+  /** Steps to the table updates in `params` or `result`; the cursor then stands before their brace. Undefined when nobody takes them. */
+  #updatesIn(
+    cursor: JsonCursor,
+    isParams: boolean,
+    id: JsonValue | undefined,
+  ): FoundUpdates | undefined {
+    let monitor: JsonValue | undefined;
+    let found: boolean | undefined;
+    let lastId: string | undefined;
+    const inArray = cursor.first() === OPEN_BRACKET;
+    if (inArray) {
+      cursor.expect(OPEN_BRACKET);
+      const byte = cursor.first();
+      // The result of a transaction begins with an object.
+      if (!isParams && byte !== LETTER_F && byte !== LETTER_T) return undefined;
+      const first = cursor.value();
+      cursor.expect(COMMA);
+      if (isParams) monitor = first;
+      else found = first === true;
+      if (cursor.first() === QUOTE) {
         cursor.string();
-        const name = cursor.lastText;
-        cursor.expect(COLON);
-        const isParams = name === 'params';
-        if (isParams || name === 'result') {
-          if (isTold && !(isParams ? isUpdate(before.method) : before.id !== undefined))
-            return 'whose';
-          const found = updatesIn(this.#handler, cursor, isParams, before.id);
-          if (found === 'none' || found === 'whose') return found;
-          return {
-            streaming: { ...found, before, failure: undefined, phase: 'reading' },
-            position: cursor.position,
-          };
-        }
-        if (!isMember(name)) return 'none';
-        const value = cursor.value();
-        if (name === 'id' || name === 'method' || name === 'error') before[name] = value;
+        lastId = cursor.lastText;
         cursor.expect(COMMA);
       }
-    } catch (error) {
-      if (error === NEED_MORE) return 'cut off';
-      if (error instanceof OvsdbError) return 'none';
-      throw error;
     }
+    if (cursor.first() !== OPEN_BRACE || (isParams && !inArray)) return undefined;
+    const head: UpdateHead = { id, monitor, found, lastId };
+    const sink = isParams ? this.#handler.sinkForUpdate(head) : this.#handler.sinkForReply(head);
+    return sink && { head, sink, inArray };
   }
 
+  /** The bytes are a message, or what follows the part of it that was read. */
   #complete(bytes: Buffer): void {
     const streaming = this.#streaming;
-    const reader = this.#reader;
-    const { texts } = this.#pending;
     this.#streaming = undefined;
-    this.#reader = undefined;
-    this.#sniffAt = this.#streamFrom;
-    if (reader !== undefined) {
-      reader.push(bytes, texts);
-      deliver(this.#handler, partsOf(reader.value), undefined);
-      return;
-    }
+    this.#isOrdinary = false;
     if (streaming === undefined) {
-      this.#whole.read(bytes, texts);
+      this.#whole(bytes);
       return;
     }
     let position = 0;
     if (streaming.phase === 'waiting') {
-      position = pushAtOnce(streaming, bytes, 0, bytes.length, texts);
+      position = pushTo(streaming, bytes, 0, bytes.length);
       streaming.phase = streaming.sink.isDone ? 'done' : 'failed';
     }
-    // When the updates were of no use, nobody knows where they ended: what came before them must do.
-    const after = streaming.phase === 'done' ? tail(bytes, position, streaming.inArray, texts) : {};
-    if (streaming.phase !== 'done') streaming.failure ??= tooShort();
-    deliver(this.#handler, { ...streaming.before, ...after }, streaming);
+    if (streaming.phase === 'done') {
+      const after = this.#tail(bytes, position, streaming.inArray);
+      this.#deliver({ ...streaming.before, ...after }, streaming);
+    } else {
+      // Nobody knows where the updates end: what came before them must do.
+      streaming.failure ??= tooShort();
+      this.#deliver(streaming.before, streaming);
+    }
+  }
+
+  /** Members of a message behind its table updates. */
+  #tail(bytes: Buffer, position: number, inArray: boolean): Partial<Message> {
+    const cursor = this.#cursor;
+    cursor.reset(bytes, position);
+    const parts: MessageParts = {};
+    if (inArray) cursor.expect(CLOSE_BRACKET);
+    while (cursor.take(COMMA)) {
+      cursor.string();
+      const name = cursor.lastName;
+      if (!isMember(name)) throw unexpected(name);
+      cursor.expect(COLON);
+      const value = cursor.value();
+      if (name !== 'params' && name !== 'result') parts[name] = value;
+    }
+    cursor.expect(CLOSE_BRACE);
+    return parts;
+  }
+
+  /** A complete message in any order: what may be table updates is read when all else is known. */
+  #whole(bytes: Buffer): void {
+    const cursor = this.#cursor;
+    cursor.reset(bytes);
+    const parts: MessageParts = {};
+    const ranges = new Map<'params' | 'result', number>();
+    cursor.object(() => {
+      const name = cursor.lastName;
+      if (!isMember(name)) {
+        cursor.skip();
+        throw unexpected(name);
+      }
+      const mayBeUpdates =
+        name === 'params'
+          ? parts.method === undefined || isUpdate(parts.method)
+          : name === 'result' && bytes[cursor.position + 1] !== OPEN_BRACE;
+      if (mayBeUpdates) {
+        ranges.set(name as 'params' | 'result', cursor.position);
+        delete parts[name];
+        cursor.skip();
+      } else {
+        if (name === 'params' || name === 'result') ranges.delete(name);
+        parts[name] = cursor.value();
+      }
+    });
+    for (const [name, from] of ranges) {
+      cursor.reset(bytes, from);
+      const isParams = name === 'params';
+      if (!isParams || isUpdate(parts.method)) {
+        const streaming = this.#updatesFrom(cursor, isParams, parts);
+        if (streaming !== undefined) {
+          this.#deliver(parts, streaming);
+          return;
+        }
+        cursor.reset(bytes, from);
+      }
+      parts[name] = cursor.value();
+    }
+    this.#deliver(parts, undefined);
+  }
+
+  #updatesFrom(
+    cursor: JsonCursor,
+    isParams: boolean,
+    before: Partial<Message>,
+  ): Streaming | undefined {
+    let found: FoundUpdates | undefined;
+    try {
+      found = this.#updatesIn(cursor, isParams, before.id);
+    } catch (error) {
+      // An array that is not one of updates: read as a plain value.
+      if (!(error instanceof OvsdbError)) throw error;
+    }
+    if (found === undefined) return undefined;
+    const streaming: Streaming = { ...found, before, failure: undefined, phase: 'done' };
+    pushTo(streaming, cursor.bytes, cursor.position, cursor.end);
+    if (!found.sink.isDone) streaming.failure ??= tooShort();
+    return streaming;
+  }
+
+  #deliver(parts: Partial<Message>, streaming: Streaming | undefined): void {
+    const { id, method, params, result, error } = parts;
+    this.#handler.message(
+      { id, method, params, result, error },
+      streaming?.sink,
+      streaming?.head,
+      streaming?.failure,
+    );
   }
 }
+
+/** What the sink can't use makes the whole update useless, but not the connection. */
+function pushTo(streaming: Streaming, bytes: Buffer, position: number, end: number): number {
+  try {
+    return streaming.sink.push(bytes, position, end);
+  } catch (error) {
+    if (!(error instanceof OvsdbError)) throw error;
+    streaming.failure = error;
+    return position;
+  }
+}
+
+const MEMBERS: readonly string[] = ['id', 'method', 'params', 'result', 'error'];
+
+const isMember = (name: string): name is keyof Message => MEMBERS.includes(name);
+
+const unexpected = (name: string): OvsdbError =>
+  new OvsdbError('protocol', `a message has an unexpected member "${name}"`);
+
+const tooShort = (): OvsdbError => new OvsdbError('syntax error', 'table updates end too early');

@@ -74,16 +74,6 @@ export function invalidUtf8Error(
   );
 }
 
-/** How many of the last bytes belong to a sequence that goes on behind `end`. */
-export function unfinishedUtf8(bytes: Uint8Array, end: number): number {
-  for (let count = 1; count <= Math.min(3, end); count++) {
-    const byte = bytes[end - count] as number;
-    if (byte < 0x80) return 0;
-    if (byte >= 0xc0) return following(byte) >= count ? count : 0;
-  }
-  return 0;
-}
-
 function sequenceAt(bytes: Uint8Array, at: number, end: number): string {
   const first = bytes[at] as number;
   const sequence = [first];

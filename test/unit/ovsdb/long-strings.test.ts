@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
 import { parseSchema, Replica, type Datum } from '../../../src/ovsdb/index.ts';
-import { StringPool } from '../../../src/ovsdb/storage/string-pool.ts';
-import { ENDLESS } from '../../../src/ovsdb/turn.ts';
 
 const uuid = '00000000-0000-4000-8000-000000000001';
 
@@ -50,19 +48,4 @@ test('a string of any length survives a conversion of the schema, which is no ev
   replica.apply(rows('initial'), 'update2', 'contents');
   expect(told).toEqual([]);
   expect([...replica.rows('T')].map((row) => row.column('name'))).toEqual(strings);
-});
-
-test('a string that another pool has, too, stays what it is when that one gives it up', () => {
-  // Also one that fills a chunk of the pool, which is used again for others.
-  for (const length of [10, 5000, 20_000, 65_536, 100_000]) {
-    const [donor, pool] = [new StringPool(), new StringPool()];
-    const text = 'a'.repeat(length);
-    const id = pool.adoptFrom(donor, donor.intern(text));
-    pool.retain(id);
-    donor.sweep(ENDLESS);
-    // So many that each chunk of the donor's is used again.
-    for (let n = 0; n < 100; n++) donor.intern('b'.repeat(10_000) + n);
-    expect(pool.text(id)).toBe(text);
-    expect(pool.find(text)).toBe(id);
-  }
 });

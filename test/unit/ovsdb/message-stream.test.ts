@@ -58,6 +58,16 @@ describe('framing', () => {
     expect(() => framer.push(Buffer.from(`{"a":"${'x'.repeat(100)}`))).toThrow(
       'larger than 100 bytes',
     );
+    expect(() => framer.push(Buffer.from('{}'))).toThrow('larger than 100 bytes');
+  });
+
+  test('nothing of the bytes that are given is kept: they may be overwritten', () => {
+    const framer = new Framer();
+    const chunk = Buffer.from('{"id":1}{"id":2');
+    const messages = framer.push(chunk);
+    chunk.fill('x');
+    messages.push(...framer.push(Buffer.from('}')));
+    expect(messages.map(String)).toEqual(['{"id":1}', '{"id":2}']);
   });
 });
 
@@ -194,7 +204,7 @@ describe('JSON', () => {
 
 describe('plain values in a stream', () => {
   /** The messages of a stream whose replies bring no table updates. */
-  function receive(bytes: Buffer, places: readonly number[], streamFrom: number): unknown[] {
+  function receive(bytes: Buffer, places: readonly number[], largeRow: number): unknown[] {
     const messages: unknown[] = [];
     const stream = new MessageStream(
       {
@@ -204,8 +214,7 @@ describe('plain values in a stream', () => {
           messages.push({ id, result, error });
         },
       },
-      {},
-      streamFrom,
+      { largeRow },
     );
     for (const piece of pieces(bytes, places)) stream.push(piece);
     return messages;
@@ -218,13 +227,13 @@ describe('plain values in a stream', () => {
         cutting,
         fc.constantFrom(1, 20, 100),
         fc.constantFrom('', ' \n'),
-        (values, places, streamFrom, space) => {
+        (values, places, largeRow, space) => {
           const replies = values.map((result, id) => ({ id, result, error: null }));
           const bytes = Buffer.from(
             replies.map((reply) => stringify(reply).replace(/^\{/, `{${space}`)).join(space),
           );
           const read = replies.map((reply) => parseJson(stringify(reply)));
-          expect(receive(bytes, places, streamFrom)).toEqual(read);
+          expect(receive(bytes, places, largeRow)).toEqual(read);
           const everywhere = Array.from({ length: bytes.length }, (_, at) => at);
           expect(receive(bytes, everywhere, 1)).toEqual(read);
         },
@@ -265,7 +274,7 @@ describe('updates in a stream', () => {
   const wellFormed = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
   /** Contents of a replica that reads these bytes, cut here, and the plain messages around the updates. */
-  function receive(bytes: Buffer, cuts: readonly number[], streamFrom: number) {
+  function receive(bytes: Buffer, cuts: readonly number[], largeRow: number) {
     const replica = new Replica(VALUES_SCHEMA);
     const messages: JsonValue[] = [];
     const stream = new MessageStream(
@@ -282,8 +291,7 @@ describe('updates in a stream', () => {
           messages.push({ id: message.id ?? null, lastId: head?.lastId ?? null });
         },
       },
-      {},
-      streamFrom,
+      { largeRow },
     );
     for (const piece of pieces(bytes, cuts)) stream.push(piece);
     const contents = [...replica.rows('T')]
@@ -299,7 +307,7 @@ describe('updates in a stream', () => {
         cutting,
         fc.constantFrom(1, 40, 300, 1e9),
         fc.boolean(),
-        (given, cuts, streamFrom, idFirst) => {
+        (given, cuts, largeRow, idFirst) => {
           const clean = given.filter((row) => wellFormed(row.s) && row.s_set.every(wellFormed));
           const table = Object.fromEntries(
             clean.map((row, n) => [
@@ -317,7 +325,7 @@ describe('updates in a stream', () => {
           const bytes = Buffer.from(
             `${JSON.stringify(reply)}${JSON.stringify(update)}{"id":8,"result":{},"error":null}`,
           );
-          const received = receive(bytes, cuts, streamFrom);
+          const received = receive(bytes, cuts, largeRow);
           expect(received).toEqual(receive(bytes, [], 1e9));
           expect(received.contents).toHaveLength(clean.length + 1);
           expect(received.messages).toEqual([
@@ -336,7 +344,7 @@ describe('updates in a stream', () => {
       result: [false, uuid(0), { T: { [uuid(1)]: { initial: { i: 'no number' } } } }],
       error: null,
     };
-    for (const streamFrom of [1, 1e9]) {
+    for (const largeRow of [1, 1e9]) {
       const failures: string[] = [];
       const replica = new Replica(VALUES_SCHEMA);
       const stream = new MessageStream(
@@ -347,8 +355,7 @@ describe('updates in a stream', () => {
             failures.push(`${JSON.stringify(message.id)} ${failure?.code ?? 'fine'}`);
           },
         },
-        {},
-        streamFrom,
+        { largeRow },
       );
       const bytes = Buffer.from(`${JSON.stringify(bad)}{"id":8,"result":{},"error":null}`);
       for (const piece of pieces(bytes, [10, 40, 70, 100])) stream.push(piece);
@@ -364,9 +371,9 @@ describe('updates in a stream', () => {
     const row = `"${uuid(1)}":{"initial":{"s":"a"}}`;
     const reply = `{"id":7,"result":[false,"${uuid(0)}",{"T":{${row}}}],"error":null}`;
     const bytes = Buffer.from(change(reply));
-    for (const streamFrom of [1, 40, 1e9]) {
+    for (const largeRow of [1, 40, 1e9]) {
       for (const cuts of [[], [60]])
-        expect(() => receive(bytes, cuts, streamFrom)).toThrow('unexpected member "sort"');
+        expect(() => receive(bytes, cuts, largeRow)).toThrow('unexpected member "sort"');
     }
   });
 
@@ -378,21 +385,18 @@ describe('updates in a stream', () => {
     const update = `{"method":"update3","id":null,"params":["m","${uuid(9)}",{"T":{${rows.join(',')}}}]}`;
 
     /** What the replica has and what was told after each piece; the error that ends the stream. */
-    function follow(given: readonly string[], limits = {}) {
+    function follow(given: readonly string[]) {
       const replica = new Replica(VALUES_SCHEMA);
       const seen: string[] = [];
-      const stream = new MessageStream(
-        {
-          sinkForReply: () => undefined,
-          sinkForUpdate: () => replica.reader('update2', 'changes'),
-          message: (message, sink, _head, failure) => {
-            if (sink !== undefined && failure === undefined)
-              replica.show(sink as ReturnType<Replica['reader']>, true);
-            seen.push(`${JSON.stringify(message.id ?? null)} ${failure?.details ?? 'fine'}`);
-          },
+      const stream = new MessageStream({
+        sinkForReply: () => undefined,
+        sinkForUpdate: () => replica.reader('update2', 'changes'),
+        message: (message, sink, _head, failure) => {
+          if (sink !== undefined && failure === undefined)
+            replica.show(sink as ReturnType<Replica['reader']>, true);
+          seen.push(`${JSON.stringify(message.id ?? null)} ${failure?.details ?? 'fine'}`);
         },
-        limits,
-      );
+      });
       const errors = given.map((piece) => {
         try {
           stream.push(Buffer.from(piece));
@@ -422,16 +426,6 @@ describe('updates in a stream', () => {
       ]);
     });
 
-    test('count for the limit', () => {
-      const pieces = [update.slice(0, 10_000), update.slice(10_000)];
-      expect(follow(pieces, { maxBytes: update.length }).errors).toEqual([undefined, undefined]);
-      expect(follow(pieces, { maxBytes: update.length - 1 }).errors).toEqual([
-        undefined,
-        expect.stringContaining('a message is larger than'),
-      ]);
-      expect(follow(pieces, { maxBytes: 9000 }).errors[0]).toContain('larger than 9000 bytes');
-    });
-
     test('are told as a failure when one row is bad, and what follows is read', () => {
       const bad = update.replace('"row 3"', '3');
       const { rows: read, seen } = follow([
@@ -441,5 +435,63 @@ describe('updates in a stream', () => {
       expect(read).toBe(0);
       expect(seen).toEqual([expect.stringContaining('a string'), '8 fine']);
     });
+  });
+});
+
+describe('the limit of what is kept of a message', () => {
+  const rows = Array.from(
+    { length: 100 },
+    (_, n) => `"${uuid(n + 1)}":{"insert":{"s":"row ${n}"}}`,
+  );
+  const updateOf = (members: readonly string[]): string =>
+    `{"method":"update3","id":null,"params":["m","${uuid(9)}",{"T":{${members.join(',')}}}]}`;
+
+  /** What is told of a stream that comes in pieces of 100 bytes. */
+  function follow(text: string): string[] {
+    const replica = new Replica(VALUES_SCHEMA);
+    const seen: string[] = [];
+    const stream = new MessageStream(
+      {
+        sinkForReply: () => undefined,
+        sinkForUpdate: () => replica.reader('update2', 'changes'),
+        message: (_message, sink, _head, failure) => {
+          if (failure !== undefined) throw failure;
+          if (sink !== undefined) replica.show(sink as ReturnType<Replica['reader']>, true);
+          seen.push(`${replica.size('T')} rows`);
+        },
+      },
+      { maxMessageBytes: 1000, largeRow: 300 },
+    );
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += 100) stream.push(bytes.subarray(at, at + 100));
+    return seen;
+  }
+
+  test('is for a row of table updates, not for all of them', () => {
+    expect(follow(updateOf(rows))).toEqual(['100 rows']);
+    const long = `"${uuid(1)}":{"insert":{"s":"${'x'.repeat(800)}"}}`;
+    expect(follow(updateOf([...rows.slice(1), long]))).toEqual(['100 rows']);
+  });
+
+  test.each([
+    [
+      'a row',
+      updateOf([`"${uuid(1)}":{"insert":{"s":"${'x'.repeat(2000)}"}}`]),
+      'a row of a message',
+    ],
+    ['a reply', `{"id":1,"result":["${'x'.repeat(2000)}"],"error":null}`, 'a message'],
+    ['what is not even a message', `{"${'x'.repeat(2000)}`, 'a message'],
+  ])(
+    '%s that is larger is refused before it is complete, with the name of the setting',
+    (_, text, what) => {
+      const error = `${what} is larger than 1000 bytes; the option maxMessageBytes would allow more`;
+      expect(() => follow(text)).toThrow(error);
+      expect(() => follow(text.slice(0, 1300))).toThrow(error);
+    },
+  );
+
+  test('does not count what follows updates of no use', () => {
+    const bad = updateOf(['"no uuid":{}', ...rows]);
+    expect(() => follow(bad)).toThrow('is not the UUID of a row');
   });
 });

@@ -2,7 +2,6 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ChangeTracker, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { compareDatums } from '../../../src/ovsdb/values.ts';
-import { SlotSet } from '../../../src/ovsdb/storage/slot-set.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
@@ -201,28 +200,5 @@ test('very many rows come in the order in which their values compare', () => {
       },
     ),
     { numRuns: 200 },
-  );
-});
-
-test('a set of slots has what came last', () => {
-  const step = fc.record({ slot: fc.integer({ min: 1, max: 300 }), isIn: fc.boolean() });
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 1000, size: 'max' }), (steps) => {
-      const slots = new SlotSet();
-      const model = new Set<number>();
-      for (const { slot, isIn } of steps) {
-        if (isIn) {
-          slots.add(slot);
-          model.add(slot);
-        } else expect(slots.delete(slot)).toBe(model.delete(slot));
-        expect(slots.size).toBe(model.size);
-        expect(slots.has(slot)).toBe(isIn);
-      }
-      const copy = slots.copy();
-      slots.clear();
-      expect([slots.size, slots.slots.length, slots.has(1)]).toEqual([0, 0, false]);
-      expect(copy.slots).toHaveLength(model.size);
-      expect(new Set(copy.slots)).toEqual(model);
-    }),
   );
 });

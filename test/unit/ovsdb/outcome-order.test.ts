@@ -31,8 +31,10 @@ const update = (monitor: number, from: number, count: number): JsonObject => ({
   ],
 });
 
-/** A client of an empty database whose server sends `answer` for a transaction. */
-async function connected(answer: (id: JsonValue) => readonly JsonObject[]): Promise<OvsdbClient> {
+/** A client of an empty database whose server sends `answer` for a transaction, messages or bytes. */
+async function connected(
+  answer: (id: JsonValue) => readonly (JsonObject | string)[],
+): Promise<OvsdbClient> {
   const replies: { readonly [method: string]: JsonValue } = {
     get_schema: SCHEMA,
     monitor_cond_since: [false, uuidOf(76), {}],
@@ -44,8 +46,10 @@ async function connected(answer: (id: JsonValue) => readonly JsonObject[]): Prom
       message({ id, method }, peer) {
         if (typeof method !== 'string' || id === undefined || id === null) return;
         const result = replies[method];
-        if (method === 'transact') peer.send(...answer(id));
-        else if (result === undefined) peer.send({ id, result: null, error: 'unknown method' });
+        if (method === 'transact') {
+          for (const item of answer(id))
+            peer.sendBytes(typeof item === 'string' ? item : JSON.stringify(item));
+        } else if (result === undefined) peer.send({ id, result: null, error: 'unknown method' });
         else peer.send({ id, result, error: null });
       },
     }),
@@ -59,7 +63,6 @@ const transact = (client: OvsdbClient): Promise<{ readonly kind: string }> =>
   client.transact([{ op: 'comment', comment: 'any' }]);
 
 describe('an outcome is reported after the updates that came before it', () => {
-  // Some are read at once, some in several turns of the event loop.
   for (const rows of [1, 100, 3000, 20_000]) {
     test(`${rows} rows are in every replica, and were reported to subscribers`, async () => {
       await using client = await connected((id) => [
@@ -84,7 +87,8 @@ describe('an outcome is reported after the updates that came before it', () => {
     await using client = await connected((id) => [
       update(1, 1, 1),
       reply(id),
-      update(1, 2, 20_000),
+      // Its end never comes.
+      JSON.stringify(update(1, 2, 20_000)).slice(0, -1),
     ]);
     expect((await transact(client)).kind).toBe('success');
     expect(client.replica.size('T')).toBe(1);

@@ -1,19 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseSchema, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
-import type { UpdateReader } from '../../../src/ovsdb/replica/update-reader.ts';
-import { ENDLESS, LATER, type Turn, type Work } from '../../../src/ovsdb/turn.ts';
-import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
-import {
-  cuts,
-  Follower,
-  keptValues,
-  pieces,
-  turnLengths,
-  turns,
-} from '../../support/sliced-replica.ts';
+import { parseSchema, type JsonValue, type Replica } from '../../../src/ovsdb/index.ts';
+import { cuts, Follower, keptValues, pieces } from '../../support/sliced-replica.ts';
 
-/** Messages that take more than one turn of the event loop: what is seen meanwhile, and afterwards. */
+/** Messages that arrive in many pieces: what is seen meanwhile, and afterwards. */
 
 const set = (key: JsonValue): JsonValue => ({ type: { key, min: 0, max: 'unlimited' } });
 
@@ -154,132 +144,89 @@ const everything = (replica: Replica): unknown => ({
 
 const BY_NAME = ['name', 'tag'];
 
-const follower = (turn: Turn, streamFrom: number): Follower =>
-  new Follower(SCHEMA, turn, streamFrom, everything);
+const follower = (largeRow = 1e9): Follower => new Follower(SCHEMA, largeRow, everything);
 
 /** A replica that never saw anything but how a history ends. */
 function loadedWith(steps: readonly Step[]): Replica {
-  const loaded = follower(ENDLESS, 1e9);
-  loaded.push(Buffer.from(messagesOf([...steps, { changes: [], isReload: true }]).at(-1) ?? ''));
+  const loaded = follower();
+  const text = messagesOf([...steps, { changes: [], isReload: true }]).at(-1) ?? '';
+  loaded.stream.push(Buffer.from(text));
   everything(loaded.replica);
   return loaded.replica;
 }
 
-describe('messages that take more than one turn', () => {
-  test('are seen as if they had taken one, whatever the pieces and the turns', () => {
+describe('messages that arrive in pieces', () => {
+  test('are seen as if they had arrived in one, and nothing of them before they are complete', () => {
     fc.assert(
-      fc.property(
-        history,
-        cuts,
-        turnLengths,
-        fc.constantFrom(1, 1000, 1e9),
-        (steps, places, ends, streamFrom) => {
-          const bytes = Buffer.from(messagesOf(steps).join(''));
-          const whole = follower(ENDLESS, 1e9);
-          whole.push(bytes);
-          const sliced = follower(turns(ends), streamFrom);
-          let pauses = 0;
-          let last: unknown;
-          let lastSequence = -1;
-          sliced.onPause = () => {
-            // Until a message is complete nothing of it is seen, not even through an index.
-            if (pauses++ % 50 !== 0) return;
-            const { sequence } = sliced.replica;
-            const now = everything(sliced.replica);
-            if (sequence === lastSequence) expect(now).toEqual(last);
-            [last, lastSequence] = [now, sequence];
-          };
-          for (const piece of pieces(bytes, places)) sliced.push(piece);
-          expect(sliced.seen).toEqual(whole.seen);
-          expect(everything(sliced.replica)).toEqual(everything(whole.replica));
-          expect(keptValues(sliced.replica)).toEqual(keptValues(loadedWith(steps)));
-          expect(keptValues(whole.replica)).toEqual(keptValues(sliced.replica));
-        },
-      ),
-      { numRuns: 30 },
-    );
-  });
-
-  test('and are given up leave nothing behind, wherever that happens', () => {
-    fc.assert(
-      fc.property(history, fc.array(fc.nat(1200), { minLength: 5 }), (steps, places) => {
-        const messages = messagesOf(steps).map((text) => Buffer.from(text));
-        const whole = follower(ENDLESS, 1e9);
-        const sliced = follower(LATER, 1e9);
-        messages.forEach((message, at) => {
-          const { sequence } = sliced.replica;
-          const before = everything(sliced.replica);
-          let isGivenUp = false;
-          let pauses = 0;
-          sliced.stream.push(message);
-          while (sliced.stream.isHeld) {
-            if (pauses++ === places[at] && sliced.replica.sequence === sequence) {
-              isGivenUp = true;
-              sliced.replica.discard(LATER);
-              expect(everything(sliced.replica)).toEqual(before);
-            }
-            sliced.stream.resume();
-          }
-          // What was given up is told again.
-          if (isGivenUp) sliced.push(message);
-          whole.push(message);
-          expect(everything(sliced.replica)).toEqual(everything(whole.replica));
-        });
-        expect(keptValues(sliced.replica)).toEqual(keptValues(loadedWith(steps)));
+      fc.property(history, cuts, fc.constantFrom(1, 1000, 1e9), (steps, places, largeRow) => {
+        const bytes = Buffer.from(messagesOf(steps).join(''));
+        const whole = follower();
+        whole.stream.push(bytes);
+        const cut = follower(largeRow);
+        let last: unknown;
+        let lastSequence = -1;
+        for (const piece of pieces(bytes, places)) {
+          cut.stream.push(piece);
+          const { sequence } = cut.replica;
+          const now = everything(cut.replica);
+          if (sequence === lastSequence) expect(now).toEqual(last);
+          [last, lastSequence] = [now, sequence];
+        }
+        expect(cut.seen).toEqual(whole.seen);
+        expect(everything(cut.replica)).toEqual(everything(whole.replica));
+        expect(keptValues(cut.replica)).toEqual(keptValues(loadedWith(steps)));
+        expect(keptValues(whole.replica)).toEqual(keptValues(cut.replica));
       }),
       { numRuns: 60 },
     );
   });
 
-  test('subscribers and indexes that come meanwhile miss nothing', () => {
+  test('and whose connection is lost leave nothing behind, wherever that happens', () => {
     fc.assert(
-      fc.property(fc.nat(900), port, port, (comesAt, first, second) => {
-        const rows = (row: Port) => [{ from: 0, count: 200, row }];
-        const messages = messagesOf([
-          { changes: rows(first), isReload: false },
-          { changes: rows(second), isReload: false },
-        ]).map((text) => Buffer.from(text));
-        const replica = new Replica(SCHEMA, { rowsAtOnce: 128 });
-        const follow = (turn: Turn): MessageStream => {
-          const stream: MessageStream = new MessageStream({
-            sinkForReply: () => replica.reader('update2', 'contents'),
-            sinkForUpdate: () => replica.reader('update2', 'changes'),
-            message: (_message, sink) => {
-              stream.hold(replica.showing(sink as UpdateReader, true, turn) as Work<never>);
-            },
-          });
-          return stream;
-        };
-        const stream = follow(LATER);
-        for (const message of messages.slice(0, 2)) {
-          stream.push(message);
-          while (stream.isHeld) stream.resume();
-        }
-        const { sequence } = replica;
-        let heard: number | undefined;
-        let pauses = 0;
-        stream.push(messages[2] as Buffer);
-        while (stream.isHeld) {
-          if (pauses++ === comesAt) {
-            everything(replica);
-            if (replica.sequence === sequence) {
-              replica.subscribe(({ tables }) => {
-                heard = tables.get('Port')?.rows.length ?? 0;
-              });
-              heard = 0;
-            }
-          }
-          stream.resume();
-        }
-        if (heard !== undefined)
-          expect(heard).toBe(replica.sequence === sequence ? 0 : changedRows());
-        function changedRows(): number {
-          const isSame = JSON.stringify(rowJson(first)) === JSON.stringify(rowJson(second));
-          return isSame ? 0 : 200;
-        }
-        const whole = follower(ENDLESS, 1e9);
-        for (const message of messages) whole.push(message);
-        expect(everything(replica)).toEqual(everything(whole.replica));
+      fc.property(history, fc.array(fc.nat(), { minLength: 5 }), (steps, places) => {
+        const whole = follower();
+        const cut = follower();
+        messagesOf(steps).forEach((text, at) => {
+          const message = Buffer.from(text);
+          const before = everything(cut.replica);
+          const kept = keptValues(cut.replica);
+          const end = (places[at] ?? 0) % message.length;
+          cut.stream.push(message.subarray(0, end));
+          cut.reconnect();
+          expect(everything(cut.replica)).toEqual(before);
+          expect(keptValues(cut.replica)).toEqual(kept);
+          // What was lost is told again.
+          cut.stream.push(message);
+          whole.stream.push(message);
+          expect(everything(cut.replica)).toEqual(everything(whole.replica));
+        });
+        expect(keptValues(cut.replica)).toEqual(keptValues(loadedWith(steps)));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('are told to subscribers, and in indexes, that came meanwhile', () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.boolean(), port, (place, isReload, row) => {
+        const cut = new Follower(SCHEMA, 1e9, () => undefined);
+        const [first = '', second = ''] = messagesOf([
+          { changes: [{ from: 0, count: 200, row }], isReload },
+        ]);
+        cut.stream.push(Buffer.from(first));
+        const message = Buffer.from(second);
+        const end = place % message.length;
+        cut.stream.push(message.subarray(0, end));
+        everything(cut.replica);
+        let heard = 0;
+        cut.replica.subscribe(({ tables }) => {
+          heard = tables.get('Port')?.rows.length ?? 0;
+        });
+        cut.stream.push(message.subarray(end));
+        expect(heard).toBe(200);
+        const whole = follower();
+        whole.stream.push(Buffer.from(first + second));
+        expect(everything(cut.replica)).toEqual(everything(whole.replica));
       }),
       { numRuns: 40 },
     );
@@ -287,13 +234,15 @@ describe('messages that take more than one turn', () => {
 });
 
 test('a listener that gives up the replica is the last to be called', () => {
-  const giver = follower(LATER, 1);
+  const giver = follower();
   giver.replica.subscribe(() => {
     giver.replica.discard();
     giver.stream.abandon();
   });
-  const [reply = ''] = messagesOf([]);
-  giver.push(Buffer.from(reply));
-  expect(giver.stream.isHeld).toBe(false);
+  const messages = messagesOf([
+    { changes: [{ from: 0, count: 3, row: undefined }], isReload: false },
+  ]);
+  giver.stream.push(Buffer.from(messages.join('')));
+  expect(giver.replica.sequence).toBe(1);
   expect(giver.replica.size('Group')).toBe(1);
 });

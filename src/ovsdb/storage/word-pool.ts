@@ -1,0 +1,70 @@
+import { Interner } from './interner.ts';
+
+function hashWords(words: Uint32Array, offset: number, length: number): number {
+  let hash = 0x9e3779b9 ^ length;
+  for (let i = 0; i < length; i++) {
+    hash = Math.imul(hash ^ (words[offset + i] as number), 0x85ebca6b);
+    hash = (hash << 13) | (hash >>> 19);
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}
+
+/** Sequences of 32-bit words, interned. Id 0 is the empty one. */
+export class WordPool extends Interner<Uint32Array> {
+  protected make(size: number): Uint32Array {
+    return new Uint32Array(size);
+  }
+
+  protected hashOf(id: number): number {
+    return hashWords(this.chunkOf(id), this.offsetOf(id), this.sizes[id] as number);
+  }
+
+  length(id: number): number {
+    return id === 0 ? 0 : (this.sizes[id] as number);
+  }
+
+  /** The arena that holds this sequence, from `offset(id)` on. */
+  words(id: number): Uint32Array {
+    return this.chunkOf(id);
+  }
+
+  offset(id: number): number {
+    return this.offsetOf(id);
+  }
+
+  #find(words: Uint32Array, from: number, length: number, hash: number): number {
+    const { slots, mask } = this.table;
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const id = slots[at * 2] as number;
+      if (id === 0) return -1;
+      if (slots[at * 2 + 1] !== hash || this.sizes[id] !== length) continue;
+      const chunk = this.chunkOf(id);
+      const offset = this.offsetOf(id);
+      let i = 0;
+      while (i < length && chunk[offset + i] === words[from + i]) i++;
+      if (i === length) return id;
+    }
+  }
+
+  /** Id of the sequence of `length` words from `from` on, or -1. */
+  findWords(words: Uint32Array, from: number, length: number): number {
+    return length === 0 ? 0 : this.#find(words, from, length, hashWords(words, from, length));
+  }
+
+  internWords(words: Uint32Array, from: number, length: number): number {
+    if (length === 0) return 0;
+    const hash = hashWords(words, from, length);
+    const found = this.#find(words, from, length, hash);
+    if (found !== -1) return found;
+    const id = this.add(length, hash);
+    const chunk = this.chunkOf(id);
+    const offset = this.offsetOf(id);
+    for (let i = 0; i < length; i++) chunk[offset + i] = words[from + i] as number;
+    this.added?.(id);
+    return id;
+  }
+
+  /** A new sequence takes hold of its members. */
+  protected added?(id: number): void;
+}

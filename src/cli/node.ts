@@ -13,6 +13,7 @@ export function register(program: Command): void {
         'after',
         '\nLogs JSON lines to standard error. Ends at SIGTERM or SIGINT and leaves the networks as they are.',
       ),
+    ['where', 'control', 'tls', 'cluster', 'behaviour'],
   ).action(async (_options: unknown, command: Command) => {
     const configuration = needed(configurationOf(command), 'node', 'nb');
     await runZone(configuration, createLogger(configuration.logLevel), stopSignal());

@@ -11,6 +11,7 @@ import { environmentName, OPTIONS, type OptionName, type RawOptions } from '../d
 const GROUP_TITLES = {
   where: 'Where:',
   tls: 'TLS:',
+  control: 'Control socket:',
   cluster: 'Cluster settings (the same on every node):',
   behaviour: 'Behaviour:',
 } as const;
@@ -56,6 +57,7 @@ export function configurationOf(command: Command): Configuration {
   return resolveConfiguration({
     flags: flags satisfies RawOptions,
     environment: process.env,
+    uid: process.getuid?.() ?? 0,
     ...(file === undefined ? {} : { file: { name: file, text: readConfigurationFile(file) } }),
     ...(kernelPortRange === undefined ? {} : { kernelPortRange }),
   });

@@ -1,5 +1,6 @@
 /** What people see: tables, colours on a terminal only, and the exit codes of every command. */
 import { styleText } from 'node:util';
+import { plainValue } from '../daemon/control-protocol.ts';
 
 /** Exit codes; the same for every command. */
 export const EXIT = {
@@ -65,18 +66,7 @@ export const report = (text: string): void => {
 };
 
 export const printJson = (value: unknown): void => {
-  print(
-    JSON.stringify(
-      value,
-      (_key, content: unknown): unknown =>
-        content instanceof Map
-          ? (Object.fromEntries(content) as unknown)
-          : typeof content === 'bigint'
-            ? content.toString()
-            : content,
-      2,
-    ),
-  );
+  print(JSON.stringify(value, plainValue, 2));
 };
 
 /** Complaints about manifests, errors first, to standard error; true when one is an error. */

@@ -1,26 +1,23 @@
 /** `heddle plan` and `heddle diff`: what would change, and what drifted. They change nothing. */
 import type { Command } from 'commander';
-import { distinctProblems } from '../daemon/distinct-problems.ts';
+import type { Configuration } from '../daemon/configuration.ts';
 import { createLogger } from '../daemon/logger.ts';
-import { unprogrammedProblems } from '../daemon/overview-objects.ts';
 import { problemText } from '../daemon/problem-text.ts';
 import { within } from '../daemon/waiting.ts';
+import { planReport, type PlanFormat, type PlanReport } from '../daemon/zone-reports.ts';
 import {
   ZoneRuntime,
   type RuntimeOptions,
   type ZoneConfiguration,
 } from '../daemon/zone-runtime.ts';
-import { planToJson, renderPlan } from '../ovsdb/index.ts';
+import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, print, printJson, reportComplaints, reportProblems, tone } from './output.ts';
 
+const MODES = { plan: 'look', diff: 'as-is' } as const;
+
 export function register(program: Command): void {
-  const command = (
-    name: string,
-    mode: RuntimeOptions['mode'],
-    description: string,
-    more: string,
-  ): void => {
+  const command = (name: 'plan' | 'diff', description: string, more: string): void => {
     addSettings(
       program
         .command(name)
@@ -28,20 +25,18 @@ export function register(program: Command): void {
         .option('--summary', 'new rows by name only')
         .option('--json', 'as JSON')
         .addHelpText('after', `\n${more}`),
+      ['where', 'control', 'tls', 'cluster', 'behaviour'],
     ).action(async (options: PlanOptions, called: Command) => {
-      const configuration = needed(configurationOf(called), 'node', 'nb');
-      await look(configuration, mode, options);
+      await look(configurationOf(called), name, options);
     });
   };
   command(
     'plan',
-    'look',
     'what `heddle apply` would change, per table; changes nothing',
     'Allocations that are still to be made are made in memory alone.\nExit code: 0 nothing to do, 2 something would change, 1 nothing to do but there are problems.',
   );
   command(
     'diff',
-    'as-is',
     'drift: where the databases differ from what was allocated and applied; changes nothing',
     'Shows how `heddle node` would repair it.\nExit code: 0 no drift, 2 drift, 1 no drift but there are problems.',
   );
@@ -53,10 +48,43 @@ interface PlanOptions {
 }
 
 async function look(
-  configuration: ZoneConfiguration,
-  mode: RuntimeOptions['mode'],
+  configuration: Configuration,
+  command: 'plan' | 'diff',
   options: PlanOptions,
 ): Promise<void> {
+  const format = { details: options.summary !== true };
+  const answered = await askDaemon<PlanReport>(configuration, command, format, [
+    'node',
+    'databases',
+    'texts',
+    'problems',
+    'manifests',
+  ]);
+  const report =
+    answered ?? (await lookDirectly(needed(configuration, 'node', 'nb'), MODES[command], format));
+  const { node, databases, texts, problems, manifests } = report;
+  const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
+  if (options.json === true) printJson({ source, node, databases, problems, manifests });
+  else {
+    for (const { database, text } of texts) {
+      print(tone(database, 'strong'));
+      print(text);
+    }
+  }
+  const isWrong =
+    [
+      reportComplaints(manifests),
+      reportProblems(problems.map((problem) => problemText(problem, () => problem.place))),
+    ].some(Boolean) || report.hasBlockedRows;
+  process.exitCode = report.hasChanges ? EXIT.changes : isWrong ? EXIT.problems : EXIT.success;
+}
+
+/** What the command finds by itself, from objects and databases. */
+async function lookDirectly(
+  configuration: ZoneConfiguration,
+  mode: RuntimeOptions['mode'],
+  format: PlanFormat,
+): Promise<PlanReport> {
   const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
   await using runtime = await ZoneRuntime.open({ configuration, log, mode });
   await within(configuration.timeout, async (signal) => {
@@ -64,33 +92,5 @@ async function look(
     await runtime.connected(signal);
   });
   runtime.controller.update(runtime.zone());
-  const plans = runtime.controller.plans();
-  const problems = distinctProblems([
-    ...runtime.problems(),
-    ...(await unprogrammedProblems(runtime.store.objects)),
-  ]);
-  const manifests = runtime.store.complaints();
-  if (options.json === true) {
-    printJson({
-      node: configuration.node,
-      databases: plans.map(planToJson),
-      problems,
-      manifests,
-    });
-  } else {
-    for (const plan of plans) {
-      print(tone(plan.database, 'strong'));
-      print(renderPlan(plan, { details: options.summary !== true }));
-    }
-  }
-  const isWrong =
-    [
-      reportComplaints(manifests),
-      reportProblems(
-        problems.map((problem) => problemText(problem, (object) => runtime.store.placeOf(object))),
-      ),
-    ].some(Boolean) ||
-    plans.some(({ problems }) => problems.some(({ kind }) => kind !== 'awaited'));
-  const changes = plans.some(({ isEmpty }) => !isEmpty);
-  process.exitCode = changes ? EXIT.changes : isWrong ? EXIT.problems : EXIT.success;
+  return await planReport(runtime, format);
 }

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { objectKey } from '../api/objects.ts';
 import { podNetworks } from '../api/annotations/pod-annotations.ts';
+import type { Configuration } from '../daemon/configuration.ts';
 import { distinctProblems } from '../daemon/distinct-problems.ts';
 import { objectSource, openStore } from '../daemon/object-store.ts';
 import {
@@ -13,8 +14,10 @@ import {
 } from '../daemon/overview.ts';
 import { problemText, type PlaceOf } from '../daemon/problem-text.ts';
 import { readOverviewObjects } from '../daemon/overview-objects.ts';
+import { statusReport, type StatusReport } from '../daemon/zone-reports.ts';
 import type { NetworkName } from '../model/model.ts';
 import { localNames } from '../topology/names.ts';
+import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
 import {
   EXIT,
@@ -44,7 +47,7 @@ export function register(program: Command): void {
       )
       .option('--json', 'as JSON')
       .addHelpText('after', '\nExit code: 0 all is well, 1 something is wrong.'),
-    ['where', 'cluster'],
+    ['where', 'control', 'cluster'],
   ).action(async (_options: unknown, command: Command) => status(command));
   addSettings(
     program
@@ -62,13 +65,27 @@ const isJson = (command: Command): boolean => command.opts<{ json?: boolean }>()
 
 async function status(command: Command): Promise<void> {
   const configuration = configurationOf(command);
-  await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
-  const overview = overviewOf(await readOverviewObjects(store.objects), configuration.settings);
-  const manifests = store.complaints();
-  if (isJson(command)) printJson({ ...overview, manifests });
-  else printOverview(overview, (object) => store.placeOf(object));
+  const answered = await askDaemon<StatusReport>(configuration, 'status', {}, [
+    'networks',
+    'nodes',
+    'problems',
+    'manifests',
+    'places',
+  ]);
+  const { places, manifests, ...overview } = answered ?? (await statusDirectly(configuration));
+  const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
+  if (isJson(command)) printJson({ source, ...overview, manifests });
+  else
+    printOverview(overview, (object) =>
+      Object.hasOwn(places, object) ? places[object] : undefined,
+    );
   const isBroken = reportComplaints(manifests);
   process.exitCode = isHealthy(overview) && !isBroken ? EXIT.success : EXIT.problems;
+}
+
+async function statusDirectly(configuration: Configuration): Promise<StatusReport> {
+  await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
+  return await statusReport(store, configuration.settings);
 }
 
 function printOverview(overview: Overview, placeOf: PlaceOf): void {

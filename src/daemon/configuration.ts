@@ -17,6 +17,7 @@ import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings
 import type { ClusterSettings, NetworkSubnet } from '../model/model.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
 import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
+import { defaultSocket } from './control-protocol.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
 import { smallSubnet } from './subnet-sizes.ts';
 
@@ -35,6 +36,8 @@ export interface Configuration {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly node?: string;
+  /** The control socket of the daemon of `node`. */
+  readonly socket?: string;
   readonly nb?: string;
   readonly sb?: string;
   readonly tls: TlsFiles;
@@ -47,7 +50,12 @@ export interface Configuration {
   readonly conversionBindAddress: string;
   readonly leaseTiming: LeaseTiming;
   readonly logLevel: string;
+  /** What was given, as text. */
+  readonly given: GivenOptions;
 }
+
+/** Text of the options that a flag, the environment or the file gave. */
+export type GivenOptions = Readonly<Partial<Record<OptionName, string>>>;
 
 /** A setting that can't be used: which source gave it, its value, and what to write instead. */
 export class ConfigurationError extends Error {
@@ -67,6 +75,8 @@ export interface ConfigurationSources {
   readonly flags: RawOptions;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly file?: ConfigurationFile;
+  /** Whose processes these are; root's when absent. */
+  readonly uid?: number;
   /** Content of the kernel's `ip_local_port_range`, if it could be read. */
   readonly kernelPortRange?: string;
 }
@@ -114,6 +124,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     ...optional('kubeconfig', 'kubeconfig'),
     ...optional('context', 'context'),
     ...optional('node', 'node'),
+    ...controlSocket(given, sources),
     ...optional('nb', 'nb'),
     ...optional('sb', 'sb'),
     tls: {
@@ -142,7 +153,21 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     conversionBindAddress: read('conversion-bind-address', (text) => text, ''),
     leaseTiming: leaseTiming(read),
     logLevel: read('log-level', oneOf(LOG_LEVELS), 'info'),
+    given: Object.fromEntries([...given].map(([name, { text }]) => [name, text])),
   };
+}
+
+/** Root's daemons listen in /run; others where their user may. Without a node there is no telling which daemon. */
+function controlSocket(
+  given: ReadonlyMap<OptionName, Given>,
+  { uid = 0, environment }: ConfigurationSources,
+): Pick<Configuration, 'socket'> {
+  const named = given.get('socket')?.text ?? '';
+  if (named === 'none') return {};
+  if (named !== '') return { socket: named };
+  const node = given.get('node')?.text ?? '';
+  const folder = uid === 0 ? '/run' : environment['XDG_RUNTIME_DIR'];
+  return node === '' || !folder ? {} : { socket: defaultSocket(folder, node) };
 }
 
 type Read = <T>(name: OptionName, parse: (value: string) => T, fallback: T) => T;

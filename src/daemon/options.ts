@@ -1,6 +1,6 @@
 /** Every setting of a process: one table gives the flags, the environment variables, the keys of the file and the help. */
 
-export type OptionGroup = 'where' | 'tls' | 'cluster' | 'behaviour';
+export type OptionGroup = 'where' | 'tls' | 'control' | 'cluster' | 'behaviour';
 
 /** One setting: `--name` on the command line, `HEDDLE_NAME` in the environment, `name:` in the configuration file. */
 export interface OptionSpec {
@@ -45,6 +45,12 @@ export const OPTIONS = [
     'OVN Northbound: unix:PATH, tcp:HOST:PORT or ssl:HOST:PORT; several by commas',
   ),
   option('sb', 'where', 'REMOTE', 'OVN Southbound, for the chassis of remote nodes'),
+  option(
+    'socket',
+    'control',
+    'PATH',
+    "unix socket on which the daemon of --node answers status, plan and diff; 'none': nowhere; default: NODE.sock in /run/heddle, or in heddle of a user's XDG_RUNTIME_DIR",
+  ),
   option('private-key', 'tls', 'FILE', 'private key for ssl: remotes'),
   option('certificate', 'tls', 'FILE', 'certificate for ssl: remotes'),
   option('ca-cert', 'tls', 'FILE', 'certificates that the databases are verified with'),

@@ -1,6 +1,8 @@
 /** `heddle node`: stays, and keeps its zone true whatever changes on either side. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ZoneProblem } from '../api/zone-status.ts';
+import { serveZone } from './daemon-view.ts';
+import { Exclusive } from './exclusive.ts';
 import { serveHealth } from './health.ts';
 import type { Logger } from './logger.ts';
 import { ZoneMetrics } from './metrics.ts';
@@ -64,6 +66,8 @@ export async function runZone(
   });
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
   const daemon = new ZoneDaemon(runtime, metrics, log, bell);
+  const passes = new Exclusive();
+  await using _control = await serveZone(runtime, { notReady: () => notReady, passes }, log);
   const said = new Set<string>();
   runtime.store.onComplaints((complaints) => {
     for (const { text } of complaints)
@@ -73,7 +77,7 @@ export async function runZone(
   });
   while (!signal.aborted) {
     runtime.throwFailure();
-    const wait = await daemon.pass(signal);
+    const wait = await passes.run(() => daemon.pass(signal));
     notReady = daemon.notReady;
     await bell.heard(wait, signal);
     if (!signal.aborted) await pause(GATHER);

@@ -27,6 +27,8 @@ function daemonCommand(lab: LabRecord, node: string, more: readonly string[] = [
     `--node=${node}`,
     `--nb=${remote(sockets.nb)}`,
     `--sb=${remote(sockets.sb)}`,
+    // Nodes of several labs have the same names, and may share /run.
+    `--socket=${join(stateFolder(lab.name), node, `${DAEMON}.sock`)}`,
     ...more,
   ];
 }

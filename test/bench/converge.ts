@@ -187,7 +187,9 @@ async function onKubernetes(
     const server = cleanup.use(await northboundServer());
     clients.push(cleanup.use(await loadedClient(server)));
     daemons.push(
-      cleanup.use(command('node', ...common, `--node=n${index}`, `--nb=${server.remote}`)),
+      cleanup.use(
+        command('node', ...common, `--node=n${index}`, '--socket=none', `--nb=${server.remote}`),
+      ),
     );
   }
   // What one network takes is seen at the first one; the others are alike.

@@ -3,6 +3,8 @@ import { mkdirSync, rmSync, writeFileSync, cpSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { bound, ownFolder } from './left-behind.ts';
 
+/** Commands that have a control socket or ask on it. */
+const ASKING = ['node', 'status', 'plan', 'diff'];
 const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts');
 
 export interface CommandResult {
@@ -51,8 +53,14 @@ export class Installation implements Disposable {
     );
   }
 
+  /** The control socket of a daemon, which commands ask. */
+  get socket(): string {
+    return join(this.folder, 'control.sock');
+  }
+
   #spawn(command: string, args: readonly string[]): ChildProcess {
-    const where = ['--manifests', this.manifests, '--state', this.state];
+    const control = ASKING.includes(command) ? ['--socket', this.socket] : [];
+    const where = ['--manifests', this.manifests, '--state', this.state, ...control];
     return spawnHeddle([command, ...where, ...this.#flags, ...args]);
   }
 

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { Installation, type CommandResult } from '../../support/heddle.ts';
+import { heddle, Installation, type CommandResult } from '../../support/heddle.ts';
 import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
 import { until } from '../../support/until.ts';
 
@@ -286,6 +286,78 @@ describe('heddle node', () => {
     const second = await bed.heddle.run('apply', '--no-wait', '--timeout', '4');
     ended(second, 69);
     expect(second.stderr).toMatch(/another Heddle process holds the lock "heddle_zone"/);
+  });
+});
+
+describe('a running daemon', () => {
+  test('answers status, plan and diff itself, and nobody does when it was killed', async () => {
+    await using bed = await zone();
+    const ask = async (command: string, ...more: string[]): Promise<CommandResult> =>
+      bed.heddle.run(command, '--json', ...more);
+    const sourceOf = ({ stdout }: CommandResult): unknown =>
+      (JSON.parse(stdout) as { source: unknown }).source;
+    {
+      await using daemon = bed.heddle.daemon();
+      await until('the networks', async () =>
+        (await names(bed.server, 'Logical_Switch')).includes('blue_blue_ovn-worker'),
+      );
+      for (const command of ['status', 'plan', 'diff']) {
+        const result = await ask(command);
+        expect([command, sourceOf(result)]).toEqual([command, 'daemon']);
+        expect(result.stderr).toMatch(
+          new RegExp(`answered by the daemon of node ovn-worker \\(process ${daemon.pid}\\)`),
+        );
+      }
+      const plan = await ask('plan');
+      ended(plan, 0);
+      expect(JSON.parse(plan.stdout)).toMatchObject({
+        node: 'ovn-worker',
+        databases: [{ database: 'OVN_Northbound', empty: true, changes: [] }],
+      });
+      expect((await bed.heddle.run('plan')).stdout).toMatch(/OVN_Northbound\nNothing to do\./);
+      expect((await bed.heddle.run('status')).stdout).toMatch(
+        /^blue_blue .* ovn-worker Committed/m,
+      );
+      // The socket is all that it takes.
+      const bare = await heddle('status', '--json', '--socket', bed.heddle.socket);
+      expect(sourceOf(bare)).toBe('daemon');
+      // A question about something else is not its business.
+      const other = await ask('plan', '--mtu', '1300');
+      expect(sourceOf(other)).toBe('direct');
+      expect(other.stderr).toMatch(
+        /works with other settings: --mtu is "1300" here and "1400" there/,
+      );
+      // A second one for the same node is refused, and the first one goes on.
+      const second = bed.heddle.daemon();
+      expect(await second.ended).toBe(64);
+      expect(second.log).toMatch(/--socket: a process answers on .*control\.sock already: end it/);
+      expect(sourceOf(await ask('plan'))).toBe('daemon');
+      await daemon.end('SIGKILL');
+    }
+    const alone = await ask('plan');
+    ended(alone, 0);
+    expect(sourceOf(alone)).toBe('direct');
+    expect(alone.stderr).toMatch(/read directly: no daemon answers on .*control\.sock/);
+    expect(sourceOf(await ask('status'))).toBe('direct');
+    // What it left behind is in nobody's way.
+    await using daemon = bed.heddle.daemon();
+    await until('an answer', async () => sourceOf(await ask('status')) === 'daemon', 30_000);
+    expect(await daemon.end('SIGTERM')).toBe(0);
+    expect(existsSync(bed.heddle.socket)).toBe(false);
+  });
+
+  test('that can not work yet says why', async () => {
+    await using bed = await zone();
+    await bed.server.stop('SIGKILL');
+    await using daemon = bed.heddle.daemon();
+    await until('the socket', () => existsSync(bed.heddle.socket), 30_000);
+    const plan = await bed.heddle.run('plan');
+    ended(plan, 69);
+    expect(plan.stderr).toMatch(
+      /the daemon of node ovn-worker has made no plan yet: .*OVN_Northbound/,
+    );
+    expect((await bed.heddle.run('status')).stdout).toMatch(/^ovn-worker .*OVN_Northbound/m);
+    expect(await daemon.end('SIGTERM')).toBe(0);
   });
 });
 

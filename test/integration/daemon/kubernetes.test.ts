@@ -78,7 +78,7 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
 
   test('networks declared through the API reach the Northbound database, and leave it, with no more definitions than they need', async () => {
     start('cluster');
-    start('node', '--node=ovn-worker', `--nb=${server?.remote ?? ''}`);
+    start('node', '--node=ovn-worker', '--socket=none', `--nb=${server?.remote ?? ''}`);
     for (const file of ['nodes.yaml', 'services.yaml', 'blue.yaml'])
       for (const object of declared(file)) await apply(object);
     await until(

@@ -201,6 +201,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       'node',
       `--kubeconfig=${kubeconfig}`,
       '--node=n2',
+      '--socket=none',
       `--nb=${server.remote}`,
       '--metrics-bind-address=127.0.0.1:0',
     );

@@ -1,0 +1,66 @@
+/** Asks the running daemon, if one answers for what the command was asked about. */
+import { resolve } from 'node:path';
+import { isPlainObject } from '../api/plain-object.ts';
+import type { Configuration, GivenOptions } from '../daemon/configuration.ts';
+import { connectControl, ControlError } from '../daemon/control-client.ts';
+import { OPTIONS, type OptionName } from '../daemon/options.ts';
+import { within } from '../daemon/waiting.ts';
+import { report, tone } from './output.ts';
+
+/** Who answered: the daemon, or this command by itself from objects and databases. */
+export type AnswerSource = 'daemon' | 'direct';
+
+/** What the daemon must know as the command does, lest it answers about something else. */
+const COMPARED = OPTIONS.filter(({ group }) => group === 'where' || group === 'cluster');
+const PATHS: readonly OptionName[] = ['manifests', 'state', 'kubeconfig'];
+
+/** An option that the command was given and that the daemon has otherwise, in words. */
+function difference(mine: GivenOptions, theirs: GivenOptions): string | undefined {
+  for (const spec of COMPARED) {
+    const { name } = spec;
+    const text = mine[name];
+    if (text === undefined) continue;
+    const other = theirs[name] ?? ('default' in spec ? spec.default : undefined) ?? '';
+    const isSame = PATHS.includes(name)
+      ? other !== '' && resolve(text) === resolve(other)
+      : text === other;
+    if (!isSame)
+      return `--${name} is ${JSON.stringify(text)} here and ${JSON.stringify(other)} there`;
+  }
+  return undefined;
+}
+
+/**
+ * The daemon's answer, with the fields named in `fields`; undefined when no daemon answers for these settings. Says on standard
+ * error which one it was.
+ */
+export async function askDaemon<T>(
+  { socket, timeout, given }: Configuration,
+  method: string,
+  params: object,
+  fields: readonly (keyof T & string)[],
+): Promise<T | undefined> {
+  const direct = (why?: string): undefined => {
+    report(tone(`read directly${why === undefined ? '' : `: ${why}`}`, 'quiet', process.stderr));
+    return undefined;
+  };
+  if (socket === undefined) return direct();
+  const connected = await connectControl(socket);
+  if (typeof connected === 'string') return direct(connected);
+  using client = connected;
+  return await within(timeout, async (signal) => {
+    const about = await client.call('about', {}, signal);
+    if (!isPlainObject(about) || !isPlainObject(about['options']))
+      return direct(`what answers on ${socket} is not a daemon of this release`);
+    const other = difference(given, about['options']);
+    const daemon = `the daemon of node ${String(about['node'])} (process ${String(about['pid'])})`;
+    if (other !== undefined) return direct(`${daemon} works with other settings: ${other}`);
+    const answer = await client.call(method, params, signal);
+    if (!isPlainObject(answer) || fields.some((field) => answer[field] === undefined))
+      throw new ControlError(
+        `${daemon} gave no answer to "${method}" that this release understands`,
+      );
+    report(tone(`answered by ${daemon}`, 'quiet', process.stderr));
+    return answer as T;
+  });
+}

@@ -1,0 +1,78 @@
+/** A running daemon's view of its zone, served on its control socket. */
+import { zoneStatuses } from '../api/kinds.ts';
+import type { ZoneStatus } from '../api/zone-status.ts';
+import { serveControl } from './control-socket.ts';
+import type { Exclusive } from './exclusive.ts';
+import type { Logger } from './logger.ts';
+import type { OverviewObjects } from './overview.ts';
+import { planReport, statusReport } from './zone-reports.ts';
+import type { ZoneRuntime } from './zone-runtime.ts';
+import { zoneReport } from './zone-status-writer.ts';
+import { controlMethods, type ZoneView } from './zone-view.ts';
+
+export interface DaemonState {
+  /** Why the zone is not written at the moment, if so. */
+  readonly notReady: () => string | undefined;
+  /** Passes over the databases: a plan is made between two of them. */
+  readonly passes: Exclusive;
+}
+
+export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonState): ZoneView {
+  const { configuration, controller, store } = runtime;
+  const plan: ZoneView['plan'] = (format) =>
+    passes.run(async () => {
+      if (controller.plans().length === 0)
+        throw new Error(
+          `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
+        );
+      return planReport(runtime, format);
+    });
+  return {
+    about: () => ({
+      node: configuration.node,
+      pid: process.pid,
+      options: configuration.given,
+    }),
+    status: () =>
+      statusReport(store, configuration.settings, (objects) =>
+        withStatus(objects, {
+          apiVersion: zoneStatuses.apiVersion as ZoneStatus['apiVersion'],
+          kind: 'ZoneStatus',
+          metadata: { name: configuration.node },
+          status: {
+            observedAt: new Date().toISOString(),
+            ...zoneReport({
+              controller,
+              connects: runtime.feed.builder.connects(),
+              problems: runtime.problems(),
+              message: notReady(),
+            }),
+          },
+        }),
+      ),
+    plan,
+    // A daemon allocates as it goes: what it is about to change is what drifted.
+    diff: plan,
+  };
+}
+
+/** The objects with the stored report of a zone replaced by what it says now. */
+const withStatus = (objects: OverviewObjects, live: ZoneStatus): OverviewObjects => ({
+  ...objects,
+  zoneStatuses: [
+    ...objects.zoneStatuses.filter(({ metadata }) => metadata.name !== live.metadata.name),
+    live,
+  ],
+});
+
+/** Serves the view on the daemon's control socket, if it is to have one. */
+export async function serveZone(
+  runtime: ZoneRuntime,
+  state: DaemonState,
+  log: Logger,
+): Promise<AsyncDisposable> {
+  const { socket } = runtime.configuration;
+  if (socket === undefined) return new AsyncDisposableStack();
+  const methods = controlMethods(daemonView(runtime, state));
+  return serveControl({ path: socket, methods, log });
+}

@@ -1,0 +1,82 @@
+/** What `heddle status`, `plan` and `diff` show, as plain data: made by the command itself, or by a daemon that it asks. */
+import type { ZoneProblem } from '../api/zone-status.ts';
+import type { ClusterSettings } from '../model/model.ts';
+import { planToJson, renderPlan, type Plan } from '../ovsdb/index.ts';
+import { distinctProblems } from './distinct-problems.ts';
+import type { Complaint, OpenObjects } from './object-store.ts';
+import { overviewOf, type Overview, type OverviewObjects } from './overview.ts';
+import { readOverviewObjects, unprogrammedProblems } from './overview-objects.ts';
+
+/** A problem, and where its object is written. */
+export interface PlacedProblem extends ZoneProblem {
+  /** `FILE:LINE`. */
+  readonly place?: string;
+}
+
+export interface StatusReport extends Overview {
+  readonly manifests: readonly Complaint[];
+  /** `FILE:LINE` by object, of those that are mentioned. */
+  readonly places: Readonly<Record<string, string>>;
+}
+
+export interface PlanReport {
+  readonly node: string;
+  readonly databases: readonly unknown[];
+  /** The same for people. */
+  readonly texts: readonly { readonly database: string; readonly text: string }[];
+  readonly hasChanges: boolean;
+  /** True when a row can't be as it should. */
+  readonly hasBlockedRows: boolean;
+  readonly problems: readonly PlacedProblem[];
+  readonly manifests: readonly Complaint[];
+}
+
+export interface PlanFormat {
+  /** Columns of new rows too. */
+  readonly details: boolean;
+}
+
+/** What became of networks and nodes; `live` replaces what the store has of this daemon's own zone. */
+export async function statusReport(
+  store: OpenObjects,
+  settings: ClusterSettings,
+  live: (objects: OverviewObjects) => OverviewObjects = (objects) => objects,
+): Promise<StatusReport> {
+  const overview = overviewOf(live(await readOverviewObjects(store.objects)), settings);
+  const mentioned = [
+    ...overview.problems.map(({ object }) => object),
+    ...overview.networks.flatMap(({ object }) => object ?? []),
+  ];
+  const places = mentioned.flatMap((object) => {
+    const place = store.placeOf(object);
+    return place === undefined ? [] : [[object, place] as const];
+  });
+  return { ...overview, manifests: store.complaints(), places: Object.fromEntries(places) };
+}
+
+/** What has plans and problems: a zone at work. */
+export interface PlannedZone {
+  readonly configuration: { readonly node: string };
+  readonly store: OpenObjects;
+  readonly controller: { plans(): readonly Plan[] };
+  problems(): readonly ZoneProblem[];
+}
+
+export async function planReport(zone: PlannedZone, format: PlanFormat): Promise<PlanReport> {
+  const { store } = zone;
+  const unprogrammed = await unprogrammedProblems(store.objects);
+  const plans = zone.controller.plans();
+  const problems = distinctProblems([...zone.problems(), ...unprogrammed]);
+  return {
+    node: zone.configuration.node,
+    databases: plans.map(planToJson),
+    texts: plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
+    hasChanges: plans.some(({ isEmpty }) => !isEmpty),
+    hasBlockedRows: plans.some((plan) => plan.problems.some(({ kind }) => kind !== 'awaited')),
+    problems: problems.map((problem) => {
+      const place = store.placeOf(problem.object);
+      return place === undefined ? problem : { ...problem, place };
+    }),
+    manifests: store.complaints(),
+  };
+}

@@ -1,6 +1,6 @@
 /**
  * OVSDB client: a replica of a database kept true by the server's monitor, transactions, locks.
- * Everything that users of this folder need is exported here; what works on values without any connection by `values.ts`.
+ * Everything that users of this folder need is exported here; what works on values without any connection by `values/index.ts`.
  */
 export { OvsdbClient } from './client.ts';
 export type {

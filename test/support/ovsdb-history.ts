@@ -9,7 +9,7 @@ import {
   type Operation,
   type Outcome,
 } from '../../src/ovsdb/index.ts';
-import { parseDatum } from '../../src/ovsdb/values.ts';
+import { parseDatum } from '../../src/ovsdb/values/index.ts';
 import { OvsdbServer, temporaryFolder } from './ovsdb-server.ts';
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { Framer, parseJson } from '../../src/ovsdb/values.ts';
+import { Framer, parseJson } from '../../src/ovsdb/values/index.ts';
 import { stringify, type JsonValue } from '../../src/ovsdb/index.ts';
 import { temporaryFolder } from './ovsdb-server.ts';
 

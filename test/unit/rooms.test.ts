@@ -21,13 +21,14 @@ const OVSDB_MAY_IMPORT: Record<string, readonly string[]> = {
   data: [],
   wire: ['data'],
   storage: ['data', 'wire'],
+  values: ['data', 'wire'],
   schema: ['data'],
   replica: ['data', 'wire', 'storage', 'schema'],
   transaction: ['data', 'schema', 'replica'],
   session: ['data', 'wire', 'storage', 'replica'],
   plan: ['data', 'storage', 'replica', 'transaction', 'session'],
 };
-const OVSDB_SHARED = ['turn.ts', 'wasm.ts', 'listener-error.ts', 'abort-listeners.ts'];
+const OVSDB_SHARED = ['wasm.ts', 'listener-error.ts', 'abort-listeners.ts'];
 
 /** All that others import of the OVSDB client; the plan of rows lies beside it for now. */
 const OVSDB_ENTRIES = ['ovsdb/index.ts', 'ovsdb/plan/desired.ts', 'ovsdb/replica/replica-view.ts'];

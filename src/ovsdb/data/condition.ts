@@ -1,6 +1,6 @@
 import { compareAtoms } from './atom-order.ts';
 import { cardinality, typeToEnglish, type ColumnType } from './column-type.ts';
-import { compareDatums, datumToJson, defaultDatum, members, parseDatum } from './datum.ts';
+import { compareDatums, defaultDatum, members, parseDatum } from './datum.ts';
 import { OvsdbError, shorten, syntaxError } from './error.ts';
 import type { ConditionFunction } from './operation.ts';
 import { columnOf, type TableSchema } from './schema.ts';
@@ -89,7 +89,8 @@ function parseClause(table: TableSchema, json: JsonValue): ParsedClause {
 const position = (column: string): number =>
   column === '_uuid' ? 0 : column === '_version' ? 1 : 2;
 
-function compareClauses(a: ParsedClause, b: ParsedClause): number {
+/** Order of two clauses, as the server tries them. */
+export function compareClauses(a: ParsedClause, b: ParsedClause): number {
   const order =
     FUNCTIONS.indexOf(a.function) - FUNCTIONS.indexOf(b.function) ||
     position(a.column) - position(b.column) ||
@@ -111,42 +112,6 @@ export function parseCondition(table: TableSchema, json: JsonValue): Condition {
   clauses.sort(compareClauses);
   return { never: constants.includes(false), constants, clauses };
 }
-
-const constantsInOrder = ({ constants }: Condition): readonly boolean[] =>
-  constants.toSorted((a, b) => Number(a) - Number(b));
-
-/**
- * Order of two conditions on the same table, as ovsdb-server has it: by the number of clauses, then clause by clause; 0 when they are the same,
- * whatever order their clauses were given in.
- */
-export function compareConditions(a: Condition, b: Condition): number {
-  const x = [...constantsInOrder(a), ...a.clauses];
-  const y = [...constantsInOrder(b), ...b.clauses];
-  if (x.length !== y.length) return x.length - y.length;
-  for (const [i, clause] of x.entries()) {
-    const order = compareMembers(clause, y[i] as boolean | ParsedClause);
-    if (order !== 0) return order;
-  }
-  return 0;
-}
-
-/** Constants come before comparisons, `false` before `true`. */
-function compareMembers(a: boolean | ParsedClause, b: boolean | ParsedClause): number {
-  if (typeof a === 'object' && typeof b === 'object') return compareClauses(a, b);
-  const rank = (member: boolean | ParsedClause): number =>
-    typeof member === 'object' ? 2 : Number(member);
-  return rank(a) - rank(b);
-}
-
-/** The condition in canonical form and order. */
-export const conditionToJson = (condition: Condition): JsonValue => [
-  ...constantsInOrder(condition),
-  ...condition.clauses.map((clause): JsonValue => [
-    clause.column,
-    clause.function,
-    datumToJson(clause.type, clause.argument),
-  ]),
-];
 
 /** Every pair or member of `part` is in `whole`. */
 export function includesAll(whole: Datum, part: Datum): boolean {
@@ -210,17 +175,3 @@ export function evaluateClause(clause: ParsedClause, given: Datum): boolean {
     }
   }
 }
-
-/** Whether a row satisfies every clause; `column` gives its values (`_uuid` and `_version` included), `undefined` for those that have their default. */
-export const evaluateCondition = (condition: Condition, column: (name: string) => Datum): boolean =>
-  !condition.never &&
-  condition.clauses.every((clause) => evaluateClause(clause, column(clause.column)));
-
-/** Whether a row satisfies one of the clauses, as in a monitor; an empty condition matches every row. */
-export const evaluateMonitorCondition = (
-  condition: Condition,
-  column: (name: string) => Datum,
-): boolean =>
-  (condition.clauses.length === 0 && condition.constants.length === 0) ||
-  condition.constants.includes(true) ||
-  condition.clauses.some((clause) => evaluateClause(clause, column(clause.column)));

@@ -6,7 +6,7 @@ import {
   type JsonValue,
   type Writable,
 } from '../../../src/ovsdb/index.ts';
-import { parseDatum } from '../../../src/ovsdb/values.ts';
+import { parseDatum } from '../../../src/ovsdb/values/index.ts';
 import { peakMemory, processorTime } from '../benchmark.ts';
 
 /** Our client as a peer of the benchmark `ovsdb-peers`: README.md says what is asked of a peer. */

@@ -8,7 +8,7 @@ import {
   parseDatum,
   parseTableSchema,
   UUID_COLUMN,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import {
   ZERO_UUID,
   type Datum,

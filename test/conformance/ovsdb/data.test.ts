@@ -16,7 +16,7 @@ import {
   parseJson,
   writableToJson,
   type AtomicType,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 
 const SYNTAX = refused('syntax error');

@@ -10,7 +10,7 @@ import {
   parseDatum,
   parseDatumText,
   realText,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { datumEquals, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 import { valueJson, VALUES_SCHEMA } from '../../support/ovsdb-values.ts';

@@ -6,7 +6,7 @@ import {
   parseColumnType,
   parseDatum,
   parseDifference,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { datumToJson, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 

@@ -6,7 +6,7 @@ import {
   parseJson,
   parseJsonText,
   type FramerLimits,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 

@@ -7,7 +7,7 @@ import {
   parseDatum,
   parseMutations,
   parseTableSchema,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 
 const SYNTAX = refused('syntax error');

@@ -1,6 +1,6 @@
 import { duplexPair, type Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Framer, parseJson } from '../../../src/ovsdb/values.ts';
+import { Framer, parseJson } from '../../../src/ovsdb/values/index.ts';
 import {
   OvsdbClient,
   stringify,

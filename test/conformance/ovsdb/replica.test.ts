@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { evaluateCondition, parseCondition, tableOf } from '../../../src/ovsdb/values.ts';
+import { evaluateCondition, parseCondition, tableOf } from '../../../src/ovsdb/values/index.ts';
 import {
   parseSchema,
   Replica,

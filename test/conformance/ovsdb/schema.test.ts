@@ -7,7 +7,7 @@ import {
   parseTableSchema,
   schemaToJson,
   tableSchemaToJson,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { parseSchema, type JsonObject, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 

@@ -13,7 +13,7 @@ import {
   schemaToJson,
   tableSchemaToJson,
   typeToEnglish,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { datumToJson, parseSchema, type Datum, type JsonValue } from '../../../src/ovsdb/index.ts';
 
 /** What RFC 7047 and ovsdb-server say about types, values, schemas and conditions, case by case. */

@@ -5,7 +5,7 @@ import {
   parseBaseType,
   parseColumnType,
   parseJson,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { outcome, refused } from '../../support/outcome.ts';
 

@@ -10,7 +10,7 @@ import {
   type Operation,
   type Replica,
 } from '../../../src/ovsdb/index.ts';
-import { parseJson } from '../../../src/ovsdb/values.ts';
+import { parseJson } from '../../../src/ovsdb/values/index.ts';
 import { freePort } from '../../support/ovsdb-cluster.ts';
 import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb-server.ts';
 import { until } from '../../support/until.ts';

@@ -2,7 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { evaluateMonitorCondition, parseCondition, tableOf } from '../../../src/ovsdb/values.ts';
+import {
+  evaluateMonitorCondition,
+  parseCondition,
+  tableOf,
+} from '../../../src/ovsdb/values/index.ts';
 import {
   OvsdbClient,
   parseSchema,

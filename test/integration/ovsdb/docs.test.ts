@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as exported from '../../../src/ovsdb/index.ts';
-import * as values from '../../../src/ovsdb/values.ts';
+import * as values from '../../../src/ovsdb/values/index.ts';
 import { Authority } from '../../support/certificates.ts';
 import { freePort } from '../../support/ovsdb-cluster.ts';
 import { OvsdbServer, SCHEMAS, temporaryFolder } from '../../support/ovsdb-server.ts';

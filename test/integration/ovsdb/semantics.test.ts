@@ -18,7 +18,7 @@ import {
   parseCondition,
   parseDatum,
   parseMutations,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
 import { valueJson, VALUES_SCHEMA, VALUES_SCHEMA_JSON } from '../../support/ovsdb-values.ts';
 

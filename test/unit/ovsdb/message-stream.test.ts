@@ -6,7 +6,7 @@ import {
   parseColumnType,
   parseDatum,
   parseJson,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import { Replica, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
 import type { UpdateSink } from '../../../src/ovsdb/wire/message.ts';
 import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';

@@ -7,7 +7,7 @@ import {
   mergeDifferences,
   parseDatum,
   parseDifference,
-} from '../../../src/ovsdb/values.ts';
+} from '../../../src/ovsdb/values/index.ts';
 import {
   datumEquals,
   datumToJson,

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { Duplex } from 'node:stream';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { OvsdbError, type JsonValue, type Operation } from '../../../src/ovsdb/index.ts';
-import { parseJson } from '../../../src/ovsdb/values.ts';
+import { parseJson } from '../../../src/ovsdb/values/index.ts';
 import { Connection } from '../../../src/ovsdb/session/connection.ts';
 import { Transactions } from '../../../src/ovsdb/session/transactions.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseColumnType } from '../../../src/ovsdb/values.ts';
+import { parseColumnType } from '../../../src/ovsdb/values/index.ts';
 import { toDatum, type ColumnType, type Writable } from '../../../src/ovsdb/index.ts';
 import { CellMatcher, matches } from '../../../src/ovsdb/storage/cell-match.ts';
 import { Pools } from '../../../src/ovsdb/storage/pools.ts';

@@ -1,8 +1,8 @@
-import { datumToJson, defaultDatum, parseDatum } from './datum.ts';
-import { OvsdbError, syntaxError } from './error.ts';
-import { isObject } from './json.ts';
-import { columnOf, type TableSchema } from './schema.ts';
-import type { Datum, JsonObject, JsonValue } from './value.ts';
+import { datumToJson, defaultDatum, parseDatum } from '../data/datum.ts';
+import { OvsdbError, syntaxError } from '../data/error.ts';
+import { isObject } from '../data/json.ts';
+import { columnOf, type TableSchema } from '../data/schema.ts';
+import type { Datum, JsonObject, JsonValue } from '../data/value.ts';
 
 /**
  * Reads a `<row>` (RFC 7047 §5.1): the columns that it names, each with all its constraints. Throws `syntax error`, `unknown column`,

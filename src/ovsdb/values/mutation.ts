@@ -1,11 +1,11 @@
-import { compareAtoms } from './atom-order.ts';
-import { cardinality, checkAtom, typeToEnglish, type ColumnType } from './column-type.ts';
-import { datumToJson, defaultDatum, members, parseDatum } from './datum.ts';
-import { OvsdbError, shorten, syntaxError } from './error.ts';
-import { normalInteger } from './json.ts';
-import type { Mutator } from './operation.ts';
-import { columnOf, type TableSchema } from './schema.ts';
-import type { Atom, Datum, JsonValue } from './value.ts';
+import { compareAtoms } from '../data/atom-order.ts';
+import { cardinality, checkAtom, typeToEnglish, type ColumnType } from '../data/column-type.ts';
+import { datumToJson, defaultDatum, members, parseDatum } from '../data/datum.ts';
+import { OvsdbError, shorten, syntaxError } from '../data/error.ts';
+import { normalInteger } from '../data/json.ts';
+import type { Mutator } from '../data/operation.ts';
+import { columnOf, type TableSchema } from '../data/schema.ts';
+import type { Atom, Datum, JsonValue } from '../data/value.ts';
 
 /** Mutations (RFC 7047 §5.1) as ovsdb-server reads and executes them. */
 

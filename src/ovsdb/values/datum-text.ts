@@ -1,18 +1,18 @@
-import { atomText } from './data/atom-text.ts';
-import { compareAtoms } from './data/atom-order.ts';
+import { atomText } from '../data/atom-text.ts';
+import { compareAtoms } from '../data/atom-order.ts';
 import {
   cardinality,
   checkAtom,
   typeToEnglish,
   type BaseType,
   type ColumnType,
-} from './data/column-type.ts';
-import { members } from './data/datum.ts';
-import { OvsdbError } from './data/error.ts';
-import { normalInteger, numericValue } from './data/json.ts';
-import { parseUuid } from './data/uuid.ts';
-import type { Atom, Datum } from './data/value.ts';
-import { parseJson } from './wire/json-text.ts';
+} from '../data/column-type.ts';
+import { members } from '../data/datum.ts';
+import { OvsdbError } from '../data/error.ts';
+import { normalInteger, numericValue } from '../data/json.ts';
+import { parseUuid } from '../data/uuid.ts';
+import type { Atom, Datum } from '../data/value.ts';
+import { parseJson } from '../wire/json-text.ts';
 
 /** Values as people write them on the command line of `ovs-vsctl` and `ovn-nbctl`: `[1, 2]`, `4-8`, `{a=1, b="x y"}`. */
 

@@ -1,8 +1,8 @@
-import { cardinality, isSentWhole, type ColumnType } from './column-type.ts';
-import { compareAtoms } from './atom-order.ts';
-import { datumEquals, defaultDatum, members, parseDatum } from './datum.ts';
-import { OvsdbError } from './error.ts';
-import type { Atom, Datum, JsonValue } from './value.ts';
+import { cardinality, isSentWhole, type ColumnType } from '../data/column-type.ts';
+import { compareAtoms } from '../data/atom-order.ts';
+import { datumEquals, defaultDatum, members, parseDatum } from '../data/datum.ts';
+import { OvsdbError } from '../data/error.ts';
+import type { Atom, Datum, JsonValue } from '../data/value.ts';
 
 /**
  * Differences of values as update2 and update3 carry them. Members of sets may be given in any order; results are in canonical order. A value

@@ -1,0 +1,17 @@
+/** Types, values, differences, conditions, mutations and messages of OVSDB, without any connection. All of it is pure. */
+export * from '../data/column-type.ts';
+export * from '../data/condition.ts';
+export * from './condition-evaluation.ts';
+export * from '../data/datum.ts';
+export * from './difference.ts';
+export { OvsdbError, type OvsdbErrorCode } from '../data/error.ts';
+export { canonicalText, jsonEquals, RoundedReal, stringify } from '../data/json.ts';
+export * from './mutation.ts';
+export { parseRow, rowToJson } from './row-json.ts';
+export * from '../data/schema.ts';
+export * from '../data/value.ts';
+export { compareAtoms, compareUtf8 } from '../data/atom-order.ts';
+export { atomText, realText } from '../data/atom-text.ts';
+export { datumText, parseAtomRange, parseAtomText, parseDatumText } from './datum-text.ts';
+export { Framer, type FramerLimits } from '../wire/framer.ts';
+export { parseJson, parseJsonText } from '../wire/json-text.ts';

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { prepare } from '../src/lab/build.ts';
-import { checkout } from '../src/lab/places.ts';
+import { checkout } from '../src/lab/paths.ts';
 import { ownFolder } from './support/left-behind.ts';
 
 const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:generated'];

@@ -1,11 +1,11 @@
 /** `heddle lab …`: real OVN on several nodes, on this machine. */
 import { type Command, Option } from 'commander';
-import { attachInside } from '../lab/inside.ts';
+import { attachInside } from '../lab/exec.ts';
 import { prepare } from '../lab/build.ts';
-import { down, requireRoot, runningLab, up } from '../lab/life.ts';
+import { down, requireRoot, runningLab, up } from '../lab/lifecycle.ts';
 import type { Families } from '../lab/node-facts.ts';
-import { cacheFolder, LabError, nodeCount, type LabKind } from '../lab/places.ts';
-import { labNames, labState } from '../lab/record.ts';
+import { cacheFolder, LabError, nodeCount, type LabKind } from '../lab/paths.ts';
+import { labNames, labState } from '../lab/state-file.ts';
 import { labStatus, statusText } from '../lab/status.ts';
 
 const progress = (line: string): void => {

@@ -1,7 +1,7 @@
 /** Makes what a lab starts from, installing what that needs. */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { labScripts, LabError, type LabKind } from './places.ts';
+import { labScripts, LabError, type LabKind } from './paths.ts';
 import { command } from './processes.ts';
 
 interface Need {

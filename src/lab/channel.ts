@@ -4,8 +4,8 @@ import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeFrame, FrameReader } from './frames.ts';
-import { LabError } from './places.ts';
+import { encodeFrame, FrameReader } from './wire-protocol.ts';
+import { LabError } from './paths.ts';
 import { identify, isAlive, type ProcessIdentity } from './processes.ts';
 
 /** Commands that can run in one machine at the same time. */

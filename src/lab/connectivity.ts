@@ -1,8 +1,8 @@
 /** Who reaches whom, measured with packets. */
-import type { PodAttachment } from './attachments.ts';
-import { outputInside } from './inside.ts';
+import type { LabPod } from './lab-pods.ts';
+import { outputInside } from './exec.ts';
 import { SERVER_PORT } from './pods.ts';
-import type { LabRecord } from './record.ts';
+import type { LabRecord } from './state-file.ts';
 
 /** One measurement from a network namespace of the lab to an address. */
 export interface Probe {
@@ -52,7 +52,7 @@ export interface Endpoint {
  * With `which` = 'default', those on the cluster's network.
  */
 export function endpoints(
-  pods: readonly PodAttachment[],
+  pods: readonly LabPod[],
   which: 'primary' | 'default' = 'primary',
 ): Endpoint[] {
   return pods.flatMap(({ name, node, namespace, interfaces }) => {

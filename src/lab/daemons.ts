@@ -1,9 +1,9 @@
 /** `heddle node` on each node of a lab, in the background, as a cluster would run it. */
 import { join } from 'node:path';
-import { outputInside, runInside } from './inside.ts';
+import { outputInside, runInside } from './exec.ts';
 import { manifestsFolder } from './node-facts.ts';
-import { checkout, LabError, nodeNames, nodeSockets, remote, stateFolder } from './places.ts';
-import type { LabRecord } from './record.ts';
+import { checkout, LabError, nodeNames, nodeSockets, remote, stateFolder } from './paths.ts';
+import type { LabRecord } from './state-file.ts';
 
 /** Name of its log and process number in the node's state folder. */
 const DAEMON = 'heddle-node';

@@ -5,12 +5,12 @@ import { networkId } from '../api/annotations/network-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
 import { connectivity, endpoints, matrixText, surprises, type Cell } from './connectivity.ts';
 import { startDaemons } from './daemons.ts';
-import { up, type UpOptions } from './life.ts';
+import { up, type UpOptions } from './lifecycle.ts';
 import { addManifests, awaitDataPlane, readObjects, type LabObjects } from './objects.ts';
 import { settingsFile } from './objects.ts';
-import { checkout, LabError, stateFolder } from './places.ts';
+import { checkout, LabError, stateFolder } from './paths.ts';
 import { attachPods, type AttachResult } from './pods.ts';
-import type { LabRecord } from './record.ts';
+import type { LabRecord } from './state-file.ts';
 
 const EXAMPLE = join(checkout, 'examples/two-tenants');
 /** The example has pods on n1, n2 and n3. */

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolder, LabError } from './places.ts';
+import { cacheFolder, LabError } from './paths.ts';
 
 /**
  * Holds an flock(2) on a file of that name in the cache until disposed. A child process holds it for us, and lets go when

@@ -19,7 +19,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PORTS, portSocket, startSession } from './channel.ts';
 import { lock } from './lock.ts';
 import { Monitor } from './qmp.ts';
-import { cacheFolder, LabError, labScripts, suite } from './places.ts';
+import { cacheFolder, LabError, labScripts, suite } from './paths.ts';
 import {
   command,
   identify,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { formatFamilyCidrs, formatGatewayConfig } from '../api/annotations/node-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
-import { nodeNames, stateFolder } from './places.ts';
+import { nodeNames, stateFolder } from './paths.ts';
 
 export type Families = 'v4' | 'v6' | 'dual';
 

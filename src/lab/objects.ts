@@ -12,11 +12,11 @@ import {
 import { objectKey, type KubeObject } from '../api/objects.ts';
 import type { ZoneStatus } from '../api/zone-status.ts';
 import { openStore, type OpenObjects } from '../daemon/object-store.ts';
-import { isAttachable } from './attachments.ts';
+import { isAttachable } from '../cni/pod-interfaces.ts';
 import { expectDaemons, objectsState } from './daemons.ts';
 import { manifestsFolder } from './node-facts.ts';
-import { LabError, nodeNames, stateFolder } from './places.ts';
-import type { LabRecord } from './record.ts';
+import { LabError, nodeNames, stateFolder } from './paths.ts';
+import type { LabRecord } from './state-file.ts';
 
 /** Opens the objects of a lab for reading. */
 const openObjects = (name: string): Promise<OpenObjects> =>

@@ -2,10 +2,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../api/objects.ts';
-import { isAttachable, networkNames, podAttachment, type PodAttachment } from './attachments.ts';
-import { outputInside } from './inside.ts';
-import { LabError, nodeNames, stateFolder } from './places.ts';
-import type { LabRecord } from './record.ts';
+import { isAttachable, networkNames } from '../cni/pod-interfaces.ts';
+import { labPod, type LabPod } from './lab-pods.ts';
+import { outputInside } from './exec.ts';
+import { LabError, nodeNames, stateFolder } from './paths.ts';
+import type { LabRecord } from './state-file.ts';
 
 /** TCP and UDP port on which every pod of a lab answers with its name. */
 export const SERVER_PORT = 8080;
@@ -26,7 +27,7 @@ export const pluggedPorts = async (lab: LabRecord): Promise<PluggedPort[]> =>
   JSON.parse(await outputInside(lab, ['lab-pods', 'list'])) as PluggedPort[];
 
 export interface AttachResult {
-  readonly attachments: readonly PodAttachment[];
+  readonly attachments: readonly LabPod[];
   readonly attached: readonly string[];
   /** Sandboxes that went: of pods that are gone, or have other networks now. */
   readonly detached: number;
@@ -43,7 +44,7 @@ export async function attachPods(
   { waitSeconds = INSTALL_LIMIT_S }: { waitSeconds?: number } = {},
 ): Promise<AttachResult> {
   const names = networkNames(nads);
-  const attachments = pods.filter(isAttachable).map((pod) => podAttachment(pod, names));
+  const attachments = pods.filter(isAttachable).map((pod) => labPod(pod, names));
   const nodes = nodeNames(lab.nodes);
   const lost = attachments.find((pod) => !nodes.includes(pod.node));
   if (lost !== undefined)
@@ -82,9 +83,9 @@ export async function attachPods(
 const podsFile = (lab: LabRecord): string => join(stateFolder(lab.name), 'pods.json');
 
 /** The pods that were attached last. */
-export function attachedPods(lab: LabRecord): PodAttachment[] {
+export function attachedPods(lab: LabRecord): LabPod[] {
   if (!existsSync(podsFile(lab))) return [];
-  return JSON.parse(readFileSync(podsFile(lab), 'utf8')) as PodAttachment[];
+  return JSON.parse(readFileSync(podsFile(lab), 'utf8')) as LabPod[];
 }
 
 /** `<namespace>_<pod>`, the last two words of every pod's logical port name. */

@@ -1,7 +1,7 @@
 /** Processes of this machine, told apart from later ones with the same number. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { LabError } from './places.ts';
+import { LabError } from './paths.ts';
 
 /** A process: its number is reused one day, the pair of number, start time and boot is not. */
 export interface ProcessIdentity {

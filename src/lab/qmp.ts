@@ -1,7 +1,7 @@
 /** QEMU's monitor. */
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { LabError } from './places.ts';
+import { LabError } from './paths.ts';
 
 interface QmpMessage {
   readonly return?: Readonly<Record<string, unknown>>;

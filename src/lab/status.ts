@@ -1,7 +1,7 @@
 /** What a lab consists of right now. */
-import { outputInside } from './inside.ts';
-import { nodeSockets, stateFolder, type LabKind, type NodeSockets } from './places.ts';
-import type { LabRecord } from './record.ts';
+import { outputInside } from './exec.ts';
+import { nodeSockets, stateFolder, type LabKind, type NodeSockets } from './paths.ts';
+import type { LabRecord } from './state-file.ts';
 
 export interface NodeStatus {
   readonly name: string;

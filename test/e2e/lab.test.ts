@@ -3,14 +3,15 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { networkNames, podAttachment } from '../../src/lab/attachments.ts';
+import { networkNames } from '../../src/cni/pod-interfaces.ts';
+import { labPod } from '../../src/lab/lab-pods.ts';
 import { connectivity, endpoints, probe, surprises } from '../../src/lab/connectivity.ts';
-import { outputInside, runInside } from '../../src/lab/inside.ts';
-import { down, up } from '../../src/lab/life.ts';
-import { checkout, stateFolder } from '../../src/lab/places.ts';
+import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { down, up } from '../../src/lab/lifecycle.ts';
+import { checkout, stateFolder } from '../../src/lab/paths.ts';
 import { attachPods, pluggedPorts } from '../../src/lab/pods.ts';
 import { isAlive } from '../../src/lab/processes.ts';
-import { labState, type LabRecord } from '../../src/lab/record.ts';
+import { labState, type LabRecord } from '../../src/lab/state-file.ts';
 import { labStatus } from '../../src/lab/status.ts';
 import { endsWithUs, testLab, whyNoLab, type TestLab } from '../support/lab.ts';
 import { bound } from '../support/left-behind.ts';
@@ -41,7 +42,7 @@ const pods = ['blue', 'red'].flatMap((tenant, t) =>
   ),
 );
 const nads = [nad('blue/net', 'blue_net'), nad('red/net', 'red_net')];
-const attachments = pods.map((each) => podAttachment(each, networkNames(nads)));
+const attachments = pods.map((each) => labPod(each, networkNames(nads)));
 /** The same pods, one of them made anew: another UID under the same name. */
 const moved = pods.map((each) =>
   each.metadata.name === 'blue-1'
@@ -215,7 +216,7 @@ describe.skipIf(whyNoLab !== undefined)(
         attached: ['blue/blue-1', 'red/red-2'],
         detached: 1,
       });
-      const ends = endpoints(moved.map((each) => podAttachment(each, networkNames(nads))));
+      const ends = endpoints(moved.map((each) => labPod(each, networkNames(nads))));
       expect(
         surprises(await connectivity(record, ends), (from, to) => tenantOf(from) === tenantOf(to)),
       ).toEqual([]);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectivity } from '../../src/lab/connectivity.ts';
 import { daemonProcess, startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
-import { outputInside, runInside } from '../../src/lab/inside.ts';
+import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { pluggedPorts } from '../../src/lab/pods.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
 import { Tenants } from '../support/tenants.ts';

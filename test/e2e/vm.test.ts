@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { networkNames, podAttachment } from '../../src/lab/attachments.ts';
+import { networkNames } from '../../src/cni/pod-interfaces.ts';
+import { labPod } from '../../src/lab/lab-pods.ts';
 import { connectivity, endpoints, probe, surprises } from '../../src/lab/connectivity.ts';
-import { outputInside, runInside } from '../../src/lab/inside.ts';
-import { down, up } from '../../src/lab/life.ts';
-import { stateFolder } from '../../src/lab/places.ts';
+import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { down, up } from '../../src/lab/lifecycle.ts';
+import { stateFolder } from '../../src/lab/paths.ts';
 import { attachPods } from '../../src/lab/pods.ts';
 import { isAlive } from '../../src/lab/processes.ts';
-import type { LabRecord } from '../../src/lab/record.ts';
+import type { LabRecord } from '../../src/lab/state-file.ts';
 import { labStatus } from '../../src/lab/status.ts';
 import { endsWithUs, testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
 import { writeNetwork, writeRemoteChassis } from '../support/layer3-by-hand.ts';
@@ -94,7 +95,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
     });
 
     test('two networks with the same subnet carry their own packets only, through kernel tunnels', async () => {
-      const attachments = pods.map((each) => podAttachment(each, networkNames(nads)));
+      const attachments = pods.map((each) => labPod(each, networkNames(nads)));
       await writeRemoteChassis(record);
       const blue = { prefix: 'blue_net_', octet: 100, transitKey: 16_711_684 };
       const red = { prefix: 'red_net_', octet: 100, transitKey: 16_711_685 };

@@ -1,10 +1,10 @@
 /** Labs for end-to-end tests: one per test file, gone when it ends. */
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { down, up } from '../../src/lab/life.ts';
+import { down, up } from '../../src/lab/lifecycle.ts';
 import type { Families } from '../../src/lab/node-facts.ts';
-import type { LabKind } from '../../src/lab/places.ts';
-import type { LabRecord } from '../../src/lab/record.ts';
+import type { LabKind } from '../../src/lab/paths.ts';
+import type { LabRecord } from '../../src/lab/state-file.ts';
 
 /** Why no lab can run here, for the reason of a skipped test; undefined where one can. */
 export const whyNoLab: string | undefined =

@@ -2,12 +2,12 @@
  * A layer3 network written straight into the zones' databases with ovn-nbctl: to test the lab by itself, with no code of
  * ours between it and OVN.
  */
-import { outputInside } from '../../src/lab/inside.ts';
+import { outputInside } from '../../src/lab/exec.ts';
 import { chassisId } from '../../src/lab/node-facts.ts';
-import { nodeNames } from '../../src/lab/places.ts';
-import type { LabRecord } from '../../src/lab/record.ts';
+import { nodeNames } from '../../src/lab/paths.ts';
+import type { LabRecord } from '../../src/lab/state-file.ts';
 import { nodeAddress } from '../../src/lab/status.ts';
-import type { PodAttachment } from '../../src/lab/attachments.ts';
+import type { LabPod } from '../../src/lab/lab-pods.ts';
 
 export interface HandMadeNetwork {
   /** In front of every name; empty for the cluster's default network. */
@@ -54,7 +54,7 @@ export async function writeNetwork(
   lab: LabRecord,
   { prefix, octet, transitKey }: HandMadeNetwork,
   nadKey: string,
-  pods: readonly PodAttachment[],
+  pods: readonly LabPod[],
 ): Promise<void> {
   const names = nodeNames(lab.nodes);
   const router = `${prefix}ovn_cluster_router`;

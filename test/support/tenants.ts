@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { connectivity, endpoints, surprises, type Endpoint } from '../../src/lab/connectivity.ts';
 import { daemonLog, startDaemons } from '../../src/lab/daemons.ts';
 import { networksOf } from '../../src/lab/demo.ts';
-import { outputInside, runInside } from '../../src/lab/inside.ts';
+import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { addManifests, awaitDataPlane, readObjects } from '../../src/lab/objects.ts';
-import { checkout, nodeNames } from '../../src/lab/places.ts';
+import { checkout, nodeNames } from '../../src/lab/paths.ts';
 import { attachPods } from '../../src/lab/pods.ts';
-import type { LabRecord } from '../../src/lab/record.ts';
+import type { LabRecord } from '../../src/lab/state-file.ts';
 
 export type Database = 'OVN_Northbound' | 'OVN_Southbound' | 'Open_vSwitch';
 

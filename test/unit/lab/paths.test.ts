@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { environmentArguments } from '../../../src/lab/inside.ts';
+import { environmentArguments } from '../../../src/lab/exec.ts';
 import { nodeManifest } from '../../../src/lab/node-facts.ts';
 import {
   cacheFolder,
@@ -8,7 +8,7 @@ import {
   nodeCount,
   nodeSockets,
   stateFolder,
-} from '../../../src/lab/places.ts';
+} from '../../../src/lab/paths.ts';
 import { isAlive, identify, shellQuoted } from '../../../src/lab/processes.ts';
 
 describe('places of a lab', () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { encodeFrame, FrameReader } from '../../../src/lab/frames.ts';
+import { encodeFrame, FrameReader } from '../../../src/lab/wire-protocol.ts';
 
 describe('frames between us and a virtual machine', () => {
   test('whatever the pieces, the same frames come out, after our own greeting', () => {

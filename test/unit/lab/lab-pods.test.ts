@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { networkNames, podAttachment } from '../../../src/lab/attachments.ts';
+import { networkNames } from '../../../src/cni/pod-interfaces.ts';
+import { labPod } from '../../../src/lab/lab-pods.ts';
 import { nad, pod } from '../../support/pods.ts';
 
 const names = networkNames([nad('blue/l3-net', 'blue_l3-net')]);
@@ -21,7 +22,7 @@ const web = pod('blue/web-1', 'n2', [
 
 describe('attachments of a pod', () => {
   test('a pod with a primary network has it on ovn-udn1, with the default route, and the default network on eth0', () => {
-    const attachment = podAttachment(web, names);
+    const attachment = labPod(web, names);
     expect(attachment).toMatchObject({ name: 'blue/web-1', node: 'n2', namespace: 'blue_web-1' });
     expect(attachment.interfaces).toEqual([
       {
@@ -66,16 +67,16 @@ describe('attachments of a pod', () => {
   });
 
   test('the sandbox is another one when anything changed, and the same when nothing did', () => {
-    const sandbox = podAttachment(web, names).sandbox;
-    expect(podAttachment(structuredClone(web), names).sandbox).toBe(sandbox);
+    const sandbox = labPod(web, names).sandbox;
+    expect(labPod(structuredClone(web), names).sandbox).toBe(sandbox);
     const again = { ...web, metadata: { ...web.metadata, uid: 'another' } };
     const elsewhere = { ...web, spec: { nodeName: 'n3' } };
-    expect(podAttachment(again, names).sandbox).not.toBe(sandbox);
-    expect(podAttachment(elsewhere, names).sandbox).not.toBe(sandbox);
+    expect(labPod(again, names).sandbox).not.toBe(sandbox);
+    expect(labPod(elsewhere, names).sandbox).not.toBe(sandbox);
   });
 
   test('an entry whose NAD is not there names both', () => {
-    expect(() => podAttachment(web, new Map())).toThrow(
+    expect(() => labPod(web, new Map())).toThrow(
       'pod blue/web-1: annotation k8s.ovn.org/pod-networks: entry "blue/l3-net": there is no NetworkAttachmentDefinition blue/l3-net',
     );
   });
@@ -85,21 +86,12 @@ describe('attachments of a pod', () => {
       ...web,
       metadata: { ...web.metadata, annotations: { 'k8s.ovn.org/pod-networks': value } },
     });
-    expect(() => podAttachment(broken('{'), names)).toThrow(
+    expect(() => labPod(broken('{'), names)).toThrow(
       /Pod blue\/web-1: annotation k8s.ovn.org\/pod-networks/,
     );
     const address = JSON.stringify({
       default: { mac_address: '0a:58:0a:f4:01:05', ip_addresses: ['10.0.0.1/24 dev x'] },
     });
-    expect(() => podAttachment(broken(address), names)).toThrow(/10\.0\.0\.1\/24 dev x/);
-  });
-
-  test('a NAD without the annotation gives the name of its config', () => {
-    const plain = {
-      ...nad('a/b', ''),
-      metadata: { namespace: 'a', name: 'b' },
-      spec: { config: '{"name":"a_b"}' },
-    };
-    expect(networkNames([plain])).toEqual(new Map([['a/b', 'a_b']]));
+    expect(() => labPod(broken(address), names)).toThrow(/10\.0\.0\.1\/24 dev x/);
   });
 });

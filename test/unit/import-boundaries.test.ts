@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-/** Which rooms of src/ a room may import from: data goes one way (docs/architecture.md). */
+/** Which packages (folders of src/) a package may import from: data goes one way (docs/architecture.md). */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   ovsdb: [],
   allocators: [],
@@ -12,7 +12,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   store: ['model', 'api', 'allocators'],
   cluster: ['store', 'model', 'api', 'allocators'],
   daemon: ['cluster', 'topology', 'store', 'model', 'api', 'allocators', 'ovsdb'],
-  lab: ['daemon', 'store', 'model', 'api', 'allocators', 'ovsdb'],
+  cni: ['api', 'allocators'],
+  lab: ['cni', 'daemon', 'store', 'model', 'api', 'allocators', 'ovsdb'],
   cli: ['lab', 'daemon', 'cluster', 'topology', 'store', 'model', 'api', 'allocators', 'ovsdb'],
 };
 
@@ -33,8 +34,8 @@ const OVSDB_SHARED = ['wasm.ts', 'listener-error.ts', 'abort-listeners.ts'];
 /** All that others import of the OVSDB client; the plan of rows lies beside it for now. */
 const OVSDB_ENTRIES = ['ovsdb/index.ts', 'ovsdb/plan/desired.ts', 'ovsdb/replica/replica-view.ts'];
 
-/** Rooms whose files take values and return values: no sockets, files, processes or clocks. */
-const PURE_ROOMS = ['allocators', 'api', 'model', 'topology'];
+/** Packages whose files take values and return values: no sockets, files, processes or clocks. */
+const PURE_PACKAGES = ['allocators', 'api', 'model', 'topology', 'cni'];
 const PURE_BUILTINS = ['node:crypto', 'node:util'];
 
 const SOURCE = resolve(import.meta.dirname, '../../src');
@@ -50,20 +51,22 @@ const importsOf = (file: string): string[] =>
   [...readFileSync(file, 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)].map((m) => m[1] ?? '');
 
 const files = sourceFiles(SOURCE);
-const roomOf = (file: string): string => relative(SOURCE, file).split('/')[0] ?? '';
+const packageOf = (file: string): string => relative(SOURCE, file).split('/')[0] ?? '';
 
-describe('rooms', () => {
+describe('packages', () => {
   test('are those of the list', () => {
-    expect([...new Set(files.map(roomOf))].toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted());
+    expect([...new Set(files.map(packageOf))].toSorted()).toEqual(
+      Object.keys(MAY_IMPORT).toSorted(),
+    );
   });
 
-  test('no room imports from a room further down the flow', () => {
+  test('no package imports from one further down the flow', () => {
     const wrong = files.flatMap((file) =>
       importsOf(file)
         .filter((name) => name.startsWith('.'))
         .map((name) => resolve(dirname(file), name))
         .filter((target) => {
-          const [from, to] = [roomOf(file), roomOf(target)];
+          const [from, to] = [packageOf(file), packageOf(target)];
           return from !== to && !(MAY_IMPORT[from] ?? []).includes(to);
         })
         .map((target) => `${relative(SOURCE, file)} imports ${relative(SOURCE, target)}`),
@@ -74,7 +77,7 @@ describe('rooms', () => {
   test('nor does a folder of the OVSDB client', () => {
     const ovsdb = join(SOURCE, 'ovsdb');
     const folderOf = (file: string): string => relative(ovsdb, dirname(file));
-    const inside = files.filter((file) => roomOf(file) === 'ovsdb' && folderOf(file) !== '');
+    const inside = files.filter((file) => packageOf(file) === 'ovsdb' && folderOf(file) !== '');
     expect([...new Set(inside.map(folderOf))].toSorted()).toEqual(
       Object.keys(OVSDB_MAY_IMPORT).toSorted(),
     );
@@ -94,7 +97,7 @@ describe('rooms', () => {
 
   test('others import of the OVSDB client what it exports', () => {
     const wrong = files
-      .filter((file) => roomOf(file) !== 'ovsdb')
+      .filter((file) => packageOf(file) !== 'ovsdb')
       .flatMap((file) =>
         importsOf(file)
           .filter((name) => name.startsWith('.'))
@@ -105,9 +108,9 @@ describe('rooms', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('pure rooms open nothing', () => {
+  test('pure packages open nothing', () => {
     const wrong = files
-      .filter((file) => PURE_ROOMS.includes(roomOf(file)))
+      .filter((file) => PURE_PACKAGES.includes(packageOf(file)))
       .flatMap((file) =>
         importsOf(file)
           .filter((name) => name.startsWith('node:') && !PURE_BUILTINS.includes(name))

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { outputInside } from './inside.ts';
+import { outputInside } from './exec.ts';
 import { lock } from './lock.ts';
 import { writeNodeManifests, type Families } from './node-facts.ts';
 import {
@@ -26,7 +26,7 @@ import {
   stateFolder,
   type Datapath,
   type LabKind,
-} from './places.ts';
+} from './paths.ts';
 import {
   command,
   firstChild,
@@ -37,7 +37,7 @@ import {
   waitFor,
 } from './processes.ts';
 import { machineWords, savedState, startSavedMachine } from './machine.ts';
-import { labState, readRecord, writeRecord, type LabRecord } from './record.ts';
+import { labState, readRecord, writeRecord, type LabRecord } from './state-file.ts';
 import { labStatus } from './status.ts';
 import { prepare } from './build.ts';
 

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { command, type CommandOptions, type CommandResult } from './processes.ts';
 import { startSession } from './channel.ts';
-import { LabError, stateFolder } from './places.ts';
-import type { LabRecord } from './record.ts';
+import { LabError, stateFolder } from './paths.ts';
+import type { LabRecord } from './state-file.ts';
 
 /** Programs of the lab come before those of the nodes' root file system. */
 const PATH = '/lab/bin:/usr/sbin:/usr/bin:/sbin:/bin';

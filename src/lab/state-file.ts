@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive, type ProcessIdentity } from './processes.ts';
-import { LABS_FOLDER, stateFolder, type Datapath, type LabKind } from './places.ts';
+import { LABS_FOLDER, stateFolder, type Datapath, type LabKind } from './paths.ts';
 
 export interface LabRecord {
   readonly name: string;

@@ -22,3 +22,6 @@ export interface ClusterManagerSettings {
 
 export const DEFAULT_LIMITS: NetworkLimits = { networks: 4095, networksPerNamespace: 4095 };
 export const DEFAULT_LEASE_NAME = 'heddle-cluster-manager';
+
+/** Objects of a kind whose writes may be under way at a time: one that hangs in an admission webhook holds up itself alone. */
+export const WRITERS = 32;

@@ -71,6 +71,7 @@ export class ConnectController {
     this.queue = new WorkQueue({
       reconcile: (name, signal) => this.#reconcile(name, signal),
       onFailure,
+      parallelism: 8,
       clock,
     });
     this.batch = new Batch({

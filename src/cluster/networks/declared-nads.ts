@@ -3,7 +3,6 @@ import { AllocationError } from '../../allocators/allocation-error.ts';
 import { networkAttachmentDefinitions } from '../../api/kinds.ts';
 import { NETWORK_FINALIZER, renderNad } from '../../api/nad/nad.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
-import type { NetworkConfig } from '../../api/nad/network-config.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import { StoreError, type Store } from '../../store/store.ts';
@@ -15,7 +14,7 @@ import {
   type Declaration,
 } from './declarations.ts';
 import type { ClusterInformers } from '../informers.ts';
-import { readNad } from '../../api/nad/registered-nad.ts';
+import { readNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { correctNad, withIdentity } from './nads.ts';
 import type { NetworkProblem } from './network-outcome.ts';
 import type { NetworkRegistry } from './network-registry.ts';
@@ -33,6 +32,8 @@ export interface DeclaredNadsOptions {
   readonly registry: NetworkRegistry;
   readonly settings: ClusterManagerSettings;
   readonly log: Log;
+  /** A NAD that others had to make room for is not made. */
+  readonly onDropped: () => void;
   /** Networks whose NADs we changed, before the informer says so. */
   readonly onNetworks: (names: readonly string[]) => void;
 }
@@ -47,6 +48,21 @@ class NetworkRefusal extends Error {
     this.reason = reason;
   }
 }
+
+/** What the NAD of a namespace needs to be as its object wants it. */
+export type NadDecision =
+  | { readonly kind: 'ready' | 'deleting' }
+  | { readonly kind: 'patch'; readonly key: string; readonly patch: object }
+  | {
+      readonly kind: 'create';
+      readonly key: string;
+      readonly nad: NetworkAttachmentDefinition;
+    };
+
+const foreign = (key: string): NetworkRefusal =>
+  new NetworkRefusal(
+    `foreign NetworkAttachmentDefinition with the desired name already exist [${key}]`,
+  );
 
 export class DeclaredNads {
   readonly #options: DeclaredNadsOptions;
@@ -79,13 +95,12 @@ export class DeclaredNads {
     return [...shown, ...found.filter((nad) => nad !== undefined)];
   }
 
-  /** Brings the NAD of one namespace to what the object says. `deleting`: an old one must go first. Throws; see `problemOf`. */
-  async ensure(
-    object: Declaration,
-    namespace: string,
-    signal: AbortSignal,
-  ): Promise<'ready' | 'deleting'> {
-    const { informers, registry, settings, store } = this.#options;
+  /**
+   * What the NAD of one namespace needs. At once, in memory: a NAD that is to be made is in the registry from now on, so that what is
+   * decided next counts with it, and its write can take as long as it takes. Throws; see `problemOf`.
+   */
+  decide(object: Declaration, namespace: string): NadDecision {
+    const { informers, registry, settings } = this.#options;
     const isPrimary = roleOf(object) === 'primary';
     const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
     if (isPrimary && !Object.hasOwn(labels, PRIMARY_NETWORK_LABEL))
@@ -99,46 +114,62 @@ export class DeclaredNads {
     const existing = informers.nads.get(key);
     if (existing !== undefined) {
       if (!isOwnedBy(existing, object) && ownerKeyOf(existing) === declarationKey(object))
-        return 'deleting';
-      if (!isOwnedBy(existing, object))
-        throw new NetworkRefusal(
-          `foreign NetworkAttachmentDefinition with the desired name already exist [${key}]`,
-        );
-      if (existing.metadata.deletionTimestamp !== undefined) return 'deleting';
+        return { kind: 'deleting' };
+      if (!isOwnedBy(existing, object)) throw foreign(key);
+      if (existing.metadata.deletionTimestamp !== undefined) return { kind: 'deleting' };
       const patch = correctNad(existing, nad);
-      if (patch !== undefined) {
-        const written = await store.patch(networkAttachmentDefinitions, key, patch, {
-          fieldManager: FIELD_MANAGER,
-          signal,
-        });
-        this.#observe(written);
-      }
-      return 'ready';
+      return patch === undefined ? { kind: 'ready' } : { kind: 'patch', key, patch };
     }
-    const config = this.#configOf(nad);
+    const written = registry.nad(key);
+    if (written !== undefined) {
+      if (written.ownerUid !== object.metadata.uid) throw foreign(key);
+      // The informer has yet to show it.
+      return { kind: 'ready' };
+    }
+    const read = this.#read(nad);
+    const { config } = read;
     const refusal = refusalOfNew(object, namespace, config, {
       informers,
       registry,
       limits: settings.limits,
     });
     if (refusal !== undefined) throw new NetworkRefusal(refusal.message, refusal.reason);
-    await registry.holdWhile(config.name, async () => {
-      const identity = registry.identify(config.name, config);
-      try {
-        const created = await store.create(
-          networkAttachmentDefinitions,
-          withIdentity(nad, config.name, identity),
-          { fieldManager: FIELD_MANAGER, signal },
-        );
-        this.#observeCreated(created);
-      } catch (error) {
-        if (!(error instanceof StoreError) || error.code !== 'already-exists') throw error;
-        throw new NetworkRefusal(
-          `foreign NetworkAttachmentDefinition with the desired name already exist [${key}]`,
-        );
+    const identity = registry.identify(config.name, config);
+    registry.reserve({ ...read, networkId: identity.id, tunnelKeys: identity.tunnelKeys });
+    return { kind: 'create', key, nad: withIdentity(nad, config.name, identity) };
+  }
+
+  /** Writes what was decided. `deleting`: an old NAD must go first. Throws; see `problemOf`. */
+  async carryOut(decision: NadDecision, signal: AbortSignal): Promise<'ready' | 'deleting'> {
+    const { store } = this.#options;
+    const options = { fieldManager: FIELD_MANAGER, signal };
+    switch (decision.kind) {
+      case 'ready':
+      case 'deleting':
+        return decision.kind;
+      case 'patch': {
+        const { key, patch } = decision;
+        this.#observe(await store.patch(networkAttachmentDefinitions, key, patch, options));
+        return 'ready';
       }
-    });
-    return 'ready';
+      case 'create':
+        try {
+          const created = await store.create(networkAttachmentDefinitions, decision.nad, options);
+          this.#observeCreated(created);
+          return 'ready';
+        } catch (error) {
+          this.drop(decision);
+          if (!(error instanceof StoreError) || error.code !== 'already-exists') throw error;
+          throw foreign(decision.key);
+        }
+    }
+  }
+
+  /** Takes back what was decided and is not carried out. */
+  drop(decision: NadDecision): void {
+    if (decision.kind !== 'create') return;
+    this.#options.registry.unreserve(decision.key);
+    this.#options.onDropped();
   }
 
   /** Removes a NAD unless pods use it. Returns what is in the way. */
@@ -190,13 +221,13 @@ export class DeclaredNads {
     return problems;
   }
 
-  #configOf(nad: NetworkAttachmentDefinition): NetworkConfig {
+  #read(nad: NetworkAttachmentDefinition): RegisteredNad {
     const read = readNad(nad, this.#options.settings.cluster);
     if (read.kind !== 'network')
       throw new NetworkRefusal(
         `rendered NetworkAttachmentDefinition can't be read: ${read.kind === 'invalid' ? read.error : 'not ours'}`,
       );
-    return read.nad.config;
+    return read.nad;
   }
 
   #observe(nad: NetworkAttachmentDefinition): void {
@@ -217,7 +248,7 @@ export class DeclaredNads {
   }
 }
 
-/** What an error of `ensure` means for the object; throws those that only mean to try again. */
+/** What an error of `decide` or `carryOut` means for the object; throws those that only mean to try again. */
 export function problemOf(namespace: string, error: unknown): NetworkProblem {
   if (error instanceof NetworkRefusal)
     return error.reason === undefined

@@ -17,7 +17,7 @@ import { readNad } from '../../api/nad/registered-nad.ts';
 import { identityAnnotations } from './nads.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import type { Log } from '../../store/log.ts';
-import type { ClusterManagerSettings } from '../settings.ts';
+import { WRITERS, type ClusterManagerSettings } from '../settings.ts';
 
 export interface IdentityControllerOptions {
   readonly store: Pick<Store, 'patch' | 'event'>;
@@ -45,6 +45,7 @@ export class IdentityController {
     this.queue = new WorkQueue({
       reconcile: (key, signal) => this.#reconcile(key, signal),
       onFailure: options.onFailure,
+      parallelism: WRITERS,
       clock: options.clock,
     });
   }

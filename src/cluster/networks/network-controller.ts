@@ -4,7 +4,7 @@ import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
 import type { Change } from '../../store/informer.ts';
-import { WorkQueue, type Again, type Failure } from '../../store/work-queue.ts';
+import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import {
   declarationKey,
   kindOf,
@@ -12,11 +12,14 @@ import {
   targetNamespaces,
   type Declaration,
 } from './declarations.ts';
+import { WRITERS } from '../settings.ts';
+import { inParallel } from '../../store/in-parallel.ts';
 import {
   DeclaredNads,
   FIELD_MANAGER,
   problemOf,
   type DeclaredNadsOptions,
+  type NadDecision,
 } from './declared-nads.ts';
 import type { DurationRecorder } from '../metrics.ts';
 import type { NetworkOutcome, NetworkProblem } from './network-outcome.ts';
@@ -24,7 +27,7 @@ import { hostAddressesOf } from './new-network-rules.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { ownerKeyOf } from './orphaned-nads.ts';
 
-export interface NetworkControllerOptions extends DeclaredNadsOptions {
+export interface NetworkControllerOptions extends Omit<DeclaredNadsOptions, 'onDropped'> {
   readonly clock: Clock;
   readonly durations: DurationRecorder;
   /** The outcome of an object is known or has changed. */
@@ -36,20 +39,21 @@ export class NetworkController {
   readonly queue: WorkQueue;
   readonly #options: NetworkControllerOptions;
   readonly #nads: DeclaredNads;
-  /** Resolves when everything that came before has been decided. */
-  #lastTurn: Promise<void> = Promise.resolve();
   readonly #outcomes = new Map<string, NetworkOutcome>();
+  /** Objects that were refused in favour of others. */
+  readonly #undecided = new Set<string>();
   /** Networks of which there are durations, by object. */
   readonly #measured = new Map<string, string>();
 
   constructor(options: NetworkControllerOptions) {
     this.#options = options;
-    this.#nads = new DeclaredNads(options);
-    // Decisions are made one at a time, in order: whether a namespace has a primary network, whether a prefix is free.
+    this.#nads = new DeclaredNads({ ...options, onDropped: () => this.#retryDecisions() });
+    // Decisions are made at once when a key's turn comes (whether a namespace has a primary network, whether a prefix is free); only
+    // writes are waited for, each by its own object.
     this.queue = new WorkQueue({
       reconcile: (key, signal) => this.#reconcile(key, signal),
       onFailure: options.onFailure,
-      parallelism: 8,
+      parallelism: WRITERS,
       clock: options.clock,
     });
   }
@@ -105,6 +109,10 @@ export class NetworkController {
     for (const [key, { problems }] of this.#outcomes) if (problems.length > 0) this.queue.add(key);
   }
 
+  #retryDecisions(): void {
+    for (const key of this.#undecided) this.queue.add(key);
+  }
+
   #namespaceChanged(namespace: string): void {
     const { udns, cudns, secondaries } = this.#options.informers;
     for (const object of [
@@ -125,32 +133,14 @@ export class NetworkController {
       if (problems.some((problem) => problem.namespace === namespace)) this.queue.add(key);
   }
 
-  /** Objects are protected side by side, which takes a request each; the rest is done in the order in which they came. */
-  async #reconcile(key: string, signal: AbortSignal): Promise<Again | void> {
-    const before = this.#lastTurn;
-    const turn = Promise.withResolvers<void>();
-    this.#lastTurn = turn.promise;
-    try {
-      const object = this.#options.informers.declaration(key);
-      if (object !== undefined) await this.#protect(object, signal);
-      await before;
-      signal.throwIfAborted();
-      return await this.#reconcileInTurn(key, object?.metadata.uid, signal);
-    } finally {
-      // An error must not let a later one begin before an earlier one has ended.
-      void before.then(turn.resolve);
-    }
-  }
-
-  async #reconcileInTurn(
-    key: string,
-    protectedUid: string | undefined,
-    signal: AbortSignal,
-  ): Promise<Again | void> {
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const { clock, durations } = this.#options;
     const object = this.#options.informers.declaration(key);
     if (object === undefined) {
       const problems = await this.#nads.removeFormer(key, undefined, signal);
+      // One of the same name may have come meanwhile; it is queued.
+      if (this.#options.informers.declaration(key) !== undefined) return;
+      this.#undecided.delete(key);
       if (problems.length === 0) this.#outcomes.delete(key);
       else this.#outcomes.set(key, { ready: [], deleting: [], problems });
       this.#options.onOutcome(key);
@@ -161,10 +151,9 @@ export class NetworkController {
     }
     const began = clock.now();
     const isLeaving = object.metadata.deletionTimestamp !== undefined;
-    if (object.metadata.uid !== protectedUid) await this.#protect(object, signal);
     const outcome = isLeaving
-      ? await this.#withdraw(object, signal)
-      : await this.#provide(object, signal);
+      ? await this.#reconcileDelete(object, signal)
+      : await this.#reconcileNads(object, signal);
     durations.nadSync(networkOf(object), clock.now() - began);
     this.#measured.set(key, networkOf(object));
     this.#outcomes.set(key, outcome);
@@ -196,19 +185,41 @@ export class NetworkController {
     );
   }
 
-  async #provide(object: Declaration, signal: AbortSignal): Promise<NetworkOutcome> {
+  async #reconcileNads(object: Declaration, signal: AbortSignal): Promise<NetworkOutcome> {
     const targets = targetNamespaces(object, this.#options.informers.namespaces.list());
     const ready: string[] = [];
     const deleting: string[] = [];
-    const { uid } = object.metadata;
-    const problems = [...(await this.#nads.removeFormer(declarationKey(object), uid, signal))];
-    for (const namespace of targets) {
+    const problems: NetworkProblem[] = [];
+    const decisions = new Map<string, NadDecision>();
+    const key = declarationKey(object);
+    this.#undecided.delete(key);
+    for (const namespace of targets)
       try {
-        if ((await this.#nads.ensure(object, namespace, signal)) === 'ready') ready.push(namespace);
-        else deleting.push(`${namespace}/${object.metadata.name}`);
+        decisions.set(namespace, this.#nads.decide(object, namespace));
       } catch (error) {
         problems.push(problemOf(namespace, error));
+        this.#undecided.add(key);
       }
+    const open = new Set(decisions.values());
+    try {
+      await this.#protect(object, signal);
+      const { uid } = object.metadata;
+      problems.unshift(...(await this.#nads.removeFormer(key, uid, signal)));
+      // A namespace whose admission hangs holds up no other.
+      const failures = await inParallel(WRITERS, [...decisions], async ([namespace, decision]) => {
+        try {
+          const result = await this.#nads.carryOut(decision, signal);
+          if (result === 'ready') ready.push(namespace);
+          else deleting.push(`${namespace}/${object.metadata.name}`);
+        } catch (error) {
+          problems.push(problemOf(namespace, error));
+        } finally {
+          open.delete(decision);
+        }
+      });
+      if (failures[0] !== undefined) throw failures[0].error;
+    } finally {
+      for (const decision of open) this.#nads.drop(decision);
     }
     for (const nad of this.#nads.of(object)) {
       const namespace = nad.metadata.namespace ?? '';
@@ -216,10 +227,10 @@ export class NetworkController {
       const problem = await this.#nads.remove(nad, signal);
       if (problem !== undefined) problems.push(problem);
     }
-    return { ready, deleting, problems };
+    return { ready: ready.toSorted(), deleting: deleting.toSorted(), problems };
   }
 
-  async #withdraw(object: Declaration, signal: AbortSignal): Promise<NetworkOutcome> {
+  async #reconcileDelete(object: Declaration, signal: AbortSignal): Promise<NetworkOutcome> {
     const finalizers = object.metadata.finalizers ?? [];
     if (!finalizers.includes(NETWORK_FINALIZER)) return { ready: [], deleting: [], problems: [] };
     const problems: NetworkProblem[] = [];

@@ -17,7 +17,8 @@ export class NetworkRegistry extends NadRegistry {
   readonly #identities: NetworkIdentities;
   /** NADs that we wrote ourselves and that the informer has not shown yet. */
   readonly #ahead = new Set<string>();
-  readonly #creating = new Map<string, number>();
+  /** NADs that we are about to write. */
+  readonly #reserved = new Set<string>();
   /** Networks whose NADs exist and can't be read, by NAD. */
   readonly #unreadable = new Map<string, string>();
 
@@ -36,6 +37,7 @@ export class NetworkRegistry extends NadRegistry {
    * affected. An older life of a NAD that we have just written is left out.
    */
   observe(key: string, uid: string | undefined, nad: RegisteredNad | undefined): readonly string[] {
+    this.#reserved.delete(key);
     if (this.#ahead.has(key)) {
       if (uid !== this.nad(key)?.uid) return [];
       this.#ahead.delete(key);
@@ -43,11 +45,26 @@ export class NetworkRegistry extends NadRegistry {
     return this.set(key, nad);
   }
 
+  /** Takes in a NAD that we are about to create: what is decided meanwhile counts with it. */
+  reserve(nad: RegisteredNad): void {
+    this.set(nad.key, nad);
+    this.#reserved.add(nad.key);
+  }
+
+  /** Takes out a NAD that could not be created, unless it is there all the same; its network's id is free then. */
+  unreserve(key: string): void {
+    if (!this.#reserved.delete(key)) return;
+    const name = this.nad(key)?.config.name;
+    this.set(key, undefined);
+    if (name !== undefined) this.release(name);
+  }
+
   /** Takes in a NAD that we have just created, before the informer shows it. */
   created(nad: RegisteredNad): readonly string[] {
-    const affected = this.set(nad.key, nad);
-    this.#ahead.add(nad.key);
-    return affected;
+    // The informer may have shown it before the write was answered.
+    if (this.nad(nad.key)?.uid !== nad.uid) this.#ahead.add(nad.key);
+    this.#reserved.delete(nad.key);
+    return this.set(nad.key, nad);
   }
 
   /** Remembers that a NAD which stood for `network` can't be read at the moment; undefined = it can, or is gone. */
@@ -86,20 +103,9 @@ export class NetworkRegistry extends NadRegistry {
     return this.#identities.give(name, config);
   }
 
-  /** Keeps a network's id while a NAD of it is being created. */
-  holdWhile<T>(name: string, create: () => Promise<T>): Promise<T> {
-    this.#creating.set(name, (this.#creating.get(name) ?? 0) + 1);
-    return create().finally(() => {
-      const left = (this.#creating.get(name) ?? 1) - 1;
-      if (left === 0) this.#creating.delete(name);
-      else this.#creating.set(name, left);
-    });
-  }
-
   /** Gives id and keys of a network back unless a NAD stands for it. True if it did. */
   release(name: string): boolean {
-    if (this.#creating.has(name) || this.network(name) !== undefined || this.isUnreadable(name))
-      return false;
+    if (this.network(name) !== undefined || this.isUnreadable(name)) return false;
     return this.#identities.release(name);
   }
 }

@@ -12,8 +12,10 @@ import { StoreError, type WatchEvent } from '../../../src/store/store.ts';
 import {
   ALLOCATED,
   apply,
+  clusterLayer3,
   conditions,
   CREATED,
+  inNamespaces,
   layer2,
   layer3,
   nadLines,
@@ -176,28 +178,103 @@ test('events that are not taken hold nothing up', async () => {
     .toMatchObject({ 'k8s.ovn.org/pod-networks': expect.stringContaining('good/net') as string });
 });
 
-test('objects are protected side by side, and decided in the order of their age', async () => {
+test('decisions are made in the order of age, and a write that hangs holds up its own object alone', async () => {
   const store = new MemoryStore();
-  await apply(store, namespace('blue'), namespace('red'));
+  await apply(store, node('node1'), namespace('blue'), namespace('red'));
   for (const key of ['blue/older', 'blue/younger', 'red/net'])
     await apply(store, layer3(key, '10.20.0.0/16/24'));
   const released = Promise.withResolvers<void>();
-  const started = new Set<string>();
   const patch = store.patch.bind(store);
   store.patch = async (kind, key, change, options) => {
-    if (options.fieldManager === 'user-defined-network-controller') started.add(key);
     if (key === 'blue/older') await released.promise;
     return await patch(kind, key, change, options);
   };
   await using running = startManager(store);
-  await expect.poll(() => [...started]).toEqual(['blue/older', 'blue/younger', 'red/net']);
-  await letAllSettle();
-  expect(await store.list(networkAttachmentDefinitions)).toEqual([]);
-  released.resolve();
+  try {
+    await expect
+      .poll(() => conditions(store, 'red/net'), { timeout: 5000 })
+      .toEqual([ALLOCATED, CREATED]);
+    expect((await nodeLines(store))[0]).toContain('red_net');
+    await expect
+      .poll(async () => (await conditions(store, 'blue/younger'))[0], { timeout: 5000 })
+      .toContain('primary network already exist in namespace "blue": "blue/older"');
+    expect(await conditions(store, 'blue/older')).toEqual([]);
+  } finally {
+    released.resolve();
+  }
   await running.settled();
   expect(await conditions(store, 'blue/older')).toEqual([ALLOCATED, CREATED]);
-  expect(await conditions(store, 'red/net')).toEqual([ALLOCATED, CREATED]);
   expect((await conditions(store, 'blue/younger'))[0]).toMatch(/^NetworkCreated=False/);
+});
+
+describe('a NAD whose creation hangs in an admission webhook', () => {
+  /** A store that creates the NADs of a namespace only when they are let in, or refuses them. */
+  function admission(namespaceName: string): {
+    store: MemoryStore;
+    end: (error?: StoreError) => void;
+  } {
+    const store = new MemoryStore();
+    const answer = Promise.withResolvers<StoreError | undefined>();
+    const create = store.create.bind(store);
+    store.create = async (kind, object, options) => {
+      if (kind.plural === 'network-attachment-definitions')
+        if (object.metadata.namespace === namespaceName) {
+          const refusal = await answer.promise;
+          if (refusal !== undefined) throw refusal;
+        }
+      return await create(kind, object, options);
+    };
+    return { store, end: answer.resolve };
+  }
+  const nadKeys = async (store: MemoryStore): Promise<readonly string[]> =>
+    (await nadLines(store)).map((line) => line.split(' ')[0] ?? '');
+
+  test('holds up no other network, nor the other namespaces of its own', async () => {
+    const { store, end } = admission('slow');
+    await using running = startManager(store);
+    try {
+      await apply(store, node('node1'), namespace('slow'), namespace('fast'), namespace('other'));
+      for (let index = 0; index < 20; index += 1)
+        await apply(store, layer3(`slow/net${index}`, `10.${20 + index}.0.0/16/24`, 'Secondary'));
+      await apply(store, clusterLayer3('shared', inNamespaces('slow', 'fast'), '10.90.0.0/16/24'));
+      await apply(store, layer3('other/net', '10.91.0.0/16/24'));
+      await expect
+        .poll(() => conditions(store, 'other/net'), { timeout: 5000 })
+        .toEqual([ALLOCATED, CREATED]);
+      await expect.poll(() => nadKeys(store)).toEqual(['fast/shared', 'other/net']);
+    } finally {
+      end();
+    }
+    await running.settled();
+    expect(await nadKeys(store)).toHaveLength(23);
+    expect(await conditions(store, 'slow/net7')).toEqual([ALLOCATED, CREATED]);
+  });
+
+  test('and is refused in the end gives back its place, and is not asked for again and again', async () => {
+    const { store, end } = admission('blue');
+    let refusals = 0;
+    const create = store.create;
+    store.create = async (kind, object, options) => {
+      refusals += kind.plural === 'network-attachment-definitions' ? 1 : 0;
+      return await create(kind, object, options);
+    };
+    await using running = startManager(store);
+    await apply(store, namespace('blue'));
+    await apply(store, layer3('blue/older', '10.20.0.0/16/24'));
+    await apply(store, layer3('blue/younger', '10.20.0.0/16/24'));
+    await expect
+      .poll(async () => (await conditions(store, 'blue/younger'))[0], { timeout: 5000 })
+      .toContain('"blue/older"');
+    end(new StoreError('forbidden', 'not in this namespace'));
+    await running.settled();
+    for (const key of ['blue/older', 'blue/younger'])
+      expect(await conditions(store, key)).toEqual([
+        'NetworkCreated=False SyncError: not in this namespace',
+      ]);
+    // Each once, and once more for its own finalizer that came back meanwhile.
+    expect(refusals).toBeLessThanOrEqual(4);
+    expect(await nadKeys(store)).toEqual([]);
+  });
 });
 
 describe('annotations that others broke', () => {

@@ -1,0 +1,317 @@
+/**
+ * The engine: units of all features, built from facts, built again when a fact that they read changed. What they build goes
+ * to the reconciler of the database; what cannot be built keeps the rows that it had.
+ */
+import type { Feature, Rule, Sink, UnitState } from './features.ts';
+import { errorText } from './facts.ts';
+import { forgetReads, type Cell, type Reader, type ReadRecorder } from './reads.ts';
+import type { DesiredRow, TableClaim } from './rows.ts';
+
+/** Whoever wants rows of a database: a unit. Reconcilers know no more of it. */
+export interface RowOwner {
+  /** Feature and arguments as one text, another one for every other unit. */
+  readonly id: string;
+  /** Of two owners that want one key the first in this order has it. */
+  readonly rank: number;
+  readonly order: number;
+  /** What it wants in a database, built anew: rows that were found right are not kept. */
+  rowsIn(database: string): UnitRows;
+}
+
+/** What a unit wants of one database. */
+export interface UnitRows {
+  readonly rows: readonly DesiredRow[];
+  /** Keys that are taken without a row. */
+  readonly reserved: readonly { readonly table: string; readonly key: string }[];
+}
+
+/** Where the units' rows of one database go. */
+export interface RowTarget {
+  readonly database: string;
+  /** Replaces what the owner wants; nothing at all = the owner is gone. */
+  set(owner: RowOwner, wanted: UnitRows): void;
+  /** True if the owner wants anything now. */
+  has(owner: RowOwner): boolean;
+}
+
+/** Something about an object that is not as it should be. */
+export interface UnitProblem {
+  readonly object: string;
+  readonly message: string;
+}
+
+/** A unit that is not simply ok. */
+export interface NotableUnit {
+  readonly id: string;
+  readonly feature: string;
+  readonly args: readonly string[];
+  readonly state: UnitState;
+  readonly problems: readonly UnitProblem[];
+}
+
+const OK: UnitState = { kind: 'ok' };
+const NOTHING: UnitRows = { rows: [], reserved: [] };
+const NO_PROBLEMS: readonly UnitProblem[] = [];
+
+class Unit<F> implements Reader, RowOwner {
+  reads: readonly Cell[] = [];
+  isDirty = true;
+  isBuilt = false;
+  rank = 0;
+  state: UnitState = OK;
+  problems = NO_PROBLEMS;
+  readonly id: string;
+  readonly order: number;
+  readonly feature: Feature<F>;
+  readonly args: readonly string[];
+  readonly #engine: Engine<F>;
+
+  constructor(engine: Engine<F>, feature: Feature<F>, order: number, args: readonly string[]) {
+    this.#engine = engine;
+    this.feature = feature;
+    this.order = order;
+    this.args = args;
+    this.id = unitId(feature.name, args);
+  }
+
+  invalidate(): void {
+    this.#engine.markDirty(this);
+  }
+
+  rowsIn(database: string): UnitRows {
+    return this.#engine.rowsOf(this, database);
+  }
+}
+
+/** Feature and arguments as one text, another one for every other unit. */
+const unitId = (feature: string, args: readonly string[]): string =>
+  JSON.stringify([feature, ...args]);
+
+/** Ends the build of a unit that is rejected. */
+class Rejection extends Error {
+  readonly object: string;
+
+  constructor(object: string, reason: string) {
+    super(reason);
+    this.object = object;
+  }
+}
+
+/** What one run of a builder gave. */
+class Build implements Sink {
+  readonly byDatabase = new Map<
+    string,
+    { rows: DesiredRow[]; reserved: { table: string; key: string }[] }
+  >();
+  readonly problems: UnitProblem[] = [];
+  waitsFor: string | undefined;
+
+  row(row: DesiredRow): void {
+    this.#of(row.database).rows.push(row);
+  }
+
+  reserve(database: string, table: string, key: string): void {
+    this.#of(database).reserved.push({ table, key });
+  }
+
+  waitFor(what: string): void {
+    this.waitsFor ??= what;
+  }
+
+  problem(object: string, message: string): void {
+    this.problems.push({ object, message });
+  }
+
+  reject(object: string, reason: string): never {
+    throw new Rejection(object, reason);
+  }
+
+  #of(database: string): { rows: DesiredRow[]; reserved: { table: string; key: string }[] } {
+    let found = this.byDatabase.get(database);
+    if (found === undefined) this.byDatabase.set(database, (found = { rows: [], reserved: [] }));
+    return found;
+  }
+}
+
+export interface EngineOptions<F> {
+  readonly facts: F;
+  readonly recorder: ReadRecorder;
+  /** Brings derived facts up to date, before units are built. */
+  readonly refresh: () => void;
+  readonly features: readonly Feature<F>[];
+}
+
+export class Engine<F> {
+  readonly #options: EngineOptions<F>;
+  readonly #units = new Map<string, Unit<F>>();
+  readonly #dirty = new Set<Unit<F>>();
+  /** Units that are not simply ok. */
+  readonly #notable = new Set<Unit<F>>();
+  #unbuilt = 0;
+  #targets: readonly RowTarget[] = [];
+  /** Why derived facts could not be brought up to date. */
+  #factsError: string | undefined;
+
+  constructor(options: EngineOptions<F>) {
+    this.#options = options;
+    for (const [order, feature] of options.features.entries()) {
+      const source = feature.over(options.facts);
+      for (const tuple of source.tuples()) this.#keyChanged(feature, order, tuple, true);
+      source.onKeys((tuple, isPresent) => this.#keyChanged(feature, order, tuple, isPresent));
+    }
+  }
+
+  /** Where rows go from the next build on: every unit is built for them. */
+  connect(targets: readonly RowTarget[]): void {
+    this.#targets = targets;
+    this.#unbuilt = this.#units.size;
+    for (const unit of this.#units.values()) {
+      unit.isBuilt = false;
+      this.markDirty(unit);
+    }
+  }
+
+  /** True when every unit has been built once: only then is it known which rows nobody wants. */
+  get isComplete(): boolean {
+    return this.#unbuilt === 0 && this.#factsError === undefined;
+  }
+
+  get isDirty(): boolean {
+    return this.#dirty.size > 0;
+  }
+
+  get unitCount(): number {
+    return this.#units.size;
+  }
+
+  /** Builds what has to be built. Returns how many units were. */
+  build(): number {
+    try {
+      this.#options.refresh();
+      this.#factsError = undefined;
+    } catch (error) {
+      this.#factsError = errorText(error);
+    }
+    let built = 0;
+    for (const unit of this.#dirty) {
+      this.#dirty.delete(unit);
+      unit.isDirty = false;
+      this.#build(unit);
+      built += 1;
+    }
+    return built;
+  }
+
+  /** Why facts that follow from others could not be worked out: they stay what they were. */
+  get factsError(): string | undefined {
+    return this.#factsError;
+  }
+
+  /** Units that wait, are rejected or failed, or that report problems. */
+  *notable(): Iterable<NotableUnit> {
+    for (const { id, feature, args, state, problems } of this.#notable)
+      yield { id, feature: feature.name, args, state, problems };
+  }
+
+  /** What a unit's state counts for; undefined for one that is gone or concerns all. */
+  subjectOf(id: string): string | undefined {
+    const unit = this.#units.get(id);
+    return unit?.feature.subject?.(this.#options.facts, unit.args);
+  }
+
+  /** The rule by which a unit wants a row; undefined for one that is gone or does not want it. */
+  ruleOf(unit: string, rule: string): Rule | undefined {
+    return this.#units.get(unit)?.feature.rules[rule];
+  }
+
+  markDirty(unit: Unit<F>): void {
+    if (unit.isDirty) return;
+    unit.isDirty = true;
+    this.#dirty.add(unit);
+  }
+
+  /** What a unit wants in a database, by the facts as they are. Throws what its builder throws. */
+  rowsOf(unit: Unit<F>, database: string): UnitRows {
+    const build = new Build();
+    const { feature, args } = unit;
+    this.#options.recorder.aside(() => feature.build(this.#options.facts, args, build));
+    return build.byDatabase.get(database) ?? NOTHING;
+  }
+
+  #build(unit: Unit<F>): void {
+    const { facts, recorder } = this.#options;
+    const { feature, args } = unit;
+    const build = new Build();
+    try {
+      recorder.run(unit, () => {
+        unit.rank = feature.rank?.(facts, args) ?? 0;
+        feature.build(facts, args, build);
+      });
+      unit.state = build.waitsFor === undefined ? OK : { kind: 'waiting', for: build.waitsFor };
+    } catch (error) {
+      if (!(error instanceof Rejection)) {
+        unit.state = { kind: 'failed', error: errorText(error) };
+        this.#note(unit);
+        return;
+      }
+      unit.state = { kind: 'rejected', object: error.object, reason: error.message };
+      build.byDatabase.clear();
+    }
+    unit.problems = build.problems.length === 0 ? NO_PROBLEMS : build.problems;
+    if (!unit.isBuilt) this.#unbuilt -= 1;
+    unit.isBuilt = true;
+    this.#note(unit);
+    for (const target of this.#targets) {
+      const wanted = build.byDatabase.get(target.database) ?? NOTHING;
+      if (wanted !== NOTHING || target.has(unit)) target.set(unit, wanted);
+    }
+  }
+
+  #note(unit: Unit<F>): void {
+    if (unit.state === OK && unit.problems.length === 0) this.#notable.delete(unit);
+    else this.#notable.add(unit);
+  }
+
+  #keyChanged(
+    feature: Feature<F>,
+    order: number,
+    args: readonly string[],
+    isPresent: boolean,
+  ): void {
+    const id = unitId(feature.name, args);
+    const known = this.#units.get(id);
+    if (isPresent) {
+      if (known !== undefined) return;
+      const unit = new Unit(this, feature, order, args);
+      this.#units.set(unit.id, unit);
+      this.#unbuilt += 1;
+      this.#dirty.add(unit);
+      return;
+    }
+    if (known === undefined) return;
+    forgetReads(known);
+    this.#units.delete(id);
+    this.#dirty.delete(known);
+    this.#notable.delete(known);
+    if (!known.isBuilt) this.#unbuilt -= 1;
+    for (const target of this.#targets) if (target.has(known)) target.set(known, NOTHING);
+  }
+}
+
+/** The claims of all features by table, for one database. Features that write one table must share one claim. */
+export function claimsOf(
+  features: readonly Pick<Feature<never>, 'name' | 'claims'>[],
+  database: string,
+): ReadonlyMap<string, TableClaim> {
+  const claims = new Map<string, TableClaim>();
+  for (const feature of features) {
+    for (const claim of feature.claims) {
+      if (claim.database !== database) continue;
+      const known = claims.get(claim.table);
+      if (known !== undefined && known !== claim)
+        throw new Error(`feature ${feature.name} claims table ${claim.table} in its own way`);
+      claims.set(claim.table, claim);
+    }
+  }
+  return claims;
+}

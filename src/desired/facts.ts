@@ -1,0 +1,319 @@
+/**
+ * Facts: one table per kind, with indexes. What is read while something is built is recorded, so that a change dirties
+ * exactly the readers of that fact, field or bucket of an index.
+ */
+import { Cell, CellMap, forgetReads, type ReadRecorder, type Reader } from './reads.ts';
+import { isSame } from './same.ts';
+
+/** Keys that come and go: what the units of a feature, or the keys of a derived table, range over. */
+export interface KeySource {
+  /** Every key there is, each as a tuple. */
+  tuples(): Iterable<readonly string[]>;
+  /** Hears of each key that comes or goes from now on. */
+  onKeys(listener: (tuple: readonly string[], isPresent: boolean) => void): void;
+}
+
+/** One text for a tuple of texts, another one for any other tuple. */
+export const tupleKey = (...parts: readonly string[]): string =>
+  parts.length === 1 ? (parts[0] ?? '') : JSON.stringify(parts);
+
+export const errorText = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+/** Buckets of an index that a fact belongs into. */
+export type IndexBy<V> = (value: V, key: string) => Iterable<string>;
+
+export interface FactTableOptions<V> {
+  /** Number of texts that a key is made of; default 1. */
+  readonly arity?: number;
+  readonly indexes?: Readonly<Record<string, IndexBy<V>>>;
+}
+
+class Index<V> {
+  readonly by: IndexBy<V>;
+  readonly buckets = new Map<string, Set<string>>();
+  /** Readers of the members and what they say. */
+  readonly contents = new CellMap();
+  /** Readers of which members there are. */
+  readonly members = new CellMap();
+  readonly listeners: ((tuple: readonly string[], isPresent: boolean) => void)[] = [];
+
+  constructor(by: IndexBy<V>) {
+    this.by = by;
+  }
+}
+
+export class FactTable<V extends object> implements KeySource {
+  readonly name: string;
+  readonly #recorder: ReadRecorder;
+  readonly #arity: number;
+  readonly #facts = new Map<string, V>();
+  readonly #cells = new CellMap();
+  /** Readers of one field, by field and key. */
+  readonly #parts = new Map<keyof V, CellMap>();
+  readonly #all = new Cell();
+  readonly #indexes: ReadonlyMap<string, Index<V>>;
+  readonly #listeners: ((tuple: readonly string[], isPresent: boolean) => void)[] = [];
+
+  constructor(name: string, recorder: ReadRecorder, options: FactTableOptions<V> = {}) {
+    this.name = name;
+    this.#recorder = recorder;
+    this.#arity = options.arity ?? 1;
+    this.#indexes = new Map(
+      Object.entries(options.indexes ?? {}).map(([index, by]) => [index, new Index(by)]),
+    );
+  }
+
+  get size(): number {
+    return this.#facts.size;
+  }
+
+  /** The whole fact. */
+  get(...key: readonly string[]): V | undefined {
+    const text = this.#key(key);
+    this.#cells.note(text, this.#recorder);
+    return this.#facts.get(text);
+  }
+
+  /** One field of the fact, for readers to which the others do not matter. */
+  part<K extends keyof V>(key: string, field: K): V[K] | undefined {
+    if (this.#recorder.isRecording) {
+      let cells = this.#parts.get(field);
+      if (cells === undefined) this.#parts.set(field, (cells = new CellMap()));
+      cells.note(key, this.#recorder);
+    }
+    return this.#facts.get(key)?.[field];
+  }
+
+  /** The facts of one bucket, in the order of their keys. */
+  by(index: string, bucket: string): readonly V[] {
+    const found = this.#index(index);
+    found.contents.note(bucket, this.#recorder);
+    return this.#sorted(found, bucket).map((key) => this.#facts.get(key) as V);
+  }
+
+  /** The keys of one bucket, sorted, for readers to which only matters which facts there are. */
+  keysBy(index: string, bucket: string): readonly string[] {
+    const found = this.#index(index);
+    found.members.note(bucket, this.#recorder);
+    return this.#sorted(found, bucket);
+  }
+
+  /** Every fact, in the order of the keys. */
+  all(): readonly V[] {
+    this.#recorder.note(this.#all);
+    return [...this.#facts.keys()].sort().map((key) => this.#facts.get(key) as V);
+  }
+
+  /** Every key and fact, for programs outside of builds: nothing is recorded, nothing sorted. */
+  entries(): IterableIterator<[string, V]> {
+    return this.#facts.entries();
+  }
+
+  /** The fact, for programs outside of builds: nothing is recorded. */
+  peek(...key: readonly string[]): V | undefined {
+    return this.#facts.get(this.#key(key));
+  }
+
+  *tuples(): Iterable<readonly string[]> {
+    for (const key of this.#facts.keys()) yield this.#tuple(key);
+  }
+
+  onKeys(listener: (tuple: readonly string[], isPresent: boolean) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** The buckets of an index that have a member, as keys; buckets of an arity above 1 are `tupleKey`s. */
+  distinct(index: string, arity = 1): KeySource {
+    const found = this.#index(index);
+    const tuple = (bucket: string): readonly string[] =>
+      arity === 1 ? [bucket] : (JSON.parse(bucket) as readonly string[]);
+    return {
+      *tuples() {
+        for (const bucket of found.buckets.keys()) yield tuple(bucket);
+      },
+      onKeys(listener) {
+        found.listeners.push(([bucket = ''], isPresent) => listener(tuple(bucket), isPresent));
+      },
+    };
+  }
+
+  /** Sets the fact, or removes it when `value` is undefined. Returns false when nothing is another than before. */
+  put(key: string | readonly string[], value: V | undefined): boolean {
+    if (this.#recorder.isRecording)
+      throw new Error(`facts ${this.name} are changed while something is worked out from facts`);
+    const text = typeof key === 'string' ? key : this.#key(key);
+    const before = this.#facts.get(text);
+    if (before === undefined ? value === undefined : isSame(before, value)) return false;
+    if (value === undefined) this.#facts.delete(text);
+    else this.#facts.set(text, value);
+    this.#cells.invalidate(text);
+    this.#all.invalidate();
+    for (const [field, cells] of this.#parts)
+      if (!isSame(before?.[field], value?.[field])) cells.invalidate(text);
+    for (const index of this.#indexes.values()) this.#move(index, text, before, value);
+    if ((before === undefined) !== (value === undefined)) {
+      const tuple = this.#tuple(text);
+      for (const listener of this.#listeners) listener(tuple, value !== undefined);
+    }
+    return true;
+  }
+
+  delete(key: string | readonly string[]): boolean {
+    return this.put(key, undefined);
+  }
+
+  #key(key: readonly string[]): string {
+    return this.#arity === 1 ? (key[0] ?? '') : JSON.stringify(key);
+  }
+
+  #tuple(key: string): readonly string[] {
+    return this.#arity === 1 ? [key] : (JSON.parse(key) as readonly string[]);
+  }
+
+  #index(name: string): Index<V> {
+    const index = this.#indexes.get(name);
+    if (index === undefined) throw new Error(`facts ${this.name} have no index ${name}`);
+    return index;
+  }
+
+  #sorted(index: Index<V>, bucket: string): string[] {
+    return [...(index.buckets.get(bucket) ?? [])].sort();
+  }
+
+  #move(index: Index<V>, key: string, before: V | undefined, value: V | undefined): void {
+    const old = new Set(before === undefined ? [] : index.by(before, key));
+    const now = new Set(value === undefined ? [] : index.by(value, key));
+    for (const bucket of old.union(now)) {
+      const isMember = now.has(bucket);
+      index.contents.invalidate(bucket);
+      if (old.has(bucket) === isMember) continue;
+      index.members.invalidate(bucket);
+      const keys = index.buckets.get(bucket);
+      if (isMember) {
+        if (keys === undefined) index.buckets.set(bucket, new Set([key]));
+        else keys.add(key);
+        if (keys === undefined) for (const listener of index.listeners) listener([bucket], true);
+      } else if (keys !== undefined) {
+        keys.delete(key);
+        if (keys.size > 0) continue;
+        index.buckets.delete(bucket);
+        for (const listener of index.listeners) listener([bucket], false);
+      }
+    }
+  }
+}
+
+/** One key of a derived table, worked out again when what it was worked out from changes. */
+class Derivation implements Reader {
+  reads: readonly Cell[] = [];
+  isDirty = true;
+  readonly tuple: readonly string[];
+  readonly #onDirty: (derivation: Derivation) => void;
+
+  constructor(tuple: readonly string[], onDirty: (derivation: Derivation) => void) {
+    this.tuple = tuple;
+    this.#onDirty = onDirty;
+    onDirty(this);
+  }
+
+  invalidate(): void {
+    if (this.isDirty) return;
+    this.isDirty = true;
+    this.#onDirty(this);
+  }
+}
+
+/** Facts that follow from other facts: `derive` is a pure function of what it reads. */
+export class DerivedFacts<V extends object> {
+  readonly table: FactTable<V>;
+  readonly #recorder: ReadRecorder;
+  readonly #derive: (...key: readonly string[]) => V | undefined;
+  readonly #derivations = new Map<string, Derivation>();
+  readonly #dirty = new Set<Derivation>();
+  readonly #failed = new Map<Derivation, unknown>();
+
+  constructor(
+    name: string,
+    recorder: ReadRecorder,
+    source: KeySource,
+    derive: (...key: readonly string[]) => V | undefined,
+    options: FactTableOptions<V> = {},
+  ) {
+    this.table = new FactTable(name, recorder, options);
+    this.#recorder = recorder;
+    this.#derive = derive;
+    for (const tuple of source.tuples()) this.#keyChanged(tuple, true);
+    source.onKeys((tuple, isPresent) => this.#keyChanged(tuple, isPresent));
+  }
+
+  get isDirty(): boolean {
+    return this.#dirty.size > 0;
+  }
+
+  /**
+   * Works out what is not up to date. Throws what `derive` threw for any key, after all others were worked out: the fact stays
+   * what it was, and every refresh throws until it can be worked out.
+   */
+  refresh(): void {
+    for (const derivation of this.#dirty) {
+      this.#dirty.delete(derivation);
+      derivation.isDirty = false;
+      this.#failed.delete(derivation);
+      let value: V | undefined;
+      try {
+        value = this.#recorder.run(derivation, () => this.#derive(...derivation.tuple));
+      } catch (error) {
+        this.#failed.set(derivation, error);
+        continue;
+      }
+      this.table.put(tupleKey(...derivation.tuple), value);
+    }
+    const [first] = this.#failed;
+    if (first === undefined) return;
+    const [{ tuple }, error] = first;
+    throw new Error(`facts ${this.table.name} of ${tuple.join(' ')}: ${errorText(error)}`, {
+      cause: error,
+    });
+  }
+
+  #keyChanged(tuple: readonly string[], isPresent: boolean): void {
+    const key = tupleKey(...tuple);
+    const known = this.#derivations.get(key);
+    if (isPresent) {
+      if (known === undefined)
+        this.#derivations.set(key, new Derivation(tuple, (one) => this.#dirty.add(one)));
+      return;
+    }
+    if (known === undefined) return;
+    forgetReads(known);
+    this.#derivations.delete(key);
+    this.#dirty.delete(known);
+    this.#failed.delete(known);
+    this.table.delete(key);
+  }
+}
+
+/** Every pair of a key of one source with a key of another one. */
+export function pairs(first: KeySource, second: KeySource): KeySource {
+  return {
+    *tuples() {
+      for (const a of first.tuples()) for (const b of second.tuples()) yield [...a, ...b];
+    },
+    onKeys(listener) {
+      // A source reports a key after it took it in: a pair whose halves come together is announced twice, which listeners bear.
+      first.onKeys((a, isPresent) => {
+        for (const b of second.tuples()) listener([...a, ...b], isPresent);
+      });
+      second.onKeys((b, isPresent) => {
+        for (const a of first.tuples()) listener([...a, ...b], isPresent);
+      });
+    },
+  };
+}
+
+/** A source with one key, of no texts: for what there is one of. */
+export const ONE: KeySource = {
+  tuples: () => [[]],
+  onKeys: () => undefined,
+};

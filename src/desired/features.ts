@@ -1,0 +1,48 @@
+/** What a feature is: units that range over facts, what each builds, and the sentences that it follows. */
+import type { KeySource } from './facts.ts';
+import type { DesiredRow, TableClaim } from './rows.ts';
+
+/** A rule that rows follow, in words, and the text that it comes from. */
+export interface Rule {
+  /** One sentence: "one switch per Layer2 network, shared by all zones". */
+  readonly text: string;
+  /** Section of a document, column of a schema: "topology.md §9.1". */
+  readonly source: string;
+}
+
+/** Where a unit puts what it builds. */
+export interface Sink {
+  row(row: DesiredRow): void;
+  /** Takes a name without a row, so that no unit behind this one can have it. */
+  reserve(database: string, table: string, key: string): void;
+  /** What is built is right as far as it goes, and this is missing yet: "a subnet of network blue on node n1". */
+  waitFor(what: string): void;
+  /** Something that concerns the object, with what to do about it; the rest of the unit goes on. */
+  problem(object: string, message: string): void;
+  /** The unit can't be as its object asks: it gets no rows. Ends the build. */
+  reject(object: string, reason: string): never;
+}
+
+/** Something that Heddle keeps true; `F` are the facts that it knows. One file or small folder each. */
+export interface Feature<F> {
+  /** `layer3/remote-node`. */
+  readonly name: string;
+  /** One unit per key. */
+  over(facts: F): KeySource;
+  /** Pure: gives the same rows for the same facts. What it reads is recorded. A throw leaves the unit's last rows as they are. */
+  build(facts: F, args: readonly string[], out: Sink): void;
+  readonly rules: Readonly<Record<string, Rule>>;
+  /** Tables that it writes. Features that write one table share one claim. */
+  readonly claims: readonly TableClaim[];
+  /** Which unit keeps a name that two want: the lower one, then the feature that comes first in the list, then the lower key. Default 0. */
+  rank?(facts: F, args: readonly string[]): number;
+  /** What the unit's state counts for in a report, such as the name of a network; undefined for what concerns all. */
+  subject?(facts: F, args: readonly string[]): string | undefined;
+}
+
+/** How a unit is. */
+export type UnitState =
+  | { readonly kind: 'ok' }
+  | { readonly kind: 'waiting'; readonly for: string }
+  | { readonly kind: 'rejected'; readonly object: string; readonly reason: string }
+  | { readonly kind: 'failed'; readonly error: string };

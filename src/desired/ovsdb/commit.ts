@@ -1,0 +1,212 @@
+/** Sends a plan, one transaction after the other, and finds the unit that a refused transaction was refused for. */
+import {
+  datumToJson,
+  stringify,
+  type Operation,
+  type Outcome,
+  type Transactor,
+} from '../../ovsdb/index.ts';
+import type { Plan, PlannedChange, PlannedGroup, PlanProblem } from './changes.ts';
+import { operationsOf } from './operations.ts';
+
+export interface PlanCommitOptions {
+  /** Lock that must be ours: asserted in every transaction. */
+  readonly lock?: string;
+  /** Goes into the server's log, for `ovsdb-tool show-log`. */
+  readonly comment?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface PlanCommitResult {
+  readonly kind:
+    | 'unchanged' // nothing to send
+    | 'success' //   everything was committed but the units in `refused`
+    | 'retry' //     part was not committed, and nothing behind it was sent: plan again on the newer replica
+    | 'not-locked' // the lock is not ours: nothing more was sent
+    | 'unknown'; //  connection lost or aborted: what was under way may be committed; plan again on the newer replica
+  /** Why, in words, unless `success` or `unchanged`. */
+  readonly reason: string | undefined;
+  /** Changes that are in the database now. */
+  readonly committed: number;
+  /** Transactions that were accepted. */
+  readonly transactions: number;
+  /** What the server refused, and what could not go without it: a problem for each unit. */
+  readonly refused: readonly PlanProblem[];
+}
+
+type Refusal = Extract<Outcome, { kind: 'error' }>;
+
+/** Why nothing more is sent. */
+type Ending = Exclude<PlanCommitResult['kind'], 'unchanged' | 'success'>;
+
+/** Sends all batches of a plan. A group is committed as a whole or not at all; what needs it is not sent without it. */
+export async function commitPlan(
+  transactor: Transactor,
+  plan: Pick<Plan, 'batches'>,
+  options: PlanCommitOptions = {},
+): Promise<PlanCommitResult> {
+  const commit = new PlanCommit(transactor, options);
+  for (const batch of plan.batches) await commit.commit(batch);
+  return commit.result(plan.batches.length);
+}
+
+class PlanCommit {
+  readonly #transactor: Transactor;
+  readonly #options: PlanCommitOptions;
+  /** Groups refused, or left because they need a refused one. */
+  readonly #lost = new Set<PlannedGroup>();
+  readonly #refused: PlanProblem[] = [];
+  #committed = 0;
+  #transactions = 0;
+  #ending: { readonly kind: Ending; readonly reason: string } | undefined;
+
+  constructor(transactor: Transactor, options: PlanCommitOptions) {
+    this.#transactor = transactor;
+    this.#options = options;
+  }
+
+  result(batches: number): PlanCommitResult {
+    return {
+      kind: this.#ending?.kind ?? (batches === 0 ? 'unchanged' : 'success'),
+      reason: this.#ending?.reason,
+      committed: this.#committed,
+      transactions: this.#transactions,
+      refused: this.#refused,
+    };
+  }
+
+  /** Sends groups as one transaction; when the server refuses it, its halves, down to the group at fault. */
+  async commit(batch: readonly PlannedGroup[]): Promise<void> {
+    const groups = this.#withoutLost(batch);
+    if (groups.length === 0 || this.#ending !== undefined) return;
+    const refusal = await this.#send(groups.flatMap((group) => group.changes));
+    if (refusal === undefined) return;
+    const [only] = groups;
+    if (groups.length === 1 && only !== undefined) {
+      this.#blame(only, refusal);
+      return;
+    }
+    const half = Math.ceil(groups.length / 2);
+    await this.commit(groups.slice(0, half));
+    await this.commit(groups.slice(half));
+  }
+
+  /** Sends changes. Returns why the server refused them, if it did so for what they say. */
+  async #send(changes: readonly PlannedChange[]): Promise<Refusal | undefined> {
+    const operations = operationsOf(changes);
+    if (operations.length === 0) return undefined;
+    const { signal } = this.#options;
+    let outcome: Outcome;
+    try {
+      outcome = await this.#transactor.transact(
+        [...this.#preamble(), ...operations],
+        signal === undefined ? {} : { signal },
+      );
+    } catch (error) {
+      if (signal?.aborted !== true) throw error;
+      return this.#end('unknown', error instanceof Error ? error.message : String(error));
+    }
+    switch (outcome.kind) {
+      case 'unchanged':
+      case 'success':
+        this.#committed += changes.length;
+        this.#transactions += 1;
+        this.#checkCounts(outcome, operations);
+        return undefined;
+      case 'try-again':
+        return this.#end('retry', outcome.reason);
+      case 'not-locked':
+        return this.#end('not-locked', `the lock ${outcome.lock} is held by somebody else`);
+      case 'aborted':
+        return this.#end('retry', 'the transaction was aborted');
+      case 'unknown':
+        return this.#end('unknown', outcome.reason);
+      case 'error':
+        if (outcome.error === 'duplicate uuid')
+          return this.#end('retry', `another writer made the same row first (${outcome.details})`);
+        if (outcome.error === 'not allowed')
+          return this.#end('retry', `the server does not write: ${outcome.details}`);
+        return outcome;
+    }
+  }
+
+  #preamble(): readonly Operation[] {
+    const { lock, comment } = this.#options;
+    return [
+      ...(lock === undefined ? [] : [{ op: 'assert', lock } as const]),
+      ...(comment === undefined ? [] : [{ op: 'comment', comment } as const]),
+    ];
+  }
+
+  #end(kind: Ending, reason: string): undefined {
+    this.#ending ??= { kind, reason };
+  }
+
+  /** An operation that met no row worked on a row that has gone since: the plan was older than the database. */
+  #checkCounts(outcome: Outcome, operations: readonly Operation[]): void {
+    if (outcome.kind !== 'success') return;
+    const results = outcome.results.slice(this.#preamble().length);
+    const missed = operations.find(
+      (operation, i) =>
+        (operation.op === 'update' || operation.op === 'mutate') && results[i]?.count === 0,
+    );
+    if (missed !== undefined && 'table' in missed)
+      this.#end('retry', `a row of ${missed.table} that was to be changed is gone`);
+  }
+
+  #blame(group: PlannedGroup, outcome: Refusal): void {
+    this.#lost.add(group);
+    const change = guilty(group, outcome);
+    for (const unit of group.units) {
+      this.#refused.push({
+        kind: 'refused',
+        table: change.table,
+        key: change.key,
+        unit,
+        message:
+          `${change.table} "${change.key}": the server refused ${group.changes.length === 1 ? `to ${change.action} it` : `${group.changes.length} rows that belong together`}: ` +
+          `${outcome.error}: ${outcome.details}${values(change)}`,
+      });
+    }
+  }
+
+  /** Groups that can go: one that needs a lost one is lost as well. Needs come first, so one pass is enough. */
+  #withoutLost(groups: readonly PlannedGroup[]): readonly PlannedGroup[] {
+    if (this.#lost.size === 0) return groups;
+    return groups.filter((group) => {
+      if (this.#lost.has(group)) return false;
+      const missing = group.needs.find((needed) => this.#lost.has(needed));
+      if (missing === undefined) return true;
+      this.#lost.add(group);
+      const [change] = group.changes;
+      for (const unit of group.units) {
+        this.#refused.push({
+          kind: 'blocked',
+          table: change?.table ?? '',
+          key: change?.key ?? '',
+          unit,
+          message: `${change?.table} "${change?.key}": left out, because it needs ${missing.changes[0]?.table} "${missing.changes[0]?.key}", which was refused`,
+        });
+      }
+      return false;
+    });
+  }
+}
+
+/** The change that a refusal names: by its table and UUID in the server's words, else the first one. */
+function guilty({ changes }: PlannedGroup, { details, table }: Refusal): PlannedChange {
+  return (changes.find((change) => details.includes(change.uuid)) ??
+    changes.find((change) => change.table === table) ??
+    changes.find((change) => details.includes(`"${change.table}"`)) ??
+    changes[0]) as PlannedChange;
+}
+
+const MAX_VALUE = 120;
+
+function values(change: PlannedChange): string {
+  const shown = change.columns.map(({ name, type, after }) => {
+    const text = stringify(datumToJson(type, after));
+    return `${name}=${text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text}`;
+  });
+  return shown.length > 0 ? ` (${shown.join(' ')})` : '';
+}

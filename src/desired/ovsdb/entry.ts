@@ -1,0 +1,122 @@
+/** What is known of one key of one table: which rows of the database have it, and who wants it. */
+import type { Uuid } from '../../ovsdb/index.ts';
+import type { RowOwner } from '../engine.ts';
+import type { DesiredRow } from '../rows.ts';
+import type { PlanProblem } from './changes.ts';
+import type { ClaimedTable } from './claimed-table.ts';
+
+const NO_UUIDS: readonly Uuid[] = [];
+const NO_OWNERS: readonly OwnedRows[] = [];
+
+export class Entry {
+  readonly table: ClaimedTable;
+  readonly key: string;
+  /** The owner that wanted it last, as long as the database has it and nobody wants it. */
+  droppedBy: OwnedRows | undefined;
+  // One row and one owner are the rule: a list for each would cost more than the rest of the entry.
+  #found: Uuid | readonly Uuid[] | undefined;
+  #owners: OwnedRows | readonly OwnedRows[] | undefined;
+
+  constructor(table: ClaimedTable, key: string) {
+    this.table = table;
+    this.key = key;
+  }
+
+  /** Rows of the database with this key. */
+  get found(): readonly Uuid[] {
+    if (this.#found === undefined) return NO_UUIDS;
+    return typeof this.#found === 'string' ? [this.#found] : this.#found;
+  }
+
+  get isFound(): boolean {
+    return this.#found !== undefined;
+  }
+
+  get isFoundTwice(): boolean {
+    return typeof this.#found === 'object';
+  }
+
+  attach(uuid: Uuid): void {
+    this.#found = this.#found === undefined ? uuid : [...this.found, uuid];
+  }
+
+  detach(uuid: Uuid): void {
+    const rest = this.found.filter((other) => other !== uuid);
+    this.#found = rest.length > 1 ? rest : rest[0];
+  }
+
+  /** Whoever wants the key. */
+  get owners(): readonly OwnedRows[] {
+    if (this.#owners === undefined) return NO_OWNERS;
+    return this.#owners instanceof OwnedRows ? [this.#owners] : this.#owners;
+  }
+
+  get isWanted(): boolean {
+    return this.#owners !== undefined;
+  }
+
+  get isContested(): boolean {
+    return this.#owners !== undefined && !(this.#owners instanceof OwnedRows);
+  }
+
+  /** The owner whose row counts. */
+  get owner(): OwnedRows | undefined {
+    if (this.#owners instanceof OwnedRows)
+      return this.#owners.lostTo === undefined ? this.#owners : undefined;
+    return this.#owners?.find((owner) => owner.lostTo === undefined);
+  }
+
+  addOwner(owner: OwnedRows): void {
+    this.#owners = this.#owners === undefined ? owner : [...this.owners, owner];
+  }
+
+  removeOwner(owner: OwnedRows): void {
+    const rest = this.owners.filter((other) => other !== owner);
+    this.#owners = rest.length > 1 ? rest : rest[0];
+  }
+
+  get isVacant(): boolean {
+    return this.#found === undefined && this.#owners === undefined;
+  }
+}
+
+/** Milliseconds until what a server refused is sent again although nothing that concerns it changed. */
+export const REFUSED_REST = 30_000;
+
+/** What one owner wants of one database. */
+export class OwnedRows {
+  readonly owner: RowOwner;
+  /** Keys that it wants, rows first, then reserved names. */
+  entries: readonly Entry[] = [];
+  /** The rows of the first entries; undefined after they were found right, until they are asked for again. */
+  rows: readonly DesiredRow[] | undefined;
+  rowCount = 0;
+  /** Keys that it wanted, as long as the database has rows of ours for them. */
+  dropped: Set<Entry> | undefined;
+  /** Why what it wants can't be planned at all. */
+  conflict: PlanProblem | undefined;
+  /** A key of its that an owner before it has: it gets nothing. */
+  lostTo: Entry | undefined;
+  /** What the server refused last time, and until when it is left at that (milliseconds of the caller's clock). */
+  rest: { readonly until: number; readonly problem: PlanProblem } | undefined;
+
+  constructor(owner: RowOwner) {
+    this.owner = owner;
+  }
+
+  rowOf(entry: Entry): DesiredRow | undefined {
+    const index = this.entries.indexOf(entry);
+    return index === -1 || index >= this.rowCount ? undefined : this.rows?.[index];
+  }
+
+  /** True for a name that it takes without a row. */
+  reserves(entry: Entry): boolean {
+    return this.entries.length > this.rowCount && this.entries.indexOf(entry) >= this.rowCount;
+  }
+}
+
+/** Of two owners that want one key, the first in this order has it. */
+export const compareOwners = (
+  { owner: a }: Pick<OwnedRows, 'owner'>,
+  { owner: b }: Pick<OwnedRows, 'owner'>,
+): number => a.rank - b.rank || a.order - b.order || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);

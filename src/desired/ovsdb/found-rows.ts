@@ -1,0 +1,238 @@
+/** The rows of the database by key: which key each has, by which row it is known, and whether it is ours. */
+import type { ReplicaChanges, ReplicaRow, ReplicaView, RowChange } from '../../ovsdb/index.ts';
+import { MARK, RowReference } from '../rows.ts';
+import type { ClaimedColumn, ClaimedTable, ClaimedTables } from './claimed-table.ts';
+import type { Entry } from './entry.ts';
+
+export const asMembers = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? (value as readonly string[]) : [];
+
+/** Who hears of what changes in the database. */
+export interface FoundRowsListener {
+  /** A row of this entry appeared, changed or vanished. */
+  touched(entry: Entry): void;
+  /** Something else changed that decides about what the entry's owner refers to. */
+  affected(entry: Entry): void;
+  /** Whether rows of the table are ours may be decided otherwise now. */
+  recheck(table: ClaimedTable): void;
+}
+
+export class FoundRows {
+  /** UUIDs of rows without our mark that were given to us to remove. */
+  readonly takenOver = new Set<string>();
+  readonly #replica: ReplicaView;
+  readonly #tables: ClaimedTables;
+  readonly #listener: FoundRowsListener;
+  /** Tables of rows by whose mark rows of other tables are ours. */
+  readonly #markers = new Set<string>();
+  #isFilled = false;
+
+  constructor(replica: ReplicaView, tables: ClaimedTables, listener: FoundRowsListener) {
+    this.#replica = replica;
+    this.#tables = tables;
+    this.#listener = listener;
+  }
+
+  /** Reads which rows of the database have which keys, once. */
+  fill(): void {
+    if (this.#isFilled) return;
+    this.#isFilled = true;
+    for (const table of this.#tables.values()) {
+      if (!table.isPresent) continue;
+      const containers = this.#containersIn(table);
+      for (const row of this.#replica.rows(table.name)) {
+        const container = containers?.get(row.uuid);
+        this.#attach(
+          table,
+          row,
+          container === 'several' ? this.containerOf(table, row) : container,
+        );
+      }
+    }
+  }
+
+  /** The rows that hold those of a table without names: read from the holders, which are fewer. */
+  #containersIn({
+    claim,
+  }: ClaimedTable): ReadonlyMap<string, RowReference | 'several'> | undefined {
+    const { container } = claim;
+    if (container === undefined) return undefined;
+    const result = new Map<string, RowReference | 'several'>();
+    if (!this.#replica.hasColumn(container.table, container.column)) return result;
+    for (const holder of this.#replica.rows(container.table)) {
+      const key = this.#keyOf(container.table, holder);
+      const reference = key === undefined ? 'several' : new RowReference(container.table, key);
+      for (const uuid of asMembers(holder.column(container.column)))
+        result.set(uuid, result.has(uuid) ? 'several' : reference);
+    }
+    return result;
+  }
+
+  #keyOf(name: string, row: ReplicaRow): string | undefined {
+    const table = this.#tables.get(name);
+    return table?.claim.keyOf(row, this.containerOf(table, row));
+  }
+
+  /** The row that identifies this one. Held by several, it belongs to one of ours, or to the one with the lowest UUID. */
+  containerOf(table: ClaimedTable, row: ReplicaRow): RowReference | undefined {
+    const { container } = table.claim;
+    if (container === undefined) return undefined;
+    const holders = this.#replica
+      .referrers(table.name, row.uuid)
+      .filter((r) => r.table === container.table && r.column === container.column)
+      .map((r) => this.#replica.row(r.table, r.uuid))
+      .filter((holder) => holder !== undefined)
+      .sort((a, b) => (a.uuid < b.uuid ? -1 : 1));
+    const holder =
+      holders.find((one) => holders.length > 1 && this.isOurs(container.table, one)) ?? holders[0];
+    const key = holder === undefined ? undefined : this.#keyOf(container.table, holder);
+    return key === undefined ? undefined : new RowReference(container.table, key);
+  }
+
+  /** The object for which a row is there, by its mark or that of the row that it is known by; undefined = not ours. */
+  markOf(name: string, row: ReplicaRow): string | undefined {
+    const table = this.#tables.get(name);
+    if (table === undefined) return undefined;
+    const { markedBy } = table.claim;
+    if (markedBy === undefined) return table.markOf(row);
+    const by = markedBy(row, this.containerOf(table, row));
+    if (by === undefined) return undefined;
+    for (const uuid of this.#tables.get(by.table)?.entries.get(by.key)?.found ?? []) {
+      const marker = this.#replica.row(by.table, uuid);
+      const mark = marker === undefined ? undefined : this.markOf(by.table, marker);
+      if (mark !== undefined) return mark;
+    }
+    return undefined;
+  }
+
+  isOurs(name: string, row: ReplicaRow): boolean {
+    return this.takenOver.has(row.uuid) || this.markOf(name, row) !== undefined;
+  }
+
+  /** Takes note of rows that appeared, changed, vanished, and of rows that became or ceased to be members of a set. */
+  observe(changes: ReplicaChanges): void {
+    if (!this.#isFilled) return;
+    const queue = new Map<string, readonly [ClaimedTable, string, isMarkChanged: boolean]>();
+    const enqueue = (table: ClaimedTable, uuid: string, isMarkChanged = false): void => {
+      if (isMarkChanged || !queue.has(uuid)) queue.set(uuid, [table, uuid, isMarkChanged]);
+    };
+    for (const { table: name, rows } of changes.tables.values()) {
+      const table = this.#tables.get(name);
+      if (table === undefined) continue;
+      for (const change of rows) {
+        const isMarkChanged = table.hasMark && this.#isMarkChanged(table, change);
+        if (isForUs(table, change)) enqueue(table, change.uuid, isMarkChanged);
+        for (const column of table.sets.values()) {
+          const target = this.#tables.get(column.type.key.refTable ?? '');
+          if (target === undefined) continue;
+          for (const uuid of this.#movedMembers(table, column, change)) enqueue(target, uuid);
+        }
+      }
+    }
+    for (const [table, uuid, isMarkChanged] of queue.values()) {
+      const isKeyChanged = this.#identify(table, uuid);
+      if (!isKeyChanged && !isMarkChanged) continue;
+      // Which row stands for a key decides about all that hangs on it.
+      this.noteAffected(table, uuid);
+      if (this.#markers.has(table.name))
+        for (const other of this.#tables.values())
+          if (other.claim.markedBy !== undefined) this.#listener.recheck(other);
+      const row = this.#replica.row(table.name, uuid);
+      if (row === undefined) continue;
+      // Other keys for the rows that are known by it.
+      for (const dependent of this.#tables.values()) {
+        const { container } = dependent.claim;
+        if (container?.table !== table.name) continue;
+        if (!this.#replica.hasColumn(table.name, container.column)) continue;
+        for (const member of asMembers(row.column(container.column))) enqueue(dependent, member);
+      }
+    }
+  }
+
+  #isMarkChanged(table: ClaimedTable, { kind, uuid, old }: RowChange): boolean {
+    if (kind !== 'modified' || !old.has('external_ids')) return false;
+    const ids = old.get('external_ids');
+    const row = this.#replica.row(table.name, uuid);
+    return (ids instanceof Map && ids.has(MARK)) !== (row?.includes('external_ids', MARK) === true);
+  }
+
+  /** UUIDs that entered or left a set of references. */
+  #movedMembers(table: ClaimedTable, column: ClaimedColumn, change: RowChange): Iterable<string> {
+    const isNew = change.kind === 'inserted';
+    if (!isNew && !change.old.has(column.name)) return [];
+    const before = isNew ? [] : asMembers(change.old.get(column.name));
+    const row = change.kind === 'deleted' ? undefined : this.#replica.row(table.name, change.uuid);
+    const after = row === undefined ? [] : asMembers(row.column(column.name));
+    if (before.length === 0) return after;
+    if (after.length === 0) return before;
+    return new Set(before).symmetricDifference(new Set(after));
+  }
+
+  /** Finds a row's key anew; true when it is another one than before. */
+  #identify(table: ClaimedTable, uuid: string): boolean {
+    const before = table.byUuid.get(uuid);
+    const row = this.#replica.row(table.name, uuid);
+    if (before !== undefined) {
+      before.detach(uuid as never);
+      table.byUuid.delete(uuid);
+    }
+    if (row === undefined) this.takenOver.delete(uuid);
+    const after =
+      row === undefined ? undefined : this.#attach(table, row, this.containerOf(table, row));
+    const isKeyChanged = before !== after;
+    if (before !== undefined && isKeyChanged) {
+      this.#listener.touched(before);
+      for (const other of before.found) this.noteAffected(table, other);
+    }
+    return isKeyChanged;
+  }
+
+  #attach(
+    table: ClaimedTable,
+    row: ReplicaRow,
+    container: RowReference | undefined,
+  ): Entry | undefined {
+    const key = table.claim.keyOf(row, container);
+    if (key === undefined) return undefined;
+    const marker = table.claim.markedBy?.(row, container);
+    if (marker !== undefined) this.#markers.add(marker.table);
+    const entry = table.entry(key);
+    entry.attach(row.uuid);
+    table.byUuid.set(row.uuid, entry);
+    this.#listener.touched(entry);
+    if (entry.isFoundTwice) for (const uuid of entry.found) this.noteAffected(table, uuid);
+    return entry;
+  }
+
+  /** Notes those that a row holds and those that refer to it in a column of their own. */
+  noteAffected(table: ClaimedTable, uuid: string): void {
+    const row =
+      table.sets.size > 0 || table.isReferredTo ? this.#replica.row(table.name, uuid) : undefined;
+    if (row === undefined) return;
+    for (const column of table.sets.values()) {
+      const target = this.#tables.get(column.type.key.refTable ?? '');
+      if (target === undefined) continue;
+      for (const member of asMembers(row.column(column.name))) {
+        const entry = target.byUuid.get(member);
+        if (entry !== undefined) this.#listener.affected(entry);
+      }
+    }
+    if (!table.isReferredTo) return;
+    for (const referrer of this.#replica.referrers(table.name, uuid)) {
+      const other = this.#tables.get(referrer.table);
+      const entry = other?.byUuid.get(referrer.uuid);
+      if (entry !== undefined && other?.sets.has(referrer.column) === false)
+        this.#listener.affected(entry);
+    }
+  }
+}
+
+/** False for a change of nothing but foreign columns and of sets, of which the members hear. */
+function isForUs(table: ClaimedTable, { kind, old }: RowChange): boolean {
+  if (kind !== 'modified') return true;
+  for (const name of old.keys()) {
+    const column = table.column(name);
+    if (column !== undefined && column.kind !== 'members') return true;
+  }
+  return false;
+}

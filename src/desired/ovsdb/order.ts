@@ -1,0 +1,194 @@
+/**
+ * The order in which units' changes are sent, and where transactions are cut. This is the only place that decides it. What one
+ * unit changes is one group and goes in one transaction; groups that need each other in a circle are one group. Among groups
+ * that do not need each other:
+ *
+ * 1. those that only remove connectivity come first;
+ * 2. then those that write rows which keep networks apart (ACLs, port groups), before
+ * 3. all others: isolation before connectivity;
+ * 4. those that only remove such rows go last.
+ */
+import type { Atom, Datum } from '../../ovsdb/index.ts';
+import type { BatchLimits, PlannedChange, PlannedGroup } from './changes.ts';
+import type { OwnedRows } from './entry.ts';
+import type { UnitPlan } from './plan-pass.ts';
+import { label } from './row-index.ts';
+
+type Plans = ReadonlyMap<OwnedRows, UnitPlan>;
+
+/** Owners whose changes must be in the database before, or with, those of a unit. */
+function needsOf(plan: UnitPlan, plans: Plans): Set<OwnedRows> {
+  const needs = new Set(plan.after);
+  for (const [entry, owner] of plan.refersTo) {
+    const other = plans.get(owner);
+    if (other !== undefined && (!entry.isFound || other.changesIsolation)) needs.add(owner);
+  }
+  needs.delete(plan.owned);
+  return needs;
+}
+
+/**
+ * Blocks the units that need something of a unit which is blocked, or which is left alone for now: `blockers` says which
+ * these are, and why.
+ */
+export function blockDependents(plans: Plans, blockers: ReadonlyMap<OwnedRows, string>): void {
+  const dependents = new Map<OwnedRows, UnitPlan[]>();
+  const queue: [OwnedRows, string][] = [];
+  for (const plan of plans.values()) {
+    for (const need of needsOf(plan, plans)) {
+      const known = dependents.get(need);
+      if (known === undefined) dependents.set(need, [plan]);
+      else known.push(plan);
+      const why = blockers.get(need);
+      if (why !== undefined) block(plan, why, queue);
+    }
+    for (const [entry, owner] of plan.refersTo) {
+      // Whether the rows that keep networks apart are right is not known: nothing is built upon them.
+      const why = blockers.get(owner);
+      if (why !== undefined && (!entry.isFound || entry.table.claim.isolates === true))
+        block(plan, why, queue);
+    }
+    if (plan.isBlocked) queue.push([plan.owned, plan.problems[0]?.message ?? plan.owned.owner.id]);
+  }
+  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+    const [owned, why] = next;
+    for (const plan of dependents.get(owned) ?? []) block(plan, why, queue);
+  }
+}
+
+function block(plan: UnitPlan, why: string, queue: [OwnedRows, string][]): void {
+  const [first] = plan.changes;
+  if (plan.isBlocked || first === undefined) return;
+  plan.isBlocked = true;
+  const { table, key } = first;
+  plan.problems.push({
+    kind: 'blocked',
+    table,
+    key,
+    unit: plan.owned.owner.id,
+    message: `${label(first)}: left as it is, because what it needs can't be written: ${why}`,
+  });
+  plan.changes.length = 0;
+  queue.push([plan.owned, why]);
+}
+
+const isDelete = (change: PlannedChange): boolean => change.action === 'delete';
+
+/** Place of a group among those that it does not need. */
+function stage(changes: readonly PlannedChange[]): number {
+  if (changes.every(isDelete)) return changes.some((change) => change.isolates) ? 4 : 1;
+  return changes.some((change) => change.isolates && !isDelete(change)) ? 2 : 3;
+}
+
+/** Units with changes as groups, each behind what it needs. */
+export function inOrder(plans: Plans): readonly PlannedGroup[] {
+  const nodes = new Map<OwnedRows, Node>();
+  for (const plan of plans.values())
+    if (plan.changes.length > 0)
+      nodes.set(plan.owned, { plan, number: 0, low: 0, group: undefined });
+  const sorted = [...nodes.values()]
+    .map((node) => ({ node, stage: stage(node.plan.changes) }))
+    .sort(
+      (a, b) =>
+        a.stage - b.stage || (a.node.plan.owned.owner.id < b.node.plan.owned.owner.id ? -1 : 1),
+    );
+  const search = new CircleSearch(nodes, plans);
+  for (const { node } of sorted) search.visit(node);
+  return search.groups;
+}
+
+interface Node {
+  readonly plan: UnitPlan;
+  number: number;
+  low: number;
+  group: PlannedGroup | undefined;
+}
+
+/** Tarjan's search for strongly connected components: it finds each group after all that it needs. */
+class CircleSearch {
+  readonly groups: PlannedGroup[] = [];
+  readonly #nodes: ReadonlyMap<OwnedRows, Node>;
+  readonly #plans: Plans;
+  readonly #open: Node[] = [];
+  #count = 0;
+
+  constructor(nodes: ReadonlyMap<OwnedRows, Node>, plans: Plans) {
+    this.#nodes = nodes;
+    this.#plans = plans;
+  }
+
+  visit(node: Node): void {
+    if (node.number > 0) return;
+    node.number = node.low = this.#count += 1;
+    const first = this.#open.push(node) - 1;
+    const needs = this.#needs(node);
+    for (const need of needs) {
+      this.visit(need);
+      if (need.group === undefined) node.low = Math.min(node.low, need.low);
+    }
+    if (node.low < node.number) return;
+    const members = this.#open.splice(first);
+    const group: PlannedGroup = {
+      units: members.map(({ plan }) => plan.owned.owner.id),
+      changes: members.flatMap(({ plan }) => plan.changes),
+      needs: [
+        ...new Set(members.flatMap((member) => this.#needs(member).map((need) => need.group))),
+      ].filter((need) => need !== undefined),
+    };
+    for (const member of members) member.group = group;
+    this.groups.push(group);
+  }
+
+  #needs({ plan }: Node): readonly Node[] {
+    return [...needsOf(plan, this.#plans)]
+      .map((owned) => this.#nodes.get(owned))
+      .filter((node) => node !== undefined);
+  }
+}
+
+/** Cuts ordered groups into transactions. */
+export function inBatches(
+  groups: readonly PlannedGroup[],
+  limits: BatchLimits,
+): readonly (readonly PlannedGroup[])[] {
+  const batches: PlannedGroup[][] = [];
+  let rows = Infinity;
+  let bytes = 0;
+  for (const group of groups) {
+    const size = sizeOf(group.changes);
+    if (rows + group.changes.length > limits.rows || bytes + size > limits.bytes) {
+      batches.push([]);
+      rows = 0;
+      bytes = 0;
+    }
+    batches.at(-1)?.push(group);
+    rows += group.changes.length;
+    bytes += size;
+  }
+  return batches;
+}
+
+/** Estimated bytes of JSON of what frames an operation: names, where clause, UUIDs. */
+const FRAME = 120;
+
+function sizeOf(changes: readonly PlannedChange[]): number {
+  let size = 0;
+  for (const change of changes) {
+    size += FRAME + FRAME * change.memberships.length;
+    for (const column of change.columns) {
+      size += 8 + column.name.length;
+      if (column.mutations === undefined) size += datumSize(column.after);
+      else for (const mutation of column.mutations) size += JSON.stringify(mutation).length;
+    }
+  }
+  return size;
+}
+
+function datumSize(datum: Datum): number {
+  if (typeof datum === 'string') return datum.length + 3;
+  if (typeof datum !== 'object') return 8;
+  let sum = 10;
+  const atoms = datum instanceof Map ? [...(datum as ReadonlyMap<Atom, Atom>)].flat() : datum;
+  for (const atom of atoms as readonly Atom[]) sum += 10 + datumSize(atom);
+  return sum;
+}

@@ -1,0 +1,259 @@
+/** What one pass knows: which row of the database stands for a key, which rows go. */
+import type { ReplicaRow, ReplicaView, Uuid } from '../../ovsdb/index.ts';
+import type { DesiredRow } from '../rows.ts';
+import type { PlannedChange, PlanProblem, ProblemKind } from './changes.ts';
+import type { RowIndex } from './row-index.ts';
+import type { ClaimedTable } from './claimed-table.ts';
+import type { Entry, OwnedRows } from './entry.ts';
+
+/** Which row stands for a key. */
+export type Resolution =
+  /** A row of the database; another owner's plan may change it. */
+  | { readonly kind: 'found'; readonly row: ReplicaRow; readonly uuid: Uuid }
+  /** A row to be inserted. */
+  | { readonly kind: 'new'; readonly uuid: Uuid }
+  /** Nothing, and why. */
+  | { readonly kind: 'none'; readonly problem: ProblemKind; readonly message: string };
+
+/** What one owner's plan consists of. */
+export interface UnitPlan {
+  readonly owned: OwnedRows;
+  readonly changes: PlannedChange[];
+  readonly problems: PlanProblem[];
+  /** True when nothing of it may be sent. */
+  isBlocked: boolean;
+  /** True when rows that keep networks apart are not yet as it wants them. */
+  changesIsolation: boolean;
+  /** Owners of rows that it refers to, by the entry that is referred to. */
+  readonly refersTo: Map<Entry, OwnedRows>;
+  /** Owners whose changes must come first: they take their rows out of rows that go. */
+  readonly after: Set<OwnedRows>;
+  /** Rows that it removes from the database. */
+  readonly going: readonly Going[];
+}
+
+export interface Going {
+  readonly entry: Entry;
+  readonly row: ReplicaRow;
+  readonly owned: OwnedRows;
+  readonly reason: 'unwanted' | 'duplicate';
+}
+
+export class PlanPass {
+  readonly index: RowIndex;
+  readonly replica: ReplicaView;
+  /** Rows that go, by UUID. */
+  readonly going = new Map<string, Going>();
+  readonly unsupported = new Set<string>();
+  readonly #resolved = new Map<Entry, Resolution>();
+  /** Rows that somebody renamed and that get their key back, by UUID. */
+  readonly #reclaimed = new Map<string, Entry>();
+
+  constructor(index: RowIndex, replica: ReplicaView) {
+    this.index = index;
+    this.replica = replica;
+  }
+
+  noteUnsupported(table: string, column?: string): void {
+    const { name, version } = this.replica.schema;
+    this.unsupported.add(
+      column === undefined
+        ? `the server's schema ${name} ${version} has no table ${table}: its rows are left out`
+        : `the server's schema ${name} ${version} has no column ${column} in table ${table}: its values are left out`,
+    );
+  }
+
+  /** The entry that a row of the database stands for. */
+  holder(table: ClaimedTable | undefined, uuid: string): Entry | undefined {
+    return this.#reclaimed.get(uuid) ?? table?.byUuid.get(uuid);
+  }
+
+  /** Finds rows that somebody renamed, before it is decided which rows go. */
+  reclaim(owned: OwnedRows): void {
+    if (owned.lostTo !== undefined) return;
+    for (let i = 0; i < owned.rowCount; i++) {
+      const entry = owned.entries[i];
+      if (entry !== undefined && !entry.isFound) this.resolve(entry);
+    }
+  }
+
+  resolve(entry: Entry): Resolution {
+    const known = this.#resolved.get(entry);
+    if (known !== undefined) return known;
+    const resolution = this.#resolve(entry);
+    this.#resolved.set(entry, resolution);
+    return resolution;
+  }
+
+  isOurs(entry: Entry, row: ReplicaRow): boolean {
+    return this.index.found.isOurs(entry.table.name, row);
+  }
+
+  #rows(entry: Entry): readonly ReplicaRow[] {
+    return entry.found
+      .map((uuid) => this.replica.row(entry.table.name, uuid))
+      .filter((row) => row !== undefined);
+  }
+
+  #resolve(entry: Entry): Resolution {
+    const { table, owner } = entry;
+    if (!table.isPresent) return none('missing-row', 'the server has no such table');
+    const rows = this.#rows(entry);
+    if (owner === undefined || owner.reserves(entry)) {
+      // Nobody wants it: others may still refer to a row that is not ours.
+      const row = lowest(rows.filter((one) => !this.going.has(one.uuid)));
+      return row === undefined
+        ? none('missing-row', 'neither wanted nor there: want that row too, or drop the reference')
+        : found(row);
+    }
+    const [first] = rows;
+    // Of an owner whose rows were all found right the key has one row, of ours.
+    if (
+      first !== undefined &&
+      rows.length === 1 &&
+      (owner.rows === undefined || this.isOurs(entry, first))
+    )
+      return found(first);
+    const row = owner.rowOf(entry);
+    if (row?.partial === true) {
+      const made = lowest(rows);
+      return made === undefined
+        ? none(
+            'awaited',
+            'another program makes this row and has not made it yet; its columns are written as soon as it is there',
+          )
+        : found(made);
+    }
+    const ours = rows.filter((one) => this.isOurs(entry, one));
+    if (ours.length > 0) return found(this.#best(entry, ours));
+    return rows.length > 0 ? this.#adopt(entry, row, rows) : this.#reclaimOrInsert(entry, row);
+  }
+
+  /** Of several rows: the one that any writer would have made, one in its place, the lowest UUID. */
+  #best(entry: Entry, rows: readonly ReplicaRow[]): ReplicaRow {
+    const [first] = rows;
+    if (rows.length === 1 && first !== undefined) return first;
+    const own = entry.table.rowUuid(entry.key);
+    return (rows.find((row) => row.uuid === own) ??
+      lowest(rows.filter((row) => this.#isInPlace(entry, row))) ??
+      lowest(rows)) as ReplicaRow;
+  }
+
+  /** True when a row of ours that should hold the row does hold it. */
+  #isInPlace(entry: Entry, row: ReplicaRow): boolean {
+    return (entry.owner?.rowOf(entry)?.containers ?? []).some(({ table, key, column }) => {
+      const container = this.index.tables.get(table)?.entries.get(key);
+      if (container === undefined || !this.replica.hasColumn(table, column)) return false;
+      return container.found.some(
+        (uuid) => this.replica.row(table, uuid)?.includes(column, row.uuid) === true,
+      );
+    });
+  }
+
+  /** Rows with the key, none with our mark: one that says nothing that we would not say is taken over; others stay. */
+  #adopt(entry: Entry, row: DesiredRow | undefined, rows: readonly ReplicaRow[]): Resolution {
+    const adoptable = rows.filter((one) => isAdoptable(entry.table, one, row));
+    if (adoptable.length > 0) return found(this.#best(entry, adoptable));
+    return none(
+      'held-by-other',
+      `${this.#describe(entry.table, lowest(rows) as ReplicaRow)} has this key and is not ours, so it is left alone: ` +
+        'rename or delete it; ours is made as soon as it is gone',
+    );
+  }
+
+  /** `row 0f… (in Logical_Switch "others" ports; external_ids owner=me)`: who holds a key. */
+  #describe(table: ClaimedTable, row: ReplicaRow): string {
+    const facts = this.replica.referrers(table.name, row.uuid).map((r) => {
+      const key = this.index.tables.get(r.table)?.byUuid.get(r.uuid)?.key;
+      return `in ${r.table} "${key ?? r.uuid}" ${r.column}`;
+    });
+    if (table.hasMark) {
+      const ids = [...idsOf(row)].map(([k, v]) => `${k}=${v}`);
+      facts.push(ids.length > 0 ? `external_ids ${ids.join(' ')}` : 'no external_ids');
+    }
+    return `row ${row.uuid}${facts.length > 0 ? ` (${facts.join('; ')})` : ''}`;
+  }
+
+  /** No row has the key. A row that we made under it and somebody renamed gets it back; otherwise a new one is made. */
+  #reclaimOrInsert(entry: Entry, row: DesiredRow | undefined): Resolution {
+    const { table } = entry;
+    for (let attempt = 1; ; attempt++) {
+      const uuid = table.rowUuid(entry.key, attempt);
+      const taken = this.replica.row(table.name, uuid);
+      if (taken === undefined) return { kind: 'new', uuid };
+      if (attempt === 1 && row !== undefined && this.#mayReclaim(table, taken, row)) {
+        this.#reclaimed.set(uuid, entry);
+        return found(taken);
+      }
+    }
+  }
+
+  #mayReclaim(table: ClaimedTable, taken: ReplicaRow, row: DesiredRow): boolean {
+    if (table.byUuid.get(taken.uuid)?.owner !== undefined) return false;
+    if (!this.index.found.isOurs(table.name, taken)) return false;
+    return table.columns.every((column) => {
+      const value = row.columns[column.name];
+      return column.mutable || value === undefined || taken.column(column.name) === value;
+    });
+  }
+
+  /** Notes the rows of ours that an owner no longer wants, and further rows with the key of one that it wants. */
+  collectGoing(owned: OwnedRows): readonly Going[] {
+    const result: Going[] = [];
+    const note = (entry: Entry, reason: Going['reason'], kept?: Uuid): boolean => {
+      const ours = this.#rows(entry).filter((row) => this.isOurs(entry, row));
+      for (const row of ours) {
+        if (row.uuid === kept || this.#reclaimed.has(row.uuid) || this.going.has(row.uuid))
+          continue;
+        const going = { entry, row, owned, reason };
+        this.going.set(row.uuid, going);
+        result.push(going);
+      }
+      return ours.length > 0;
+    };
+    for (const [i, entry] of owned.entries.entries()) {
+      if (!entry.isFound) continue;
+      const { owner } = entry;
+      if (owner === undefined || (owner === owned && i >= owned.rowCount)) note(entry, 'unwanted');
+      else if (owner === owned && entry.isFoundTwice && owned.rows?.[i]?.partial !== true) {
+        const resolution = this.resolve(entry);
+        if (resolution.kind === 'found') note(entry, 'duplicate', resolution.uuid);
+      }
+    }
+    for (const entry of owned.dropped ?? [])
+      if (!note(entry, 'unwanted')) this.index.forgetDropped(owned, entry);
+    return result;
+  }
+}
+
+const found = (row: ReplicaRow): Resolution => ({ kind: 'found', row, uuid: row.uuid });
+const none = (problem: ProblemKind, message: string): Resolution => ({
+  kind: 'none',
+  problem,
+  message,
+});
+
+const idsOf = (row: ReplicaRow): ReadonlyMap<string, string> => {
+  const ids = row.column('external_ids');
+  return ids instanceof Map ? (ids as ReadonlyMap<string, string>) : new Map();
+};
+
+/** An unmarked row that carries no ids but those that ours carries, with the same values where they name an owner. */
+function isAdoptable(
+  table: ClaimedTable,
+  row: ReplicaRow,
+  wanted: DesiredRow | undefined,
+): boolean {
+  if (!table.hasMark) return true;
+  const ours = (wanted?.columns['external_ids'] ?? {}) as Readonly<Record<string, string>>;
+  return [...idsOf(row)].every(
+    ([key, value]) =>
+      Object.hasOwn(ours, key) && (ours[key] === value || !key.startsWith('k8s.ovn.org/')),
+  );
+}
+
+function lowest(rows: readonly ReplicaRow[]): ReplicaRow | undefined {
+  let first = rows[0];
+  for (const row of rows) if (first === undefined || row.uuid < first.uuid) first = row;
+  return first;
+}

@@ -1,0 +1,225 @@
+/**
+ * Keeps the desired rows of one database by the unit that wants them, knows which units changed on either side, and plans
+ * those alone. The plan of the changed units is the same as that of a full pass.
+ */
+import type { FoundRow } from '../rows.ts';
+import type { ReplicaChanges, ReplicaView } from '../../ovsdb/index.ts';
+import type { RowOwner, RowTarget, UnitRows } from '../engine.ts';
+import { errorText } from '../facts.ts';
+import type { TableClaim } from '../rows.ts';
+import { DEFAULT_BATCH_LIMITS, type BatchLimits, type Plan, type PlanProblem } from './changes.ts';
+import { REFUSED_REST, type Entry, type OwnedRows } from './entry.ts';
+import { blockDependents, inBatches, inOrder } from './order.ts';
+import { PlanPass, type UnitPlan } from './plan-pass.ts';
+import { namesIn } from './render.ts';
+import { label, RowIndex } from './row-index.ts';
+import { planUnit } from './unit-plan.ts';
+
+export interface ReconcilerOptions {
+  readonly limits?: BatchLimits;
+}
+
+export interface PlanOptions {
+  /** Milliseconds on a monotonic clock: what the server refused rests for a while. */
+  readonly now: number;
+  /** True when every unit has been built: only then is it known which rows of ours nobody wants. */
+  readonly isComplete: boolean;
+}
+
+/** A row of the database that carries no mark of ours. */
+export interface UnmarkedRow {
+  readonly table: string;
+  readonly key: string;
+  readonly uuid: string;
+}
+
+export class Reconciler implements RowTarget {
+  readonly #replica: ReplicaView;
+  readonly #claims: ReadonlyMap<string, TableClaim>;
+  readonly #limits: BatchLimits;
+  #index: RowIndex;
+
+  constructor(
+    replica: ReplicaView,
+    claims: ReadonlyMap<string, TableClaim>,
+    options: ReconcilerOptions = {},
+  ) {
+    this.#replica = replica;
+    this.#claims = claims;
+    this.#limits = options.limits ?? DEFAULT_BATCH_LIMITS;
+    this.#index = new RowIndex(replica, claims);
+  }
+
+  get database(): string {
+    return this.#replica.schema.name;
+  }
+
+  /** Number of units that the next plan will look at. */
+  get dirtyCount(): number {
+    return this.#index.dirty.size;
+  }
+
+  set(owner: RowOwner, wanted: UnitRows): void {
+    this.#followSchema();
+    this.#index.set(owner, wanted);
+  }
+
+  has(owner: RowOwner): boolean {
+    return this.#index.owners.has(owner);
+  }
+
+  /** Follows the replica's changes until the returned function is called. */
+  follow(): () => void {
+    return this.#replica.subscribe((changes) => this.observe(changes));
+  }
+
+  /** Takes note of one change of the replica: units whose rows it touched are looked at by the next plan. */
+  observe(changes: ReplicaChanges): void {
+    // Under another schema the next plan reads everything anew.
+    if (this.#index.schema === this.#replica.schema) this.#index.found.observe(changes);
+  }
+
+  /** What the server refused is left at that for a while, unless something about it changes. */
+  refused(problems: readonly PlanProblem[], now: number): void {
+    const byUnit = new Map(problems.map((problem) => [problem.unit, problem]));
+    for (const owned of this.#index.dirty) {
+      const problem = byUnit.get(owned.owner.id);
+      if (problem?.kind === 'refused') owned.rest = { until: now + REFUSED_REST, problem };
+    }
+  }
+
+  /** Under another schema nothing holds that is known of the database; what is wanted is asked for again. */
+  #followSchema(): void {
+    if (this.#index.schema === this.#replica.schema) return;
+    const { owners } = this.#index;
+    this.#index = new RowIndex(this.#replica, this.#claims);
+    for (const owned of owners.values()) if (owned.entries.length > 0) this.#index.carryOver(owned);
+  }
+
+  /**
+   * What to do for the units that changed since they were last found right. Calling it again without any change in
+   * between gives the same plan: a unit is looked at until the replica shows its rows as they should be.
+   */
+  plan(options: PlanOptions): Plan {
+    this.#followSchema();
+    const index = this.#index;
+    index.found.fill();
+    const heldBack = this.#collectUnwanted(options.isComplete);
+    const left = this.#loadUnits(options.now);
+    const pass = new PlanPass(index, this.#replica);
+    for (const owned of index.dirty) if (!left.has(owned)) pass.reclaim(owned);
+    const going = new Map([...index.dirty].map((owned) => [owned, pass.collectGoing(owned)]));
+    const plans = new Map<OwnedRows, UnitPlan>();
+    let examined = 0;
+    for (const [owned, rows] of going) {
+      if (left.has(owned)) continue;
+      plans.set(owned, planUnit(pass, owned, rows));
+      examined += owned.rowCount + rows.length;
+    }
+    blockDependents(plans, new Map([...left].map(([owned, { message }]) => [owned, message])));
+    const problems = [...left.values()];
+    for (const plan of plans.values()) problems.push(...plan.problems);
+    const groups = inOrder(plans);
+    const changes = groups.flatMap((group) => group.changes);
+    for (const plan of plans.values()) if (isRight(plan)) index.settle(plan.owned);
+    let names: Plan['names'] | undefined;
+    return {
+      database: this.database,
+      isEmpty: changes.length === 0,
+      changes,
+      batches: inBatches(groups, this.#limits),
+      problems,
+      unsupported: [...pass.unsupported].sort(),
+      get names() {
+        names ??= namesIn(changes, index.tables);
+        return names;
+      },
+      heldBack,
+      examined,
+    };
+  }
+
+  /** Rows without our mark that nobody wants and that `isMatch` recognises, by table and key. */
+  unmarked(isMatch: (row: FoundRow) => boolean): readonly UnmarkedRow[] {
+    this.#followSchema();
+    this.#index.found.fill();
+    const result: UnmarkedRow[] = [];
+    for (const table of this.#index.tables.values()) {
+      for (const entry of table.entries.values()) {
+        if (entry.isWanted) continue;
+        for (const uuid of entry.found) {
+          const row = this.#replica.row(table.name, uuid);
+          if (row === undefined || this.#index.found.isOurs(table.name, row) || !isMatch(row))
+            continue;
+          result.push({ table: table.name, key: entry.key, uuid });
+        }
+      }
+    }
+    return result;
+  }
+
+  /** From now on these rows are ours to remove. */
+  takeOver(rows: readonly UnmarkedRow[]): void {
+    for (const { table, key, uuid } of rows) {
+      const entry = this.#index.tables.get(table)?.entries.get(key);
+      if (entry === undefined || entry.isWanted) continue;
+      this.#index.found.takenOver.add(uuid);
+      this.#index.giveUp(entry, '');
+    }
+  }
+
+  /** Rows of ours that no unit wants get an owner that wants nothing. Returns how many have to stay for now. */
+  #collectUnwanted(isComplete: boolean): number {
+    const index = this.#index;
+    let heldBack = 0;
+    for (const entry of index.unwanted) {
+      const mark = this.#markOf(entry);
+      if (mark === undefined) index.unwanted.delete(entry);
+      else if (isComplete) index.giveUp(entry, mark);
+      else heldBack += 1;
+    }
+    return heldBack;
+  }
+
+  #markOf(entry: Entry): string | undefined {
+    for (const uuid of entry.found) {
+      const row = this.#replica.row(entry.table.name, uuid);
+      const mark = row === undefined ? undefined : this.#index.found.markOf(entry.table.name, row);
+      if (mark !== undefined) return mark;
+    }
+    return undefined;
+  }
+
+  /**
+   * Loads the rows of the units that are to be planned. Returns those that stay as they are for now, and why: what the server
+   * refused rests, and what can't be built again is not known.
+   */
+  #loadUnits(now: number): ReadonlyMap<OwnedRows, PlanProblem> {
+    const index = this.#index;
+    const left = new Map<OwnedRows, PlanProblem>();
+    do {
+      for (const owned of index.dirty) {
+        if (left.has(owned)) continue;
+        if (owned.rest !== undefined && owned.rest.until > now) left.set(owned, owned.rest.problem);
+        else if (owned.rows === undefined) {
+          try {
+            index.reload(owned);
+          } catch (error) {
+            left.set(owned, notBuilt(owned, error));
+          }
+        }
+      }
+    } while (index.settleContests());
+    return left;
+  }
+}
+
+function notBuilt({ owner, entries }: OwnedRows, error: unknown): PlanProblem {
+  const row = { table: entries[0]?.table.name ?? '', key: entries[0]?.key ?? '' };
+  const message = `${label(row)}: what it should be can't be built again: ${errorText(error)}`;
+  return { kind: 'not-built', ...row, unit: owner.id, message };
+}
+
+/** What was found right is not looked at again until something touches it, and its rows are forgotten until then. */
+const isRight = ({ owned, changes, problems, isBlocked }: UnitPlan): boolean =>
+  changes.length === 0 && problems.length === 0 && !isBlocked && (owned.dropped?.size ?? 0) === 0;

@@ -1,0 +1,108 @@
+/** How rows go that nobody wants any more: out of every set that holds them, after whatever they hold and isolate. */
+import type { Referrer, ReplicaRow } from '../../ovsdb/index.ts';
+import type { PlannedMembership } from './changes.ts';
+import type { Entry } from './entry.ts';
+import type { Going, PlanPass, UnitPlan } from './plan-pass.ts';
+import { asMembers } from './found-rows.ts';
+
+/** Adds the removals of an owner to its plan. `report` is told of rows that can't go. */
+export function planRemovals(
+  pass: PlanPass,
+  plan: UnitPlan,
+  report: (entry: Entry, message: string) => void,
+): void {
+  for (const going of plan.going) {
+    const memberships: PlannedMembership[] = [];
+    let obstacle: string | undefined;
+    for (const referrer of pass.replica.referrers(going.row.table, going.row.uuid)) {
+      if (isStrong(pass, going.row, referrer))
+        obstacle ??= release(pass, plan, going, referrer, memberships);
+      else goAfterReferrer(pass, plan, referrer);
+    }
+    if (obstacle !== undefined) {
+      report(
+        going.entry,
+        `nobody wants row ${going.row.uuid} any more, but ${obstacle}: remove that reference`,
+      );
+      continue;
+    }
+    const { table } = going.entry;
+    plan.changes.push({
+      action: 'delete',
+      table: table.name,
+      key: going.entry.key,
+      uuid: going.row.uuid,
+      isRoot: table.isRoot,
+      isolates: table.claim.isolates === true,
+      unit: plan.owned.owner.id,
+      rule: undefined,
+      object: undefined,
+      reason: going.reason,
+      columns: [],
+      memberships,
+    });
+    goAfterMembers(pass, plan, going);
+  }
+}
+
+/** While a strong reference to a row is left, it lives on. */
+function isStrong(pass: PlanPass, row: ReplicaRow, { table, column }: Referrer): boolean {
+  const type = pass.replica.schema.tables.get(table)?.columns.get(column)?.type;
+  return (
+    (type?.key.refTable === row.table && type.key.refType !== 'weak') ||
+    (type?.value?.refTable === row.table && type.value.refType !== 'weak')
+  );
+}
+
+/** A weak reference goes with the row: first whoever has it in a column of its own must be able to do without. */
+function goAfterReferrer(pass: PlanPass, plan: UnitPlan, { table, column, uuid }: Referrer): void {
+  const holders = pass.index.tables.get(table);
+  const owner = pass.going.get(uuid)?.owned ?? pass.holder(holders, uuid)?.owner;
+  if (owner !== undefined && owner !== plan.owned && holders?.sets.has(column) === false)
+    plan.after.add(owner);
+}
+
+/** Drops one reference; says what stands in the way. */
+function release(
+  pass: PlanPass,
+  plan: UnitPlan,
+  { entry }: Going,
+  { table: name, column, uuid }: Referrer,
+  memberships: PlannedMembership[],
+): string | undefined {
+  const holderGoes = pass.going.get(uuid);
+  if (holderGoes?.owned === plan.owned) return undefined;
+  const table = pass.index.tables.get(name);
+  const holder = pass.holder(table, uuid);
+  const obstacle = `${column} of ${name} "${holder?.key ?? uuid}" refers to it`;
+  if (holder === undefined || table === undefined) return obstacle;
+  const owner = holderGoes?.owned ?? holder.owner;
+  if (!table.sets.has(column)) {
+    // The reference is the holder's own to drop: it must have gone by then.
+    if (owner?.rows === undefined) return obstacle;
+    if (owner !== plan.owned) plan.after.add(owner);
+    return undefined;
+  }
+  // Out of a set of others only what lives in it is taken: a row that could be elsewhere may be theirs too.
+  if (owner === undefined && entry.table.isRoot) return obstacle;
+  memberships.push({ action: 'remove', table: name, key: holder.key, uuid, column });
+  return undefined;
+}
+
+/**
+ * A row goes after those of other owners that it holds and that go as well, or that leave it: what isolates a port must not
+ * go before the port, and nothing is taken out of a row that is gone.
+ */
+function goAfterMembers(pass: PlanPass, plan: UnitPlan, { entry, row }: Going): void {
+  for (const set of entry.table.sets.values()) {
+    const target = pass.index.tables.get(set.type.key.refTable ?? '');
+    if (target === undefined) continue;
+    for (const uuid of asMembers(row.column(set.name))) {
+      const stays = pass.holder(target, uuid)?.owner;
+      const other =
+        pass.going.get(uuid)?.owned ??
+        (stays !== undefined && pass.index.dirty.has(stays) ? stays : undefined);
+      if (other !== undefined && other !== plan.owned) plan.after.add(other);
+    }
+  }
+}

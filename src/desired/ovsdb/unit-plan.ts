@@ -1,0 +1,317 @@
+/** What one owner's rows need: all of it or, where something is in the way, nothing. */
+import { OvsdbError, type Atom, type ReplicaRow, type Writable } from '../../ovsdb/index.ts';
+import { MARK, RowReference, type DesiredRow, type DesiredValue } from '../rows.ts';
+import type {
+  PlannedChange,
+  PlannedColumn,
+  PlannedMembership,
+  PlanProblem,
+  ProblemKind,
+} from './changes.ts';
+import type { ClaimedColumn } from './claimed-table.ts';
+import { inserted, replaced, shared } from './column-values.ts';
+import type { Entry, OwnedRows } from './entry.ts';
+import type { Going, PlanPass, UnitPlan } from './plan-pass.ts';
+import { planRemovals } from './removals.ts';
+import { label } from './row-index.ts';
+
+/** A row that can't be as it is wanted: the owner's plan is blocked. */
+class Obstacle extends Error {
+  readonly kind: ProblemKind;
+
+  constructor(kind: ProblemKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+interface Draft {
+  readonly action: 'insert' | 'update';
+  readonly uuid: string;
+  readonly columns: PlannedColumn[];
+  readonly memberships: PlannedMembership[];
+}
+
+export function planUnit(pass: PlanPass, owned: OwnedRows, going: readonly Going[]): UnitPlan {
+  const plan: UnitPlan = {
+    owned,
+    changes: [],
+    problems: [],
+    isBlocked: false,
+    changesIsolation: false,
+    refersTo: new Map(),
+    after: new Set(),
+    going,
+  };
+  const planner = new UnitPlanner(pass, plan);
+  const { conflict, lostTo } = owned;
+  if (lostTo !== undefined) {
+    // Names that are only reserved are in good hands with whoever has rows of them.
+    const message = `${lostTo.owner?.owner.id} has this name already: rename one of the two`;
+    if (owned.rowCount > 0) planner.report(lostTo, 'name-taken', message, false);
+  } else if (conflict !== undefined) {
+    plan.problems.push(conflict);
+    plan.isBlocked = true;
+  } else {
+    for (const [i, row] of (owned.rows ?? []).entries())
+      planner.planRow(owned.entries[i] as Entry, row);
+  }
+  planRemovals(pass, plan, (entry, message) => planner.report(entry, 'still-referred', message));
+  plan.changesIsolation ||= plan.changes.some((one) => one.isolates && one.action !== 'delete');
+  if (plan.isBlocked) plan.changes.length = 0;
+  return plan;
+}
+
+class UnitPlanner {
+  readonly #pass: PlanPass;
+  readonly #plan: UnitPlan;
+
+  constructor(pass: PlanPass, plan: UnitPlan) {
+    this.#pass = pass;
+    this.#plan = plan;
+  }
+
+  report(entry: Entry, kind: ProblemKind, message: string, isBlocking = true): void {
+    const problem: PlanProblem = {
+      kind,
+      table: entry.table.name,
+      key: entry.key,
+      unit: this.#plan.owned.owner.id,
+      message: `${label({ table: entry.table.name, key: entry.key })}: ${message}`,
+    };
+    this.#plan.problems.push(problem);
+    if (!isBlocking) return;
+    this.#plan.isBlocked = true;
+    if (entry.table.claim.isolates === true) this.#plan.changesIsolation = true;
+  }
+
+  planRow(entry: Entry, row: DesiredRow): void {
+    const { table } = entry;
+    if (!table.isPresent) {
+      this.#pass.noteUnsupported(table.name);
+      return;
+    }
+    const resolution = this.#pass.resolve(entry);
+    if (resolution.kind === 'none') {
+      // What another program makes comes in its time; nothing of ours hangs on it.
+      this.report(entry, resolution.problem, resolution.message, resolution.problem !== 'awaited');
+      return;
+    }
+    const found = resolution.kind === 'found' ? resolution.row : undefined;
+    const draft: Draft = {
+      action: found === undefined ? 'insert' : 'update',
+      uuid: resolution.uuid,
+      columns: [],
+      memberships: [],
+    };
+    try {
+      this.#planColumns(entry, row, found, draft);
+      this.#planMemberships(entry, row, found, draft);
+    } catch (error) {
+      if (!(error instanceof Obstacle)) throw error;
+      this.report(entry, error.kind, error.message);
+      return;
+    }
+    if (found !== undefined && draft.columns.length === 0 && draft.memberships.length === 0) return;
+    this.#plan.changes.push({
+      ...draft,
+      table: table.name,
+      key: entry.key,
+      isRoot: table.isRoot,
+      isolates: table.claim.isolates === true,
+      unit: this.#plan.owned.owner.id,
+      rule: row.rule,
+      object: row.object,
+      reason: undefined,
+    } satisfies PlannedChange);
+  }
+
+  #planColumns(entry: Entry, row: DesiredRow, found: ReplicaRow | undefined, draft: Draft): void {
+    const { table } = entry;
+    for (const name in row.columns) {
+      if (table.column(name) === undefined && row.columns[name] !== undefined)
+        this.#noteUnsupported(entry, name);
+      if (table.sets.has(name))
+        throw new Obstacle(
+          'conflict',
+          `column ${name} lists rows: a row that belongs into a set says so itself, as one of its containers`,
+        );
+    }
+    for (const column of table.columns) {
+      if (row.unspecified?.includes(column.name) === true && found !== undefined) continue;
+      const value = wantedValue(table.hasMark, row, column.name);
+      const planned =
+        value === undefined
+          ? this.#defaulted(column, row, found)
+          : this.#valued(entry, row, column, value, found);
+      if (planned === undefined) continue;
+      if (found !== undefined && !column.mutable)
+        throw new Obstacle(
+          'immutable',
+          `column ${column.name} can't be changed after the row was made: delete the row, it is made anew`,
+        );
+      draft.columns.push(planned);
+    }
+  }
+
+  /** A column that the row does not name has the schema's default, unless it is not the row's to say. */
+  #defaulted(
+    column: ClaimedColumn,
+    row: DesiredRow,
+    found: ReplicaRow | undefined,
+  ): PlannedColumn | undefined {
+    if (found === undefined || column.kind !== 'exact' || row.partial === true) return undefined;
+    if (found.holds(column.name, column.defaultValue)) return undefined;
+    return replaced(column, found.column(column.name), column.defaultValue);
+  }
+
+  #valued(
+    entry: Entry,
+    row: DesiredRow,
+    column: ClaimedColumn,
+    value: DesiredValue,
+    found: ReplicaRow | undefined,
+  ): PlannedColumn | undefined {
+    const wanted = column.isReference ? this.#dereferenced(entry, value) : (value as Writable);
+    try {
+      if (found === undefined) return inserted(column, wanted);
+      if (column.kind === 'shared' || (row.partial === true && column.type.max > 1))
+        return shared(column, found.column(column.name), wanted);
+      if (found.holds(column.name, wanted)) return undefined;
+      return replaced(column, found.column(column.name), wanted);
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      throw new Obstacle(
+        'bad-value',
+        `column ${column.name} can't hold ${shown(value)}: ${error.details}`,
+      );
+    }
+  }
+
+  /** The value with UUIDs in place of references. */
+  #dereferenced(entry: Entry, value: DesiredValue): Writable {
+    const uuidOf = (atom: unknown): Atom | undefined => {
+      if (!(atom instanceof RowReference)) return atom as Atom;
+      if (this.#isUnsupported(atom.table)) return undefined;
+      return this.#target(entry, atom, 'refers to').uuid;
+    };
+    if (Array.isArray(value))
+      return (value as readonly unknown[]).map(uuidOf).filter((atom) => atom !== undefined);
+    if (value instanceof Map) {
+      const pairs = [...(value as ReadonlyMap<unknown, unknown>)].map(
+        ([k, v]) => [uuidOf(k), uuidOf(v)] as const,
+      );
+      return new Map(pairs.filter((pair): pair is [Atom, Atom] => !pair.includes(undefined)));
+    }
+    return uuidOf(value);
+  }
+
+  /** The row that a reference or a place means. Throws an Obstacle when there is none. */
+  #target(
+    entry: Entry,
+    reference: { readonly table: string; readonly key: string },
+    how: string,
+  ): { readonly uuid: string; readonly row: ReplicaRow | undefined; readonly entry: Entry } {
+    const table = this.#pass.index.tables.get(reference.table);
+    const target = table?.entries.get(reference.key);
+    const resolution = target === undefined ? undefined : this.#pass.resolve(target);
+    if (target === undefined || resolution === undefined || resolution.kind === 'none')
+      throw new Obstacle(
+        target?.owner === undefined ? 'missing-row' : 'blocked',
+        target?.owner === undefined
+          ? `${how} ${label(reference)}, which is neither wanted nor there: want that row too, or drop the reference`
+          : `${how} ${label(reference)}, which has a problem of its own`,
+      );
+    const { owner } = target;
+    if (owner !== undefined && owner !== this.#plan.owned) this.#plan.refersTo.set(target, owner);
+    const row = resolution.kind === 'found' ? resolution.row : undefined;
+    return { uuid: resolution.uuid, row, entry: target };
+  }
+
+  /** Sets that must hold the row, and those that hold it and must not. */
+  #planMemberships(
+    entry: Entry,
+    row: DesiredRow,
+    found: ReplicaRow | undefined,
+    draft: Draft,
+  ): void {
+    let homes = 0;
+    const right = new Set<string>();
+    for (const place of row.containers) {
+      if (this.#isUnsupported(place.table, place.column)) continue;
+      homes += 1;
+      const holder = this.#target(entry, place, `belongs into ${place.column} of`);
+      right.add(`${holder.uuid} ${place.column}`);
+      if (found !== undefined && holder.row?.includes(place.column, found.uuid) === true) continue;
+      const { table, key, column } = place;
+      draft.memberships.push({ action: 'add', table, key, uuid: holder.uuid, column });
+    }
+    if (found !== undefined) {
+      if (row.partial !== true) this.#leaveWrongSets(entry, row, found, right, draft);
+    }
+    // Without a place such a row would vanish at once: the server lacks what would hold it.
+    else if (!entry.table.isRoot && homes === 0 && row.containers.length > 0)
+      throw new Obstacle('missing-row', 'the server has no column that could hold the row');
+  }
+
+  /** `right`: UUIDs and columns of the sets that the row belongs into. */
+  #leaveWrongSets(
+    entry: Entry,
+    row: DesiredRow,
+    found: ReplicaRow,
+    right: ReadonlySet<string>,
+    draft: Draft,
+  ): void {
+    for (const referrer of this.#pass.replica.referrers(entry.table.name, found.uuid)) {
+      const { table, column, uuid } = referrer;
+      if (right.has(`${uuid} ${column}`)) continue;
+      const holders = this.#pass.index.tables.get(table);
+      const set = holders?.sets.get(column);
+      const holder = this.#pass.holder(holders, uuid);
+      if (set === undefined || holder === undefined) continue;
+      // A set of others: ours leaves it only when it can't be in two places.
+      const isPlace = row.containers.some(
+        (place) => place.table === table && place.column === column,
+      );
+      if (holder.owner === undefined && (!set.isStrong || !isPlace)) continue;
+      draft.memberships.push({ action: 'remove', table, key: holder.key, uuid, column });
+    }
+  }
+
+  #noteUnsupported(entry: Entry, column: string): void {
+    if (entry.table.claim.foreignColumns?.includes(column) === true) return;
+    this.#pass.noteUnsupported(entry.table.name, column);
+  }
+
+  /** True for a table, or a column, that the server lacks: what is wanted of it is left out. */
+  #isUnsupported(name: string, column?: string): boolean {
+    const table = this.#pass.index.tables.get(name);
+    if (table === undefined) return false;
+    if (!table.isPresent) this.#pass.noteUnsupported(name);
+    else if (column !== undefined && !table.sets.has(column))
+      this.#pass.noteUnsupported(name, column);
+    else return false;
+    return true;
+  }
+}
+
+/** What a row says of a column, with our mark among its external ids. */
+function wantedValue(hasMark: boolean, row: DesiredRow, column: string): DesiredValue | undefined {
+  const value = row.columns[column];
+  if (column !== 'external_ids' || !hasMark || row.partial === true) return value;
+  return { ...(value as Readonly<Record<string, string>> | undefined), [MARK]: row.object };
+}
+
+const MAX_SHOWN = 100;
+
+function shown(value: DesiredValue | undefined): string {
+  const text =
+    JSON.stringify(value, (_key, member: unknown) =>
+      typeof member === 'bigint'
+        ? member.toString()
+        : member instanceof Map
+          ? Object.fromEntries(member as ReadonlyMap<string, unknown>)
+          : member,
+    ) ?? 'nothing';
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}

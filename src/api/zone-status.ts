@@ -4,9 +4,10 @@ import type { KubeObject, ObjectMeta } from './objects.ts';
 /**
  * How far a network is on a node.
  * `Pending`: something that it needs is missing. `Committed`: its rows are in the Northbound database.
- * `Programmed`: the data plane of this node has them. `Failed`: a row was refused.
+ * `Programmed`: the data plane of this node has them. `Failed`: it can't be built, or a row was refused. `Unused`: it is known, and has
+ * no rows, because nothing on the node uses it.
  */
-export type NetworkState = 'Pending' | 'Committed' | 'Programmed' | 'Failed';
+export type NetworkState = 'Pending' | 'Committed' | 'Programmed' | 'Failed' | 'Unused';
 
 export interface ZoneNetworkStatus {
   /** `default`, `<namespace>_<udn>` or `cluster_udn_<cudn>`. */
@@ -14,8 +15,6 @@ export interface ZoneNetworkStatus {
   readonly state: NetworkState;
   /** Why, and what to do; absent when all is well. */
   readonly message?: string;
-  /** Logical switch ports of pods in this zone. */
-  readonly pods: number;
 }
 
 /** How far a ClusterNetworkConnect is on a node; only accepted ones are reported. */

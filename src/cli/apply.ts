@@ -71,7 +71,8 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
   const status = new ZoneStatusWriter(store.objects, configuration.node);
   const settle = async (signal: AbortSignal): Promise<void> => {
     await runtime.allocated(signal);
-    controller.update((await runtime.connected(signal), runtime.zone()));
+    await runtime.connected(signal);
+    runtime.update();
     await until(
       async () => {
         const result = await controller.flush(signal);
@@ -113,7 +114,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     status.write(
       zoneReport({
         controller,
-        connects: runtime.feed.builder.connects(),
+        connects: runtime.connects(),
         problems: runtime.problems(),
       }),
       signal,
@@ -139,11 +140,10 @@ function printResult(result: ApplyResult, waited: boolean): void {
   print(`node ${result.node}: ${written}${confirmed}`);
   print(
     table(
-      ['NETWORK', 'STATE', 'PODS HERE'],
-      result.networks.map(({ name, state, message, pods }) => [
+      ['NETWORK', 'STATE'],
+      result.networks.map(({ name, state, message }) => [
         name,
         message === undefined ? tone(state, 'good') : `${tone(state, 'bad')}: ${message}`,
-        String(pods),
       ]),
     ),
   );

@@ -6,7 +6,13 @@ import {
   resolveConfiguration,
   type Configuration,
 } from '../daemon/configuration.ts';
-import { environmentName, OPTIONS, type OptionName, type RawOptions } from '../daemon/options.ts';
+import {
+  environmentName,
+  OPTIONS,
+  type OptionName,
+  type OptionSpec,
+  type RawOptions,
+} from '../daemon/options.ts';
 
 const GROUP_TITLES = {
   where: 'Where:',
@@ -28,13 +34,16 @@ export function addSettings(
       GROUP_TITLES[groups[0] ?? 'where'],
     ),
   );
-  for (const spec of OPTIONS) {
+  for (const spec of OPTIONS as readonly OptionSpec[]) {
     if (!groups.includes(spec.group)) continue;
     const fallback = (spec.default ?? '') === '' ? '' : `; default ${spec.default}`;
     command.addOption(
-      new Option(`--${spec.name} <${spec.value}>`, `${spec.description}${fallback}`).helpGroup(
-        GROUP_TITLES[spec.group],
-      ),
+      new Option(
+        spec.isSwitch === true
+          ? `--${spec.name} [${spec.value}]`
+          : `--${spec.name} <${spec.value}>`,
+        `${spec.description}${fallback}`,
+      ).helpGroup(GROUP_TITLES[spec.group]),
     );
   }
   return command.addHelpText(
@@ -50,6 +59,7 @@ export function configurationOf(command: Command): Configuration {
   for (const { name } of OPTIONS) {
     const value = values[camelCase(name)];
     if (typeof value === 'string') flags[name] = value;
+    else if (value === true) flags[name] = 'true';
   }
   const named = values['config'] ?? process.env[CONFIG_VARIABLE];
   const file = typeof named === 'string' && named !== '' ? named : undefined;

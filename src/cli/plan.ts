@@ -57,19 +57,21 @@ async function look(
     'node',
     'databases',
     'texts',
+    'left',
     'problems',
     'manifests',
   ]);
   const report =
     answered ?? (await lookDirectly(needed(configuration, 'node', 'nb'), MODES[command], format));
-  const { node, databases, texts, problems, manifests } = report;
+  const { node, databases, texts, left, problems, manifests } = report;
   const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
-  if (options.json === true) printJson({ source, node, databases, problems, manifests });
+  if (options.json === true) printJson({ source, node, databases, left, problems, manifests });
   else {
     for (const { database, text } of texts) {
       print(tone(database, 'strong'));
       print(text);
     }
+    if (left.length > 0) print(renderLeft(left));
   }
   const isWrong =
     [
@@ -91,6 +93,16 @@ async function lookDirectly(
     await runtime.allocated(signal);
     await runtime.connected(signal);
   });
-  runtime.controller.update(runtime.zone());
+  runtime.update();
   return await planReport(runtime, format);
+}
+
+/** Rows of an ovn-kubernetes that no object asks for: they stay unless they are taken over. */
+function renderLeft(left: PlanReport['left']): string {
+  return [
+    tone(`${left.length} rows of ovn-kubernetes that no object asks for`, 'strong'),
+    'They stay; heddle node --take-over removes them.',
+    ...left.map(({ database, table, key }) => `  ${database} ${table} ${key}`),
+    '',
+  ].join('\n');
 }

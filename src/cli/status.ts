@@ -16,7 +16,7 @@ import { problemText, type PlaceOf } from '../daemon/problem-text.ts';
 import { readOverviewObjects } from '../daemon/overview-objects.ts';
 import { statusReport, type StatusReport } from '../daemon/zone-reports.ts';
 import type { NetworkName } from '../model/model.ts';
-import { localNames } from '../topology/names.ts';
+import { localNames } from '../model/names.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
 import {
@@ -35,6 +35,7 @@ const STATE_TONES: Readonly<Record<NetworkOnNode['state'], Tone>> = {
   Committed: 'warning',
   Pending: 'warning',
   Failed: 'bad',
+  Unused: 'quiet',
   Unknown: 'quiet',
 };
 

@@ -43,6 +43,12 @@ export interface Configuration {
   readonly tls: TlsFiles;
   readonly settings: ClusterSettings;
   readonly manager: ManagerSettings;
+  /** Whether networks that nothing on a node uses have rows there. */
+  readonly render: 'used' | 'everywhere';
+  /** Milliseconds that a network stays rendered after its last use. */
+  readonly renderGracePeriod: number;
+  /** What an ovn-kubernetes left and nobody wants is removed. */
+  readonly takeOver: boolean;
   /** Milliseconds; limit of every wait of a command. */
   readonly timeout: number;
   readonly metricsBindAddress: string;
@@ -148,6 +154,9 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
         undefined,
       ),
     },
+    render: read('render', oneOf(['used', 'everywhere'] as const), 'used'),
+    renderGracePeriod: read('render-grace-period', integer(0, 86_400), 60) * 1000,
+    takeOver: read('take-over', boolean, false),
     timeout: read('timeout', integer(1, 86_400), DEFAULT_TIMEOUT_SECONDS) * 1000,
     metricsBindAddress: read('metrics-bind-address', (text) => text, DEFAULT_METRICS_ADDRESS),
     conversionBindAddress: read('conversion-bind-address', (text) => text, ''),
@@ -367,10 +376,11 @@ const integer =
   };
 
 const oneOf =
-  (choices: readonly string[]) =>
-  (text: string): string => {
-    if (!choices.includes(text)) throw new Error(`"${text}" is none of ${choices.join(', ')}`);
-    return text;
+  <const T extends string>(choices: readonly T[]) =>
+  (text: string): T => {
+    const found = choices.find((choice) => choice === text);
+    if (found === undefined) throw new Error(`"${text}" is none of ${choices.join(', ')}`);
+    return found;
   };
 
 const boolean = (text: string): boolean => oneOf(['true', 'false'])(text.toLowerCase()) === 'true';

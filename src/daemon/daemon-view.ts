@@ -21,7 +21,7 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
   const { configuration, controller, store } = runtime;
   const plan: ZoneView['plan'] = (format) =>
     passes.run(async () => {
-      if (controller.plans().length === 0)
+      if (!controller.isStarted)
         throw new Error(
           `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
         );
@@ -43,7 +43,7 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
             observedAt: new Date().toISOString(),
             ...zoneReport({
               controller,
-              connects: runtime.feed.builder.connects(),
+              connects: runtime.connects(),
               problems: runtime.problems(),
               message: notReady(),
             }),

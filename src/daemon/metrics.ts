@@ -10,7 +10,7 @@ import {
 import type { NetworkState, ZoneNetworkStatus } from '../api/zone-status.ts';
 import type { CommitRecord, NetworkWritten } from './zone-controller.ts';
 
-const STATES: readonly NetworkState[] = ['Pending', 'Committed', 'Programmed', 'Failed'];
+const STATES: readonly NetworkState[] = ['Pending', 'Committed', 'Programmed', 'Failed', 'Unused'];
 
 export class ZoneMetrics {
   readonly registry = new Registry();

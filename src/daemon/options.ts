@@ -11,6 +11,8 @@ export interface OptionSpec {
   readonly description: string;
   /** As the user would write it. */
   readonly default?: string;
+  /** True for a flag that needs no value: `--name` says true. */
+  readonly isSwitch?: true;
 }
 
 const option = <const N extends string>(
@@ -176,6 +178,30 @@ export const OPTIONS = [
     'LABELS',
     'nodes that get no subnets, as another network provider serves them: kubernetes.io/os=windows',
   ),
+  option(
+    'render',
+    'behaviour',
+    'WHERE',
+    'used: a network has rows on a node while something there uses it; everywhere: always',
+    'used',
+  ),
+  option(
+    'render-grace-period',
+    'behaviour',
+    'SECONDS',
+    'how long a network stays on a node after its last use there',
+    '60',
+  ),
+  {
+    ...option(
+      'take-over',
+      'behaviour',
+      'BOOL',
+      'remove what an ovn-kubernetes left in the databases and no object asks for (heddle diff lists it)',
+      'false',
+    ),
+    isSwitch: true,
+  },
   option('timeout', 'behaviour', 'SECONDS', 'limit of every wait of a command', '30'),
   option(
     'metrics-bind-address',

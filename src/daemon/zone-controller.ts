@@ -1,22 +1,21 @@
 /**
- * Keeps one zone's databases as the zone says: changed units → rows → plan → commit → confirmation by the data plane.
+ * Keeps one zone's databases as facts and features say: facts → units → rows → plan → commit → confirmation by the data plane.
  * Opens nothing; databases and logger come from outside.
  */
-import type { ZoneNetworkStatus } from '../api/zone-status.ts';
-import type { NetworkName, Topology, Zone } from '../model/model.ts';
+import type { ZoneNetworkStatus, ZoneProblem } from '../api/zone-status.ts';
+import { claimsOf, Engine } from '../desired/engine.ts';
 import {
   commitPlan,
   Reconciler,
   type Plan,
   type PlanProblem,
-  type ReplicaView,
-  type Transactor,
-} from '../ovsdb/index.ts';
-import { whyNotRendered } from '../model/rendering.ts';
-import { northboundRules } from '../topology/northbound-rules.ts';
-import { renderedZone, type Refusal } from '../topology/rendered-zone.ts';
-import { southboundRules } from '../topology/southbound-rules.ts';
-import { changedUnits, type Database } from '../topology/units.ts';
+  type UnmarkedRow,
+} from '../desired/ovsdb/index.ts';
+import type { ZoneFacts } from '../model/facts.ts';
+import type { Topology } from '../model/model.ts';
+import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
+import { zoneFeatures } from '../topology/features.ts';
+import { isReferenceRow } from '../topology/reference-rows.ts';
 import {
   configurationSequence,
   createGlobalRow,
@@ -24,6 +23,8 @@ import {
   type ConfigurationSequence,
 } from './confirmation.ts';
 import type { Logger } from './logger.ts';
+
+export type Database = 'Northbound' | 'Southbound';
 
 /** One database of the zone as the controller needs it. */
 export interface ZoneDatabase {
@@ -36,22 +37,25 @@ export interface ZoneDatabase {
 }
 
 export interface ZoneControllerOptions {
+  readonly facts: ZoneFacts;
   readonly northbound: ZoneDatabase;
   /** Without it the chassis of remote nodes are somebody else's business. */
   readonly southbound?: ZoneDatabase;
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
+  /** Rows that an ovn-kubernetes left and that nobody wants are removed at the start. */
+  readonly takeOver?: boolean;
   /** Told about each transaction series, for metrics. */
   readonly onCommit?: (commit: CommitRecord) => void;
-  /** Told once of each network that came after the start, when all its rows are in the Northbound database. */
+  /** Told once of each network that came into use after the start, when all its rows are in the Northbound database. */
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
 }
 
 export interface NetworkWritten {
   readonly network: string;
   readonly topology: Topology;
-  /** Milliseconds since the network was first seen. */
+  /** Milliseconds since the network was first used here. */
   readonly duration: number;
 }
 
@@ -60,6 +64,7 @@ export interface CommitRecord {
   /** `success`, `retry`, `not-locked`, `unknown`. */
   readonly outcome: string;
   readonly rows: number;
+  /** Units that the server refused, or that could not go without one of those. */
   readonly refused: number;
   /** Rows that the plan looked at. */
   readonly examined: number;
@@ -78,78 +83,97 @@ interface Target {
   readonly database: ZoneDatabase;
   readonly reconciler: Reconciler;
   problems: readonly PlanProblem[];
-  readonly leftOut: Set<string>;
-  /** Rows that the server refused last time; they are not sent again at each change of something else. */
-  refused: {
-    readonly rows: ReadonlySet<string>;
-    readonly problems: readonly PlanProblem[];
-    readonly at: number;
-  };
+  /** Rows of ours that nobody wants and that stay, because not every unit could be built. */
+  heldBack: number;
+  readonly unsupported: Set<string>;
 }
-
-const NOTHING_REFUSED: Target['refused'] = { rows: new Set(), problems: [], at: 0 };
-
-const rowName = ({ table, key }: { readonly table: string; readonly key: string }): string =>
-  `${table} ${key}`;
-
-/** Milliseconds until refused rows are tried again although nothing that concerns them changed. */
-const REFUSED_REST = 30_000;
 
 /** A plan made on a replica that moved meanwhile is made again this often before the pass is given up. */
 const MAX_ATTEMPTS = 10;
 
 export class ZoneController {
   readonly #options: ZoneControllerOptions;
+  readonly #engine: Engine<ZoneFacts>;
   #targets: readonly Target[] = [];
-  #zone: Zone | undefined;
   /** By network: the `nb_cfg` that its last change went out with. */
   readonly #sequenceOf = new Map<string, number>();
   /** `nb_cfg` when we began: what was there before went out with it at the latest. */
   #firstSequence: number | undefined;
-  /** Networks with changes that no raised `nb_cfg` stands for yet. */
+  /** Networks with changes that no raised `nb_cfg` stands for yet; '' for what belongs to none. */
   readonly #unannounced = new Set<string>();
-  /** Networks that came after the start and are not all written, by when they were first seen. */
-  readonly #firstSeen = new Map<string, number>();
-  /** Made when it is asked for; each zone has its own. */
-  #networkByPod: ReadonlyMap<string, string> | undefined;
+  /** Networks that came into use after the start and are not all written, by when that was. */
+  readonly #firstUsed = new Map<string, number>();
   #stopFollowing: (() => void)[] = [];
-
   readonly #now: () => number;
 
   constructor(options: ZoneControllerOptions) {
+    const { facts } = options;
     this.#options = options;
     this.#now = options.now ?? ((): number => performance.now());
+    this.#engine = new Engine({
+      facts,
+      recorder: facts.recorder,
+      refresh: () => facts.refresh(this.#now()),
+      features: zoneFeatures,
+    });
+    facts.rendered.onKeys(([network = ''], isPresent) => {
+      if (!isPresent) {
+        this.#firstUsed.delete(network);
+        this.#sequenceOf.delete(network);
+      } else if (this.isStarted) this.#firstUsed.set(network, this.#now());
+    });
   }
 
-  /** Takes over a zone; the next pass writes what differs. */
-  update(zone: Zone): void {
-    if (zone === this.#zone) return;
-    if (this.#zone === undefined) this.#start(zone);
-    else this.#noteArrivals(this.#zone, zone);
-    const changes = changedUnits(this.#zone, zone);
-    this.#zone = zone;
-    this.#networkByPod = undefined;
-    for (const unit of changes.rebuild.values())
-      this.#target(unit.database)?.reconciler.setUnit(unit.key, unit.build());
-    for (const target of this.#targets) {
-      for (const key of changes.gone) target.reconciler.removeUnit(key);
-      target.refused = NOTHING_REFUSED;
+  /**
+   * Builds what the facts changed; the next pass writes what differs. Returns why nothing was built: as long as this node is
+   * not known, nothing is right and nothing wrong.
+   */
+  update(): string | undefined {
+    const { facts } = this.#options;
+    if (facts.self.peek(facts.nodeName) === undefined) {
+      facts.refresh(this.#now());
+      if (facts.self.peek(facts.nodeName) === undefined)
+        return `node ${facts.nodeName} is not known yet`;
     }
+    if (!this.isStarted) this.#start();
+    this.#engine.build();
+    return undefined;
+  }
+
+  /** True once something was built: before that there is nothing to plan. */
+  get isStarted(): boolean {
+    return this.#targets.length > 0;
   }
 
   /** What a pass would change now, Northbound first. */
   plans(): readonly Plan[] {
-    return this.#targets.map(({ reconciler }) => reconciler.plan());
+    return this.#targets.map((target) => this.#plan(target));
+  }
+
+  /** Rows that an ovn-kubernetes left, that nobody wants and that stay unless they are taken over, by database. */
+  left(): readonly (UnmarkedRow & { readonly database: Database })[] {
+    return this.#targets.flatMap(({ name, reconciler }) =>
+      reconciler.unmarked(isReferenceRow).map((row) => ({ ...row, database: name })),
+    );
   }
 
   /** True when rows may differ from what they should be. */
   get isDirty(): boolean {
-    return this.#targets.some(({ reconciler }) => reconciler.dirtyCount > 0);
+    return (
+      this.#engine.isDirty || this.#targets.some(({ reconciler }) => reconciler.dirtyCount > 0)
+    );
+  }
+
+  /** Number of units, and of those that are to be built or planned, for metrics. */
+  get units(): number {
+    return this.#engine.unitCount;
   }
 
   /** Writes what differs, and raises `nb_cfg` after a change so that the data plane confirms it. */
   async flush(signal: AbortSignal): Promise<FlushResult> {
-    const { replica, transactor } = this.#options.northbound;
+    const { replica, transactor, unavailable } = this.#options.northbound;
+    if (unavailable() === undefined && replica.size('NB_Global') === 0)
+      await transactor.transact(createGlobalRow, { signal });
     let committed = 0;
     // Chassis of remote nodes come before the ports that ask for them.
     for (const target of this.#targets.toReversed()) {
@@ -160,7 +184,6 @@ export class ZoneController {
     this.#firstSequence ??= configurationSequence(replica).configured;
     this.#tellWritten();
     if (this.#unannounced.size > 0) {
-      if (replica.size('NB_Global') === 0) await transactor.transact(createGlobalRow, { signal });
       const sequence = await raiseConfiguration(transactor, signal);
       if (sequence === undefined) return { kind: 'again', reason: 'nb_cfg could not be raised' };
       for (const network of this.#unannounced) this.#sequenceOf.set(network, sequence);
@@ -175,53 +198,78 @@ export class ZoneController {
     return { configured: Math.max(0, ...this.#sequenceOf.values()) || configured, reached };
   }
 
-  /** Rows that can't be as they should, with what to do. */
-  get problems(): readonly PlanProblem[] {
-    return this.#targets.flatMap(({ problems }) =>
-      problems.filter(({ kind }) => kind !== 'awaited'),
-    );
-  }
-
-  /** Objects whose rows would have the names of others'. */
-  get refusals(): readonly Refusal[] {
-    return this.#zone === undefined ? [] : renderedZone(this.#zone).refused;
+  /** What is wrong with units and their rows, with what to do. */
+  problems(): readonly ZoneProblem[] {
+    const problems: ZoneProblem[] = [];
+    for (const { id, state, problems: own } of this.#engine.notable()) {
+      problems.push(...own);
+      if (state.kind === 'rejected') problems.push({ object: state.object, message: state.reason });
+      else if (state.kind === 'failed')
+        problems.push({
+          object: `unit ${unitText(id)}`,
+          message: `could not be built, its rows stay as they are: ${state.error}`,
+        });
+    }
+    for (const { name, problems: found, heldBack } of this.#targets) {
+      for (const { kind, table, key, message } of found)
+        if (kind !== 'awaited') problems.push({ object: `${table} ${key}`, message });
+      if (heldBack > 0)
+        problems.push({
+          object: `database ${name}`,
+          message: `${heldBack} rows that nobody may want any more stay until everything could be built`,
+        });
+    }
+    return problems;
   }
 
   /** Tables and columns that the servers lack. */
-  get leftOut(): readonly string[] {
-    return this.#targets.flatMap(({ leftOut }) => [...leftOut]);
+  get unsupported(): readonly string[] {
+    return this.#targets.flatMap(({ unsupported }) => [...unsupported]);
   }
 
-  /** How far each network of the zone is. */
+  /** How far each network is here. */
   networks(): readonly ZoneNetworkStatus[] {
-    const zone = this.#zone;
-    if (zone === undefined) return [];
-    const pods = Map.groupBy(zone.attachments, ({ network }) => network);
-    const refused = new Map(
-      this.refusals
-        .filter(({ kind }) => kind === 'network')
-        .map(({ name, reason }) => [name, reason]),
-    );
-    const failed = new Map(
-      this.problems.map((problem) => [this.#networkOf(problem.unit), problem.message]),
-    );
+    const { facts } = this.#options;
+    if (!this.isStarted) return [];
+    const failed = new Map<string, string>();
+    const waiting = new Map<string, string>();
+    for (const { id, state } of this.#engine.notable()) {
+      const network = this.#engine.subjectOf(id);
+      if (network === undefined) continue;
+      if (state.kind === 'failed') failed.set(network, state.error);
+      else if (state.kind === 'rejected') failed.set(network, state.reason);
+      else if (state.kind === 'waiting') waiting.set(network, state.for);
+    }
+    for (const { problems } of this.#targets) {
+      for (const { kind, unit, message } of problems) {
+        const network = kind === 'awaited' ? undefined : this.#engine.subjectOf(unit);
+        if (network !== undefined) failed.set(network, message);
+      }
+    }
     const { reached } = this.sequence;
-    return zone.networks.map((network): ZoneNetworkStatus => {
-      const status = { name: network.name, pods: pods.get(network.name)?.length ?? 0 };
-      const failure = refused.get(network.name) ?? failed.get(network.name);
-      if (failure !== undefined) return { ...status, state: 'Failed', message: failure };
-      const notRendered = whyNotRendered(network);
-      if (notRendered !== undefined) return { ...status, state: 'Pending', message: notRendered };
-      if (!network.nodeSubnets.has(zone.node.name))
-        return {
-          ...status,
-          state: 'Pending',
-          message: `node ${zone.node.name} has no subnet of this network yet`,
-        };
-      const sequence = this.#sequenceOf.get(network.name) ?? this.#firstSequence ?? 0;
-      const isAnnounced = !this.#unannounced.has(network.name);
-      return { ...status, state: isAnnounced && reached >= sequence ? 'Programmed' : 'Committed' };
-    });
+    return [...facts.networks.entries()]
+      .map(([, network]) => network)
+      .sort((a, b) => a.id - b.id || (a.name < b.name ? -1 : 1))
+      .map(({ name }): ZoneNetworkStatus => {
+        const admission = facts.admission(name);
+        if (admission?.kind === 'problem')
+          return { name, state: 'Failed', message: admission.message };
+        if (admission?.kind === 'pending')
+          return { name, state: 'Pending', message: admission.waitsFor };
+        if (facts.rendered.peek(name) === undefined) return { name, state: 'Unused' };
+        const failure = failed.get(name);
+        if (failure !== undefined) return { name, state: 'Failed', message: failure };
+        const waitsFor = waiting.get(name);
+        if (waitsFor !== undefined) return { name, state: 'Pending', message: waitsFor };
+        const sequence = this.#sequenceOf.get(name) ?? this.#firstSequence ?? Infinity;
+        const isAnnounced = !this.#unannounced.has(name);
+        return { name, state: isAnnounced && reached >= sequence ? 'Programmed' : 'Committed' };
+      });
+  }
+
+  /** When facts change by themselves, on the controller's clock: a network's time after its last use is over. */
+  get nextExpiry(): number | undefined {
+    return this.#options.facts.usage.nextExpiry;
   }
 
   close(): void {
@@ -229,59 +277,54 @@ export class ZoneController {
     this.#stopFollowing = [];
   }
 
-  #start(zone: Zone): void {
-    const { northbound, southbound } = this.#options;
-    const target = (name: Database, database: ZoneDatabase, reconciler: Reconciler): Target => {
+  #start(): void {
+    const { northbound, southbound, takeOver } = this.#options;
+    const target = (name: Database, database: ZoneDatabase): Target => {
+      const claims = claimsOf(zoneFeatures, database.replica.schema.name);
+      const reconciler = new Reconciler(database.replica, claims);
       this.#stopFollowing.push(reconciler.follow());
-      return {
-        name,
-        database,
-        reconciler,
-        problems: [],
-        leftOut: new Set(),
-        refused: NOTHING_REFUSED,
-      };
+      return { name, database, reconciler, problems: [], heldBack: 0, unsupported: new Set() };
     };
     this.#targets = [
-      target('Northbound', northbound, new Reconciler(northbound.replica, northboundRules(zone))),
-      ...(southbound === undefined
-        ? []
-        : [
-            target(
-              'Southbound',
-              southbound,
-              new Reconciler(southbound.replica, southboundRules(zone)),
-            ),
-          ]),
+      target('Northbound', northbound),
+      ...(southbound === undefined ? [] : [target('Southbound', southbound)]),
     ];
+    this.#engine.connect(this.#targets.map(({ reconciler }) => reconciler));
+    if (takeOver !== true) return;
+    this.#engine.build();
+    for (const { reconciler } of this.#targets)
+      reconciler.takeOver(reconciler.unmarked(isReferenceRow));
   }
 
-  #noteArrivals(before: Zone, after: Zone): void {
-    const namesOf = ({ networks }: Zone): ReadonlySet<string> =>
-      new Set(networks.map(({ name }) => name));
-    const [known, present] = [namesOf(before), namesOf(after)];
-    for (const name of this.#firstSeen.keys()) if (!present.has(name)) this.#firstSeen.delete(name);
-    for (const name of present) if (!known.has(name)) this.#firstSeen.set(name, this.#now());
-  }
-
-  /** All that could be written is: networks that are in a state to be rendered, and were not refused, are complete. */
+  /** All that could be written is: networks that are in use and in order are complete. */
   #tellWritten(): void {
-    if (this.#firstSeen.size === 0) return;
-    const topologies = new Map(this.#zone?.networks.map(({ name, topology }) => [name, topology]));
+    if (this.#firstUsed.size === 0) return;
+    const { facts, onNetworkWritten } = this.#options;
     for (const { name, state } of this.networks()) {
-      const seen = this.#firstSeen.get(name);
-      const topology = topologies.get(name as NetworkName);
-      if (seen === undefined || topology === undefined) continue;
+      const since = this.#firstUsed.get(name);
+      const topology = facts.rendered.peek(name)?.topology;
+      if (since === undefined || topology === undefined) continue;
       if (state !== 'Committed' && state !== 'Programmed') continue;
-      this.#firstSeen.delete(name);
+      this.#firstUsed.delete(name);
       // Rows that were there already say nothing about how long it takes.
       if (this.#unannounced.has(name))
-        this.#options.onNetworkWritten?.({ network: name, topology, duration: this.#now() - seen });
+        onNetworkWritten?.({ network: name, topology, duration: this.#now() - since });
     }
   }
 
-  #target(name: Database): Target | undefined {
-    return this.#targets.find((target) => target.name === name);
+  #plan(target: Target): Plan {
+    const plan = target.reconciler.plan({
+      now: this.#now(),
+      isComplete: this.#engine.isComplete && !this.#engine.isDirty,
+    });
+    target.problems = plan.problems;
+    target.heldBack = plan.heldBack;
+    for (const sentence of plan.unsupported) {
+      if (target.unsupported.has(sentence)) continue;
+      target.unsupported.add(sentence);
+      this.#options.log.warn({ database: target.name }, sentence);
+    }
+    return plan;
   }
 
   async #flushTarget(target: Target, signal: AbortSignal): Promise<FlushResult> {
@@ -290,14 +333,8 @@ export class ZoneController {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const unavailable = database.unavailable();
       if (unavailable !== undefined) return { kind: 'again', reason: unavailable };
-      const plan = reconciler.plan();
-      this.#noteLeftOut(target, plan.leftOut);
-      target.problems = plan.problems;
+      const plan = this.#plan(target);
       if (plan.isEmpty) return { kind: 'settled', committed };
-      if (this.#isAtRest(target, plan)) {
-        target.problems = [...plan.problems, ...target.refused.problems];
-        return { kind: 'settled', committed };
-      }
       const began = this.#now();
       const result = await commitPlan(database.transactor, plan, {
         ...(database.lock === undefined ? {} : { lock: database.lock }),
@@ -313,20 +350,15 @@ export class ZoneController {
         duration: this.#now() - began,
       });
       committed += result.committed;
-      for (const { unit } of plan.changes) this.#unannounced.add(this.#networkOf(unit));
+      for (const { unit } of plan.changes)
+        this.#unannounced.add(this.#engine.subjectOf(unit) ?? '');
+      reconciler.refused(result.refused, this.#now());
+      for (const { table, key, message } of result.refused)
+        this.#options.log.error({ database: name, table, key }, message);
       switch (result.kind) {
         case 'unchanged':
         case 'success':
-          if (result.refused.length === 0) break;
-          target.problems = [...plan.problems, ...result.refused];
-          target.refused = {
-            rows: new Set(result.refused.map(rowName)),
-            problems: result.refused,
-            at: this.#now(),
-          };
-          for (const { table, key, message } of result.refused)
-            this.#options.log.error({ database: name, table, key }, message);
-          return { kind: 'settled', committed };
+          break;
         case 'retry':
           this.#options.log.debug({ database: name, reason: result.reason }, 'planning again');
           break;
@@ -340,34 +372,7 @@ export class ZoneController {
       reason: `${name}: the database changes faster than it can be followed`,
     };
   }
-
-  /** True when all that is to be done was refused a short while ago. */
-  #isAtRest({ refused }: Target, plan: Plan): boolean {
-    return (
-      this.#now() - refused.at < REFUSED_REST &&
-      plan.changes.every((change) => refused.rows.has(rowName(change)))
-    );
-  }
-
-  #noteLeftOut(target: Target, leftOut: readonly string[]): void {
-    for (const sentence of leftOut) {
-      if (target.leftOut.has(sentence)) continue;
-      target.leftOut.add(sentence);
-      this.#options.log.warn({ database: target.name }, sentence);
-    }
-  }
-
-  /** `network/blue_blue/node/n2` and the pods of blue_blue → `blue_blue`; what belongs to none → ''. */
-  #networkOf(unit: string | undefined): string {
-    const [kind, ...rest] = (unit ?? '').split('/');
-    if (kind === 'network') return rest[0] ?? '';
-    if (kind !== 'pod') return '';
-    this.#networkByPod ??= new Map(
-      this.#zone?.attachments.map(({ namespace, pod, nadKey, network }) => [
-        `${namespace}/${pod}/${nadKey}`,
-        network,
-      ]),
-    );
-    return this.#networkByPod.get(rest.join('/')) ?? '';
-  }
 }
+
+/** `["pods/port","blue","web","blue/n"]` → `pods/port blue web blue/n`. */
+const unitText = (id: string): string => (JSON.parse(id) as readonly string[]).join(' ');

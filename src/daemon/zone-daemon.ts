@@ -11,7 +11,7 @@ import { ZoneRuntime, type ZoneConfiguration } from './zone-runtime.ts';
 import { ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
 
 /** Changes within this time of each other are written together. */
-const GATHER = 10;
+const DEBOUNCE = 10;
 /** A pass that could not finish is tried again at the latest after this. */
 const RETRY = 1000;
 /** The picture for people is put together this often at most: it looks at all networks. */
@@ -19,23 +19,23 @@ const REPORT_INTERVAL = 200;
 /** Refused rows and other problems are looked at again at the latest after this. */
 const REVISIT = 30_000;
 
-/** Wakes one waiting loop; a wake while nobody waits is remembered. */
-class Bell {
-  #rung = Promise.withResolvers<void>();
+/** Wakes one waiting loop; a notification while nobody waits is remembered. */
+class Notifier {
+  #notified = Promise.withResolvers<void>();
 
-  ring(): void {
-    this.#rung.resolve();
+  notify(): void {
+    this.#notified.resolve();
   }
 
-  /** Resolves at the next ring, after `limit` milliseconds or when `signal` aborts. */
-  async heard(limit: number, signal: AbortSignal): Promise<void> {
+  /** Resolves at the next notification, after `limit` milliseconds or when `signal` aborts. */
+  async wait(limit: number, signal: AbortSignal): Promise<void> {
     const timer = new AbortController();
     const late = pause(limit, undefined, {
       signal: AbortSignal.any([signal, timer.signal]),
     }).catch(() => undefined);
-    await Promise.race([this.#rung.promise, late]);
+    await Promise.race([this.#notified.promise, late]);
     timer.abort();
-    this.#rung = Promise.withResolvers<void>();
+    this.#notified = Promise.withResolvers<void>();
   }
 }
 
@@ -45,7 +45,7 @@ export async function runZone(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  const bell = new Bell();
+  const notifier = new Notifier();
   const metrics = new ZoneMetrics();
   let notReady: string | undefined = 'starting';
   await using health = await serveHealth({
@@ -62,25 +62,25 @@ export async function runZone(
       log.info({ component: 'zone', ...commit }, 'committed');
     },
     onNetworkWritten: (written) => metrics.networkWritten(written),
-    onWork: () => bell.ring(),
+    onWork: () => notifier.notify(),
   });
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
-  const daemon = new ZoneDaemon(runtime, metrics, log, bell);
+  const daemon = new ZoneDaemon(runtime, metrics, log, notifier);
   const passes = new Exclusive();
   await using _control = await serveZone(runtime, { notReady: () => notReady, passes }, log);
-  const said = new Set<string>();
+  const reported = new Set<string>();
   runtime.store.onComplaints((complaints) => {
     for (const { text } of complaints)
-      if (!said.has(text)) log.warn({ component: 'manifests' }, text);
-    said.clear();
-    for (const { text } of complaints) said.add(text);
+      if (!reported.has(text)) log.warn({ component: 'manifests' }, text);
+    reported.clear();
+    for (const { text } of complaints) reported.add(text);
   });
   while (!signal.aborted) {
     runtime.throwFailure();
     const wait = await passes.run(() => daemon.pass(signal));
     notReady = daemon.notReady;
-    await bell.heard(wait, signal);
-    if (!signal.aborted) await pause(GATHER);
+    await notifier.wait(wait, signal);
+    if (!signal.aborted) await pause(DEBOUNCE);
   }
   log.info({ component: 'daemon' }, 'stopping; the networks stay as they are');
 }
@@ -90,19 +90,19 @@ class ZoneDaemon {
   readonly #runtime: ZoneRuntime;
   readonly #metrics: ZoneMetrics;
   readonly #log: Logger;
-  readonly #bell: Bell;
+  readonly #notifier: Notifier;
   readonly #status: ZoneStatusWriter;
   #isAllocated = false;
   #isFollowing = false;
-  #said: string | undefined;
+  #reported: string | undefined;
   #reportedAt = -REPORT_INTERVAL;
   #logged: ReadonlySet<string> = new Set();
 
-  constructor(runtime: ZoneRuntime, metrics: ZoneMetrics, log: Logger, bell: Bell) {
+  constructor(runtime: ZoneRuntime, metrics: ZoneMetrics, log: Logger, notifier: Notifier) {
     this.#runtime = runtime;
     this.#metrics = metrics;
     this.#log = log;
-    this.#bell = bell;
+    this.#notifier = notifier;
     this.#status = new ZoneStatusWriter(runtime.store.objects, runtime.configuration.node);
   }
 
@@ -111,13 +111,16 @@ class ZoneDaemon {
     let wait = REVISIT;
     try {
       const blocked = await this.#write(signal);
-      this.#say(blocked);
+      this.#reportBlocked(blocked);
       if (blocked !== undefined) wait = RETRY;
     } catch (error) {
       if (signal.aborted) return 0;
-      this.#say(error instanceof Error ? error.message : String(error));
+      this.#reportBlocked(error instanceof Error ? error.message : String(error));
       wait = RETRY;
     }
+    const { nextExpiry } = this.#runtime.controller;
+    if (nextExpiry !== undefined)
+      wait = Math.min(wait, Math.max(0, nextExpiry - performance.now()));
     const sinceReport = performance.now() - this.#reportedAt;
     if (sinceReport < REPORT_INTERVAL) return Math.min(wait, REPORT_INTERVAL - sinceReport);
     const isReported = await this.#report(signal);
@@ -145,20 +148,20 @@ class ZoneDaemon {
     }
     if (!this.#isFollowing) {
       for (const database of [northbound, southbound])
-        database?.replica.subscribe(() => this.#bell.ring());
+        database?.replica.subscribe(() => this.#notifier.notify());
       this.#isFollowing = true;
     }
-    controller.update(this.#runtime.zone());
+    this.#runtime.update();
     const result = await controller.flush(signal);
     return result.kind === 'again' ? result.reason : undefined;
   }
 
-  /** Why nothing works is said once, not at each attempt. */
-  #say(blocked: string | undefined): void {
+  /** Why nothing works is logged once, not at each attempt. */
+  #reportBlocked(blocked: string | undefined): void {
     this.notReady = blocked;
-    if (blocked !== undefined && blocked !== this.#said)
+    if (blocked !== undefined && blocked !== this.#reported)
       this.#log.warn({ component: 'zone' }, blocked);
-    this.#said = blocked;
+    this.#reported = blocked;
   }
 
   /** Logs what is wrong since the last time, each problem once. */
@@ -175,12 +178,12 @@ class ZoneDaemon {
 
   /** False when the report could not be written. */
   async #report(signal: AbortSignal): Promise<boolean> {
-    const { controller, feed } = this.#runtime;
+    const { controller } = this.#runtime;
     const problems = this.#runtime.problems();
     this.#logProblems(problems);
     const report = zoneReport({
       controller,
-      connects: feed.builder.connects(),
+      connects: this.#runtime.connects(),
       problems,
       message: this.notReady,
     });

@@ -1,7 +1,7 @@
 /** What `heddle status`, `plan` and `diff` show, as plain data: made by the command itself, or by a daemon that it asks. */
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ClusterSettings } from '../model/model.ts';
-import { planToJson, renderPlan, type Plan } from '../ovsdb/index.ts';
+import { planToJson, renderPlan, type Plan, type UnmarkedRow } from '../desired/ovsdb/index.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import type { Complaint, OpenObjects } from './object-store.ts';
 import { overviewOf, type Overview, type OverviewObjects } from './overview.ts';
@@ -24,6 +24,8 @@ export interface PlanReport {
   readonly databases: readonly unknown[];
   /** The same for people. */
   readonly texts: readonly { readonly database: string; readonly text: string }[];
+  /** Rows of an ovn-kubernetes that no object asks for. */
+  readonly left: readonly (UnmarkedRow & { readonly database: string })[];
   readonly hasChanges: boolean;
   /** True when a row can't be as it should. */
   readonly hasBlockedRows: boolean;
@@ -58,7 +60,10 @@ export async function statusReport(
 export interface PlannedZone {
   readonly configuration: { readonly node: string };
   readonly store: OpenObjects;
-  readonly controller: { plans(): readonly Plan[] };
+  readonly controller: {
+    plans(): readonly Plan[];
+    left(): PlanReport['left'];
+  };
   problems(): readonly ZoneProblem[];
 }
 
@@ -71,6 +76,7 @@ export async function planReport(zone: PlannedZone, format: PlanFormat): Promise
     node: zone.configuration.node,
     databases: plans.map(planToJson),
     texts: plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
+    left: zone.controller.left(),
     hasChanges: plans.some(({ isEmpty }) => !isEmpty),
     hasBlockedRows: plans.some((plan) => plan.problems.some(({ kind }) => kind !== 'awaited')),
     problems: problems.map((problem) => {

@@ -6,8 +6,9 @@ import { ClusterManager } from '../cluster/manager.ts';
 import { NodePodAddresses } from '../cluster/addresses/node-pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import { pods } from '../api/kinds.ts';
-import type { ZoneProblem } from '../api/zone-status.ts';
-import type { Zone } from '../model/model.ts';
+import type { ZoneConnectStatus, ZoneProblem } from '../api/zone-status.ts';
+import { zoneConnects } from '../model/connects.ts';
+import { ZoneFacts } from '../model/facts.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
 import type { Configuration } from './configuration.ts';
@@ -15,10 +16,10 @@ import { distinctProblems } from './distinct-problems.ts';
 import { openDatabase, ZONE_LOCK, type OpenDatabase } from './databases.ts';
 import { northboundTables, southboundTables } from './followed.ts';
 import type { Logger } from './logger.ts';
-import { ObjectFeed } from './object-feed.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 import { orGiveUp, TimedOutError, until } from './waiting.ts';
 import { ZoneController, type CommitRecord, type NetworkWritten } from './zone-controller.ts';
+import { ZoneInformers } from './zone-informers.ts';
 
 /** What a zone can't do without. */
 export type ZoneConfiguration = Configuration & Readonly<Record<'node' | 'nb', string>>;
@@ -54,13 +55,14 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly configuration: ZoneConfiguration;
   readonly store: OpenObjects;
   readonly informers: Informers;
-  readonly feed: ObjectFeed;
+  readonly facts: ZoneFacts;
   readonly northbound: OpenDatabase;
   readonly southbound: OpenDatabase | undefined;
   readonly controller: ZoneController;
   readonly #options: RuntimeOptions;
   readonly #stop = new AbortController();
   #manager: ClusterManager | undefined;
+  readonly #zoneInformers: ZoneInformers;
   readonly #podAddresses: NodePodAddresses | undefined;
   readonly #running: Promise<unknown>;
   #leadership: Promise<boolean> | undefined;
@@ -78,14 +80,18 @@ export class ZoneRuntime implements AsyncDisposable {
     // Beside a cluster manager of its own a node needs no more than its pods.
     if (!store.isEmbedded) informers.select(pods, { fields: { 'spec.nodeName': node } });
     this.informers = informers;
-    this.feed = new ObjectFeed({ informers, node, settings, onChange: onWork });
+    this.facts = new ZoneFacts(node, settings, {
+      renderEverywhere: configuration.render === 'everywhere',
+      gracePeriod: configuration.renderGracePeriod,
+    });
+    this.#zoneInformers = new ZoneInformers({ informers, facts: this.facts, onChange: onWork });
     const database = { tls: configuration.tls, log, onAvailable: onWork };
     this.northbound = openDatabase({
       ...database,
       name: 'OVN_Northbound',
       flag: '--nb',
       remotes: configuration.nb,
-      tables: northboundTables(settings, node),
+      tables: northboundTables,
       ...(mode === 'write' ? { lock: ZONE_LOCK } : {}),
     });
     this.southbound =
@@ -99,6 +105,8 @@ export class ZoneRuntime implements AsyncDisposable {
             tables: southboundTables,
           });
     this.controller = new ZoneController({
+      facts: this.facts,
+      takeOver: configuration.takeOver,
       northbound: this.northbound,
       ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
       log,
@@ -150,7 +158,7 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** Waits until all that can be allocated is; a problem of one object is not waited for. */
   async allocated(signal: AbortSignal): Promise<void> {
-    await this.feed.synced(this.configuration.timeout);
+    await this.#zoneInformers.synced(this.configuration.timeout);
     if (this.#manager !== undefined) await this.#isAllocated(this.#manager, signal);
     if (this.#podAddresses !== undefined)
       await orGiveUp(
@@ -205,10 +213,10 @@ export class ZoneRuntime implements AsyncDisposable {
     }
     // Another process is the cluster manager: its allocations are awaited, not made.
     await until(
-      () => this.feed.builder.pending.length === 0,
+      () => this.#pending().length === 0,
       signal,
       () =>
-        `allocations by the cluster manager that leads: ${this.feed.builder.pending
+        `allocations by the cluster manager that leads: ${this.#pending()
           .map(({ object, message }) => `${object}: ${message}`)
           .join(', ')}`,
     );
@@ -220,10 +228,9 @@ export class ZoneRuntime implements AsyncDisposable {
     await this.southbound?.ready(signal);
   }
 
-  /** The zone of the node. Throws NotReadyError when the node is not known well enough. */
-  zone(): Zone {
-    const zone = this.feed.builder.zone();
-    if (zone !== undefined) return zone;
+  /** Builds what the facts changed. Throws NotReadyError when the node is not known well enough. */
+  update(): void {
+    if (this.controller.update() === undefined) return;
     const { node, manifests } = this.configuration;
     const object = `Node ${node}`;
     const found = this.#problemsOfModel().find((problem) => problem.object === object);
@@ -234,34 +241,43 @@ export class ZoneRuntime implements AsyncDisposable {
     );
   }
 
+  /** How far each accepted ClusterNetworkConnect is on the node; none while the node itself is not known. */
+  connects(): readonly ZoneConnectStatus[] {
+    const { self, nodeName, connects, networks } = this.facts;
+    const node = self.peek(nodeName);
+    return node === undefined
+      ? []
+      : zoneConnects(
+          [...connects.entries()].map(([, connect]) => connect),
+          node,
+          [...networks.entries()].map(([, network]) => network),
+        );
+  }
+
   /** Everything that is wrong with some object, each once, from allocation to rows. */
   problems(): readonly ZoneProblem[] {
     return distinctProblems([
       ...this.#problemsOfModel(),
       ...(this.#manager?.problems() ?? []),
       ...(this.#podAddresses?.problems() ?? []),
-      ...this.controller.refusals.map(({ kind, name, reason }) => ({
-        object: `${kind} ${name}`,
-        message: reason,
-      })),
-      ...this.controller.problems.map(({ table, key, message }) => ({
-        object: `${table} ${key}`,
-        message,
-      })),
+      ...this.controller.problems(),
     ]);
   }
 
   #problemsOfModel(): readonly ZoneProblem[] {
-    const { problems, pending } = this.feed.builder;
     const malformed = [...this.informers.malformed()].map(([object, message]) => ({
       object,
       message,
     }));
-    const waiting = pending.map(({ object, message }) => ({
+    const waiting = this.#pending().map(({ object, message }) => ({
       object,
       message: `waits for ${message}`,
     }));
-    return [...malformed, ...problems, ...waiting];
+    return [...malformed, ...this.facts.modelProblems(), ...waiting];
+  }
+
+  #pending(): readonly ZoneProblem[] {
+    return [...this.facts.modelPending()];
   }
 
   /** Throws what ended a part that should have run on: the process is better started anew. */

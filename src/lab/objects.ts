@@ -61,7 +61,7 @@ export function missing(
     if (zone?.message !== undefined) words.push(`${node}: ${zone.message}`);
     for (const network of networks) {
       const found = zone?.networks.find((each) => each.name === network);
-      if (found?.state === 'Programmed') continue;
+      if (found?.state === 'Programmed' || found?.state === 'Unused') continue;
       const why = found?.message === undefined ? '' : ` (${found.message})`;
       words.push(`network ${network} on ${node}: ${found?.state ?? 'not reported'}${why}`);
     }

@@ -2,19 +2,14 @@
 import {
   openDefaultPorts,
   podNetworks,
-  type PodNetwork,
+  OPEN_DEFAULT_PORTS,
+  POD_NETWORKS,
 } from '../api/annotations/pod-annotations.ts';
+import { annotationOf } from '../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import type { Pod } from '../api/types.ts';
-import type { OpenPort } from './model.ts';
+import type { PodInterface } from './model.ts';
 import { explain, optional, type ObjectReading, reading } from './reading.ts';
-
-/** An interface whose network is still to be looked up by its NAD. */
-export interface PodInterface {
-  readonly nadKey: string;
-  readonly podNetwork: PodNetwork;
-  readonly openDefaultPorts: readonly OpenPort[];
-}
 
 /** True for pods that have no port in OVN: on the host's network, or done with their work. */
 const hasNoPorts = (pod: Pod): boolean =>
@@ -25,13 +20,19 @@ const hasNoPorts = (pod: Pod): boolean =>
 /** A pod's interfaces in the order of its annotation; none for a pod without ports. */
 export function readInterfaces(pod: Pod): ObjectReading<readonly PodInterface[]> {
   if (hasNoPorts(pod)) return { kind: 'value', value: [] };
+  const { name, namespace = '', uid = '' } = pod.metadata;
   return reading(() => {
     const networks = optional(podNetworks(pod));
     if (networks === undefined) return [];
     const open = openDefaultPorts(pod);
-    return [...networks].map(([nadKey, podNetwork]) => ({
+    return [...networks].map(([nadKey, podNetwork]): PodInterface => ({
+      namespace,
+      pod: name,
+      podUid: uid,
       nadKey,
-      podNetwork,
+      role: podNetwork.role ?? (nadKey === DEFAULT_NAD_KEY ? 'primary' : 'secondary'),
+      macAddress: podNetwork.macAddress,
+      addresses: podNetwork.addresses,
       // A malformed list opens nothing; the rest of the pod goes on (topology.md §17.1).
       openDefaultPorts: nadKey === DEFAULT_NAD_KEY ? (open.value ?? []) : [],
     }));
@@ -43,3 +44,11 @@ export function openPortsProblem(pod: Pod): string | undefined {
   const [error] = openDefaultPorts(pod).errors;
   return error === undefined ? undefined : explain(error);
 }
+
+/** What a pod's interfaces are read from: while it stays the same, so do they. */
+export const interfaceTexts = (pod: Pod): readonly unknown[] => [
+  pod.metadata.uid,
+  hasNoPorts(pod),
+  annotationOf(pod, POD_NETWORKS),
+  annotationOf(pod, OPEN_DEFAULT_PORTS),
+];

@@ -1,7 +1,9 @@
 /**
- * What the objects mean together, for one zone: validated, defaulted, immutable. Builders of rows and of host state
- * take these values and nothing else. Addresses are text in canonical form (RFC 5952), checked before they get here.
+ * Kinds of facts: validated, defaulted, immutable. Builders of rows and of host state take these values and nothing else.
+ * Addresses are text in canonical form (RFC 5952), checked before they get here.
  */
+
+import type { NetworkConfig } from '../api/nad/network-config.ts';
 
 export type Topology = 'layer3' | 'layer2' | 'localnet';
 export type Role = 'primary' | 'secondary';
@@ -30,30 +32,36 @@ export interface MasqueradePair {
   readonly managementPort: string;
 }
 
-export interface Network {
+/** A network of the cluster: what its NAD says, and what was allocated for it. */
+export interface Network extends NetworkConfig {
   readonly name: NetworkName;
   /** 0 is the cluster default network; user-defined networks have 1…4095. */
   readonly id: number;
-  readonly topology: Topology;
-  readonly role: Role;
-  readonly subnets: readonly NetworkSubnet[];
   /** Join subnet per family, only for the families of `subnets`. */
   readonly joinSubnets: PerFamily<string>;
   /** Own masquerade addresses per family of `subnets`; absent for the default network. */
   readonly masquerade: PerFamily<MasqueradePair>;
-  readonly mtu: number;
   /** NAD keys `<namespace>/<name>` that stand for the network, sorted. Empty for the default network. */
   readonly nads: readonly string[];
-  /** Namespaces whose primary network this is, sorted. */
-  readonly namespaces: readonly string[];
-  /** Node subnets (layer3 and default network) by node name, one CIDR per family, v4 first. */
-  readonly nodeSubnets: ReadonlyMap<string, readonly string[]>;
   /** Datapath tunnel keys from the NAD annotation `k8s.ovn.org/tunnel-keys`; empty for layer3. */
   readonly tunnelKeys: readonly number[];
-  /** How packets go between nodes; absent = Geneve tunnels. */
-  readonly transport?: 'no-overlay' | 'evpn';
-  /** The network leaves the node by this interface instead of the external bridge. */
-  readonly uplink?: string;
+  /** The object for which the network is there: `UserDefinedNetwork blue/blue`; `cluster` for the default network. */
+  readonly object: string;
+}
+
+/** The subnets of a network on a node. */
+export interface NodeSubnet {
+  /** One CIDR per family, v4 first. */
+  readonly cidrs: readonly string[];
+  /** Why they can't be read; `cidrs` says nothing then. */
+  readonly unreadable?: string;
+}
+
+/** A namespace, as far as networks look at it. */
+export interface NamespaceFacts {
+  readonly name: string;
+  /** True for namespaces that ask for a primary network of their own (by label). */
+  readonly isLabelled: boolean;
 }
 
 /** What a node's `k8s.ovn.org/l3-gateway-config` says of its default network gateway (api.md §7.1). */
@@ -130,14 +138,12 @@ export interface ClusterSettings {
   readonly configNamespace: string;
 }
 
-/** One interface of one pod on one network. */
-export interface Attachment {
+/** One interface of a pod of this node, whose network is named by a NAD. */
+export interface PodInterface {
   readonly namespace: string;
   readonly pod: string;
   /** UID of the pod; `iface-id-ver` of its logical switch port. */
   readonly podUid: string;
-  readonly node: string;
-  readonly network: NetworkName;
   /** `default`, or `<namespace>/<nad>` with `/<k>` for a repeated attachment. */
   readonly nadKey: string;
   readonly role: 'primary' | 'secondary' | 'infrastructure-locked';
@@ -148,20 +154,13 @@ export interface Attachment {
   readonly openDefaultPorts: readonly OpenPort[];
 }
 
+/** An interface, and the network that its NAD stands for. */
+export interface Attachment extends PodInterface {
+  readonly network: NetworkName;
+}
+
 export interface OpenPort {
   readonly protocol: 'tcp' | 'udp' | 'sctp' | 'icmp';
   /** Absent for icmp. */
   readonly port?: number;
-}
-
-/** All that the builders need for one zone. */
-export interface Zone {
-  readonly settings: ClusterSettings;
-  readonly node: LocalNode;
-  readonly remoteNodes: readonly NodeFacts[];
-  /** Every namespace of the cluster, sorted: the cluster default network groups the ports of each. */
-  readonly namespaces: readonly string[];
-  readonly networks: readonly Network[];
-  readonly attachments: readonly Attachment[];
-  readonly allowedDefaultServices: readonly AllowedDefaultService[];
 }

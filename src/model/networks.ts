@@ -3,10 +3,16 @@ import { AllocationError } from '../allocators/allocation-error.ts';
 import { formatAddress, parsePrefix } from '../allocators/addresses.ts';
 import { masqueradeAddresses } from '../allocators/node-addresses.ts';
 import { incompatibility, parseNad } from '../api/nad/nad.ts';
-import { networkId, tunnelKeys } from '../api/annotations/network-annotations.ts';
+import { annotationOf } from '../api/annotations/annotations.ts';
+import {
+  NETWORK_ID,
+  networkId,
+  TUNNEL_KEYS,
+  tunnelKeys,
+} from '../api/annotations/network-annotations.ts';
 import type { NetworkConfig } from '../api/nad/network-config.ts';
 import { DEFAULT_NETWORK as DEFAULT_NAME } from '../api/nad/network-name.ts';
-import { objectKey } from '../api/objects.ts';
+import { objectKey, type OwnerReference } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
 import type {
   ClusterSettings,
@@ -31,7 +37,21 @@ export interface NetworkDefinition {
   readonly namespace: string;
   /** Made from a UserDefinedNetwork or ClusterUserDefinedNetwork, not by hand. */
   readonly isGenerated: boolean;
+  /** The object that asks for the network: `UserDefinedNetwork blue/blue`, or the NAD itself. */
+  readonly object: string;
 }
+
+/** What a NAD's definition is read from: while it stays the same, so does the definition. */
+export const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unknown[] => {
+  const owner = controllerOf(nad);
+  return [
+    nad.spec?.config,
+    annotationOf(nad, NETWORK_ID),
+    annotationOf(nad, TUNNEL_KEYS),
+    owner?.kind,
+    owner?.name,
+  ];
+};
 
 /** Reads a NAD; undefined for one that is not of a network of ours. */
 export function readDefinition(
@@ -49,33 +69,48 @@ export function readDefinition(
     tunnelKeys: optional(tunnelKeys(nad)) ?? [],
     nad: objectKey(nad.metadata),
     namespace: nad.metadata.namespace ?? '',
-    isGenerated: nad.metadata.ownerReferences?.some((owner) => owner.controller === true) ?? false,
+    isGenerated: controllerOf(nad) !== undefined,
+    object: objectOf(nad),
   }));
 }
 
-export interface NetworkSurroundings {
-  readonly settings: ClusterSettings;
-  /** True for namespaces that ask for a primary network of their own (by label). */
-  readonly isPrimaryIn: (namespace: string) => boolean;
+const controllerOf = ({ metadata }: NetworkAttachmentDefinition): OwnerReference | undefined =>
+  metadata.ownerReferences?.find((owner) => owner.controller === true);
+
+/** The object that a NAD was made from, else the NAD. */
+function objectOf(nad: NetworkAttachmentDefinition): string {
+  const { namespace = '', name } = nad.metadata;
+  const owner = controllerOf(nad);
+  switch (owner?.kind) {
+    case 'ClusterUserDefinedNetwork':
+      return `${owner.kind} ${owner.name}`;
+    case 'UserDefinedNetwork':
+    case 'OVNSecondaryNetwork':
+      return `${owner.kind} ${objectKey({ namespace, name: owner.name })}`;
+    default:
+      return `NetworkAttachmentDefinition ${objectKey({ namespace, name })}`;
+  }
 }
 
 /** The cluster default network, which no NAD has to describe. */
-export const defaultNetwork = (
-  settings: ClusterSettings,
-  nodeSubnets: ReadonlyMap<string, readonly string[]>,
-): Network => ({
+export const defaultNetwork = (settings: ClusterSettings): Network => ({
   name: DEFAULT_NETWORK,
   id: 0,
   topology: 'layer3',
   role: 'primary',
   subnets: settings.clusterSubnets,
+  excludeSubnets: [],
+  reservedSubnets: [],
+  infrastructureSubnets: [],
+  defaultGatewayIPs: [],
   joinSubnets: forFamiliesOf(settings.clusterSubnets, settings.joinSubnets),
+  transitSubnets: {},
+  allowPersistentIPs: false,
   masquerade: {},
   mtu: settings.mtu,
   nads: [],
-  namespaces: [],
-  nodeSubnets,
   tunnelKeys: [],
+  object: 'cluster',
 });
 
 /** A network, and the NADs that can't stand for it. */
@@ -90,8 +125,7 @@ export interface AssembledNetwork {
  */
 export function assembleNetwork(
   definitions: readonly NetworkDefinition[],
-  nodeSubnets: ReadonlyMap<string, readonly string[]>,
-  { settings, isPrimaryIn }: NetworkSurroundings,
+  settings: ClusterSettings,
 ): AssembledNetwork | undefined {
   const sorted = [...definitions].sort(
     (a, b) => Number(b.isGenerated) - Number(a.isGenerated) || (a.nad < b.nad ? -1 : 1),
@@ -100,38 +134,28 @@ export function assembleNetwork(
   if (first === undefined) return undefined;
   const { config, id } = first;
   const leftOut = sorted.slice(1).flatMap((other) => {
-    const key = other.id === id ? incompatibility(config, other.config) : 'k8s.ovn.org/network-id';
+    const key = other.id === id ? incompatibility(config, other.config) : NETWORK_ID;
     if (key === undefined) return [];
     const message = `CNI config does not match that of network ${config.name}, which ${first.nad} describes: "${key}" differs; make it equal or give the network another name`;
     return [{ nad: other.nad, message }];
   });
   const excluded = new Set(leftOut.map(({ nad }) => nad));
-  const members = sorted.filter(({ nad }) => !excluded.has(nad));
   const masquerade = masqueradePairs(config, id, settings);
   if (!masquerade.ok) return { network: { kind: 'problem', message: masquerade.error }, leftOut };
-  const network: Network = {
+  const value: Network = {
+    ...config,
     name: config.name as NetworkName,
     id,
-    topology: config.topology,
-    role: config.role,
-    subnets: config.subnets,
     joinSubnets: forFamiliesOf(config.subnets, config.joinSubnets),
     masquerade: masquerade.value,
-    mtu: config.mtu,
-    nads: members.map(({ nad }) => nad).sort(),
-    namespaces:
-      config.role === 'primary'
-        ? members
-            .map(({ namespace }) => namespace)
-            .filter(isPrimaryIn)
-            .sort()
-        : [],
-    nodeSubnets,
+    nads: sorted
+      .map(({ nad }) => nad)
+      .filter((nad) => !excluded.has(nad))
+      .sort(),
     tunnelKeys: first.tunnelKeys,
-    ...(config.transport === undefined ? {} : { transport: config.transport }),
-    ...(config.uplink === undefined ? {} : { uplink: config.uplink }),
+    object: first.object,
   };
-  return { network: { kind: 'value', value: network }, leftOut };
+  return { network: { kind: 'value', value }, leftOut };
 }
 
 const isV6 = (cidr: string): boolean => cidr.includes(':');

@@ -9,7 +9,7 @@ import {
   hostCidrs,
   managementPortMacs,
   nodeId,
-  nodeSubnets,
+  NODE_SUBNETS,
   nodeTransitAddresses,
   PRIMARY_ADDRESSES,
   primaryAddresses,
@@ -66,6 +66,8 @@ const withoutLength = ({ v4, v6 }: PerFamily<string>): PerFamily<string> => ({
   ...(v6 === undefined ? {} : { v6: v6.replace(/\/.*/, '') }),
 });
 
-/** Subnets of a node by network, v4 first; entries that can't be read are left out and are a problem of the node. */
-export const readNodeSubnets = (node: Node): ReadonlyMap<string, readonly string[]> =>
-  nodeSubnets(node).value ?? new Map<string, readonly string[]>();
+/** What a node's facts are read from: every annotation of OVN's but the subnets, which have a reader of their own. */
+export const nodeTexts = (node: Node): readonly unknown[] =>
+  Object.entries(node.metadata.annotations ?? {})
+    .filter(([key]) => key.startsWith('k8s.ovn.org/') && key !== NODE_SUBNETS)
+    .flat();

@@ -1,8 +1,16 @@
 /** ACLs as every owner writes them (topology.md §3.4). */
 
-import type { Containment } from '../ovsdb/plan/desired.ts';
+import type { Containment, TableClaim } from '../desired/rows.ts';
+import { idKey } from './found.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
-import type { Rows } from './rows.ts';
+import { NORTHBOUND, type Rows } from './rows.ts';
+
+export const ACL_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'ACL',
+  keyOf: idKey,
+  isolates: true,
+};
 
 /** Seen from the pod: `Ingress` is to it. */
 export type Direction = 'Ingress' | 'Egress';

@@ -1,9 +1,12 @@
 /** Address sets: one per family, named by the hash of their id. */
 
 import type { Family } from '../allocators/addresses.ts';
-import { DEFAULT_CONTROLLER } from './names.ts';
+import { DEFAULT_CONTROLLER } from '../model/names.ts';
+import { claimByName } from './found.ts';
 import { hashedName, OBJECT_ID, objectIds, type ExternalIds } from './object-ids.ts';
-import type { Rows } from './rows.ts';
+import { NORTHBOUND, type Rows } from './rows.ts';
+
+export const ADDRESS_SET_CLAIM = claimByName(NORTHBOUND, 'Address_Set', { isolates: true });
 
 export interface AddressSet {
   readonly name: string;
@@ -50,4 +53,9 @@ export const enabledServiceIps = (family: Family): AddressSet =>
 
 export function addAddressSet(rows: Rows, set: AddressSet, addresses: readonly string[]): void {
   rows.named('Address_Set', set.name, { addresses, external_ids: set.ids });
+}
+
+/** A set that has to be there, whoever fills it. */
+export function addOpenAddressSet(rows: Rows, set: AddressSet): void {
+  rows.namedWithout(['addresses'], 'Address_Set', set.name, { external_ids: set.ids });
 }

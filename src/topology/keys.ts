@@ -49,7 +49,8 @@ export const natKey = (router: string, nat: NatIdentity): string =>
 
 export const macBindingKey = (logicalPort: string, ip: string): string => `${logicalPort} ${ip}`;
 
-export const meterBandKey = (meter: string, action: string): string => `${meter} ${action}`;
+/** Meters of one action and rate share a band. */
+export const meterBandKey = (action: string, rate: number): string => `${action} ${rate}`;
 
 export const encapKey = (type: string, ip: string): string => `${type} ${ip}`;
 

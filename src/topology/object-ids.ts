@@ -1,7 +1,7 @@
 /** How rows say whose they are: marks of networks, ids of objects, and the names that are hashes of ids (topology.md §3). */
 
 import type { Network } from '../model/model.ts';
-import { isDefault } from './names.ts';
+import { isDefault } from '../model/names.ts';
 
 export const NETWORK_ID = 'k8s.ovn.org/network';
 export const TOPOLOGY_ID = 'k8s.ovn.org/topology';
@@ -17,27 +17,12 @@ export const MASQUERADE_ROUTE_ID = 'k8s.ovn.org/node-masquerade-subnet';
 export type ExternalIds = Readonly<Record<string, string>>;
 
 /** Network and topology; nothing for the cluster default network, whose rows are known by their names. */
-export const networkIds = (network: Network): ExternalIds =>
+export const networkIds = (network: Pick<Network, 'name' | 'topology'>): ExternalIds =>
   isDefault(network) ? {} : { [NETWORK_ID]: network.name, [TOPOLOGY_ID]: network.topology };
 
 /** Network, topology and role: of switches and gateway routers. */
 export const networkRoleIds = (network: Network): ExternalIds =>
   isDefault(network) ? {} : { ...networkIds(network), [ROLE_ID]: network.role };
-
-/** Owner types whose rows we write; rows of other types are not ours to judge. */
-const OWNER_TYPES = [
-  'Cluster',
-  'Namespace',
-  'UDNIsolation',
-  'UDNEnabledService',
-  'NetpolNode',
-  'NetpolDefault',
-  'MulticastCluster',
-  'EgressIP',
-  'EgressService',
-  'ClusterNodeIPs',
-] as const;
-export type OwnerType = (typeof OWNER_TYPES)[number];
 
 /**
  * External ids of an object. `keys` are in the order of the owner type's declaration: the id is
@@ -45,7 +30,7 @@ export type OwnerType = (typeof OWNER_TYPES)[number];
  */
 export function objectIds(
   controller: string,
-  ownerType: OwnerType,
+  ownerType: string,
   keys: Readonly<Record<string, string>>,
 ): ExternalIds & { readonly [OBJECT_ID]: string } {
   const named = Object.entries(keys).map(([key, value]) => [key === 'name' ? NAME_ID : key, value]);

@@ -1,22 +1,19 @@
 /** Port groups: names, ids, rows. Ports join them through their own containers. */
 
-import type { Containment } from '../ovsdb/plan/desired.ts';
-import { DEFAULT_CONTROLLER } from './names.ts';
-import {
-  hashedName,
-  OBJECT_ID,
-  objectIds,
-  type ExternalIds,
-  type OwnerType,
-} from './object-ids.ts';
-import { holds, type Rows } from './rows.ts';
+import type { Containment } from '../desired/rows.ts';
+import { DEFAULT_CONTROLLER } from '../model/names.ts';
+import { claimByName } from './found.ts';
+import { hashedName, OBJECT_ID, objectIds, type ExternalIds } from './object-ids.ts';
+import { holds, NORTHBOUND, type Rows } from './rows.ts';
+
+export const PORT_GROUP_CLAIM = claimByName(NORTHBOUND, 'Port_Group', { isolates: true });
 
 export interface PortGroup {
   readonly name: string;
   readonly ids: ExternalIds;
 }
 
-function portGroup(controller: string, ownerType: OwnerType, name: string): PortGroup {
+function portGroup(controller: string, ownerType: string, name: string): PortGroup {
   const ids = objectIds(controller, ownerType, { name });
   return { name: hashedName(ids[OBJECT_ID]), ids };
 }

@@ -1,63 +1,83 @@
-/** Rows that hang on routers: their peers on switches, routes, address translation, policies. */
+/** Logical routers and what hangs on them: ports, routes, address translation, policies; and how such rows are recognised. */
 
 import { ipOf } from '../allocators/addresses.ts';
+import type { FoundRow, TableClaim } from '../desired/rows.ts';
+import { claimByName, idKey, isSet, numberOf, textOf } from './found.ts';
 import { identifiedPolicyKey, natKey, policyKey, routeKey } from './keys.ts';
-import type { NetworkOnNode } from './network-on-node.ts';
+import type { NetworkOnNode } from './layer3/network-on-node.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
-import { holds, type Rows } from './rows.ts';
+import { holds, NORTHBOUND, type Rows } from './rows.ts';
 
-/** A switch port that leads to a router port. */
-export function addRouterPeer(
-  rows: Rows,
-  name: string,
-  routerPort: string,
-  logicalSwitch: string,
-  more: {
-    readonly addresses?: string;
-    readonly options?: Readonly<Record<string, string>>;
-    readonly external_ids?: Readonly<Record<string, string>>;
-    readonly groups?: readonly string[];
+export const ROUTER_CLAIM = claimByName(NORTHBOUND, 'Logical_Router');
+
+export const ROUTER_PORT_CLAIM = claimByName(NORTHBOUND, 'Logical_Router_Port', {
+  container: { table: 'Logical_Router', column: 'ports' },
+  // Written by ovn-northd.
+  foreignColumns: ['ipv6_prefix', 'status'],
+});
+
+export const GATEWAY_CHASSIS_CLAIM = claimByName(NORTHBOUND, 'Gateway_Chassis', {
+  container: { table: 'Logical_Router_Port', column: 'gateway_chassis' },
+});
+
+export const ROUTE_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'Logical_Router_Static_Route',
+  container: { table: 'Logical_Router', column: 'static_routes' },
+  keyOf: (row, router) =>
+    router === undefined ? undefined : (idKey(row) ?? foundRouteKey(row, router.key)),
+};
+
+export const POLICY_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'Logical_Router_Policy',
+  container: { table: 'Logical_Router', column: 'policies' },
+  keyOf(row, router) {
+    const id = idKey(row);
+    const match = textOf(row, 'match') ?? '';
+    if (id !== undefined) return identifiedPolicyKey(id, match);
+    return router && policyKey(router.key, numberOf(row, 'priority') ?? 0, match);
   },
-): void {
-  rows.named(
-    'Logical_Switch_Port',
-    name,
-    {
-      type: 'router',
-      addresses: [more.addresses ?? 'router'],
-      options: { 'router-port': routerPort, ...more.options },
-      external_ids: more.external_ids,
-    },
-    holds('Logical_Switch', logicalSwitch, 'ports'),
-    ...(more.groups ?? []).map((group) => holds('Port_Group', group, 'ports')),
-  );
-}
+};
+
+export const NAT_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'NAT',
+  container: { table: 'Logical_Router', column: 'nat' },
+  keyOf: (row, router) =>
+    router === undefined ? undefined : (idKey(row) ?? foundNatKey(row, router.key)),
+};
+
+const foundRouteKey = (row: FoundRow, router: string): string =>
+  routeKey(router, {
+    prefix: textOf(row, 'ip_prefix') ?? '',
+    policy: textOf(row, 'policy'),
+    outputPort: textOf(row, 'output_port'),
+    nexthop: textOf(row, 'nexthop') ?? '',
+  });
+
+const foundNatKey = (row: FoundRow, router: string): string =>
+  natKey(router, {
+    type: textOf(row, 'type') ?? '',
+    logicalIp: textOf(row, 'logical_ip') ?? '',
+    logicalPort: textOf(row, 'logical_port'),
+    limited: isSet(row, 'allowed_ext_ips') || isSet(row, 'exempted_ext_ips'),
+  });
 
 export interface Route {
   readonly prefix: string;
   readonly nexthop: string;
   readonly policy?: 'src-ip' | 'dst-ip';
   readonly outputPort?: string;
-  /** The network's own ids when left out. */
-  readonly externalIds?: Readonly<Record<string, string>>;
+  readonly externalIds: ExternalIds;
 }
 
-export function addRoute(rows: Rows, on: NetworkOnNode, router: string, route: Route): void {
+export function addRoute(rows: Rows, router: string, route: Route): void {
+  const { prefix, nexthop, policy, outputPort, externalIds } = route;
   rows.keyed(
     'Logical_Router_Static_Route',
-    routeKey(router, {
-      prefix: route.prefix,
-      policy: route.policy,
-      outputPort: route.outputPort,
-      nexthop: route.nexthop,
-    }),
-    {
-      ip_prefix: route.prefix,
-      nexthop: route.nexthop,
-      policy: route.policy,
-      output_port: route.outputPort,
-      external_ids: route.externalIds ?? on.networkIds,
-    },
+    routeKey(router, { prefix, policy, outputPort, nexthop }),
+    { ip_prefix: prefix, nexthop, policy, output_port: outputPort, external_ids: externalIds },
     holds('Logical_Router', router, 'static_routes'),
   );
 }
@@ -70,21 +90,17 @@ export interface Snat {
 }
 
 export function addNat(rows: Rows, on: NetworkOnNode, router: string, nat: Snat): void {
+  const { logicalIp, externalIp, logicalPort, match } = nat;
   const range = on.settings.ephemeralPortRange;
   rows.keyed(
     'NAT',
-    natKey(router, {
-      type: 'snat',
-      logicalIp: nat.logicalIp,
-      logicalPort: nat.logicalPort,
-      limited: false,
-    }),
+    natKey(router, { type: 'snat', logicalIp, logicalPort, limited: false }),
     {
       type: 'snat',
-      logical_ip: nat.logicalIp,
-      external_ip: nat.externalIp,
-      logical_port: nat.logicalPort,
-      match: nat.match,
+      logical_ip: logicalIp,
+      external_ip: externalIp,
+      logical_port: logicalPort,
+      match,
       options: { stateless: 'false' },
       external_port_range: range === '' ? undefined : range,
       external_ids: on.networkIds,
@@ -102,7 +118,7 @@ export function addNodeAddressPolicy(
   priority: number,
 ): void {
   const { clusterRouter, nodeSwitch, routerToSwitch } = on.names;
-  // The comment names the switch: it is how rows of a node that is gone are recognised.
+  // The comment names the switch: by it ovn-kubernetes recognises rows of a node that is gone.
   const match = `inport == "${routerToSwitch}" && ${ipOf(address)}.dst == ${address} /* ${nodeSwitch} */`;
   rows.keyed(
     'Logical_Router_Policy',
@@ -120,7 +136,7 @@ export function addAllowPolicy(
     readonly ids: ExternalIds & { readonly [OBJECT_ID]: string };
     readonly priority: number;
     readonly match: string;
-    readonly options?: Readonly<Record<string, string>>;
+    readonly options?: Readonly<Record<string, string>> | undefined;
   },
 ): void {
   rows.keyed(

@@ -296,7 +296,13 @@ export class MemoryDatabase implements ReplicaView, Transactor {
           ),
         };
       }
-      case 'wait':
+      case 'wait': {
+        const isThere = this.#where(operation.table, operation.where).length > 0;
+        if (operation.rows.length > 0 || operation.until !== '==')
+          throw new OvsdbError('syntax error', 'the double only waits until no row matches');
+        if (isThere) throw new OvsdbError('timed out', `a row of ${operation.table} is there`);
+        return {};
+      }
       case 'commit':
       case 'abort':
         throw new OvsdbError('syntax error', `the double does not know ${operation.op}`);

@@ -4,16 +4,15 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Zone } from '../../src/model/model.ts';
 import { northboundTables, southboundTables } from '../../src/daemon/followed.ts';
-import { commitPlan, OvsdbClient, plan, type Plan } from '../../src/ovsdb/index.ts';
-import { northboundRules } from '../../src/topology/northbound-rules.ts';
-import { southboundRules } from '../../src/topology/southbound-rules.ts';
-import { zoneUnits, type Database } from '../../src/topology/units.ts';
+import type { Database } from '../../src/daemon/zone-controller.ts';
+import { commitPlan, type Plan } from '../../src/desired/ovsdb/index.ts';
+import { OvsdbClient } from '../../src/ovsdb/index.ts';
 import { bound } from './left-behind.ts';
 import { ovsProgram } from './ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from './ovsdb-server.ts';
-import { CHASSIS_1, exampleZone } from './zones.ts';
+import { ZoneEngine } from './zone-engine.ts';
+import { CHASSIS_1, type Zone } from './zones.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(30_000);
 
@@ -22,6 +21,7 @@ export class OvnZone implements AsyncDisposable {
   readonly southbound: OvsdbServer;
   readonly #clients: Readonly<Record<Database, OvsdbClient>>;
   readonly #northd: ChildProcess;
+  #engine: ZoneEngine | undefined;
   readonly #log: string;
 
   private constructor(northbound: OvsdbServer, southbound: OvsdbServer) {
@@ -31,7 +31,7 @@ export class OvnZone implements AsyncDisposable {
       Northbound: new OvsdbClient({
         remotes: northbound.remote,
         database: 'OVN_Northbound',
-        tables: northboundTables(exampleZone.settings, exampleZone.node.name),
+        tables: northboundTables,
       }).start(),
       Southbound: new OvsdbClient({
         remotes: southbound.remote,
@@ -69,13 +69,9 @@ export class OvnZone implements AsyncDisposable {
   }
 
   planOf(zone: Zone, database: Database): Plan {
-    const units = new Map(
-      [...zoneUnits(zone)]
-        .filter(([, unit]) => unit.database === database)
-        .map(([key, unit]) => [key, unit.build()] as const),
-    );
-    const rules = database === 'Northbound' ? northboundRules(zone) : southboundRules(zone);
-    return plan(units, this.#clients[database].replica, rules);
+    const replicas = Object.values(this.#clients).map((client) => client.replica);
+    this.#engine ??= new ZoneEngine(zone, replicas);
+    return this.#engine.plan(zone, this.#clients[database].replica);
   }
 
   /** Commits what a zone wants, chassis first, and waits until northd has made flows of it. Returns what was refused. */

@@ -1,6 +1,6 @@
 /** Desired rows as text: one line each, every column, and the rows that hold it. */
 
-import { RowReference, type DesiredRow, type DesiredValue } from '../../src/ovsdb/plan/desired.ts';
+import { RowReference, type DesiredRow, type DesiredValue } from '../../src/desired/rows.ts';
 
 function atomText(value: unknown): string {
   if (value instanceof RowReference) return `${value.table}/${value.key}`;

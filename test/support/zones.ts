@@ -1,14 +1,41 @@
 /** Zones to test with: two nodes and network `blue_blue`, as in the worked example of topology.md §24. */
 
+import {
+  defaultNetwork as defaultNetworkOf,
+  type NetworkDefinition,
+} from '../../src/model/networks.ts';
+import { nadOfKey } from '../../src/api/nad/nad-key.ts';
+import { tupleKey, type FactTable } from '../../src/desired/facts.ts';
+import { ZoneFacts, type ZoneFactsOptions } from '../../src/model/facts.ts';
 import type {
+  AllowedDefaultService,
   Attachment,
   ClusterSettings,
   LocalNode,
+  NamespaceFacts,
   Network,
   NetworkName,
   NodeFacts,
-  Zone,
+  NodeSubnet,
 } from '../../src/model/model.ts';
+
+/** A network, and its subnets by node. */
+export interface ZoneNetwork extends Network {
+  readonly nodeSubnets: ReadonlyMap<string, readonly string[]>;
+  /** Namespaces whose primary network it is. */
+  readonly namespaces: readonly string[];
+}
+
+/** What a zone is to know, in one piece. */
+export interface Zone {
+  readonly settings: ClusterSettings;
+  readonly node: LocalNode;
+  readonly remoteNodes: readonly NodeFacts[];
+  readonly namespaces: readonly string[];
+  readonly networks: readonly ZoneNetwork[];
+  readonly attachments: readonly Attachment[];
+  readonly allowedDefaultServices: readonly AllowedDefaultService[];
+}
 
 export const CHASSIS_1 = 'c1111111-1111-4111-8111-111111111111';
 export const CHASSIS_2 = 'c2222222-2222-4222-8222-222222222222';
@@ -89,40 +116,29 @@ export const furtherNode = (id: number): NodeFacts => ({
   hostAddresses: [`172.19.${id >> 8}.${id & 255}/16`],
 });
 
-export const defaultNetwork: Network = {
-  name: networkName('default'),
-  id: 0,
-  topology: 'layer3',
-  role: 'primary',
-  subnets: ipv4Settings.clusterSubnets,
-  joinSubnets: ipv4Settings.joinSubnets,
-  masquerade: {},
-  mtu: 1400,
-  nads: [],
-  namespaces: ['default', 'kube-system'],
+export const defaultNetwork: ZoneNetwork = {
+  ...defaultNetworkOf(ipv4Settings),
+  namespaces: [],
   nodeSubnets: new Map([
     ['ovn-worker', ['10.244.0.0/24']],
     ['ovn-worker2', ['10.244.1.0/24']],
   ]),
-  tunnelKeys: [],
 };
 
-export const blue: Network = {
+export const blue: ZoneNetwork = {
+  ...defaultNetwork,
   name: networkName('blue_blue'),
   id: 1,
-  topology: 'layer3',
-  role: 'primary',
   subnets: [{ cidr: '103.103.0.0/16', hostLength: 24 }],
   joinSubnets: { v4: '100.65.0.0/16' },
   masquerade: { v4: { gatewayRouter: '169.254.0.11', managementPort: '169.254.0.12' } },
-  mtu: 1400,
   nads: ['blue/blue'],
   namespaces: ['blue'],
   nodeSubnets: new Map([
     ['ovn-worker', ['103.103.0.0/24']],
     ['ovn-worker2', ['103.103.1.0/24']],
   ]),
-  tunnelKeys: [],
+  object: 'UserDefinedNetwork blue/blue',
 };
 
 export const exampleZone: Zone = {
@@ -248,7 +264,6 @@ export const bluePod: Attachment = {
   namespace: 'blue',
   pod: 'pod1',
   podUid: 'b7a2d6c0-0000-4000-8000-000000000001',
-  node: 'ovn-worker',
   network: blue.name,
   nadKey: 'blue/blue',
   role: 'primary',
@@ -265,3 +280,87 @@ export const bluePodDefault: Attachment = {
   macAddress: '0a:58:0a:f4:00:03',
   addresses: ['10.244.0.3/24'],
 };
+
+/** Facts of a zone, up to date. Networks are rendered whether a pod uses them or not, unless `options` say otherwise. */
+export function factsOf(
+  zone: Zone,
+  options: ZoneFactsOptions = { renderEverywhere: true },
+): ZoneFacts {
+  const facts = new ZoneFacts(zone.node.name, zone.settings, options);
+  putZone(facts, undefined, zone);
+  facts.refresh(0);
+  return facts;
+}
+
+/** Makes facts that say what zone `before` says say what `after` says. */
+export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone): void {
+  facts.self.put(after.node.name, after.node);
+  replace(facts.nodes, before?.remoteNodes, after.remoteNodes, ({ name }) => [name]);
+  replace(
+    facts.namespaces,
+    before === undefined ? undefined : namespacesOf(before),
+    namespacesOf(after),
+    ({ name }) => [name],
+  );
+  replace(facts.definitions, before && definitionsOf(before), definitionsOf(after), ({ nad }) => [
+    nad,
+  ]);
+  replace(facts.nodeSubnets, before && subnetsOf(before), subnetsOf(after), (subnet) => subnet.key);
+  replace(
+    facts.interfaces,
+    before?.attachments,
+    after.attachments,
+    ({ namespace, pod, nadKey }) => [namespace, pod, nadKey],
+  );
+  replace(
+    facts.services,
+    before?.allowedDefaultServices,
+    after.allowedDefaultServices,
+    ({ key }) => [key],
+  );
+}
+
+function replace<V extends object, W extends V>(
+  table: FactTable<V>,
+  before: readonly W[] | undefined,
+  after: readonly W[],
+  keyOf: (value: W) => readonly string[],
+): void {
+  const keys = new Set(after.map((value) => tupleKey(...keyOf(value))));
+  for (const value of before ?? []) {
+    const key = keyOf(value);
+    if (!keys.has(tupleKey(...key))) table.delete(key);
+  }
+  for (const value of after) table.put(keyOf(value), value);
+}
+
+const namespacesOf = (zone: Zone): NamespaceFacts[] => {
+  const labelled = new Set(zone.networks.flatMap(({ namespaces }) => namespaces));
+  return zone.namespaces.map((name) => ({ name, isLabelled: labelled.has(name) }));
+};
+
+/** A definition per NAD of each network; NADs of pods that no network lists stand for the pod's network. */
+const definitionsOf = (zone: Zone): NetworkDefinition[] =>
+  zone.networks
+    .filter(({ id }) => id !== 0)
+    .flatMap((network) => {
+      const ofPods = zone.attachments
+        .filter((attachment) => attachment.network === network.name)
+        .map(({ nadKey }) => nadOfKey(nadKey));
+      const { nodeSubnets: _subnets, namespaces: _namespaces, ...config } = network;
+      return [...new Set([...network.nads, ...ofPods])].map((nad) => ({
+        name: network.name,
+        config,
+        id: network.id,
+        tunnelKeys: network.tunnelKeys,
+        nad,
+        namespace: nad.split('/')[0] ?? '',
+        isGenerated: true,
+        object: network.object,
+      }));
+    });
+
+const subnetsOf = (zone: Zone): (NodeSubnet & { readonly key: readonly string[] })[] =>
+  zone.networks.flatMap(({ name, nodeSubnets }) =>
+    [...nodeSubnets].map(([node, cidrs]) => ({ key: [name, node], cidrs })),
+  );

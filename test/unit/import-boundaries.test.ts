@@ -7,14 +7,27 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ovsdb: [],
   allocators: [],
   api: ['allocators'],
-  model: ['api', 'allocators'],
-  topology: ['ovsdb', 'model', 'api', 'allocators'],
+  desired: ['ovsdb'],
+  model: ['desired', 'api', 'allocators'],
+  // Types of rows.
+  topology: ['model', 'desired', 'api', 'allocators', 'ovsdb'],
   store: ['model', 'api', 'allocators'],
   cluster: ['store', 'model', 'api', 'allocators'],
-  daemon: ['cluster', 'topology', 'store', 'model', 'api', 'allocators', 'ovsdb'],
+  daemon: ['cluster', 'topology', 'store', 'model', 'desired', 'api', 'allocators', 'ovsdb'],
   cni: ['api', 'allocators'],
   lab: ['cni', 'daemon', 'store', 'model', 'api', 'allocators', 'ovsdb'],
-  cli: ['lab', 'daemon', 'cluster', 'topology', 'store', 'model', 'api', 'allocators', 'ovsdb'],
+  cli: [
+    'lab',
+    'daemon',
+    'cluster',
+    'topology',
+    'store',
+    'model',
+    'desired',
+    'api',
+    'allocators',
+    'ovsdb',
+  ],
 };
 
 /** The same within src/ovsdb (docs/ovsdb.md). Files that lie in no folder put the others together, but for those of `OVSDB_SHARED`. */
@@ -31,11 +44,11 @@ const OVSDB_MAY_IMPORT: Record<string, readonly string[]> = {
 };
 const OVSDB_SHARED = ['wasm.ts', 'listener-error.ts', 'abort-listeners.ts'];
 
-/** All that others import of the OVSDB client; the plan of rows lies beside it for now. */
-const OVSDB_ENTRIES = ['ovsdb/index.ts', 'ovsdb/plan/desired.ts', 'ovsdb/replica/replica-view.ts'];
+/** All that others import of the OVSDB client. */
+const OVSDB_ENTRIES = ['ovsdb/index.ts'];
 
 /** Packages whose files take values and return values: no sockets, files, processes or clocks. */
-const PURE_PACKAGES = ['allocators', 'api', 'model', 'topology', 'cni'];
+const PURE_PACKAGES = ['allocators', 'api', 'desired', 'model', 'topology', 'cni'];
 const PURE_BUILTINS = ['node:crypto', 'node:util'];
 
 const SOURCE = resolve(import.meta.dirname, '../../src');

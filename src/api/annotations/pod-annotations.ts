@@ -19,7 +19,7 @@ import type { PlainObject } from '../plain-object.ts';
 import { own } from '../plain-object.ts';
 
 export const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
-const OPEN_DEFAULT_PORTS = 'k8s.ovn.org/open-default-ports';
+export const OPEN_DEFAULT_PORTS = 'k8s.ovn.org/open-default-ports';
 const REQUESTED_PRIMARY_UDN = 'k8s.ovn.org/requested-primary-udn';
 /** Deprecated place of the claim of a primary network. */
 const PRIMARY_UDN_IPAM_CLAIM = 'k8s.ovn.org/primary-udn-ipamclaim';

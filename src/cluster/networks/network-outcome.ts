@@ -126,15 +126,19 @@ const andMore = (count: number): string =>
 export function networkReady(reports: readonly ZoneReport[]): StatedCondition | undefined {
   if (reports.every(({ state }) => state === undefined)) return undefined;
   const sorted = reports.toSorted((a, b) => (a.node < b.node ? -1 : 1));
-  const waiting = sorted.filter(({ state }) => state !== 'Programmed');
+  const waiting = sorted.filter(({ state }) => state !== 'Programmed' && state !== 'Unused');
   const type = 'NetworkReady';
   if (waiting.length === 0) {
-    const named = sorted.slice(0, NODES_NAMED).map(({ node }) => node);
+    const users = sorted.filter(({ state }) => state === 'Programmed').map(({ node }) => node);
+    const named = users.slice(0, NODES_NAMED).join(', ');
     return {
       type,
       status: 'True',
       reason: 'NetworkInDataPlane',
-      message: `Network is in the data plane of every node that uses it: [${named.join(', ')}]${andMore(sorted.length)}`,
+      message:
+        users.length === 0
+          ? 'Network is known to every node, and none uses it yet.'
+          : `Network is in the data plane of every node that uses it: [${named}]${andMore(users.length)}`,
     };
   }
   const lines = waiting

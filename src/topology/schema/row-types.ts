@@ -1,6 +1,6 @@
 /** What the generated types of desired rows are made of (`npm run generate`). */
 
-import type { RowReference } from '../../ovsdb/plan/desired.ts';
+import type { RowReference } from '../../desired/rows.ts';
 
 /** Another desired row. */
 export type Reference = RowReference;

@@ -72,6 +72,11 @@ apiVersion: k8s.ovn.org/v1alpha1
 kind: UserDefinedNetwork
 metadata: { name: red, namespace: red }
 spec: { topology: Layer3, role: Primary, subnets: [103.103.0.0/16/24] }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: web, namespace: red }
+spec: { nodeName: ovn-worker, containers: [{ name: web, image: web }] }
 `,
     );
     ended(await bed.heddle.run('apply', '--no-wait'), 0);

@@ -22,7 +22,11 @@ const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 interface Declared {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly spec?: object;
 }
 
@@ -128,6 +132,16 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
           layer3: { role: 'Secondary', subnets: [{ cidr: '10.30.0.0/16' }] },
         },
       },
+    });
+    await apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: 'pod3',
+        namespace: 'blue',
+        annotations: { 'k8s.v1.cni.cncf.io/networks': 'green' },
+      },
+      spec: { nodeName: 'ovn-worker', containers: [{ name: 'web', image: 'web' }] },
     });
     // Kinds that are not there are asked for every half minute at most.
     await until(

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Zone } from '../../../src/model/model.ts';
 import { OvnZone } from '../../support/ovn-zone.ts';
 import {
   blue,
@@ -13,6 +12,7 @@ import {
   inLocalMode,
   ipv6Zone,
   networkName,
+  type Zone,
 } from '../../support/zones.ts';
 
 const busyZone: Zone = {

@@ -268,7 +268,7 @@ describe('a network that is there', () => {
     expect(await conditions(store, 'blue/net')).toContain(
       'NetworkReady=False NetworkNotInDataPlane: node2: Pending: no chassis',
     );
-    const status = { networks: [{ name: 'blue_net', state: 'Programmed', pods: 0 }] };
+    const status = { networks: [{ name: 'blue_net', state: 'Programmed' }] };
     await store.patchStatus(zoneStatuses, 'node2', { status }, { fieldManager: 'node2' });
     await running.settled();
     expect(await conditions(store, 'blue/net')).toContain(
@@ -315,7 +315,7 @@ const zone = (name: string, state: NetworkState, message?: string): ZoneStatus =
   metadata: { name },
   status: {
     observedAt: '2026-01-01T00:00:00Z',
-    networks: [{ name: 'blue_net', state, pods: 0, ...(message === undefined ? {} : { message }) }],
+    networks: [{ name: 'blue_net', state, ...(message === undefined ? {} : { message }) }],
     problems: [],
   },
 });

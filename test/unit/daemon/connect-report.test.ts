@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { clusterNetworkConnects, resourceKinds } from '../../../src/api/kinds.ts';
-import { ObjectFeed } from '../../../src/daemon/object-feed.ts';
+import { zoneConnects } from '../../../src/model/connects.ts';
+import { ZoneFacts } from '../../../src/model/facts.ts';
+import { ZoneInformers } from '../../../src/daemon/zone-informers.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import { ZoneStatusWriter } from '../../../src/daemon/zone-status-writer.ts';
 import {
@@ -36,18 +38,22 @@ test('what a node says of a ClusterNetworkConnect becomes its condition, until t
   await running.settled();
 
   const informers = new Informers({ store, log: silent });
-  const feed = new ObjectFeed({
-    informers,
-    node: 'n1',
-    settings: testSettings.cluster,
-    onChange: () => undefined,
-  });
+  const facts = new ZoneFacts('n1', testSettings.cluster);
+  const zone = new ZoneInformers({ informers, facts, onChange: () => undefined });
   const following = informers.run(signal);
+  await zone.synced(10_000);
   const writer = new ZoneStatusWriter(store, 'n1');
   const reported = async (name: string): Promise<unknown> => {
     await running.settled();
     await informers.refresh(resourceKinds, signal);
-    const connects = feed.builder.connects();
+    facts.refresh(0);
+    const self = facts.self.peek('n1');
+    if (self === undefined) throw new Error('the node is not known');
+    const connects = zoneConnects(
+      [...facts.connects.entries()].map(([, one]) => one),
+      self,
+      [...facts.networks.entries()].map(([, network]) => network),
+    );
     await writer.write({ networks: [], connects, problems: [] }, signal);
     await running.settled();
     const found = await store.get(clusterNetworkConnects, name);

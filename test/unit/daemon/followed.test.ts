@@ -2,13 +2,10 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { CONFIRMATION_COLUMNS } from '../../../src/daemon/confirmation.ts';
 import { northboundTables, southboundTables } from '../../../src/daemon/followed.ts';
-import type { Zone } from '../../../src/model/model.ts';
-import { RowReference } from '../../../src/ovsdb/plan/desired.ts';
-import type { FoundRow } from '../../../src/ovsdb/replica/replica-view.ts';
+import { claimsOf } from '../../../src/desired/engine.ts';
+import { RowReference, type DesiredRow, type FoundRow } from '../../../src/desired/rows.ts';
 import { parseSchema, type JsonValue, type Selection } from '../../../src/ovsdb/index.ts';
-import { northboundRules } from '../../../src/topology/northbound-rules.ts';
-import { southboundRules } from '../../../src/topology/southbound-rules.ts';
-import { zoneUnits } from '../../../src/topology/units.ts';
+import { zoneFeatures } from '../../../src/topology/features.ts';
 import { foundRow, readBackRow } from '../../support/found-rows.ts';
 import {
   bluePod,
@@ -16,8 +13,11 @@ import {
   dualZone,
   exampleZone,
   inLocalMode,
+  factsOf,
   ipv6Zone,
+  type Zone,
 } from '../../support/zones.ts';
+import { engineOver } from '../../support/zone-engine.ts';
 
 /** What the daemon follows is what it writes and reads. */
 
@@ -34,14 +34,30 @@ const busy = (zone: Zone): Zone => ({
 });
 
 const followed = {
-  Northbound: northboundTables(exampleZone.settings, exampleZone.node.name)(schemaOf('nb')),
-  Southbound: southboundTables(schemaOf('sb')),
+  OVN_Northbound: northboundTables(schemaOf('nb')),
+  OVN_Southbound: southboundTables(schemaOf('sb')),
 };
 
 const isFollowed = (selection: Selection, table: string, column: string): boolean => {
   const chosen = selection[table];
   return chosen !== undefined && chosen !== true && chosen.columns?.includes(column) === true;
 };
+
+/** Every row that the features want of a zone. */
+function rowsOf(zone: Zone): readonly DesiredRow[] {
+  const rows: DesiredRow[] = [];
+  const engine = engineOver(factsOf(zone));
+  engine.connect(
+    ['OVN_Northbound', 'OVN_Southbound'].map((database) => ({
+      database,
+      set: (_owner, wanted) => rows.push(...wanted.rows),
+      has: () => false,
+    })),
+  );
+  engine.build();
+  expect([...engine.notable()]).toEqual([]);
+  return rows;
+}
 
 /** The row, and the columns that were read of it. */
 function watched(row: FoundRow): { readonly row: FoundRow; readonly read: Set<string> } {
@@ -70,24 +86,21 @@ describe('what is followed', () => {
       for (const column of columns)
         if (!isFollowed(followed[database], table, column)) missing.add(`${table} ${column}`);
     };
-    for (const { database, build } of zoneUnits(zone).values()) {
-      const rules = database === 'Northbound' ? northboundRules(zone) : southboundRules(zone);
-      for (const wanted of build()) {
-        need(database, wanted.table, Object.keys(wanted.columns));
-        for (const { table, column } of wanted.containers) need(database, table, [column]);
-        const rule = rules[wanted.table];
-        if (rule === undefined) throw new Error(`no rules for ${wanted.table}`);
-        const { external_ids: _, ...unmarked } = wanted.columns;
-        const containers = wanted.containers.map(({ table, key }) => new RowReference(table, key));
-        // As it is, and as it looks when somebody took its marks away.
-        for (const found of [readBackRow(wanted), foundRow(unmarked)]) {
-          for (const container of [undefined, ...containers]) {
-            const { row, read } = watched(found);
-            rule.keyOf(row, container);
-            rule.isOurs(row, container);
-            rule.mayAdopt?.(row, container);
-            need(database, wanted.table, read);
-          }
+    for (const wanted of rowsOf(zone)) {
+      const database = wanted.database as keyof typeof followed;
+      need(database, wanted.table, Object.keys(wanted.columns));
+      for (const { table, column } of wanted.containers) need(database, table, [column]);
+      const claim = claimsOf(zoneFeatures, database).get(wanted.table);
+      if (claim === undefined) throw new Error(`nobody claims ${wanted.table}`);
+      const { external_ids: _, ...unmarked } = wanted.columns;
+      const containers = wanted.containers.map(({ table, key }) => new RowReference(table, key));
+      // As it is, and as it looks when somebody took its marks away.
+      for (const found of [readBackRow(wanted), foundRow(unmarked)]) {
+        for (const container of [undefined, ...containers]) {
+          const { row, read } = watched(found);
+          claim.keyOf(row, container);
+          claim.markedBy?.(row, container);
+          need(database, wanted.table, read);
         }
       }
     }
@@ -96,7 +109,7 @@ describe('what is followed', () => {
 
   test('is what confirms a change', () => {
     for (const column of CONFIRMATION_COLUMNS)
-      expect(isFollowed(followed.Northbound, 'NB_Global', column)).toBe(true);
+      expect(isFollowed(followed.OVN_Northbound, 'NB_Global', column)).toBe(true);
   });
 
   test('is nothing that others write all the time, and no table of others', () => {
@@ -108,8 +121,8 @@ describe('what is followed', () => {
       ['Load_Balancer', 'vips'],
       ['DNS', 'records'],
     ] as const)
-      expect(isFollowed(followed.Northbound, table, column), `${table} ${column}`).toBe(false);
-    expect(isFollowed(followed.Southbound, 'Chassis', 'nb_cfg')).toBe(false);
-    expect(Object.keys(followed.Southbound)).toEqual(['Chassis', 'Encap']);
+      expect(isFollowed(followed.OVN_Northbound, table, column), `${table} ${column}`).toBe(false);
+    expect(isFollowed(followed.OVN_Southbound, 'Chassis', 'nb_cfg')).toBe(false);
+    expect(Object.keys(followed.OVN_Southbound)).toEqual(['Chassis', 'Encap']);
   });
 });

@@ -3,10 +3,18 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createLogger } from '../../../src/daemon/logger.ts';
 import { ZoneController, type NetworkWritten } from '../../../src/daemon/zone-controller.ts';
+import type { ZoneFactsOptions } from '../../../src/model/facts.ts';
 import { parseSchema, type JsonValue, type Outcome } from '../../../src/ovsdb/index.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb-server.ts';
-import { bluePod, bluePodDefault, exampleZone } from '../../support/zones.ts';
+import {
+  bluePod,
+  bluePodDefault,
+  exampleZone,
+  factsOf,
+  putZone,
+  type Zone,
+} from '../../support/zones.ts';
 
 const NORTHBOUND = parseSchema(
   JSON.parse(readFileSync(join(SCHEMAS, 'ovn-nb.ovsschema'), 'utf8')) as JsonValue,
@@ -14,24 +22,43 @@ const NORTHBOUND = parseSchema(
 
 const signal = new AbortController().signal;
 
-function bed(): {
-  database: MemoryDatabase;
-  controller: ZoneController;
-  clock: { now: number };
-  lost: { reason: string | undefined };
-  written: NetworkWritten[];
-} {
-  const database = new MemoryDatabase(NORTHBOUND);
+interface Bed {
+  readonly database: MemoryDatabase;
+  readonly controller: ZoneController;
+  readonly clock: { now: number };
+  readonly lost: { reason: string | undefined };
+  readonly written: NetworkWritten[];
+  /** The controller's facts become those of the zone. */
+  readonly put: (zone: Zone) => void;
+}
+
+interface BedOptions extends ZoneFactsOptions {
+  /** Taken over from another bed. */
+  readonly database?: MemoryDatabase;
+}
+
+/** A controller that knows `zone` and has built nothing yet. */
+function bed(zone: Zone, { database: taken, ...options }: BedOptions = {}): Bed {
+  const database = taken ?? new MemoryDatabase(NORTHBOUND);
   const clock = { now: 0 };
   const lost: { reason: string | undefined } = { reason: undefined };
   const written: NetworkWritten[] = [];
+  const facts = factsOf(zone, { renderEverywhere: true, ...options });
   const controller = new ZoneController({
+    facts,
     northbound: { replica: database, transactor: database, unavailable: () => lost.reason },
     log: createLogger('silent'),
     now: () => clock.now,
     onNetworkWritten: (one) => written.push(one),
   });
-  return { database, controller, clock, lost, written };
+  let before = zone;
+  const put = (after: Zone): void => {
+    putZone(facts, before, after);
+    before = after;
+    controller.update();
+  };
+  controller.update();
+  return { database, controller, clock, lost, written, put };
 }
 
 /** The database takes a commit as ovn-northd and one chassis would confirm it. */
@@ -49,10 +76,23 @@ async function confirm(database: MemoryDatabase, sequence: number): Promise<void
 const states = (controller: ZoneController): Record<string, string> =>
   Object.fromEntries(controller.networks().map(({ name, state }) => [name, state]));
 
+/** UUIDs of every row, by table. */
+const rowsIn = (database: MemoryDatabase): unknown =>
+  Object.fromEntries(
+    [...NORTHBOUND.tables.keys()].map((table) => [
+      table,
+      [...database.rows(table)].map(({ uuid }) => uuid),
+    ]),
+  );
+
+const only = (...names: readonly string[]): Zone => ({
+  ...exampleZone,
+  networks: exampleZone.networks.filter(({ name }) => names.includes(name)),
+});
+
 describe('zone controller', () => {
   test('a network is committed first and programmed when the data plane has reached its nb_cfg', async () => {
-    const { database, controller } = bed();
-    controller.update(exampleZone);
+    const { database, controller } = bed(exampleZone);
     await controller.flush(signal);
     expect(states(controller)).toEqual({ default: 'Committed', blue_blue: 'Committed' });
     expect(controller.sequence).toEqual({ configured: 1, reached: 0 });
@@ -61,34 +101,28 @@ describe('zone controller', () => {
   });
 
   test('a pod makes only its networks wait for the data plane again', async () => {
-    const { database, controller } = bed();
-    controller.update(exampleZone);
+    const { database, controller, put } = bed(exampleZone);
     await controller.flush(signal);
     await confirm(database, 1);
-    controller.update({ ...exampleZone, attachments: [bluePod] });
+    put({ ...exampleZone, attachments: [bluePod] });
     expect(await controller.flush(signal)).toEqual({ kind: 'settled', committed: 1 });
     expect(states(controller)).toEqual({ default: 'Programmed', blue_blue: 'Committed' });
   });
 
   test('a second pass, and a new controller on a right database, send nothing', async () => {
-    const { database, controller } = bed();
-    controller.update({ ...exampleZone, attachments: [bluePod, bluePodDefault] });
+    const zone = { ...exampleZone, attachments: [bluePod, bluePodDefault] };
+    const { database, controller } = bed(zone);
     await controller.flush(signal);
     const sent = database.transactions.length;
     await controller.flush(signal);
-    const second = new ZoneController({
-      northbound: { replica: database, transactor: database, unavailable: () => undefined },
-      log: createLogger('silent'),
-    });
-    second.update({ ...exampleZone, attachments: [bluePod, bluePodDefault] });
-    expect(await second.flush(signal)).toEqual({ kind: 'settled', committed: 0 });
+    const second = bed(zone, { database });
+    expect(await second.controller.flush(signal)).toEqual({ kind: 'settled', committed: 0 });
     expect(database.transactions.length).toBe(sent);
   });
 
-  test('while the database is away nothing is sent, and the reason is told', async () => {
-    const { database, controller, lost } = bed();
+  test('while the database is away nothing is sent, and the reason is given', async () => {
+    const { database, controller, lost } = bed(exampleZone);
     lost.reason = 'OVN_Northbound is not connected';
-    controller.update(exampleZone);
     expect(await controller.flush(signal)).toEqual({
       kind: 'again',
       reason: 'OVN_Northbound is not connected',
@@ -98,24 +132,28 @@ describe('zone controller', () => {
     expect(await controller.flush(signal)).toMatchObject({ kind: 'settled' });
   });
 
-  test('a refused row fails its network alone, and is not sent again at every other change', async () => {
-    const { database, controller, clock } = bed();
+  test('a refused pod fails its network alone, and is not sent again at changes of something else', async () => {
+    const { database, controller, clock, put } = bed({ ...exampleZone, attachments: [bluePod] });
     const refuse: Outcome = { kind: 'error', error: 'constraint violation', details: 'no' };
-    database.intercept = (operations) =>
-      operations.some(
+    let tries = 0;
+    database.intercept = (operations) => {
+      const isGuilty = operations.some(
         (operation) => operation.op === 'insert' && operation.row['name'] === 'blue.blue_blue_pod1',
-      )
-        ? refuse
-        : undefined;
-    controller.update({ ...exampleZone, attachments: [bluePod] });
+      );
+      if (isGuilty) tries += 1;
+      return isGuilty ? refuse : undefined;
+    };
     await controller.flush(signal);
     expect(states(controller)).toEqual({ default: 'Committed', blue_blue: 'Failed' });
-    expect(controller.problems[0]?.message).toMatch(
+    expect(controller.problems()[0]?.message).toMatch(
       /Logical_Switch_Port "blue.blue_blue_pod1": the server refused to insert it: constraint violation: no/,
     );
-    const sent = database.transactions.length;
+    const before = tries;
+    put({ ...exampleZone, attachments: [bluePod], namespaces: [...exampleZone.namespaces, 'new'] });
     await controller.flush(signal);
-    expect(database.transactions.length).toBe(sent);
+    put({ ...exampleZone, attachments: [bluePod, bluePodDefault] });
+    await controller.flush(signal);
+    expect(tries).toBe(before);
     expect(states(controller)['blue_blue']).toBe('Failed');
     clock.now = 31_000;
     database.intercept = undefined;
@@ -123,18 +161,40 @@ describe('zone controller', () => {
     expect(states(controller)['blue_blue']).toBe('Committed');
   });
 
-  test('how long a network that comes later takes is told once, from first seen to written', async () => {
-    const { controller, clock, lost, written } = bed();
-    const [base, blue] = exampleZone.networks;
-    if (base === undefined || blue === undefined) throw new Error('the example has networks');
-    controller.update({ ...exampleZone, networks: [base] });
+  test('a network has no rows while nothing here uses it, and keeps them for a while after its last use', async () => {
+    const gracePeriod = 60_000;
+    const { database, controller, clock, put } = bed(exampleZone, {
+      renderEverywhere: false,
+      gracePeriod,
+    });
+    const hasRows = (): boolean =>
+      [...database.rows('Logical_Router')].some(
+        (row) => row.column('name') === 'blue_blue_ovn_cluster_router',
+      );
     await controller.flush(signal);
-    const unallocated = { ...blue, nodeSubnets: new Map<string, readonly string[]>() };
+    expect([states(controller)['blue_blue'], hasRows()]).toEqual(['Unused', false]);
+
+    put({ ...exampleZone, attachments: [bluePod] });
+    await controller.flush(signal);
+    expect([states(controller)['blue_blue'], hasRows()]).toEqual(['Committed', true]);
+
     clock.now = 1000;
-    controller.update({ ...exampleZone, networks: [base, unallocated] });
+    put(exampleZone);
     await controller.flush(signal);
-    clock.now = 1500;
-    controller.update(exampleZone);
+    expect(controller.nextExpiry).toBe(1000 + gracePeriod);
+    expect(hasRows()).toBe(true);
+
+    clock.now = 1000 + gracePeriod;
+    put(exampleZone);
+    await controller.flush(signal);
+    expect([states(controller)['blue_blue'], hasRows()]).toEqual(['Unused', false]);
+  });
+
+  test('how long a network that comes into use later takes is reported once, from its first use to its last row', async () => {
+    const { controller, clock, lost, written, put } = bed(only('default'));
+    await controller.flush(signal);
+    clock.now = 1000;
+    put(exampleZone);
     lost.reason = 'OVN_Northbound is not connected';
     await controller.flush(signal);
     expect(written).toEqual([]);
@@ -142,25 +202,41 @@ describe('zone controller', () => {
     lost.reason = undefined;
     await controller.flush(signal);
     expect(written).toEqual([{ network: 'blue_blue', topology: 'layer3', duration: 700 }]);
-    controller.update({ ...exampleZone, attachments: [bluePod] });
+    put({ ...exampleZone, attachments: [bluePod] });
     await controller.flush(signal);
     expect(written).toHaveLength(1);
   });
 
   test('what was there at the start, or was written before, is not measured', async () => {
-    const { database, controller, written } = bed();
-    controller.update(exampleZone);
+    const { database, controller, written } = bed(exampleZone);
     await controller.flush(signal);
-    const later: NetworkWritten[] = [];
-    const second = new ZoneController({
-      northbound: { replica: database, transactor: database, unavailable: () => undefined },
-      log: createLogger('silent'),
-      onNetworkWritten: (one) => later.push(one),
-    });
-    second.update({ ...exampleZone, networks: exampleZone.networks.slice(0, 1) });
-    second.update(exampleZone);
-    await second.flush(signal);
-    expect([written, later]).toEqual([[], []]);
+    const second = bed(only('default'), { database });
+    second.put(exampleZone);
+    await second.controller.flush(signal);
+    expect([written, second.written]).toEqual([[], []]);
+  });
+
+  test('a unit that cannot be built keeps its rows, nothing is removed, and the report says so', async () => {
+    const { database, controller } = bed({ ...exampleZone, attachments: [bluePod] });
+    await controller.flush(signal);
+    const before = rowsIn(database);
+    // A daemon with a masquerade subnet in which no network has an address any more.
+    const small = bed(
+      {
+        ...exampleZone,
+        attachments: [bluePod],
+        settings: { ...exampleZone.settings, masqueradeSubnets: { v4: '169.254.0.0/30' } },
+      },
+      { database },
+    );
+    expect(await small.controller.flush(signal)).toMatchObject({ kind: 'settled', committed: 0 });
+    expect(rowsIn(database)).toEqual(before);
+    expect(states(small.controller)).toMatchObject({ default: 'Failed' });
+    expect(small.controller.problems().map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(
+        /rows that nobody may want any more stay until everything could be built/,
+      ),
+    );
   });
 
   test.each([
@@ -169,11 +245,19 @@ describe('zone controller', () => {
     [{ transport: 'evpn' }, 'networks with transport "evpn"'],
     [{ uplink: 'eth1' }, 'networks with an uplink of their own ("eth1")'],
   ] as const)('a network that is not rendered waits, and says why: %j', async (asked, what) => {
-    const { controller, database } = bed();
     const base = exampleZone.networks.find(({ topology, id }) => topology === 'layer3' && id > 0);
     if (base === undefined) throw new Error('the example has a layer3 network');
-    const other = { ...base, name: 'red_other' as typeof base.name, id: 9, ...asked };
-    controller.update({ ...exampleZone, networks: [...exampleZone.networks, other] });
+    const other = {
+      ...base,
+      name: 'red_other' as typeof base.name,
+      id: 9,
+      nads: ['red/other'],
+      ...asked,
+    };
+    const { controller, database } = bed({
+      ...exampleZone,
+      networks: [...exampleZone.networks, other],
+    });
     await controller.flush(signal);
     expect(controller.networks().find(({ name }) => name === 'red_other')).toMatchObject({
       state: 'Pending',

@@ -4,7 +4,7 @@ import { ZoneStatusWriter, type ZoneReport } from '../../../src/daemon/zone-stat
 import { MemoryStore } from '../../support/memory-store.ts';
 
 const REPORT: ZoneReport = {
-  networks: [{ name: 'blue_blue', state: 'Programmed', pods: 1 }],
+  networks: [{ name: 'blue_blue', state: 'Programmed' }],
   connects: [],
   problems: [],
 };

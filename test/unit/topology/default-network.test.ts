@@ -1,11 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import type { Zone } from '../../../src/model/model.ts';
-import { dualZone, exampleZone, inLocalMode, ipv6Zone, worker } from '../../support/zones.ts';
-import { added, heads, rowsOf, textsOf } from './unit-texts.ts';
+import {
+  dualZone,
+  exampleZone,
+  inLocalMode,
+  ipv6Zone,
+  worker,
+  type Zone,
+} from '../../support/zones.ts';
+import { added, heads, NETWORKS, ofNetwork, rowsOf, textsOf } from './unit-texts.ts';
 
 describe('the cluster default network on ovn-worker (topology.md §6)', () => {
   test('has the rows of a primary network without marks', () => {
-    expect(textsOf(exampleZone, /^network\/default/)).toEqual([
+    expect(textsOf(exampleZone, ofNetwork('default'))).toEqual([
       'ACL default-network-controller:NetpolDefault:allow-hairpinning:Egress action=allow-related direction=from-lport external_ids={direction=Egress k/id=default-network-controller:NetpolDefault:allow-hairpinning:Egress k/name=allow-hairpinning k/owner-controller=default-network-controller k/owner-type=NetpolDefault} match=ip4.src == 169.254.0.5 meter=acl-logging options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a13298398610555951118.acls',
       'ACL default-network-controller:NetpolDefault:allow-hairpinning:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=default-network-controller:NetpolDefault:allow-hairpinning:Ingress k/name=allow-hairpinning k/owner-controller=default-network-controller k/owner-type=NetpolDefault} match=ip4.src == 169.254.0.5 meter=acl-logging priority=1001 tier=2 < Port_Group/a13298398610555951118.acls',
       'ACL default-network-controller:NetpolNode:ovn-worker:10.244.0.2 action=allow-related direction=to-lport external_ids={ip=10.244.0.2 k/id=default-network-controller:NetpolNode:ovn-worker:10.244.0.2 k/name=ovn-worker k/owner-controller=default-network-controller k/owner-type=NetpolNode} match=ip4.src==10.244.0.2 meter=acl-logging priority=1001 tier=2 < Logical_Switch/ovn-worker.acls',
@@ -60,7 +66,7 @@ describe('the cluster default network on ovn-worker (topology.md §6)', () => {
 
   test('in local gateway mode its pods leave through the host; its router has no option for that', () => {
     const [shared, local] = [exampleZone, inLocalMode(exampleZone)].map((zone) =>
-      textsOf(zone, /^network\/default/),
+      textsOf(zone, ofNetwork('default')),
     );
     expect(added(shared ?? [], local ?? [])).toEqual([
       'Logical_Router_Static_Route ovn_cluster_router 10.244.0.0/24 src-ip - ip_prefix=10.244.0.0/24 nexthop=10.244.0.2 policy=src-ip < Logical_Router/ovn_cluster_router.static_routes',
@@ -76,7 +82,7 @@ describe('the cluster default network on ovn-worker (topology.md §6)', () => {
       },
     };
     const policies = (of: Zone): string[] =>
-      heads(rowsOf(of, /^network\/default$/)).filter((head) => head.includes(' 1004 '));
+      heads(rowsOf(of, /^layer3\/network default$/)).filter((head) => head.includes(' 1004 '));
     expect(policies(zone)).toEqual([
       'Logical_Router_Policy ovn_cluster_router 1004 inport == "rtos-ovn-worker" && ip4.dst == 10.9.9.9 /* ovn-worker */',
       'Logical_Router_Policy ovn_cluster_router 1004 inport == "rtos-ovn-worker" && ip4.dst == 172.18.0.3 /* ovn-worker */',
@@ -91,7 +97,7 @@ describe('the cluster default network on ovn-worker (topology.md §6)', () => {
       ...exampleZone,
       node: { ...worker, managementPortMac: 'ca:53:88:23:bc:98' },
     };
-    expect(added(textsOf(exampleZone, /^network/), textsOf(zone, /^network/))).toEqual([
+    expect(added(textsOf(exampleZone, NETWORKS), textsOf(zone, NETWORKS))).toEqual([
       'Logical_Switch_Port k8s-ovn-worker addresses=[ca:53:88:23:bc:98 10.244.0.2] < Logical_Switch/ovn-worker.ports < Port_Group/a13298398610555951118.ports',
     ]);
   });
@@ -99,12 +105,13 @@ describe('the cluster default network on ovn-worker (topology.md §6)', () => {
 
 describe('pods whose primary network is another one (topology.md §17.1)', () => {
   test('keep the probes of their host, and nothing else', () => {
-    expect(textsOf(exampleZone, /^isolation$/)).toEqual([
+    expect(textsOf(exampleZone, /^isolation\//)).toEqual([
       'ACL default-network-controller:UDNIsolation:AllowHostARPPrimaryUDN:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=default-network-controller:UDNIsolation:AllowHostARPPrimaryUDN:Egress k/name=AllowHostARPPrimaryUDN k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=inport == @a8747502060113802905 && (( arp && arp.tpa == 10.244.0.2 )) meter=acl-logging priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
       'ACL default-network-controller:UDNIsolation:AllowHostARPPrimaryUDN:Ingress action=allow direction=to-lport external_ids={direction=Ingress k/id=default-network-controller:UDNIsolation:AllowHostARPPrimaryUDN:Ingress k/name=AllowHostARPPrimaryUDN k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=outport == @a8747502060113802905 && (( arp && arp.spa == 10.244.0.2 )) meter=acl-logging priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
       'ACL default-network-controller:UDNIsolation:AllowHostPrimaryUDN:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=default-network-controller:UDNIsolation:AllowHostPrimaryUDN:Ingress k/name=AllowHostPrimaryUDN k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=outport == @a8747502060113802905 && (ip4.src==10.244.0.2) meter=acl-logging priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
       'ACL default-network-controller:UDNIsolation:DenyPrimaryUDN:Egress action=drop direction=from-lport external_ids={direction=Egress k/id=default-network-controller:UDNIsolation:DenyPrimaryUDN:Egress k/name=DenyPrimaryUDN k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=inport == @a8747502060113802905 meter=acl-logging priority=1000 tier=0 < Port_Group/a8747502060113802905.acls',
       'ACL default-network-controller:UDNIsolation:DenyPrimaryUDN:Ingress action=drop direction=to-lport external_ids={direction=Ingress k/id=default-network-controller:UDNIsolation:DenyPrimaryUDN:Ingress k/name=DenyPrimaryUDN k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=outport == @a8747502060113802905 meter=acl-logging priority=1000 tier=0 < Port_Group/a8747502060113802905.acls',
+      'Port_Group a8747502060113802905 external_ids={k/id=default-network-controller:UDNIsolation:SecondaryPods k/name=SecondaryPods k/owner-controller=default-network-controller k/owner-type=UDNIsolation}',
     ]);
   });
 
@@ -117,14 +124,16 @@ describe('pods whose primary network is another one (topology.md §17.1)', () =>
     ],
     ['IPv6', ipv6Zone, '(( nd && nd.target == fd00:10:244::2 ))', '(ip6.src==fd00:10:244::2)'],
   ])('with %s: the host is known by all its addresses', (_families, zone, neighbour, source) => {
-    const matches = rowsOf(zone, /^isolation$/).map((row) => row.columns['match']);
+    const matches = rowsOf(zone, /^isolation\//)
+      .filter(({ table }) => table === 'ACL')
+      .map((row) => row.columns['match']);
     expect(matches).toContain(`inport == @a8747502060113802905 && ${neighbour}`);
     expect(matches).toContain(`outport == @a8747502060113802905 && ${source}`);
   });
 });
 
 test('rows that exist once per database (topology.md §5)', () => {
-  expect(textsOf(exampleZone, /^(database|services|nodes)$/)).toEqual([
+  expect(textsOf(exampleZone, /^(database|services|egress)\//)).toEqual([
     'Address_Set a1042611113178530741 addresses=[172.18.0.3, 172.18.0.4] external_ids={ip-family=v4 k/id=default-network-controller:ClusterNodeIPs:node-ips:v4 k/name=node-ips k/owner-controller=default-network-controller k/owner-type=ClusterNodeIPs}',
     'Address_Set a13607449821398607916 external_ids={ip-family=v4 k/id=default-network-controller:EgressService:egresssvc-served-pods:v4 k/name=egresssvc-served-pods k/owner-controller=default-network-controller k/owner-type=EgressService}',
     'Address_Set a3613486944346402462 addresses=[10.96.0.1, 10.96.0.10] external_ids={ip-family=v4 k/id=udn-enabled-svc:UDNEnabledService:udn-enabled-svc-cluster-ips:v4 k/name=udn-enabled-svc-cluster-ips k/owner-controller=udn-enabled-svc k/owner-type=UDNEnabledService}',
@@ -139,25 +148,34 @@ test('rows that exist once per database (topology.md §5)', () => {
     'Meter reject-rate-limiter fair=true unit=pktps',
     'Meter svc-monitor-rate-limiter fair=true unit=pktps',
     'Meter tcp-reset-rate-limiter fair=true unit=pktps',
-    'Meter_Band acl-logging drop action=drop rate=20 < Meter/acl-logging.bands',
-    'Meter_Band arp-rate-limiter drop action=drop rate=25 < Meter/arp-rate-limiter.bands',
-    'Meter_Band arp-resolve-rate-limiter drop action=drop rate=25 < Meter/arp-resolve-rate-limiter.bands',
-    'Meter_Band bfd-rate-limiter drop action=drop rate=25 < Meter/bfd-rate-limiter.bands',
-    'Meter_Band event-elb-rate-limiter drop action=drop rate=25 < Meter/event-elb-rate-limiter.bands',
-    'Meter_Band icmp4-error-rate-limiter drop action=drop rate=25 < Meter/icmp4-error-rate-limiter.bands',
-    'Meter_Band icmp6-error-rate-limiter drop action=drop rate=25 < Meter/icmp6-error-rate-limiter.bands',
-    'Meter_Band reject-rate-limiter drop action=drop rate=25 < Meter/reject-rate-limiter.bands',
-    'Meter_Band svc-monitor-rate-limiter drop action=drop rate=25 < Meter/svc-monitor-rate-limiter.bands',
-    'Meter_Band tcp-reset-rate-limiter drop action=drop rate=25 < Meter/tcp-reset-rate-limiter.bands',
-    'NB_Global NB_Global name=ovn-worker options={name=ovn-worker}',
-    'Port_Group a8747502060113802905 external_ids={k/id=default-network-controller:UDNIsolation:SecondaryPods k/name=SecondaryPods k/owner-controller=default-network-controller k/owner-type=UDNIsolation}',
+    'Meter_Band drop 20 action=drop rate=20 < Meter/acl-logging.bands',
+    'Meter_Band drop 25 action=drop rate=25 < Meter/arp-rate-limiter.bands < Meter/arp-resolve-rate-limiter.bands < Meter/bfd-rate-limiter.bands < Meter/event-elb-rate-limiter.bands < Meter/icmp4-error-rate-limiter.bands < Meter/icmp6-error-rate-limiter.bands < Meter/reject-rate-limiter.bands < Meter/svc-monitor-rate-limiter.bands < Meter/tcp-reset-rate-limiter.bands',
+    'NB_Global NB_Global name=ovn-worker options={name=ovn-worker} (partial)',
   ]);
 });
 
 test('rows of the Southbound database (topology.md §13.2)', () => {
-  expect(textsOf(exampleZone, /^node\//)).toEqual([
+  expect(textsOf(exampleZone, /^interconnect\/(own-)?chassis/)).toEqual([
     'Chassis C1 other_config={is-remote=false} (partial)',
     'Chassis C2 hostname=ovn-worker2 other_config={is-remote=true}',
     'Encap geneve 172.18.0.4 chassis_name=C2 ip=172.18.0.4 options={csum=true} type=geneve < Chassis/C2.encaps',
   ]);
+});
+
+test('meters of one rate share a band', () => {
+  const settings = { ...exampleZone.settings, aclLoggingRateLimit: 25 };
+  const bands = rowsOf({ ...exampleZone, settings }, /^database/).filter(
+    ({ table }) => table === 'Meter_Band',
+  );
+  expect(bands.map(({ key, containers }) => [key, containers.length])).toEqual([['drop 25', 10]]);
+});
+
+test('sets that controllers of egress features fill say nothing about their members', () => {
+  const open = rowsOf(exampleZone, /./).filter(({ unspecified }) => unspecified !== undefined);
+  expect(open.map(({ columns, unspecified }) => [columns['external_ids'], unspecified])).toEqual(
+    ['egresssvc-served-pods', 'egressip-served-pods', 'egressip-served-pods'].map((name) => [
+      expect.objectContaining({ 'k8s.ovn.org/name': name }) as unknown,
+      ['addresses'],
+    ]),
+  );
 });

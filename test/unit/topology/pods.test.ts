@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Attachment, Network, Zone } from '../../../src/model/model.ts';
+import type { Attachment } from '../../../src/model/model.ts';
 import {
   blue,
   bluePod,
@@ -8,6 +8,8 @@ import {
   dualZone,
   exampleZone,
   networkName,
+  type Zone,
+  type ZoneNetwork,
 } from '../../support/zones.ts';
 import { heads, rowsOf, textsOf } from './unit-texts.ts';
 
@@ -20,7 +22,7 @@ const DEFAULT_PORT_OF_POD1 =
 
 describe('a pod with a primary network (topology.md §14, §24)', () => {
   test('has a port on it, and one on the default network among the isolated ones', () => {
-    expect(textsOf(withPods(bluePod, bluePodDefault), /^pod\//)).toEqual([
+    expect(textsOf(withPods(bluePod, bluePodDefault), /^pods\/port /)).toEqual([
       PORT_OF_POD1,
       DEFAULT_PORT_OF_POD1,
     ]);
@@ -35,15 +37,17 @@ describe('a pod with a primary network (topology.md §14, §24)', () => {
         { protocol: 'icmp' },
       ],
     };
-    expect(textsOf(withPods(pod), /^pod\//).filter((text) => text.startsWith('ACL'))).toEqual([
-      'ACL default-network-controller:UDNIsolation:OpenPort-blue/pod1:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=default-network-controller:UDNIsolation:OpenPort-blue/pod1:Egress k/name=OpenPort-blue/pod1 k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=inport == "blue_pod1" && (arp || nd) meter=acl-logging priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
-      'ACL default-network-controller:UDNIsolation:OpenPort-blue/pod1:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=default-network-controller:UDNIsolation:OpenPort-blue/pod1:Ingress k/name=OpenPort-blue/pod1 k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=outport == "blue_pod1" && (arp || nd || (tcp.dst == 80 || udp.dst == 53 || icmp)) meter=acl-logging priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
-    ]);
+    expect(textsOf(withPods(pod), /^pods\/port /).filter((text) => text.startsWith('ACL'))).toEqual(
+      [
+        'ACL default-network-controller:UDNIsolation:OpenPort-blue/pod1:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=default-network-controller:UDNIsolation:OpenPort-blue/pod1:Egress k/name=OpenPort-blue/pod1 k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=inport == "blue_pod1" && (arp || nd) meter=acl-logging priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
+        'ACL default-network-controller:UDNIsolation:OpenPort-blue/pod1:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=default-network-controller:UDNIsolation:OpenPort-blue/pod1:Ingress k/name=OpenPort-blue/pod1 k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=outport == "blue_pod1" && (arp || nd || (tcp.dst == 80 || udp.dst == 53 || icmp)) meter=acl-logging priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
+      ],
+    );
   });
 
   test('of both families has one string with both addresses', () => {
     const pod = { ...bluePod, addresses: ['103.103.0.3/24', 'fd20:103:0:1::3/64'] };
-    const [row] = rowsOf({ ...dualZone, attachments: [pod] }, /^pod\//);
+    const [row] = rowsOf({ ...dualZone, attachments: [pod] }, /^pods\/port /);
     expect(row?.columns).toMatchObject({
       addresses: ['0a:58:67:67:00:03 103.103.0.3 fd20:103:0:1::3'],
       port_security: ['0a:58:67:67:00:03 103.103.0.3 fd20:103:0:1::3'],
@@ -54,27 +58,24 @@ describe('a pod with a primary network (topology.md §14, §24)', () => {
 describe('a pod', () => {
   test('whose primary network is the default one is not isolated', () => {
     const pod: Attachment = { ...bluePodDefault, namespace: 'default', role: 'primary' };
-    const [row] = rowsOf(withPods(pod), /^pod\//);
+    const [row] = rowsOf(withPods(pod), /^pods\/port /);
     expect(row?.containers.map(({ key }) => key)).toEqual(['ovn-worker', 'a5680351521869907322']);
   });
 
-  test('on another node has no port here: Layer3 ports are local', () => {
-    expect(rowsOf(withPods({ ...bluePod, node: 'ovn-worker2' }), /^pod\//)).toEqual([]);
-  });
-
   test('of a network that is not here, or that this node has no subnet of, has no port', () => {
-    expect(rowsOf(withPods({ ...bluePod, network: networkName('gone') }), /^pod\//)).toEqual([]);
-    const network: Network = { ...blue, nodeSubnets: new Map() };
+    const lost = { ...bluePod, network: networkName('gone'), nadKey: 'gone/gone' };
+    expect(rowsOf(withPods(lost), /^pods\/port /)).toEqual([]);
+    const network: ZoneNetwork = { ...blue, nodeSubnets: new Map() };
     const zone = { ...withPods(bluePod), networks: [defaultNetwork, network] };
-    expect(rowsOf(zone, /^pod\//)).toEqual([]);
+    expect(rowsOf(zone, /^pods\/port /)).toEqual([]);
   });
 
   test('of a namespace that a network does not serve is in no group of it', () => {
     const pod: Attachment = { ...bluePod, namespace: 'green', nadKey: 'blue/blue-network/1' };
-    expect(heads(rowsOf(withPods(pod), /^pod\//))).toEqual([
+    expect(heads(rowsOf(withPods(pod), /^pods\/port /))).toEqual([
       'Logical_Switch_Port blue.blue.network.1_green_pod1',
     ]);
-    expect(rowsOf(withPods(pod), /^pod\//)[0]?.containers.map(({ key }) => key)).toEqual([
+    expect(rowsOf(withPods(pod), /^pods\/port /)[0]?.containers.map(({ key }) => key)).toEqual([
       'blue_blue_ovn-worker',
     ]);
   });

@@ -1,19 +1,39 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { Attachment, Zone } from '../../../src/model/model.ts';
-import { renderedZone } from '../../../src/topology/rendered-zone.ts';
+import type { Attachment } from '../../../src/model/model.ts';
+import { parseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
 import {
   blue,
   bluePod,
   bluePodDefault,
   defaultNetwork,
+  dualZone,
   exampleZone,
+  factsOf,
   furtherNode,
   networkName,
+  type Zone,
 } from '../../support/zones.ts';
+import { builtUnits } from '../../support/built-rows.ts';
+import { MemoryDatabase } from '../../support/memory-database.ts';
+import { ZoneEngine } from '../../support/zone-engine.ts';
 import { heads, rowsOf } from './unit-texts.ts';
 
+const NORTHBOUND = parseSchema(
+  JSON.parse(readFileSync('schemas/ovn-nb.ovsschema', 'utf8')) as JsonValue,
+);
+
 const withPods = (...attachments: Attachment[]): Zone => ({ ...exampleZone, attachments });
-const reasons = (zone: Zone): string[] => renderedZone(zone).refused.map(({ reason }) => reason);
+/** What is wrong with objects, without the objects' names in front. */
+function reasons(zone: Zone): string[] {
+  const facts = factsOf(zone);
+  const ofUnits = builtUnits(facts).flatMap(({ problems }) => problems);
+  return [
+    ...[...facts.modelProblems()].map(({ message }) => message),
+    ...ofUnits.map((text) => text.slice(text.indexOf(': ') + 2)),
+  ];
+}
+
 const keys = (zone: Zone): string[] => heads(rowsOf(zone, /./));
 const expectNoTwins = (zone: Zone): void => {
   expect(new Set(keys(zone)).size).toBe(keys(zone).length);
@@ -21,8 +41,8 @@ const expectNoTwins = (zone: Zone): void => {
 
 describe('names that somebody has already', () => {
   test('two networks of one prefix: the one of the lower id has rows', () => {
-    const dashed = { ...blue, name: networkName('blue_a-b'), id: 5 };
-    const dotted = { ...blue, name: networkName('blue_a.b'), id: 4 };
+    const dashed = { ...blue, name: networkName('blue_a-b'), id: 5, nads: ['blue/a-b'] };
+    const dotted = { ...blue, name: networkName('blue_a.b'), id: 4, nads: ['blue/a.b'] };
     const zone = { ...exampleZone, networks: [dashed, dotted, defaultNetwork] };
     expect(reasons(zone)).toEqual([
       'network "blue_a-b": its switch "blue_a.b_ovn-worker" would have the name of one of network "blue_a.b"; rename one of the two',
@@ -44,7 +64,7 @@ describe('names that somebody has already', () => {
 
   test('a node called join would have the join switch', () => {
     const zone = { ...exampleZone, node: { ...exampleZone.node, name: 'join' } };
-    expect(reasons(zone)).toEqual([
+    expect(reasons(zone).toReversed()).toEqual([
       'network "default": node "join" has the name of a switch of every network; rename the node',
       'network "blue_blue": node "join" has the name of a switch of every network; rename the node',
     ]);
@@ -78,10 +98,34 @@ describe('names that somebody has already', () => {
     expectNoTwins(zone);
   });
 
-  test('NADs that differ in a dash and a dot: the first attachment has the port', () => {
+  test('NADs that differ in a dash and a dot: one attachment has the port', () => {
     const zone = withPods({ ...bluePod, nadKey: 'blue/a-b' }, { ...bluePod, nadKey: 'blue/a.b' });
-    expect(reasons(zone)).toHaveLength(1);
-    expectNoTwins(zone);
+    const northbound = new MemoryDatabase(NORTHBOUND);
+    const { changes, problems } = new ZoneEngine(zone, [northbound]).plan(zone, northbound);
+    expect(problems.filter(({ kind }) => kind === 'name-taken').map(({ unit }) => unit)).toEqual([
+      '["pods/port","blue","pod1","blue/a.b"]',
+    ]);
+    expect(changes.filter(({ key }) => key === 'blue.a.b_blue_pod1').map((c) => c.object)).toEqual([
+      'Pod blue/pod1',
+    ]);
+  });
+
+  test.each(['stor', 'k8s'])('a pod may not take the name of a %s port, of any network', (kind) => {
+    const layer2 = {
+      ...blue,
+      name: networkName('foo'),
+      id: 7,
+      topology: 'layer2' as const,
+      nads: ['a/foo'],
+    };
+    const pod = { ...bluePodDefault, namespace: `${kind}-foo`, pod: 'ovn-worker' };
+    const zone = { ...withPods(pod), networks: [defaultNetwork, layer2] };
+    expect(reasons(zone)).toEqual([
+      `pod "${kind}-foo/ovn-worker": its port on "default" would be "${kind}-foo_ovn-worker", a name that another port has; rename the pod or its namespace`,
+    ]);
+    expect(rowsOf(zone, /^pods\/port /)).toEqual([]);
+    const unrelated = { ...withPods(pod), networks: [defaultNetwork] };
+    expect(rowsOf(unrelated, /^pods\/port /)).toHaveLength(1);
   });
 
   test('two nodes with one tunnel address, chassis or id: the one of the lower id has rows', () => {
@@ -112,12 +156,12 @@ describe('names that would end a string in a match', () => {
   test.each(['namespace', 'pod', 'nadKey'] as const)('so is a pod, whose %s it is', (part) => {
     const zone = withPods({ ...bluePod, [part]: harmful });
     expect(reasons(zone)).toHaveLength(1);
-    expect(rowsOf(zone, /^pod/)).toEqual([]);
+    expect(rowsOf(zone, /^pods\/port /)).toEqual([]);
   });
 
   test('and everything, on a node of such a name', () => {
     const zone = { ...exampleZone, node: { ...exampleZone.node, name: harmful } };
-    expect(renderedZone(zone).networks.size).toBe(0);
+    expect([...factsOf(zone).rendered.entries()]).toEqual([]);
   });
 });
 
@@ -133,15 +177,9 @@ describe('subnets that are too small', () => {
       { ...blue, nodeSubnets: new Map([['ovn-worker', ['103.103.0.0/31']]]) },
       'subnet 103.103.0.0/31 of node "ovn-worker" has no room for a gateway, a management port and pods; give its nodes larger subnets',
     ],
-    [
-      'masquerade subnet',
-      { ...blue, id: 4000, masquerade: {} },
-      'masquerade subnet 169.254.0.0/24 has no addresses for network id 4000; configure a larger one',
-    ],
   ])('%s: the network is refused, the others go on', (_which, network, reason) => {
     const zone: Zone = {
       ...exampleZone,
-      settings: { ...exampleZone.settings, masqueradeSubnets: { v4: '169.254.0.0/24' } },
       networks: [defaultNetwork, network],
       attachments: [bluePod, bluePodDefault],
     };
@@ -149,6 +187,21 @@ describe('subnets that are too small', () => {
     expect(keys(zone).filter((key) => key.includes('blue_blue'))).toEqual([]);
     expect(keys(zone)).toContain('Logical_Router GR_ovn-worker');
     expect(keys(zone)).toContain('Logical_Switch_Port blue_pod1');
+  });
+
+  test('masquerade subnet of a family that only the cluster has: the network is refused', () => {
+    const { settings } = dualZone;
+    const zone: Zone = {
+      ...dualZone,
+      settings: {
+        ...settings,
+        masqueradeSubnets: { ...settings.masqueradeSubnets, v6: 'fd69::/125' },
+      },
+      networks: [defaultNetwork, blue],
+    };
+    expect(reasons(zone)).toEqual([
+      'network "blue_blue": masquerade subnet fd69::/125 has no addresses for network id 1; configure a larger one',
+    ]);
   });
 
   test("another node's id that does not fit costs the route to its gateway router alone", () => {
@@ -166,7 +219,7 @@ describe('subnets that are too small', () => {
     expect(reasons(zone)).toEqual([
       'node "node-20": join subnet 100.70.0.0/28 of network "blue_blue" has no address for its id 20; give the network a larger one',
     ]);
-    expect(heads(rowsOf(zone, /^network\/blue_blue\/node/))).toEqual([
+    expect(heads(rowsOf(zone, /^interconnect\/remote-node blue_blue /))).toEqual([
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 100.70.0.3/32 any -',
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 103.103.1.0/24 any -',
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 103.103.20.0/24 any -',

@@ -1,10 +1,9 @@
 /** Rows of a zone's units as text, with the abbreviations of topology.md: X2 and X3 for marks, C1 and C2 for chassis. */
 
-import type { Zone } from '../../../src/model/model.ts';
-import type { DesiredRow } from '../../../src/ovsdb/plan/desired.ts';
-import { zoneUnits } from '../../../src/topology/units.ts';
+import type { DesiredRow } from '../../../src/desired/rows.ts';
+import { builtUnits } from '../../support/built-rows.ts';
 import { rowTexts } from '../../support/row-text.ts';
-import { CHASSIS_1, CHASSIS_2 } from '../../support/zones.ts';
+import { CHASSIS_1, CHASSIS_2, factsOf, type Zone } from '../../support/zones.ts';
 
 export const short = (text: string): string =>
   text
@@ -17,11 +16,21 @@ export const short = (text: string): string =>
     .replaceAll('k8s.ovn.org/network=blue_blue k8s.ovn.org/topology=layer3', 'X2')
     .replaceAll('k8s.ovn.org/', 'k/');
 
-/** Rows of the units whose keys match. */
+/** Units of networks: their own, those of their other nodes and those of their namespaces. */
+export const NETWORKS =
+  /^(layer3\/network|interconnect\/remote-node|pods\/(default-)?namespace-groups) /;
+
+/** The same of one network. */
+export const ofNetwork = (name: string): RegExp =>
+  new RegExp(
+    `^((layer3/network|interconnect/remote-node|pods/namespace-groups) ${name}( |$)${name === 'default' ? '|pods/default-namespace-groups ' : ''})`,
+  );
+
+/** Rows of the units whose feature and arguments match. */
 export const rowsOf = (zone: Zone, units: RegExp): DesiredRow[] =>
-  [...zoneUnits(zone).values()]
-    .filter((unit) => units.test(unit.key))
-    .flatMap((unit) => unit.build());
+  builtUnits(factsOf(zone))
+    .filter(({ unit }) => units.test(unit))
+    .flatMap(({ rows }) => rows);
 
 export const textsOf = (zone: Zone, units: RegExp): string[] =>
   rowTexts(rowsOf(zone, units)).map(short);

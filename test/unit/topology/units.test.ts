@@ -1,9 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Attachment, Network, Zone } from '../../../src/model/model.ts';
-import { RowReference, type DesiredRow } from '../../../src/ovsdb/plan/desired.ts';
-import { changedUnits, zoneUnits } from '../../../src/topology/units.ts';
+import { RowReference, type DesiredRow } from '../../../src/desired/rows.ts';
+import type { RowOwner, RowTarget, UnitRows } from '../../../src/desired/engine.ts';
+import type { ZoneFactsOptions } from '../../../src/model/facts.ts';
+import type { Attachment } from '../../../src/model/model.ts';
+import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows.ts';
+import { builtUnits } from '../../support/built-rows.ts';
 import { rowTexts } from '../../support/row-text.ts';
+import { engineOver } from '../../support/zone-engine.ts';
 import {
   blue,
   bluePod,
@@ -11,21 +15,25 @@ import {
   defaultNetwork,
   dualZone,
   exampleZone,
+  factsOf,
   furtherNode,
   inLocalMode,
   ipv6Zone,
   networkName,
+  putZone,
   worker2,
+  type Zone,
+  type ZoneNetwork,
 } from '../../support/zones.ts';
 
-const allRows = (zone: Zone): DesiredRow[] =>
-  [...zoneUnits(zone).values()].flatMap((unit) => unit.build());
+const allRows = (zone: Zone): DesiredRow[] => builtUnits(factsOf(zone)).flatMap(({ rows }) => rows);
 
-const secondary: Network = {
+const secondary: ZoneNetwork = {
   ...blue,
   name: networkName('cluster_udn_storage'),
   id: 7,
   role: 'secondary',
+  masquerade: {},
   namespaces: [],
   nads: ['blue/storage'],
 };
@@ -73,124 +81,269 @@ describe('the rows of a zone', () => {
 
   test('are 2 routes and 1 port per remote node of a primary network', () => {
     const nodes = Array.from({ length: 10 }, (_, index) => furtherNode(index + 4));
-    const network: Network = {
-      ...blue,
-      nodeSubnets: new Map([
-        ...blue.nodeSubnets,
-        ...nodes.map(({ name, id }) => [name, [`103.103.${id}.0/24`]] as const),
-      ]),
-    };
-    const zone = { ...exampleZone, remoteNodes: [worker2, ...nodes], networks: [network] };
-    const before = allRows({ ...exampleZone, networks: [network] }).length;
-    const northbound = [...zoneUnits(zone).values()]
-      .filter((unit) => unit.database === 'Northbound')
-      .flatMap((unit) => unit.build());
-    const southbound = 2; // chassis and tunnel address of ovn-worker2, and the own chassis, are in `before`.
-    expect(northbound.length).toBe(before - southbound - 1 + 30);
+    const network = withSubnets(blue, nodes, '103.103');
+    const northbound = (zone: Zone): number =>
+      allRows(zone).filter(({ database }) => database === NORTHBOUND).length;
+    const before = { ...exampleZone, networks: [network] };
+    const after = { ...before, remoteNodes: [worker2, ...nodes] };
+    expect(northbound(after) - northbound(before)).toBe(30);
   });
 });
 
-/** Keys of units that a change makes anew, and of those that it ends. */
-function changes(before: Zone, after: Zone): { rebuild: string[]; gone: string[] } {
-  const { rebuild, gone } = changedUnits(before, after);
-  return { rebuild: [...rebuild.keys()].sort(), gone: [...gone].sort() };
+const withSubnets = (
+  network: ZoneNetwork,
+  nodes: readonly { readonly name: string; readonly id: number }[],
+  prefix: string,
+): ZoneNetwork => ({
+  ...network,
+  nodeSubnets: new Map([
+    ...network.nodeSubnets,
+    ...nodes.map(({ name, id }) => [name, [`${prefix}.${id}.0/24`]] as const),
+  ]),
+});
+
+/** Keeps the rows of each unit and which units were built. */
+class Recorder implements RowTarget {
+  readonly database: string;
+  readonly rows = new Map<string, readonly DesiredRow[]>();
+  readonly built: string[] = [];
+
+  constructor(database: string) {
+    this.database = database;
+  }
+
+  set(owner: RowOwner, { rows }: UnitRows): void {
+    this.built.push(owner.id);
+    if (rows.length === 0) this.rows.delete(owner.id);
+    else this.rows.set(owner.id, rows);
+  }
+
+  has(owner: RowOwner): boolean {
+    return this.rows.has(owner.id);
+  }
 }
+
+/** A running zone: changes go in, the units that were built come out. */
+class Running {
+  readonly northbound = new Recorder(NORTHBOUND);
+  readonly southbound = new Recorder(SOUTHBOUND);
+  readonly facts;
+  readonly engine;
+  now = 0;
+  #zone: Zone;
+
+  constructor(zone: Zone, options?: ZoneFactsOptions) {
+    this.#zone = zone;
+    this.facts = factsOf(zone, options);
+    this.engine = engineOver(this.facts, () => this.now);
+    this.engine.connect([this.northbound, this.southbound]);
+    this.engine.build();
+  }
+
+  /** How many units a change builds. */
+  count(zone: Zone): number {
+    putZone(this.facts, this.#zone, zone);
+    this.#zone = zone;
+    return this.engine.build();
+  }
+
+  /** Units with rows that a change sets or ends, as `feature argument …`. */
+  changed(zone: Zone): string[] {
+    this.northbound.built.length = 0;
+    this.southbound.built.length = 0;
+    this.count(zone);
+    return [...this.northbound.built, ...this.southbound.built]
+      .map((id) => (JSON.parse(id) as string[]).join(' '))
+      .sort();
+  }
+
+  get rows(): DesiredRow[] {
+    return [...this.northbound.rows.values(), ...this.southbound.rows.values()].flat();
+  }
+}
+
+const changes = (before: Zone, after: Zone): string[] => new Running(before).changed(after);
 
 describe('what a change makes anew', () => {
   test('nothing, when all values are the same, even as copies', () => {
-    expect(changes(busyZone, structuredClone(busyZone))).toEqual({ rebuild: [], gone: [] });
+    expect(new Running(busyZone).count(structuredClone(busyZone))).toBe(0);
   });
 
   test('a pod: itself', () => {
     const pod: Attachment = { ...bluePod, pod: 'pod2', addresses: ['103.103.0.4/24'] };
     const after = { ...busyZone, attachments: [...busyZone.attachments, pod] };
-    expect(changes(busyZone, after)).toEqual({ rebuild: ['pod/blue/pod2/blue/blue'], gone: [] });
-    expect(changes(after, busyZone)).toEqual({ rebuild: [], gone: ['pod/blue/pod2/blue/blue'] });
+    expect(changes(busyZone, after)).toEqual(['pods/port blue pod2 blue/blue']);
+    expect(changes(after, busyZone)).toEqual(['pods/port blue pod2 blue/blue']);
+    expect(new Running(busyZone).count(after)).toBe(1);
   });
 
   test('a node: its part of each network, its chassis, and the set of node addresses', () => {
     const node = furtherNode(4);
-    const networks = busyZone.networks.map((network) => ({
-      ...network,
-      nodeSubnets: new Map([...network.nodeSubnets, [node.name, ['103.103.4.0/24']]]),
-    }));
+    const networks = busyZone.networks.map((network) => withSubnets(network, [node], '103.103'));
     const after = { ...busyZone, networks, remoteNodes: [worker2, node] };
-    expect(changes(busyZone, after)).toEqual({
-      rebuild: [
-        'network/blue_blue/node/node-4',
-        'network/cluster_udn_storage/node/node-4',
-        'network/default/node/node-4',
-        'node/node-4',
-        'nodes',
-      ],
-      gone: [],
-    });
-    expect(changes(after, busyZone)).toEqual({
-      rebuild: ['nodes'],
-      gone: [
-        'network/blue_blue/node/node-4',
-        'network/cluster_udn_storage/node/node-4',
-        'network/default/node/node-4',
-        'node/node-4',
-      ],
-    });
+    const units = [
+      'egress/node-addresses',
+      'interconnect/chassis node-4',
+      'interconnect/remote-node blue_blue node-4',
+      'interconnect/remote-node cluster_udn_storage node-4',
+      'interconnect/remote-node default node-4',
+    ];
+    expect(changes(busyZone, after)).toEqual(units);
+    expect(changes(after, busyZone)).toEqual(units);
+  });
+
+  test("another node's addresses of the host: the set of node addresses", () => {
+    const node = { ...worker2, hostAddresses: ['172.18.0.4/16', '10.7.7.7/24'] };
+    const after = { ...busyZone, remoteNodes: [node] };
+    expect(changes(busyZone, after)).toEqual(['egress/node-addresses']);
+  });
+
+  test("this node's addresses of the host: that set, and the default network", () => {
+    const node = { ...busyZone.node, hostAddresses: ['172.18.0.3/16', '10.7.7.7/24'] };
+    expect(changes(busyZone, { ...busyZone, node })).toEqual([
+      'egress/node-addresses',
+      'layer3/network default',
+    ]);
   });
 
   test("another node's subnet of one network: its part of that network", () => {
-    const network = {
-      ...blue,
-      nodeSubnets: new Map([...blue.nodeSubnets, ['ovn-worker2', ['103.103.9.0/24']]]),
-    };
-    const after = { ...exampleZone, networks: [defaultNetwork, network] };
-    expect(changes(exampleZone, after)).toEqual({
-      rebuild: ['network/blue_blue/node/ovn-worker2'],
-      gone: [],
-    });
+    const nodeSubnets = new Map([...blue.nodeSubnets, ['ovn-worker2', ['103.103.9.0/24']]]);
+    const after = { ...exampleZone, networks: [defaultNetwork, { ...blue, nodeSubnets }] };
+    expect(changes(exampleZone, after)).toEqual(['interconnect/remote-node blue_blue ovn-worker2']);
   });
 
   test('a network: its own units', () => {
     const before = { ...busyZone, networks: [defaultNetwork, blue] };
-    expect(changes(before, busyZone)).toEqual({
-      rebuild: [
-        'network/cluster_udn_storage',
-        'network/cluster_udn_storage/node/ovn-worker2',
-        'pod/blue/pod1/blue/storage',
-      ],
-      gone: [],
-    });
-    expect(changes(busyZone, before)).toEqual({
-      rebuild: [],
-      gone: [
-        'network/cluster_udn_storage',
-        'network/cluster_udn_storage/node/ovn-worker2',
-        'pod/blue/pod1/blue/storage',
-      ],
-    });
+    const units = [
+      'interconnect/remote-node cluster_udn_storage ovn-worker2',
+      'layer3/network cluster_udn_storage',
+      'pods/port blue pod1 blue/storage',
+    ];
+    expect(changes(before, busyZone)).toEqual(units);
+    expect(changes(busyZone, before)).toEqual(units);
   });
 
   test('a namespace: its group on the default network', () => {
     const after = { ...busyZone, namespaces: [...busyZone.namespaces, 'red'] };
-    expect(changes(busyZone, after).rebuild).toEqual(['network/default/namespace/red']);
-    expect(changes(after, busyZone).gone).toEqual(['network/default/namespace/red']);
+    expect(changes(busyZone, after)).toEqual(['pods/default-namespace-groups red']);
+    expect(changes(after, busyZone)).toEqual(['pods/default-namespace-groups red']);
   });
 
-  test('a service open to all: its address set, and the routes of primary networks', () => {
+  test('a service open to all: its address set, and the networks that have routes to it', () => {
     const after = {
       ...exampleZone,
       allowedDefaultServices: [{ key: 'default/kubernetes', clusterIps: ['10.96.0.2'] }],
     };
-    expect(changes(exampleZone, after).rebuild).toEqual([
-      'network/blue_blue',
-      'network/default',
-      'services',
+    expect(changes(exampleZone, after)).toEqual([
+      'layer3/network blue_blue',
+      'services/enabled-service-addresses',
     ]);
   });
+});
 
-  test('another zone altogether: everything', () => {
-    const after = { ...exampleZone, node: { ...exampleZone.node, name: 'ovn-control-plane' } };
-    const { rebuild, gone } = changes(exampleZone, after);
-    expect(rebuild).toEqual([...zoneUnits(after).keys()].sort());
-    expect(gone).toEqual(['node/ovn-worker']);
+describe('units built in a large zone', () => {
+  const nodes = Array.from({ length: 30 }, (_, index) => furtherNode(index + 4));
+  const network = (id: number): ZoneNetwork =>
+    withSubnets(
+      {
+        ...blue,
+        name: networkName(`tenant_net${id}`),
+        id,
+        masquerade: {},
+        nads: [`tenant/net${id}`],
+        namespaces: [],
+      },
+      nodes,
+      `103.${id}`,
+    );
+  const pod = (id: number, name = 'pod'): Attachment => ({
+    ...bluePod,
+    namespace: 'tenant',
+    pod: name,
+    network: networkName(`tenant_net${id}`),
+    nadKey: `tenant/net${id}`,
+  });
+  const large: Zone = {
+    ...exampleZone,
+    remoteNodes: nodes,
+    networks: [
+      withSubnets(defaultNetwork, nodes, '10.244'),
+      ...Array.from({ length: 40 }, (_, index) => network(index + 1)),
+    ],
+    attachments: Array.from({ length: 19 }, (_, index) => pod(index + 1)),
+  };
+
+  test('rows of a network that nothing uses: none, but those of the default network', () => {
+    const { rows } = new Running({ ...large, attachments: [] }, {});
+    const texts = rowTexts(rows).filter((text) => text.includes('tenant'));
+    expect(texts).toEqual([]);
+    expect(rowTexts(rows).some((text) => text.startsWith('Logical_Switch ovn-worker '))).toBe(true);
+  });
+
+  test('a pod more on a network in use: 1', () => {
+    const attachments = [...large.attachments, pod(1, 'other')];
+    expect(new Running(large, {}).count({ ...large, attachments })).toBe(1);
+  });
+
+  test('the first pod on a network: the network, its part of each node, the pod', () => {
+    const attachments = [...large.attachments, pod(30)];
+    expect(new Running(large, {}).count({ ...large, attachments })).toBe(2 + nodes.length);
+  });
+
+  test('a node more, with 20 networks in use: 22', () => {
+    const node = furtherNode(100);
+    const networks = large.networks.map((one) => withSubnets(one, [node], `103.${one.id}`));
+    const after = { ...large, networks, remoteNodes: [...nodes, node] };
+    expect(new Running(large, {}).count(after)).toBe(22);
+  });
+
+  test('a network more that nothing uses: 0', () => {
+    const networks = [...large.networks, network(60)];
+    expect(new Running(large, {}).count({ ...large, networks })).toBe(0);
+  });
+
+  test('a network stays for a while after its last pod, and has no rows then', () => {
+    const running = new Running(large, {});
+    const without = { ...large, attachments: large.attachments.slice(1) };
+    running.count(without);
+    const names = (): string[] =>
+      running.rows.filter(({ table }) => table === 'Logical_Router').map(({ key }) => key);
+    expect(names()).toContain('tenant_net1_ovn_cluster_router');
+    running.now = 59_999;
+    running.count(without);
+    expect(names()).toContain('tenant_net1_ovn_cluster_router');
+    running.now = 60_000;
+    running.count(without);
+    expect(names()).not.toContain('tenant_net1_ovn_cluster_router');
+    expect(names()).toContain('tenant_net2_ovn_cluster_router');
+  });
+});
+
+describe('a NAD of somebody with a name that looks like a unit of a network', () => {
+  const hostile = {
+    ...blue,
+    id: 99,
+    nads: ['mallory/x'],
+    namespaces: [],
+    masquerade: {},
+    object: 'NetworkAttachmentDefinition mallory/x',
+  };
+
+  test.each([
+    'blue_blue/node/ovn-worker2',
+    'blue_blue","ovn-worker2',
+    '["blue_blue","ovn-worker2"]',
+  ])('%s harms nobody', (name) => {
+    const after = {
+      ...exampleZone,
+      networks: [...exampleZone.networks, { ...hostile, name: networkName(name) }],
+    };
+    const running = new Running(exampleZone);
+    const before = rowTexts(running.rows);
+    running.count(after);
+    expect(before.filter((text) => !rowTexts(running.rows).includes(text))).toEqual([]);
+    running.count(exampleZone);
+    expect(rowTexts(running.rows)).toEqual(before);
   });
 });
 
@@ -199,16 +352,29 @@ describe('rebuilding what changed', () => {
     defaultNetwork,
     blue,
     secondary,
-    { ...blue, name: networkName('red_red'), id: 9, namespaces: ['red'], nads: ['red/red'] },
-    { ...blue, id: 1, namespaces: ['blue', 'green'] },
+    {
+      ...blue,
+      name: networkName('red_red'),
+      id: 9,
+      masquerade: {},
+      namespaces: ['red'],
+      nads: ['red/red'],
+    },
+    { ...blue, namespaces: ['blue', 'green'], nads: ['blue/blue', 'green/blue'] },
     { ...blue, nodeSubnets: new Map([['ovn-worker', ['103.103.7.0/24']]]) },
+    { ...blue, name: networkName('red-red'), id: 4, masquerade: {}, nads: ['red/odd'] },
   ];
-  const node = fc.integer({ min: 4, max: 8 }).map(furtherNode);
+  const node = fc
+    .record({ id: fc.integer({ min: 4, max: 8 }), shared: fc.boolean() })
+    .map(({ id, shared }) => ({
+      ...furtherNode(id),
+      // Some nodes claim to be others.
+      ...(shared ? { chassisId: 'shared' } : {}),
+    }));
   const attachment = fc.record({
     pod: fc.constantFrom('pod1', 'pod2', 'pod3'),
     network: fc.constantFrom('blue_blue', 'default', 'red_red', 'gone').map(networkName),
     role: fc.constantFrom('primary' as const, 'infrastructure-locked' as const),
-    node: fc.constantFrom('ovn-worker', 'ovn-worker2'),
   });
   const zone: fc.Arbitrary<Zone> = fc
     .record({
@@ -219,35 +385,30 @@ describe('rebuilding what changed', () => {
         selector: (pod) => `${pod.pod} ${pod.network}`,
         maxLength: 6,
       }),
-      egressFirewall: fc.boolean(),
       isLocal: fc.boolean(),
     })
-    .map(({ egressFirewall, isLocal, attachments, ...rest }) => {
-      const settings = {
-        ...exampleZone.settings,
-        features: { ...exampleZone.settings.features, egressFirewall },
-      };
+    .map(({ isLocal, attachments, ...rest }) => {
       const pods = attachments.map((pod) => ({
         ...bluePod,
         ...pod,
         nadKey: pod.network === 'default' ? 'default' : pod.network.replace('_', '/'),
       }));
-      const built = { ...exampleZone, ...rest, settings, attachments: pods };
+      const built = { ...exampleZone, ...rest, attachments: pods };
       return isLocal ? inLocalMode(built) : built;
     });
 
-  test('gives the rows that building everything gives, through any history', () => {
+  test.each([
+    ['everywhere', { renderEverywhere: true }],
+    ['where they are used', { gracePeriod: 0 }],
+  ])('networks %s: gives the rows that building everything gives', (_name, options) => {
     fc.assert(
       fc.property(fc.array(zone, { minLength: 2, maxLength: 6 }), (history) => {
-        const kept = new Map<string, readonly DesiredRow[]>();
-        let before: Zone | undefined;
+        let running: Running | undefined;
         for (const after of history) {
-          const { rebuild, gone } = changedUnits(before, after);
-          for (const key of gone) kept.delete(key);
-          for (const [key, unit] of rebuild) kept.set(key, unit.build());
-          before = after;
-          expect([...kept.keys()].sort()).toEqual([...zoneUnits(after).keys()].sort());
-          expect(rowTexts([...kept.values()].flat())).toEqual(rowTexts(allRows(after)));
+          running ??= new Running(after, options);
+          running.count(after);
+          const afresh = builtUnits(factsOf(after, options)).flatMap(({ rows }) => rows);
+          expect(rowTexts(running.rows)).toEqual(rowTexts(afresh));
         }
       }),
       { numRuns: 60 },

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { Network, Zone } from '../../../src/model/model.ts';
 import {
   blue,
   defaultNetwork,
@@ -11,10 +10,12 @@ import {
   networkName,
   worker,
   worker2,
+  type Zone,
+  type ZoneNetwork,
 } from '../../support/zones.ts';
-import { added, heads, rowsOf, textsOf } from './unit-texts.ts';
+import { added, heads, NETWORKS, ofNetwork, rowsOf, textsOf } from './unit-texts.ts';
 
-const secondary: Network = {
+const secondary: ZoneNetwork = {
   ...blue,
   name: networkName('blue_sec'),
   id: 2,
@@ -25,7 +26,7 @@ const secondary: Network = {
   namespaces: [],
 };
 
-const withNetworks = (...networks: Network[]): Zone => ({
+const withNetworks = (...networks: ZoneNetwork[]): Zone => ({
   ...exampleZone,
   networks: [defaultNetwork, ...networks],
 });
@@ -40,7 +41,7 @@ const withFeatures = (features: Partial<Zone['settings']['features']>): Zone => 
 
 describe('a Layer3 secondary network (topology.md §8)', () => {
   test('has a router, a switch, a way to other nodes, and no gateway', () => {
-    expect(textsOf(withNetworks(secondary), /^network\/blue_sec/)).toEqual([
+    expect(textsOf(withNetworks(secondary), ofNetwork('blue_sec'))).toEqual([
       'Gateway_Chassis rtos-blue_sec_ovn-worker-C1 chassis_name=C1 priority=1 < Logical_Router_Port/rtos-blue_sec_ovn-worker.gateway_chassis',
       'Load_Balancer_Group blue_sec_clusterLBGroup < Logical_Switch/blue_sec_ovn-worker.load_balancer_group',
       'Load_Balancer_Group blue_sec_clusterRouterLBGroup',
@@ -58,7 +59,7 @@ describe('a Layer3 secondary network (topology.md §8)', () => {
   });
 
   test('has the router option of local gateway mode', () => {
-    const router = rowsOf(inLocalMode(withNetworks(secondary)), /^network\/blue_sec$/).find(
+    const router = rowsOf(inLocalMode(withNetworks(secondary)), /^layer3\/network blue_sec$/).find(
       (row) => row.table === 'Logical_Router',
     );
     expect(router?.columns['options']).toEqual({
@@ -70,8 +71,8 @@ describe('a Layer3 secondary network (topology.md §8)', () => {
   test('does not change with multicast', () => {
     const networks = [defaultNetwork, secondary];
     expect(
-      textsOf({ ...withFeatures({ multicast: true }), networks }, /^network\/blue_sec/),
-    ).toEqual(textsOf({ ...withFeatures({}), networks }, /^network\/blue_sec/));
+      textsOf({ ...withFeatures({ multicast: true }), networks }, ofNetwork('blue_sec')),
+    ).toEqual(textsOf({ ...withFeatures({}), networks }, ofNetwork('blue_sec')));
   });
 });
 
@@ -79,8 +80,8 @@ describe('features', () => {
   test('multicast: a querier on the switch, relaying routers, denied unless a namespace asks for it', () => {
     expect(
       added(
-        textsOf(withFeatures({}), /^network\/blue_blue/),
-        textsOf(withFeatures({ multicast: true }), /^network\/blue_blue/),
+        textsOf(withFeatures({}), ofNetwork('blue_blue')),
+        textsOf(withFeatures({ multicast: true }), ofNetwork('blue_blue')),
       ),
     ).toEqual([
       'ACL blue_blue-network-controller:MulticastCluster:AllowInterNode:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:MulticastCluster:AllowInterNode:Egress k/owner-controller=blue_blue-network-controller k/owner-type=MulticastCluster type=AllowInterNode} match=inport == @a15517656585142200826 && (ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1)) meter=acl-logging options={apply-after-lb=true} priority=1012 tier=2 < Port_Group/a15517656585142200826.acls',
@@ -100,7 +101,7 @@ describe('features', () => {
       ...dualZone,
       settings: { ...settings, features: { ...settings.features, multicast: true } },
     };
-    const nodeSwitch = rowsOf(zone, /^network\/blue_blue$/).find(
+    const nodeSwitch = rowsOf(zone, /^layer3\/network blue_blue$/).find(
       (row) => row.key === 'blue_blue_ovn-worker' && row.table === 'Logical_Switch',
     );
     expect(nodeSwitch?.columns['other_config']).toMatchObject({
@@ -163,7 +164,10 @@ describe('nodes', () => {
       ],
     };
     expect(
-      added(textsOf(exampleZone, /^(network|node\/)/), textsOf(zone, /^(network|node\/)/)),
+      added(
+        textsOf(exampleZone, /^(layer3|interconnect|pods\/(default-)?namespace-groups)/),
+        textsOf(zone, /^(layer3|interconnect|pods\/(default-)?namespace-groups)/),
+      ),
     ).toEqual([
       'Chassis c4 hostname=node-4 other_config={is-remote=true}',
       'Encap geneve 172.19.0.4 chassis_name=c4 ip=172.19.0.4 options={csum=true} type=geneve < Chassis/c4.encaps',
@@ -175,19 +179,19 @@ describe('nodes', () => {
 
   test('without gateway: no gateway router, nothing that leads to it; routers, switches and ways to other nodes stay', () => {
     const { gateway: _gateway, ...node } = worker;
-    const texts = textsOf({ ...exampleZone, node }, /^network/);
+    const texts = textsOf({ ...exampleZone, node }, NETWORKS);
     expect(texts.filter((text) => /GR_|ext_|nexthop=100\.6[45]\.0\.2/.test(text))).toEqual([]);
     expect(
       added(
-        heads(rowsOf({ ...exampleZone, node }, /^network\/blue/)),
-        heads(rowsOf(exampleZone, /^network\/blue/)),
+        heads(rowsOf({ ...exampleZone, node }, ofNetwork('blue_blue'))),
+        heads(rowsOf(exampleZone, ofNetwork('blue_blue'))),
       ),
     ).toHaveLength(19);
   });
 
   test('without subnet of a network: its router and transit switch, for the day that it gets one', () => {
     const network = { ...blue, nodeSubnets: new Map([['ovn-worker2', ['103.103.1.0/24']]]) };
-    expect(heads(rowsOf(withNetworks(network), /^network\/blue_blue$/))).toEqual([
+    expect(heads(rowsOf(withNetworks(network), /^layer3\/network blue_blue$/))).toEqual([
       'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress',
       'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Ingress',
       'Load_Balancer_Group blue_blue_clusterLBGroup',
@@ -208,7 +212,9 @@ describe('nodes', () => {
   test('may ask OVN not to check packet sizes, and may have their gateway in a VLAN', () => {
     const gateway = { ...worker.gateway!, vlan: 100, nodePortEnable: false };
     const zone: Zone = { ...exampleZone, node: { ...worker, gatewayMtuSupport: false, gateway } };
-    expect(added(textsOf(exampleZone, /^network\/blue/), textsOf(zone, /^network\/blue/))).toEqual([
+    expect(
+      added(textsOf(exampleZone, ofNetwork('blue_blue')), textsOf(zone, ofNetwork('blue_blue'))),
+    ).toEqual([
       'Load_Balancer_Group blue_blue_clusterRouterLBGroup',
       'Logical_Router_Port rtoj-GR_blue_blue_ovn-worker external_ids={X2} mac=0a:58:64:41:00:02 networks=[100.65.0.2/16] < Logical_Router/GR_blue_blue_ovn-worker.ports',
       'Logical_Router_Port rtos-blue_blue_ovn-worker mac=0a:58:67:67:00:01 networks=[103.103.0.1/24] < Logical_Router/blue_blue_ovn_cluster_router.ports',
@@ -220,7 +226,7 @@ describe('nodes', () => {
 describe('networks', () => {
   test('have dots for dashes in names, and their own spelling in marks', () => {
     const network = { ...blue, name: networkName('blue_blue-network') };
-    const rows = rowsOf(withNetworks(network), /^network\/blue_blue-network$/);
+    const rows = rowsOf(withNetworks(network), /^layer3\/network blue_blue-network$/);
     expect(rows.find((row) => row.key === 'blue_blue.network_ovn-worker')?.columns).toMatchObject({
       external_ids: {
         'k8s.ovn.org/network': 'blue_blue-network',
@@ -236,7 +242,9 @@ describe('networks', () => {
   test('in a cluster of both families, one of IPv4 alone has a gateway of both', () => {
     const zone: Zone = { ...dualZone, networks: [dualZone.networks[0]!, blue] };
     const columns = (key: string): unknown =>
-      rowsOf(zone, /^network\/blue_blue$/).find((row) => row.key === key)?.columns['networks'];
+      rowsOf(zone, /^layer3\/network blue_blue$/).find((row) => row.key === key)?.columns[
+        'networks'
+      ];
     expect(columns('rtoj-GR_blue_blue_ovn-worker')).toEqual(['100.65.0.2/16', 'fd99::2/64']);
     expect(columns('rtoe-GR_blue_blue_ovn-worker')).toEqual([
       '172.18.0.3/16',
@@ -246,7 +254,9 @@ describe('networks', () => {
     ]);
     expect(columns('rtos-blue_blue_ovn-worker')).toEqual(['103.103.0.1/24']);
     expect(
-      heads(rowsOf(zone, /^network\/blue_blue$/)).filter((head) => /^(QoS|Address_Set)/.test(head)),
+      heads(rowsOf(zone, /^layer3\/network blue_blue$/)).filter((head) =>
+        /^(QoS|Address_Set)/.test(head),
+      ),
     ).toEqual([
       'Address_Set a15661866956781777454',
       'Address_Set a8625653444039524328',
@@ -265,8 +275,8 @@ describe('networks', () => {
     };
     expect(
       added(
-        heads(rowsOf(exampleZone, /^network\/blue/)),
-        heads(rowsOf(withNetworks(network), /^network\/blue/)),
+        heads(rowsOf(exampleZone, ofNetwork('blue_blue'))),
+        heads(rowsOf(withNetworks(network), ofNetwork('blue_blue'))),
       ),
     ).toEqual([
       'Logical_Router_Policy default-network-controller:EgressIP:102:EIP-No-Reroute-Pod-To-Join:ip4:blue_blue ip4.src == 104.104.0.0/16 && ip4.dst == 100.64.0.0/16',
@@ -283,7 +293,7 @@ describe('networks', () => {
       subnets: [{ cidr: '103.103.0.0/24', hostLength: 24 }],
       nodeSubnets: new Map([['ovn-worker', ['103.103.0.0/24']]]),
     };
-    const routes = textsOf(withNetworks(network), /^network\/blue_blue$/).filter((text) =>
+    const routes = textsOf(withNetworks(network), /^layer3\/network blue_blue$/).filter((text) =>
       text.includes('policy=src-ip'),
     );
     expect(routes).toEqual([

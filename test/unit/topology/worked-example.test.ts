@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { dualZone, exampleZone, inLocalMode, ipv6Zone } from '../../support/zones.ts';
-import { added, heads, rowsOf, textsOf } from './unit-texts.ts';
+import { added, heads, ofNetwork, rowsOf, textsOf } from './unit-texts.ts';
 
 describe('network blue_blue on ovn-worker (topology.md §24)', () => {
   test('has exactly the 53 rows of the worked example', () => {
-    expect(textsOf(exampleZone, /^network\/blue_blue/)).toEqual([
+    expect(textsOf(exampleZone, ofNetwork('blue_blue'))).toEqual([
       'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress action=allow-related direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress k/name=allow-hairpinning k/owner-controller=blue_blue-network-controller k/owner-type=NetpolDefault} match=ip4.src == 169.254.0.5 meter=acl-logging options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a6305690735356339486.acls',
       'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolDefault:allow-hairpinning:Ingress k/name=allow-hairpinning k/owner-controller=blue_blue-network-controller k/owner-type=NetpolDefault} match=ip4.src == 169.254.0.5 meter=acl-logging priority=1001 tier=2 < Port_Group/a6305690735356339486.acls',
       'ACL blue_blue-network-controller:NetpolNode:blue_blue_ovn-worker:103.103.0.2 action=allow-related direction=to-lport external_ids={ip=103.103.0.2 k/id=blue_blue-network-controller:NetpolNode:blue_blue_ovn-worker:103.103.0.2 k/name=blue_blue_ovn-worker k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNode} match=ip4.src==103.103.0.2 meter=acl-logging priority=1001 tier=2 < Logical_Switch/blue_blue_ovn-worker.acls',
@@ -62,14 +62,14 @@ describe('network blue_blue on ovn-worker (topology.md §24)', () => {
   });
 
   test('differs in local gateway mode by ct-commit-all, the next hop of its pods, and no routes to services', () => {
-    const shared = textsOf(exampleZone, /^network\/blue_blue/);
-    const local = textsOf(inLocalMode(exampleZone), /^network\/blue_blue/);
+    const shared = textsOf(exampleZone, ofNetwork('blue_blue'));
+    const local = textsOf(inLocalMode(exampleZone), ofNetwork('blue_blue'));
     expect(added(shared, local)).toEqual([
       'Logical_Router blue_blue_ovn_cluster_router copp=Copp/ovnkube-default external_ids={k8s-cluster-router=yes X2} options={always_learn_from_arp_request=false ct-commit-all=true}',
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 103.103.0.0/24 src-ip - external_ids={X2} ip_prefix=103.103.0.0/24 nexthop=103.103.0.2 policy=src-ip < Logical_Router/blue_blue_ovn_cluster_router.static_routes',
     ]);
-    const inSharedMode = heads(rowsOf(exampleZone, /^network\/blue_blue/));
-    const inLocal = heads(rowsOf(inLocalMode(exampleZone), /^network\/blue_blue/));
+    const inSharedMode = heads(rowsOf(exampleZone, ofNetwork('blue_blue')));
+    const inLocal = heads(rowsOf(inLocalMode(exampleZone), ofNetwork('blue_blue')));
     expect(added(inLocal, inSharedMode)).toEqual([
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 10.96.0.1 dst-ip -',
       'Logical_Router_Static_Route blue_blue_ovn_cluster_router 10.96.0.10 dst-ip -',
@@ -79,8 +79,8 @@ describe('network blue_blue on ovn-worker (topology.md §24)', () => {
 
 describe('network blue_blue with addresses of both families', () => {
   test('has one row per family where a row has one address, and both in the rows of ports', () => {
-    const single = textsOf(exampleZone, /^network\/blue_blue/);
-    expect(added(single, textsOf(dualZone, /^network\/blue_blue/))).toEqual([
+    const single = textsOf(exampleZone, ofNetwork('blue_blue'));
+    expect(added(single, textsOf(dualZone, ofNetwork('blue_blue')))).toEqual([
       'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress action=allow-related direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress k/name=allow-hairpinning k/owner-controller=blue_blue-network-controller k/owner-type=NetpolDefault} match=(ip4.src == 169.254.0.5 || ip6.src == fd69::5) meter=acl-logging options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a6305690735356339486.acls',
       'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolDefault:allow-hairpinning:Ingress k/name=allow-hairpinning k/owner-controller=blue_blue-network-controller k/owner-type=NetpolDefault} match=(ip4.src == 169.254.0.5 || ip6.src == fd69::5) meter=acl-logging priority=1001 tier=2 < Port_Group/a6305690735356339486.acls',
       'ACL blue_blue-network-controller:NetpolNode:blue_blue_ovn-worker:fd20:103:0:1::2 action=allow-related direction=to-lport external_ids={ip=fd20:103:0:1::2 k/id=blue_blue-network-controller:NetpolNode:blue_blue_ovn-worker:fd20:103:0:1::2 k/name=blue_blue_ovn-worker k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNode} match=ip6.src==fd20:103:0:1::2 meter=acl-logging priority=1001 tier=2 < Logical_Switch/blue_blue_ovn-worker.acls',
@@ -120,13 +120,13 @@ describe('network blue_blue with addresses of both families', () => {
   });
 
   test('has no other IPv4 rows than with IPv4 alone', () => {
-    const single = heads(rowsOf(exampleZone, /^network\/blue_blue/));
-    expect(added(heads(rowsOf(dualZone, /^network\/blue_blue/)), single)).toEqual([]);
+    const single = heads(rowsOf(exampleZone, ofNetwork('blue_blue')));
+    expect(added(heads(rowsOf(dualZone, ofNetwork('blue_blue'))), single)).toEqual([]);
   });
 });
 
 test('network blue_blue with IPv6 alone', () => {
-  expect(textsOf(ipv6Zone, /^network\/blue_blue/)).toEqual([
+  expect(textsOf(ipv6Zone, ofNetwork('blue_blue'))).toEqual([
     'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress action=allow-related direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress k/name=allow-hairpinning k/owner-controller=blue_blue-network-controller k/owner-type=NetpolDefault} match=ip6.src == fd69::5 meter=acl-logging options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a6305690735356339486.acls',
     'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolDefault:allow-hairpinning:Ingress k/name=allow-hairpinning k/owner-controller=blue_blue-network-controller k/owner-type=NetpolDefault} match=ip6.src == fd69::5 meter=acl-logging priority=1001 tier=2 < Port_Group/a6305690735356339486.acls',
     'ACL blue_blue-network-controller:NetpolNode:blue_blue_ovn-worker:fd20:103:0:1::2 action=allow-related direction=to-lport external_ids={ip=fd20:103:0:1::2 k/id=blue_blue-network-controller:NetpolNode:blue_blue_ovn-worker:fd20:103:0:1::2 k/name=blue_blue_ovn-worker k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNode} match=ip6.src==fd20:103:0:1::2 meter=acl-logging priority=1001 tier=2 < Logical_Switch/blue_blue_ovn-worker.acls',

@@ -1,0 +1,375 @@
+/**
+ * What is known of the cluster, for one node's zone: tables that objects are read into, and tables that follow from them.
+ * Who builds rows or host state reads nothing else.
+ */
+import { DerivedFacts, FactTable, tupleKey, type KeySource } from '../desired/facts.ts';
+import { ReadRecorder } from '../desired/reads.ts';
+import { DEFAULT_NAD_KEY, nadOfKey } from '../api/nad/nad-key.ts';
+import { ovnPrefix } from '../api/nad/network-name.ts';
+import type { ClusterNetworkConnect } from '../api/types.ts';
+import { admitNetwork, admitNode, comesBefore, identitiesOf, switchesOf } from './admission.ts';
+import type {
+  AllowedDefaultService,
+  Attachment,
+  ClusterSettings,
+  LocalNode,
+  NamespaceFacts,
+  Network,
+  NetworkName,
+  NodeFacts,
+  NodeSubnet,
+  PodInterface,
+} from './model.ts';
+import {
+  assembleNetwork,
+  DEFAULT_NETWORK,
+  defaultNetwork,
+  type AssembledNetwork,
+  type NetworkDefinition,
+} from './networks.ts';
+import { prefixesOfPort } from './names.ts';
+import { ProblemList, type ModelProblem } from './problems.ts';
+import type { ObjectReading } from './reading.ts';
+import { NetworkUsage } from './usage.ts';
+
+/** Thrown by the reading of a fact that can't be known: what is built from it stays as it is. */
+export class Unreadable extends Error {}
+
+/** A namespace whose pods have a group of their own on a user-defined network. */
+export interface GroupedNamespace {
+  readonly network: NetworkName;
+  readonly namespace: string;
+}
+
+export interface ZoneFactsOptions {
+  /** Render every network, whether something uses it or not. */
+  readonly renderEverywhere?: boolean;
+  /** Milliseconds for which a network stays rendered after its last use; default 60,000. */
+  readonly gracePeriod?: number;
+}
+
+const DEFAULT_GRACE_PERIOD = 60_000;
+
+/** User of a network that is always in use. */
+const ALWAYS = 'always';
+const PODS = 'pods';
+
+const flag = (is: boolean): readonly string[] => (is ? [''] : []);
+const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] => flag(kind === 'problem');
+
+const valueOf = <V>(reading: ObjectReading<V> | undefined): V | undefined =>
+  reading?.kind === 'value' ? reading.value : undefined;
+
+/** What is brought up to date before somebody builds. */
+interface Refreshed {
+  refresh(): void;
+}
+
+/** Network names: that of the default network, and those of definitions. */
+const withDefault = (source: KeySource): KeySource => ({
+  *tuples() {
+    yield [DEFAULT_NETWORK];
+    for (const tuple of source.tuples()) if (tuple[0] !== DEFAULT_NETWORK) yield tuple;
+  },
+  onKeys: (listener) =>
+    source.onKeys((tuple, isPresent) => {
+      if (tuple[0] !== DEFAULT_NETWORK) listener(tuple, isPresent);
+    }),
+});
+
+export class ZoneFacts {
+  readonly nodeName: string;
+  /** The same for the life of the process: reading them is not recorded. */
+  readonly settings: ClusterSettings;
+  readonly recorder = new ReadRecorder();
+  readonly problems = new ProblemList();
+
+  /** This node, by its name; what it said last that could be read. */
+  readonly self: FactTable<LocalNode>;
+  /** What other nodes say of themselves. */
+  readonly nodes: FactTable<NodeFacts>;
+  /** By network and node. */
+  readonly nodeSubnets: FactTable<NodeSubnet>;
+  /** Nodes of which it is not known which subnets they have, and why. */
+  readonly nodesWithoutSubnets: FactTable<{ readonly reason: string }>;
+  readonly namespaces: FactTable<NamespaceFacts>;
+  /** By NAD key. */
+  readonly definitions: FactTable<NetworkDefinition>;
+  /** Interfaces of this node's pods, by namespace, pod and NAD key. */
+  readonly interfaces: FactTable<PodInterface>;
+  /** Services open to every primary network. */
+  readonly services: FactTable<AllowedDefaultService>;
+  readonly connects: FactTable<ClusterNetworkConnect>;
+  readonly usage: NetworkUsage;
+
+  /** Other nodes, as far as no node of a lower id has their identities. */
+  readonly remoteNodes: FactTable<NodeFacts>;
+  /** Every network that is known, rendered or not. */
+  readonly networks: FactTable<Network>;
+  /** Interfaces with their networks, by namespace, pod and NAD key. */
+  readonly attachments: FactTable<Attachment>;
+  /** Networks that have rows here: admitted and in use. */
+  readonly rendered: FactTable<Network>;
+  /** Namespaces with a group on a rendered network, by NAD key. */
+  readonly groupedNamespaces: FactTable<GroupedNamespace>;
+
+  readonly #nodeAdmissions: DerivedFacts<ObjectReading<NodeFacts>>;
+  readonly #assemblies: DerivedFacts<AssembledNetwork>;
+  readonly #admissions: DerivedFacts<ObjectReading<Network>>;
+  /** In the order in which they follow from each other. */
+  readonly #beforeUsage: readonly Refreshed[];
+  readonly #afterUsage: readonly Refreshed[];
+
+  constructor(nodeName: string, settings: ClusterSettings, options: ZoneFactsOptions = {}) {
+    const { recorder } = this;
+    this.nodeName = nodeName;
+    this.settings = settings;
+    this.self = new FactTable('self', recorder);
+    this.nodes = new FactTable('nodes', recorder, { indexes: { identity: identitiesOf } });
+    this.nodeSubnets = new FactTable('nodeSubnets', recorder, { arity: 2 });
+    this.nodesWithoutSubnets = new FactTable('nodesWithoutSubnets', recorder);
+    this.namespaces = new FactTable('namespaces', recorder);
+    this.definitions = new FactTable('definitions', recorder, {
+      indexes: { network: ({ name }) => [name] },
+    });
+    this.interfaces = new FactTable('interfaces', recorder, { arity: 3 });
+    this.services = new FactTable('services', recorder);
+    this.connects = new FactTable('connects', recorder);
+    this.usage = new NetworkUsage(recorder, options.gracePeriod ?? DEFAULT_GRACE_PERIOD);
+
+    this.#nodeAdmissions = new DerivedFacts(
+      'nodeAdmissions',
+      recorder,
+      this.nodes,
+      (name) => this.#admitNode(name),
+      { indexes: { problem: isProblem } },
+    );
+    const remoteNodes = new DerivedFacts(
+      'remoteNodes',
+      recorder,
+      this.#nodeAdmissions.table,
+      (name) => valueOf(this.#nodeAdmissions.table.get(name)),
+    );
+    this.#assemblies = new DerivedFacts(
+      'assemblies',
+      recorder,
+      withDefault(this.definitions.distinct('network')),
+      (name) => this.#assemble(name),
+      {
+        indexes: {
+          problem: ({ network, leftOut }) => flag(network.kind !== 'value' || leftOut.length > 0),
+        },
+      },
+    );
+    const networks = new DerivedFacts(
+      'networks',
+      recorder,
+      this.#assemblies.table,
+      (name) => valueOf(this.#assemblies.table.get(name)?.network),
+      {
+        indexes: {
+          switch: (network) => switchesOf(network, nodeName),
+          prefix: ({ name }) => [ovnPrefix(name)],
+        },
+      },
+    );
+    this.#admissions = new DerivedFacts(
+      'admissions',
+      recorder,
+      networks.table,
+      (name) => this.#admitNetwork(name),
+      { indexes: { problem: isProblem } },
+    );
+    const attachments = new DerivedFacts(
+      'attachments',
+      recorder,
+      this.interfaces,
+      (...key) => this.#attach(key),
+      { arity: 3, indexes: { network: ({ network }) => [network] } },
+    );
+    const rendered = new DerivedFacts('rendered', recorder, this.usage.table, (name) =>
+      valueOf(this.#admissions.table.get(name)),
+    );
+    const groupedNamespaces = new DerivedFacts(
+      'groupedNamespaces',
+      recorder,
+      this.definitions,
+      (nad) => this.#groupOf(nad, rendered.table),
+      { indexes: { group: ({ network, namespace }) => [tupleKey(network, namespace)] } },
+    );
+    this.remoteNodes = remoteNodes.table;
+    this.networks = networks.table;
+    this.attachments = attachments.table;
+    this.rendered = rendered.table;
+    this.groupedNamespaces = groupedNamespaces.table;
+    this.#beforeUsage = [
+      this.#nodeAdmissions,
+      remoteNodes,
+      this.#assemblies,
+      networks,
+      this.#admissions,
+      attachments,
+    ];
+    this.#afterUsage = [rendered, groupedNamespaces];
+
+    this.usage.use(DEFAULT_NETWORK, ALWAYS);
+    const follow = (source: KeySource, user: string): void =>
+      source.onKeys(([network = ''], isPresent) => {
+        if (isPresent) this.usage.use(network, user);
+        else this.usage.release(network, user);
+      });
+    follow(this.attachments.distinct('network'), PODS);
+    if (options.renderEverywhere === true) follow(this.networks, ALWAYS);
+  }
+
+  /**
+   * Brings everything that follows from objects up to date, `now` in milliseconds of any clock that runs forward. Before
+   * this node is known no network has rows.
+   */
+  refresh(now: number): void {
+    for (const derived of this.#beforeUsage) derived.refresh();
+    this.usage.expire(now);
+    for (const derived of this.#afterUsage) derived.refresh();
+  }
+
+  /** A fact of this node. Throws `Unreadable` before the node is known. */
+  own<K extends keyof LocalNode>(field: K): LocalNode[K] {
+    const isKnown = this.self.part(this.nodeName, 'name') !== undefined;
+    if (!isKnown) throw new Unreadable(`node ${this.nodeName} is not known yet`);
+    return this.self.part(this.nodeName, field) as LocalNode[K];
+  }
+
+  /** Subnets of a network on a node, v4 first. Throws `Unreadable` where that can't be known. */
+  subnetsOn(network: string, node: string): readonly string[] {
+    const entry = this.nodeSubnets.get(network, node);
+    const reason =
+      entry === undefined ? this.nodesWithoutSubnets.get(node)?.reason : entry.unreadable;
+    if (reason !== undefined)
+      throw new Unreadable(`subnet of network ${network} on node ${node}: ${reason}`);
+    return entry?.cidrs ?? [];
+  }
+
+  /**
+   * True for a port whose name the infrastructure of a network has, or will have as soon as something uses the network: no
+   * pod can have it.
+   */
+  isInfrastructurePort(port: string, pod: string): boolean {
+    const bridge = this.own('gateway')?.bridge;
+    return prefixesOfPort(port, pod, this.nodeName, bridge).some(
+      (prefix) => this.networks.keysBy('prefix', prefix).length > 0,
+    );
+  }
+
+  /** True if pods of the namespace have a group of their own on the network. */
+  isGrouped(network: string, namespace: string): boolean {
+    if (!this.hasNamespaceGroups) return false;
+    return network === DEFAULT_NETWORK
+      ? this.namespaces.part(namespace, 'name') !== undefined
+      : this.groupedNamespaces.keysBy('group', tupleKey(network, namespace)).length > 0;
+  }
+
+  /** Rules per namespace exist for these features only. */
+  get hasNamespaceGroups(): boolean {
+    const { egressFirewall, multicast } = this.settings.features;
+    return egressFirewall || multicast;
+  }
+
+  /** Why a network has no rows here although it is known: refused, or not rendered in this release. */
+  admission(network: string): ObjectReading<Network> | undefined {
+    return this.#admissions.table.get(network);
+  }
+
+  /** Objects that are wrong, and why; what reads as a value is elsewhere. */
+  *modelProblems(): Iterable<ModelProblem> {
+    yield* this.problems.problems();
+    for (const name of this.#nodeAdmissions.table.keysBy('problem', ''))
+      yield* problemOf(`Node ${name}`, this.#nodeAdmissions.table.peek(name));
+    for (const name of this.#assemblies.table.keysBy('problem', '')) {
+      const assembly = this.#assemblies.table.peek(name);
+      yield* problemOf(`Network ${name}`, assembly?.network);
+      for (const { nad, message } of assembly?.leftOut ?? [])
+        yield { object: `NetworkAttachmentDefinition ${nad}`, message };
+    }
+    for (const name of this.#admissions.table.keysBy('problem', ''))
+      yield* problemOf(this.networks.peek(name)?.object ?? '', this.#admissions.table.peek(name));
+  }
+
+  /** Objects that wait for an allocation, and which. */
+  modelPending(): Iterable<ModelProblem> {
+    return this.problems.pending();
+  }
+
+  #admitNode(name: string): ObjectReading<NodeFacts> | undefined {
+    const node = this.nodes.get(name);
+    if (node === undefined) return undefined;
+    const self = this.self.get(this.nodeName);
+    const own = new Set(self === undefined ? [] : identitiesOf(self));
+    return admitNode(node, (identity) =>
+      own.has(identity)
+        ? this.nodeName
+        : this.nodes
+            .by('identity', identity)
+            .find(
+              (other) =>
+                comesBefore(other, node) &&
+                this.#nodeAdmissions.table.get(other.name)?.kind === 'value',
+            )?.name,
+    );
+  }
+
+  #assemble(name: string): AssembledNetwork | undefined {
+    if (name === DEFAULT_NETWORK)
+      return { network: { kind: 'value', value: defaultNetwork(this.settings) }, leftOut: [] };
+    return assembleNetwork(this.definitions.by('network', name), this.settings);
+  }
+
+  #admitNetwork(name: string): ObjectReading<Network> | undefined {
+    const network = this.networks.get(name);
+    const id = this.self.part(this.nodeName, 'id');
+    if (network === undefined || id === undefined) return undefined;
+    return admitNetwork(network, {
+      settings: this.settings,
+      node: { name: this.nodeName, id },
+      nodeSubnets: this.nodeSubnets.get(name, this.nodeName)?.cidrs ?? [],
+      ownerOf: (logicalSwitch) =>
+        this.networks
+          .by('switch', logicalSwitch)
+          .find(
+            (other) =>
+              comesBefore(other, network) &&
+              this.#admissions.table.get(other.name)?.kind === 'value',
+          )?.name,
+    });
+  }
+
+  /** An interface names a NAD; its network is the one that the NAD stands for. */
+  #attach(key: readonly string[]): Attachment | undefined {
+    const found = this.interfaces.get(...key);
+    if (found === undefined) return undefined;
+    const network =
+      found.nadKey === DEFAULT_NAD_KEY
+        ? DEFAULT_NETWORK
+        : this.definitions.part(nadOfKey(found.nadKey), 'name');
+    return network === undefined ? undefined : { ...found, network: network as NetworkName };
+  }
+
+  #groupOf(nad: string, rendered: FactTable<Network>): GroupedNamespace | undefined {
+    const network = this.definitions.part(nad, 'name');
+    const namespace = this.definitions.part(nad, 'namespace');
+    if (!this.hasNamespaceGroups || network === undefined || namespace === undefined)
+      return undefined;
+    if (network === DEFAULT_NETWORK || rendered.part(network, 'role') !== 'primary')
+      return undefined;
+    if (rendered.part(network, 'nads')?.includes(nad) !== true) return undefined;
+    return this.namespaces.part(namespace, 'isLabelled') === true
+      ? { network: network as NetworkName, namespace }
+      : undefined;
+  }
+}
+
+function* problemOf(
+  object: string,
+  reading: ObjectReading<unknown> | undefined,
+): Iterable<ModelProblem> {
+  if (reading?.kind === 'problem') yield { object, message: reading.message };
+}

@@ -1,0 +1,143 @@
+/**
+ * Objects → facts. Takes the change of one object at a time, reads it again only where a text that matters changed, and
+ * puts only what is another now.
+ */
+import { parseAddress, formatAddress } from '../allocators/addresses.ts';
+import { annotationOf } from '../api/annotations/annotations.ts';
+import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
+import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
+import { type KubeObject, type ObjectKey } from '../api/objects.ts';
+import type {
+  ClusterNetworkConnect,
+  Namespace,
+  NetworkAttachmentDefinition,
+  Node,
+  Pod,
+  Service,
+} from '../api/types.ts';
+import { interfaceTexts, openPortsProblem, readInterfaces } from './attachments.ts';
+import type { ZoneFacts } from './facts.ts';
+import { definitionTexts, readDefinition } from './networks.ts';
+import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
+import { nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
+
+/** One change of an object; `after` absent = gone. */
+export interface ModelChange<T extends KubeObject> {
+  readonly key: ObjectKey;
+  readonly after: T | undefined;
+}
+
+export class ObjectIntake {
+  readonly #facts: ZoneFacts;
+  /** What each object was read from last. */
+  readonly #texts = new Map<string, readonly unknown[]>();
+  readonly #subnets = new Map<ObjectKey, SubnetsOfNode>();
+  /** NAD keys of the interfaces of a pod. */
+  readonly #nadKeys = new Map<ObjectKey, readonly string[]>();
+
+  constructor(facts: ZoneFacts) {
+    this.#facts = facts;
+  }
+
+  node({ key, after }: ModelChange<Node>): void {
+    const object = `Node ${key}`;
+    if (this.#isNews(`${object} facts`, after && nodeTexts(after))) this.#readNode(key, after);
+    if (this.#isNews(`${object} subnets`, after && [annotationOf(after, NODE_SUBNETS)]))
+      this.#readSubnets(key, after);
+  }
+
+  networkAttachmentDefinition({ key, after }: ModelChange<NetworkAttachmentDefinition>): void {
+    const object = `NetworkAttachmentDefinition ${key}`;
+    if (!this.#isNews(object, after && definitionTexts(after))) return;
+    const reading = after && readDefinition(after, this.#facts.settings);
+    this.#facts.problems.note(object, 'definition', reading);
+    // What can't be read leaves in force what was read last.
+    if (reading === undefined || reading.kind === 'value')
+      this.#facts.definitions.put(key, reading?.value);
+  }
+
+  namespace({ key, after }: ModelChange<Namespace>): void {
+    const isLabelled = Object.hasOwn(after?.metadata.labels ?? {}, PRIMARY_NETWORK_LABEL);
+    this.#facts.namespaces.put(key, after && { name: key, isLabelled });
+  }
+
+  /** Pods of other nodes are not kept. */
+  pod({ key, after }: ModelChange<Pod>): void {
+    const object = `Pod ${key}`;
+    const pod = after?.spec.nodeName === this.#facts.nodeName ? after : undefined;
+    if (!this.#isNews(object, pod && interfaceTexts(pod))) return;
+    const reading = pod && readInterfaces(pod);
+    const openPorts = pod && openPortsProblem(pod);
+    this.#facts.problems.note(object, 'interfaces', reading);
+    this.#facts.problems.note(
+      object,
+      'open ports',
+      openPorts === undefined ? undefined : { kind: 'problem', message: openPorts },
+    );
+    const interfaces = reading?.kind === 'value' ? reading.value : [];
+    const [namespace = '', name = ''] = key.split('/');
+    const nadKeys = interfaces.map(({ nadKey }) => nadKey);
+    for (const nadKey of this.#nadKeys.get(key) ?? [])
+      if (!nadKeys.includes(nadKey)) this.#facts.interfaces.delete([namespace, name, nadKey]);
+    for (const one of interfaces) this.#facts.interfaces.put([namespace, name, one.nadKey], one);
+    if (nadKeys.length === 0) this.#nadKeys.delete(key);
+    else this.#nadKeys.set(key, nadKeys);
+  }
+
+  service({ key, after }: ModelChange<Service>): void {
+    if (!this.#facts.settings.allowedDefaultServices.includes(key)) return;
+    // A headless service says `None` where others have an address.
+    const clusterIps = (after?.spec.clusterIPs ?? []).flatMap((text) => {
+      const address = parseAddress(text);
+      return address === undefined ? [] : [formatAddress(address)];
+    });
+    this.#facts.services.put(key, clusterIps.length === 0 ? undefined : { key, clusterIps });
+  }
+
+  clusterNetworkConnect({ key, after }: ModelChange<ClusterNetworkConnect>): void {
+    this.#facts.connects.put(key, after);
+  }
+
+  /** What can't be read leaves in force what was read last; this node's own facts outlive even its object. */
+  #readNode(name: string, node: Node | undefined): void {
+    const { nodeName, problems, nodes, self } = this.#facts;
+    if (name === nodeName) {
+      const reading = node && readLocalNode(node);
+      problems.note(`Node ${name}`, 'facts', reading);
+      if (reading?.kind === 'value') self.put(name, reading.value);
+    } else {
+      const reading = node && readNodeFacts(node);
+      problems.note(`Node ${name}`, 'facts', reading);
+      if (node === undefined) nodes.delete(name);
+      else if (reading?.kind === 'value') nodes.put(name, reading.value);
+    }
+  }
+
+  #readSubnets(name: string, node: Node | undefined): void {
+    const { problems, nodeSubnets, nodesWithoutSubnets } = this.#facts;
+    const before = this.#subnets.get(name);
+    const after = node === undefined ? undefined : readNodeSubnets(node, before);
+    if (after === undefined) this.#subnets.delete(name);
+    else this.#subnets.set(name, after);
+    const { byNetwork, unreadable, problem } = after ?? NO_SUBNETS;
+    problems.note(
+      `Node ${name}`,
+      'subnets',
+      problem === undefined ? undefined : { kind: 'problem', message: problem },
+    );
+    nodesWithoutSubnets.put(name, unreadable === undefined ? undefined : { reason: unreadable });
+    for (const network of before?.byNetwork.keys() ?? [])
+      if (!byNetwork.has(network)) nodeSubnets.delete([network, name]);
+    for (const [network, subnet] of byNetwork) nodeSubnets.put([network, name], subnet);
+  }
+
+  /** True if an object is to be read again: its texts are others than last time. */
+  #isNews(about: string, texts: readonly unknown[] | undefined): boolean {
+    const before = this.#texts.get(about);
+    if (texts === undefined) return this.#texts.delete(about);
+    if (before?.length === texts.length && texts.every((text, i) => text === before[i]))
+      return false;
+    this.#texts.set(about, texts);
+    return true;
+  }
+}

@@ -1,0 +1,45 @@
+/** What a zone's database says of the zone (topology.md §5). */
+
+import { ONE } from '../../desired/facts.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { TableClaim } from '../../desired/rows.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import { NB_GLOBAL_KEY } from '../keys.ts';
+import { CLUSTER, NORTHBOUND, Rows } from '../rows.ts';
+
+const NB_GLOBAL_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'NB_Global',
+  keyOf: () => NB_GLOBAL_KEY,
+  sharedColumns: ['options'],
+  foreignColumns: [
+    'nb_cfg',
+    'nb_cfg_timestamp',
+    'sb_cfg',
+    'sb_cfg_timestamp',
+    'hv_cfg',
+    'hv_cfg_timestamp',
+    'external_ids',
+    'connections',
+    'ssl',
+    'ipsec',
+  ],
+};
+
+export const zoneName: Feature<ZoneFacts> = {
+  name: 'database/global',
+  over: () => ONE,
+  rules: {
+    'zone-name': {
+      text: 'A zone has the name of its node. The row is everybody’s: nothing else of it is ours.',
+      source: 'topology.md §5',
+    },
+  },
+  claims: [NB_GLOBAL_CLAIM],
+  build(facts, _args, out) {
+    const name = facts.own('name');
+    Rows.northbound(out, CLUSTER)
+      .by('zone-name')
+      .partial('NB_Global', NB_GLOBAL_KEY, { name, options: { name } });
+  },
+};

@@ -1,0 +1,44 @@
+/** Address sets that policies of egress features refer to, whatever network they are for (topology.md §5). */
+
+import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
+import { ONE } from '../../desired/facts.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import { clusterFamilies } from '../../model/network-addresses.ts';
+import {
+  addAddressSet,
+  addOpenAddressSet,
+  ADDRESS_SET_CLAIM,
+  egressServicePods,
+  nodeIps,
+} from '../address-sets.ts';
+import { CLUSTER, Rows } from '../rows.ts';
+
+export const egressAddresses: Feature<ZoneFacts> = {
+  name: 'egress/node-addresses',
+  over: () => ONE,
+  rules: {
+    'node-addresses': {
+      text: 'Every address of every node is in one address set per family.',
+      source: 'topology.md §5',
+    },
+    'service-pods': {
+      text: 'Pods behind egress services are in one address set per family.',
+      source: 'topology.md §5',
+    },
+  },
+  claims: [ADDRESS_SET_CLAIM],
+  build(facts, _args, out) {
+    if (!facts.settings.features.egressIp) return;
+    const rows = Rows.northbound(out, CLUSTER);
+    const addresses = [
+      ...facts.own('hostAddresses'),
+      ...facts.remoteNodes.all().flatMap((node) => node.hostAddresses),
+    ].map(withoutPrefix);
+    for (const family of clusterFamilies(facts.settings)) {
+      const ofFamily = addresses.filter((address) => familyOf(address) === family);
+      addAddressSet(rows.by('node-addresses'), nodeIps(family), [...new Set(ofFamily)].sort());
+      addOpenAddressSet(rows.by('service-pods'), egressServicePods(family));
+    }
+  },
+};

@@ -1,0 +1,29 @@
+/** Everything that Heddle keeps true in a zone's databases. Of two features that want one name the earlier one has it. */
+
+import type { Feature } from '../desired/features.ts';
+import type { ZoneFacts } from '../model/facts.ts';
+import { zoneName } from './database/global.ts';
+import { controlPlaneProtection } from './database/protection.ts';
+import { egressAddresses } from './egress/node-addresses.ts';
+import { ownChassis, remoteChassis } from './interconnect/chassis.ts';
+import { remoteNode } from './interconnect/remote-node.ts';
+import { secondaryPods } from './isolation/secondary-pods.ts';
+import { layer3Network } from './layer3/network.ts';
+import { defaultNamespaceGroups, namespaceGroups } from './pods/namespace-groups.ts';
+import { podPorts } from './pods/port.ts';
+import { enabledServiceAddresses } from './services/enabled-service-addresses.ts';
+
+export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
+  zoneName,
+  controlPlaneProtection,
+  secondaryPods,
+  enabledServiceAddresses,
+  egressAddresses,
+  ownChassis,
+  remoteChassis,
+  layer3Network,
+  remoteNode,
+  defaultNamespaceGroups,
+  namespaceGroups,
+  podPorts,
+];

@@ -1,0 +1,69 @@
+/** What pods with a primary network of their own may still do on the default network (topology.md §17.1). */
+
+import { ipOf } from '../../allocators/addresses.ts';
+import { ONE } from '../../desired/facts.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import { DEFAULT_NETWORK } from '../../model/networks.ts';
+import { ACL_CLAIM, ofGroup, type Direction } from '../acls.ts';
+import { podRangesOf } from '../layer3/network-on-node.ts';
+import { ACL_DEFAULT_ALLOW, ACL_DEFAULT_DENY } from '../numbers.ts';
+import { addPortGroup, PORT_GROUP_CLAIM, SECONDARY_PODS } from '../port-groups.ts';
+import { CLUSTER, Rows } from '../rows.ts';
+import { addIsolationAcl } from './isolation-acl.ts';
+
+/** The group and its ACLs in one unit: a pod's port that joins the group finds it closed. */
+export const secondaryPods: Feature<ZoneFacts> = {
+  name: 'isolation/secondary-pods',
+  over: () => ONE,
+  rules: {
+    'isolated-pods': {
+      text: 'Ports on the default network of pods with a primary network of their own are in one group.',
+      source: 'topology.md §17.1',
+    },
+    deny: {
+      text: 'Nothing gets in or out of the default network port of a pod with a primary network of its own.',
+      source: 'topology.md §17.1',
+    },
+    probes: {
+      text: 'Except what the host of this node starts: its probes.',
+      source: 'topology.md §17.1',
+    },
+  },
+  claims: [PORT_GROUP_CLAIM, ACL_CLAIM],
+  build(facts, _args, out) {
+    const rows = Rows.northbound(out, CLUSTER);
+    addPortGroup(rows.by('isolated-pods'), SECONDARY_PODS);
+    const group = SECONDARY_PODS.name;
+    for (const direction of ['Egress', 'Ingress'] as const) {
+      addIsolationAcl(rows.by('deny'), 'DenyPrimaryUDN', {
+        direction,
+        priority: ACL_DEFAULT_DENY,
+        action: 'drop',
+        match: ofGroup(direction, group),
+      });
+    }
+    const host = podRangesOf(facts, DEFAULT_NETWORK).map((range) => range.management);
+    if (host.length === 0) return;
+    for (const direction of ['Egress', 'Ingress'] as const) {
+      addIsolationAcl(rows.by('probes'), 'AllowHostARPPrimaryUDN', {
+        direction,
+        priority: ACL_DEFAULT_ALLOW,
+        action: 'allow',
+        match: `${ofGroup(direction, group)} && (${host.map((address) => neighbour(direction, address)).join(' || ')})`,
+      });
+    }
+    addIsolationAcl(rows.by('probes'), 'AllowHostPrimaryUDN', {
+      direction: 'Ingress',
+      priority: ACL_DEFAULT_ALLOW,
+      action: 'allow-related',
+      match: `${ofGroup('Ingress', group)} && (${host.map((address) => `${ipOf(address)}.src==${address}`).join(' || ')})`,
+    });
+  },
+};
+
+/** Asking for the host's address, or being asked from it. */
+function neighbour(direction: Direction, address: string): string {
+  if (ipOf(address) === 'ip6') return `( nd && nd.target == ${address} )`;
+  return `( arp && arp.${direction === 'Egress' ? 'tpa' : 'spa'} == ${address} )`;
+}

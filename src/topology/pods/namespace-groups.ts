@@ -1,0 +1,51 @@
+/** Groups of the pods of a namespace on a network, for rules per namespace (topology.md §5). */
+
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import { controllerOf } from '../../model/names.ts';
+import { DEFAULT_NETWORK } from '../../model/networks.ts';
+import type { NetworkName } from '../../model/model.ts';
+import { networkOf, networkRank } from '../layer3/network.ts';
+import { addPortGroup, namespacePortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
+import { Rows } from '../rows.ts';
+
+/** The default network is everybody's. */
+export const defaultNamespaceGroups: Feature<ZoneFacts> = {
+  name: 'pods/default-namespace-groups',
+  over: (facts) => facts.namespaces,
+  subject: () => DEFAULT_NETWORK,
+  rules: {
+    group: {
+      text: 'The default network has a group of the pods of each namespace, where a feature has rules per namespace.',
+      source: 'topology.md §5',
+    },
+  },
+  claims: [PORT_GROUP_CLAIM],
+  build(facts, [namespace = ''], out) {
+    const object = facts.rendered.part(DEFAULT_NETWORK, 'object');
+    if (object === undefined || !facts.isGrouped(DEFAULT_NETWORK, namespace)) return;
+    addGroup(Rows.northbound(out, object), DEFAULT_NETWORK, namespace);
+  },
+};
+
+export const namespaceGroups: Feature<ZoneFacts> = {
+  name: 'pods/namespace-groups',
+  over: (facts) => facts.groupedNamespaces.distinct('group', 2),
+  rank: networkRank,
+  subject: networkOf,
+  rules: {
+    group: {
+      text: 'A primary network has a group of the pods of each namespace that it serves, where a feature has rules per namespace.',
+      source: 'topology.md §5',
+    },
+  },
+  claims: [PORT_GROUP_CLAIM],
+  build(facts, [network = '', namespace = ''], out) {
+    const object = facts.rendered.part(network, 'object');
+    if (object === undefined) return;
+    addGroup(Rows.northbound(out, object), network as NetworkName, namespace);
+  },
+};
+
+const addGroup = (rows: Rows, network: NetworkName, namespace: string): void =>
+  addPortGroup(rows.by('group'), namespacePortGroup(controllerOf(network), namespace));

@@ -1,0 +1,25 @@
+/** Rows that an ovn-kubernetes of the same names wrote and left: the ids that it gives its rows, and not our mark. */
+
+import { MARK, type FoundRow } from '../desired/rows.ts';
+import { idsOf, textOf } from './found.ts';
+
+const REFERENCE_PREFIX = 'k8s.ovn.org/';
+const REFERENCE_IDS: ReadonlySet<string> = new Set([
+  'k8s-cluster-router',
+  'physical_ip',
+  'physical_ips',
+  'gateway-physical-ip',
+  'ic-node',
+]);
+
+/** True for a row of a table that features write, when an ovn-kubernetes wrote it: what is not wanted of those can be removed. */
+export function isReferenceRow(found: FoundRow): boolean {
+  const ids = idsOf(found);
+  if (ids.has(MARK)) return false;
+  return (
+    [...ids.keys()].some((key) => key.startsWith(REFERENCE_PREFIX) || REFERENCE_IDS.has(key)) ||
+    // Ports of pods of the default network, and of other nodes on a transit switch.
+    (ids.get('pod') === 'true' && ids.has('namespace')) ||
+    (ids.has('node') && textOf(found, 'type') === 'remote')
+  );
+}

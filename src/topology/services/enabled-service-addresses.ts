@@ -1,0 +1,32 @@
+/** Addresses of services that every primary network may use, for policies to refer to (topology.md §5). */
+
+import { familyOf } from '../../allocators/addresses.ts';
+import { ONE } from '../../desired/facts.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import { clusterFamilies } from '../../model/network-addresses.ts';
+import { addAddressSet, ADDRESS_SET_CLAIM, enabledServiceIps } from '../address-sets.ts';
+import { CLUSTER, Rows } from '../rows.ts';
+
+export const enabledServiceAddresses: Feature<ZoneFacts> = {
+  name: 'services/enabled-service-addresses',
+  over: () => ONE,
+  rules: {
+    addresses: {
+      text: 'The cluster IPs of the services that every primary network may use are in one address set per family.',
+      source: 'topology.md §5',
+    },
+  },
+  claims: [ADDRESS_SET_CLAIM],
+  build({ services, settings }, _args, out) {
+    const rows = Rows.northbound(out, CLUSTER).by('addresses');
+    const addresses = services.all().flatMap((service) => service.clusterIps);
+    for (const family of clusterFamilies(settings)) {
+      addAddressSet(
+        rows,
+        enabledServiceIps(family),
+        addresses.filter((address) => familyOf(address) === family),
+      );
+    }
+  },
+};

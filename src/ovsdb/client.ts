@@ -1,14 +1,13 @@
 import type { Duplex } from 'node:stream';
-import { OvsdbError } from './data/error.ts';
-import { checked, type CheckedOutcome } from './data/checked-outcome.ts';
+import { OvsdbError, rethrowLater } from './data/error.ts';
+import { checked, type CheckedOutcome } from './data/outcome.ts';
 import type { Clause, Operation, Outcome, Transactor } from './data/operation.ts';
-import { outcomePart } from './data/outcome-part.ts';
-import { rethrowLater } from './listener-error.ts';
+import { outcomePart } from './data/outcome.ts';
 import { ChangeStream } from './replica/change-stream.ts';
 import type { Replica } from './replica/replica.ts';
-import type { OrderedColumn, ReplicaChanges, SubscribeOptions } from './replica/replica-view.ts';
-import type { OrderedRowsOf, RowOf } from './replica/typed-rows.ts';
-import type { AnyTables, InsertColumns, TableName } from './schema/column.ts';
+import { ReplicaReader } from './replica/replica-reader.ts';
+import type { ReplicaChanges, SubscribeOptions } from './replica/replica-view.ts';
+import type { AnyTables } from './schema/column.ts';
 import type {
   ClientEvent,
   ClientOptions,
@@ -31,7 +30,7 @@ import { Waits } from './session/waits.ts';
 import { Transaction } from './transaction/transaction.ts';
 import { commitWithRetry } from './transaction/with-retry.ts';
 import { checkMessageLimit } from './wire/message-stream.ts';
-import type { Integer, JsonValue, Writable } from './data/value.ts';
+import type { Integer, JsonValue } from './data/value.ts';
 
 const clamp = (value: Integer | undefined, floor: Integer): Integer =>
   value !== undefined && BigInt(value) > BigInt(floor) ? value : floor;
@@ -41,7 +40,10 @@ const clamp = (value: Integer | undefined, floor: Integer): Integer =>
  * after every kind of interruption. `start` it, wait for `ready`, `close` it (or `await using`). `T` are the generated types of its tables, whose
  * names, columns and values the compiler then checks.
  */
-export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
+export class OvsdbClient<T = AnyTables>
+  extends ReplicaReader<T>
+  implements Transactor, AsyncDisposable
+{
   readonly #options: ClientOptions;
   readonly #now: () => number;
   readonly #dialer: Dialer;
@@ -62,20 +64,22 @@ export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
   /** Aborted by `close`. */
   readonly #end = new AbortController();
   #lastError: OvsdbError | undefined;
+  readonly #warn = (text: string): void => {
+    this.#emit({ kind: 'warning', text });
+  };
 
   /**
-   * Throws `bad remote` for remotes that can't be understood, `bad argument` for a `maxMessageBytes` that can't be meant and a `where` that can't be understood or does not fit `schema`.
-   * Opens nothing.
+   * Throws `bad remote` for remotes that can't be understood, `bad argument` for a `maxMessageBytes` that makes no sense and a `where` that can't
+   * be understood or does not fit `schema`. Opens nothing.
    */
   constructor(options: ClientOptions) {
+    super();
     checkMessageLimit(options.maxMessageBytes);
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.#dialer = this.#makeDialer(options);
     this.#onListenerError = options.onListenerError ?? rethrowLater;
-    this.#locks = new Locks(this.#onListenerError, (text) => {
-      this.#emit({ kind: 'warning', text });
-    });
+    this.#locks = new Locks(this.#onListenerError, this.#warn);
     this.#owner = this.#makeOwner();
     this.#main = this.#makeMonitor(options.tables);
   }
@@ -102,9 +106,7 @@ export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
         },
         probe: () => this.#connection?.probe(),
         isAwaiting: () => this.#session?.isAwaiting === true,
-        warn: (text) => {
-          this.#emit({ kind: 'warning', text });
-        },
+        warn: this.#warn,
       },
     );
   }
@@ -129,36 +131,6 @@ export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
   /** What the server last said about the database: model, leader, cluster, index. */
   get databaseStatus(): DatabaseStatus | undefined {
     return this.#status;
-  }
-
-  /** The rows of a table. Throws `disconnected` before the first contents, as `replica` does. */
-  rows<K extends TableName<T>>(table: K): Iterable<RowOf<T, K>> {
-    return this.replica.rows(table) as Iterable<RowOf<T, K>>;
-  }
-
-  /** The row with this UUID. */
-  row<K extends TableName<T>>(table: K, uuid: string): RowOf<T, K> | undefined {
-    return this.replica.row(table, uuid) as RowOf<T, K> | undefined;
-  }
-
-  /** Rows whose columns have these values, through an index that is made on first use and then kept: `find('Logical_Switch', { name: 'blue' })`. */
-  find<K extends TableName<T>>(table: K, columns: InsertColumns<T, K>): readonly RowOf<T, K>[] {
-    const values = columns as { readonly [column: string]: Writable };
-    // In one order, so that each set of columns has one index.
-    const names = Object.keys(values).toSorted();
-    return this.replica.find(
-      table,
-      names,
-      names.map((name) => values[name]),
-    ) as readonly RowOf<T, K>[];
-  }
-
-  /** The rows of a table in the order of these columns, through an index that is made now, if it is not there, and then kept. */
-  ordered<K extends TableName<T>>(
-    table: K,
-    columns: readonly OrderedColumn[],
-  ): OrderedRowsOf<T, K> {
-    return this.replica.ordered(table, columns) as OrderedRowsOf<T, K>;
   }
 
   /**
@@ -295,12 +267,10 @@ export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
       leave: (error, atOnce) => {
         this.#dialer.drop(error, atOnce);
       },
-      warn: (text) => {
-        this.#emit({ kind: 'warning', text });
-      },
+      warn: this.#warn,
       misfit: (error, text) => {
         this.#lastError = error;
-        this.#emit({ kind: 'warning', text });
+        this.#warn(text);
       },
     };
   }
@@ -316,9 +286,7 @@ export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
       now: this.#now,
       waits: this.#waits,
       why: () => this.#why(),
-      warn: (text) => {
-        this.#emit({ kind: 'warning', text });
-      },
+      warn: this.#warn,
       follow: (which) => this.#session?.follow(which),
       closed: (which) => {
         this.#monitors.delete(which);
@@ -334,11 +302,11 @@ export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
    * closed. What a transaction wrote is in every replica when its outcome is known. Throws for a `where` that can't be understood or does not fit
    * the schema.
    */
-  monitor(tables: Selection | SelectTables): Monitor {
+  monitor(tables: Selection | SelectTables): Monitor<T> {
     if (this.#closed) throw new OvsdbError('closed', 'the client was closed');
     const monitor = this.#makeMonitor(tables);
     this.#session?.follow(monitor);
-    if (monitor.failure === undefined) return monitor;
+    if (monitor.failure === undefined) return monitor as unknown as Monitor<T>;
     monitor.close();
     throw monitor.failure;
   }
@@ -353,7 +321,7 @@ export class OvsdbClient<T = AnyTables> implements Transactor, AsyncDisposable {
     this.#startChecks();
     this.#dialer.settled();
     this.#locks.connected(connection);
-    this.#emit({ kind: 'loaded', method, found, rows: monitor.rows });
+    this.#emit({ kind: 'loaded', method, found, rows: monitor.rowCount });
     this.#waits.wake();
   }
 

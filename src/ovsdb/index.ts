@@ -21,7 +21,7 @@ export type {
   TransactOptions,
   Transactor,
 } from './data/operation.ts';
-export { OutcomeError, type CheckedOutcome } from './data/checked-outcome.ts';
+export { OutcomeError, type CheckedOutcome } from './data/outcome.ts';
 export {
   NamedUuid,
   type Atom,
@@ -59,7 +59,7 @@ export type {
 } from './replica/replica-view.ts';
 export { ChangeTracker, type TrackedChange } from './replica/change-tracker.ts';
 export { referredRows, rereferenced } from './replica/references.ts';
-export type { TypedRow } from './replica/typed-rows.ts';
+export type { TypedRow } from './replica/replica-reader.ts';
 export type { Lock } from './session/locks.ts';
 export type { Monitor } from './session/monitor.ts';
 export type { MonitorMethod } from './session/monitor-run.ts';

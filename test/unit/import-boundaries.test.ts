@@ -39,10 +39,10 @@ const OVSDB_MAY_IMPORT: Record<string, readonly string[]> = {
   schema: ['data'],
   replica: ['data', 'wire', 'storage', 'schema'],
   transaction: ['data', 'schema', 'replica'],
-  session: ['data', 'wire', 'storage', 'replica'],
+  session: ['data', 'wire', 'schema', 'replica'],
   plan: ['data', 'storage', 'replica', 'transaction', 'session'],
 };
-const OVSDB_SHARED = ['wasm.ts', 'listener-error.ts', 'abort-listeners.ts'];
+const OVSDB_SHARED = ['wasm.ts'];
 
 /** All that others import of the OVSDB client. */
 const OVSDB_ENTRIES = ['ovsdb/index.ts'];

@@ -75,3 +75,10 @@ export const syntaxError = (details: string, json?: JsonValue): OvsdbError =>
     details,
     json === undefined ? undefined : { syntax: shorten(json) },
   );
+
+/** Throws a listener's error where it can't stop whoever called the listener: as an uncaught exception. */
+export const rethrowLater = (error: unknown): void => {
+  queueMicrotask(() => {
+    throw error;
+  });
+};

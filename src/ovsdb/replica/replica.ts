@@ -1,4 +1,4 @@
-import { OvsdbError } from '../data/error.ts';
+import { OvsdbError, rethrowLater } from '../data/error.ts';
 import type {
   ColumnAccess,
   IndexColumn,
@@ -15,7 +15,6 @@ import { unknownTable, type DatabaseSchema } from '../data/schema.ts';
 import { Pools } from '../storage/pools.ts';
 import { stringify } from '../data/json.ts';
 import type { JsonValue, Writable } from '../data/value.ts';
-import { rethrowLater } from '../listener-error.ts';
 import { CollectedChanges } from './changes.ts';
 import {
   defineTables,

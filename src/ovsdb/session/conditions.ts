@@ -1,4 +1,7 @@
+import { parseCondition, readClause } from '../data/condition.ts';
+import { OvsdbError, shorten, syntaxError } from '../data/error.ts';
 import { jsonEquals } from '../data/json.ts';
+import type { TableSchema } from '../data/schema.ts';
 import type { Clause } from '../data/operation.ts';
 import type { JsonObject, JsonValue } from '../data/value.ts';
 
@@ -127,3 +130,31 @@ const equal = (a: readonly Clause[] | undefined, b: readonly Clause[] | undefine
 
 const same = (a: Conditions, b: Conditions): boolean =>
   [...new Set([...a.keys(), ...b.keys()])].every((table) => equal(a.get(table), b.get(table)));
+
+/**
+ * Checks the rows that a program wants of a table, as the server will. Without a schema only the form of the clauses can be looked at.
+ * Throws what `parseCondition` throws, with the names of table and column and the clause.
+ */
+export function checkCondition(
+  table: string,
+  where: JsonValue,
+  schema: TableSchema | undefined,
+): void {
+  if (!Array.isArray(where)) {
+    throw syntaxError(`the condition of table ${table} must be a list of clauses`, where);
+  }
+  for (const clause of where as readonly JsonValue[]) {
+    try {
+      if (schema !== undefined) parseCondition(schema, [clause]);
+      else if (typeof clause !== 'boolean') readClause(clause);
+    } catch (error) {
+      if (!(error instanceof OvsdbError)) throw error;
+      const column = Array.isArray(clause) && typeof clause[0] === 'string' ? clause[0] : undefined;
+      const what = `condition of table ${table}${column === undefined ? '' : `, column ${column}`}`;
+      throw new OvsdbError(error.code, `${what}: ${error.details}`, {
+        syntax: shorten(clause),
+        cause: error,
+      });
+    }
+  }
+}

@@ -22,11 +22,6 @@ export interface ConnectionOptions {
   readonly answerTimeout?: number | undefined;
 }
 
-export interface RequestOptions {
-  /** Where the table updates of the reply go; called when the reply begins. */
-  readonly sink?: (head: UpdateHead) => UpdateSink;
-}
-
 /** Who made a request, and is told once how it ended. */
 export interface Asker {
   /** Called in the read loop. */
@@ -240,11 +235,6 @@ export class Connection {
       return;
     }
     this.#socket.write(text);
-    this.#holdOthers();
-  }
-
-  /** What is said from now on in this turn of the event loop leaves together. */
-  #holdOthers(): void {
     this.#isHolding = true;
     process.nextTick(() => {
       this.#isHolding = false;
@@ -277,26 +267,24 @@ export class Connection {
   }
 
   /**
-   * Sends a request of the client's own. `onReply` is called in the read loop; `onLost` when the connection ends first, as it does when the answer
-   * does not come in time.
+   * Sends a request of the client's own. `onReply` is called in the read loop; not if the connection ends first, as it does when the answer does not
+   * come in time. `sink`: where the table updates of the reply go; called when the reply begins.
    */
   request(
     method: string,
     params: readonly JsonValue[],
-    onReply: (reply: Reply) => void,
-    onLost: (error: OvsdbError) => void,
-    { sink }: RequestOptions = {},
+    onReply?: (reply: Reply) => void,
+    sink?: (head: UpdateHead) => UpdateSink,
   ): void {
     let isArriving = false;
     let stopWatching = (): void => undefined;
     this.ask(method, params, {
       answered: (reply) => {
         stopWatching();
-        onReply(reply);
+        onReply?.(reply);
       },
-      lost: (error) => {
+      lost: () => {
         stopWatching();
-        onLost(error);
       },
       sink:
         sink === undefined

@@ -88,9 +88,8 @@ export class DatabaseSession {
 
   start(): void {
     for (const monitor of this.#owner.monitors) monitor.reconnect();
-    this.#send('set_db_change_aware', [true], () => {
-      // A server that does not know it hangs up on database changes instead, which is handled as well.
-    });
+    // A server that does not know it hangs up on database changes instead, which is handled as well.
+    this.#connection.request('set_db_change_aware', [true]);
     const requests = { Database: [{ columns: SERVER_COLUMNS }] };
     this.#connection.request(
       'monitor_cond',
@@ -98,13 +97,8 @@ export class DatabaseSession {
       (reply) => {
         this.#serverContents(reply);
       },
-      ignore,
-      { sink: () => this.#server.reader('update2', 'contents') },
+      () => this.#server.reader('update2', 'contents'),
     );
-  }
-
-  #send(method: string, params: readonly JsonValue[], onReply: (reply: Reply) => void): void {
-    this.#connection.request(method, params, onReply, ignore);
   }
 
   #serverContents(reply: Reply): void {
@@ -167,7 +161,7 @@ export class DatabaseSession {
   #load(generation: string | undefined): void {
     const { database } = this.#owner.requirements();
     this.#loading = generation ?? '';
-    this.#send('get_schema', [database], ({ result, error }) => {
+    this.#connection.request('get_schema', [database], ({ result, error }) => {
       if (this.#loading !== (generation ?? '')) return;
       this.#loading = undefined;
       if (error === undefined && result !== undefined) this.#loadWith(result, generation);
@@ -184,7 +178,7 @@ export class DatabaseSession {
   #checkSchema(run: MonitorRun, refused: () => void): void {
     const schema = this.#schema;
     const { database } = this.#owner.requirements();
-    this.#send('get_schema', [database], ({ result }) => {
+    this.#connection.request('get_schema', [database], ({ result }) => {
       if (this.#schema !== schema || !this.#runs.has(run)) return;
       if (result === undefined || jsonEquals(result, this.#given)) {
         refused();
@@ -235,30 +229,15 @@ export class DatabaseSession {
       owner.refused(monitor, error);
       return;
     }
-    const run: MonitorRun = new MonitorRun(this.#connection, monitor, replica, {
+    const run: MonitorRun = new MonitorRun(this.#connection, monitor, replica, owner, {
       database,
       nextId: () => `${database}/${++this.#monitorCount}`,
-      loaded: (which, method, found) => {
-        owner.loaded(which, method, found);
-      },
-      unloaded: (which, reason) => {
-        owner.unloaded(which, reason);
-      },
-      refused: (which, error) => {
+      refused: (error) => {
         this.#checkSchema(run, () => {
           this.#runs.delete(run);
-          which.detach();
-          owner.refused(which, error);
+          monitor.detach();
+          owner.refused(monitor, error);
         });
-      },
-      leave: (error) => {
-        owner.leave(error, false);
-      },
-      warn: (text) => {
-        owner.warn(text);
-      },
-      misfit: (error, text) => {
-        owner.misfit(error, text);
       },
     });
     this.#runs.add(run);
@@ -323,7 +302,3 @@ export class DatabaseSession {
     this.#evaluate();
   }
 }
-
-const ignore = (): void => {
-  // The owner hears of a lost connection by itself.
-};

@@ -129,7 +129,7 @@ export class Locks {
           this.#toSteal.delete(lock);
           this.#byStealing.delete(lock);
         }
-        this.#connection?.request('unlock', [name], nothing, nothing);
+        this.#connection?.request('unlock', [name]);
       };
       lock = new Lock(name, release, this.#onListenerError);
       if (this.#isClosed) {
@@ -148,7 +148,7 @@ export class Locks {
 
   /** A lock that was asked for already has to be given up before it can be asked for in another way. */
   #askAgain(lock: Lock): void {
-    this.#connection?.request('unlock', [lock.name], nothing, nothing);
+    this.#connection?.request('unlock', [lock.name]);
     this.#ask(lock);
   }
 
@@ -159,18 +159,13 @@ export class Locks {
     if (method === 'steal') this.#byStealing.add(lock);
     else this.#byStealing.delete(lock);
     this.#unanswered.set(lock, (this.#unanswered.get(lock) ?? 0) + 1);
-    connection.request(
-      method,
-      [lock.name],
-      ({ result, error }) => {
-        if (error !== undefined)
-          this.#warn(`the server does not give the lock ${lock.name}: ${errorText(error)}`);
-        const isHeld = (result as { readonly locked?: JsonValue } | undefined)?.locked === true;
-        if (this.#connection !== connection || !this.#isLastAnswer(lock)) return;
-        if (this.#locks.get(lock.name) === lock) lock.change(isHeld);
-      },
-      nothing,
-    );
+    connection.request(method, [lock.name], ({ result, error }) => {
+      if (error !== undefined)
+        this.#warn(`the server does not give the lock ${lock.name}: ${errorText(error)}`);
+      const isHeld = (result as { readonly locked?: JsonValue } | undefined)?.locked === true;
+      if (this.#connection !== connection || !this.#isLastAnswer(lock)) return;
+      if (this.#locks.get(lock.name) === lock) lock.change(isHeld);
+    });
   }
 
   #isLastAnswer(lock: Lock): boolean {
@@ -213,7 +208,3 @@ export class Locks {
     return true;
   }
 }
-
-const nothing = (): void => {
-  // The connection's end releases every lock anyway.
-};

@@ -11,6 +11,7 @@ import {
   type Reply,
   type Update,
 } from './connection.ts';
+import type { SessionOwner } from './database-session.ts';
 import type { DatabaseMonitor } from './monitor.ts';
 
 /** Ways to follow a database, best first. */
@@ -28,27 +29,21 @@ const FORMAT: Readonly<Record<MonitorMethod, UpdateFormat>> = {
   monitor: 'update',
 };
 
-/** Whom a monitor tells how it fares. */
-export interface RunOwner {
+/** What a monitor needs of its session. */
+export interface RunSession {
   readonly database: string;
   /** An id for a monitor that this connection has not seen. */
   nextId(): string;
-  loaded(monitor: DatabaseMonitor, method: MonitorMethod, found: boolean): void;
-  unloaded(monitor: DatabaseMonitor, reason: string): void;
   /** The server refuses the monitor. */
-  refused(monitor: DatabaseMonitor, error: OvsdbError): void;
-  /** This server will not do. */
-  leave(error: OvsdbError): void;
-  warn(text: string): void;
-  /** An update or contents do not fit what there is; `text` says what is done about it. */
-  misfit(error: OvsdbError, text: string): void;
+  refused(error: OvsdbError): void;
 }
 
 /** One monitor on one connection: its contents, then what changes. */
 export class MonitorRun {
   readonly #connection: Connection;
   readonly #monitor: DatabaseMonitor;
-  readonly #owner: RunOwner;
+  readonly #owner: SessionOwner;
+  readonly #session: RunSession;
   readonly replica: Replica;
   #id: string | undefined;
   #method: MonitorMethod = 'monitor_cond_since';
@@ -63,11 +58,18 @@ export class MonitorRun {
   /** Parameters of updates that came before the contents. */
   #early: (readonly JsonValue[])[] = [];
 
-  constructor(connection: Connection, monitor: DatabaseMonitor, replica: Replica, owner: RunOwner) {
+  constructor(
+    connection: Connection,
+    monitor: DatabaseMonitor,
+    replica: Replica,
+    owner: SessionOwner,
+    session: RunSession,
+  ) {
     this.#connection = connection;
     this.#monitor = monitor;
     this.replica = replica;
     this.#owner = owner;
+    this.#session = session;
     monitor.run = this;
   }
 
@@ -104,8 +106,7 @@ export class MonitorRun {
     this.end();
     this.#monitor.forget();
     if (wasLoaded) this.#owner.unloaded(this.#monitor, reason);
-    if (id !== undefined && !isCanceled)
-      this.#connection.request('monitor_cancel', [id], ignore, ignore);
+    if (id !== undefined && !isCanceled) this.#connection.request('monitor_cancel', [id]);
   }
 
   /** The connection is gone. */
@@ -116,13 +117,17 @@ export class MonitorRun {
   #request(method: MonitorMethod): void {
     const monitor = this.#monitor;
     if (monitor.lastId === undefined) monitor.conditions.restart();
-    const id = this.#owner.nextId();
+    const id = this.#session.nextId();
     this.#id = id;
     this.#method = method;
     this.#isAwaited = true;
     this.#early = [];
     this.#asksForChanges = method === 'monitor_cond_since' && monitor.lastId !== undefined;
-    const params: JsonValue[] = [this.#owner.database, id, monitor.requests(method !== 'monitor')];
+    const params: JsonValue[] = [
+      this.#session.database,
+      id,
+      monitor.requests(method !== 'monitor'),
+    ];
     if (method === 'monitor_cond_since') params.push(monitor.lastId ?? ZERO_UUID);
     this.#connection.request(
       method,
@@ -132,12 +137,9 @@ export class MonitorRun {
         this.#isAwaited = false;
         this.#contents(reply);
       },
-      ignore,
-      {
-        sink: (head) => {
-          if (this.#id === id) this.#isAwaited = false;
-          return this.#reader(head.found === true ? 'changes' : 'contents');
-        },
+      (head) => {
+        if (this.#id === id) this.#isAwaited = false;
+        return this.#reader(head.found === true ? 'changes' : 'contents');
       },
     );
   }
@@ -153,8 +155,8 @@ export class MonitorRun {
       return;
     }
     if (head?.found === true && !this.#asksForChanges) {
-      const text = `the server sent of ${this.#owner.database} only what changed, but was asked for all`;
-      this.#owner.leave(new OvsdbError('protocol', text));
+      const text = `the server sent of ${this.#session.database} only what changed, but was asked for all`;
+      this.#owner.leave(new OvsdbError('protocol', text), false);
       return;
     }
     if (!this.#show(sink as UpdateReader, failure)) return;
@@ -178,10 +180,7 @@ export class MonitorRun {
       this.#request(next);
       return;
     }
-    this.#owner.refused(
-      this.#monitor,
-      new OvsdbError('rpc error', `${this.#method}: ${errorText(error)}`),
-    );
+    this.#session.refused(new OvsdbError('rpc error', `${this.#method}: ${errorText(error)}`));
   }
 
   /** Shows updates; loads everything anew when they do not fit what we have. False when they are not shown. */
@@ -203,7 +202,7 @@ export class MonitorRun {
   #misfit(error: OvsdbError): void {
     if (!this.#isLoaded && ++this.#failedLoads > 2) {
       this.#monitor.lastId = undefined;
-      this.#owner.leave(error);
+      this.#owner.leave(error, false);
       return;
     }
     const pause = this.#monitor.reloads.next();
@@ -231,16 +230,11 @@ export class MonitorRun {
     const id = this.#id;
     if (id === undefined || !this.#isLoaded || this.#method === 'monitor') return;
     // A change of no condition is answered with `{}`, or refused when there is no such monitor.
-    this.#connection.request(
-      'monitor_cond_change',
-      [id, id, {}],
-      ({ error }) => {
-        if (error === undefined || this.#id !== id) return;
-        this.#owner.warn(`the server has lost a monitor (${errorText(error)}): it is made anew`);
-        this.reload('the server has lost the monitor');
-      },
-      ignore,
-    );
+    this.#connection.request('monitor_cond_change', [id, id, {}], ({ error }) => {
+      if (error === undefined || this.#id !== id) return;
+      this.#owner.warn(`the server has lost a monitor (${errorText(error)}): it is made anew`);
+      this.reload('the server has lost the monitor');
+    });
   }
 
   changesReader(): UpdateReader {
@@ -291,14 +285,9 @@ export class MonitorRun {
       if (conditions.isSettled) this.#monitor.conditionsChanged();
       return;
     }
-    this.#connection.request(
-      'monitor_cond_change',
-      [id, id, requests],
-      ({ error }) => {
-        if (this.#id === id) this.#conditionsAnswered(error);
-      },
-      ignore,
-    );
+    this.#connection.request('monitor_cond_change', [id, id, requests], ({ error }) => {
+      if (this.#id === id) this.#conditionsAnswered(error);
+    });
   }
 
   #warnOfEveryRow(): void {
@@ -323,7 +312,3 @@ export class MonitorRun {
     this.changeConditions();
   }
 }
-
-const ignore = (): void => {
-  // The owner hears of a lost connection by itself.
-};

@@ -1,10 +1,11 @@
 import { OvsdbError } from '../data/error.ts';
 import type { Clause } from '../data/operation.ts';
 import { Replica } from '../replica/replica.ts';
+import { ReplicaReader } from '../replica/replica-reader.ts';
+import type { AnyTables } from '../schema/column.ts';
 import type { DatabaseSchema } from '../data/schema.ts';
 import type { JsonObject } from '../data/value.ts';
-import { checkCondition } from './check-condition.ts';
-import { MonitorConditions } from './conditions.ts';
+import { checkCondition, MonitorConditions } from './conditions.ts';
 import type { MonitorRun } from './monitor-run.ts';
 import {
   checkMonitored,
@@ -21,9 +22,7 @@ import { ReloadBackoff, type BackoffTiming } from './reload-backoff.ts';
 import type { Waits } from './waits.ts';
 
 /** A part of a database that is followed by itself: with its own tables, conditions and replica. */
-export interface Monitor extends Disposable {
-  /** The rows as last seen. Throws `disconnected` before the first contents, unless a schema was given. */
-  readonly replica: Replica;
+export interface Monitor<T = AnyTables> extends ReplicaReader<T>, Disposable {
   /** Whether the contents are loaded and followed now. */
   readonly isReady: boolean;
   /**
@@ -60,7 +59,7 @@ export interface MonitorSettings {
 }
 
 /** What outlives the connections of a monitor: its conditions, where to go on from, and its replica. */
-export class DatabaseMonitor implements Monitor {
+export class DatabaseMonitor extends ReplicaReader implements Monitor {
   readonly #settings: MonitorSettings;
   /** When to load the contents anew that do not fit. */
   readonly reloads: ReloadBackoff;
@@ -78,6 +77,7 @@ export class DatabaseMonitor implements Monitor {
   #failure: OvsdbError | undefined;
 
   constructor(settings: MonitorSettings) {
+    super();
     this.#settings = settings;
     this.reloads = new ReloadBackoff(settings.backoff, settings.now);
     const { selection } = settings;
@@ -100,7 +100,7 @@ export class DatabaseMonitor implements Monitor {
   }
 
   /** Rows held, 0 before the first contents. */
-  get rows(): number {
+  get rowCount(): number {
     return this.#replica?.statistics.rows ?? 0;
   }
 

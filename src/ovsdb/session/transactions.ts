@@ -1,7 +1,6 @@
 import type { OvsdbError } from '../data/error.ts';
 import type { Operation, Outcome } from '../data/operation.ts';
 import type { JsonValue } from '../data/value.ts';
-import { AbortListeners } from '../abort-listeners.ts';
 import type { Asker, Connection, Reply } from './connection.ts';
 import { outcomeOf } from './outcome.ts';
 
@@ -162,4 +161,39 @@ class Sent implements Asker {
 /** Ends what came too late. */
 function refuse({ late, reason }: Farewell): void {
   for (const sent of late.splice(0)) sent.end({ kind: 'try-again', reason });
+}
+
+/** Who waits with which signal. Each signal has one listener: adding one takes the longer the more it has. */
+class AbortListeners<T> {
+  readonly #aborted: (waiting: T, reason: unknown) => void;
+  readonly #waiting = new Map<AbortSignal, Set<T>>();
+  readonly #listener = (event: Event): void => {
+    const signal = event.target as AbortSignal;
+    for (const waiting of this.#waiting.get(signal) ?? []) this.#aborted(waiting, signal.reason);
+  };
+
+  /** `aborted` is called for all who wait with a signal that is aborted. */
+  constructor(aborted: (waiting: T, reason: unknown) => void) {
+    this.#aborted = aborted;
+  }
+
+  add(signal: AbortSignal | undefined, waiting: T): void {
+    if (signal === undefined) return;
+    const others = this.#waiting.get(signal);
+    if (others !== undefined) {
+      others.add(waiting);
+      return;
+    }
+    this.#waiting.set(signal, new Set([waiting]));
+    signal.addEventListener('abort', this.#listener);
+  }
+
+  delete(signal: AbortSignal | undefined, waiting: T): void {
+    if (signal === undefined) return;
+    const others = this.#waiting.get(signal);
+    others?.delete(waiting);
+    if (others?.size !== 0) return;
+    this.#waiting.delete(signal);
+    signal.removeEventListener('abort', this.#listener);
+  }
 }

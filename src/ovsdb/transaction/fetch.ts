@@ -1,5 +1,5 @@
 import { parseDatum } from '../data/datum.ts';
-import { resultsOf } from '../data/checked-outcome.ts';
+import { resultsOf } from '../data/outcome.ts';
 import type { TransactOptions, Transactor } from '../data/operation.ts';
 import type { ReplicaView } from '../replica/replica-view.ts';
 import { columnOf, tableOf } from '../data/schema.ts';

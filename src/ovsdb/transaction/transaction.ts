@@ -1,5 +1,5 @@
 import type { AnyTables, InsertColumns, TableName, UpdateColumns } from '../schema/column.ts';
-import { checked, type CheckedOutcome } from '../data/checked-outcome.ts';
+import { checked, type CheckedOutcome } from '../data/outcome.ts';
 import { anyKeys, anyPairs, anySize, argumentType } from '../data/column-part.ts';
 import type { ColumnType } from '../data/column-type.ts';
 import { datumToJson, writableToJson } from '../data/datum.ts';

@@ -1,4 +1,4 @@
-import type { CheckedOutcome } from '../data/checked-outcome.ts';
+import type { CheckedOutcome } from '../data/outcome.ts';
 import type { ReplicaView } from '../replica/replica-view.ts';
 import type { AnyTables } from '../schema/column.ts';
 import { Transaction, type CommitOptions, type Committer } from './transaction.ts';

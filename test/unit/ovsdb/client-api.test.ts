@@ -9,7 +9,7 @@ import {
   type ReplicaChanges,
   type Transaction,
 } from '../../../src/ovsdb/index.ts';
-import { checked } from '../../../src/ovsdb/data/checked-outcome.ts';
+import { checked } from '../../../src/ovsdb/data/outcome.ts';
 import type { Northbound } from '../../../src/topology/schema/northbound.generated.ts';
 import {
   DATABASE_ID,

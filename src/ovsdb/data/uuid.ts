@@ -13,18 +13,10 @@ export const parseUuid = (text: string): Uuid | undefined =>
 
 const VARIANT = ['8', '9', 'a', 'b'];
 
-/** Bytes of the namespace asked for last, with room for names behind them. */
-let named = { namespace: ZERO_UUID, bytes: Buffer.alloc(16 + 1024) };
-
 /** Deterministic UUID of a name (RFC 9562 version 5, SHA-1): two writers give the same row the same identity. */
 export function uuidFromName(namespace: Uuid, name: string): Uuid {
-  const room = 16 + name.length * 3;
-  if (named.namespace !== namespace || named.bytes.length < room) {
-    named = { namespace, bytes: Buffer.alloc(Math.max(16 + 1024, room)) };
-    named.bytes.write(namespace.replaceAll('-', ''), 'hex');
-  }
-  const length = named.bytes.write(name, 16, 'utf8');
-  const hex = hash('sha1', named.bytes.subarray(0, 16 + length), 'hex');
+  const prefix = Buffer.from(namespace.replaceAll('-', ''), 'hex');
+  const hex = hash('sha1', Buffer.concat([prefix, Buffer.from(name)]), 'hex');
   const variant = VARIANT[Number.parseInt(hex.charAt(16), 16) & 3] as string;
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}` as Uuid;
 }

@@ -9,6 +9,7 @@ import type {
 import { columnOf, type TableSchema } from '../data/schema.ts';
 import { OvsdbError } from '../data/error.ts';
 import { stringify } from '../data/json.ts';
+import type { ColumnCodec } from '../storage/column-codec.ts';
 import { EdgeIndex } from '../storage/edge-index.ts';
 import { HashIndex, type IndexPart } from '../storage/hash-index.ts';
 import { OrderedIndex, type OrderedPart } from '../storage/ordered-index.ts';
@@ -17,7 +18,6 @@ import { TableStore, type StoredColumn } from '../storage/table-store.ts';
 import { toAtom, toDatum } from '../data/datum.ts';
 import type { BaseType } from '../data/column-type.ts';
 import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../data/value.ts';
-import { NameTable } from './name-table.ts';
 import { expressible, rowClass, type RowClass, type RowView } from './row.ts';
 
 /** Where one column refers to: found through the column's own hash index or, for sets and maps, an index of edges. */
@@ -63,6 +63,21 @@ function orderKey(column: StoredColumn, value: Writable): Datum {
   );
 }
 
+/** A column as whoever reads updates needs it. */
+export interface NamedColumn {
+  readonly bytes: Buffer;
+  readonly position: number;
+  readonly codec: ColumnCodec;
+  /** The column that came behind this one the last time: most likely it does again. */
+  follower: NamedColumn | undefined;
+}
+
+interface ColumnNames {
+  /** The column that a row began with the last time. */
+  follower: NamedColumn | undefined;
+  readonly byName: ReadonlyMap<string, NamedColumn>;
+}
+
 /** What is followed of a table. */
 export interface TableDefinition {
   /** Columns that the server has and that are monitored. */
@@ -91,7 +106,8 @@ export class ReplicaTable {
    * contents are shown.
    */
   unexpressed: ReadonlyMap<number, ReadonlyMap<number, Datum>> = new Map();
-  #names: NameTable | undefined;
+  /** Columns that updates may bring. */
+  readonly names: ColumnNames;
   #rowClass: RowClass;
   readonly #indexes = new Map<string, KeptIndex>();
   readonly #ordered: KeptOrder[] = [];
@@ -106,6 +122,15 @@ export class ReplicaTable {
     this.unseen = definition.unseen ?? new Set();
     this.store = new TableStore(schema, pools);
     this.followed = this.store.columns.filter(({ name }) => monitored.has(name));
+    this.names = {
+      follower: undefined,
+      byName: new Map(
+        this.followed.map(({ name, position, codec }) => [
+          name,
+          { bytes: Buffer.from(name), position, codec, follower: undefined },
+        ]),
+      ),
+    };
     this.#rowClass = rowClass(this.store.columns);
     this.#quiet = new Set(
       this.store.columns
@@ -130,19 +155,6 @@ export class ReplicaTable {
 
   get name(): string {
     return this.schema.name;
-  }
-
-  /** Columns that updates may bring, by the bytes of their names. */
-  get names(): NameTable {
-    this.#names ??= new NameTable(
-      this.followed.map(({ name, position, codec }) => ({
-        name: Buffer.from(name),
-        position,
-        codec,
-        follower: undefined,
-      })),
-    );
-    return this.#names;
   }
 
   get size(): number {

@@ -9,8 +9,7 @@ import {
   TRUNCATED,
 } from '../wire/json-cursor.ts';
 import type { UpdateSink } from '../wire/message.ts';
-import type { NamedColumn, NameTable } from './name-table.ts';
-import type { ReplicaTable } from './replica-table.ts';
+import type { NamedColumn, ReplicaTable } from './replica-table.ts';
 import { StagedTable, type RowKind, type StagingMode } from './staged-table.ts';
 
 /** `update`: old and new rows in full (RFC 7047 §4.1.6); `update2`: differences, as update3 too. */
@@ -24,10 +23,9 @@ const KINDS: Readonly<Record<string, RowKind>> = {
   delete: 'delete',
 };
 
-/** Rows of a table that the message has named. */
+/** A table that the message has named, or may name. */
 interface OpenTable {
   readonly staged: StagedTable;
-  readonly names: NameTable;
   /** False while nothing but the complete contents' silence says that it is empty. */
   isNamed: boolean;
 }
@@ -97,7 +95,6 @@ export class UpdateReader implements UpdateSink {
       }
       open = {
         staged: new StagedTable(table, this.#mode),
-        names: table.names,
         isNamed: false,
       };
       this.#open.set(name, open);
@@ -188,7 +185,7 @@ export class UpdateReader implements UpdateSink {
     const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
     if (kind === undefined) throw syntaxError(`"${name}" is no kind of row update`);
     cursor.expect(COLON);
-    if (kind === 'delete') cursor.skip();
+    if (kind === 'delete') cursor.value();
     else this.#cells(cursor, open, kind === 'modify');
     if (cursor.peek() === COMMA) open.staged.fail('a row update must have exactly one member');
     cursor.expect(CLOSE_BRACE);
@@ -209,35 +206,37 @@ export class UpdateReader implements UpdateSink {
         this.#cells(cursor, open, false);
       } else if (name === 'old') {
         hasOld = true;
-        cursor.skip();
+        cursor.value();
       } else throw syntaxError(`"${name}" is no part of a row update`);
     } while (cursor.take(COMMA));
     cursor.expect(CLOSE_BRACE);
     open.staged.endRow(hasNew ? (hasOld ? 'replace' : 'insert') : 'delete', uuid);
   }
 
-  #cells(cursor: JsonCursor, { staged, names }: OpenTable, isDifference: boolean): void {
+  #cells(cursor: JsonCursor, { staged }: OpenTable, isDifference: boolean): void {
+    const { names } = staged.table;
     cursor.expect(OPEN_BRACE);
     if (cursor.take(CLOSE_BRACE)) return;
-    let before: NamedColumn | undefined;
+    // What came behind this column in the row before comes there again.
+    let before: { follower: NamedColumn | undefined } = names;
     do {
-      const guess = before === undefined ? names.first : before.follower;
+      const guess = before.follower;
       let column: NamedColumn | undefined;
-      if (guess !== undefined && cursor.takeText(guess.name, 0, guess.name.length)) column = guess;
+      if (guess !== undefined && cursor.takeText(guess.bytes, 0, guess.bytes.length))
+        column = guess;
       else {
         cursor.string();
-        column = names.find(cursor.text, cursor.textStart, cursor.textEnd);
+        column = names.byName.get(cursor.lastName);
         // Only a name that is written without escapes can be recognised by its bytes.
-        if (column !== undefined && cursor.text === cursor.bytes) {
-          if (before === undefined) names.first = column;
-          else before.follower = column;
-        }
+        if (cursor.text === cursor.bytes) before.follower = column;
       }
-      before = column;
       cursor.expect(COLON);
       // A column nobody asked for, of a newer server.
-      if (column === undefined) cursor.skip();
-      else staged.addCell(column.position, column.codec.read(cursor, isDifference));
+      if (column === undefined) cursor.value();
+      else {
+        staged.addCell(column.position, column.codec.read(cursor, isDifference));
+        before = column;
+      }
     } while (cursor.take(COMMA));
     cursor.expect(CLOSE_BRACE);
   }

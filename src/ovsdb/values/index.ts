@@ -1,6 +1,14 @@
 /** Types, values, differences, conditions, mutations and messages of OVSDB, without any connection. All of it is pure. */
 export * from '../data/column-type.ts';
-export * from '../data/condition.ts';
+export {
+  evaluateClause,
+  excludesAll,
+  includesAll,
+  parseCondition,
+  readClause,
+  type Condition,
+  type ParsedClause,
+} from '../data/condition.ts';
 export * from './condition-evaluation.ts';
 export * from '../data/datum.ts';
 export * from './difference.ts';

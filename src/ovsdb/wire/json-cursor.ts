@@ -310,22 +310,6 @@ export class JsonCursor {
     }
   }
 
-  /** Steps over any value, checking it no further than its end needs. */
-  skip(depth = 0): void {
-    const byte = this.peek();
-    checkDepth(byte, depth);
-    if (byte === QUOTE) this.string();
-    else if (byte === OPEN_BRACE) {
-      this.object(() => {
-        this.skip(depth + 1);
-      });
-    } else if (byte === OPEN_BRACKET) {
-      this.array(() => {
-        this.skip(depth + 1);
-      });
-    } else this.#scalar(byte);
-  }
-
   #scalar(byte: number): JsonValue {
     if (byte === 0x74) {
       this.literal('true');
@@ -340,17 +324,6 @@ export class JsonCursor {
       return null;
     }
     return this.number();
-  }
-
-  /** Calls `each` before each member of an array. */
-  array(each: (index: number) => void): void {
-    this.expect(OPEN_BRACKET);
-    if (this.take(CLOSE_BRACKET)) return;
-    for (let index = 0; ; index++) {
-      each(index);
-      if (this.take(CLOSE_BRACKET)) return;
-      this.expect(COMMA);
-    }
   }
 
   /** Calls `member` before each value of an object, its name being the last string. */
@@ -437,11 +410,7 @@ const LONGEST_NAME = 32;
 const SHORT_TEXT = 8;
 
 /** Sets a member of an object, whatever its name. */
-export function setMember(
-  members: { [name: string]: JsonValue },
-  name: string,
-  value: JsonValue,
-): void {
+function setMember(members: { [name: string]: JsonValue }, name: string, value: JsonValue): void {
   if (name === '__proto__') {
     Object.defineProperty(members, name, {
       value,

@@ -334,45 +334,29 @@ export class MessageStream {
     return parts;
   }
 
-  /** A complete message in any order: what may be table updates is read when all else is known. */
+  /** A complete message in any order. Only when all else is known it can be told whether it brings table updates after all. */
   #whole(bytes: Buffer): void {
     const cursor = this.#cursor;
     cursor.reset(bytes);
     const parts: MessageParts = {};
-    const ranges = new Map<'params' | 'result', number>();
+    let params = 0;
+    let result = 0;
     cursor.object(() => {
       const name = cursor.lastName;
-      if (!isMember(name)) {
-        cursor.skip();
-        throw unexpected(name);
-      }
-      const mayBeUpdates =
-        name === 'params'
-          ? parts.method === undefined || isUpdate(parts.method)
-          : name === 'result' && bytes[cursor.position + 1] !== OPEN_BRACE;
-      if (mayBeUpdates) {
-        ranges.set(name as 'params' | 'result', cursor.position);
-        delete parts[name];
-        cursor.skip();
-      } else {
-        if (name === 'params' || name === 'result') ranges.delete(name);
-        parts[name] = cursor.value();
-      }
+      if (name === 'params') params = cursor.position;
+      if (name === 'result') result = cursor.position;
+      const value = cursor.value();
+      if (!isMember(name)) throw unexpected(name);
+      parts[name] = value;
     });
-    for (const [name, from] of ranges) {
+    const isParams = isUpdate(parts.method);
+    const from = isParams ? params : result;
+    let streaming: Streaming | undefined;
+    if (from > 0) {
       cursor.reset(bytes, from);
-      const isParams = name === 'params';
-      if (!isParams || isUpdate(parts.method)) {
-        const streaming = this.#updatesFrom(cursor, isParams, parts);
-        if (streaming !== undefined) {
-          this.#deliver(parts, streaming);
-          return;
-        }
-        cursor.reset(bytes, from);
-      }
-      parts[name] = cursor.value();
+      streaming = this.#updatesFrom(cursor, isParams, parts);
     }
-    this.#deliver(parts, undefined);
+    this.#deliver(parts, streaming);
   }
 
   #updatesFrom(

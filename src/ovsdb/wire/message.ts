@@ -24,7 +24,7 @@ export interface UpdateSink {
   readonly depth: number;
 }
 
-/** A message in whole: what is absent in the JSON is undefined. Updates that went to a sink are not repeated here. */
+/** A message in whole: what is absent in the JSON is undefined. Updates that went to a sink while they arrived are not repeated here. */
 export interface Message {
   readonly id: JsonValue | undefined;
   readonly method: JsonValue | undefined;

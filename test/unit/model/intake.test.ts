@@ -1,0 +1,449 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseManifest } from '../../../src/api/validation/manifest.ts';
+import type { KubeObject } from '../../../src/api/objects.ts';
+import { objectKey } from '../../../src/api/objects.ts';
+import type {
+  Namespace,
+  NetworkAttachmentDefinition,
+  Node,
+  Pod,
+  Service,
+} from '../../../src/api/types.ts';
+import type { ClusterSettings } from '../../../src/model/model.ts';
+import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
+import { ZoneFacts, type ZoneFactsOptions } from '../../../src/model/facts.ts';
+import { ObjectIntake } from '../../../src/model/intake.ts';
+import { builtUnits } from '../../support/built-rows.ts';
+import { engineOver } from '../../support/zone-engine.ts';
+
+const FIXTURES = join(import.meta.dirname, '../../integration/daemon/fixtures/worked-example');
+
+const SETTINGS: ClusterSettings = {
+  ...DEFAULT_SETTINGS,
+  clusterSubnets: [{ cidr: '10.244.0.0/16', hostLength: 24 }],
+  serviceSubnets: ['10.96.0.0/16'],
+};
+
+const objectsOf = (text: string): readonly KubeObject[] => {
+  const { documents, errors } = parseManifest(text, 'test.yaml');
+  expect(errors).toEqual([]);
+  return documents.map(({ object }) => object);
+};
+
+const fixture = (name: string): readonly KubeObject[] =>
+  objectsOf(readFileSync(join(FIXTURES, name), 'utf8'));
+
+const NAD: NetworkAttachmentDefinition = {
+  apiVersion: 'k8s.cni.cncf.io/v1',
+  kind: 'NetworkAttachmentDefinition',
+  metadata: {
+    name: 'blue',
+    namespace: 'blue',
+    annotations: {
+      'k8s.ovn.org/network-id': '1',
+      'k8s.ovn.org/network-name': 'blue_blue',
+      'k8s.ovn.org/tunnel-keys': '[]',
+    },
+  },
+  spec: {
+    config:
+      '{"cniVersion":"1.1.0","joinSubnet":"100.65.0.0/16,fd99::/64","name":"blue_blue","netAttachDefName":"blue/blue","role":"primary","subnets":"103.103.0.0/16/24","topology":"layer3","type":"ovn-k8s-cni-overlay"}',
+  },
+};
+
+/** Facts that objects are read into one by one. */
+class Reader {
+  readonly facts: ZoneFacts;
+  readonly #intake: ObjectIntake;
+
+  constructor(settings = SETTINGS, options: ZoneFactsOptions = { renderEverywhere: true }) {
+    this.facts = new ZoneFacts('ovn-worker', settings, options);
+    this.#intake = new ObjectIntake(this.facts);
+  }
+
+  feed(object: KubeObject, isGone = false): this {
+    const key = objectKey(object.metadata);
+    const after = isGone ? undefined : object;
+    switch (object.kind) {
+      case 'Namespace':
+        this.#intake.namespace({ key, after: after as Namespace | undefined });
+        break;
+      case 'Node':
+        this.#intake.node({ key, after: after as Node | undefined });
+        break;
+      case 'Pod':
+        this.#intake.pod({ key, after: after as Pod | undefined });
+        break;
+      case 'Service':
+        this.#intake.service({ key, after: after as Service | undefined });
+        break;
+      case 'NetworkAttachmentDefinition':
+        this.#intake.networkAttachmentDefinition({
+          key,
+          after: after as NetworkAttachmentDefinition | undefined,
+        });
+        break;
+      default:
+    }
+    this.facts.refresh(0);
+    return this;
+  }
+
+  get problems(): readonly { readonly object: string; readonly message: string }[] {
+    return [...this.facts.modelProblems()];
+  }
+
+  get networks(): string[] {
+    return this.facts.networks.all().map(({ name }) => name);
+  }
+}
+
+const readerWith = (...objects: readonly KubeObject[]): Reader =>
+  objects.reduce<Reader>((reader, object) => reader.feed(object), new Reader());
+
+const everything = (): readonly KubeObject[] => [
+  ...fixture('nodes.yaml'),
+  ...fixture('blue.yaml'),
+  ...fixture('services.yaml'),
+  NAD,
+];
+
+const annotated = <T extends KubeObject>(object: T, annotations: Record<string, string>): T => ({
+  ...object,
+  metadata: {
+    ...object.metadata,
+    annotations: { ...object.metadata.annotations, ...annotations },
+  },
+});
+
+const POD_NETWORKS = JSON.stringify({
+  default: {
+    ip_addresses: ['10.244.0.3/24'],
+    mac_address: '0a:58:0a:f4:00:03',
+    role: 'infrastructure-locked',
+  },
+  'blue/blue': {
+    ip_addresses: ['103.103.0.3/24'],
+    mac_address: '0a:58:67:67:00:03',
+    role: 'primary',
+  },
+});
+
+const wiredPod = (): Pod => {
+  const pod = fixture('blue.yaml').find(({ metadata }) => metadata.name === 'pod1') as Pod;
+  return annotated(pod, { 'k8s.ovn.org/pod-networks': POD_NETWORKS });
+};
+
+const [WORKER, WORKER_2] = fixture('nodes.yaml') as readonly [Node, Node];
+const SUBNETS = 'k8s.ovn.org/node-subnets';
+
+describe('objects become facts', () => {
+  test('nodes, networks and services', () => {
+    const { facts } = readerWith(...everything());
+    expect(facts.self.get('ovn-worker')).toMatchObject({
+      name: 'ovn-worker',
+      id: 2,
+      chassisId: 'b1f96182-2bdd-42b6-88f9-9a1fc1c85ece',
+      primaryAddresses: { v4: '172.18.0.3' },
+      gateway: { mode: 'shared', bridge: 'breth0', nextHops: ['172.18.0.1'], vlan: 0 },
+    });
+    expect(facts.remoteNodes.all().map(({ name, id }) => [name, id])).toEqual([['ovn-worker2', 3]]);
+    expect(facts.namespaces.all()).toEqual([{ name: 'blue', isLabelled: true }]);
+    expect(facts.networks.get('blue_blue')).toMatchObject({
+      id: 1,
+      joinSubnets: { v4: '100.65.0.0/16' },
+      masquerade: { v4: { gatewayRouter: '169.254.0.11', managementPort: '169.254.0.12' } },
+      nads: ['blue/blue'],
+      excludeSubnets: [],
+      object: 'NetworkAttachmentDefinition blue/blue',
+    });
+    expect(facts.isGrouped('blue_blue', 'blue')).toBe(true);
+    expect(facts.subnetsOn('blue_blue', 'ovn-worker')).toEqual(['103.103.0.0/24']);
+    expect(facts.subnetsOn('blue_blue', 'ovn-worker2')).toEqual(['103.103.1.0/24']);
+    expect(facts.services.all().map(({ clusterIps }) => clusterIps)).toEqual([
+      ['10.96.0.1'],
+      ['10.96.0.10'],
+    ]);
+  });
+
+  test("a pod's interfaces are attached to the networks of their NADs, on this node only", () => {
+    const reader = readerWith(...everything(), wiredPod());
+    const other = { ...wiredPod(), spec: { nodeName: 'ovn-worker2' } };
+    reader.feed({ ...other, metadata: { ...other.metadata, name: 'elsewhere' } });
+    expect(
+      reader.facts.attachments
+        .all()
+        .map(({ pod, network, role, addresses }) => [pod, network, role, addresses]),
+    ).toEqual([
+      ['pod1', 'blue_blue', 'primary', ['103.103.0.3/24']],
+      ['pod1', 'default', 'infrastructure-locked', ['10.244.0.3/24']],
+    ]);
+    reader.feed(wiredPod(), true);
+    expect(reader.facts.attachments.all()).toEqual([]);
+  });
+
+  test('a completed or host-network pod has no ports', () => {
+    const done = { ...wiredPod(), status: { phase: 'Succeeded' } };
+    const reader = readerWith(...everything(), wiredPod());
+    expect(reader.feed(done).facts.attachments.all()).toEqual([]);
+    const host = { ...wiredPod(), spec: { nodeName: 'ovn-worker', hostNetwork: true } };
+    expect(readerWith(...everything(), host).facts.attachments.all()).toEqual([]);
+  });
+
+  test('the order of the objects does not matter', () => {
+    const objects = [...everything(), wiredPod()].filter(
+      ({ metadata }) => metadata.name !== 'pod1' || metadata.annotations !== undefined,
+    );
+    const rowsAfter = (order: readonly KubeObject[]): unknown =>
+      builtUnits(readerWith(...order).facts).flatMap(({ rows }) => rows);
+    expect(rowsAfter(objects.toReversed())).toEqual(rowsAfter(objects));
+  });
+
+  test('a network names the object that asks for it', () => {
+    const made = (kind: string, name: string): NetworkAttachmentDefinition => ({
+      ...NAD,
+      metadata: {
+        ...NAD.metadata,
+        ownerReferences: [{ apiVersion: 'k8s.ovn.org/v1', kind, name, uid: 'u', controller: true }],
+      },
+    });
+    const objectOf = (nad: NetworkAttachmentDefinition): string | undefined =>
+      readerWith(...everything(), nad).facts.networks.get('blue_blue')?.object;
+    expect(objectOf(made('UserDefinedNetwork', 'blue'))).toBe('UserDefinedNetwork blue/blue');
+    expect(objectOf(made('ClusterUserDefinedNetwork', 'b'))).toBe('ClusterUserDefinedNetwork b');
+    expect(objectOf(made('OVNSecondaryNetwork', 'blue'))).toBe('OVNSecondaryNetwork blue/blue');
+    expect(objectOf(made('Deployment', 'x'))).toBe('NetworkAttachmentDefinition blue/blue');
+  });
+
+  test('a headless service has no address', () => {
+    const [service] = fixture('services.yaml') as readonly [Service];
+    const headless = { ...service, spec: { ...service.spec, clusterIPs: ['None'] } };
+    const reader = readerWith(...everything());
+    const before = reader.facts.services.size;
+    reader.feed(headless);
+    expect(reader.facts.services.size).toBe(before - 1);
+    const rows = builtUnits(reader.facts).flatMap((unit) => unit.rows);
+    expect(JSON.stringify(rows)).not.toContain('None');
+  });
+});
+
+describe('what does not matter', () => {
+  const running = () => {
+    const reader = readerWith(...everything(), wiredPod());
+    const engine = engineOver(reader.facts);
+    engine.connect([]);
+    engine.build();
+    return { reader, engine };
+  };
+
+  test.each<[string, KubeObject]>([
+    ["another node's heartbeat", { ...WORKER_2, status: { conditions: [{ type: 'Ready' }] } }],
+    ["this node's heartbeat", { ...WORKER, status: { conditions: [{ type: 'Ready' }] } }],
+    ['an annotation of a node that nobody reads', annotated(WORKER_2, { 'a.b/c': 'x' })],
+    [
+      'a label that nobody reads',
+      { ...NAD, metadata: { ...NAD.metadata, labels: { team: 'x' }, resourceVersion: '9' } },
+    ],
+    ['a phase of a pod', { ...wiredPod(), status: { phase: 'Running' } }],
+    [
+      'a pod of another node',
+      {
+        ...wiredPod(),
+        metadata: { ...wiredPod().metadata, name: 'far' },
+        spec: { nodeName: 'ovn-worker2' },
+      } as Pod,
+    ],
+  ])('%s: builds no unit', (_name, object) => {
+    const { reader, engine } = running();
+    reader.feed(object);
+    expect(engine.build()).toBe(0);
+  });
+
+  test("another node's subnet of one network builds one unit", () => {
+    const { reader, engine } = running();
+    const text = WORKER_2.metadata.annotations?.[SUBNETS] ?? '';
+    reader.feed(annotated(WORKER_2, { [SUBNETS]: text.replace('103.103.1.0', '103.103.7.0') }));
+    expect(engine.build()).toBe(1);
+  });
+});
+
+describe('a node-subnets annotation that is torn', () => {
+  const torn = (node: Node): Node => annotated(node, { [SUBNETS]: '{"default":["10.2' });
+
+  test.each([
+    ['its own', WORKER],
+    ["another node's", WORKER_2],
+  ])('%s: what it said last stays, and the problem is told', (_name, node) => {
+    const reader = readerWith(...everything());
+    const rows = (): unknown => builtUnits(reader.facts).flatMap((unit) => unit.rows);
+    const before = rows();
+    reader.feed(torn(node));
+    expect(rows()).toEqual(before);
+    expect(reader.problems).toEqual([
+      {
+        object: `Node ${node.metadata.name}`,
+        message: expect.stringMatching(
+          /^annotation k8s.ovn.org\/node-subnets: is not valid JSON/,
+        ) as string,
+      },
+    ]);
+    reader.feed(node);
+    expect(reader.problems).toEqual([]);
+    expect(rows()).toEqual(before);
+  });
+
+  test('of one entry: the others go on', () => {
+    const reader = readerWith(...everything());
+    reader.feed(
+      annotated(WORKER, { [SUBNETS]: '{"default":["10.244.7.0/24"],"blue_blue":["103.x"]}' }),
+    );
+    expect(reader.facts.subnetsOn('default', 'ovn-worker')).toEqual(['10.244.7.0/24']);
+    expect(reader.facts.subnetsOn('blue_blue', 'ovn-worker')).toEqual(['103.103.0.0/24']);
+    expect(reader.problems.map(({ object }) => object)).toEqual(['Node ovn-worker']);
+  });
+
+  test('from the beginning: what needs it is not built at all', () => {
+    const [, worker2, ...others] = everything();
+    const reader = readerWith(torn(WORKER), worker2 as Node, ...others);
+    const failed = builtUnits(reader.facts).filter(({ failure }) => failure !== undefined);
+    expect(failed.map(({ unit }) => unit).sort()).toEqual([
+      'isolation/secondary-pods',
+      'layer3/network blue_blue',
+      'layer3/network default',
+    ]);
+    const engine = engineOver(reader.facts);
+    engine.build();
+    expect(engine.isComplete).toBe(false);
+    reader.feed(WORKER);
+    engine.build();
+    expect(engine.isComplete).toBe(true);
+  });
+
+  test('a network that goes from a good annotation goes', () => {
+    const reader = readerWith(...everything());
+    reader.feed(annotated(WORKER, { [SUBNETS]: '{"default":["10.244.0.0/24"]}' }));
+    expect(reader.facts.subnetsOn('blue_blue', 'ovn-worker')).toEqual([]);
+  });
+});
+
+describe('objects that are wrong', () => {
+  test('a node that says too little of itself: nothing is built, and it is said what is missing', () => {
+    const bare = { ...WORKER, metadata: { name: 'ovn-worker' } } as Node;
+    const reader = readerWith(bare);
+    expect(reader.problems).toEqual([
+      {
+        object: 'Node ovn-worker',
+        message:
+          'annotation k8s.ovn.org/node-chassis-id is missing; the node itself writes it (heddle node, heddle lab), or its manifest carries it',
+      },
+    ]);
+    const engine = engineOver(reader.facts);
+    engine.build();
+    expect(engine.isComplete).toBe(false);
+    expect([...reader.facts.rendered.entries()]).toEqual([]);
+  });
+
+  test('this node stays as it was last known, whatever becomes of its object', () => {
+    const reader = readerWith(...everything());
+    const known = reader.facts.self.get('ovn-worker');
+    reader.feed({ ...WORKER, metadata: { name: 'ovn-worker' } } as Node);
+    expect(reader.facts.self.get('ovn-worker')).toBe(known);
+    expect(reader.problems).toHaveLength(1);
+    reader.feed(WORKER, true);
+    expect(reader.facts.self.get('ovn-worker')).toBe(known);
+  });
+
+  test('another node that can’t be read is left out alone, or stays as it was', () => {
+    const broken = annotated(WORKER_2, { 'k8s.ovn.org/node-encap-ips': '["1.2.3"]' });
+    const [first, , ...others] = everything();
+    const fresh = readerWith(first as Node, broken, ...others);
+    expect(fresh.facts.remoteNodes.all()).toEqual([]);
+    expect(fresh.networks).toEqual(['blue_blue', 'default']);
+    expect(fresh.problems.map(({ object }) => object)).toEqual(['Node ovn-worker2']);
+    const known = readerWith(...everything(), broken);
+    expect(known.facts.remoteNodes.all().map(({ encapIps }) => encapIps)).toEqual([['172.18.0.4']]);
+    expect(known.problems.map(({ object }) => object)).toEqual(['Node ovn-worker2']);
+    known.feed(WORKER_2, true);
+    expect(known.facts.remoteNodes.all()).toEqual([]);
+    expect(known.problems).toEqual([]);
+  });
+
+  test('a network waits for its id, and goes with its NAD', () => {
+    const reader = readerWith(...everything());
+    reader.feed({ ...NAD, metadata: { name: 'blue', namespace: 'blue' } });
+    expect(reader.networks).toEqual(['default']);
+    expect([...reader.facts.modelPending()]).toEqual([
+      {
+        object: 'NetworkAttachmentDefinition blue/blue',
+        message: 'network id (annotation k8s.ovn.org/network-id)',
+      },
+    ]);
+    expect(reader.feed(NAD).networks).toHaveLength(2);
+    expect(reader.feed(NAD, true).networks).toHaveLength(1);
+  });
+
+  test('a NAD that contradicts the one its network was generated from is left out alone', () => {
+    const generated: NetworkAttachmentDefinition = {
+      ...NAD,
+      metadata: {
+        ...NAD.metadata,
+        ownerReferences: [
+          {
+            apiVersion: 'k8s.ovn.org/v1',
+            kind: 'UserDefinedNetwork',
+            name: 'blue',
+            uid: 'u',
+            controller: true,
+          },
+        ],
+      },
+    };
+    const intruder: NetworkAttachmentDefinition = {
+      ...NAD,
+      metadata: { ...NAD.metadata, namespace: 'aaa', name: 'intruder' },
+      spec: {
+        config: (NAD.spec?.config ?? '')
+          .replace('blue/blue', 'aaa/intruder')
+          .replace('"topology"', '"mtu":1300,"topology"'),
+      },
+    };
+    const reader = readerWith(...everything(), generated, intruder);
+    expect(reader.facts.networks.get('blue_blue')).toMatchObject({
+      nads: ['blue/blue'],
+      object: 'UserDefinedNetwork blue/blue',
+    });
+    expect(reader.problems.map(({ object }) => object)).toEqual([
+      'NetworkAttachmentDefinition aaa/intruder',
+    ]);
+  });
+
+  test('a malformed annotation of a pod harms that pod alone', () => {
+    const broken = annotated(wiredPod(), { 'k8s.ovn.org/pod-networks': '{"default":' });
+    const reader = readerWith(...everything(), broken);
+    expect(reader.facts.attachments.all()).toEqual([]);
+    const [problem, ...others] = reader.problems;
+    expect(others).toEqual([]);
+    expect(problem?.object).toBe('Pod blue/pod1');
+    expect(problem?.message).toMatch(
+      /^annotation k8s.ovn.org\/pod-networks: is not valid JSON: .*; delete the pod/,
+    );
+  });
+
+  test('a masquerade subnet without room for the network is its problem alone', () => {
+    const reader = new Reader({
+      ...SETTINGS,
+      masqueradeSubnets: { v4: '169.254.169.0/29', v6: 'fd69::/125' },
+    });
+    for (const object of everything()) reader.feed(object);
+    expect(reader.networks).toEqual(['default']);
+    expect(reader.problems).toEqual([
+      {
+        object: 'Network blue_blue',
+        message:
+          "failed generating network id '1' v4-masquerade-ips gateway router ip: generated ip 169.254.169.11 from the idx 11 is out of range in the network 169.254.169.0/29; configure a larger masquerade subnet",
+      },
+    ]);
+  });
+});

@@ -253,7 +253,7 @@ describe('what does not matter', () => {
         ...wiredPod(),
         metadata: { ...wiredPod().metadata, name: 'far' },
         spec: { nodeName: 'ovn-worker2' },
-      } as Pod,
+      },
     ],
   ])('%s: builds no unit', (_name, object) => {
     const { reader, engine } = running();
@@ -348,7 +348,7 @@ describe('objects that are wrong', () => {
   test('this node stays as it was last known, whatever becomes of its object', () => {
     const reader = readerWith(...everything());
     const known = reader.facts.self.get('ovn-worker');
-    reader.feed({ ...WORKER, metadata: { name: 'ovn-worker' } } as Node);
+    reader.feed({ ...WORKER, metadata: { name: 'ovn-worker' } });
     expect(reader.facts.self.get('ovn-worker')).toBe(known);
     expect(reader.problems).toHaveLength(1);
     reader.feed(WORKER, true);

@@ -24,8 +24,8 @@ import {
   assembleNetwork,
   DEFAULT_NETWORK,
   defaultNetwork,
-  type AssembledNetwork,
   type NetworkDefinition,
+  type NetworkRegistration,
 } from './networks.ts';
 import { prefixesOfPort } from './names.ts';
 import { ProblemList, type ModelProblem } from './problems.ts';
@@ -54,8 +54,8 @@ const DEFAULT_GRACE_PERIOD = 60_000;
 const ALWAYS = 'always';
 const PODS = 'pods';
 
-const flag = (is: boolean): readonly string[] => (is ? [''] : []);
-const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] => flag(kind === 'problem');
+const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] =>
+  kind === 'problem' ? [''] : [];
 
 const valueOf = <V>(reading: ObjectReading<V> | undefined): V | undefined =>
   reading?.kind === 'value' ? reading.value : undefined;
@@ -65,7 +65,7 @@ interface Refreshed {
   refresh(): void;
 }
 
-/** Network names: that of the default network, and those of definitions. */
+/** Networks that NADs ask for, and the default one. */
 const withDefault = (source: KeySource): KeySource => ({
   *tuples() {
     yield [DEFAULT_NETWORK];
@@ -93,8 +93,10 @@ export class ZoneFacts {
   /** Nodes of which it is not known which subnets they have, and why. */
   readonly nodesWithoutSubnets: FactTable<{ readonly reason: string }>;
   readonly namespaces: FactTable<NamespaceFacts>;
-  /** By NAD key. */
+  /** NADs that count for their networks, by NAD key. */
   readonly definitions: FactTable<NetworkDefinition>;
+  /** What the NADs of each network say together, by network. */
+  readonly registrations: FactTable<NetworkRegistration>;
   /** Interfaces of this node's pods, by namespace, pod and NAD key. */
   readonly interfaces: FactTable<PodInterface>;
   /** Services open to every primary network. */
@@ -114,7 +116,7 @@ export class ZoneFacts {
   readonly groupedNamespaces: FactTable<GroupedNamespace>;
 
   readonly #nodeAdmissions: DerivedFacts<ObjectReading<NodeFacts>>;
-  readonly #assemblies: DerivedFacts<AssembledNetwork>;
+  readonly #assemblies: DerivedFacts<ObjectReading<Network>>;
   readonly #admissions: DerivedFacts<ObjectReading<Network>>;
   /** In the order in which they follow from each other. */
   readonly #beforeUsage: readonly Refreshed[];
@@ -129,9 +131,8 @@ export class ZoneFacts {
     this.nodeSubnets = new FactTable('nodeSubnets', recorder, { arity: 2 });
     this.nodesWithoutSubnets = new FactTable('nodesWithoutSubnets', recorder);
     this.namespaces = new FactTable('namespaces', recorder);
-    this.definitions = new FactTable('definitions', recorder, {
-      indexes: { network: ({ name }) => [name] },
-    });
+    this.definitions = new FactTable('definitions', recorder);
+    this.registrations = new FactTable('registrations', recorder);
     this.interfaces = new FactTable('interfaces', recorder, { arity: 3 });
     this.services = new FactTable('services', recorder);
     this.connects = new FactTable('connects', recorder);
@@ -153,19 +154,15 @@ export class ZoneFacts {
     this.#assemblies = new DerivedFacts(
       'assemblies',
       recorder,
-      withDefault(this.definitions.distinct('network')),
+      withDefault(this.registrations),
       (name) => this.#assemble(name),
-      {
-        indexes: {
-          problem: ({ network, leftOut }) => flag(network.kind !== 'value' || leftOut.length > 0),
-        },
-      },
+      { indexes: { problem: isProblem } },
     );
     const networks = new DerivedFacts(
       'networks',
       recorder,
       this.#assemblies.table,
-      (name) => valueOf(this.#assemblies.table.get(name)?.network),
+      (name) => valueOf(this.#assemblies.table.get(name)),
       {
         indexes: {
           switch: (network) => switchesOf(network, nodeName),
@@ -284,12 +281,8 @@ export class ZoneFacts {
     yield* this.problems.problems();
     for (const name of this.#nodeAdmissions.table.keysBy('problem', ''))
       yield* problemOf(`Node ${name}`, this.#nodeAdmissions.table.peek(name));
-    for (const name of this.#assemblies.table.keysBy('problem', '')) {
-      const assembly = this.#assemblies.table.peek(name);
-      yield* problemOf(`Network ${name}`, assembly?.network);
-      for (const { nad, message } of assembly?.leftOut ?? [])
-        yield { object: `NetworkAttachmentDefinition ${nad}`, message };
-    }
+    for (const name of this.#assemblies.table.keysBy('problem', ''))
+      yield* problemOf(`Network ${name}`, this.#assemblies.table.peek(name));
     for (const name of this.#admissions.table.keysBy('problem', ''))
       yield* problemOf(this.networks.peek(name)?.object ?? '', this.#admissions.table.peek(name));
   }
@@ -317,10 +310,10 @@ export class ZoneFacts {
     );
   }
 
-  #assemble(name: string): AssembledNetwork | undefined {
-    if (name === DEFAULT_NETWORK)
-      return { network: { kind: 'value', value: defaultNetwork(this.settings) }, leftOut: [] };
-    return assembleNetwork(this.definitions.by('network', name), this.settings);
+  #assemble(name: string): ObjectReading<Network> | undefined {
+    if (name === DEFAULT_NETWORK) return { kind: 'value', value: defaultNetwork(this.settings) };
+    const registration = this.registrations.get(name);
+    return registration && assembleNetwork(registration, this.settings);
   }
 
   #admitNetwork(name: string): ObjectReading<Network> | undefined {
@@ -349,18 +342,17 @@ export class ZoneFacts {
     const network =
       found.nadKey === DEFAULT_NAD_KEY
         ? DEFAULT_NETWORK
-        : this.definitions.part(nadOfKey(found.nadKey), 'name');
+        : this.definitions.part(nadOfKey(found.nadKey), 'network');
     return network === undefined ? undefined : { ...found, network: network as NetworkName };
   }
 
   #groupOf(nad: string, rendered: FactTable<Network>): GroupedNamespace | undefined {
-    const network = this.definitions.part(nad, 'name');
+    const network = this.definitions.part(nad, 'network');
     const namespace = this.definitions.part(nad, 'namespace');
     if (!this.hasNamespaceGroups || network === undefined || namespace === undefined)
       return undefined;
     if (network === DEFAULT_NETWORK || rendered.part(network, 'role') !== 'primary')
       return undefined;
-    if (rendered.part(network, 'nads')?.includes(nad) !== true) return undefined;
     return this.namespaces.part(namespace, 'isLabelled') === true
       ? { network: network as NetworkName, namespace }
       : undefined;

@@ -5,6 +5,7 @@
 import { parseAddress, formatAddress } from '../allocators/addresses.ts';
 import { annotationOf } from '../api/annotations/annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
+import { NadRegistry } from '../api/nad/nad-registry.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
 import { type KubeObject, type ObjectKey } from '../api/objects.ts';
 import type {
@@ -17,7 +18,7 @@ import type {
 } from '../api/types.ts';
 import { interfaceTexts, openPortsProblem, readInterfaces } from './attachments.ts';
 import type { ZoneFacts } from './facts.ts';
-import { definitionTexts, readDefinition } from './networks.ts';
+import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
 import { nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
 
@@ -29,6 +30,7 @@ export interface ModelChange<T extends KubeObject> {
 
 export class ObjectIntake {
   readonly #facts: ZoneFacts;
+  readonly #registry = new NadRegistry();
   /** What each object was read from last. */
   readonly #texts = new Map<string, readonly unknown[]>();
   readonly #subnets = new Map<ObjectKey, SubnetsOfNode>();
@@ -51,9 +53,13 @@ export class ObjectIntake {
     if (!this.#isNews(object, after && definitionTexts(after))) return;
     const reading = after && readDefinition(after, this.#facts.settings);
     this.#facts.problems.note(object, 'definition', reading);
-    // What can't be read leaves in force what was read last.
-    if (reading === undefined || reading.kind === 'value')
-      this.#facts.definitions.put(key, reading?.value);
+    const nad = reading?.kind === 'value' ? reading.value : undefined;
+    const networks = this.#registry.set(key, nad);
+    if (nad === undefined) {
+      this.#facts.definitions.delete(key);
+      this.#noteRefusal(key, undefined);
+    }
+    for (const network of networks) this.#register(network);
   }
 
   namespace({ key, after }: ModelChange<Namespace>): void {
@@ -98,6 +104,27 @@ export class ObjectIntake {
     this.#facts.connects.put(key, after);
   }
 
+  /** Takes over what the NADs of a network are decided to say together. */
+  #register(name: string): void {
+    const { definitions, registrations } = this.#facts;
+    const network = this.#registry.network(name);
+    registrations.put(name, network && registrationOf(network));
+    const refused = this.#registry.refusedNads(name);
+    for (const { key, namespace } of this.#registry.ofNetwork(name)) {
+      const why = refused.get(key);
+      definitions.put(key, why === undefined ? { network: name, namespace } : undefined);
+      this.#noteRefusal(key, why);
+    }
+  }
+
+  #noteRefusal(nad: string, message: string | undefined): void {
+    this.#facts.problems.note(
+      `NetworkAttachmentDefinition ${nad}`,
+      'registry',
+      message === undefined ? undefined : { kind: 'problem', message },
+    );
+  }
+
   /** What can't be read leaves in force what was read last; this node's own facts outlive even its object. */
   #readNode(name: string, node: Node | undefined): void {
     const { nodeName, problems, nodes, self } = this.#facts;
@@ -128,7 +155,8 @@ export class ObjectIntake {
     nodesWithoutSubnets.put(name, unreadable === undefined ? undefined : { reason: unreadable });
     for (const network of before?.byNetwork.keys() ?? [])
       if (!byNetwork.has(network)) nodeSubnets.delete([network, name]);
-    for (const [network, subnet] of byNetwork) nodeSubnets.put([network, name], subnet);
+    for (const [network, subnet] of byNetwork)
+      if (before?.byNetwork.get(network) !== subnet) nodeSubnets.put([network, name], subnet);
   }
 
   /** True if an object is to be read again: its texts are others than last time. */

@@ -2,7 +2,8 @@
 import { AllocationError } from '../allocators/allocation-error.ts';
 import { formatAddress, parsePrefix } from '../allocators/addresses.ts';
 import { masqueradeAddresses } from '../allocators/node-addresses.ts';
-import { incompatibility, parseNad } from '../api/nad/nad.ts';
+import type { RegisteredNetwork } from '../api/nad/nad-registry.ts';
+import { readNad, type RegisteredNad } from '../api/nad/registered-nad.ts';
 import { annotationOf } from '../api/annotations/annotations.ts';
 import {
   NETWORK_ID,
@@ -12,7 +13,6 @@ import {
 } from '../api/annotations/network-annotations.ts';
 import type { NetworkConfig } from '../api/nad/network-config.ts';
 import { DEFAULT_NETWORK as DEFAULT_NAME } from '../api/nad/network-name.ts';
-import { objectKey, type OwnerReference } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
 import type {
   ClusterSettings,
@@ -26,30 +26,37 @@ import { awaited, optional, type ObjectReading, reading } from './reading.ts';
 
 export const DEFAULT_NETWORK = DEFAULT_NAME as NetworkName;
 
-/** What one NAD says of its network. */
+/** A NAD that counts for its network. */
 export interface NetworkDefinition {
-  readonly name: string;
+  readonly network: string;
+  /** Namespace of the NAD. */
+  readonly namespace: string;
+}
+
+/** What the NADs of a network say together. */
+export interface NetworkRegistration {
   readonly config: NetworkConfig;
   readonly id: number;
   readonly tunnelKeys: readonly number[];
-  /** NAD key `<namespace>/<name>`. */
-  readonly nad: string;
-  readonly namespace: string;
-  /** Made from a UserDefinedNetwork or ClusterUserDefinedNetwork, not by hand. */
-  readonly isGenerated: boolean;
-  /** The object that asks for the network: `UserDefinedNetwork blue/blue`, or the NAD itself. */
+  /** Keys of the NADs that count, sorted. */
+  readonly nads: readonly string[];
+  /** The object that asks for the network: `UserDefinedNetwork blue/blue`, or the NAD that decides what it is. */
   readonly object: string;
 }
 
-/** What a NAD's definition is read from: while it stays the same, so does the definition. */
+/** What a NAD is read from: while it stays the same, so does what it says. */
 export const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unknown[] => {
-  const owner = controllerOf(nad);
+  const { uid, creationTimestamp, ownerReferences } = nad.metadata;
+  const owner = ownerReferences?.find(({ controller }) => controller === true);
   return [
     nad.spec?.config,
     annotationOf(nad, NETWORK_ID),
     annotationOf(nad, TUNNEL_KEYS),
+    uid,
+    creationTimestamp,
     owner?.kind,
     owner?.name,
+    owner?.uid,
   ];
 };
 
@@ -57,38 +64,40 @@ export const definitionTexts = (nad: NetworkAttachmentDefinition): readonly unkn
 export function readDefinition(
   nad: NetworkAttachmentDefinition,
   settings: ClusterSettings,
-): ObjectReading<NetworkDefinition> | undefined {
-  const parsed = parseNad(nad, settings);
-  if (parsed.outcome === 'invalid') return { kind: 'problem', message: parsed.error };
-  if (parsed.outcome !== 'network') return undefined;
-  const { config } = parsed;
-  return reading(() => ({
-    name: config.name,
-    config,
-    id: awaited(networkId(nad), 'network id (annotation k8s.ovn.org/network-id)'),
-    tunnelKeys: optional(tunnelKeys(nad)) ?? [],
-    nad: objectKey(nad.metadata),
-    namespace: nad.metadata.namespace ?? '',
-    isGenerated: controllerOf(nad) !== undefined,
-    object: objectOf(nad),
-  }));
+): ObjectReading<RegisteredNad> | undefined {
+  const read = readNad(nad, settings);
+  if (read.kind === 'other') return undefined;
+  if (read.kind === 'invalid') return { kind: 'problem', message: read.error };
+  return reading(() => {
+    awaited(networkId(nad), 'network id (annotation k8s.ovn.org/network-id)');
+    optional(tunnelKeys(nad));
+    return read.nad;
+  });
 }
 
-const controllerOf = ({ metadata }: NetworkAttachmentDefinition): OwnerReference | undefined =>
-  metadata.ownerReferences?.find((owner) => owner.controller === true);
+/** A network as the registry of NADs decided, as a fact; undefined before it has an id. */
+export function registrationOf(network: RegisteredNetwork): NetworkRegistration | undefined {
+  const [first] = network.nads;
+  if (first === undefined || network.id === undefined) return undefined;
+  return {
+    config: network.config,
+    id: network.id,
+    tunnelKeys: first.tunnelKeys ?? [],
+    nads: network.nads.map(({ key }) => key).sort(),
+    object: objectOf(first),
+  };
+}
 
-/** The object that a NAD was made from, else the NAD. */
-function objectOf(nad: NetworkAttachmentDefinition): string {
-  const { namespace = '', name } = nad.metadata;
-  const owner = controllerOf(nad);
-  switch (owner?.kind) {
+/** The object that a NAD was made from, else the NAD: NADs have the names of their objects. */
+function objectOf({ ownerKind, key, name }: RegisteredNad): string {
+  switch (ownerKind) {
     case 'ClusterUserDefinedNetwork':
-      return `${owner.kind} ${owner.name}`;
+      return `${ownerKind} ${name}`;
     case 'UserDefinedNetwork':
     case 'OVNSecondaryNetwork':
-      return `${owner.kind} ${objectKey({ namespace, name: owner.name })}`;
+      return `${ownerKind} ${key}`;
     default:
-      return `NetworkAttachmentDefinition ${objectKey({ namespace, name })}`;
+      return `NetworkAttachmentDefinition ${key}`;
   }
 }
 
@@ -113,49 +122,24 @@ export const defaultNetwork = (settings: ClusterSettings): Network => ({
   object: 'cluster',
 });
 
-/** A network, and the NADs that can't stand for it. */
-export interface AssembledNetwork {
-  readonly network: ObjectReading<Network>;
-  readonly leftOut: readonly { readonly nad: string; readonly message: string }[];
-}
-
-/**
- * The network that its NADs describe together; undefined when there is none. They must agree (api.md §3.4): those that
- * were generated count before those made by hand, then the smaller key; one that disagrees is left out.
- */
+/** The network that its NADs describe together. */
 export function assembleNetwork(
-  definitions: readonly NetworkDefinition[],
+  { config, id, tunnelKeys: keys, nads, object }: NetworkRegistration,
   settings: ClusterSettings,
-): AssembledNetwork | undefined {
-  const sorted = [...definitions].sort(
-    (a, b) => Number(b.isGenerated) - Number(a.isGenerated) || (a.nad < b.nad ? -1 : 1),
-  );
-  const [first] = sorted;
-  if (first === undefined) return undefined;
-  const { config, id } = first;
-  const leftOut = sorted.slice(1).flatMap((other) => {
-    const key = other.id === id ? incompatibility(config, other.config) : NETWORK_ID;
-    if (key === undefined) return [];
-    const message = `CNI config does not match that of network ${config.name}, which ${first.nad} describes: "${key}" differs; make it equal or give the network another name`;
-    return [{ nad: other.nad, message }];
-  });
-  const excluded = new Set(leftOut.map(({ nad }) => nad));
+): ObjectReading<Network> {
   const masquerade = masqueradePairs(config, id, settings);
-  if (!masquerade.ok) return { network: { kind: 'problem', message: masquerade.error }, leftOut };
+  if (!masquerade.ok) return { kind: 'problem', message: masquerade.error };
   const value: Network = {
     ...config,
     name: config.name as NetworkName,
     id,
     joinSubnets: forFamiliesOf(config.subnets, config.joinSubnets),
     masquerade: masquerade.value,
-    nads: sorted
-      .map(({ nad }) => nad)
-      .filter((nad) => !excluded.has(nad))
-      .sort(),
-    tunnelKeys: first.tunnelKeys,
-    object: first.object,
+    nads,
+    tunnelKeys: keys,
+    object,
   };
-  return { network: { kind: 'value', value }, leftOut };
+  return { kind: 'value', value };
 }
 
 const isV6 = (cidr: string): boolean => cidr.includes(':');

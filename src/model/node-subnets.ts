@@ -18,27 +18,26 @@ export const NO_SUBNETS: SubnetsOfNode = { byNetwork: new Map() };
 
 /** What a node's annotation says; where it can't be read, what it said `before`. */
 export function readNodeSubnets(node: Node, before: SubnetsOfNode | undefined): SubnetsOfNode {
-  const { value, errors } = nodeSubnets(node);
+  const { value, errors } = nodeSubnets(node, (network) => before?.byNetwork.get(network)?.cidrs);
   const [error] = errors;
-  if (error === undefined) {
-    const entries = [...(value ?? [])].map(([network, cidrs]) => [network, { cidrs }] as const);
-    return { byNetwork: new Map(entries) };
-  }
-  const problem = explain(error);
-  // A first look that fails leaves nothing to go on with: what needs a subnet then has to wait for a better one.
-  if (value === undefined)
-    return before === undefined
-      ? { byNetwork: new Map(), unreadable: problem, problem }
-      : { ...before, problem };
   const byNetwork = new Map<string, NodeSubnet>();
+  if (value === undefined && error !== undefined) {
+    const problem = explain(error);
+    // A first look that fails leaves nothing to go on with: what needs a subnet then has to wait for a better one.
+    return before === undefined
+      ? { byNetwork, unreadable: problem, problem }
+      : { ...before, problem };
+  }
+  for (const [network, cidrs] of value ?? []) {
+    const known = before?.byNetwork.get(network);
+    byNetwork.set(network, known?.cidrs === cidrs ? known : { cidrs });
+  }
+  if (error === undefined) return { byNetwork };
+  const problem = explain(error);
   for (const network of namesIn(annotationOf(node, NODE_SUBNETS) ?? '{}')) {
-    const cidrs = value.get(network);
-    byNetwork.set(
-      network,
-      cidrs === undefined
-        ? (before?.byNetwork.get(network) ?? { cidrs: [], unreadable: problem })
-        : { cidrs },
-    );
+    if (byNetwork.has(network)) continue;
+    const known = before?.byNetwork.get(network);
+    byNetwork.set(network, known ?? { cidrs: [], unreadable: problem });
   }
   return { byNetwork, problem };
 }

@@ -3,6 +3,7 @@
 import {
   defaultNetwork as defaultNetworkOf,
   type NetworkDefinition,
+  type NetworkRegistration,
 } from '../../src/model/networks.ts';
 import { nadOfKey } from '../../src/api/nad/nad-key.ts';
 import { tupleKey, type FactTable } from '../../src/desired/facts.ts';
@@ -302,9 +303,15 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     namespacesOf(after),
     ({ name }) => [name],
   );
-  replace(facts.definitions, before && definitionsOf(before), definitionsOf(after), ({ nad }) => [
-    nad,
+  replace(facts.definitions, before && definitionsOf(before), definitionsOf(after), ({ key }) => [
+    key,
   ]);
+  replace(
+    facts.registrations,
+    before && registrationsOf(before),
+    registrationsOf(after),
+    ({ config }) => [config.name],
+  );
   replace(facts.nodeSubnets, before && subnetsOf(before), subnetsOf(after), (subnet) => subnet.key);
   replace(
     facts.interfaces,
@@ -339,26 +346,28 @@ const namespacesOf = (zone: Zone): NamespaceFacts[] => {
   return zone.namespaces.map((name) => ({ name, isLabelled: labelled.has(name) }));
 };
 
-/** A definition per NAD of each network; NADs of pods that no network lists stand for the pod's network. */
-const definitionsOf = (zone: Zone): NetworkDefinition[] =>
+/** NADs of each network; NADs of pods that no network lists stand for the pod's network. */
+const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string })[] =>
   zone.networks
     .filter(({ id }) => id !== 0)
-    .flatMap((network) => {
+    .flatMap(({ name, nads }) => {
       const ofPods = zone.attachments
-        .filter((attachment) => attachment.network === network.name)
+        .filter(({ network }) => network === name)
         .map(({ nadKey }) => nadOfKey(nadKey));
-      const { nodeSubnets: _subnets, namespaces: _namespaces, ...config } = network;
-      return [...new Set([...network.nads, ...ofPods])].map((nad) => ({
-        name: network.name,
-        config,
-        id: network.id,
-        tunnelKeys: network.tunnelKeys,
-        nad,
-        namespace: nad.split('/')[0] ?? '',
-        isGenerated: true,
-        object: network.object,
+      return [...new Set([...nads, ...ofPods])].map((key) => ({
+        key,
+        network: name,
+        namespace: key.split('/')[0] ?? '',
       }));
     });
+
+const registrationsOf = (zone: Zone): NetworkRegistration[] =>
+  zone.networks
+    .filter(({ id }) => id !== 0)
+    .map(({ nodeSubnets: _subnets, namespaces: _namespaces, ...config }) => ({
+      ...config,
+      config,
+    }));
 
 const subnetsOf = (zone: Zone): (NodeSubnet & { readonly key: readonly string[] })[] =>
   zone.networks.flatMap(({ name, nodeSubnets }) =>

@@ -44,11 +44,26 @@ const LEAST_NODE_ID = 2;
 const MOST_NODE_ID = 5000;
 const MOST_NETWORK_ID = 4095;
 
-/** Subnets of the node by network name; IPv4 first. A single subnet may be written as plain text. */
-export const nodeSubnets = (node: Annotated): Reading<ReadonlyMap<string, readonly string[]>> =>
-  readEntries(node, NODE_SUBNETS, BY_MANAGER, (value) =>
-    v4First((typeof value === 'string' ? [value] : asList(value)).map(asCidr)),
-  );
+/**
+ * Subnets of the node by network name; IPv4 first. A single subnet may be written as plain text. What reads as one of `known`
+ * is that very list: of hundreds of networks, a change concerns one.
+ */
+export const nodeSubnets = (
+  node: Annotated,
+  known?: (network: string) => readonly string[] | undefined,
+): Reading<ReadonlyMap<string, readonly string[]>> =>
+  readEntries(node, NODE_SUBNETS, BY_MANAGER, (value, network) => {
+    const before = known?.(network);
+    return before !== undefined && isSameList(value, before)
+      ? before
+      : v4First((typeof value === 'string' ? [value] : asList(value)).map(asCidr));
+  });
+
+const isSameList = (value: unknown, texts: readonly string[]): boolean =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.length === texts.length &&
+  texts.every((text, index) => text === value[index]);
 
 export const formatNodeSubnets = (
   subnets: ReadonlyMap<string, readonly string[]>,

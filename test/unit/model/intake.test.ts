@@ -212,7 +212,9 @@ describe('objects become facts', () => {
     const objectOf = (nad: NetworkAttachmentDefinition): string | undefined =>
       readerWith(...everything(), nad).facts.networks.get('blue_blue')?.object;
     expect(objectOf(made('UserDefinedNetwork', 'blue'))).toBe('UserDefinedNetwork blue/blue');
-    expect(objectOf(made('ClusterUserDefinedNetwork', 'b'))).toBe('ClusterUserDefinedNetwork b');
+    expect(objectOf(made('ClusterUserDefinedNetwork', 'blue'))).toBe(
+      'ClusterUserDefinedNetwork blue',
+    );
     expect(objectOf(made('OVNSecondaryNetwork', 'blue'))).toBe('OVNSecondaryNetwork blue/blue');
     expect(objectOf(made('Deployment', 'x'))).toBe('NetworkAttachmentDefinition blue/blue');
   });
@@ -418,6 +420,25 @@ describe('objects that are wrong', () => {
       'NetworkAttachmentDefinition aaa/intruder',
     ]);
   });
+
+  test.each(['blue_blue/node/ovn-worker2', 'blue_blue', 'x" || ip4 || "'])(
+    'a NAD of another namespace with the network name %s harms nobody',
+    (name) => {
+      const reader = readerWith(...everything(), wiredPod());
+      const rows = (): unknown => builtUnits(reader.facts).flatMap((unit) => unit.rows);
+      const before = rows();
+      const config = { ...(JSON.parse(NAD.spec?.config ?? '') as object), name };
+      reader.feed({
+        ...NAD,
+        metadata: { ...NAD.metadata, namespace: 'mallory', name: 'x' },
+        spec: { config: JSON.stringify({ ...config, netAttachDefName: 'mallory/x' }) },
+      });
+      expect(rows()).toEqual(before);
+      expect(reader.problems.map(({ object }) => object)).toEqual([
+        'NetworkAttachmentDefinition mallory/x',
+      ]);
+    },
+  );
 
   test('a malformed annotation of a pod harms that pod alone', () => {
     const broken = annotated(wiredPod(), { 'k8s.ovn.org/pod-networks': '{"default":' });

@@ -3,6 +3,7 @@ import { annotationOf } from '../api/annotations/annotations.ts';
 import { NODE_SUBNETS, nodeSubnets } from '../api/annotations/node-annotations.ts';
 import type { Node } from '../api/types.ts';
 import type { NodeSubnet } from './model.ts';
+import { changedEntries, isPlainObjectText } from './entry-texts.ts';
 import { explain } from './reading.ts';
 
 /** Subnets of one node by network. */
@@ -12,12 +13,34 @@ export interface SubnetsOfNode {
   readonly unreadable?: string;
   /** What is wrong with the annotation, for people. */
   readonly problem?: string;
+  /** The text that all this was read from, if changes can be found in it. */
+  readonly plainText?: string;
 }
 
 export const NO_SUBNETS: SubnetsOfNode = { byNetwork: new Map() };
 
+/** What the node's annotation says, if that can be told from what changed in its text. */
+function readChanges(node: Node, text: string, before: SubnetsOfNode): SubnetsOfNode | undefined {
+  const changes =
+    before.plainText === undefined ? undefined : changedEntries(before.plainText, text);
+  if (changes === undefined) return undefined;
+  const annotations = { [NODE_SUBNETS]: changes.after };
+  const { value, errors } = nodeSubnets({ ...node, metadata: { ...node.metadata, annotations } });
+  const gone = namesIn(changes.before);
+  // A new entry of the name of one that stays would make twins, of which the last one counts.
+  const size = before.byNetwork.size - gone.length + namesIn(changes.after).length;
+  if (errors.length > 0) return undefined;
+  const byNetwork = new Map(before.byNetwork);
+  for (const network of gone) byNetwork.delete(network);
+  for (const [network, cidrs] of value ?? []) byNetwork.set(network, { cidrs });
+  return byNetwork.size === size ? { byNetwork, plainText: text } : undefined;
+}
+
 /** What a node's annotation says; where it can't be read, what it said `before`. */
 export function readNodeSubnets(node: Node, before: SubnetsOfNode | undefined): SubnetsOfNode {
+  const text = annotationOf(node, NODE_SUBNETS) ?? '{}';
+  const changed = before && readChanges(node, text, before);
+  if (changed !== undefined) return changed;
   const { value, errors } = nodeSubnets(node, (network) => before?.byNetwork.get(network)?.cidrs);
   const [error] = errors;
   const byNetwork = new Map<string, NodeSubnet>();
@@ -32,9 +55,13 @@ export function readNodeSubnets(node: Node, before: SubnetsOfNode | undefined): 
     const known = before?.byNetwork.get(network);
     byNetwork.set(network, known?.cidrs === cidrs ? known : { cidrs });
   }
-  if (error === undefined) return { byNetwork };
+  if (error === undefined)
+    return {
+      byNetwork,
+      ...(isPlainObjectText(text) ? { plainText: text } : {}),
+    };
   const problem = explain(error);
-  for (const network of namesIn(annotationOf(node, NODE_SUBNETS) ?? '{}')) {
+  for (const network of namesIn(text)) {
     if (byNetwork.has(network)) continue;
     const known = before?.byNetwork.get(network);
     byNetwork.set(network, known ?? { cidrs: [], unreadable: problem });

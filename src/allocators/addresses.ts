@@ -125,12 +125,6 @@ export const familyOf = (address: string): Family => (address.includes(':') ? 'v
 /** `ip4` or `ip6`, as matches spell it. */
 export const ipOf = (address: string): 'ip4' | 'ip6' => (address.includes(':') ? 'ip6' : 'ip4');
 
-/** True for an address with or without prefix length: for text that a database holds. */
-export const isRange = (text: string): boolean => Address4.isValid(text) || Address6.isValid(text);
-
-/** True for an address without prefix length. */
-export const isAddress = (text: string): boolean => !text.includes('/') && isRange(text);
-
 /** The address of `10.0.0.2/16`: `10.0.0.2`. */
 export function withoutPrefix(cidr: string): string {
   const slash = cidr.indexOf('/');
@@ -177,12 +171,6 @@ export function contains(cidr: string, address: string): boolean {
   if (family !== familyOf(address) || prefixLength(address) < prefixLength(cidr)) return false;
   const shift = BigInt(bitsOf(family) - prefixLength(cidr));
   return valueOf(withoutPrefix(cidr)) >> shift === valueOf(withoutPrefix(address)) >> shift;
-}
-
-/** True if the low bits of an address are `offset`, as those of `base + offset` are in any aligned network. */
-export function endsIn(address: string, offset: number): boolean {
-  const width = BigInt(32 - Math.clz32(offset));
-  return (valueOf(address) & ((1n << width) - 1n)) === BigInt(offset);
 }
 
 /** Rows hold many IPv4 addresses: 32-bit numbers are several times faster than bigints. */

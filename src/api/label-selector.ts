@@ -1,4 +1,4 @@
-/** What a label selector may say: the CRDs leave it to whoever reads the selector. */
+/** Validation of label selectors, which the CRDs leave to the readers of a selector. */
 import type { FieldPath } from './validation/field-errors.ts';
 import { formatPath, formatValue } from './validation/field-errors.ts';
 import { isLabelValue, isQualifiedName } from './validation/metadata.ts';

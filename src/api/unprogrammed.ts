@@ -1,4 +1,4 @@
-/** Kinds that are read and validated although nothing is programmed for them: whoever relies on one must learn that. */
+/** Kinds that are read and validated although nothing is programmed for them: their objects must say so. */
 import { egressFirewalls, egressIPs, egressQoSes, egressServices } from './kinds.ts';
 import type { ResourceKind } from './objects.ts';
 
@@ -12,7 +12,7 @@ const MISSING_EFFECTS: ReadonlyMap<ResourceKind, string> = new Map<ResourceKind,
 
 export const unprogrammedKinds: readonly ResourceKind[] = [...MISSING_EFFECTS.keys()];
 
-/** What to tell about an object of this kind; undefined for kinds that are programmed. */
+/** The message for an object of this kind; undefined for kinds that are programmed. */
 export function notProgrammed(kind: string): string | undefined {
   const found = [...MISSING_EFFECTS].find(([known]) => known.kind === kind);
   return found && `this release does not program ${found[1]}; do not rely on it`;

@@ -1,4 +1,4 @@
-/** What the daemon of one node says about its zone: one object per node, written once per change of anything in it. */
+/** The status of one node's zone, as its daemon reports it: one object per node, written once per change. */
 import type { KubeObject, ObjectMeta } from './objects.ts';
 
 /**

@@ -153,7 +153,7 @@ export function register(program: Command): void {
         const { demo } = await import('../lab/demo.ts');
         const result = await demo({ ...options, progress });
         print(`\n${result.text}`);
-        if (result.surprises.length > 0) process.exitCode = 1;
+        if (result.unexpected.length > 0) process.exitCode = 1;
       }),
     );
 

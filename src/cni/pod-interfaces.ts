@@ -51,7 +51,7 @@ function configuredName(nad: KubeObject): string | undefined {
     const parsed: unknown = JSON.parse(config);
     return isPlainObject(parsed) && typeof parsed['name'] === 'string' ? parsed['name'] : undefined;
   } catch {
-    return undefined; // no network: a pod that uses the NAD is told so
+    return undefined; // no network: the error comes with a pod that uses the NAD
   }
 }
 
@@ -116,7 +116,7 @@ export function podInterfaces(
   });
 }
 
-/** The host's end: second interfaces are told apart by the number of their other end in the pod: lo 1, eth0 2 … (node.md §6.3). */
+/** The host's end: second interfaces are numbered by the index of their other end in the pod: lo 1, eth0 2 … (node.md §6.3). */
 function hostDevice(sandbox: string, index: number): string {
   const suffix = index === 0 ? '' : `_${index + 2}`;
   return sandbox.slice(0, LONGEST_DEVICE - suffix.length) + suffix;

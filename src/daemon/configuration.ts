@@ -166,7 +166,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
   };
 }
 
-/** Root's daemons listen in /run; others where their user may. Without a node there is no telling which daemon. */
+/** Daemons of root listen in /run, those of a user in the user's runtime folder. Without a node there is no default. */
 function controlSocket(
   given: ReadonlyMap<OptionName, Given>,
   { uid = 0, environment }: ConfigurationSources,

@@ -5,13 +5,13 @@
 import type { Operation, ReplicaView, Transactor } from '../ovsdb/index.ts';
 
 export interface ConfigurationSequence {
-  /** Raised by whoever changed something. */
+  /** `nb_cfg`: raised with each change. */
   readonly configured: number;
   /** What ovn-northd and every chassis have reached. */
   readonly reached: number;
 }
 
-/** Columns of NB_Global that tell how far a change is. */
+/** Columns of NB_Global that hold the sequence numbers. */
 export const CONFIRMATION_COLUMNS = ['nb_cfg', 'sb_cfg', 'hv_cfg'] as const;
 
 const ZERO: ConfigurationSequence = { configured: 0, reached: 0 };
@@ -27,8 +27,8 @@ export function configurationSequence(replica: ReplicaView): ConfigurationSequen
 }
 
 /**
- * Makes the single row of NB_Global where a new database has none yet; loses the race against another
- * writer by a `wait` that does not match, which is success too.
+ * Inserts the single row of NB_Global where a new database has none yet. When another writer was first, the `wait` does not
+ * match: that is success as well.
  */
 export const createGlobalRow: readonly Operation[] = [
   {

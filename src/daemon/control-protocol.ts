@@ -22,8 +22,8 @@ export const LONGEST_REQUEST = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * The lines of a byte stream, without their ends; what follows the last newline is dropped. One of more than `longest` bytes is
- * told as undefined, and is the last.
+ * The lines of a byte stream, without their ends; what follows the last newline is dropped. A line of more than `longest` bytes
+ * is yielded as undefined and ends the iteration.
  */
 export async function* linesOf(
   stream: AsyncIterable<Buffer>,

@@ -80,7 +80,7 @@ export async function serveControl({
   };
 }
 
-/** Makes the folder if there is none. Nobody else may write into it: he could take the socket's place. */
+/** Makes the folder if there is none. Nobody else may write into it, lest a socket of theirs takes the place of ours. */
 function prepareFolder(folder: string): void {
   let found: Stats;
   try {

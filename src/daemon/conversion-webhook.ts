@@ -19,7 +19,7 @@ export interface ConversionWebhookOptions {
   readonly namespace: string;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Told why certificate or definitions could not be looked after; it is tried again. */
+  /** Called when the certificate or the definitions could not be reconciled; that is retried. */
   readonly onFailure: (error: unknown) => void;
 }
 

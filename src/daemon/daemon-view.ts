@@ -56,7 +56,7 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
   };
 }
 
-/** The objects with the stored report of a zone replaced by what it says now. */
+/** The objects, with the stored status of one zone replaced by its live one. */
 const withStatus = (objects: OverviewObjects, live: ZoneStatus): OverviewObjects => ({
   ...objects,
   zoneStatuses: [

@@ -34,7 +34,7 @@ async function unprogrammedObjects(store: Store): Promise<readonly KubeObject[]>
   return lists.flat();
 }
 
-/** What to tell about the objects in the store that nothing is programmed for. */
+/** A problem for each object in the store that nothing is programmed for. */
 export const unprogrammedProblems = async (store: Store): Promise<readonly ZoneProblem[]> =>
   problemsOfUnprogrammed(await unprogrammedObjects(store));
 

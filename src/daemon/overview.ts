@@ -39,7 +39,7 @@ export interface OverviewObjects {
 export interface NetworkOnNode {
   readonly node: string;
   readonly subnets: readonly string[];
-  /** What the node's daemon said last; `Unknown` when it never said anything. */
+  /** As the node's daemon reported it last; `Unknown` when it never reported. */
   readonly state: NetworkState | 'Unknown';
   readonly message?: string;
 }
@@ -195,7 +195,7 @@ function nodeOverview(node: Node, zones: Zones): NodeOverview {
   };
 }
 
-/** What to tell about objects that nothing is programmed for. */
+/** A problem for each object that nothing is programmed for. */
 export const problemsOfUnprogrammed = (objects: readonly KubeObject[]): readonly ZoneProblem[] =>
   objects.flatMap((object) => {
     const message = notProgrammed(object.kind);

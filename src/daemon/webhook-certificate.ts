@@ -1,6 +1,6 @@
 /**
  * The certificate that the API server knows our conversion webhook by: made once, shared by all replicas through a
- * Secret, and told to the API server as `caBundle` of the definitions that convert.
+ * Secret, and published to the API server as `caBundle` of the definitions that convert.
  */
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
@@ -160,7 +160,7 @@ export async function publishAuthority(
     for (let attempt = 1; ; attempt += 1) {
       const definition = await store.get(DEFINITIONS, name, signal);
       const client = definition?.spec.conversion?.webhook?.clientConfig;
-      // Not installed, or installed without conversion: nothing to tell.
+      // Not installed, or installed without conversion: nothing to publish.
       if (definition === undefined || client === undefined || client.caBundle === caBundle) break;
       const patch = { spec: { conversion: { webhook: { clientConfig: { caBundle } } } } };
       const { resourceVersion = '' } = definition.metadata;

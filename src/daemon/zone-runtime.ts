@@ -14,7 +14,7 @@ import { managerIdentity } from './cluster-daemon.ts';
 import type { Configuration } from './configuration.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import { openDatabase, ZONE_LOCK, type OpenDatabase } from './databases.ts';
-import { northboundTables, southboundTables } from './followed.ts';
+import { northboundTables, southboundTables } from './monitored-columns.ts';
 import type { Logger } from './logger.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 import { orGiveUp, TimedOutError, until } from './waiting.ts';

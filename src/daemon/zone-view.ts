@@ -4,7 +4,7 @@ import type { GivenOptions } from './configuration.ts';
 import { invalidParams, type ControlMethod } from './control-socket.ts';
 import type { PlanFormat, PlanReport, StatusReport } from './zone-reports.ts';
 
-/** Which daemon answers, and what it was told. */
+/** Which daemon answers, and the options that it was given. */
 export interface ZoneAbout {
   readonly node: string;
   readonly pid: number;

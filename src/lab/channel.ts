@@ -171,13 +171,13 @@ function greet(path: string, limit: number, handlers: SessionHandlers): Promise<
     const timer = setTimeout(() => {
       socket.destroy(new LabError(`the virtual machine does not answer within ${limit / 1000} s`));
     }, limit);
-    const settle = (): void => {
+    const stopTimers = (): void => {
       clearInterval(hello);
       clearTimeout(timer);
     };
     socket.once('connect', () => socket.write(encodeFrame('H', nonce)));
     socket.on('error', (error) => {
-      settle();
+      stopTimers();
       reject(error);
     });
     socket.on('data', (bytes) => {
@@ -187,7 +187,7 @@ function greet(path: string, limit: number, handlers: SessionHandlers): Promise<
         else if (kind === 'R') handlers.onErrorOutput(payload);
         else if (kind === 'C') socket.emit('exit-code', Number(payload.toString()));
       if (!before && reader.greeted) {
-        settle();
+        stopTimers();
         resolve(socket);
       }
     });

@@ -111,7 +111,7 @@ export async function connectivity(
  * Pairs that are not as they should be: same network and not reached (by TCP and ping), or different networks and reached.
  * `expected` says whether a packet from one end should arrive at the other.
  */
-export function surprises(
+export function unexpected(
   cells: readonly Cell[],
   expected: (from: string, to: string) => boolean,
 ): string[] {

@@ -48,7 +48,7 @@ export async function startDaemon(
   await outputInside(lab, ['lab-daemon', node, DAEMON, 'start', ...daemonCommand(lab, node, more)]);
 }
 
-/** Ends the daemon of a node, by SIGTERM or without giving it a chance, and waits until it is gone. */
+/** Ends the daemon of a node, by SIGTERM or SIGKILL, and waits until it is gone. */
 export async function stopDaemon(
   lab: LabRecord,
   node: string,
@@ -71,7 +71,7 @@ export async function startDaemons(
   return started;
 }
 
-/** Fails with the daemon's last words when one has ended. */
+/** Fails with the last lines of a daemon's log when it has ended. */
 export async function expectDaemons(lab: LabRecord): Promise<void> {
   for (const node of nodeNames(lab.nodes)) {
     if ((await daemonProcess(lab, node)) !== undefined) continue;

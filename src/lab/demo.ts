@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { networkName } from '../api/nad/network-name.ts';
 import { networkId } from '../api/annotations/network-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
-import { connectivity, endpoints, matrixText, surprises, type Cell } from './connectivity.ts';
+import { connectivity, endpoints, matrixText, unexpected, type Cell } from './connectivity.ts';
 import { startDaemons } from './daemons.ts';
 import { up, type UpOptions } from './lifecycle.ts';
 import { addManifests, awaitDataPlane, readObjects, type LabObjects } from './objects.ts';
@@ -26,10 +26,10 @@ export const networksOf = (objects: readonly KubeObject[]): string[] =>
 export interface DemoResult {
   readonly text: string;
   /** Pairs of pods that are not as they should be; empty when all is well. */
-  readonly surprises: readonly string[];
+  readonly unexpected: readonly string[];
 }
 
-/** Brings up the lab with the example on it, measures who reaches whom, and says what there is to see. */
+/** Brings up the lab with the example on it, measures who reaches whom, and prints what there is to see. */
 export async function demo(options: UpOptions): Promise<DemoResult> {
   const { progress } = options;
   if (options.nodes < FEWEST_NODES)
@@ -51,8 +51,8 @@ export async function demo(options: UpOptions): Promise<DemoResult> {
   const ends = endpoints(attachments);
   const cells = await connectivity(lab, ends, lab.kind === 'host' ? 5 : 20);
   const networkOf = new Map(ends.map((end) => [end.pod, end.nadKey]));
-  const wrong = surprises(cells, (from, to) => networkOf.get(from) === networkOf.get(to));
-  return { text: report(lab, objects, result, cells, wrong), surprises: wrong };
+  const wrong = unexpected(cells, (from, to) => networkOf.get(from) === networkOf.get(to));
+  return { text: report(lab, objects, result, cells, wrong), unexpected: wrong };
 }
 
 function report(

@@ -96,9 +96,9 @@ export async function outputInside(
 ): Promise<string> {
   const result = await runInside(record, args, options);
   if (result.code !== 0) {
-    const said = (result.stderr || result.stdout).trim();
+    const output = (result.stderr || result.stdout).trim();
     throw new LabError(
-      `in lab '${record.name}', ${args.slice(0, 6).join(' ')} failed with exit code ${result.code}${said === '' ? '' : `: ${said}`}`,
+      `in lab '${record.name}', ${args.slice(0, 6).join(' ')} failed with exit code ${result.code}${output === '' ? '' : `: ${output}`}`,
     );
   }
   return result.stdout;

@@ -1,4 +1,4 @@
-/** A lab's life: up, found again, down. */
+/** The lifecycle of a lab: up, found again, down. */
 import { spawn } from 'node:child_process';
 import {
   closeSync,
@@ -51,7 +51,7 @@ export interface UpOptions {
   readonly nodes: number;
   /** Address families of the nodes' manifests; the underlay always has both. */
   readonly families?: Families;
-  /** Told what happens, a line at a time. */
+  /** Called with each line of progress. */
   readonly progress: (line: string) => void;
 }
 
@@ -217,7 +217,7 @@ async function startHost(
   return record;
 }
 
-/** Says why a lab did not start, with the last lines of its log, which is removed with the rest. */
+/** Why a lab did not start, with the last lines of its log, which is removed with the rest. */
 function startFailure(name: string, logFile: string, why: string): string {
   const tail = existsSync(logFile)
     ? readFileSync(logFile, 'utf8').trim().split('\n').slice(-12)

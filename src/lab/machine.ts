@@ -122,7 +122,7 @@ function startMachine(options: MachineOptions): ProcessIdentity {
   return holder;
 }
 
-/** The last lines of what a machine and QEMU said. */
+/** The last lines that a machine and QEMU printed. */
 export function machineWords(folder: string): string {
   const words = ['qemu.log', 'console.log'].flatMap((name) => {
     const file = join(folder, name);
@@ -290,7 +290,7 @@ export async function startSavedMachine(
   }, RESUME_LIMIT_MS);
   if (sockets !== true) throw new LabError(`QEMU did not start:\n${machineWords(folder)}`);
   {
-    // Whoever connects to a port before the state is loaded is never heard.
+    // A connection that is made before the state is loaded never gets an answer.
     using monitor = await Monitor.open(join(folder, 'qmp.sock'));
     await untilStatus(monitor, 'query-status', 'running');
   }

@@ -1,4 +1,4 @@
-/** Processes of this machine, told apart from later ones with the same number. */
+/** Processes of this machine, distinguished from later ones with the same number. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { LabError } from './paths.ts';

@@ -1,7 +1,7 @@
 /** What one change costs a node's daemon, from the object's event to the last transaction, in a small zone and in a large one. */
 import { namespaces, nodes } from '../../src/api/kinds.ts';
 import { createLogger } from '../../src/daemon/logger.ts';
-import { northboundTables } from '../../src/daemon/followed.ts';
+import { northboundTables } from '../../src/daemon/monitored-columns.ts';
 import { ZoneController } from '../../src/daemon/zone-controller.ts';
 import { ZoneInformers } from '../../src/daemon/zone-informers.ts';
 import { ZoneFacts } from '../../src/model/facts.ts';

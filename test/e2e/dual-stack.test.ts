@@ -67,7 +67,7 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(
         ends.every((end) => end.addresses.length === 2 && end.addresses[1]?.includes(':')),
       ).toBe(true);
-      expect(await tenants.surprises()).toEqual([]);
+      expect(await tenants.unexpected()).toEqual([]);
     });
 
     test('the default network keeps their pods apart in both families', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { networkNames } from '../../src/cni/pod-interfaces.ts';
 import { labPod } from '../../src/lab/lab-pods.ts';
-import { connectivity, endpoints, probe, surprises } from '../../src/lab/connectivity.ts';
+import { connectivity, endpoints, probe, unexpected } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { down, up } from '../../src/lab/lifecycle.ts';
 import { checkout, stateFolder } from '../../src/lab/paths.ts';
@@ -146,12 +146,12 @@ describe.skipIf(whyNoLab !== undefined)(
 
         const ends = endpoints(first.attachments);
         const cells = await connectivity(record, ends);
-        expect(surprises(cells, (from, to) => tenantOf(from) === tenantOf(to))).toEqual([]);
+        expect(unexpected(cells, (from, to) => tenantOf(from) === tenantOf(to))).toEqual([]);
         expect(cells.filter((cell) => cell.reach === 'other')).toHaveLength(18);
 
         // On the default network, which has no isolation here, every pod is reached under its own address.
         const onDefault = await connectivity(record, endpoints(first.attachments, 'default'));
-        expect(surprises(onDefault, () => true)).toEqual([]);
+        expect(unexpected(onDefault, () => true)).toEqual([]);
       },
     );
 
@@ -218,7 +218,7 @@ describe.skipIf(whyNoLab !== undefined)(
       });
       const ends = endpoints(moved.map((each) => labPod(each, networkNames(nads))));
       expect(
-        surprises(await connectivity(record, ends), (from, to) => tenantOf(from) === tenantOf(to)),
+        unexpected(await connectivity(record, ends), (from, to) => tenantOf(from) === tenantOf(to)),
       ).toEqual([]);
     });
 

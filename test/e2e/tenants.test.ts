@@ -42,7 +42,7 @@ describe.skipIf(whyNoLab !== undefined)(
       const of = (tenant: string): string[] =>
         ends.filter((end) => end.nadKey.startsWith(tenant)).flatMap((end) => end.addresses);
       expect(of('blue/')).toEqual(of('green/'));
-      expect(await tenants.surprises()).toEqual([]);
+      expect(await tenants.unexpected()).toEqual([]);
     });
 
     test("pods with a network of their own don't reach each other on the default network", async () => {
@@ -104,7 +104,7 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(await nb('n2', 'ls-list')).toContain('(made-by-hand)');
       expect(await nb('n2', 'lr-list')).toContain('(router-by-hand)');
       await nb('n2', 'ls-del', 'made-by-hand', '--', 'lr-del', 'router-by-hand');
-      expect(await tenants.surprises()).toEqual([]);
+      expect(await tenants.unexpected()).toEqual([]);
     });
 
     test('an NB server that was restarted or killed is found again', async () => {
@@ -115,7 +115,7 @@ describe.skipIf(whyNoLab !== undefined)(
         await nb(node, 'ls-del', 'blue_l3net_join');
         await expect.poll(() => nb(node, 'ls-list'), SOON).toContain('(blue_l3net_join)');
       }
-      expect(await tenants.surprises()).toEqual([]);
+      expect(await tenants.unexpected()).toEqual([]);
     });
 
     test('a Northbound database that was replaced by an empty one is filled again', async () => {
@@ -123,7 +123,7 @@ describe.skipIf(whyNoLab !== undefined)(
       await outputInside(lab.record, ['service', 'n3', 'wipe', 'nb']);
       await expect.poll(() => tenants.intent('n3'), SOON).toEqual(before);
       await tenants.settle();
-      expect(await tenants.surprises()).toEqual([]);
+      expect(await tenants.unexpected()).toEqual([]);
     });
 
     test('a Southbound database that was replaced by an empty one learns the other nodes again', async () => {
@@ -145,7 +145,7 @@ describe.skipIf(whyNoLab !== undefined)(
         }, SOON)
         .toEqual(['n2', 'n3']);
       await tenants.settle();
-      expect(await tenants.surprises()).toEqual([]);
+      expect(await tenants.unexpected()).toEqual([]);
     });
 
     test('after one network is deleted nothing of it remains, and the other works', async () => {
@@ -164,7 +164,7 @@ describe.skipIf(whyNoLab !== undefined)(
         'blue/web-2',
         'blue/web-3',
       ]);
-      expect(await tenants.surprises()).toEqual([]);
+      expect(await tenants.unexpected()).toEqual([]);
     });
   },
 );

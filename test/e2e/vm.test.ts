@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { networkNames } from '../../src/cni/pod-interfaces.ts';
 import { labPod } from '../../src/lab/lab-pods.ts';
-import { connectivity, endpoints, probe, surprises } from '../../src/lab/connectivity.ts';
+import { connectivity, endpoints, probe, unexpected } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { down, up } from '../../src/lab/lifecycle.ts';
 import { stateFolder } from '../../src/lab/paths.ts';
@@ -103,7 +103,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       await writeNetwork(record, red, 'red/net', attachments);
       await attachPods(record, pods, nads, { waitSeconds: 90 });
       const cells = await connectivity(record, endpoints(attachments), 20);
-      expect(surprises(cells, (from, to) => tenantOf(from) === tenantOf(to))).toEqual([]);
+      expect(unexpected(cells, (from, to) => tenantOf(from) === tenantOf(to))).toEqual([]);
       expect(cells.filter((cell) => cell.reach === 'other')).toHaveLength(8);
     });
 

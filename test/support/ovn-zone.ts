@@ -4,7 +4,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { northboundTables, southboundTables } from '../../src/daemon/followed.ts';
+import { northboundTables, southboundTables } from '../../src/daemon/monitored-columns.ts';
 import type { Database } from '../../src/daemon/zone-controller.ts';
 import { commitPlan, type Plan } from '../../src/desired/ovsdb/index.ts';
 import { OvsdbClient } from '../../src/ovsdb/index.ts';

@@ -1,6 +1,6 @@
 /** The two tenants of examples/two-tenants on a lab: started, plugged in and looked at. */
 import { join } from 'node:path';
-import { connectivity, endpoints, surprises, type Endpoint } from '../../src/lab/connectivity.ts';
+import { connectivity, endpoints, unexpected, type Endpoint } from '../../src/lab/connectivity.ts';
 import { daemonLog, startDaemons } from '../../src/lab/daemons.ts';
 import { networksOf } from '../../src/lab/demo.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
@@ -61,10 +61,10 @@ export class Tenants {
   }
 
   /** Pairs of pods that are not as they should be, measured with packets. */
-  async surprises(seconds = 8): Promise<string[]> {
+  async unexpected(seconds = 8): Promise<string[]> {
     const ends = await this.endpoints();
     const networkOf = new Map(ends.map((end) => [end.pod, end.nadKey]));
-    return surprises(
+    return unexpected(
       await connectivity(this.lab, ends, seconds),
       (from, to) => networkOf.get(from) === networkOf.get(to),
     );

@@ -1,4 +1,4 @@
-/** What all readers of annotations share: what they answer, how they complain, and the checks of single values. */
+/** Shared by all readers of annotations: their results and errors, and the checks of single values. */
 import {
   formatAddress,
   formatInterfaceAddress,
@@ -26,7 +26,7 @@ export interface AnnotationError {
 }
 
 /**
- * What an annotation says. `value` is undefined when the annotation is absent (no errors) or not usable at all; with
+ * A parsed annotation. `value` is undefined when the annotation is absent (no errors) or not usable at all; with
  * errors beside a value, the value is the part that could be read.
  */
 export interface Reading<T> {
@@ -40,7 +40,7 @@ export type Annotated = Pick<KubeObject, 'kind' | 'metadata'>;
 /** Longest annotation that is looked at: the API server allows 256 KiB over all annotations of an object. */
 const LONGEST_ANNOTATION = 256 * 1024;
 
-/** Thrown by the checks below, caught by `readAnnotation` and `readEntries`; never leaves this room. */
+/** Thrown by the checks below, caught by `readAnnotation` and `readEntries`; never leaves this package. */
 class AnnotationProblem extends Error {}
 
 export const problem = (text: string): never => {

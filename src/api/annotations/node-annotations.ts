@@ -1,4 +1,4 @@
-/** Annotations of nodes (api.md §7.1): who writes them is said at each key. */
+/** Annotations of nodes (api.md §7.1): each key names its writer. */
 import type { Annotated, Reading } from './annotations.ts';
 import {
   asAddress,
@@ -196,7 +196,7 @@ export const managementPortMacs = (node: Annotated): Reading<ReadonlyMap<string,
 export const encapIps = (node: Annotated): Reading<readonly string[]> =>
   readAnnotation(node, ENCAP_IPS, BY_NODE, (text) => asList(parseJson(text)).map(asAddress));
 
-/** False when the node said that OVN must not check packet sizes; true when it said nothing. */
+/** False when the node disabled OVN's check of packet sizes; true without the annotation. */
 export function gatewayMtuSupport(node: Annotated): Reading<boolean> {
   const { value, errors } = readAnnotation(node, GATEWAY_MTU_SUPPORT, BY_NODE, (text) =>
     asFlag(asText(text)),

@@ -34,7 +34,7 @@ export type NadConfig =
     }
   /** A NAD that stands for the cluster default network. */
   | { readonly outcome: 'default-network' }
-  /** A NAD of another CNI plugin, which is none of our business. */
+  /** A NAD of another CNI plugin: ignored. */
   | { readonly outcome: 'foreign' }
   | { readonly outcome: 'invalid'; readonly error: string };
 

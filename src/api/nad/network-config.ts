@@ -1,4 +1,4 @@
-/** What a network is configured to be, whichever object says so, and the settings of the cluster that it is read with. */
+/** The configuration of a network, whichever kind of object declares it, and the settings of the cluster that it is read with. */
 
 export type NetworkTopology = 'layer3' | 'layer2' | 'localnet';
 

@@ -135,7 +135,7 @@ function clusterSpec(object: ClusterUserDefinedNetwork): Outcome<NetworkSpec> {
   });
 }
 
-/** The network that an object asks for, or why its spec says none. */
+/** The network that an object declares, or why its spec declares none. */
 export function networkSpecOf(object: NetworkObject): Outcome<NetworkSpec> {
   const { name, namespace = '' } = object.metadata;
   switch (object.kind) {

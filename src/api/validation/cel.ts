@@ -106,6 +106,6 @@ export function celProgram(expression: string): CelProgram {
   return program;
 }
 
-/** Whether a rule compares with the stored object, and so says nothing about a new one. */
+/** Whether a rule compares with the stored object, and so does not apply to a new one. */
 export const isTransitionRule = (expression: string): boolean =>
   /\boldSelf\b/.test(expression.replaceAll(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g, ''));

@@ -16,7 +16,7 @@ export interface JudgedErrors {
 
 /**
  * Index of the stored element that a list element is compared with: by its keys in a list-map; undefined in other lists,
- * whose elements can't be told apart.
+ * whose elements can't be distinguished.
  */
 export function storedIndex(schema: Schema, old: unknown, item: unknown): number | undefined {
   const keys = schema['x-kubernetes-list-map-keys'];

@@ -66,8 +66,8 @@ interface Node {
   readonly self: Both;
   /** The same value in the stored object; undefined if there is none. */
   readonly oldSelf: Both | undefined;
-  /** This value or the nearest around it that can be told in the stored object; undefined if there is no stored object. */
-  readonly told: { readonly self: Both; readonly oldSelf: Both } | undefined;
+  /** This value or the nearest around it that can be correlated with the stored object; undefined if there is no stored object. */
+  readonly correlated: { readonly self: Both; readonly oldSelf: Both } | undefined;
   readonly path: FieldPath;
 }
 
@@ -107,12 +107,12 @@ function checkRule(rule: ValidationRule, node: Node): FieldError | undefined {
 }
 
 /** What of a node's stored value an element of a list is compared with. */
-function correlated(schema: Schema, old: Both | undefined, item: unknown): Both | undefined {
+function oldElement(schema: Schema, old: Both | undefined, item: unknown): Both | undefined {
   const index = storedIndex(schema, old?.plain, item);
   return old === undefined || index === undefined ? undefined : childOf(old, index);
 }
 
-function childNodes({ schema, self, oldSelf, path, told }: Node): Node[] {
+function childNodes({ schema, self, oldSelf, path, correlated }: Node): Node[] {
   const { items } = schema;
   const nodeOf = (
     child: Schema,
@@ -124,12 +124,12 @@ function childNodes({ schema, self, oldSelf, path, told }: Node): Node[] {
     self: value,
     oldSelf: old,
     path: [...path, part],
-    told: old === undefined ? told : { self: value, oldSelf: old },
+    correlated: old === undefined ? correlated : { self: value, oldSelf: old },
   });
   if (Array.isArray(self.plain)) {
     if (items === undefined) return [];
     return self.plain.map((item: unknown, index) =>
-      nodeOf(items, childOf(self, index), correlated(schema, oldSelf, item), index),
+      nodeOf(items, childOf(self, index), oldElement(schema, oldSelf, item), index),
     );
   }
   if (!isPlainObject(self.plain)) return [];
@@ -143,8 +143,8 @@ function childNodes({ schema, self, oldSelf, path, told }: Node): Node[] {
 }
 
 /** True if the value that a rule speaks of is as it was stored: the update can break only rules about the change itself. */
-const isUnchanged = ({ told }: Node): boolean =>
-  told !== undefined && isDeepStrictEqual(told.self.plain, told.oldSelf.plain);
+const isUnchanged = ({ correlated }: Node): boolean =>
+  correlated !== undefined && isDeepStrictEqual(correlated.self.plain, correlated.oldSelf.plain);
 
 /**
  * Errors of every rule of `schema` that `value` breaks, parents before children. `old` is the stored value; with
@@ -172,8 +172,8 @@ export function checkRules(
   if (!isRuleFree(schema)) {
     const self = both(value);
     const oldSelf = old === undefined ? undefined : both(old);
-    const told = oldSelf === undefined ? undefined : { self, oldSelf };
-    visit({ schema, self, oldSelf, path, told });
+    const correlated = oldSelf === undefined ? undefined : { self, oldSelf };
+    visit({ schema, self, oldSelf, path, correlated });
   }
   return { errors, tolerated };
 }

@@ -58,7 +58,7 @@ function shapeObject(
 
 /**
  * `value` with unknown fields and nulls removed and defaults filled in, as the API server stores it. Every removed
- * field is named in `warnings`. Values of a wrong type are kept, for validation to complain about.
+ * field is named in `warnings`. Values of a wrong type are kept, for validation to report.
  */
 export function shape(
   schema: Schema,

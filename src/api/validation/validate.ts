@@ -70,7 +70,7 @@ function checkCustomResource(
   } = checkMetadata(own(value, 'metadata'), kind);
   const object = shaped(schema, value, metadata ?? {}, warnings);
   const structure = checkStructure(schema, object).filter(
-    // Already said by the metadata check.
+    // Reported by the metadata check.
     ({ path }) => metadata !== undefined || path[0] !== 'metadata',
   );
   const oldShaped = old === undefined ? undefined : shaped(schema, old, own(old, 'metadata'), []);

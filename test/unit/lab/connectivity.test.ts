@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { matrixText, surprises, type Cell, type Endpoint } from '../../../src/lab/connectivity.ts';
+import { matrixText, unexpected, type Cell, type Endpoint } from '../../../src/lab/connectivity.ts';
 
 const end = (pod: string, node: string): Endpoint => ({
   pod,
@@ -39,17 +39,17 @@ describe('matrix of who reaches whom', () => {
       'red/a (n2)   .            yes',
       expect.stringContaining('yes: ping and TCP'),
     ]);
-    expect(surprises(cells, sameTenant)).toEqual([]);
+    expect(unexpected(cells, sameTenant)).toEqual([]);
   });
 
-  test('a leak and a gap are surprises, each named', () => {
+  test('a leak and a gap are unexpected, each is named', () => {
     const cells = [
       cell(blue, blue, undefined),
       cell(blue, red, 'red/a'),
       cell(red, blue, 'red/a'),
       cell(red, red, 'red/a', null),
     ];
-    expect(surprises(cells, sameTenant)).toEqual([
+    expect(unexpected(cells, sameTenant)).toEqual([
       'blue/a does not reach blue/a (10.1.0.5)',
       'blue/a reaches red/a (10.1.0.5), which is in another network',
       'red/a gets no ping reply from red/a (10.1.0.5)',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { CONFIRMATION_COLUMNS } from '../../../src/daemon/confirmation.ts';
-import { northboundTables, southboundTables } from '../../../src/daemon/followed.ts';
+import { northboundTables, southboundTables } from '../../../src/daemon/monitored-columns.ts';
 import { claimsOf } from '../../../src/desired/engine.ts';
 import { RowReference, type DesiredRow, type FoundRow } from '../../../src/desired/rows.ts';
 import { parseSchema, type JsonValue, type Selection } from '../../../src/ovsdb/index.ts';

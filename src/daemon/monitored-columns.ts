@@ -1,4 +1,4 @@
-/** What is followed of the zone's databases: what the plan looks at, as the features' claims tell, and what confirms a change. */
+/** Tables, columns and rows of the zone's databases that are monitored: those that the features claim, and those that confirm a change. */
 import { claimsOf } from '../desired/engine.ts';
 import { claimedSelection } from '../desired/ovsdb/index.ts';
 import type { SelectTables } from '../ovsdb/index.ts';
@@ -6,7 +6,7 @@ import { zoneFeatures } from '../topology/features.ts';
 import { CONFIRMATION_COLUMNS } from './confirmation.ts';
 
 /**
- * Of rows that others write and of columns that we leave alone (ovn-northd's above all) the server then tells nothing. Tables and columns are
+ * The server sends no updates of rows that others write, nor of columns that we leave alone (those of ovn-northd above all). Tables and columns are
  * the same in every zone.
  */
 export const northboundTables: SelectTables = (schema) =>

@@ -128,14 +128,14 @@ export class OvsdbClient<T = AnyTables>
     return this.#dialer.remote;
   }
 
-  /** What the server last said about the database: model, leader, cluster, index. */
+  /** How the server last described the database: model, leader, cluster, index. */
   get databaseStatus(): DatabaseStatus | undefined {
     return this.#status;
   }
 
   /**
-   * Changes from now on, for a `for await` loop, which ends with the signal or the client. They wait in memory while the loop is busy; who is much slower
-   * than the database takes a `ChangeTracker`. Throws `disconnected` before the first contents, as `replica` does.
+   * Changes from now on, for a `for await` loop, which ends with the signal or the client. They are queued in memory while the loop is busy; a loop that is much
+   * slower than the database takes a `ChangeTracker`. Throws `disconnected` before the first contents, as `replica` does.
    */
   changes(signal?: AbortSignal, options?: SubscribeOptions): AsyncIterable<ReplicaChanges> {
     const end = this.#end.signal;
@@ -155,7 +155,7 @@ export class OvsdbClient<T = AnyTables>
     return this.#lastError === undefined ? '' : ` (last error: ${this.#lastError.message})`;
   }
 
-  /** Nothing is told after the end. */
+  /** No events after `close`. */
   #emit(event: ClientEvent): void {
     if (this.#closed) return;
     try {
@@ -209,7 +209,7 @@ export class OvsdbClient<T = AnyTables>
       () => this.#status !== undefined && this.#status.model !== 'standalone',
     );
     this.#emit({ kind: 'connected', remote: this.remote ?? '' });
-    // Who heard of it may have ended it.
+    // A listener may have ended it.
     if (this.#connection !== connection) return;
     this.#session = new DatabaseSession(connection, this.#owner);
     this.#session.start();
@@ -220,7 +220,7 @@ export class OvsdbClient<T = AnyTables>
     this.#session?.notification(method, params);
   }
 
-  /** Forgets the connection. */
+  /** Detaches everything from the connection and returns it. */
   #forget(): Connection | undefined {
     const connection = this.#connection;
     this.#connection = undefined;
@@ -260,7 +260,7 @@ export class OvsdbClient<T = AnyTables>
         if (monitor === this.#main) this.#emit({ kind: 'unloaded', reason });
       },
       refused: (monitor, error) => {
-        // Without what the options ask for the connection is of no use.
+        // A client that can't follow what its options ask for leaves the server.
         if (monitor === this.#main) this.#dialer.drop(error);
         else monitor.fail(error);
       },
@@ -299,7 +299,7 @@ export class OvsdbClient<T = AnyTables>
 
   /**
    * Follows another part of the database beside that of the options, with its own replica and conditions, through all connections, until it is
-   * closed. What a transaction wrote is in every replica when its outcome is known. Throws for a `where` that can't be understood or does not fit
+   * closed. When the outcome of a transaction is known, every replica has what it wrote. Throws for a `where` that can't be understood or does not fit
    * the schema.
    */
   monitor(tables: Selection | SelectTables): Monitor<T> {
@@ -356,8 +356,8 @@ export class OvsdbClient<T = AnyTables>
 
   /**
    * Builds a transaction and commits it, and again from the newer replica as long as the outcome is `try-again`: while there is no
-   * connection, and when what was verified or guarded has changed. Every other outcome is returned, `unknown` too: `build` then may not have
-   * been carried out once. `build` looks at the replica and may find that there is nothing to do; it may be asynchronous. Rejects with what it
+   * connection, and when what was verified or guarded has changed. Every other outcome is returned, `unknown` too: the transaction may then
+   * have been committed all the same. `build` looks at the replica and may find that there is nothing to do; it may be asynchronous. Rejects with what it
    * throws, or as `ready` does when the signal is aborted.
    */
   transactWithRetry(
@@ -383,7 +383,7 @@ export class OvsdbClient<T = AnyTables>
       .then((outcome) => outcomePart(outcome, 1));
   }
 
-  /** A standby or read-only server refused to write: another one may not. */
+  /** A standby or read-only server refused to write: go to another one, after the answers to what was sent. */
   #leaveReadOnly(connection: Connection, details: string): void {
     if (this.#connection !== connection || !this.#dialer.hasOthers) return;
     const reason = `the server does not write: ${details}`;
@@ -426,8 +426,8 @@ export class OvsdbClient<T = AnyTables>
   }
 
   /**
-   * Reads everything anew over the present connection and compares: what the replica had wrong is told to subscribers, the rest causes no
-   * event. Resolves when the contents are complete.
+   * Reads everything anew over the present connection and compares: only what the replica had wrong is reported to
+   * subscribers. Resolves when the contents are complete.
    */
   async reload(signal?: AbortSignal): Promise<void> {
     await this.#main.ready(signal);

@@ -7,10 +7,7 @@ import type { JsonObject, JsonValue } from '../data/value.ts';
 
 type Conditions = ReadonlyMap<string, readonly Clause[]>;
 
-/**
- * The three lives of a monitor's conditions: what is wanted, what the server was asked for and has not confirmed, what
- * it works with. Only one change may be under way.
- */
+/** A monitor's conditions: those that are wanted, requested of the server, and acknowledged by it. One change is under way at a time. */
 export class MonitorConditions {
   #wanted: Conditions;
   #requested: Conditions | undefined;
@@ -25,7 +22,7 @@ export class MonitorConditions {
     this.#wanted = new Map([...this.#wanted, [table, where]]);
   }
 
-  /** More conditions to begin with, of tables that have none yet: the contents are asked for with them. */
+  /** Adds conditions of tables that have none yet, before the contents are asked for. */
   begin(initial: Conditions): void {
     if (initial.size === 0) return;
     this.#wanted = new Map([...this.#wanted, ...initial]);
@@ -53,8 +50,8 @@ export class MonitorConditions {
   }
 
   /**
-   * Requests of a `monitor_cond_change`, if one may and must be sent now. `forServer` says a condition in terms of what the server has;
-   * undefined: it lacks the table, and nothing has to be asked.
+   * Requests of a `monitor_cond_change`, if one may and must be sent now. `forServer` translates a condition for a server that lacks
+   * columns; undefined: it lacks the table.
    */
   takeChange(
     forServer: (table: string, where: readonly Clause[]) => readonly Clause[] | undefined,
@@ -109,7 +106,7 @@ export class MonitorConditions {
     return false;
   }
 
-  /** The contents will be loaded anew anyway: at once with what is wanted. */
+  /** The contents will be loaded anew, with what is wanted. */
   restart(): void {
     this.#requested = undefined;
     this.#acknowledged = this.#wanted;
@@ -117,7 +114,7 @@ export class MonitorConditions {
 }
 
 /**
- * The same rows, said so that every server understands: ovsdb-server 3.5 takes `false` twice beside a `true` for no rows at all.
+ * The shortest condition with the same rows: ovsdb-server 3.5 takes `false` twice beside a `true` for no rows at all.
  */
 export function plain(where: readonly Clause[]): readonly Clause[] {
   if (where.includes(true)) return [true];

@@ -5,14 +5,14 @@ import type { JsonValue } from '../data/value.ts';
 import type { Message, UpdateHead, UpdateSink } from '../wire/message.ts';
 import { MessageStream, type StreamLimits } from '../wire/message-stream.ts';
 
-/** A reply as it is handed to whoever asked, inside the read loop: before any later message is looked at. */
+/** A reply, handed over in the read loop: before any later message is read. */
 export interface Reply {
   readonly result: JsonValue | undefined;
   readonly error: JsonValue | undefined;
-  /** Took the reply's table updates. */
+  /** Has read the reply's table updates. */
   readonly sink: UpdateSink | undefined;
   readonly head: UpdateHead | undefined;
-  /** Why the updates are of no use. */
+  /** Why the updates can't be used. */
   readonly failure: OvsdbError | undefined;
 }
 
@@ -22,8 +22,8 @@ export interface ConnectionOptions {
   readonly answerTimeout?: number | undefined;
 }
 
-/** Who made a request, and is told once how it ended. */
-export interface Asker {
+/** Whoever made a request. Exactly one of `answered` and `lost` is called. */
+export interface Requester {
   /** Called in the read loop. */
   answered(reply: Reply): void;
   /** The connection ended first. `wasSent`: false when the server can't have heard of the request. */
@@ -45,9 +45,9 @@ export interface ConnectionHandler {
   update(update: Update): void;
   /** Any other notification: `locked`, `stolen`, `monitor_canceled`, an update that has no sink … */
   notification(method: string, params: readonly JsonValue[]): void;
-  /** Bytes arrived. */
+  /** Bytes arrived: the server lives. */
   heard(): void;
-  /** The connection is gone; called once. Requests without an answer have been told before. */
+  /** The connection is gone; called once, after `lost` of every request without an answer. */
   closed(error: OvsdbError): void;
 }
 
@@ -60,22 +60,22 @@ export interface Traffic {
 }
 
 /**
- * Milliseconds of reading before timers and other sockets get their turn of the event loop: the socket is paused until then. One whose peer is as
- * quick as we are has the next chunk ready each time, and libuv takes up to 32 of them in a row.
+ * Milliseconds of reading before timers and other sockets get their turn of the event loop: the socket is paused until then. A peer that is as
+ * fast as we are has the next chunk ready each time, and libuv reads up to 32 of them in a row.
  */
 const TIME_SLICE = 8;
 
-/** Chunks below this do not fill what the socket or a TLS record can bring at once: nothing is queued behind them. */
+/** A smaller chunk fills neither the socket's buffer nor a TLS record: nothing is queued behind it. */
 const FULL_CHUNK = 16 * 1024;
 
-/** Milliseconds that a peer has to take the last words and to end its side: one that is frozen would keep our process alive. */
-const FAREWELL = 1000;
+/** Milliseconds that a peer has to read what was sent last and to close its side: a frozen one would keep our process alive. */
+const CLOSE_TIMEOUT = 1000;
 
-/** Milliseconds for the answer to what the client asks by itself. A server is silent while it composes a large one. */
+/** Milliseconds for the answer to a request of the client's own. A server is silent while it composes large contents. */
 const ANSWER_TIMEOUT = 120_000;
 
-/** Characters of messages that are held for one write: enough to make the write cheap, few enough to keep the server busy. */
-const HELD_LIMIT = 32 * 1024;
+/** Characters of messages that are gathered for one write: enough to make the write cheap, few enough to keep the server busy. */
+const BATCH_LIMIT = 32 * 1024;
 
 /** JSON-RPC 1.0 over one open socket (RFC 7047 §4). Messages are handled to the end in the order in which they arrive. */
 export class Connection {
@@ -83,7 +83,7 @@ export class Connection {
   readonly #handler: ConnectionHandler;
   readonly #answerTimeout: number;
   readonly #stream: MessageStream;
-  readonly #pending = new Map<number, Asker>();
+  readonly #pending = new Map<number, Requester>();
   readonly traffic: Traffic = {
     bytesReceived: 0,
     bytesSent: 0,
@@ -91,11 +91,11 @@ export class Connection {
     messagesSent: 0,
   };
   #nextId = 1;
-  /** What was said in this turn of the event loop after its first message: leaves together, while the server has the first. */
-  #held = '';
-  #isHolding = false;
-  /** Requests from this id on are held back. */
-  #firstHeld = Infinity;
+  /** Messages after the first one of this turn of the event loop: they are written together, while the server reads the first. */
+  #batch = '';
+  #isBatching = false;
+  /** The first request in the batch; later ones are in it as well. */
+  #firstInBatch = Infinity;
   /** When the time slice ends; undefined: none has begun in this turn of the event loop. */
   #sliceEnd: number | undefined;
   #error: OvsdbError | undefined;
@@ -158,8 +158,7 @@ export class Connection {
   }
 
   /**
-   * A reply whose id comes last is told by being the only one that is awaited. Otherwise there is no sink yet: the reply is kept until its
-   * id has arrived.
+   * A reply whose id comes last is recognised when it is the only one that is awaited. Otherwise it is kept until its id has arrived.
    */
   #sinkForReply(head: UpdateHead): UpdateSink | undefined {
     if (typeof head.id === 'number') return this.#pending.get(head.id)?.sink?.(head);
@@ -214,38 +213,38 @@ export class Connection {
         throw new OvsdbError('protocol', `${method} without an array of params`);
       this.#handler.notification(method, params as readonly JsonValue[]);
     } else if (method === 'echo') {
-      this.#send({ id, result: params ?? [], error: null });
+      this.#sendMessage({ id, result: params ?? [], error: null });
     } else {
-      this.#send({ id, result: null, error: 'unknown method' });
+      this.#sendMessage({ id, result: null, error: 'unknown method' });
     }
   }
 
-  #send(message: JsonValue): void {
+  #sendMessage(message: JsonValue): void {
     if (this.#error === undefined) this.#write(stringify(message), this.#nextId);
   }
 
-  /** `id`: of the next request, or that this message is. */
+  /** `id`: of this request, or else of the next one. */
   #write(text: string, id: number): void {
     this.traffic.messagesSent++;
     this.traffic.bytesSent += Buffer.byteLength(text);
-    if (this.#isHolding) {
-      if (this.#held === '') this.#firstHeld = id;
-      this.#held += text;
-      if (this.#held.length >= HELD_LIMIT) this.#flush();
+    if (this.#isBatching) {
+      if (this.#batch === '') this.#firstInBatch = id;
+      this.#batch += text;
+      if (this.#batch.length >= BATCH_LIMIT) this.#flush();
       return;
     }
     this.#socket.write(text);
-    this.#isHolding = true;
+    this.#isBatching = true;
     process.nextTick(() => {
-      this.#isHolding = false;
+      this.#isBatching = false;
       this.#flush();
     });
   }
 
   #flush(): void {
-    const text = this.#held;
-    this.#held = '';
-    this.#firstHeld = Infinity;
+    const text = this.#batch;
+    this.#batch = '';
+    this.#firstInBatch = Infinity;
     if (text !== '' && this.#error === undefined) this.#socket.write(text);
   }
 
@@ -254,15 +253,15 @@ export class Connection {
     return this.#nextId;
   }
 
-  /** Sends a request whose reply, or whose loss, the asker is told of. Throws when the parameters are no JSON: then nothing is carried out. */
-  ask(method: string, params: readonly JsonValue[], asker: Asker): void {
+  /** Sends a request. Throws when the parameters are no JSON; nothing is sent then. */
+  send(method: string, params: readonly JsonValue[], requester: Requester): void {
     const id = this.#nextId++;
     if (this.#error !== undefined) {
-      asker.lost(this.#error, false);
+      requester.lost(this.#error, false);
       return;
     }
     const text = stringify({ id, method, params });
-    this.#pending.set(id, asker);
+    this.#pending.set(id, requester);
     this.#write(text, id);
   }
 
@@ -278,7 +277,7 @@ export class Connection {
   ): void {
     let isArriving = false;
     let stopWatching = (): void => undefined;
-    this.ask(method, params, {
+    this.send(method, params, {
       answered: (reply) => {
         stopWatching();
         onReply?.(reply);
@@ -299,7 +298,7 @@ export class Connection {
     stopWatching = this.#watch(`${method}${of}`, () => isArriving);
   }
 
-  /** Ends the connection when an answer has not come in time, or has stopped on its way. Returns how to end the watch. */
+  /** Ends the connection when an answer does not come in time, or stops on its way. Returns what ends the watch. */
   #watch(what: string, isArriving: () => boolean): () => void {
     let seen = this.traffic.bytesReceived;
     let late: NodeJS.Immediate | undefined;
@@ -323,14 +322,14 @@ export class Connection {
     };
   }
 
-  /** A request of somebody else's, for which there is no limit but the signal: resolves with its result, rejects with `rpc error`. */
+  /** Sends a request of the program's, which is limited by the signal alone: resolves with its result, rejects with `rpc error`. */
   async call(
     method: string,
     params: readonly JsonValue[],
     signal?: AbortSignal,
   ): Promise<JsonValue> {
     const { promise, resolve, reject } = Promise.withResolvers<JsonValue>();
-    this.ask(method, params, {
+    this.send(method, params, {
       answered: ({ result, error }) => {
         if (error === undefined) resolve(result ?? null);
         else reject(new OvsdbError('rpc error', `${method}: ${errorText(error)}`));
@@ -349,15 +348,15 @@ export class Connection {
   }
 
   notify(method: string, params: readonly JsonValue[]): void {
-    this.#send({ id: null, method, params });
+    this.#sendMessage({ id: null, method, params });
   }
 
-  /** Asks the peer for a sign of life. */
+  /** Asks whether the peer lives. */
   probe(): void {
-    this.#send({ id: 'echo', method: 'echo', params: [] });
+    this.#sendMessage({ id: 'echo', method: 'echo', params: [] });
   }
 
-  /** Ends the connection. What is still unanswered is told why. */
+  /** Ends the connection at once. Requests without an answer are `lost`. */
   close(error: OvsdbError): void {
     if (this.#error !== undefined) return;
     this.#socket.destroy();
@@ -369,22 +368,22 @@ export class Connection {
     this.#stream.abandon();
     const pending = [...this.#pending];
     this.#pending.clear();
-    for (const [id, asker] of pending) asker.lost(error, id < this.#firstHeld);
+    for (const [id, requester] of pending) requester.lost(error, id < this.#firstInBatch);
     this.#handler.closed(error);
   }
 
-  /** Ends the connection after what was said has been sent, as far as the peer takes it within a second. */
+  /** Ends the connection after everything was sent, as far as the peer reads it within a second. */
   end(): void {
     if (this.#error !== undefined) return;
     this.#flush();
     const socket = this.#socket;
     socket.end();
     this.#ended(new OvsdbError('closed', 'the client was closed'));
-    // Nobody reads any more, but a socket that is paused would not hear of its peer's end.
+    // A paused socket would not notice that its peer has closed.
     socket.resume();
     const timer = setTimeout(() => {
       socket.destroy();
-    }, FAREWELL);
+    }, CLOSE_TIMEOUT);
     socket.once('close', () => {
       clearTimeout(timer);
     });
@@ -401,6 +400,6 @@ export function errorText(error: JsonValue | undefined): string {
   return shorten(error);
 }
 
-/** The server does not know the method. ovsdb-server says so in two words; others have an object, or words of their own. */
+/** The server does not know the method. ovsdb-server has a plain string for that, others an object or other words. */
 export const isUnknownMethod = (error: JsonValue | undefined): boolean =>
   /unknown method|method not found|can't find method/i.test(errorText(error));

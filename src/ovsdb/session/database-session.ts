@@ -22,7 +22,7 @@ import {
   type ServerRequirements,
 } from './server-status.ts';
 
-/** What outlives a connection, and what the session tells of itself. */
+/** What outlives a connection, and hears how the session fares. */
 export interface SessionOwner {
   requirements(): ServerRequirements;
   /** What is followed. */
@@ -35,7 +35,7 @@ export interface SessionOwner {
   unloaded(monitor: DatabaseMonitor, reason: string): void;
   /** A monitor does not fit the database, or the server refuses it. */
   refused(monitor: DatabaseMonitor, error: OvsdbError): void;
-  /** This server will not do. `atOnce`: try the next without a pause. */
+  /** This server can't be used. `atOnce`: try the next without a pause. */
   leave(error: OvsdbError, atOnce: boolean): void;
   warn(text: string): void;
   /** Contents do not fit; `text` says what is done about it. */
@@ -45,7 +45,7 @@ export interface SessionOwner {
 const SERVER_MONITOR = '_Server';
 const SERVER_COLUMNS = ['name', 'model', 'connected', 'leader', 'schema', 'cid', 'sid', 'index'];
 
-/** Another text for the same database: it was removed and added, or converted. */
+/** Changes when the database was converted, or removed and added again. */
 const generationOf = (status: DatabaseStatus): string =>
   `${status.generation} ${status.schema ?? ''}`;
 
@@ -54,7 +54,7 @@ export class DatabaseSession {
   readonly #connection: Connection;
   readonly #owner: SessionOwner;
   readonly #server: Replica = new Replica(SERVER_SCHEMA);
-  /** Updates of the server's own database that came before its contents; undefined: they are there. */
+  /** Updates of `_Server` that came before its contents; undefined: the contents are there. */
   #earlyServer: JsonValue[] | undefined = [];
   readonly #runs = new Set<MonitorRun>();
   /** Which database the monitors follow; undefined: none yet. */
@@ -67,7 +67,7 @@ export class DatabaseSession {
   #monitorCount = 0;
   /** The generation whose schema is being asked for. */
   #loading: string | undefined;
-  /** The generation that the server has no schema of any more: wait for another. */
+  /** The generation of which the server has no schema any more: the next one is waited for. */
   #refused: string | undefined;
 
   constructor(connection: Connection, owner: SessionOwner) {
@@ -80,7 +80,7 @@ export class DatabaseSession {
     return this.#runs.size > 0 && [...this.#runs].every((run) => run.isLoaded);
   }
 
-  /** True while contents are awaited and nothing of them has arrived: silence is then no sign of death. */
+  /** True while contents are awaited and nothing of them has arrived: a silent server is then no dead one. */
   get isAwaiting(): boolean {
     for (const run of this.#runs) if (run.isAwaited) return true;
     return false;
@@ -172,8 +172,8 @@ export class DatabaseSession {
   }
 
   /**
-   * The server refuses a monitor: the database may have been converted since its schema was asked for, of which nobody is told who follows nothing
-   * yet. Then everything is loaded anew with the new one, otherwise it is `refused`.
+   * The server refuses a monitor: the database may have been converted since its schema was asked for, and a client that follows nothing
+   * yet does not hear of that. Then everything is loaded with the new schema, otherwise the monitor is `refused`.
    */
   #checkSchema(run: MonitorRun, refused: () => void): void {
     const schema = this.#schema;
@@ -210,7 +210,7 @@ export class DatabaseSession {
     if (this.#schema !== undefined) this.#run(monitor, this.#schema);
   }
 
-  /** Follows a part no more. */
+  /** Stops following a part. */
   unfollow(monitor: DatabaseMonitor): void {
     const { run } = monitor;
     if (run === undefined || !this.#runs.delete(run)) return;

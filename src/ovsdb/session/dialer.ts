@@ -23,7 +23,7 @@ import {
   type OpenSocket,
 } from './transport.ts';
 
-/** What is said with a socket, and what has to be told. */
+/** Whoever uses the socket. */
 export interface DialerOwner {
   /** A remote is tried. */
   connecting(remote: string): void;
@@ -31,9 +31,9 @@ export interface DialerOwner {
   opened(socket: Duplex): void;
   /** The socket, or the attempt to open one, was given up; another will be opened. */
   lost(error: OvsdbError): void;
-  /** It has been silent for long: asks the peer for a sign of life. */
+  /** It has been silent for long: asks whether the peer lives. */
   probe(): void;
-  /** A large reply is awaited: silence is then no sign of death. */
+  /** A large reply is awaited: a silent server is then no dead one. */
   isAwaiting(): boolean;
   warn(text: string): void;
 }
@@ -112,7 +112,7 @@ export class Dialer {
   start(): void {
     if (this.#isStarted || this.#link.kind === 'stopped') return;
     this.#isStarted = true;
-    // Not before whoever starts it has it in hand: he may use it in what he hears.
+    // Later: listeners may use the client, which `start` has yet to return.
     process.nextTick(() => {
       this.#input({ kind: 'tick' });
     });
@@ -161,7 +161,7 @@ export class Dialer {
 
   #schedule(): void {
     this.#unschedule();
-    // What is awaited may begin to arrive, and then stop: asked for as often as if nothing were awaited.
+    // What is awaited may begin to arrive, and then stop: the usual interval counts from then on.
     const due = deadline(this.#link, this.#usualTiming());
     if (due === undefined || due === Infinity) return;
     const now = this.#options.now();
@@ -173,7 +173,7 @@ export class Dialer {
         const tick = (): void => {
           this.#input({ kind: 'tick' });
         };
-        // What came while the process was busy or stopped is read first: the silence was ours.
+        // What came while the process was busy or stopped is read first.
         if (this.#isOpen) this.#late = setImmediate(tick);
         else tick();
       },
@@ -204,7 +204,7 @@ export class Dialer {
     this.#remote = remote;
     const mine = this.#link;
     this.#owner.connecting(remoteText(remote));
-    // Who hears of it may have ended it.
+    // A listener may have ended it.
     if (this.#link !== mine) return;
     this.#attempt = this.#open(remote, {
       opened: (socket) => {
@@ -222,7 +222,7 @@ export class Dialer {
     try {
       return (this.#options.openSocket ?? openSocket)(remote, this.#options.tls, handlers);
     } catch (error) {
-      // Told later, as every failure is: who hears of it may ask for a new connection.
+      // Later, as every failure: a listener may ask for a new connection.
       const failing = setImmediate(() => {
         handlers.failed(error);
       });
@@ -289,7 +289,7 @@ export class Dialer {
     this.#isOpen = false;
     this.#attempt?.cancel();
     this.#attempt = undefined;
-    // First: who hears of it may ask for a new connection.
+    // First: a listener may ask for a new connection.
     this.#input({ kind: atOnce ? 'move-on' : 'failed' });
     this.#owner.lost(error);
   }

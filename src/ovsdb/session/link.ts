@@ -1,4 +1,4 @@
-/** Life of a connection to one of several remotes, without I/O: the caller passes the time and performs what comes out. */
+/** The life cycle of a connection to one of several remotes, without I/O: the caller passes the time and performs the effects. */
 
 /** Milliseconds of a monotonic clock. */
 export type Millis = number;
@@ -7,15 +7,15 @@ export interface LinkTiming {
   /** Pause after the first round of failures; doubles up to `maxBackoff`. */
   readonly minBackoff: Millis;
   readonly maxBackoff: Millis;
-  /** How long an attempt to connect may take, with TLS the handshake included; does not count while a server is waited for that connects to us. */
+  /** How long an attempt to connect may take, with TLS the handshake included; does not count while we listen for the server. */
   readonly connectTimeout: Millis;
   /** Silence after which a probe is sent, and after which the connection is given up; 0: never. */
   readonly probeInterval: Millis;
 }
 
-/** What a step of the link goes by. */
+/** Timing of the remote in use. */
 export interface StepTiming extends LinkTiming {
-  /** The server connects to us: it decides when, so after a connection it is listened for at once. */
+  /** The server connects to us, when it likes: after a connection we listen again at once. */
   readonly isPassive?: boolean;
 }
 
@@ -80,8 +80,8 @@ const isConnected = (state: LinkState): state is Extract<LinkState, Connected> =
 const anew = (remotes: number): Attempts => ({ freeTries: remotes + 1, backoff: 0 });
 
 /**
- * What counts after a connection. One that was good for as long as the pause begins the count anew; a briefer one does not, or a server that
- * ends after each load would be asked without end.
+ * The back-off after a connection. One that was good for as long as the last pause resets it; a briefer one does not, or a server that ends after
+ * each load would be connected to without end.
  */
 function afterConnection(
   state: Connected,

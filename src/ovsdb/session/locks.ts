@@ -58,7 +58,7 @@ export class Lock {
     return new OvsdbError('closed', `the lock ${this.name} was given up`);
   }
 
-  /** Gives the lock up; the next one in the queue gets it. */
+  /** Releases the lock; the next client in the queue gets it. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -89,9 +89,9 @@ export class Lock {
 /** The locks that a client wants, through all its connections. */
 export class Locks {
   readonly #locks = new Map<string, Lock>();
-  /** How many requests for a lock have no answer yet. Until the last has one, what comes belongs to what the lock was before. */
+  /** Requests for a lock without an answer. Until the last one is answered, what the server says is about an earlier request. */
   readonly #unanswered = new Map<Lock, number>();
-  /** Locks that were last asked for by `steal`: ovsdb-server does not queue us for such a one when it is stolen in its turn. */
+  /** Locks that were last asked for by `steal`: ovsdb-server does not queue us for these when they are stolen again. */
   readonly #byStealing = new Set<Lock>();
   /** Locks that are to be stolen as soon as there is a connection. */
   readonly #toSteal = new Set<Lock>();
@@ -146,7 +146,7 @@ export class Locks {
     return lock;
   }
 
-  /** A lock that was asked for already has to be given up before it can be asked for in another way. */
+  /** A lock that was requested already has to be released before it can be requested in another way. */
   #askAgain(lock: Lock): void {
     this.#connection?.request('unlock', [lock.name]);
     this.#ask(lock);
@@ -189,7 +189,7 @@ export class Locks {
     for (const lock of this.#locks.values()) lock.change(false);
   }
 
-  /** The client was closed: nobody gets a lock any more. */
+  /** The client was closed: no lock is acquired any more. */
   close(): void {
     this.#isClosed = true;
     this.#connection = undefined;
@@ -201,7 +201,7 @@ export class Locks {
     if (method !== 'locked' && method !== 'stolen') return false;
     const [name] = params;
     const lock = typeof name === 'string' ? this.#locks.get(name) : undefined;
-    // The server answers a request before it tells more of that lock: this was said before it heard of the last one.
+    // The server sent this before it read the last request for the lock, or it would have answered that first.
     if (lock === undefined || this.#unanswered.has(lock)) return true;
     if (method === 'stolen' && this.#byStealing.has(lock)) this.#askAgain(lock);
     lock.change(method === 'locked');

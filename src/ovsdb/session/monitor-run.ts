@@ -87,7 +87,7 @@ export class MonitorRun {
     return this.#isAwaited;
   }
 
-  /** What the server calls it now. */
+  /** Its id on this connection. */
   get id(): string | undefined {
     return this.#id;
   }
@@ -109,7 +109,7 @@ export class MonitorRun {
     if (id !== undefined && !isCanceled) this.#connection.request('monitor_cancel', [id]);
   }
 
-  /** The connection is gone. */
+  /** The connection is gone: no reload is pending any more. */
   end(): void {
     clearTimeout(this.#pause);
   }
@@ -183,13 +183,12 @@ export class MonitorRun {
     this.#session.refused(new OvsdbError('rpc error', `${this.#method}: ${errorText(error)}`));
   }
 
-  /** Shows updates; loads everything anew when they do not fit what we have. False when they are not shown. */
+  /** Applies updates; loads everything anew when they do not fit. False when they were not applied, or a subscriber ended the monitor. */
   #show(reader: UpdateReader, failure: OvsdbError | undefined): boolean {
     const id = this.#id;
     try {
       if (failure !== undefined) throw failure;
       this.replica.show(reader, true);
-      // A subscriber may have closed the monitor.
       return this.#id === id;
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
@@ -210,7 +209,7 @@ export class MonitorRun {
     this.#owner.misfit(error, `the contents are loaded anew${when}: ${error.details}`);
     if (!this.#isAttached) return;
     this.stop(error.details, false);
-    // Who heard of it may have ended the connection, or asked for the contents.
+    // A listener may have ended the connection, or asked for a reload.
     if (!this.#isAttached || this.#id !== undefined) return;
     if (pause === 0) this.#request('monitor_cond_since');
     else
@@ -225,7 +224,7 @@ export class MonitorRun {
     this.#request('monitor_cond_since');
   }
 
-  /** Makes sure that the server still knows this monitor: one that it has lost would never hear of a change. */
+  /** Makes sure that the server still knows this monitor: without it the replica would grow stale unnoticed. */
   check(): void {
     const id = this.#id;
     if (id === undefined || !this.#isLoaded || this.#method === 'monitor') return;
@@ -247,8 +246,8 @@ export class MonitorRun {
   }
 
   /**
-   * An update that nobody has read. Before the contents that is one of a server with threads, which looked at what there is, told of a change,
-   * and then answered: it goes behind the contents. Otherwise it brings no table updates.
+   * An update that no reader has taken: one that came before the contents, from a server that took a snapshot, sent a change and then the snapshot, and
+   * is applied after them; or one that holds no table updates.
    */
   unread(params: readonly JsonValue[]): void {
     if (this.#isLoaded) this.#showUnread(params);
@@ -271,7 +270,7 @@ export class MonitorRun {
     return true;
   }
 
-  /** Sends what changed in the conditions, unless a change is under way: then it follows. */
+  /** Sends changed conditions. One request at a time: while one is under way the next waits for its answer. */
   changeConditions(): void {
     const id = this.#id;
     if (id === undefined || !this.#isLoaded || !this.#isAttached) return;

@@ -58,15 +58,15 @@ export interface MonitorSettings {
   readonly closed: (monitor: DatabaseMonitor) => void;
 }
 
-/** What outlives the connections of a monitor: its conditions, where to go on from, and its replica. */
+/** What outlives the connections of a monitor: its conditions, its replica, and the last transaction that is in it. */
 export class DatabaseMonitor extends ReplicaReader implements Monitor {
   readonly #settings: MonitorSettings;
-  /** When to load the contents anew that do not fit. */
+  /** Pauses between loads of contents that do not fit. */
   readonly reloads: ReloadBackoff;
   readonly conditions: MonitorConditions;
   /** Id of the last transaction that the replica has seen; undefined: load everything. */
   lastId: string | undefined;
-  /** Its life on the present connection. */
+  /** The monitor on the present connection. */
   run: MonitorRun | undefined;
   #replica: Replica | undefined;
   #definition: Definition | undefined;
@@ -113,7 +113,7 @@ export class DatabaseMonitor extends ReplicaReader implements Monitor {
     return this.#failure;
   }
 
-  /** It can't be followed as it is: that is told to whoever waits for it. */
+  /** It can't be followed as it is: whoever waits for it gets the error. */
   fail({ code, details, syntax, cause }: OvsdbError): void {
     this.#failure = new OvsdbError(
       code,
@@ -174,14 +174,14 @@ export class DatabaseMonitor extends ReplicaReader implements Monitor {
   }
 
   /**
-   * The schema of the server is known now: returns where the contents go. Throws,
-   * having changed nothing, when a condition or an index does not fit it.
+   * The schema of the server is known now: returns where the contents go. Throws, having changed nothing, when a
+   * condition does not fit it.
    */
   define(schema: DatabaseSchema): Replica {
     const { known, onListenerError, warn } = this.#settings;
     const selection = selectionFor(this.#settings.selection, schema);
     const definition = define(schema, known, selection);
-    // Those of a function are known only now. What was asked for meanwhile comes before them.
+    // The conditions of a function are known only now. Those set meanwhile take precedence.
     const { wanted } = this.conditions;
     const initial = new Map(
       [...initialConditions(selection)].filter(([table]) => !wanted.has(table)),
@@ -193,7 +193,7 @@ export class DatabaseMonitor extends ReplicaReader implements Monitor {
         ...(onListenerError === undefined ? {} : { onListenerError }),
       });
     } else {
-      // Other columns: what changed since the last time would not be enough.
+      // With other columns, what changed since the last transaction is not enough.
       const isSame = this.#replica.redefine(definition.schema, definition);
       if (!isSame) this.lastId = undefined;
     }
@@ -225,7 +225,7 @@ export class DatabaseMonitor extends ReplicaReader implements Monitor {
     if (!this.conditions.reconnect()) this.lastId = undefined;
   }
 
-  /** The connection is gone, or the server follows nothing any more. What was read but not shown is forgotten. */
+  /** The connection is gone, or the server follows nothing any more. What was read but not applied is dropped. */
   detach(): void {
     this.run?.end();
     this.run = undefined;

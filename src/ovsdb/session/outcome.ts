@@ -33,8 +33,8 @@ const tableOf = (operation: Operation | undefined): string | undefined =>
   operation !== undefined && 'table' in operation ? operation.table : undefined;
 
 /**
- * What the server's reply to a transaction means. `operations` are those that were sent. `passesOn`: the server passes transactions on to others,
- * as a relay or the member of a cluster does, and may have done so with one that it then cancels.
+ * What the server's reply to a transaction means. `operations` are those that were sent. `passesOn`: the server forwards transactions, as
+ * a relay or the member of a cluster does, and may have forwarded one that it then cancels.
  */
 export function outcomeOf(
   operations: readonly Operation[],
@@ -86,7 +86,7 @@ function succeeded(operations: readonly Operation[], results: readonly JsonValue
   };
 }
 
-/** What a server that carried out these operations would have said besides (RFC 7047 §5.2). */
+/** What the reply of a server that carried out these operations would have besides (RFC 7047 §5.2). */
 function whatIsMissing(
   operations: readonly Operation[],
   results: readonly OperationResult[],

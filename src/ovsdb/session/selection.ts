@@ -51,11 +51,11 @@ export function selectionFor(
   }
 }
 
-/** What a client and a server have in common, and what they have not. */
+/** What a client follows on a server, whose schema may differ from the one that the program knows. */
 export interface Definition extends FollowedColumns {
   /** Everything the program knows or the server has, with the server's types. */
   readonly schema: DatabaseSchema;
-  /** Differences that somebody should know of, in words. */
+  /** What the server lacks, or has with another type. */
   readonly warnings: readonly string[];
 }
 
@@ -98,7 +98,7 @@ function wantedTables(
   return [...(known ?? schema).tables.keys()];
 }
 
-/** Those whose columns there are. */
+/** The indexes whose columns the server has. */
 function possibleIndexes(
   { find = [], ordered = [], referrers = false }: TableIndexes,
   table: TableSchema,
@@ -177,8 +177,8 @@ export function define(
 }
 
 /**
- * Conditions of a table in terms of what the server has: a clause about a column that it lacks holds for every row or for none, as all of them have
- * the default there. Undefined: the server lacks the table.
+ * Conditions of a table for a server that may lack columns: a clause about a missing column holds for every row or for none, as all rows have its
+ * default. Undefined: the server lacks the table.
  */
 export function conditionForServer(
   { schema, monitored, unseen }: Definition,

@@ -1,38 +1,38 @@
 import type { OvsdbError } from '../data/error.ts';
 import type { Operation, Outcome } from '../data/operation.ts';
 import type { JsonValue } from '../data/value.ts';
-import type { Asker, Connection, Reply } from './connection.ts';
+import type { Connection, Reply, Requester } from './connection.ts';
 import { outcomeOf } from './outcome.ts';
 
-/** Milliseconds for the answers to what is under way when a server is left: it has refused or will, so they come at once. */
-const FAREWELL = 5000;
+/** Milliseconds for the answers to what is under way when a server is left. It refuses all of it, so they come at once. */
+const DRAIN_TIMEOUT = 5000;
 
-/** The server is to be left, once everything that was sent has its answer. */
-interface Farewell {
+/** The server is left as soon as everything that was sent has its answer. */
+interface Drain {
   readonly reason: string;
   readonly leave: () => void;
   readonly timer: NodeJS.Timeout;
-  /** Transactions that came too late to be sent. They wait until the server is left. */
-  readonly late: Sent[];
+  /** Transactions that are not sent any more. They end when the server is left. */
+  readonly late: InFlight[];
   isOver: boolean;
 }
 
-/** The transactions of one connection: sends each once, and tells how it ended. */
+/** The transactions of one connection: sends each once, and says how it ended. */
 export class Transactions {
   readonly #connection: Connection;
   readonly #database: string;
   readonly #refused: (details: string) => void;
   readonly #passesOn: () => boolean;
   readonly #underWay = new Set<number>();
-  readonly #signals = new AbortListeners<Sent>((sent, reason) => {
+  readonly #signals = new AbortListeners<InFlight>((sent, reason) => {
     if (sent.id !== undefined) this.#connection.notify('cancel', [sent.id]);
     sent.reject(reason);
   });
-  #farewell: Farewell | undefined;
+  #drain: Drain | undefined;
 
   /**
-   * `refused`: the server does not write, as a standby does not. Called in the read loop, before the outcome is known. `passesOn`: it lets others
-   * carry out what it is sent.
+   * `refused`: the server does not write, as a standby does not. Called in the read loop, before the outcome is known. `passesOn`: it may
+   * forward transactions to another server.
    */
   constructor(
     connection: Connection,
@@ -52,22 +52,22 @@ export class Transactions {
 
   /** Rejects with the signal's reason: the transaction may then have been applied or not; or because the operations are no JSON. */
   send(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<Outcome> {
-    const sent = new Sent(this, operations, signal);
+    const sent = new InFlight(this, operations, signal);
     this.#signals.add(signal, sent);
-    if (this.#farewell === undefined) this.#send(sent, operations);
+    if (this.#drain === undefined) this.#send(sent, operations);
     else {
-      this.#farewell.late.push(sent);
-      if (this.#farewell.isOver) refuse(this.#farewell);
+      this.#drain.late.push(sent);
+      if (this.#drain.isOver) refuse(this.#drain);
     }
     return sent.outcome;
   }
 
-  #send(sent: Sent, operations: readonly Operation[]): void {
+  #send(sent: InFlight, operations: readonly Operation[]): void {
     const id = this.#connection.nextId;
     sent.id = id;
     this.#underWay.add(id);
     try {
-      this.#connection.ask(
+      this.#connection.send(
         'transact',
         [this.#database, ...(operations as unknown as readonly JsonValue[])],
         sent,
@@ -79,8 +79,8 @@ export class Transactions {
     }
   }
 
-  /** It does not matter any more whether its signal is aborted. */
-  settled(sent: Sent): void {
+  /** Its signal does not matter any more. */
+  settled(sent: InFlight): void {
     this.#signals.delete(sent.signal, sent);
   }
 
@@ -93,28 +93,28 @@ export class Transactions {
 
   /** Sends nothing more; calls `leave` when everything under way has its answer, or after five seconds without. */
   finish(reason: string, leave: () => void): void {
-    if (this.#farewell !== undefined) return;
+    if (this.#drain !== undefined) return;
     const timer = setTimeout(() => {
       this.#leave();
-    }, FAREWELL);
-    this.#farewell = { reason, leave, timer, late: [], isOver: false };
-    // One that waits for a row would be answered much later.
+    }, DRAIN_TIMEOUT);
+    this.#drain = { reason, leave, timer, late: [], isOver: false };
+    // A transaction that waits for a row would be answered much later.
     for (const id of this.#underWay) this.#connection.notify('cancel', [id]);
   }
 
   #leave(): void {
-    const farewell = this.#farewell;
-    if (farewell === undefined || farewell.isOver) return;
-    // What is still under way hears of it, which leads here again.
-    farewell.isOver = true;
-    clearTimeout(farewell.timer);
-    farewell.leave();
-    refuse(farewell);
+    const drain = this.#drain;
+    if (drain === undefined || drain.isOver) return;
+    // Leaving ends what is under way, which calls this again.
+    drain.isOver = true;
+    clearTimeout(drain.timer);
+    drain.leave();
+    refuse(drain);
   }
 }
 
-/** A transaction on its way. */
-class Sent implements Asker {
+/** A transaction that is sent, or waits for the server to be left. */
+class InFlight implements Requester {
   /** Undefined until it is sent. */
   id: number | undefined;
   readonly signal: AbortSignal | undefined;
@@ -158,12 +158,12 @@ class Sent implements Asker {
   }
 }
 
-/** Ends what came too late. */
-function refuse({ late, reason }: Farewell): void {
+/** Ends what was not sent any more. */
+function refuse({ late, reason }: Drain): void {
   for (const sent of late.splice(0)) sent.end({ kind: 'try-again', reason });
 }
 
-/** Who waits with which signal. Each signal has one listener: adding one takes the longer the more it has. */
+/** What waits with which signal. Each signal has one listener, as adding one takes longer the more it has. */
 class AbortListeners<T> {
   readonly #aborted: (waiting: T, reason: unknown) => void;
   readonly #waiting = new Map<AbortSignal, Set<T>>();
@@ -172,7 +172,7 @@ class AbortListeners<T> {
     for (const waiting of this.#waiting.get(signal) ?? []) this.#aborted(waiting, signal.reason);
   };
 
-  /** `aborted` is called for all who wait with a signal that is aborted. */
+  /** `aborted` is called for everything that waits with a signal when it is aborted. */
   constructor(aborted: (waiting: T, reason: unknown) => void) {
     this.#aborted = aborted;
   }

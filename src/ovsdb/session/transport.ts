@@ -56,7 +56,7 @@ function watch(socket: Socket, openEvent: string, handlers: OpenHandlers): Attem
   };
   const failed = (error: unknown): void => {
     stop();
-    // What else it may have to say is of no interest.
+    // Later errors of a socket that was given up do not matter.
     socket.on('error', ignore);
     socket.destroy();
     handlers.failed(error);
@@ -85,24 +85,24 @@ const isSameEnd = (a: Socket, b: Socket): boolean =>
 /** Waits for one connection; while it is in use nobody else is let in. */
 function accept(server: Server, event: string, remote: Remote, handlers: OpenHandlers): Attempt {
   let isOver = false;
-  // Peers that have not shown who they are, with TLS.
-  const strangers = new Set<Socket>();
+  // Peers whose TLS handshake is not complete.
+  const unverified = new Set<Socket>();
   const stop = (): void => {
     isOver = true;
     server.close();
-    for (const socket of strangers) socket.destroy();
+    for (const socket of unverified) socket.destroy();
   };
   server.on('connection', (socket: Socket) => {
-    strangers.add(socket);
-    socket.once('close', () => strangers.delete(socket));
+    unverified.add(socket);
+    socket.once('close', () => unverified.delete(socket));
   });
   server.on(event, (socket: Socket) => {
     if (isOver) {
       socket.destroy();
       return;
     }
-    for (const stranger of strangers) {
-      if (stranger === socket || isSameEnd(stranger, socket)) strangers.delete(stranger);
+    for (const peer of unverified) {
+      if (peer === socket || isSameEnd(peer, socket)) unverified.delete(peer);
     }
     stop();
     handlers.opened(socket);
@@ -113,7 +113,7 @@ function accept(server: Server, event: string, remote: Remote, handlers: OpenHan
     handlers.failed(error);
   });
   if (remote.kind === 'punix') {
-    // A socket that an earlier process left behind keeps nobody waiting.
+    // An earlier process may have left its socket behind.
     rmSync(remote.path, { force: true });
     server.listen(remote.path);
   } else if (remote.kind === 'ptcp' || remote.kind === 'pssl') {

@@ -6,13 +6,13 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** Everybody who waits for something of a client. */
+/** Waits for a state of a client. */
 export class Waits {
   readonly #waiters = new Set<Waiter>();
   readonly #why: () => string;
   #closed = false;
 
-  /** `why`: what went wrong last, to be added to the error of a wait that was given up. */
+  /** `why`: the last error, to be added to that of a wait that its signal ends. */
   constructor(why: () => string) {
     this.#why = why;
   }
@@ -48,7 +48,7 @@ export class Waits {
     for (const waiter of this.#waiters) if (waiter.isDone()) waiter.resolve();
   }
 
-  /** Nothing will come any more. */
+  /** The client was closed: every wait rejects. */
   close(): void {
     this.#closed = true;
     for (const waiter of this.#waiters)

@@ -18,7 +18,7 @@ export class InsertedRow extends NamedUuid {
     this.#uuid = uuid;
   }
 
-  /** Whether its UUID is known: then it is referred to by that, as every other row. */
+  /** Whether its UUID is known, by which it is then referred to. */
   get isKnown(): boolean {
     return this.#uuid !== undefined;
   }

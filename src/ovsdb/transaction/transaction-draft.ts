@@ -30,7 +30,7 @@ export interface Increment {
   value: Integer | undefined;
 }
 
-/** What a transaction is to do, as far as it was built: collected by row, checked already, and composed into operations at last. */
+/** What a transaction is to do, as far as it was built: changes by row, checked already, from which the operations are composed. */
 export class TransactionDraft {
   /** Guards, before everything else. */
   readonly before: Extract<Operation, { op: 'wait' }>[] = [];
@@ -64,7 +64,7 @@ export class TransactionDraft {
   }
 
   /**
-   * A row that an earlier transaction made, or that was given a UUID, as its UUID: names of new rows mean something in their own transaction
+   * A row that an earlier transaction inserted, or that was given a UUID, as its UUID: names of new rows are known in their own transaction
    * alone. Throws `bad argument` for one of another transaction that was not committed.
    */
   own<A>(row: A): A | Uuid {
@@ -88,7 +88,7 @@ export class TransactionDraft {
       : value;
   }
 
-  /** What is to be done to a row, to be added to. Throws `bad argument` for what is no row. */
+  /** The changes of a row so far, to be added to. Throws `bad argument` for what is no row. */
   changes(table: string, row: RowToChange): RowChanges {
     const key = keyOf(table, row);
     let changes = this.#rows.get(key);
@@ -101,7 +101,7 @@ export class TransactionDraft {
     return changes;
   }
 
-  /** Columns of a row that must not have changed, to be added to. */
+  /** The verified columns of a row so far, to be added to. */
   verified(table: string, uuid: string): Map<string, JsonValue> {
     const key = keyOf(table, uuid);
     let wait = this.#waits.get(key);
@@ -126,7 +126,7 @@ export class TransactionDraft {
     });
   }
 
-  /** Guards come before the deletes, whose rows are then still there: they are not what is guarded against. */
+  /** Guards come before the deletes and must pass over their rows, which are still there. */
   #guards(): Operation[] {
     return this.before.map((guard) => ({
       ...guard,
@@ -181,7 +181,7 @@ export class TransactionDraft {
     return { operations, firstInsert: before.length };
   }
 
-  /** The results of the operations: new rows and counters learn what the server made of them. */
+  /** Takes from the results the UUIDs of new rows and the values of counters. */
   settle(results: readonly OperationResult[], firstInsert: number): void {
     for (const row of this.#inserted) {
       const uuid = (

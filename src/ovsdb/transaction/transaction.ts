@@ -48,7 +48,7 @@ export class Transaction<T = AnyTables> {
     this.#replica = replica;
   }
 
-  /** Before each step. */
+  /** Called before each step. */
   #write(): void {
     if (!this.#isSent) return;
     throw new OvsdbError(
@@ -124,7 +124,7 @@ export class Transaction<T = AnyTables> {
     const row = this.#draft.own(reference);
     const found = typeof row === 'string' ? this.#replica.row(table, row) : undefined;
     const values = Object.entries(columns as { readonly [column: string]: Writable });
-    // First all values, then all changes: one that is refused leaves the transaction as it is.
+    // First all values, then all changes: a value that is refused leaves the transaction as it is.
     const changed = values.map(([name, value]) => {
       const { mutable } = this.#column(table, name);
       const json = this.#json(table, name, value);
@@ -222,7 +222,7 @@ export class Transaction<T = AnyTables> {
     return this.#mutation(table, row, column, mutator, json);
   }
 
-  /** Adds to a counter; `newValue` of the result tells what it became, even when others count, too. */
+  /** Adds to a counter; `newValue` of the result is what it became, even when other clients add to it as well. */
   increment(
     table: TableName<T>,
     row: RowToChange,
@@ -272,9 +272,8 @@ export class Transaction<T = AnyTables> {
   }
 
   /**
-   * The commit fails with `try-again` when the table has a row with these values that this transaction does not delete: keeps two
-   * writers from making the same thing twice
-   * where the schema has no index.
+   * The commit fails with `try-again` when the table has a row with these values that this transaction does not delete: it keeps two
+   * writers from inserting the same thing where the schema has no index.
    */
   guardAbsent(table: TableName<T>, columns: { readonly [column: string]: Writable }): this {
     const row = Object.fromEntries(

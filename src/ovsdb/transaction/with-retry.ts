@@ -9,7 +9,7 @@ export interface RetryingCommitter extends Committer {
   ready(signal?: AbortSignal): Promise<void>;
 }
 
-/** Milliseconds to wait for a change of the replica after a transaction that failed because of one that is not here yet. */
+/** Milliseconds to wait for a change of the replica after a transaction that failed because of a change that is not in it yet. */
 const PAUSE = 50;
 
 /** See `OvsdbClient.transactWithRetry`. */

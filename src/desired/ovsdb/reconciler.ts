@@ -220,6 +220,13 @@ function notBuilt({ owner, entries }: OwnedRows, error: unknown): PlanProblem {
   return { kind: 'not-built', ...row, unit: owner.id, message };
 }
 
-/** What was found right is not looked at again until something touches it, and its rows are forgotten until then. */
+/**
+ * What was found right is not looked at again until something touches it, and its rows are forgotten until then. A row that
+ * stands for a key but does not have it yet, as what identifies it was renamed, is no such row.
+ */
 const isRight = ({ owned, changes, problems, isBlocked }: UnitPlan): boolean =>
-  changes.length === 0 && problems.length === 0 && !isBlocked && (owned.dropped?.size ?? 0) === 0;
+  changes.length === 0 &&
+  problems.length === 0 &&
+  !isBlocked &&
+  (owned.dropped?.size ?? 0) === 0 &&
+  owned.entries.every((entry, i) => i >= owned.rowCount || entry.isFound || !entry.table.isPresent);

@@ -46,9 +46,8 @@ export function planUnit(pass: PlanPass, owned: OwnedRows, going: readonly Going
   const planner = new UnitPlanner(pass, plan);
   const { conflict, lostTo } = owned;
   if (lostTo !== undefined) {
-    // Names that are only reserved are in good hands with whoever has rows of them.
     const message = `${lostTo.owner?.owner.id} has this name already: rename one of the two`;
-    if (owned.rowCount > 0) planner.report(lostTo, 'name-taken', message, false);
+    planner.report(lostTo, 'name-taken', message, false);
   } else if (conflict !== undefined) {
     plan.problems.push(conflict);
     plan.isBlocked = true;
@@ -235,46 +234,44 @@ class UnitPlanner {
     found: ReplicaRow | undefined,
     draft: Draft,
   ): void {
-    let homes = 0;
-    const right = new Set<string>();
-    for (const place of row.containers) {
-      if (this.#isUnsupported(place.table, place.column)) continue;
-      homes += 1;
-      const holder = this.#target(entry, place, `belongs into ${place.column} of`);
-      right.add(`${holder.uuid} ${place.column}`);
-      if (found !== undefined && holder.row?.includes(place.column, found.uuid) === true) continue;
-      const { table, key, column } = place;
-      draft.memberships.push({ action: 'add', table, key, uuid: holder.uuid, column });
+    const homes: PlannedMembership[] = [];
+    for (const { table, key, column } of row.containers) {
+      if (this.#isUnsupported(table, column)) continue;
+      const holder = this.#target(entry, { table, key }, `belongs into ${column} of`);
+      const home = { action: 'add', table, key, uuid: holder.uuid, column } as const;
+      homes.push(home);
+      if (found === undefined || holder.row?.includes(column, found.uuid) !== true)
+        draft.memberships.push(home);
     }
     if (found !== undefined) {
-      if (row.partial !== true) this.#leaveWrongSets(entry, row, found, right, draft);
-    }
-    // Without a place such a row would vanish at once: the server lacks what would hold it.
-    else if (!entry.table.isRoot && homes === 0 && row.containers.length > 0)
+      if (row.partial !== true) this.#leaveWrongSets(entry, found, homes, draft);
+    } else if (!entry.table.isRoot && homes.length === 0 && row.containers.length > 0)
+      // Without a place such a row would vanish at once.
       throw new Obstacle('missing-row', 'the server has no column that could hold the row');
   }
 
-  /** `right`: UUIDs and columns of the sets that the row belongs into. */
   #leaveWrongSets(
     entry: Entry,
-    row: DesiredRow,
     found: ReplicaRow,
-    right: ReadonlySet<string>,
+    homes: readonly PlannedMembership[],
     draft: Draft,
   ): void {
-    for (const referrer of this.#pass.replica.referrers(entry.table.name, found.uuid)) {
-      const { table, column, uuid } = referrer;
-      if (right.has(`${uuid} ${column}`)) continue;
+    for (const { table, column, uuid } of this.#pass.replica.referrers(
+      entry.table.name,
+      found.uuid,
+    )) {
+      if (homes.some((home) => home.uuid === uuid && home.column === column)) continue;
       const holders = this.#pass.index.tables.get(table);
       const set = holders?.sets.get(column);
       const holder = this.#pass.holder(holders, uuid);
       if (set === undefined || holder === undefined) continue;
+      const resolution = holder.owner === undefined ? undefined : this.#pass.resolve(holder);
+      const isOurs = resolution?.kind === 'found' && resolution.uuid === uuid;
       // A set of others: ours leaves it only when it can't be in two places.
-      const isPlace = row.containers.some(
-        (place) => place.table === table && place.column === column,
-      );
-      if (holder.owner === undefined && (!set.isStrong || !isPlace)) continue;
-      draft.memberships.push({ action: 'remove', table, key: holder.key, uuid, column });
+      const isRival =
+        set.isStrong && homes.some((one) => one.table === table && one.column === column);
+      if (isOurs || isRival)
+        draft.memberships.push({ action: 'remove', table, key: holder.key, uuid, column });
     }
   }
 

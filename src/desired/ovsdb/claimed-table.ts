@@ -51,8 +51,8 @@ export class ClaimedTable {
   /** False when the server lacks the table: nothing of it is read or written. */
   readonly isPresent: boolean;
   readonly isRoot: boolean;
-  /** True if its rows carry our mark themselves. */
-  readonly hasMark: boolean;
+  /** The column in which its rows carry our mark themselves. */
+  readonly ids: ClaimedColumn | undefined;
   /** Columns that are compared and written. */
   readonly columns: readonly ClaimedColumn[];
   /** Every set of references, those that others write included: where rows can be members. */
@@ -94,7 +94,7 @@ export class ClaimedTable {
         defaultValue: defaultDatum(type),
       }));
     this.columns = all.filter((column) => isCompared(claim, column.name));
-    this.hasMark = this.columns.some((column) => column.name === 'external_ids');
+    this.ids = this.columns.find((column) => column.name === 'external_ids');
     this.sets = new Map(all.filter((c) => c.kind === 'members').map((c) => [c.name, c]));
     this.#byName = new Map(this.columns.map((column) => [column.name, column]));
   }
@@ -130,9 +130,14 @@ export class ClaimedTable {
     return uuidFromName(ROW_NAMESPACE, attempt === 1 ? name : `${name}#${attempt}`);
   }
 
+  /** True if the row carries our mark itself. */
+  isMarked(row: ReplicaRow): boolean {
+    return this.ids !== undefined && row.includes('external_ids', MARK);
+  }
+
   /** The mark that a row carries itself. */
   markOf(row: ReplicaRow): string | undefined {
-    if (!this.hasMark || !row.includes('external_ids', MARK)) return undefined;
+    if (!this.isMarked(row)) return undefined;
     const ids = row.column('external_ids') as ReadonlyMap<string, string>;
     return ids.get(MARK);
   }

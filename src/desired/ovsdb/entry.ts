@@ -32,6 +32,10 @@ export class Entry {
     return this.#found !== undefined;
   }
 
+  get onlyFound(): Uuid | undefined {
+    return typeof this.#found === 'string' ? this.#found : undefined;
+  }
+
   get isFoundTwice(): boolean {
     return typeof this.#found === 'object';
   }

@@ -106,7 +106,13 @@ export class FoundRows {
   }
 
   isOurs(name: string, row: ReplicaRow): boolean {
-    return this.takenOver.has(row.uuid) || this.markOf(name, row) !== undefined;
+    const table = this.#tables.get(name);
+    if (table === undefined) return false;
+    const isMarked =
+      table.claim.markedBy === undefined
+        ? table.isMarked(row)
+        : this.markOf(name, row) !== undefined;
+    return isMarked || this.takenOver.has(row.uuid);
   }
 
   /** Takes note of rows that appeared, changed, vanished, and of rows that became or ceased to be members of a set. */
@@ -120,7 +126,7 @@ export class FoundRows {
       const table = this.#tables.get(name);
       if (table === undefined) continue;
       for (const change of rows) {
-        const isMarkChanged = table.hasMark && this.#isMarkChanged(table, change);
+        const isMarkChanged = table.ids !== undefined && this.#isMarkChanged(table, change);
         if (isForUs(table, change)) enqueue(table, change.uuid, isMarkChanged);
         for (const column of table.sets.values()) {
           const target = this.#tables.get(column.type.key.refTable ?? '');

@@ -19,9 +19,9 @@ type Plans = ReadonlyMap<OwnedRows, UnitPlan>;
 /** Owners whose changes must be in the database before, or with, those of a unit. */
 function needsOf(plan: UnitPlan, plans: Plans): Set<OwnedRows> {
   const needs = new Set(plan.after);
-  for (const [entry, owner] of plan.refersTo) {
-    const other = plans.get(owner);
-    if (other !== undefined && (!entry.isFound || other.changesIsolation)) needs.add(owner);
+  for (const entry of plan.refersTo) {
+    const other = entry.owner === undefined ? undefined : plans.get(entry.owner);
+    if (other !== undefined && (!entry.isFound || other.changesIsolation)) needs.add(other.owned);
   }
   needs.delete(plan.owned);
   return needs;
@@ -42,9 +42,9 @@ export function blockDependents(plans: Plans, blockers: ReadonlyMap<OwnedRows, s
       const why = blockers.get(need);
       if (why !== undefined) block(plan, why, queue);
     }
-    for (const [entry, owner] of plan.refersTo) {
+    for (const entry of plan.refersTo) {
       // Whether the rows that keep networks apart are right is not known: nothing is built upon them.
-      const why = blockers.get(owner);
+      const why = entry.owner === undefined ? undefined : blockers.get(entry.owner);
       if (why !== undefined && (!entry.isFound || entry.table.claim.isolates === true))
         block(plan, why, queue);
     }

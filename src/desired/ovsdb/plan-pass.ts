@@ -24,10 +24,10 @@ export interface UnitPlan {
   isBlocked: boolean;
   /** True when rows that keep networks apart are not yet as it wants them. */
   changesIsolation: boolean;
-  /** Owners of rows that it refers to, by the entry that is referred to. */
-  readonly refersTo: Map<Entry, OwnedRows>;
+  /** Rows of other owners that it refers to. */
+  readonly refersTo: Entry[];
   /** Owners whose changes must come first: they take their rows out of rows that go. */
-  readonly after: Set<OwnedRows>;
+  readonly after: OwnedRows[];
   /** Rows that it removes from the database. */
   readonly going: readonly Going[];
 }
@@ -77,6 +77,13 @@ export class PlanPass {
     }
   }
 
+  /** The row of an entry that has only one, which is ours: no more is to be found out about it. */
+  onlyRow(entry: Entry): ReplicaRow | undefined {
+    const uuid = entry.onlyFound;
+    const row = uuid === undefined ? undefined : this.replica.row(entry.table.name, uuid);
+    return row !== undefined && this.isOurs(entry, row) ? row : undefined;
+  }
+
   resolve(entry: Entry): Resolution {
     const known = this.#resolved.get(entry);
     if (known !== undefined) return known;
@@ -108,12 +115,8 @@ export class PlanPass {
     }
     const [first] = rows;
     // Of an owner whose rows were all found right the key has one row, of ours.
-    if (
-      first !== undefined &&
-      rows.length === 1 &&
-      (owner.rows === undefined || this.isOurs(entry, first))
-    )
-      return found(first);
+    const isKnown = rows.length === 1 && owner.rows === undefined;
+    if (first !== undefined && isKnown) return found(first);
     const row = owner.rowOf(entry);
     if (row?.partial === true) {
       const made = lowest(rows);
@@ -167,7 +170,7 @@ export class PlanPass {
       const key = this.index.tables.get(r.table)?.byUuid.get(r.uuid)?.key;
       return `in ${r.table} "${key ?? r.uuid}" ${r.column}`;
     });
-    if (table.hasMark) {
+    if (table.ids !== undefined) {
       const ids = [...idsOf(row)].map(([k, v]) => `${k}=${v}`);
       facts.push(ids.length > 0 ? `external_ids ${ids.join(' ')}` : 'no external_ids');
     }
@@ -244,7 +247,7 @@ function isAdoptable(
   row: ReplicaRow,
   wanted: DesiredRow | undefined,
 ): boolean {
-  if (!table.hasMark) return true;
+  if (table.ids === undefined) return true;
   const ours = (wanted?.columns['external_ids'] ?? {}) as Readonly<Record<string, string>>;
   return [...idsOf(row)].every(
     ([key, value]) =>

@@ -13,7 +13,7 @@ import { blockDependents, inBatches, inOrder } from './order.ts';
 import { PlanPass, type UnitPlan } from './plan-pass.ts';
 import { namesIn } from './render.ts';
 import { label, RowIndex } from './row-index.ts';
-import { planUnit } from './unit-plan.ts';
+import { UnitPlanner } from './unit-plan.ts';
 
 export interface ReconcilerOptions {
   readonly limits?: BatchLimits;
@@ -111,9 +111,13 @@ export class Reconciler implements RowTarget {
     const going = new Map([...index.dirty].map((owned) => [owned, pass.collectGoing(owned)]));
     const plans = new Map<OwnedRows, UnitPlan>();
     let examined = 0;
+    const planner = new UnitPlanner(pass);
+    const right: OwnedRows[] = [];
     for (const [owned, rows] of going) {
       if (left.has(owned)) continue;
-      plans.set(owned, planUnit(pass, owned, rows));
+      const plan = planner.plan(owned, rows);
+      if (plan === undefined) right.push(owned);
+      else plans.set(owned, plan);
       examined += owned.rowCount + rows.length;
     }
     blockDependents(plans, new Map([...left].map(([owned, { message }]) => [owned, message])));
@@ -121,7 +125,7 @@ export class Reconciler implements RowTarget {
     for (const plan of plans.values()) problems.push(...plan.problems);
     const groups = inOrder(plans);
     const changes = groups.flatMap((group) => group.changes);
-    for (const plan of plans.values()) if (isRight(plan)) index.settle(plan.owned);
+    for (const owned of right) index.settle(owned);
     let names: Plan['names'] | undefined;
     return {
       database: this.database,
@@ -219,14 +223,3 @@ function notBuilt({ owner, entries }: OwnedRows, error: unknown): PlanProblem {
   const message = `${label(row)}: what it should be can't be built again: ${errorText(error)}`;
   return { kind: 'not-built', ...row, unit: owner.id, message };
 }
-
-/**
- * What was found right is not looked at again until something touches it, and its rows are forgotten until then. A row that
- * stands for a key but does not have it yet, as what identifies it was renamed, is no such row.
- */
-const isRight = ({ owned, changes, problems, isBlocked }: UnitPlan): boolean =>
-  changes.length === 0 &&
-  problems.length === 0 &&
-  !isBlocked &&
-  (owned.dropped?.size ?? 0) === 0 &&
-  owned.entries.every((entry, i) => i >= owned.rowCount || entry.isFound || !entry.table.isPresent);

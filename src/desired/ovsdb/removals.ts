@@ -59,7 +59,7 @@ function goAfterReferrer(pass: PlanPass, plan: UnitPlan, { table, column, uuid }
   const holders = pass.index.tables.get(table);
   const owner = pass.going.get(uuid)?.owned ?? pass.holder(holders, uuid)?.owner;
   if (owner !== undefined && owner !== plan.owned && holders?.sets.has(column) === false)
-    plan.after.add(owner);
+    plan.after.push(owner);
 }
 
 /** Drops one reference; says what stands in the way. */
@@ -80,7 +80,7 @@ function release(
   if (!table.sets.has(column)) {
     // The reference is the holder's own to drop: it must have gone by then.
     if (owner?.rows === undefined) return obstacle;
-    if (owner !== plan.owned) plan.after.add(owner);
+    if (owner !== plan.owned) plan.after.push(owner);
     return undefined;
   }
   // Out of a set of others only what lives in it is taken: a row that could be elsewhere may be theirs too.
@@ -102,7 +102,7 @@ function goAfterMembers(pass: PlanPass, plan: UnitPlan, { entry, row }: Going): 
       const other =
         pass.going.get(uuid)?.owned ??
         (stays !== undefined && pass.index.dirty.has(stays) ? stays : undefined);
-      if (other !== undefined && other !== plan.owned) plan.after.add(other);
+      if (other !== undefined && other !== plan.owned) plan.after.push(other);
     }
   }
 }

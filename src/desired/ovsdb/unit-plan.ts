@@ -25,140 +25,158 @@ class Obstacle extends Error {
   }
 }
 
-interface Draft {
-  readonly action: 'insert' | 'update';
-  readonly uuid: string;
-  readonly columns: PlannedColumn[];
-  readonly memberships: PlannedMembership[];
-}
-
-export function planUnit(pass: PlanPass, owned: OwnedRows, going: readonly Going[]): UnitPlan {
-  const plan: UnitPlan = {
-    owned,
-    changes: [],
-    problems: [],
-    isBlocked: false,
-    changesIsolation: false,
-    refersTo: new Map(),
-    after: new Set(),
-    going,
-  };
-  const planner = new UnitPlanner(pass, plan);
-  const { conflict, lostTo } = owned;
-  if (lostTo !== undefined) {
-    const message = `${lostTo.owner?.owner.id} has this name already: rename one of the two`;
-    planner.report(lostTo, 'name-taken', message, false);
-  } else if (conflict !== undefined) {
-    plan.problems.push(conflict);
-    plan.isBlocked = true;
-  } else {
-    for (const [i, row] of (owned.rows ?? []).entries())
-      planner.planRow(owned.entries[i] as Entry, row);
-  }
-  planRemovals(pass, plan, (entry, message) => planner.report(entry, 'still-referred', message));
-  plan.changesIsolation ||= plan.changes.some((one) => one.isolates && one.action !== 'delete');
-  if (plan.isBlocked) plan.changes.length = 0;
-  return plan;
-}
-
-class UnitPlanner {
+/** The rows of units, one unit after the other. */
+export class UnitPlanner {
   readonly #pass: PlanPass;
-  readonly #plan: UnitPlan;
+  #plan: UnitPlan;
 
-  constructor(pass: PlanPass, plan: UnitPlan) {
+  constructor(pass: PlanPass) {
     this.#pass = pass;
-    this.#plan = plan;
+    this.#plan = undefined as never;
   }
 
-  report(entry: Entry, kind: ProblemKind, message: string, isBlocking = true): void {
-    const problem: PlanProblem = {
-      kind,
-      table: entry.table.name,
-      key: entry.key,
-      unit: this.#plan.owned.owner.id,
-      message: `${label({ table: entry.table.name, key: entry.key })}: ${message}`,
+  /** What an owner's rows need; undefined when all are right and none has to go. */
+  plan(owned: OwnedRows, going: readonly Going[]): UnitPlan | undefined {
+    const plan: UnitPlan = {
+      owned,
+      changes: [],
+      problems: [],
+      isBlocked: false,
+      changesIsolation: false,
+      refersTo: [],
+      after: [],
+      going,
     };
-    this.#plan.problems.push(problem);
-    if (!isBlocking) return;
-    this.#plan.isBlocked = true;
-    if (entry.table.claim.isolates === true) this.#plan.changesIsolation = true;
+    this.#plan = plan;
+    const { conflict, lostTo, rows, entries } = owned;
+    if (lostTo !== undefined) {
+      const message = `${lostTo.owner?.owner.id} has this name already: rename one of the two`;
+      this.#report(lostTo, 'name-taken', message, false);
+    } else if (conflict !== undefined) {
+      plan.problems.push(conflict);
+      plan.isBlocked = true;
+    } else if (rows !== undefined)
+      for (let i = 0; i < rows.length; i++)
+        this.#planRow(entries[i] as Entry, rows[i] as DesiredRow);
+    if (going.length > 0)
+      planRemovals(this.#pass, plan, (entry, message) =>
+        this.#report(entry, 'still-referred', message),
+      );
+    if (isRight(plan)) return undefined;
+    plan.changesIsolation ||= plan.changes.some((one) => one.isolates && one.action !== 'delete');
+    if (plan.isBlocked) plan.changes.length = 0;
+    return plan;
   }
 
-  planRow(entry: Entry, row: DesiredRow): void {
+  #report(entry: Entry, kind: ProblemKind, message: string, isBlocking = true): void {
+    const plan = this.#plan;
+    const { table, key } = entry;
+    plan.problems.push({
+      kind,
+      table: table.name,
+      key,
+      unit: plan.owned.owner.id,
+      message: `${label({ table: table.name, key })}: ${message}`,
+    } satisfies PlanProblem);
+    if (!isBlocking) return;
+    plan.isBlocked = true;
+    if (table.claim.isolates === true) plan.changesIsolation = true;
+  }
+
+  #planRow(entry: Entry, row: DesiredRow): void {
     const { table } = entry;
     if (!table.isPresent) {
       this.#pass.noteUnsupported(table.name);
       return;
     }
-    const resolution = this.#pass.resolve(entry);
-    if (resolution.kind === 'none') {
-      // What another program makes comes in its time; nothing of ours hangs on it.
-      this.report(entry, resolution.problem, resolution.message, resolution.problem !== 'awaited');
-      return;
+    let found = this.#pass.onlyRow(entry);
+    let uuid: string | undefined = found?.uuid;
+    if (found === undefined) {
+      const resolution = this.#pass.resolve(entry);
+      if (resolution.kind === 'none') {
+        // What another program makes comes in its time; nothing of ours hangs on it.
+        const isBlocking = resolution.problem !== 'awaited';
+        this.#report(entry, resolution.problem, resolution.message, isBlocking);
+        return;
+      }
+      if (resolution.kind === 'found') found = resolution.row;
+      uuid = resolution.uuid;
     }
-    const found = resolution.kind === 'found' ? resolution.row : undefined;
-    const draft: Draft = {
-      action: found === undefined ? 'insert' : 'update',
-      uuid: resolution.uuid,
-      columns: [],
-      memberships: [],
-    };
+    let columns: readonly PlannedColumn[];
+    let memberships: readonly PlannedMembership[];
     try {
-      this.#planColumns(entry, row, found, draft);
-      this.#planMemberships(entry, row, found, draft);
+      columns = this.#planColumns(entry, row, found);
+      memberships = this.#planMemberships(entry, row, found);
     } catch (error) {
       if (!(error instanceof Obstacle)) throw error;
-      this.report(entry, error.kind, error.message);
+      this.#report(entry, error.kind, error.message);
       return;
     }
-    if (found !== undefined && draft.columns.length === 0 && draft.memberships.length === 0) return;
+    if (found !== undefined && columns.length === 0 && memberships.length === 0) return;
     this.#plan.changes.push({
-      ...draft,
+      action: found === undefined ? 'insert' : 'update',
       table: table.name,
       key: entry.key,
+      uuid: uuid as string,
       isRoot: table.isRoot,
       isolates: table.claim.isolates === true,
       unit: this.#plan.owned.owner.id,
       rule: row.rule,
       object: row.object,
       reason: undefined,
+      columns,
+      memberships,
     } satisfies PlannedChange);
   }
 
-  #planColumns(entry: Entry, row: DesiredRow, found: ReplicaRow | undefined, draft: Draft): void {
+  #planColumns(
+    entry: Entry,
+    row: DesiredRow,
+    found: ReplicaRow | undefined,
+  ): readonly PlannedColumn[] {
     const { table } = entry;
-    for (const name in row.columns) {
-      if (table.column(name) === undefined && row.columns[name] !== undefined)
-        this.#noteUnsupported(entry, name);
-      if (table.sets.has(name))
+    let planned: PlannedColumn[] | undefined;
+    let known = 0;
+    for (const column of table.columns) {
+      let value = row.columns[column.name];
+      if (value !== undefined) known += 1;
+      if (column.kind === 'members') {
+        if (value === undefined) continue;
         throw new Obstacle(
           'conflict',
-          `column ${name} lists rows: a row that belongs into a set says so itself, as one of its containers`,
+          `column ${column.name} lists rows: a row that belongs into a set says so itself, as one of its containers`,
         );
-    }
-    for (const column of table.columns) {
-      if (row.unspecified?.includes(column.name) === true && found !== undefined) continue;
-      const value = wantedValue(table.hasMark, row, column.name);
-      const planned =
-        value === undefined
-          ? this.#defaulted(column, row, found)
-          : this.#valued(entry, row, column, value, found);
-      if (planned === undefined) continue;
+      }
+      if (column === table.ids && row.partial !== true)
+        value = { ...(value as Readonly<Record<string, string>> | undefined), [MARK]: row.object };
+      const isOpen = found !== undefined && row.unspecified?.includes(column.name) === true;
+      const change = isOpen ? undefined : this.#planColumn(entry, row, column, value, found);
+      if (change === undefined) continue;
       if (found !== undefined && !column.mutable)
         throw new Obstacle(
           'immutable',
           `column ${column.name} can't be changed after the row was made: delete the row, it is made anew`,
         );
-      draft.columns.push(planned);
+      (planned ??= []).push(change);
     }
+    let given = 0;
+    for (const name in row.columns) if (row.columns[name] !== undefined) given += 1;
+    if (given > known)
+      for (const name in row.columns)
+        if (row.columns[name] !== undefined && table.column(name) === undefined)
+          this.#noteUnsupported(entry, name);
+    return planned ?? [];
   }
 
-  /** A column that the row does not name has the schema's default, unless it is not the row's to say. */
-  #defaulted(
-    column: ClaimedColumn,
+  #planColumn(
+    entry: Entry,
     row: DesiredRow,
+    column: ClaimedColumn,
+    value: DesiredValue | undefined,
     found: ReplicaRow | undefined,
   ): PlannedColumn | undefined {
+    if (value !== undefined) return this.#valued(entry, row, column, value, found);
+    // A column that the row does not name has the schema's default, unless it is not the row's to say.
     if (found === undefined || column.kind !== 'exact' || row.partial === true) return undefined;
     if (found.holds(column.name, column.defaultValue)) return undefined;
     return replaced(column, found.column(column.name), column.defaultValue);
@@ -221,8 +239,8 @@ class UnitPlanner {
           ? `${how} ${label(reference)}, which is neither wanted nor there: want that row too, or drop the reference`
           : `${how} ${label(reference)}, which has a problem of its own`,
       );
-    const { owner } = target;
-    if (owner !== undefined && owner !== this.#plan.owned) this.#plan.refersTo.set(target, owner);
+    if (target.owner !== undefined && target.owner !== this.#plan.owned)
+      this.#plan.refersTo.push(target);
     const row = resolution.kind === 'found' ? resolution.row : undefined;
     return { uuid: resolution.uuid, row, entry: target };
   }
@@ -232,29 +250,30 @@ class UnitPlanner {
     entry: Entry,
     row: DesiredRow,
     found: ReplicaRow | undefined,
-    draft: Draft,
-  ): void {
+  ): readonly PlannedMembership[] {
     const homes: PlannedMembership[] = [];
+    const changes: PlannedMembership[] = [];
     for (const { table, key, column } of row.containers) {
       if (this.#isUnsupported(table, column)) continue;
       const holder = this.#target(entry, { table, key }, `belongs into ${column} of`);
       const home = { action: 'add', table, key, uuid: holder.uuid, column } as const;
       homes.push(home);
       if (found === undefined || holder.row?.includes(column, found.uuid) !== true)
-        draft.memberships.push(home);
+        changes.push(home);
     }
     if (found !== undefined) {
-      if (row.partial !== true) this.#leaveWrongSets(entry, found, homes, draft);
+      if (row.partial !== true) this.#leaveWrongSets(entry, found, homes, changes);
     } else if (!entry.table.isRoot && homes.length === 0 && row.containers.length > 0)
       // Without a place such a row would vanish at once.
       throw new Obstacle('missing-row', 'the server has no column that could hold the row');
+    return changes;
   }
 
   #leaveWrongSets(
     entry: Entry,
     found: ReplicaRow,
     homes: readonly PlannedMembership[],
-    draft: Draft,
+    changes: PlannedMembership[],
   ): void {
     for (const { table, column, uuid } of this.#pass.replica.referrers(
       entry.table.name,
@@ -271,7 +290,7 @@ class UnitPlanner {
       const isRival =
         set.isStrong && homes.some((one) => one.table === table && one.column === column);
       if (isOurs || isRival)
-        draft.memberships.push({ action: 'remove', table, key: holder.key, uuid, column });
+        changes.push({ action: 'remove', table, key: holder.key, uuid, column });
     }
   }
 
@@ -292,12 +311,16 @@ class UnitPlanner {
   }
 }
 
-/** What a row says of a column, with our mark among its external ids. */
-function wantedValue(hasMark: boolean, row: DesiredRow, column: string): DesiredValue | undefined {
-  const value = row.columns[column];
-  if (column !== 'external_ids' || !hasMark || row.partial === true) return value;
-  return { ...(value as Readonly<Record<string, string>> | undefined), [MARK]: row.object };
-}
+/**
+ * What was found right is not looked at again until something touches it. A row that stands for a key but does not have it
+ * yet, as what identifies it was renamed, is no such row.
+ */
+const isRight = ({ owned, changes, problems, isBlocked }: UnitPlan): boolean =>
+  changes.length === 0 &&
+  problems.length === 0 &&
+  !isBlocked &&
+  (owned.dropped?.size ?? 0) === 0 &&
+  owned.entries.every((entry, i) => i >= owned.rowCount || entry.isFound || !entry.table.isPresent);
 
 const MAX_SHOWN = 100;
 

@@ -237,7 +237,9 @@ export class ZoneController {
       const network = this.#engine.subjectOf(id);
       if (network === undefined) continue;
       if (state.kind === 'failed') failed.set(network, state.error);
-      else if (state.kind === 'rejected') failed.set(network, state.reason);
+      // A pod that is rejected harms itself alone.
+      else if (state.kind === 'rejected' && state.object === facts.networks.peek(network)?.object)
+        failed.set(network, state.reason);
       else if (state.kind === 'waiting') waiting.set(network, state.for);
     }
     for (const { problems } of this.#targets) {

@@ -21,7 +21,7 @@ import { objectKey, type KubeObject } from '../../src/api/objects.ts';
 import { podNetworks } from '../../src/api/annotations/pod-annotations.ts';
 import type { Store } from '../../src/store/store.ts';
 import { describeConditions } from './cluster.ts';
-import { anyOrder, inTurn, LASTING, mixed, NODES, remove, type Step } from './cluster-plots.ts';
+import { anyOrder, inTurn, LASTING, mixed, NODES, remove, type Step } from './cluster-scenarios.ts';
 import { startProcess, type Life } from './cluster-process.ts';
 
 /**
@@ -180,7 +180,7 @@ export interface History {
 }
 
 const removed = LASTING.filter(({ kind }) => kind !== 'Node' && kind !== 'Namespace');
-/** What the plots leave beside the lasting objects. */
+/** What the scenarios leave beside the lasting objects. */
 const LEFT = [
   'UserDefinedNetwork e/growing',
   'ClusterUserDefinedNetwork moving',

@@ -4,8 +4,8 @@ import { resourceKinds } from '../../src/api/kinds.ts';
 import { Informers } from '../../src/store/informers.ts';
 import type { Store } from '../../src/store/store.ts';
 import { silent, testSettings } from './cluster.ts';
-import { fusedStore } from './fused-store.ts';
-import { usurpedStore } from './usurped-store.ts';
+import { crashingStore } from './crashing-store.ts';
+import { leaseLossStore } from './lease-loss-store.ts';
 
 export interface Life {
   /** Writes after which the process is killed; undefined = it lives on. */
@@ -39,11 +39,11 @@ export function startProcess(
     isLost = true;
     lost.resolve();
   };
-  const onBlown = (): void => controller.abort(new Error('killed'));
+  const onCrash = (): void => controller.abort(new Error('killed'));
   const losing = (count: number): Store =>
     isUsurped
-      ? usurpedStore(store, { writes: count, onLost })
-      : fusedStore(store, { writes: count, isLastDone, onBlown });
+      ? leaseLossStore(store, { writes: count, onLost })
+      : crashingStore(store, { writes: count, isLastDone, onCrash });
   const used = writes === undefined ? store : losing(writes);
   const informers = new Informers({ store: used, log: silent });
   const manager = new ClusterManager({

@@ -11,7 +11,7 @@ import { systemClock } from '../../src/store/clock.ts';
 import { kubeconfigConnection } from '../../src/store/kubernetes/kubeconfig.ts';
 import type { KubernetesConnection } from '../../src/store/kubernetes/kubernetes-connection.ts';
 import { ownFolder } from './left-behind.ts';
-import { errorCodes, until, type Patience } from './until.ts';
+import { errorCodes, until, type Waiting } from './until.ts';
 
 const BUILD = resolve(import.meta.dirname, '../kube-mini/build');
 const START_LIMIT = 60_000;
@@ -66,7 +66,7 @@ async function freePort(): Promise<number> {
 const NOT_YET = new Set<unknown>(['ECONNREFUSED', 'ECONNRESET', 'ENOENT']);
 
 /** How long one that starts is waited for. */
-const starting = (output: () => string): Patience => ({
+const starting = (output: () => string): Waiting => ({
   limit: START_LIMIT,
   pause: 50,
   isExpected: (error) => errorCodes(error).some((code) => NOT_YET.has(code)),

@@ -5,7 +5,7 @@ import {
   type OvsdbClient,
   type Outcome,
 } from '../../src/ovsdb/index.ts';
-import type { Chance } from './chance.ts';
+import type { SeededRandom } from './seeded-random.ts';
 
 const many = (key: JsonValue): JsonValue => ({ type: { key, min: 0, max: 'unlimited' } });
 const schemaWith = (more: { readonly [column: string]: JsonValue }): JsonValue => ({
@@ -50,29 +50,29 @@ const soon = (): AbortSignal => AbortSignal.timeout(30_000);
 
 /** Writers of such a database, who remember what they tried and what they were told of it. */
 export class Writers {
-  readonly chance: Chance;
+  readonly random: SeededRandom;
   readonly complaints: string[] = [];
   readonly tried = new Map<string, { readonly by: number; outcome: Outcome['kind'] | 'aborted' }>();
   goesOn = true;
   #count = 0;
 
-  constructor(chance: Chance) {
-    this.chance = chance;
+  constructor(random: SeededRandom) {
+    this.random = random;
   }
 
   word(): string {
-    const { chance } = this;
-    return chance.pick(['', 'a', 'é', '😀', '"\\', 'x'.repeat(chance.below(3000))]);
+    const { random } = this;
+    return random.pick(['', 'a', 'é', '😀', '"\\', 'x'.repeat(random.below(3000))]);
   }
 
   big(): bigint {
-    return BigInt.asIntN(64, (1n << BigInt(this.chance.below(64))) - BigInt(this.chance.below(3)));
+    return BigInt.asIntN(64, (1n << BigInt(this.random.below(64))) - BigInt(this.random.below(3)));
   }
 
   /** Does something until the run is over; what it may end with under faults is no complaint. */
   async again(pause: number, act: () => Promise<void>): Promise<void> {
     while (this.goesOn) {
-      await delay(this.chance.number() * pause);
+      await delay(this.random.number() * pause);
       try {
         await act();
       } catch (error) {
@@ -85,14 +85,14 @@ export class Writers {
   async count(client: OvsdbClient): Promise<void> {
     const [counter] = client.replica.rows('Counter');
     if (counter === undefined) return;
-    const [name, by] = [`t${this.#count++}`, 1 + this.chance.below(3)];
+    const [name, by] = [`t${this.#count++}`, 1 + this.random.below(3)];
     const tried = { by, outcome: 'unknown' as Outcome['kind'] | 'aborted' };
     this.tried.set(name, tried);
     const transaction = new Transaction(client.replica);
-    transaction.insert('Log', { name, value: this.chance.below(10) });
+    transaction.insert('Log', { name, value: this.random.below(10) });
     transaction.increment('Counter', counter.uuid, 'n', by);
-    const isHasty = this.chance.is(0.1);
-    const signal = isHasty ? AbortSignal.timeout(this.chance.below(10)) : soon();
+    const isHasty = this.random.is(0.1);
+    const signal = isHasty ? AbortSignal.timeout(this.random.below(10)) : soon();
     try {
       const outcome = await transaction.commit(client, { signal });
       tried.outcome = outcome.kind;
@@ -105,7 +105,7 @@ export class Writers {
 
   /** Some of these at once. */
   async countSome(client: OvsdbClient): Promise<void> {
-    await Promise.all(Array.from({ length: this.chance.below(20) }, () => this.count(client)));
+    await Promise.all(Array.from({ length: this.random.below(20) }, () => this.count(client)));
   }
 
   /** So many rows of the log in one transaction that its outcome may come before they are read: they must be there for whoever looks. */
@@ -130,24 +130,24 @@ export class Writers {
 
   /** A new generation of a group and all its members. */
   async renew(client: OvsdbClient): Promise<void> {
-    const { chance } = this;
+    const { random } = this;
     await client.transactWithRetry(
       (transaction) => {
-        const group = chance.pick([...client.replica.rows('Group')]);
+        const group = random.pick([...client.replica.rows('Group')]);
         const gen = (group.column('gen') as number) + 1;
         const member = () => ({
           gen,
-          text: chance.is(0.3) ? [] : [this.word()],
-          real: chance.pick([0, -0, 0.1, 1e300, 123_456_789_012_345_680_000]),
-          bigs: new Set(chance.list(4, () => this.big())),
-          tags: new Map(chance.list(5, () => [`k${chance.below(8)}`, this.word()] as const)),
+          text: random.is(0.3) ? [] : [this.word()],
+          real: random.pick([0, -0, 0.1, 1e300, 123_456_789_012_345_680_000]),
+          bigs: new Set(random.list(4, () => this.big())),
+          tags: new Map(random.list(5, () => [`k${random.below(8)}`, this.word()] as const)),
         });
         const kept = (group.column('members') as readonly string[])
-          .filter(() => chance.is(0.8))
+          .filter(() => random.is(0.8))
           .slice(0, 10);
         transaction.verify('Group', group.uuid, 'gen', 'members');
         for (const uuid of kept) transaction.update('Member', uuid, member());
-        const members = [...kept, ...chance.list(3, () => transaction.insert('Member', member()))];
+        const members = [...kept, ...random.list(3, () => transaction.insert('Member', member()))];
         transaction.update('Group', group.uuid, { gen, members });
       },
       { signal: soon() },
@@ -156,7 +156,7 @@ export class Writers {
 
   /** Makes a row unless there is one of its name, or removes it. */
   async name(client: OvsdbClient): Promise<void> {
-    const name = `n${this.chance.below(5)}`;
+    const name = `n${this.random.below(5)}`;
     const transaction = new Transaction(client.replica);
     const [row] = client.replica.find('Named', ['name'], [name]);
     if (row !== undefined) transaction.delete('Named', row.uuid);

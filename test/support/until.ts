@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface Patience {
+export interface Waiting {
   /** Milliseconds; 15000 by default. */
   readonly limit?: number;
   /** Milliseconds between two looks; 5 by default. */
@@ -15,14 +15,14 @@ export interface Patience {
 export async function until(
   what: string,
   isTrue: () => boolean | Promise<boolean>,
-  patience: number | Patience = {},
+  waiting: number | Waiting = {},
 ): Promise<void> {
   const {
     limit = 15_000,
     pause = 5,
     isExpected = () => false,
     output = () => '',
-  } = typeof patience === 'number' ? { limit: patience } : patience;
+  } = typeof waiting === 'number' ? { limit: waiting } : waiting;
   const end = performance.now() + limit;
   let last: Error | undefined;
   for (;;) {

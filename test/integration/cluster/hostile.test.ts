@@ -26,7 +26,7 @@ import {
   visible,
   wipe,
 } from '../../support/cluster-history.ts';
-import { mixed, NODES } from '../../support/cluster-plots.ts';
+import { mixed, NODES } from '../../support/cluster-scenarios.ts';
 import { startProcess } from '../../support/cluster-process.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { MemoryStore } from '../../support/memory-store.ts';

@@ -31,11 +31,11 @@ import {
   visible,
   wipe,
 } from '../../support/cluster-history.ts';
-import { mixed, NODES } from '../../support/cluster-plots.ts';
+import { mixed, NODES } from '../../support/cluster-scenarios.ts';
 import { command, type RunningCommand } from '../../support/heddle.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
-import { patientUser } from '../../support/patient-user.ts';
+import { retryingStore } from '../../support/retrying-store.ts';
 import { servedDefinitions } from '../../support/served-definitions.ts';
 
 const LEASE =
@@ -245,7 +245,7 @@ describe.skipIf(typeof started === 'string')('cluster managers as processes', ()
         const following = informers.run(stopping.signal);
         const managers = [manager(...QUICK), manager(...QUICK)];
         try {
-          const user = patientUser(objects);
+          const user = retryingStore(objects);
           const playing = play(user, steps, between);
           for (const { after, what } of befalls) {
             // When it happens is part of the history: nothing is waited for.

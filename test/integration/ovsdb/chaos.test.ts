@@ -8,7 +8,7 @@ import {
   type Clause,
   type ClientEvent,
 } from '../../../src/ovsdb/index.ts';
-import { Chance } from '../../support/chance.ts';
+import { SeededRandom } from '../../support/seeded-random.ts';
 import { OvsdbCluster } from '../../support/ovsdb-cluster.ts';
 import { contentsOf } from '../../support/ovsdb-oracle.ts';
 import { OvsdbProxy } from '../../support/ovsdb-proxy.ts';
@@ -86,13 +86,13 @@ interface Scene {
 }
 
 async function chaos(context: TestContext, { fronts, servers, truth, move }: Scene): Promise<void> {
-  const run = new Writers(new Chance());
-  void context.annotate(`seed ${run.chance.seed}`);
-  const { chance } = run;
+  const run = new Writers(new SeededRandom());
+  void context.annotate(`seed ${run.random.seed}`);
+  const { random } = run;
   await using stack = new AsyncDisposableStack();
   const proxies: OvsdbProxy[] = [];
   for (const { socket } of fronts)
-    proxies.push(stack.use(await OvsdbProxy.start(socket, chance.number)));
+    proxies.push(stack.use(await OvsdbProxy.start(socket, random.number)));
   const remotes = proxies.map((proxy) => proxy.remote).join(',');
   const last: string[] = [];
   const loads: number[] = [];
@@ -137,37 +137,37 @@ async function chaos(context: TestContext, { fronts, servers, truth, move }: Sce
   let where = CONDITIONS[2] as readonly Clause[];
   const stopped = new Set<OvsdbServer>();
   const disturb: readonly (() => Promise<unknown> | void)[] = [
-    () => chance.pick(proxies).cut(),
-    () => void (chance.pick(proxies).cutAfter = chance.below(20_000)),
-    () => void (chance.pick(proxies).garbageAfter = chance.below(20_000)),
+    () => random.pick(proxies).cut(),
+    () => void (random.pick(proxies).cutAfter = random.below(20_000)),
+    () => void (random.pick(proxies).garbageAfter = random.below(20_000)),
     async () => {
-      const proxy = chance.pick(proxies);
-      proxy.passing = chance.pick(['pieces', 'none']);
-      await delay(chance.number() * 500);
+      const proxy = random.pick(proxies);
+      proxy.passing = random.pick(['pieces', 'none']);
+      await delay(random.number() * 500);
       proxy.heal();
     },
     async () => {
       // A cluster goes on as long as most of it does.
-      const server = chance.pick(servers);
+      const server = random.pick(servers);
       if (stopped.size > 0) return;
       stopped.add(server);
-      if (chance.is(0.5)) {
-        await server.stop(chance.pick(['SIGKILL', 'SIGTERM']));
-        await delay(chance.number() * 100);
+      if (random.is(0.5)) {
+        await server.stop(random.pick(['SIGKILL', 'SIGTERM']));
+        await delay(random.number() * 100);
         await server.launch();
       } else {
         server.suspend('SIGSTOP');
-        await delay(chance.number() * 500);
+        await delay(random.number() * 500);
         server.suspend('SIGCONT');
       }
       stopped.delete(server);
     },
-    () => chance.pick(clients).reconnect(),
-    () => chance.pick(clients).setRemotes(chance.pick([remotes, `${remotes},tcp:127.0.0.1:1`])),
-    () => chance.pick(clients).reload(soon()),
+    () => random.pick(clients).reconnect(),
+    () => random.pick(clients).setRemotes(random.pick([remotes, `${remotes},tcp:127.0.0.1:1`])),
+    () => random.pick(clients).reload(soon()),
     async () => {
       using brief = one.monitor({ Member: { where: [['gen', '>', 5]] } });
-      await brief.ready(AbortSignal.timeout(chance.below(100))).catch((error: unknown) => {
+      await brief.ready(AbortSignal.timeout(random.below(100))).catch((error: unknown) => {
         if (!(error instanceof OvsdbError) || error.code !== 'timed out') throw error;
       });
     },
@@ -181,12 +181,12 @@ async function chaos(context: TestContext, { fronts, servers, truth, move }: Sce
     run.again(20, () => run.fill(quiet)),
     ...[one, one, two, two].map((client) => run.again(20, () => run.name(client))),
     run.again(50, () => {
-      where = chance.pick(CONDITIONS);
+      where = random.pick(CONDITIONS);
       return some.setCondition('Log', where, soon());
     }),
     ...[0, 1].map(() =>
       run.again(150, async () => {
-        await chance.pick(disturb)();
+        await random.pick(disturb)();
       }),
     ),
   ];

@@ -11,7 +11,7 @@ import {
   runTakeover,
   straight,
 } from '../../support/cluster-history.ts';
-import { inTurn, NODES } from '../../support/cluster-plots.ts';
+import { inTurn, NODES } from '../../support/cluster-scenarios.ts';
 import { startProcess } from '../../support/cluster-process.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 

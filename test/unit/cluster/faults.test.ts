@@ -34,7 +34,7 @@ import {
   straight,
   visible,
 } from '../../support/cluster-history.ts';
-import { inTurn, NODES } from '../../support/cluster-plots.ts';
+import { inTurn, NODES } from '../../support/cluster-scenarios.ts';
 import { startProcess } from '../../support/cluster-process.ts';
 import { settle as letAllSettle } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';

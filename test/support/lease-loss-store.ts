@@ -6,7 +6,7 @@ import type { Store, WriteOptions } from '../../src/store/store.ts';
  * A store that takes leadership away from its user at one of the user's writes. Writes take a while, so others are under way
  * then; what was sent before arrives all the same, as requests do. The next manager leads once this one has ended.
  */
-export function usurpedStore(
+export function leaseLossStore(
   store: Store,
   { writes, onLost }: { readonly writes: number; readonly onLost: () => void },
 ): Store {

@@ -5,15 +5,15 @@ import { StoreError, type Store } from '../../src/store/store.ts';
  * A store that its user loses after a number of writes, as a killed process does: the last write is done or not, and
  * nothing after it.
  */
-export function fusedStore(
+export function crashingStore(
   store: Store,
-  { writes, isLastDone, onBlown }: { writes: number; isLastDone: boolean; onBlown: () => void },
+  { writes, isLastDone, onCrash }: { writes: number; isLastDone: boolean; onCrash: () => void },
 ): Store {
   let left = writes;
   const guarded = async <T>(write: () => Promise<T>): Promise<T> => {
     left -= 1;
     if (left === 0 && isLastDone) await write();
-    if (left === 0) onBlown();
+    if (left === 0) onCrash();
     if (left <= 0) throw new StoreError('unavailable', 'the process was killed');
     return await write();
   };

@@ -1,4 +1,4 @@
-/** What becomes of the objects of a cluster: each has a plot of its own, and plots mix in any order. */
+/** Scenarios of objects in a cluster: each has its own steps, and scenarios interleave in any order. */
 import * as fc from 'fast-check';
 import {
   clusterUserDefinedNetworks,
@@ -42,8 +42,8 @@ export interface Step {
   readonly run: (store: Store) => Promise<void>;
 }
 
-/** Steps that follow each other; those of other plots come in between. */
-export type Plot = readonly Step[];
+/** Steps that follow each other; those of other scenarios come in between. */
+export type Scenario = readonly Step[];
 
 const USER = { fieldManager: 'user' };
 
@@ -174,7 +174,7 @@ export const LASTING: readonly KubeObject[] = [
 ];
 
 /** Plots of objects that change, come and go. */
-const RESTLESS: readonly Plot[] = [
+const RESTLESS: readonly Scenario[] = [
   [create(node('n4')), destroy(nodeKind, 'n4')],
   [
     create(namespace('late', {})),
@@ -222,21 +222,21 @@ const RESTLESS: readonly Plot[] = [
   ],
 ];
 
-const PLOTS: readonly Plot[] = [...LASTING.map((object) => [create(object)]), ...RESTLESS];
+const SCENARIOS: readonly Scenario[] = [...LASTING.map((object) => [create(object)]), ...RESTLESS];
 
-/** The plots one after the other. */
-export const inTurn: readonly Step[] = PLOTS.flat();
+/** The scenarios one after the other. */
+export const inTurn: readonly Step[] = SCENARIOS.flat();
 
-/** Any order of all steps in which those of one plot follow each other. */
+/** Any order of all steps in which those of one scenario follow each other. */
 export const mixed: fc.Arbitrary<readonly Step[]> = anyOrder(
-  PLOTS.flatMap((plot, index) => plot.map(() => index)),
+  SCENARIOS.flatMap((scenario, index) => scenario.map(() => index)),
 ).map((indexes) => {
   const next = new Map<number, number>();
   return indexes.map((index) => {
     const at = next.get(index) ?? 0;
     next.set(index, at + 1);
-    const step = PLOTS[index]?.[at];
-    if (step === undefined) throw new Error(`plot ${index} has no step ${at}`);
+    const step = SCENARIOS[index]?.[at];
+    if (step === undefined) throw new Error(`scenario ${index} has no step ${at}`);
     return step;
   });
 });

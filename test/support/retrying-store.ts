@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { delegatingStore } from '../../src/store/delegating-store.ts';
 import { StoreError, type Store, type StoreErrorCode } from '../../src/store/store.ts';
 
-/** A user who tries again while the source is away, and takes what is already so as done. */
-export function patientUser(store: Store): Store {
-  const insisting = async <T>(
+/** A user's store: retries while the source is unavailable, and takes a change that is in place already as made. */
+export function retryingStore(store: Store): Store {
+  const retried = async <T>(
     act: () => Promise<T>,
     done?: { readonly code: StoreErrorCode; readonly result: () => Promise<T> },
   ): Promise<T> => {
@@ -22,18 +22,18 @@ export function patientUser(store: Store): Store {
       }
   };
   return delegatingStore(store, {
-    list: (kind, signal) => insisting(() => store.list(kind, signal)),
-    get: (kind, key, signal) => insisting(() => store.get(kind, key, signal)),
+    list: (kind, signal) => retried(() => store.list(kind, signal)),
+    get: (kind, key, signal) => retried(() => store.get(kind, key, signal)),
     create: (kind, object, options) =>
-      insisting(() => store.create(kind, object, options), {
+      retried(() => store.create(kind, object, options), {
         code: 'already-exists',
         result: async () => object,
       }),
-    patch: (kind, key, patch, options) => insisting(() => store.patch(kind, key, patch, options)),
+    patch: (kind, key, patch, options) => retried(() => store.patch(kind, key, patch, options)),
     patchStatus: (kind, key, patch, options) =>
-      insisting(() => store.patchStatus(kind, key, patch, options)),
+      retried(() => store.patchStatus(kind, key, patch, options)),
     delete: (kind, key, options) =>
-      insisting(() => store.delete(kind, key, options), {
+      retried(() => store.delete(kind, key, options), {
         code: 'not-found',
         result: async () => undefined,
       }),

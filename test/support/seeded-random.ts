@@ -1,5 +1,5 @@
 /** Random numbers that come again with the same seed. */
-export class Chance {
+export class SeededRandom {
   readonly seed: number;
   #state: number;
 

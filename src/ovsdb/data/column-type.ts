@@ -2,8 +2,7 @@ import { OvsdbError, shorten, syntaxError } from './error.ts';
 import { isObject, numericValue, type NumericKind } from './json.ts';
 import { Members } from './members.ts';
 import { parseUuid, ZERO_UUID } from './uuid.ts';
-import { compareAtoms, compareUtf8 } from './atom-order.ts';
-import { atomText } from './atom-text.ts';
+import { atomText, compareAtoms, compareUtf8 } from './atom.ts';
 import type { Atom, JsonValue } from './value.ts';
 
 /** Types of a column and of its members (RFC 7047 §3.2 `<type>`, `<base-type>`, `<atomic-type>`). */

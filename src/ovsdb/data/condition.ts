@@ -1,4 +1,4 @@
-import { compareAtoms } from './atom-order.ts';
+import { compareAtoms } from './atom.ts';
 import { cardinality, typeToEnglish, type ColumnType } from './column-type.ts';
 import { compareDatums, defaultDatum, members, parseDatum } from './datum.ts';
 import { OvsdbError, shorten, syntaxError } from './error.ts';

@@ -11,7 +11,7 @@ import {
   type BaseType,
   type ColumnType,
 } from './column-type.ts';
-import { compareAtoms, compareUtf8 } from './atom-order.ts';
+import { compareAtoms, compareUtf8 } from './atom.ts';
 import { OvsdbError, syntaxError } from './error.ts';
 import { numericValue } from './json.ts';
 import { parseUuid } from './uuid.ts';
@@ -26,7 +26,7 @@ import {
 
 /** Values of columns: reading them from wire JSON, writing them in canonical form, comparing them. */
 
-/** The value that a column has when nobody set it (RFC 7047 §5.2.1). */
+/** The value that a column has when it was never set (RFC 7047 §5.2.1). */
 export function defaultDatum(type: ColumnType): Datum {
   const atom = defaultAtom(type.key.type);
   switch (cardinality(type)) {

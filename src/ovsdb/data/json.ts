@@ -1,4 +1,4 @@
-import { compareUtf8 } from './atom-order.ts';
+import { compareUtf8 } from './atom.ts';
 import type { JsonObject, JsonValue } from './value.ts';
 
 export const isObject = (json: JsonValue | undefined): json is JsonObject =>

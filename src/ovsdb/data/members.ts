@@ -48,12 +48,12 @@ export class Members {
     return typeof value === 'string' ? value : this.mismatch(name);
   }
 
-  /** Throws when there are members that nobody asked for. */
+  /** Throws when there are members that were not read. */
   finish(): void {
-    const strangers = Object.keys(this.#json).filter((name) => !this.#used.has(name));
-    const [first] = strangers;
+    const unread = Object.keys(this.#json).filter((name) => !this.#used.has(name));
+    const [first] = unread;
     if (first === undefined) return;
-    const others = strangers.length - 1;
+    const others = unread.length - 1;
     const present =
       others === 0
         ? 'is'

@@ -81,7 +81,7 @@ export type Outcome =
   | { readonly kind: 'not-locked'; readonly lock: string }
   /** Not applied on request (dry run, or an `abort` operation); results of the operations before it. */
   | { readonly kind: 'aborted'; readonly results: readonly OperationResult[] }
-  /** The connection was lost between request and reply: applied or not, the replica will tell. */
+  /** The connection was lost between request and reply: applied or not, the replica will show. */
   | { readonly kind: 'unknown'; readonly reason: string }
   /** Refused: not applied, and not to be sent again unchanged. */
   | {
@@ -98,7 +98,7 @@ export interface TransactOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Whoever can carry out a transaction: the client, or a test's stand-in. */
+/** Carries out transactions: the client, or a test's stand-in. */
 export interface Transactor {
   transact(operations: readonly Operation[], options?: TransactOptions): Promise<Outcome>;
 }

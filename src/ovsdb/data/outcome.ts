@@ -3,11 +3,11 @@ import type { OperationResult, Outcome } from './operation.ts';
 
 /** An outcome, for those to whom anything but success is an exception as well. */
 export type CheckedOutcome = Outcome & {
-  /** The results of the operations, none when there was nothing to do. Throws an `OutcomeError` when it was not committed, or nobody knows. */
+  /** The results of the operations, none when there was nothing to do. Throws an `OutcomeError` when it was not committed, or that is unknown. */
   orThrow(): readonly OperationResult[];
 };
 
-/** A transaction that was not committed, or of which nobody knows. `isRetryable` tells whether the same intent may succeed later. */
+/** A transaction that was not committed, or whose end is unknown. `isRetryable` tells whether the same intent may succeed later. */
 export class OutcomeError extends OvsdbError {
   readonly outcome: Exclude<Outcome, { readonly kind: 'success' | 'unchanged' }>;
 
@@ -37,7 +37,7 @@ function codeAndDetails(outcome: OutcomeError['outcome']): [OvsdbError['code'], 
   }
 }
 
-/** The results of a transaction; throws an `OutcomeError` when it was not committed, or nobody knows. */
+/** The results of a transaction; throws an `OutcomeError` when it was not committed, or that is unknown. */
 export function resultsOf(outcome: Outcome): readonly OperationResult[] {
   if (outcome.kind === 'success') return outcome.results;
   if (outcome.kind === 'unchanged') return [];

@@ -8,7 +8,7 @@ export interface TrackedChange extends RowChange {
 }
 
 /**
- * Collects changes until somebody has time for them, merged: a row that came and went is nothing, one that changed twice has the
+ * Collects changes until they are taken, merged: a row that came and went is nothing, one that changed twice has the
  * oldest values. For those who work in rounds or are slower than the database.
  */
 export class ChangeTracker implements Disposable {

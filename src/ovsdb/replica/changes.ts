@@ -71,7 +71,7 @@ export class CollectedChanges implements TableChanges {
   }
 }
 
-/** A map for each of very many rows would take longer than all else: it is made when somebody looks. */
+/** A map for each of very many rows would take longer than all else: it is made on first use. */
 function changeOf(
   kind: 'modified' | 'deleted',
   uuid: Uuid,

@@ -63,7 +63,7 @@ function orderKey(column: StoredColumn, value: Writable): Datum {
   );
 }
 
-/** A column as whoever reads updates needs it. */
+/** A column as the reader of updates needs it. */
 export interface NamedColumn {
   readonly bytes: Buffer;
   readonly position: number;
@@ -169,7 +169,7 @@ export class ReplicaTable {
     return table;
   }
 
-  /** Takes the place of a table of an earlier schema: rows that somebody holds of it read the columns of this one. */
+  /** Takes the place of a table of an earlier schema: views of its rows read the columns of this one. */
   succeed(before: ReplicaTable): void {
     this.#rowClass = rowClass(this.store.columns, before.#rowClass);
   }
@@ -181,7 +181,7 @@ export class ReplicaTable {
   *rows(): Generator<ReplicaRow> {
     for (const slot of this.store.slots()) {
       const row = this.view(slot);
-      // Whoever takes the rows may wait in between, for another schema.
+      // The schema may change between two rows, when the caller waits.
       if (row.exists) yield row;
     }
   }
@@ -221,7 +221,7 @@ export class ReplicaTable {
       try {
         this.keep(indexes);
       } catch (error) {
-        // Whoever asks for it next is told why there is none any more.
+        // The next query that needs it throws the reason.
         if (!(error instanceof OvsdbError)) throw error;
       }
     }

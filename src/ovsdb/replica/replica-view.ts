@@ -111,7 +111,7 @@ export interface ReplicaChanges {
 }
 
 export interface SubscribeOptions {
-  /** Tables to hear of; all when absent. */
+  /** Tables whose changes are reported; all when absent. */
   readonly tables?: readonly string[];
 }
 
@@ -150,6 +150,6 @@ export interface ReplicaView {
   ): readonly ReplicaRow[];
   /** Who refers to a row of `table`: every reference column of every monitored table. */
   referrers(table: string, uuid: string): readonly Referrer[];
-  /** Hears of each change once the whole message is in. Returns the unsubscribe function. */
+  /** Calls the listener with each change once the whole message is applied. Returns the unsubscribe function. */
   subscribe(listener: (changes: ReplicaChanges) => void, options?: SubscribeOptions): () => void;
 }

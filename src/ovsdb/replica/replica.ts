@@ -38,7 +38,7 @@ interface Subscription {
 export interface ReplicaOptions extends Partial<FollowedColumns> {
   /** Every column of every table of the schema when absent. */
   readonly monitored?: MonitoredColumns;
-  /** Hears what a subscriber threw; by default the error becomes an uncaught exception, outside of the replica. */
+  /** Called with what a subscriber threw; by default the error becomes an uncaught exception, outside of the replica. */
   readonly onListenerError?: (error: unknown) => void;
 }
 
@@ -199,7 +199,7 @@ export class Replica implements ReplicaView {
     this.#pools.sweep();
     if (changed.size > 0 || becameReady) {
       this.#sequence++;
-      this.#tell(changed);
+      this.#notify(changed);
     }
   }
 
@@ -247,10 +247,10 @@ export class Replica implements ReplicaView {
     return false;
   }
 
-  #tell(tables: ReadonlyMap<string, CollectedChanges>): void {
+  #notify(tables: ReadonlyMap<string, CollectedChanges>): void {
     const sequence = this.#sequence;
     for (const { listener, tables: wanted } of this.#subscriptions) {
-      // A table without rows here changed in quiet columns alone, or was nobody's concern.
+      // A table without rows here changed in quiet columns alone, or has no subscribers.
       const seen = new Map(
         [...tables].filter(([name, { size }]) => size > 0 && wanted?.has(name) !== false),
       );

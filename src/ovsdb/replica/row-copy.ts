@@ -20,8 +20,8 @@ interface SharedColumn {
 
 /**
  * Copies rows between tables that do not share their pools. A value of a column that has another type now is copied where the
- * new type can express it: it is then compared with what the server has, and told as the old value if that differs. One that it can't express is
- * told as the old value in any case.
+ * new type can express it: it is then compared with what the server has, and reported as the old value if that differs. One that it can't express is
+ * reported as the old value in any case.
  */
 export function copyRows(from: ReplicaTable, to: ReplicaTable): void {
   const { store } = to;

@@ -44,7 +44,7 @@ export class RowView implements ReplicaRow {
     return true;
   }
 
-  /** Tells the row the UUID that it was found by, in lower case: it knows it even when it is gone. */
+  /** Sets the UUID that the row was found by, in lower case: it is known even when the row is gone. */
   identify(uuid: Uuid): this {
     this.#uuid = uuid;
     return this;

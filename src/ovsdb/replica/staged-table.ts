@@ -20,7 +20,7 @@ interface StagedRow {
 const NO_CELLS: number[] = [];
 
 /**
- * Rows of one table from one message, read but not yet applied: nobody sees them until the whole message is in.
+ * Rows of one table from one message, read but not yet applied: they are not visible until the whole message is in.
  * Complete contents of a table that has rows are compared at once, and only what differs is kept.
  */
 export class StagedTable {
@@ -120,7 +120,7 @@ export class StagedTable {
     }
   }
 
-  /** Applies the rows. Returns what changed, with the rows if somebody wants to hear of them; undefined when nothing did. */
+  /** Applies the rows. Returns what changed, with the rows when there are subscribers; undefined when nothing changed. */
   apply(isWanted: boolean): CollectedChanges | undefined {
     const { table } = this;
     const collected = new CollectedChanges(table);

@@ -231,7 +231,7 @@ export class UpdateReader implements UpdateSink {
         if (cursor.text === cursor.bytes) before.follower = column;
       }
       cursor.expect(COLON);
-      // A column nobody asked for, of a newer server.
+      // A column that was not asked for, of a newer server.
       if (column === undefined) cursor.value();
       else {
         staged.addCell(column.position, column.codec.read(cursor, isDifference));
@@ -247,7 +247,7 @@ export class UpdateReader implements UpdateSink {
     for (const { staged } of this.#open.values()) staged.finish();
   }
 
-  /** The updates will not be shown: gives up what was read of them. */
+  /** The updates will not be applied: releases what was read of them. */
   dispose(): void {
     for (const { staged } of this.#open.values()) staged.fresh?.store.dispose();
     this.#open.clear();

@@ -3,7 +3,7 @@ import { defaultDatum } from '../data/datum.ts';
 import type { Atom, Datum } from '../data/value.ts';
 import type { AtomCodec } from './atom-codec.ts';
 import { grown } from './id-table.ts';
-import type { SequencePool } from './sequence-pool.ts';
+import type { SequencePool } from './word-pool.ts';
 
 /** Room for the codes of one set or map that is being read, compared or put together. */
 export class Members {
@@ -95,7 +95,7 @@ export class CellValues {
     }
   }
 
-  /** Cell of a value in canonical form; what is new is added to the pools. */
+  /** Cell of a value in canonical form; new atoms and sequences are interned. */
   cell(datum: Datum): number {
     switch (this.kind) {
       case 'scalar':

@@ -15,9 +15,9 @@ const SLACK = 16 * CHUNK_SIZE;
 const SPARE_CHUNKS = 16;
 
 /**
- * Values interned: each distinct one is kept once, in an arena, and known by an id. Entries are counted; those that nobody uses are given
- * back by `sweep`, so that what a message brings can be used first. Id 0 is the default value, which is always there. A subclass says
- * what an entry is, and finds it by its contents.
+ * Interned values: each distinct one is stored once, in an arena, and known by an id. Entries have reference counts; `sweep` frees those
+ * without references, so that what a message brings is not freed before its rows are applied. Id 0 is the default value, which is always there. A subclass defines
+ * what an entry is and finds it by its contents.
  */
 export abstract class Interner<A extends Uint8Array | Uint32Array> {
   protected readonly table = new IdTable();
@@ -30,7 +30,7 @@ export abstract class Interner<A extends Uint8Array | Uint32Array> {
   #free: number[] = [];
   /** Ids from here on were handed out for the first time since the last sweep. */
   #swept = 1;
-  /** Ids below that perhaps nobody uses. */
+  /** Ids below that may be without references. */
   #candidates: number[] = [];
   #current = -1;
   #fill = CHUNK_SIZE;
@@ -44,7 +44,7 @@ export abstract class Interner<A extends Uint8Array | Uint32Array> {
   /** A chunk of so many units. */
   protected abstract make(size: number): A;
   protected abstract hashOf(id: number): number;
-  /** An entry goes: it gives up what it holds. */
+  /** Called when an entry is freed: releases what it refers to. */
   protected forget?(id: number): void;
 
   /** Entries in use or not yet swept. */
@@ -86,7 +86,7 @@ export abstract class Interner<A extends Uint8Array | Uint32Array> {
     if (uses === 0) this.#candidates.push(id);
   }
 
-  /** A new entry, used by nobody yet. The caller fills its place. */
+  /** A new entry without references. The caller writes its contents. */
   protected add(size: number, hash: number): number {
     const free = this.#free.pop();
     const id = free ?? this.#top++;
@@ -131,11 +131,11 @@ export abstract class Interner<A extends Uint8Array | Uint32Array> {
     return at;
   }
 
-  /** Gives back what nobody uses. Call when no id is held outside of counted places. */
+  /** Frees entries without references. Only when no id is held that was not retained. */
   sweep(): void {
     this.#sweeps++;
     for (; this.#swept < this.#top; this.#swept++) this.#sweepOne(this.#swept);
-    // Giving up one entry may release others, which then join the list.
+    // Freeing one entry may release others, which then join the list.
     for (let id = this.#candidates.pop(); id !== undefined; id = this.#candidates.pop())
       this.#sweepOne(id);
     if (this.#used > 2 * this.#liveTotal + SLACK) this.#compact();

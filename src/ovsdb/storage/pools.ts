@@ -2,7 +2,7 @@ import type { AtomicType, ColumnType } from '../data/column-type.ts';
 import { BooleanCodec, NumberCodec, type AtomCodec } from './atom-codec.ts';
 import { Members } from './cell-values.ts';
 import { ColumnCodec } from './column-codec.ts';
-import { SequencePool } from './sequence-pool.ts';
+import { SequencePool } from './word-pool.ts';
 import { StringPool } from './string-pool.ts';
 import { UuidPool } from './uuid-pool.ts';
 
@@ -44,7 +44,7 @@ export class Pools {
     );
   }
 
-  /** Gives back what no row uses any more. Only between messages: nothing may be held outside of rows. */
+  /** Frees what no row uses any more. Only between messages: what is being read has no references yet. */
   sweep(): void {
     // Members of sets and maps become unused with these.
     for (const pool of this.#sequences.values()) pool.sweep();

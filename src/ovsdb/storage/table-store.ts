@@ -19,7 +19,7 @@ export interface RowFollower {
   removing(slot: number): void;
 }
 
-/** Where a row is: a slot, and how often it was given up before. */
+/** Where a row is: a slot, and how often that was freed before. */
 interface RowPlace {
   readonly store: TableStore;
   readonly slot: number;
@@ -44,7 +44,7 @@ export class TableStore {
   readonly #followers: RowFollower[] = [];
   /** UUID of each slot; 0 when the slot is free. */
   uuids: Uint32Array = new Uint32Array(16);
-  /** Counts how often a slot was given up, so that a view of a deleted row notices. */
+  /** Counts how often a slot was freed, so that a view of a deleted row notices. */
   #generations: Uint32Array | undefined;
   /** What took its place when the schema changed (nothing: the table is gone), and the generations until then. */
   #replaced:
@@ -123,7 +123,7 @@ export class TableStore {
     return column.cells === undefined ? column.codec.defaultCell : (column.cells[slot] as number);
   }
 
-  /** A new row with every column at its default. Followers are told by `finish`. */
+  /** A new row with every column at its default. `finish` notifies followers. */
   insert(uuid: number): number {
     const slot = this.#free.pop() ?? this.#top++;
     if (slot >= this.uuids.length) this.#grow(slot + 1);
@@ -145,7 +145,7 @@ export class TableStore {
     if (this.#generations !== undefined) this.#generations = grown(this.#generations, length);
   }
 
-  /** Overwrites a cell. Followers of the column must have been told by `begin`. */
+  /** Overwrites a cell. Followers of the column must have been notified by `begin`. */
   set(slot: number, position: number, cell: number): void {
     const column = this.columns[position] as StoredColumn;
     const { codec } = column;
@@ -192,7 +192,7 @@ export class TableStore {
     this.#free.push(slot);
   }
 
-  /** Gives up what the rows hold; the store is of no use afterwards. */
+  /** Releases what the rows refer to; the store must not be used afterwards. */
   dispose(): void {
     for (const { cells = new Uint32Array(), codec } of this.columns) {
       for (const slot of this.slots()) {

@@ -1,5 +1,4 @@
-import { atomText } from '../data/atom-text.ts';
-import { compareAtoms } from '../data/atom-order.ts';
+import { atomText, compareAtoms } from '../data/atom.ts';
 import {
   cardinality,
   checkAtom,

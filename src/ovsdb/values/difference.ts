@@ -1,5 +1,5 @@
 import { cardinality, isSentWhole, type ColumnType } from '../data/column-type.ts';
-import { compareAtoms } from '../data/atom-order.ts';
+import { compareAtoms } from '../data/atom.ts';
 import { datumEquals, defaultDatum, members, parseDatum } from '../data/datum.ts';
 import { OvsdbError } from '../data/error.ts';
 import type { Atom, Datum, JsonValue } from '../data/value.ts';

@@ -1,4 +1,4 @@
-import { compareAtoms } from '../data/atom-order.ts';
+import { compareAtoms } from '../data/atom.ts';
 import { cardinality, checkAtom, typeToEnglish, type ColumnType } from '../data/column-type.ts';
 import { datumToJson, defaultDatum, members, parseDatum } from '../data/datum.ts';
 import { OvsdbError, shorten, syntaxError } from '../data/error.ts';

@@ -37,8 +37,8 @@ export interface FramerLimits {
 
 /**
  * Finds where the messages of a stream end: a message is one JSON object, and nothing but white space may stand between two. When a
- * quotation mark or a bracket is missing, the messages behind it would become part of a message without end: what follows a string, an array or an
- * object tells.
+ * quotation mark or a bracket is missing, the messages behind it would become part of a message without end: that shows in what follows a string, an
+ * array or an object.
  * `scan` is given each chunk once and remembers across chunk borders. Once it has thrown, the stream is broken for good.
  */
 export class MessageScanner {
@@ -147,7 +147,7 @@ export class MessageScanner {
     if (FOLLOWS[byte] === 0) this.#fail(`byte 0x${byte.toString(16)} can't follow a value`);
   }
 
-  /** Goes on behind bytes that somebody else has read: that many brackets, and of these braces, are open. */
+  /** Continues behind bytes that were read otherwise: `depth` brackets are open there, `braces` of them braces. */
   resume(depth: number, braces: number): void {
     this.#state = STRUCTURE;
     this.#valueEnded = false;

@@ -90,7 +90,7 @@ export class MessageStream {
   readonly #maxBytes: number;
   readonly #largeRow: number;
   readonly #cursor = new JsonCursor();
-  /** The incomplete message, as far as nobody has read it. */
+  /** The part of the incomplete message that was not used yet. */
   readonly #pending = new PendingBytes();
   #streaming: Streaming | undefined;
   /** The message that is arriving is read when it is complete. */
@@ -131,7 +131,7 @@ export class MessageStream {
     }
   }
 
-  /** Nothing more is wanted, not even the messages behind one that is just told. */
+  /** Stops reading; called from a handler, the messages behind the one that is being handled are dropped, too. */
   abandon(): void {
     this.#isAbandoned = true;
     this.#queued = [];
@@ -206,7 +206,7 @@ export class MessageStream {
   /** More of a message or row whose end has not come. Returns what is to be read again. */
   #incomplete(bytes: Buffer): Buffer {
     const streaming = this.#streaming;
-    // Nobody wants to know more of it.
+    // The rest of a message that failed is skipped.
     if (streaming?.phase === 'failed' || bytes.length === 0) return NOTHING;
     const pending = this.#pending;
     pending.append(bytes);
@@ -234,7 +234,7 @@ export class MessageStream {
       return streaming === undefined ? -1 : cursor.position;
     } catch (error) {
       if (error !== TRUNCATED && !(error instanceof OvsdbError)) throw error;
-      // A mistake is told when the message is complete.
+      // A syntax error is reported when the message is complete.
       this.#isOrdinary = error !== TRUNCATED || bytes.length > HEAD_LIMIT;
       return -1;
     } finally {
@@ -242,7 +242,7 @@ export class MessageStream {
     }
   }
 
-  /** Reads a message up to its table updates; undefined when it has none, or does not tell before them what they are. */
+  /** Reads a message up to its table updates; undefined when it has none, or names its method only behind them. */
   #updates(cursor: JsonCursor): Streaming | undefined {
     const before: MessageParts = {};
     cursor.expect(OPEN_BRACE);
@@ -261,7 +261,7 @@ export class MessageStream {
     }
   }
 
-  /** Steps to the table updates in `params` or `result`; the cursor then stands before their brace. Undefined when nobody takes them. */
+  /** Steps to the table updates in `params` or `result`; the cursor then stands before their brace. Undefined when they have no sink. */
   #updatesIn(
     cursor: JsonCursor,
     isParams: boolean,
@@ -310,7 +310,7 @@ export class MessageStream {
       const after = this.#tail(bytes, position, streaming.inArray);
       this.#deliver({ ...streaming.before, ...after }, streaming);
     } else {
-      // Nobody knows where the updates end: what came before them must do.
+      // Where the updates end is unknown, so that the members behind them are missing.
       streaming.failure ??= tooShort();
       this.#deliver(streaming.before, streaming);
     }
@@ -334,7 +334,7 @@ export class MessageStream {
     return parts;
   }
 
-  /** A complete message in any order. Only when all else is known it can be told whether it brings table updates after all. */
+  /** A complete message, its members in any order: one whose table updates came before its id or method is recognised only now. */
   #whole(bytes: Buffer): void {
     const cursor = this.#cursor;
     cursor.reset(bytes);

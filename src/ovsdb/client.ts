@@ -21,6 +21,7 @@ import { DEFAULT_TIMING } from './session/link.ts';
 import { Locks, type Lock } from './session/locks.ts';
 import { DatabaseMonitor, type Monitor } from './session/monitor.ts';
 import type { MonitorMethod } from './session/monitor-run.ts';
+import { ReloadBackoff, type BackoffTiming } from './session/reload-backoff.ts';
 import type { Remotes } from './session/remote.ts';
 import type { Selection, SelectTables } from './session/selection.ts';
 import type { DatabaseStatus } from './session/server-status.ts';
@@ -31,6 +32,9 @@ import { Transaction } from './transaction/transaction.ts';
 import { commitWithRetry } from './transaction/with-retry.ts';
 import { checkMessageLimit } from './wire/message-stream.ts';
 import type { Integer, JsonValue } from './data/value.ts';
+
+/** How often a database may be converted, or replaced, before it is loaded with pauses. */
+const FREE_RELOADS = 5;
 
 const clamp = (value: Integer | undefined, floor: Integer): Integer =>
   value !== undefined && BigInt(value) > BigInt(floor) ? value : floor;
@@ -46,6 +50,7 @@ export class OvsdbClient<T = AnyTables>
 {
   readonly #options: ClientOptions;
   readonly #now: () => number;
+  readonly #backoff: BackoffTiming;
   readonly #dialer: Dialer;
   readonly #onListenerError: (error: unknown) => void;
   readonly #locks: Locks;
@@ -77,6 +82,7 @@ export class OvsdbClient<T = AnyTables>
     checkMessageLimit(options.maxMessageBytes);
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
+    this.#backoff = { ...DEFAULT_TIMING, ...options.timing };
     this.#dialer = this.#makeDialer(options);
     this.#onListenerError = options.onListenerError ?? rethrowLater;
     this.#locks = new Locks(this.#onListenerError, this.#warn);
@@ -225,6 +231,7 @@ export class OvsdbClient<T = AnyTables>
     const connection = this.#connection;
     this.#connection = undefined;
     this.#transactions = undefined;
+    this.#session?.end();
     this.#session = undefined;
     clearInterval(this.#checks);
     for (const monitor of this.#monitors) monitor.detach();
@@ -243,6 +250,7 @@ export class OvsdbClient<T = AnyTables>
   #makeOwner(): SessionOwner {
     return {
       monitors: this.#monitors,
+      reloads: new ReloadBackoff(this.#backoff, this.#now, FREE_RELOADS),
       requirements: () => ({
         database: this.#options.database,
         leaderOnly: this.#options.leaderOnly ?? true,
@@ -282,7 +290,7 @@ export class OvsdbClient<T = AnyTables>
       selection,
       known: schema,
       onListenerError: this.#onListenerError,
-      backoff: { ...DEFAULT_TIMING, ...this.#options.timing },
+      backoff: this.#backoff,
       now: this.#now,
       waits: this.#waits,
       why: () => this.#why(),

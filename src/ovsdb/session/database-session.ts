@@ -14,6 +14,7 @@ import {
   type Update,
 } from './connection.ts';
 import type { DatabaseMonitor } from './monitor.ts';
+import type { ReloadBackoff } from './reload-backoff.ts';
 import { MonitorRun, type MonitorMethod } from './monitor-run.ts';
 import {
   judge,
@@ -27,6 +28,8 @@ export interface SessionOwner {
   requirements(): ServerRequirements;
   /** What is followed. */
   readonly monitors: ReadonlySet<DatabaseMonitor>;
+  /** Pauses before the database is loaded again on the same connection. */
+  readonly reloads: ReloadBackoff;
   /** The server described the database anew. */
   described(status: DatabaseStatus | undefined): void;
   /** Contents of a monitor are complete. */
@@ -65,7 +68,10 @@ export class DatabaseSession {
   /** Text of the schema in `_Server`: second choice, for a server that has no `get_schema`. */
   #described: string | undefined;
   #monitorCount = 0;
-  /** The generation whose schema is being asked for. */
+  #hasLoaded = false;
+  /** Before the schema is asked for again. */
+  #pause: NodeJS.Timeout | undefined;
+  /** The generation whose schema is being asked for, or will be after a pause. */
   #loading: string | undefined;
   /** The generation of which the server has no schema any more: the next one is waited for. */
   #refused: string | undefined;
@@ -161,6 +167,22 @@ export class DatabaseSession {
   #load(generation: string | undefined): void {
     const { database } = this.#owner.requirements();
     this.#loading = generation ?? '';
+    clearTimeout(this.#pause);
+    const pause = this.#hasLoaded ? this.#owner.reloads.next() : 0;
+    this.#hasLoaded = true;
+    if (pause === 0) this.#askForSchema(database, generation);
+    else
+      this.#pause = setTimeout(() => {
+        this.#askForSchema(database, generation);
+      }, pause);
+  }
+
+  /** The connection is gone. */
+  end(): void {
+    clearTimeout(this.#pause);
+  }
+
+  #askForSchema(database: string, generation: string | undefined): void {
     this.#connection.request('get_schema', [database], ({ result, error }) => {
       if (this.#loading !== (generation ?? '')) return;
       this.#loading = undefined;

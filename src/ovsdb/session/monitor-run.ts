@@ -175,8 +175,9 @@ export class MonitorRun {
   #refused(error: JsonValue | undefined): void {
     const next = FALLBACK[this.#method];
     this.#id = undefined;
+    // It may be the last transaction that the server objects to.
+    this.#monitor.lastId = undefined;
     if (isUnknownMethod(error) && next !== undefined) {
-      this.#monitor.lastId = undefined;
       this.#request(next);
       return;
     }

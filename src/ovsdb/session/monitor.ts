@@ -79,7 +79,7 @@ export class DatabaseMonitor extends ReplicaReader implements Monitor {
   constructor(settings: MonitorSettings) {
     super();
     this.#settings = settings;
-    this.reloads = new ReloadBackoff(settings.backoff, settings.now);
+    this.reloads = new ReloadBackoff(settings.backoff, settings.now, 1);
     const { selection } = settings;
     const given = typeof selection === 'function' ? undefined : selection;
     this.conditions = new MonitorConditions(initialConditions(given));

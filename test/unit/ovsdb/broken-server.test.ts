@@ -142,6 +142,43 @@ describe('updates that never fit', () => {
   });
 });
 
+describe('a database that is converted or canceled all the time', () => {
+  const canceling = (): Promise<ScriptedOvsdbServer> => {
+    const answers = smallDatabase({ [A]: { name: 'a' } });
+    return ScriptedOvsdbServer.start({
+      ...answers,
+      monitor_cond_since: (message, peer) => {
+        setImmediate(() => {
+          peer.notify('monitor_canceled', message.params[1] ?? null);
+        });
+        return answers['monitor_cond_since']?.(message, peer);
+      },
+    });
+  };
+
+  test('is loaded a few times at once, then with growing pauses', async () => {
+    await using server = await canceling();
+    const { client } = follow(server, { timing: { minBackoff: 50, maxBackoff: 200 } });
+    await using _client = client;
+    await client.ready(soon());
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    // 6 at once, then after 50, 100, 200, 200, 200 and 200 ms.
+    expect(loads(server)).toBeGreaterThan(8);
+    expect(loads(server)).toBeLessThan(14);
+    expect(server.connections).toBe(1);
+  });
+
+  test('is loaded no more when the client is closed', async () => {
+    await using server = await canceling();
+    const { client } = follow(server, { timing: { minBackoff: 50, maxBackoff: 50 } });
+    await expect.poll(() => loads(server)).toBeGreaterThan(6);
+    client.close();
+    const before = loads(server);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(loads(server)).toBe(before);
+  });
+});
+
 test('a first load that is said to be only what changed is not believed', async () => {
   await using server = await ScriptedOvsdbServer.start({
     ...smallDatabase(),
@@ -157,6 +194,27 @@ test('a first load that is said to be only what changed is not believed', async 
     code: 'protocol',
     details: expect.stringContaining('of Small only what changed, but was asked for all') as string,
   });
+});
+
+test('a server that refuses to go on from the last transaction is asked for everything', async () => {
+  const answers = smallDatabase({ [A]: { name: 'a' } });
+  await using server = await ScriptedOvsdbServer.start({
+    ...answers,
+    monitor_cond_since: (message, peer) =>
+      message.params[3] === ZERO_UUID
+        ? answers['monitor_cond_since']?.(message, peer)
+        : { refuse: { error: 'syntax error', details: 'no such transaction' } },
+  });
+  const { client } = follow(server, { timing: { minBackoff: 1, maxBackoff: 2 } });
+  await using _client = client;
+  await client.ready(soon());
+  client.reconnect();
+  await client.ready(AbortSignal.timeout(2000));
+  expect(server.asked('monitor_cond_since').map((params) => params[3])).toEqual([
+    ZERO_UUID,
+    DATABASE_ID,
+    ZERO_UUID,
+  ]);
 });
 
 describe('a reply to a transaction that says less than it must is no success', () => {

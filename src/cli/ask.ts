@@ -3,24 +3,28 @@ import { resolve } from 'node:path';
 import { isPlainObject } from '../api/plain-object.ts';
 import type { Configuration, GivenOptions } from '../daemon/configuration.ts';
 import { connectControl, ControlError } from '../daemon/control-client.ts';
-import { OPTIONS, type OptionName } from '../daemon/options.ts';
+import { OPTIONS, type OptionName, type OptionSpec } from '../daemon/options.ts';
 import { within } from '../daemon/waiting.ts';
 import { report, tone } from './output.ts';
 
 /** Who answered: the daemon, or this command by itself from objects and databases. */
 export type AnswerSource = 'daemon' | 'direct';
 
-/** What the daemon must know as the command does, lest it answers about something else. */
-const COMPARED = OPTIONS.filter(({ group }) => group === 'where' || group === 'cluster');
+/** Options that decide what rows there should be, besides those of the groups below. */
+const DECISIVE: readonly OptionName[] = ['render', 'take-over'];
+/** Options that a daemon must have as the command does, lest it answers about something else. */
+const COMPARED: readonly (OptionSpec & { readonly name: OptionName })[] = OPTIONS.filter(
+  ({ name, group }) => group === 'where' || group === 'cluster' || DECISIVE.includes(name),
+);
 const PATHS: readonly OptionName[] = ['manifests', 'state', 'kubeconfig'];
 
-/** An option that the command was given and that the daemon has otherwise, in words. */
-function difference(mine: GivenOptions, theirs: GivenOptions): string | undefined {
+/** An option that the command was given and that the daemon has otherwise, in words. Pure. */
+export function optionDifference(mine: GivenOptions, theirs: GivenOptions): string | undefined {
   for (const spec of COMPARED) {
     const { name } = spec;
     const text = mine[name];
     if (text === undefined) continue;
-    const other = theirs[name] ?? ('default' in spec ? spec.default : undefined) ?? '';
+    const other = theirs[name] ?? spec.default ?? '';
     const isSame = PATHS.includes(name)
       ? other !== '' && resolve(text) === resolve(other)
       : text === other;
@@ -52,7 +56,8 @@ export async function askDaemon<T>(
     const about = await client.call('about', {}, signal);
     if (!isPlainObject(about) || !isPlainObject(about['options']))
       return direct(`what answers on ${socket} is not a daemon of this release`);
-    const other = difference(given, about['options']);
+    const theirs = Object.entries(about['options']).map(([name, text]) => [name, String(text)]);
+    const other = optionDifference(given, Object.fromEntries(theirs));
     const daemon = `the daemon of node ${String(about['node'])} (process ${String(about['pid'])})`;
     if (other !== undefined) return direct(`${daemon} works with other settings: ${other}`);
     const answer = await client.call(method, params, signal);

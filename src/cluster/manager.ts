@@ -157,6 +157,7 @@ export class ClusterManager {
       registerMetrics(options.metrics, {
         udns: () => informers.udns.list(),
         cudns: () => informers.cudns.list(),
+        annotations: () => this.#nodes.annotationUsage(),
         subnets: () =>
           this.#nodes.subnets
             .networks()

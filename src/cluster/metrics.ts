@@ -17,6 +17,8 @@ export interface MetricSources {
   readonly udns: () => readonly UserDefinedNetwork[];
   readonly cudns: () => readonly ClusterUserDefinedNetwork[];
   readonly subnets: () => readonly SubnetUsage[];
+  /** Share of the room for annotations that each node has in use, from 0 to 1. */
+  readonly annotations: () => ReadonlyMap<string, number>;
 }
 
 const PREFIX = 'ovnkube_clustermanager_';

@@ -43,6 +43,8 @@ export interface Index<T extends KubeObject> {
   values(): Iterable<string>;
 }
 
+export type IsSame<T> = (before: T, after: T) => boolean;
+
 /** A kind's objects as their readers see them. */
 export interface ObjectView<T extends KubeObject> {
   readonly kind: ResourceKind<T>;
@@ -50,8 +52,11 @@ export interface ObjectView<T extends KubeObject> {
   list(): readonly T[];
   keys(): Iterable<ObjectKey>;
   inNamespace(namespace: string): readonly T[];
-  /** Objects found by `valuesOf`; kept current from now on. Make it once, read it often. */
-  index(valuesOf: (object: T) => readonly string[]): Index<T>;
+  /**
+   * Objects found by `valuesOf`; kept current from now on. Make it once, read it often. Where `isSame` says so a change leaves the
+   * values as they are.
+   */
+  index(valuesOf: (object: T) => readonly string[], isSame?: IsSame<T>): Index<T>;
   /** Calls `handler` for every object that is here, then for every change; the returned function ends that. */
   onChange(handler: (change: Change<T>) => void): () => void;
 }
@@ -65,9 +70,16 @@ class ValueIndex<T extends KubeObject> implements Index<T> {
   readonly #keys = new Map<string, Set<ObjectKey>>();
   readonly #valuesByKey = new Map<ObjectKey, readonly string[]>();
 
-  constructor(objects: ReadonlyMap<ObjectKey, T>, valuesOf: (object: T) => readonly string[]) {
+  readonly #isSame: IsSame<T> | undefined;
+
+  constructor(
+    objects: ReadonlyMap<ObjectKey, T>,
+    valuesOf: (object: T) => readonly string[],
+    isSame: IsSame<T> | undefined,
+  ) {
     this.#objects = objects;
     this.#valuesOf = valuesOf;
+    this.#isSame = isSame;
   }
 
   get(value: string): readonly T[] {
@@ -81,7 +93,9 @@ class ValueIndex<T extends KubeObject> implements Index<T> {
   }
 
   /** An object that `valuesOf` throws at is in no list. */
-  update({ key, after }: Change<T>): void {
+  update({ key, before, after }: Change<T>): void {
+    if (before !== undefined && after !== undefined && this.#isSame?.(before, after) === true)
+      return;
     for (const value of this.#valuesByKey.get(key) ?? []) {
       const keys = this.#keys.get(value);
       keys?.delete(key);
@@ -238,8 +252,8 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     return this.#byNamespace.get(namespace);
   }
 
-  index(valuesOf: (object: T) => readonly string[]): Index<T> {
-    return this.#addIndex(valuesOf);
+  index(valuesOf: (object: T) => readonly string[], isSame?: IsSame<T>): Index<T> {
+    return this.#addIndex(valuesOf, isSame);
   }
 
   onChange(handler: (change: Change<T>) => void): () => void {
@@ -263,8 +277,8 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
       list: () => this.list(),
       keys: () => this.keys(),
       inNamespace: (namespace) => this.inNamespace(namespace),
-      index: (valuesOf) => {
-        const index = this.#addIndex(valuesOf);
+      index: (valuesOf, isSame) => {
+        const index = this.#addIndex(valuesOf, isSame);
         atEnd(() => this.#indexes.delete(index));
         return index;
       },
@@ -276,8 +290,11 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     };
   }
 
-  #addIndex(valuesOf: (object: T) => readonly string[]): ValueIndex<T> {
-    const index = new ValueIndex(this.#objects, valuesOf);
+  #addIndex(
+    valuesOf: (object: T) => readonly string[],
+    isSame: IsSame<T> | undefined,
+  ): ValueIndex<T> {
+    const index = new ValueIndex(this.#objects, valuesOf, isSame);
     for (const [key, after] of this.#objects)
       this.#call((change) => index.update(change), { key, before: undefined, after });
     this.#indexes.add(index);

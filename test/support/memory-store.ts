@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   objectKey,
   type KubeObject,
@@ -279,9 +280,9 @@ export class MemoryStore implements Store {
     if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
       throw new StoreError('conflict', `${kind.plural} "${key}" has been modified`);
     const after = change(before);
-    if (JSON.stringify(after) === JSON.stringify(before)) return before as T;
+    if (isDeepStrictEqual(after, before)) return before as T;
     this.#check(after, before);
-    const isNewSpec = JSON.stringify(after.spec) !== JSON.stringify(before.spec);
+    const isNewSpec = !isDeepStrictEqual(after.spec, before.spec);
     const generation = (before.metadata.generation ?? 1) + (isNewSpec ? 1 : 0);
     const isGone =
       after.metadata.deletionTimestamp !== undefined &&

@@ -12,7 +12,6 @@ import {
   asObject,
   asText,
   familyCidrsJson,
-  formatEntries,
   parseJson,
   problem,
   readAnnotation,
@@ -65,10 +64,13 @@ const isSameList = (value: unknown, texts: readonly string[]): boolean =>
   value.length === texts.length &&
   texts.every((text, index) => text === value[index]);
 
-export const formatNodeSubnets = (
-  subnets: ReadonlyMap<string, readonly string[]>,
-): string | undefined =>
-  formatEntries(new Map([...subnets].filter(([, cidrs]) => cidrs.length > 0)), v4First);
+/** One entry of the annotation, as text: a node of many networks has its annotation put together of those. */
+export const formatNodeSubnetEntry = (network: string, subnets: readonly string[]): string =>
+  `${JSON.stringify(network)}:${JSON.stringify(v4First(subnets))}`;
+
+/** The annotation of such entries, which are sorted; undefined for none, which is removed. */
+export const formatNodeSubnetEntries = (sorted: readonly string[]): string | undefined =>
+  sorted.length === 0 ? undefined : `{${sorted.join(',')}}`;
 
 export const nodeId = (node: Annotated): Reading<number> =>
   readAnnotation(node, NODE_ID, BY_MANAGER, (text) => asInteger(text, LEAST_NODE_ID, MOST_NODE_ID));

@@ -1,8 +1,9 @@
 /** Addresses of pods, written to the pods' annotation (api.md §6.9, §7.2): on one node, or for whole networks. */
+import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { pods as podKind } from '../../api/kinds.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
-import { nodeSubnets } from '../../api/annotations/node-annotations.ts';
+import { NODE_SUBNETS } from '../../api/annotations/node-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
 import {
   formatPodNetworks,
@@ -95,13 +96,14 @@ export class PodAddresses {
       // Pods of other nodes are nothing to a node, however often they change.
       if (![before, after].some((pod) => pod !== undefined && isInScope(this.#options.scope, pod)))
         return;
+      if (before !== undefined && after !== undefined && wantsSame(before, after)) return;
       this.queue.add(key);
       if (after === undefined || isWithoutNetworks(after)) this.#retry();
     });
     namespaces.onChange(() => this.#retry());
     nodes.onChange(({ before, after }) => {
-      const carried = (node: typeof after): string =>
-        JSON.stringify([...(node === undefined ? [] : (nodeSubnets(node).value ?? []))]);
+      const carried = (node: typeof after): string | undefined =>
+        node?.metadata.annotations?.[NODE_SUBNETS];
       if (before === undefined || after === undefined || carried(before) !== carried(after))
         this.#retry();
     });
@@ -325,3 +327,10 @@ function completeEntry(
   const needsNone = nad !== undefined && nad.config.subnets.length === 0;
   return needsNone || (entry?.addresses.length ?? 0) > 0 ? entry : undefined;
 }
+
+/** True when a change of a pod is nothing to its addresses. */
+const wantsSame = (a: Pod, b: Pod): boolean =>
+  a.metadata.uid === b.metadata.uid &&
+  isDeepStrictEqual(a.metadata.annotations, b.metadata.annotations) &&
+  isDeepStrictEqual(a.spec, b.spec) &&
+  a.status?.phase === b.status?.phase;

@@ -2,10 +2,10 @@
 import { nadOfKey } from '../../api/nad/nad-key.ts';
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
-import { nodeSubnets } from '../../api/annotations/node-annotations.ts';
+import { NODE_SUBNETS, nodeSubnets } from '../../api/annotations/node-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
-import type { PodNetwork } from '../../api/annotations/pod-annotations.ts';
-import type { Pod } from '../../api/types.ts';
+import { POD_NETWORKS, type PodNetwork } from '../../api/annotations/pod-annotations.ts';
+import type { Node, Pod } from '../../api/types.ts';
 import type { Index } from '../../store/informer.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { ServedNads } from '../networks/served-nads.ts';
@@ -53,13 +53,18 @@ export class PodPools {
   readonly #carriers: Index<Pod>;
   readonly #pools = new Map<string, { readonly made: string; readonly pool: NetworkPool }>();
   readonly #holdings = new Map<string, Holding>();
+  readonly #nodeSubnets = new Map<
+    string,
+    { readonly text: string; readonly subnets: ReadonlyMap<string, readonly string[]> }
+  >();
   readonly #conflicts = new PodConflicts();
 
   constructor(options: PodPoolsOptions) {
     this.#options = options;
-    this.#carriers = options.informers.pods.index((pod) => [
-      ...new Set([...carriedNetworks(pod).keys()].map(nadOfKey)),
-    ]);
+    this.#carriers = options.informers.pods.index(
+      (pod) => [...new Set([...carriedNetworks(pod).keys()].map(nadOfKey))],
+      (before, after) => carriedText(before) === carriedText(after),
+    );
   }
 
   /** Pods that carry what is not free for them, with the reason. */
@@ -77,9 +82,20 @@ export class PodPools {
       );
     const network = nad?.config.name ?? DEFAULT_NETWORK;
     const node = this.#options.informers.nodes.get(pod.spec.nodeName ?? '');
-    const subnets = node === undefined ? undefined : nodeSubnets(node).value?.get(network);
+    const subnets = node === undefined ? undefined : this.#subnetsOf(node).get(network);
     if (subnets === undefined || subnets.length === 0) return undefined;
     return this.#pool(id, network, JSON.stringify(subnets), () => nodePool(network, subnets));
+  }
+
+  /** Subnets of a node by network; its annotation is read once, however many pods come. */
+  #subnetsOf(node: Node): ReadonlyMap<string, readonly string[]> {
+    const { name, annotations } = node.metadata;
+    const text = annotations?.[NODE_SUBNETS] ?? '';
+    const known = this.#nodeSubnets.get(name);
+    if (known?.text === text) return known.subnets;
+    const subnets = nodeSubnets(node).value ?? new Map<string, readonly string[]>();
+    this.#nodeSubnets.set(name, { text, subnets });
+    return subnets;
   }
 
   /** Addresses and MAC address for an attachment, from the pool that serves it. Throws AllocationError with what to do. */
@@ -233,3 +249,5 @@ function poolId(pod: Pod, { nad }: WantedAttachment): string {
 /** Owner of what a pod holds: a pod of the same name that comes later is somebody else. */
 const ownerOf = ({ metadata }: Pod, nadKey: string): string =>
   `${objectKey(metadata)} (${metadata.uid ?? ''}) ${nadKey}`;
+
+const carriedText = ({ metadata }: Pod): string | undefined => metadata.annotations?.[POD_NETWORKS];

@@ -123,7 +123,11 @@ export class ConnectController {
       if (before === undefined || after === undefined || labels(before) !== labels(after))
         this.networksChanged();
     });
-    namespaces.onChange(() => this.networksChanged());
+    namespaces.onChange(({ before, after }) => {
+      const [labels, labelsBefore] = [after?.metadata.labels, before?.metadata.labels];
+      const isNews = before === undefined || after === undefined;
+      if (isNews || !isDeepStrictEqual(labels, labelsBefore)) this.networksChanged();
+    });
     nodes.onChange(({ before, after }) => {
       if (before === undefined || after === undefined || hasChassis(before) !== hasChassis(after))
         this.networksChanged();

@@ -108,8 +108,9 @@ export class IdentityController {
       read?.kind === 'invalid' ? after?.metadata.annotations?.[NETWORK_NAME] : undefined;
     // Nobody holds the allocations of a network that was never theirs.
     const isTheirs = stoodFor !== undefined && nameRefusal(stoodFor, nad.metadata) === undefined;
-    registry.markUnreadable(key, isTheirs ? stoodFor : undefined);
-    return registry.observe(key, uid, read?.kind === 'network' ? read.nad : undefined);
+    const unreadable = registry.markUnreadable(key, isTheirs ? stoodFor : undefined);
+    const affected = registry.observe(key, uid, read?.kind === 'network' ? read.nad : undefined);
+    return [...affected, ...unreadable];
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {

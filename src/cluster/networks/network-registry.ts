@@ -67,10 +67,16 @@ export class NetworkRegistry extends NadRegistry {
     return this.set(nad.key, nad);
   }
 
-  /** Remembers that a NAD which stood for `network` can't be read at the moment; undefined = it can, or is gone. */
-  markUnreadable(key: string, network: string | undefined): void {
+  /**
+   * Remembers that a NAD which stood for `network` can't be read at the moment; undefined = it can, or is gone. Returns the networks
+   * for which that is news.
+   */
+  markUnreadable(key: string, network: string | undefined): readonly string[] {
+    const before = this.#unreadable.get(key);
+    if (before === network) return [];
     if (network === undefined) this.#unreadable.delete(key);
     else this.#unreadable.set(key, network);
+    return [before, network].filter((name) => name !== undefined);
   }
 
   /** True when a NAD stood for the network and is broken now: its allocations are kept until that is settled. */

@@ -1,28 +1,33 @@
 /** Node ids, transit addresses and node subnets, written to each Node at once (api.md §6.3, §6.4). */
-import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { formatInterfaceAddress, parsePrefix } from '../../allocators/addresses.ts';
 import { FIRST_NODE_ID, IdAllocator, MAX_NODE_ID } from '../../allocators/ids.ts';
 import { nodeAddress } from '../../allocators/node-addresses.ts';
+import { familyCidrsJson, type AnnotationError } from '../../api/annotations/annotations.ts';
+import {
+  NODE_ID,
+  NODE_SUBNETS,
+  NODE_TRANSIT_ADDRESSES,
+  nodeId,
+} from '../../api/annotations/node-annotations.ts';
 import { nodes as nodeKind } from '../../api/kinds.ts';
-import { matchesSelector } from '../../api/selectors.ts';
 import type { FamilyCidrs } from '../../api/nad/network-config.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
-import { nodeId, nodeSubnets } from '../../api/annotations/node-annotations.ts';
+import { oldestFirst } from '../../api/order.ts';
+import { matchesSelector } from '../../api/selectors.ts';
 import type { Node } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
 import type { Change, ObjectView } from '../../store/informer.ts';
+import type { Log } from '../../store/log.ts';
 import type { Store } from '../../store/store.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import { Batch } from '../batch.ts';
 import type { DurationRecorder } from '../metrics.ts';
-import type { NetworkRegistry } from '../networks/network-registry.ts';
-import { nodeAnnotations } from './node-annotations.ts';
 import { familiesOf } from '../networks/nads.ts';
-import { NodeSubnets, type CarriedSubnets, type SubnetFailures } from './node-subnets.ts';
-import { oldestFirst } from '../../api/order.ts';
-import type { Log } from '../../store/log.ts';
+import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
+import { NodeRecord } from './node-record.ts';
+import { NodeSubnets, type SubnetFailures } from './node-subnets.ts';
 
 export interface NodeControllerOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
@@ -42,13 +47,21 @@ export interface NodeControllerOptions {
 /** Milliseconds: nodes are written when no network has changed for `minDelay`, at the latest after `maxDelay`. */
 const BATCH = { minDelay: 20, maxDelay: 1000 };
 
+/** Annotations of a Node that the manager reads and writes. */
+const OURS = [NODE_ID, NODE_TRANSIT_ADDRESSES, NODE_SUBNETS];
+
 export class NodeController {
   readonly queue: WorkQueue;
   readonly subnets = new NodeSubnets();
+  readonly batch: Batch;
   readonly #options: NodeControllerOptions;
   readonly #ids = new IdAllocator(FIRST_NODE_ID, MAX_NODE_ID);
-  readonly batch: Batch;
+  readonly #records = new Map<string, NodeRecord>();
   readonly #reported = new Map<string, string>();
+  /** Nodes of whose annotations it was said that they are nearly full. */
+  readonly #nearlyFull = new Set<string>();
+  /** Nodes with subnets, oldest first; undefined = to be listed anew. */
+  #served: readonly string[] | undefined;
 
   constructor(options: NodeControllerOptions) {
     this.#options = options;
@@ -70,35 +83,60 @@ export class NodeController {
     this.subnets.setNetwork(DEFAULT_NETWORK, settings.cluster.clusterSubnets);
   }
 
+  /** Share of the room for annotations that each node has in use, from 0 to 1. */
+  annotationUsage(): ReadonlyMap<string, number> {
+    return new Map([...this.#records].map(([node, { usage }]) => [node, usage]));
+  }
+
   /** Adopts what the nodes carry, then allocates what is missing, before anything is written. */
   adopt(): void {
     for (const network of this.#options.registry.networks()) this.#setNetwork(network.name);
-    for (const node of this.#served()) {
+    for (const name of this.#servedNodes()) {
+      const node = this.#options.nodes.get(name);
+      if (node === undefined) continue;
       this.#adoptId(node);
-      this.subnets.adopt(node.metadata.name, carriedSubnets(node));
+      const record = this.#recordOf(name);
+      record.read(node);
+      this.subnets.adopt(name, record.carried);
+      this.#keepUnreadable(record);
     }
-    for (const network of this.subnets.networks()) this.#allocate(network);
+    for (const network of this.subnets.networks()) this.#allocateAll(network);
   }
 
   /** Follows the nodes from now on. */
   follow(): void {
-    this.#options.nodes.onChange((change: Change<Node>) => this.batch.add([change.key]));
+    this.#options.nodes.onChange((change: Change<Node>) => {
+      const { before, after } = change;
+      if (
+        before === undefined ||
+        after === undefined ||
+        this.#isServed(before) !== this.#isServed(after)
+      )
+        this.#served = undefined;
+      else if (
+        OURS.every(
+          (key) => before.metadata.annotations?.[key] === after.metadata.annotations?.[key],
+        )
+      )
+        return;
+      this.batch.add([change.key]);
+    });
   }
 
-  /** A network came, grew or went. */
+  /** A network came, grew, went, or can be read again. */
   networkChanged(name: string): void {
-    if (!this.#setNetwork(name)) return;
-    // Nodes may carry subnets of a network that is only now known.
-    for (const node of this.#served()) {
-      const carried = carriedSubnets(node).get(name);
-      if (carried !== undefined) this.subnets.adopt(node.metadata.name, new Map([[name, carried]]));
+    const isNew = this.#setNetwork(name);
+    if (!this.subnets.has(name)) {
+      this.#forgetNetwork(name);
+      return;
     }
-    this.#allocate(name);
-    this.batch.add(this.#options.nodes.keys());
-  }
-
-  idOf(node: string): number | undefined {
-    return this.#ids.idOf(node);
+    if (!isNew) return;
+    // Nodes may carry subnets of a network that is only now known.
+    for (const node of this.#servedNodes()) {
+      const carried = this.#recordOf(node).subnetsOf(name);
+      if (carried !== undefined) this.subnets.adopt(node, new Map([[name, carried]]));
+    }
+    this.#allocateAll(name);
   }
 
   #setNetwork(name: string): boolean {
@@ -117,22 +155,71 @@ export class NodeController {
     }
   }
 
-  #allocate(network: string): void {
-    for (const node of this.#served()) this.subnets.allocate(node.metadata.name, network);
+  /** What the nodes have of it goes, but that of a network whose NADs can't be read. */
+  #forgetNetwork(name: string): void {
+    const isKept = this.#options.registry.isUnreadable(name);
+    for (const [node, record] of this.#records) {
+      record.missing.delete(name);
+      if (isKept) this.#keepUnreadable(record);
+      else if (record.set(name, [])) this.batch.add([node]);
+    }
+    // There may be room for others now.
+    if (!isKept) this.#retryMissing();
+  }
+
+  /** A NAD that is broken at the moment must not move the addresses of its pods. */
+  #keepUnreadable(record: NodeRecord): void {
+    for (const [network, subnets] of record.carried)
+      if (
+        !this.subnets.has(network) &&
+        !record.has(network) &&
+        this.#options.registry.isUnreadable(network)
+      )
+        record.set(network, subnets);
+  }
+
+  #allocateAll(network: string): void {
+    const changed = this.#servedNodes().filter((node) => this.#allocate(node, network));
     this.#report(network);
+    this.batch.add(changed);
+  }
+
+  /** Gives the node subnets of the network, if they fit into its annotations; true when the node has to be written. */
+  #allocate(node: string, network: string): boolean {
+    const record = this.#recordOf(node);
+    record.missing.delete(network);
+    this.subnets.allocate(node, network);
+    const subnets = this.subnets.subnetsOf(node, network);
+    if (subnets.length > 0 && !record.hasRoomFor(network, subnets))
+      this.subnets.refuse(
+        node,
+        network,
+        `the annotations of the node have no room for another network (${Math.round(record.usage * 100)} % of 240 KiB are in use): delete networks, or give them to fewer nodes`,
+      );
+    const given = this.subnets.subnetsOf(node, network);
+    if (this.subnets.failuresOf(network).has(node)) record.missing.add(network);
+    return record.set(network, given);
+  }
+
+  /** Nodes that found nothing before try again. */
+  #retryMissing(): void {
+    for (const [node, { missing }] of this.#records) if (missing.size > 0) this.batch.add([node]);
   }
 
   /** Tells of changed failures only. */
   #report(network: string): void {
     const failures = this.subnets.failuresOf(network);
-    const text = JSON.stringify([...failures]);
+    const text = failures.size === 0 ? '[]' : JSON.stringify([...failures]);
     if (text === (this.#reported.get(network) ?? '[]')) return;
     this.#reported.set(network, text);
     this.#options.onFailures(network, failures);
   }
 
-  #served(): readonly Node[] {
-    return oldestFirst(this.#options.nodes.list()).filter((node) => this.#isServed(node));
+  #servedNodes(): readonly string[] {
+    this.#served ??= oldestFirst(this.#options.nodes.list())
+      .filter((node) => this.#isServed(node))
+      .map(({ metadata }) => metadata.name);
+    return this.#served;
   }
 
   #isServed({ metadata }: Node): boolean {
@@ -140,73 +227,102 @@ export class NodeController {
     return selector === undefined || !matchesSelector(selector, metadata.labels);
   }
 
+  #recordOf(node: string): NodeRecord {
+    const known = this.#records.get(node);
+    if (known !== undefined) return known;
+    const record = new NodeRecord();
+    for (const network of this.subnets.networks()) record.missing.add(network);
+    this.#records.set(node, record);
+    return record;
+  }
+
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
-    const { nodes, store, clock, durations } = this.#options;
-    const node = nodes.get(name);
+    const node = this.#options.nodes.get(name);
     if (node === undefined) {
-      this.#forget(name);
+      this.#ids.release(name);
+      this.#forgetNode(name);
       return;
     }
-    if (this.#isServed(node)) {
-      this.subnets.adopt(name, carriedSubnets(node));
-      for (const network of this.subnets.networks()) {
-        this.subnets.allocate(name, network);
+    const isServed = this.#isServed(node);
+    if (!isServed) this.#forgetNode(name);
+    const record = isServed ? this.#recordOf(name) : new NodeRecord();
+    if (isServed) {
+      if (record.read(node)) this.#takeOver(name, record);
+      const missing = [...record.missing];
+      for (const network of missing) {
+        this.#allocate(name, network);
         this.#report(network);
       }
-    } else this.#forgetSubnets(name);
+    }
     this.#adoptId(node);
-    const id = await this.#allocateId(node);
-    const wanted = nodeAnnotations({
-      subnets: this.#withUnreadable(node),
-      ...(id === undefined ? {} : { id, transit: this.#transitAddresses(id) }),
-    });
+    await this.#reportErrors(node, record.takeErrors());
+    await this.#write(node, record, await this.#allocateId(node), signal);
+    await this.#reportUsage(node, record);
+  }
+
+  /** Somebody else wrote the annotation: what fits is adopted, what was given stays, and the rest is written over. */
+  #takeOver(name: string, record: NodeRecord): void {
+    this.subnets.adopt(name, record.carried);
+    for (const network of record.carried.keys())
+      if (this.subnets.has(network) && this.#allocate(name, network)) this.#report(network);
+    this.#keepUnreadable(record);
+  }
+
+  async #write(
+    node: Node,
+    record: NodeRecord,
+    id: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, clock, durations } = this.#options;
+    const transit = id === undefined ? undefined : this.#transitAddresses(id);
+    const wanted: Readonly<Record<string, string | null>> = {
+      [NODE_ID]: id === undefined ? null : String(id),
+      [NODE_TRANSIT_ADDRESSES]:
+        transit === undefined ? null : JSON.stringify(familyCidrsJson(transit)),
+      [NODE_SUBNETS]: record.text() ?? null,
+    };
     const before = node.metadata.annotations ?? {};
     const changed = Object.entries(wanted).filter(
       ([key, value]) => (before[key] ?? null) !== value,
     );
-    if (changed.length === 0) return;
-    const given = this.#newSubnets(node);
+    if (changed.length === 0) {
+      record.unwritten.clear();
+      return;
+    }
+    const given = [...record.unwritten];
     const began = clock.now();
     await store.patchStatus(
       nodeKind,
-      name,
+      node.metadata.name,
       { metadata: { annotations: Object.fromEntries(changed) } },
       { fieldManager: 'clustermanager-node-controller', signal },
     );
     const duration = clock.now() - began;
-    // A network that went meanwhile must not come back as a series.
-    for (const network of given)
-      if (this.subnets.has(network)) durations.nodeAnnotation(network, duration);
+    for (const network of given) {
+      record.unwritten.delete(network);
+      // A network that went meanwhile must not come back as a series.
+      if (network !== DEFAULT_NETWORK && this.subnets.has(network))
+        durations.nodeAnnotation(network, duration);
+    }
   }
 
-  /** User-defined networks whose subnets of the node are not on the node yet. */
-  #newSubnets(node: Node): readonly string[] {
-    const carried = carriedSubnets(node);
-    return [...this.subnets.subnetsOf(node.metadata.name)]
-      .filter(
-        ([network, subnets]) =>
-          network !== DEFAULT_NETWORK && !isDeepStrictEqual(carried.get(network), subnets),
-      )
-      .map(([network]) => network);
-  }
-
-  /** A node that is gone gives back what it held, and nodes that found nothing try again. */
-  #forget(name: string): void {
-    this.#ids.release(name);
-    this.#forgetSubnets(name);
-  }
-
-  #forgetSubnets(name: string): void {
-    const waiting = this.subnets.failingNodes();
+  /** A node that is gone or not served any more gives back what it held, and nodes that found nothing try again. */
+  #forgetNode(name: string): void {
+    const record = this.#records.get(name);
+    if (record === undefined) return;
+    this.#records.delete(name);
+    this.#nearlyFull.delete(name);
     this.subnets.releaseNode(name);
     for (const network of this.subnets.networks()) this.#report(network);
-    this.batch.add([...waiting].filter((node) => node !== name));
+    this.#retryMissing();
   }
 
   #adoptId(node: Node): void {
+    if (this.#ids.idOf(node.metadata.name) !== undefined) return;
     // What can't be read is written anew.
     const id = nodeId(node).value;
-    if (id === undefined || this.#ids.idOf(node.metadata.name) !== undefined) return;
+    if (id === undefined) return;
     try {
       this.#ids.reserve(node.metadata.name, id);
     } catch (error) {
@@ -246,27 +362,33 @@ export class NodeController {
     return { ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) };
   }
 
-  /**
-   * What the node holds, and what it carries of networks whose NADs can't be read at the moment: a broken NAD must not
-   * move the addresses of its pods.
-   */
-  #withUnreadable(node: Node): ReadonlyMap<string, readonly string[]> {
-    const held = new Map(this.subnets.subnetsOf(node.metadata.name));
-    for (const [network, subnets] of carriedSubnets(node))
-      if (!this.subnets.has(network) && this.#options.registry.isUnreadable(network))
-        held.set(network, subnets);
-    return held;
+  /** An annotation that can't be read is written anew from what the node was given; somebody should know who breaks it. */
+  async #reportErrors(node: Node, [error]: readonly AnnotationError[]): Promise<void> {
+    if (error === undefined) return;
+    const { log, store } = this.#options;
+    log.warn({ node: node.metadata.name, error: error.message }, 'annotation can’t be read');
+    await store.event({
+      regarding: node,
+      type: 'Warning',
+      reason: 'InvalidAnnotation',
+      message: `${error.message}; it is written again as it was`,
+    });
+  }
+
+  /** Says so before there is no room for another network, once. */
+  async #reportUsage(node: Node, record: NodeRecord): Promise<void> {
+    const { name } = node.metadata;
+    if (!record.isNearlyFull) this.#nearlyFull.delete(name);
+    if (!record.isNearlyFull || this.#nearlyFull.has(name)) return;
+    this.#nearlyFull.add(name);
+    const share = Math.round(record.usage * 100);
+    const message = `annotations: ${share} % of the room for annotations (240 of 256 KiB) is in use, most of it by the subnets of networks: networks that come when it is full get no subnet on this node; delete networks, or give them to fewer nodes`;
+    this.#options.log.warn({ node: name, share }, message);
+    await this.#options.store.event({
+      regarding: node,
+      type: 'Warning',
+      reason: 'AnnotationsNearlyFull',
+      message,
+    });
   }
 }
-
-/** What the node carries, as far as it can be read; the rest is written anew. */
-function carriedSubnets(node: Node): CarriedSubnets {
-  const known = carriedBy.get(node);
-  if (known !== undefined) return known;
-  const carried = nodeSubnets(node).value ?? new Map<string, readonly string[]>();
-  carriedBy.set(node, carried);
-  return carried;
-}
-
-/** Objects of an informer are never changed: each is read once, however many networks come. */
-const carriedBy = new WeakMap<Node, CarriedSubnets>();

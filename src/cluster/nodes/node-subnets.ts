@@ -23,6 +23,9 @@ export type SubnetFailures = ReadonlyMap<string, string>;
 /** What a node carries in its annotation: subnets by network. */
 export type CarriedSubnets = ReadonlyMap<string, readonly string[]>;
 
+const failureOf = (node: string, network: string, reason: string): string =>
+  `error allocating network for node ${node}, network name ${network}: ${reason}`;
+
 const texts = new WeakMap<Prefix, string>();
 
 /** A subnet in CIDR notation; each is asked for whenever its node is looked at. */
@@ -98,10 +101,7 @@ export class NodeSubnets {
       inUse.failures.delete(node);
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
-      inUse.failures.set(
-        node,
-        `error allocating network for node ${node}, network name ${network}: ${error.message}`,
-      );
+      inUse.failures.set(node, failureOf(node, network, error.message));
     }
   }
 
@@ -112,21 +112,20 @@ export class NodeSubnets {
     }
   }
 
-  /** What the node holds: by network, IPv4 first; networks of which it holds nothing are left out. */
-  subnetsOf(node: string): ReadonlyMap<string, readonly string[]> {
-    const held = [...this.#networks].map(
-      ([network, { subnets }]) => [network, subnets.subnetsOf(node).map(textOf)] as const,
-    );
-    return new Map(held.filter(([, subnets]) => subnets.length > 0));
+  /** Takes back what the node was just given of a network, for a reason that lies elsewhere; it is in `failures` then. */
+  refuse(node: string, network: string, reason: string): void {
+    const inUse = this.#networks.get(network);
+    inUse?.subnets.release(node);
+    inUse?.failures.set(node, failureOf(node, network, reason));
+  }
+
+  /** What the node holds of a network, IPv4 first. */
+  subnetsOf(node: string, network: string): readonly string[] {
+    return this.#networks.get(network)?.subnets.subnetsOf(node).map(textOf) ?? [];
   }
 
   failuresOf(network: string): SubnetFailures {
     return this.#networks.get(network)?.failures ?? new Map<string, string>();
-  }
-
-  /** Nodes without a subnet of some network; they are tried again when something was released. */
-  failingNodes(): ReadonlySet<string> {
-    return new Set([...this.#networks.values()].flatMap(({ failures }) => [...failures.keys()]));
   }
 
   /** Room of a network per family, for the metrics. */

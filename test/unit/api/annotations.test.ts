@@ -32,7 +32,8 @@ describe('annotations of a node', () => {
       ['default', ['10.244.0.0/24', 'fd01::/64']],
       ['udn-test_l3', ['10.20.2.0/24']],
     ]);
-    expect(node.formatNodeSubnets(value ?? new Map())).toBe(
+    const entries = [...(value ?? [])].map((entry) => node.formatNodeSubnetEntry(...entry));
+    expect(node.formatNodeSubnetEntries(entries)).toBe(
       '{"default":["10.244.0.0/24","fd01::/64"],"udn-test_l3":["10.20.2.0/24"]}',
     );
   });
@@ -49,8 +50,7 @@ describe('annotations of a node', () => {
   });
 
   test('are removed when there is nothing to say', () => {
-    expect(node.formatNodeSubnets(new Map())).toBeUndefined();
-    expect(node.formatNodeSubnets(new Map([['blue_net', []]]))).toBeUndefined();
+    expect(node.formatNodeSubnetEntries([])).toBeUndefined();
   });
 
   test('say what its gateway is', () => {

@@ -253,7 +253,7 @@ describe('a NAD whose creation hangs in an admission webhook', () => {
   test('and is refused in the end gives back its place, and is not asked for again and again', async () => {
     const { store, end } = admission('blue');
     let refusals = 0;
-    const create = store.create;
+    const create = store.create.bind(store);
     store.create = async (kind, object, options) => {
       refusals += kind.plural === 'network-attachment-definitions' ? 1 : 0;
       return await create(kind, object, options);

@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { nodes, pods } from '../../../src/api/kinds.ts';
+import { nodeSubnets } from '../../../src/api/annotations/node-annotations.ts';
+import { NodeRecord } from '../../../src/cluster/nodes/node-record.ts';
+import {
+  ALLOCATED,
+  apply,
+  conditions,
+  CREATED,
+  layer3,
+  namespace,
+  node,
+  nodeLines,
+  pod,
+  remove,
+  startManager,
+} from '../../support/cluster.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+const SUBNETS = 'k8s.ovn.org/node-subnets';
+const USER = { fieldManager: 'user' };
+
+describe('a node’s annotation', () => {
+  test('is put together of entries in the order of their networks', () => {
+    const record = new NodeRecord();
+    expect(record.text()).toBeUndefined();
+    for (const name of ['b', 'a.b', 'a', 'a-b', 'c']) record.set(name, ['10.0.0.0/24']);
+    expect(record.set('b', ['10.0.0.0/24'])).toBe(false);
+    record.set('b', ['fd00::/64', '10.1.0.0/24']);
+    record.set('c', []);
+    expect(record.text()).toBe(
+      '{"a":["10.0.0.0/24"],"a-b":["10.0.0.0/24"],"a.b":["10.0.0.0/24"],"b":["10.1.0.0/24","fd00::/64"]}',
+    );
+    const read = nodeSubnets(node('n', { [SUBNETS]: record.text() ?? '' }));
+    expect(read.value?.get('b')).toEqual(['10.1.0.0/24', 'fd00::/64']);
+  });
+
+  test('has room for thousands of dual-stack networks, says when it is nearly full, and never takes too many', () => {
+    const record = new NodeRecord();
+    record.read(node('n', { other: 'x'.repeat(1000) }));
+    const entry = (index: number): [string, readonly string[]] => [
+      `tenant-${String(index).padStart(5, '0')}_blue`,
+      ['10.100.200.0/24', `fd00:1234:5678:${index.toString(16)}::/64`],
+    ];
+    let count = 0;
+    let warnedAt = 0;
+    while (record.hasRoomFor(...entry(count))) {
+      record.set(...entry(count));
+      count += 1;
+      if (record.isNearlyFull && warnedAt === 0) warnedAt = count;
+    }
+    const bytes = SUBNETS.length + (record.text() ?? '').length + 'other'.length + 1000;
+    expect(count).toBeGreaterThan(3000);
+    expect(bytes).toBeLessThanOrEqual(240 * 1024);
+    expect(bytes).toBeGreaterThan(240 * 1024 - 100);
+    expect(warnedAt / count).toBeCloseTo(0.8, 1);
+    // What is there stays, whatever others write beside it.
+    record.read(node('n', { other: 'x'.repeat(30_000) }));
+    expect(record.hasRoomFor(...entry(1))).toBe(true);
+    record.set(entry(2)[0], []);
+    expect(record.usage).toBeGreaterThan(1);
+  });
+
+  test('that is nearly full is told of; a network that finds no room says so, and the others stay', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, node('n1', { big: 'x'.repeat(240 * 1024 - 190) }), node('n2'));
+    await apply(store, namespace('a'), namespace('b'));
+    await apply(store, layer3('a/net', '10.1.0.0/16/24'));
+    await running.settled();
+    const before = await nodeLines(store);
+    expect(before[0]).toContain('a_net');
+    expect(store.events.map(({ regarding, reason }) => [regarding.metadata.name, reason])).toEqual([
+      ['n1', 'AnnotationsNearlyFull'],
+    ]);
+    await apply(store, layer3('b/longer-network-name', '10.2.0.0/16/24'));
+    await running.settled();
+    const [full, roomy] = await nodeLines(store);
+    expect(full).toBe(before[0]);
+    expect(roomy).toContain('b_longer-network-name');
+    expect(await conditions(store, 'b/longer-network-name')).toEqual([
+      expect.stringContaining('NetworkAllocationSucceeded=False'),
+      CREATED,
+    ]);
+    expect(store.events.at(-1)?.message).toContain(
+      'network name b_longer-network-name: the annotations of the node have no room for another network',
+    );
+    // When another one goes there is room again.
+    await remove.udn(store, 'a/net');
+    await running.settled();
+    expect((await nodeLines(store))[0]).toContain('b_longer-network-name');
+    expect(await conditions(store, 'b/longer-network-name')).toEqual([ALLOCATED, CREATED]);
+  });
+
+  test('that somebody tears is written again as it was, and the node says so', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, node('n1'), node('n2'), namespace('a'), layer3('a/net', '10.1.0.0/16/24'));
+    await running.settled();
+    const before = await nodeLines(store);
+    const annotations = { [SUBNETS]: '{"a_net":["10.1.0.0/24"' };
+    await store.patchStatus(nodes, 'n1', { metadata: { annotations } }, USER);
+    await running.settled();
+    expect(await nodeLines(store)).toEqual(before);
+    expect(store.events.map(({ reason, message }) => `${reason} ${message}`)).toEqual([
+      expect.stringMatching(
+        /^InvalidAnnotation Node n1: annotation k8s.ovn.org\/node-subnets: is not valid JSON.*written again as it was$/,
+      ),
+    ]);
+  });
+});
+
+test('heartbeats, and labels that nobody reads, are no work', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  await apply(store, node('n1'), namespace('a'), layer3('a/net', '10.1.0.0/16/24'));
+  await apply(store, pod('a/web', 'n1'));
+  await running.settled();
+  const { writes } = store;
+  const before = writes.length;
+  const label = { metadata: { labels: { colour: 'blue' } } };
+  await store.patchStatus(nodes, 'n1', { status: { conditions: [{ type: 'Ready' }] } }, USER);
+  await store.patch(nodes, 'n1', label, USER);
+  await store.patch(pods, 'a/web', label, USER);
+  await running.settled();
+  expect(writes.slice(before).filter(({ fieldManager }) => fieldManager !== 'user')).toEqual([]);
+});

@@ -56,6 +56,7 @@ async function look(
   const answered = await askDaemon<PlanReport>(configuration, command, format, [
     'node',
     'databases',
+    'rules',
     'texts',
     'left',
     'problems',
@@ -63,9 +64,10 @@ async function look(
   ]);
   const report =
     answered ?? (await lookDirectly(needed(configuration, 'node', 'nb'), MODES[command], format));
-  const { node, databases, texts, left, problems, manifests } = report;
+  const { node, databases, rules, texts, left, problems, manifests } = report;
   const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
-  if (options.json === true) printJson({ source, node, databases, left, problems, manifests });
+  if (options.json === true)
+    printJson({ source, node, databases, rules, left, problems, manifests });
   else {
     for (const { database, text } of texts) {
       print(tone(database, 'strong'));

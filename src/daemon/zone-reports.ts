@@ -1,7 +1,10 @@
 /** What `heddle status`, `plan` and `diff` show, as plain data: made by the command itself, or by a daemon that it asks. */
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ClusterSettings } from '../model/model.ts';
+import { featureOf } from '../desired/engine.ts';
+import type { Rule } from '../desired/features.ts';
 import { planToJson, renderPlan, type Plan, type UnmarkedRow } from '../desired/ovsdb/index.ts';
+import { zoneFeatures } from '../topology/features.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import type { Complaint, OpenObjects } from './object-store.ts';
 import { overviewOf, type Overview, type OverviewObjects } from './overview.ts';
@@ -22,6 +25,8 @@ export interface StatusReport extends Overview {
 export interface PlanReport {
   readonly node: string;
   readonly databases: readonly unknown[];
+  /** Rules that the changes follow, by feature and the rule's name: what a row is there for, and where that is written. */
+  readonly rules: Readonly<Record<string, Readonly<Record<string, Rule>>>>;
   /** The same for people. */
   readonly texts: readonly { readonly database: string; readonly text: string }[];
   /** Rows of an ovn-kubernetes that no object asks for. */
@@ -67,6 +72,27 @@ export interface PlannedZone {
   problems(): readonly ZoneProblem[];
 }
 
+function rulesOf(plans: readonly Plan[]): PlanReport['rules'] {
+  const named = new Map<string, Set<string>>();
+  for (const { unit, rule } of plans.flatMap(({ changes }) => changes)) {
+    if (rule === undefined) continue;
+    const feature = featureOf(unit);
+    const rules = named.get(feature);
+    if (rules === undefined) named.set(feature, new Set([rule]));
+    else rules.add(rule);
+  }
+  return Object.fromEntries(
+    zoneFeatures
+      .filter(({ name }) => named.has(name))
+      .map(({ name, rules }) => [
+        name,
+        Object.fromEntries(
+          Object.entries(rules).filter(([rule]) => named.get(name)?.has(rule) === true),
+        ),
+      ]),
+  );
+}
+
 export async function planReport(zone: PlannedZone, format: PlanFormat): Promise<PlanReport> {
   const { store } = zone;
   const unprogrammed = await unprogrammedProblems(store.objects);
@@ -75,6 +101,7 @@ export async function planReport(zone: PlannedZone, format: PlanFormat): Promise
   return {
     node: zone.configuration.node,
     databases: plans.map(planToJson),
+    rules: rulesOf(plans),
     texts: plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
     left: zone.controller.left(),
     hasChanges: plans.some(({ isEmpty }) => !isEmpty),

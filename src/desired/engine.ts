@@ -2,7 +2,7 @@
  * The engine: units of all features, built from facts, built again when a fact that they read changed. What they build goes
  * to the reconciler of the database; what cannot be built keeps the rows that it had.
  */
-import type { Feature, Rule, Sink, UnitState } from './features.ts';
+import type { Feature, Sink, UnitState } from './features.ts';
 import { errorText } from './facts.ts';
 import { forgetReads, type Cell, type Reader, type ReadRecorder } from './reads.ts';
 import type { DesiredRow, TableClaim } from './rows.ts';
@@ -219,11 +219,6 @@ export class Engine<F> {
     return unit?.feature.subject?.(this.#options.facts, unit.args);
   }
 
-  /** The rule by which a unit wants a row; undefined for one that is gone or does not want it. */
-  ruleOf(unit: string, rule: string): Rule | undefined {
-    return this.#units.get(unit)?.feature.rules[rule];
-  }
-
   markDirty(unit: Unit<F>): void {
     if (unit.isDirty) return;
     unit.isDirty = true;
@@ -297,6 +292,10 @@ export class Engine<F> {
     for (const target of this.#targets) if (target.has(known)) target.set(known, NOTHING);
   }
 }
+
+/** The feature of a unit, from the unit's id. */
+export const featureOf = (unit: string): string =>
+  (JSON.parse(unit) as readonly [string, ...string[]])[0];
 
 /** The claims of all features by table, for one database. Features that write one table must share one claim. */
 export function claimsOf(

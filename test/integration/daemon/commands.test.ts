@@ -237,6 +237,29 @@ describe('heddle plan and diff', () => {
     expect(await names(bed.server, 'Logical_Switch')).toEqual(switches);
   });
 
+  test('plan names for each row the object that it is there for, its unit, and the rule with its source', async () => {
+    await using bed = await zone();
+    const planned = await bed.heddle.run('plan', '--json');
+    const { databases, rules } = JSON.parse(planned.stdout) as {
+      databases: [{ changes: { key: string; unit: string; object: string; rule: string }[] }];
+      rules: Record<string, Record<string, { text: string; source: string }>>;
+    };
+    const router = databases[0].changes.find(({ key }) => key === 'blue_blue_ovn_cluster_router');
+    expect(router).toMatchObject({
+      unit: '["layer3/network","blue_blue"]',
+      object: 'UserDefinedNetwork blue/blue',
+      rule: 'distributed-router',
+    });
+    expect(rules['layer3/network']?.['distributed-router']).toEqual({
+      text: 'One distributed router per Layer3 network and zone joins the pods of this node, the gateway and the other zones.',
+      source: 'topology.md §7.1',
+    });
+    for (const { unit, rule } of databases[0].changes) {
+      const [feature = ''] = JSON.parse(unit) as string[];
+      expect(rules[feature]?.[rule], `${unit} ${rule}`).toBeDefined();
+    }
+  });
+
   test('diff shows rows of ours that somebody edited or removed', async () => {
     await using bed = await zone();
     ended(await bed.heddle.run('apply', '--no-wait'), 0);

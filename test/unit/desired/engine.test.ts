@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { claimsOf, Engine, type RowOwner, type UnitRows } from '../../../src/desired/engine.ts';
+import {
+  claimsOf,
+  Engine,
+  featureOf,
+  type RowOwner,
+  type UnitRows,
+} from '../../../src/desired/engine.ts';
 import { DerivedFacts, FactTable } from '../../../src/desired/facts.ts';
 import type { Feature } from '../../../src/desired/features.ts';
 import { ReadRecorder } from '../../../src/desired/reads.ts';
@@ -194,8 +200,7 @@ describe('a unit', () => {
       ['["switches","b"]', 0],
       ['["switches","a\\",\\"b"]', 1],
     ]);
-    expect(engine.ruleOf('["switches","a"]', 'rule')?.text).toBe('one switch per network');
-    expect(engine.ruleOf('["switches","gone"]', 'rule')).toBe(undefined);
+    expect(featureOf('["switches","a\\",\\"b"]')).toBe('switches');
   });
 
   test('is asked for its rows without being taken for built anew', () => {

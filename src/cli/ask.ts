@@ -56,8 +56,10 @@ export async function askDaemon<T>(
     const about = await client.call('about', {}, signal);
     if (!isPlainObject(about) || !isPlainObject(about['options']))
       return direct(`what answers on ${socket} is not a daemon of this release`);
-    const theirs = Object.entries(about['options']).map(([name, text]) => [name, String(text)]);
-    const other = optionDifference(given, Object.fromEntries(theirs));
+    const theirs: GivenOptions = Object.fromEntries(
+      Object.entries(about['options']).map(([name, text]) => [name, String(text)] as const),
+    );
+    const other = optionDifference(given, theirs);
     const daemon = `the daemon of node ${String(about['node'])} (process ${String(about['pid'])})`;
     if (other !== undefined) return direct(`${daemon} works with other settings: ${other}`);
     const answer = await client.call(method, params, signal);

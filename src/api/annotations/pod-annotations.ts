@@ -24,7 +24,7 @@ const REQUESTED_PRIMARY_UDN = 'k8s.ovn.org/requested-primary-udn';
 /** Deprecated place of the claim of a primary network. */
 const PRIMARY_UDN_IPAM_CLAIM = 'k8s.ovn.org/primary-udn-ipamclaim';
 
-const BY_MANAGER = 'delete the pod, so that its addresses are given anew';
+const BY_MANAGER = 'delete the pod, so that its addresses are allocated again';
 const BY_USER = 'correct or remove the annotation';
 
 export type AttachmentRole = 'primary' | 'secondary' | 'infrastructure-locked';

@@ -211,7 +211,7 @@ describe('annotations of a pod', () => {
     const reading = pod.podNetworks(web({ 'k8s.ovn.org/pod-networks': broken }));
     expect(messages(reading).join()).toContain(message);
     expect(messages(reading).join()).toContain(
-      'delete the pod, so that its addresses are given anew',
+      'delete the pod, so that its addresses are allocated again',
     );
   });
 

@@ -101,6 +101,10 @@ describe('configuration', () => {
       { 'gateway-v6-join-subnet': 'fd98::%eth0/64' },
       '--gateway-v6-join-subnet: "fd98::%eth0/64" is not a subnet such as fd98::/64',
     ],
+    [
+      { mtu: '1279', 'cluster-subnets': '10.244.0.0/16/24,fd00:10:244::/48' },
+      '--mtu: 1279 is less than 1280, which IPv6 needs: raise it, or take the IPv6 ranges out of --cluster-subnets',
+    ],
     [{ 'max-networks': '5000' }, '--max-networks: "5000" is not a whole number from 0 to 4095'],
     [
       { 'no-hostsubnet-nodes': 'os=win dows' },

@@ -1,0 +1,121 @@
+/** Values of settings from text. Each throws an error that names the value and what would do. */
+import {
+  familyOf,
+  formatPrefix,
+  parseInterfaceAddress,
+  prefixOf,
+  type Family,
+} from '../allocators/addresses.ts';
+import { labelSelectorProblem } from '../api/label-selector.ts';
+import { DEFAULT_HOST_LENGTH } from '../api/nad/subnet-lists.ts';
+import { isDnsLabel } from '../api/validation/metadata.ts';
+import type { LabelSelector, LabelSelectorRequirement } from '../api/types.ts';
+import type { NetworkSubnet } from '../model/model.ts';
+
+/** The parts between commas. */
+export const list = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+/** Parser of a canonical subnet: host bits must be clear. */
+export const cidr =
+  (family?: Family) =>
+  (text: string): string => {
+    const example = (family ?? familyOf(text)) === 'v6' ? 'fd98::/64' : '10.244.0.0/16';
+    const parsed = parseInterfaceAddress(text);
+    if (parsed === undefined || (family !== undefined && family !== parsed.family))
+      throw new Error(`"${text}" is not a subnet such as ${example}`);
+    const subnet = prefixOf(parsed);
+    if (subnet.base !== parsed.value)
+      throw new Error(`"${text}" has host bits set: write ${formatPrefix(subnet)}`);
+    return formatPrefix(subnet);
+  };
+
+/** A node's subnet holds a network address, gateway, management port, a pod and a broadcast address. */
+const LONGEST_HOST_LENGTH = 29;
+
+/** `CIDR` or `CIDR/HOSTLENGTH`, separated by commas; host length 24 or 64 by default (api.md §3.3). */
+export function clusterSubnets(text: string): readonly NetworkSubnet[] {
+  const subnets = list(text).map((entry) => {
+    const [address, length, host, ...more] = entry.split('/');
+    if (more.length > 0) throw new Error(`"${entry}" is not a subnet such as 10.244.0.0/16/24`);
+    const network = cidr()(`${address}/${length}`);
+    const family = familyOf(network);
+    const hostLength =
+      host === undefined
+        ? DEFAULT_HOST_LENGTH[family]
+        : integer(1, family === 'v6' ? 64 : 31)(host);
+    if (family === 'v6' && hostLength !== 64)
+      throw new Error(`"${entry}": IPv6 only supports /64 host subnets`);
+    if (hostLength <= Number(length))
+      throw new Error(`"${entry}": the host length must be longer than /${length}`);
+    if (family === 'v4' && hostLength > LONGEST_HOST_LENGTH)
+      throw new Error(
+        `${entry}: a subnet with host length ${hostLength} is too small for a node: it needs a gateway, a management port and pods, write a host length of at most ${LONGEST_HOST_LENGTH}`,
+      );
+    return { cidr: network, hostLength };
+  });
+  if (subnets.length === 0) throw new Error('at least one subnet is needed');
+  return subnets;
+}
+
+export const integer =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = /^\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
+    if (!(value >= least && value <= most))
+      throw new Error(`"${text}" is not a whole number from ${least} to ${most}`);
+    return value;
+  };
+
+export const oneOf =
+  <const T extends string>(choices: readonly T[]) =>
+  (text: string): T => {
+    const found = choices.find((choice) => choice === text);
+    if (found === undefined) throw new Error(`"${text}" is none of ${choices.join(', ')}`);
+    return found;
+  };
+
+export const boolean = (text: string): boolean =>
+  oneOf(['true', 'false'])(text.toLowerCase()) === 'true';
+
+export function namespaceName(text: string): string {
+  if (isDnsLabel(text)) return text;
+  throw new Error(`"${text}" is no name of a namespace`);
+}
+
+export function portRange(text: string): string {
+  if (text === 'none') return '';
+  const [from, to, more] = text.split('-');
+  const low = integer(1, 65_535)(from ?? '');
+  const high = integer(1, 65_535)(to ?? '');
+  if (more !== undefined || low > high)
+    throw new Error(`"${text}" is not a range such as 32768-60999`);
+  return `${low}-${high}`;
+}
+
+export function serviceList(text: string): readonly string[] {
+  const name = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?\/[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+  return list(text).map((entry) => {
+    if (!name.test(entry)) throw new Error(`"${entry}" is not namespace/name of a service`);
+    return entry;
+  });
+}
+
+/** `key=value`, `key`, `!key`, separated by commas, all of which must hold; nothing at all selects no node. */
+export function labelSelector(text: string): LabelSelector | undefined {
+  const terms = list(text);
+  if (terms.length === 0) return undefined;
+  const matchExpressions = terms.map((term): LabelSelectorRequirement => {
+    if (term.startsWith('!')) return { key: term.slice(1), operator: 'DoesNotExist' };
+    const [key = '', ...values] = term.split('=');
+    if (values.length === 0) return { key, operator: 'Exists' };
+    return { key, operator: 'In', values: [values.join('=')] };
+  });
+  const problem = labelSelectorProblem({ matchExpressions });
+  if (problem !== undefined)
+    throw new Error(`"${text}": ${problem}; write labels such as kubernetes.io/os=windows`);
+  return { matchExpressions };
+}

@@ -31,11 +31,10 @@ export interface ZoneProblem {
   readonly message: string;
 }
 
+/** Holds nothing that changes with every commit: each write reaches every reader of the cluster. */
 export interface ZoneStatusContent {
   /** RFC 3339; when this was written. */
   readonly observedAt: string;
-  /** `nb_cfg` of the last commit, and what the data plane has reached. */
-  readonly northbound?: { readonly configured: number; readonly reached: number };
   /** Why nothing could be done at all (no connection, node unknown …). */
   readonly message?: string;
   readonly networks: readonly ZoneNetworkStatus[];

@@ -107,12 +107,10 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
   print('');
   print(
     table(
-      ['NODE', 'ID', 'NB_CFG', 'REACHED', 'REPORTED'],
+      ['NODE', 'ID', 'REPORTED'],
       overview.nodes.map((node) => [
         node.name,
         node.id === undefined ? '-' : String(node.id),
-        String(node.northbound?.configured ?? '-'),
-        String(node.northbound?.reached ?? '-'),
         node.message === undefined ? (node.observedAt ?? 'never') : tone(node.message, 'bad'),
       ]),
     ),

@@ -63,7 +63,6 @@ export interface NodeOverview {
   readonly name: string;
   readonly id?: number;
   readonly observedAt?: string;
-  readonly northbound?: { readonly configured: number; readonly reached: number };
   readonly message?: string;
 }
 
@@ -184,13 +183,12 @@ function onNode(node: Node, network: string, zones: Zones): NetworkOnNode {
 
 function nodeOverview(node: Node, zones: Zones): NodeOverview {
   const { name } = node.metadata;
-  const { observedAt, northbound, message } = zones.get(name) ?? {};
+  const { observedAt, message } = zones.get(name) ?? {};
   const id = nodeId(node).value;
   return {
     name,
     ...(id === undefined ? {} : { id }),
     ...(observedAt === undefined ? {} : { observedAt }),
-    ...(northbound === undefined ? {} : { northbound }),
     ...(message === undefined ? {} : { message }),
   };
 }

@@ -187,7 +187,8 @@ class ZoneDaemon {
       problems,
       message: this.notReady,
     });
-    const { configured, reached } = report.northbound ?? { configured: 0, reached: 0 };
+    const { configured, reached } =
+      this.notReady === undefined ? controller.sequence : { configured: 0, reached: 0 };
     this.#metrics.state({
       networks: report.networks,
       problems: problems.length,

@@ -25,7 +25,7 @@ export interface ZoneSources {
 /** What is known of the zone, for the cluster manager and for people. */
 export function zoneReport({ controller, connects, problems, message }: ZoneSources): ZoneReport {
   return {
-    ...(message === undefined ? { northbound: controller.sequence } : { message }),
+    ...(message === undefined ? {} : { message }),
     networks: controller.networks(),
     connects,
     problems,
@@ -57,7 +57,7 @@ export class ZoneStatusWriter {
     const options = { fieldManager: `heddle-node-${this.#node}`, signal };
     // A merge patch keeps what it doesn't name: absent fields are taken away by null.
     const patch = {
-      status: { message: null, northbound: null, ...status },
+      status: { message: null, ...status },
     };
     const patchStatus = (): Promise<ZoneStatus> =>
       this.#store.patchStatus(zoneStatuses, this.#node, patch, options);

@@ -42,13 +42,11 @@ export {
 } from './data/schema.ts';
 export { datumEquals, datumToJson, defaultDatum, members, toDatum } from './data/datum.ts';
 export { stringify } from './data/json.ts';
-export type { AnyTables, Change, Column, NewRow, Row } from './schema/column.ts';
+export type { Change, Column, NewRow, Row } from './schema/column.ts';
 export { Replica } from './replica/replica.ts';
 export type {
-  FoundRow,
   IndexColumn,
   OrderedColumn,
-  OrderedRows,
   Referrer,
   ReplicaChanges,
   ReplicaRow,
@@ -57,7 +55,7 @@ export type {
   TableChanges,
   TableIndexes,
 } from './replica/replica-view.ts';
-export { ChangeTracker, type TrackedChange } from './replica/change-tracker.ts';
+export { ChangeTracker } from './replica/change-tracker.ts';
 export { referredRows, rereferenced } from './replica/references.ts';
 export type { TypedRow } from './replica/replica-reader.ts';
 export type { Lock } from './session/locks.ts';
@@ -82,6 +80,7 @@ export {
 } from './transaction/transaction.ts';
 
 // The plan of desired rows.
+export type { FoundRow } from './replica/replica-view.ts';
 export * from './plan/desired.ts';
 export * from './plan/plan-change.ts';
 export { plan } from './plan/plan.ts';

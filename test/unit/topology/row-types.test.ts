@@ -1,5 +1,5 @@
 import { expect, expectTypeOf, test } from 'vitest';
-import { RowReference } from '../../../src/ovsdb/plan/desired.ts';
+import { RowReference } from '../../../src/desired/rows.ts';
 import type { NorthboundRows } from '../../../src/topology/schema/northbound.generated.ts';
 import type { SouthboundRows } from '../../../src/topology/schema/southbound.generated.ts';
 

@@ -20,13 +20,15 @@ export interface DaemonState {
 export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonState): ZoneView {
   const { configuration, controller, store } = runtime;
   const plan: ZoneView['plan'] = (format) =>
-    passes.run(async () => {
-      if (!controller.isStarted)
-        throw new Error(
-          `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
-        );
-      return planReport(runtime, format);
-    });
+    planReport(runtime, format, (report) =>
+      passes.run(async () => {
+        if (!controller.isStarted)
+          throw new Error(
+            `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
+          );
+        return report();
+      }),
+    );
   return {
     about: () => ({
       node: configuration.node,

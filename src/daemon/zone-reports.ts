@@ -93,9 +93,25 @@ function rulesOf(plans: readonly Plan[]): PlanReport['rules'] {
   );
 }
 
-export async function planReport(zone: PlannedZone, format: PlanFormat): Promise<PlanReport> {
+/**
+ * What would change. `exclusively` runs the planning itself when nothing else plans or writes; the object source,
+ * which may be slow, is asked before that.
+ */
+export async function planReport(
+  zone: PlannedZone,
+  format: PlanFormat,
+  exclusively: (report: () => PlanReport) => Promise<PlanReport> = async (report) => report(),
+): Promise<PlanReport> {
+  const unprogrammed = await unprogrammedProblems(zone.store.objects);
+  return exclusively(() => reportOf(zone, format, unprogrammed));
+}
+
+function reportOf(
+  zone: PlannedZone,
+  format: PlanFormat,
+  unprogrammed: readonly ZoneProblem[],
+): PlanReport {
   const { store } = zone;
-  const unprogrammed = await unprogrammedProblems(store.objects);
   const plans = zone.controller.plans();
   const problems = distinctProblems([...zone.problems(), ...unprogrammed]);
   return {

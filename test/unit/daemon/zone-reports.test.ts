@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { Exclusive } from '../../../src/daemon/exclusive.ts';
+import type { OpenObjects } from '../../../src/daemon/object-store.ts';
+import { planReport, type PlannedZone } from '../../../src/daemon/zone-reports.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+function zone(objects: MemoryStore): PlannedZone {
+  const store: OpenObjects = {
+    objects,
+    isEmbedded: true,
+    complaints: () => [],
+    placeOf: (object) => (object === 'EgressIP out' ? 'egress.yaml:3' : undefined),
+    onComplaints: () => undefined,
+    [Symbol.asyncDispose]: () => objects.close(),
+  };
+  return {
+    configuration: { node: 'n1' },
+    store,
+    controller: { plans: () => [], left: () => [] },
+    problems: () => [],
+  };
+}
+
+test('an object source that does not answer holds up no pass over the databases', async () => {
+  const objects = new MemoryStore();
+  objects.list = () => new Promise<never>(() => undefined);
+  const passes = new Exclusive();
+  void planReport(zone(objects), { details: true }, (report) => passes.run(async () => report()));
+  await new Promise(setImmediate);
+  expect(await passes.run(async () => 'a pass')).toBe('a pass');
+});
+
+test('a plan is made between two passes, and names where objects are written', async () => {
+  const objects = new MemoryStore();
+  await objects.create(
+    { apiVersion: 'k8s.ovn.org/v1', kind: 'EgressIP', plural: 'egressips', namespaced: false },
+    { apiVersion: 'k8s.ovn.org/v1', kind: 'EgressIP', metadata: { name: 'out' } },
+    { fieldManager: 'user' },
+  );
+  const passes = new Exclusive();
+  const pass = Promise.withResolvers<void>();
+  const order: string[] = [];
+  void passes.run(async () => {
+    await pass.promise;
+    order.push('pass');
+  });
+  const planned = planReport(zone(objects), { details: true }, (report) =>
+    passes.run(async () => {
+      order.push('plan');
+      return report();
+    }),
+  );
+  await new Promise(setImmediate);
+  pass.resolve();
+  const { problems, hasChanges } = await planned;
+  expect(order).toEqual(['pass', 'plan']);
+  expect(hasChanges).toBe(false);
+  expect(problems).toEqual([
+    {
+      object: 'EgressIP out',
+      place: 'egress.yaml:3',
+      message: expect.stringContaining('does not program EgressIPs') as string,
+    },
+  ]);
+});
+
+test('a task that fails does not keep the next one from running', async () => {
+  const passes = new Exclusive();
+  const failing = passes.run(async () => Promise.reject(new Error('lost')));
+  await expect(failing).rejects.toThrow('lost');
+  expect(await passes.run(async () => 'next')).toBe('next');
+});

@@ -148,7 +148,7 @@ const rowCount = ({ replica }: OvsdbClient): number =>
     .reduce((a, b) => a + b, 0);
 
 /** Row counts once they have not changed for a second. */
-async function calmCounts(clients: readonly OvsdbClient[]): Promise<readonly number[]> {
+async function stableCounts(clients: readonly OvsdbClient[]): Promise<readonly number[]> {
   let before: readonly number[] = [];
   for (;;) {
     const now = clients.map(rowCount);
@@ -188,15 +188,23 @@ async function onKubernetes(
     clients.push(cleanup.use(await loadedClient(server)));
     daemons.push(
       cleanup.use(
-        command('node', ...common, `--node=n${index}`, '--socket=none', `--nb=${server.remote}`),
+        // No pod uses the networks: everywhere, they are rendered all the same.
+        command(
+          'node',
+          ...common,
+          `--node=n${index}`,
+          '--socket=none',
+          '--render=everywhere',
+          `--nb=${server.remote}`,
+        ),
       ),
     );
   }
   // What one network takes is seen at the first one; the others are alike.
-  const without = await calmCounts(clients);
+  const without = await stableCounts(clients);
   await apply(user, ...tenant(0));
   await until('the first network', () => clients.every((c, i) => rowCount(c) > (without[i] ?? 0)));
-  const withOne = await calmCounts(clients);
+  const withOne = await stableCounts(clients);
   progress(`rows: ${without.join(' ')} without, ${withOne.join(' ')} with one network`);
   const wanted = withOne.map((count, index) => count + networks * (count - (without[index] ?? 0)));
   const processes = {
@@ -246,14 +254,14 @@ async function onKubernetes(
 
 /** Resolves when every network says that it was created, and nothing has been written for a while. */
 async function statusesWritten(store: Store, networks: number): Promise<void> {
-  const isTold = async (): Promise<boolean> =>
+  const isReported = async (): Promise<boolean> =>
     (await store.list(userDefinedNetworks)).filter((one) =>
       one.status?.conditions?.some(
         ({ type, status }) => type === 'NetworkCreated' && status === 'True',
       ),
     ).length ===
     networks + 1;
-  await until('statuses', isTold, LIMIT);
+  await until('statuses', isReported, LIMIT);
   await pause(2000);
 }
 

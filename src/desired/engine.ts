@@ -63,15 +63,18 @@ class Unit<F> implements Reader, RowOwner {
   readonly id: string;
   readonly order: number;
   readonly feature: Feature<F>;
-  readonly args: readonly string[];
   readonly #engine: Engine<F>;
 
-  constructor(engine: Engine<F>, feature: Feature<F>, order: number, args: readonly string[]) {
+  constructor(engine: Engine<F>, feature: Feature<F>, order: number, id: string) {
     this.#engine = engine;
     this.feature = feature;
     this.order = order;
-    this.args = args;
-    this.id = unitId(feature.name, args);
+    this.id = id;
+  }
+
+  /** Read from the id: there are very many units, and few are built at a time. */
+  get args(): readonly string[] {
+    return (JSON.parse(this.id) as string[]).slice(1);
   }
 
   invalidate(): void {
@@ -277,8 +280,8 @@ export class Engine<F> {
     const known = this.#units.get(id);
     if (isPresent) {
       if (known !== undefined) return;
-      const unit = new Unit(this, feature, order, args);
-      this.#units.set(unit.id, unit);
+      const unit = new Unit(this, feature, order, id);
+      this.#units.set(id, unit);
       this.#unbuilt += 1;
       this.#dirty.add(unit);
       return;

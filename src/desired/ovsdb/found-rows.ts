@@ -33,7 +33,7 @@ export class FoundRows {
     this.#listener = listener;
   }
 
-  /** Reads which rows of the database have which keys, once. */
+  /** Reads which rows of the database have which keys, once. Nobody hears of them. */
   fill(): void {
     if (this.#isFilled) return;
     this.#isFilled = true;
@@ -185,6 +185,9 @@ export class FoundRows {
     if (row === undefined) this.takenOver.delete(uuid);
     const after =
       row === undefined ? undefined : this.#attach(table, row, this.containerOf(table, row));
+    if (after !== undefined) this.#listener.touched(after);
+    if (after?.isFoundTwice === true)
+      for (const twin of after.found) this.noteAffected(table, twin);
     const isKeyChanged = before !== after;
     if (before !== undefined && isKeyChanged) {
       this.#listener.touched(before);
@@ -205,8 +208,6 @@ export class FoundRows {
     const entry = table.entry(key);
     entry.attach(row.uuid);
     table.byUuid.set(row.uuid, entry);
-    this.#listener.touched(entry);
-    if (entry.isFoundTwice) for (const uuid of entry.found) this.noteAffected(table, uuid);
     return entry;
   }
 

@@ -44,19 +44,20 @@ export class PlanPass {
   readonly replica: ReplicaView;
   /** Rows that go, by UUID. */
   readonly going = new Map<string, Going>();
-  readonly unsupported = new Set<string>();
+  readonly #unsupported: Set<string>;
   readonly #resolved = new Map<Entry, Resolution>();
   /** Rows that somebody renamed and that get their key back, by UUID. */
   readonly #reclaimed = new Map<string, Entry>();
 
-  constructor(index: RowIndex, replica: ReplicaView) {
+  constructor(index: RowIndex, replica: ReplicaView, unsupported: Set<string>) {
     this.index = index;
     this.replica = replica;
+    this.#unsupported = unsupported;
   }
 
   noteUnsupported(table: string, column?: string): void {
     const { name, version } = this.replica.schema;
-    this.unsupported.add(
+    this.#unsupported.add(
       column === undefined
         ? `the server's schema ${name} ${version} has no table ${table}: its rows are left out`
         : `the server's schema ${name} ${version} has no column ${column} in table ${table}: its values are left out`,
@@ -85,6 +86,12 @@ export class PlanPass {
   }
 
   resolve(entry: Entry): Resolution {
+    const { owner, onlyFound } = entry;
+    // Of an owner whose rows were all found right the key has one row, of ours.
+    if (onlyFound !== undefined && owner?.rows === undefined && owner?.reserves(entry) === false) {
+      const row = this.replica.row(entry.table.name, onlyFound);
+      if (row !== undefined) return found(row);
+    }
     const known = this.#resolved.get(entry);
     if (known !== undefined) return known;
     const resolution = this.#resolve(entry);
@@ -113,10 +120,6 @@ export class PlanPass {
         ? none('missing-row', 'neither wanted nor there: want that row too, or drop the reference')
         : found(row);
     }
-    const [first] = rows;
-    // Of an owner whose rows were all found right the key has one row, of ours.
-    const isKnown = rows.length === 1 && owner.rows === undefined;
-    if (first !== undefined && isKnown) return found(first);
     const row = owner.rowOf(entry);
     if (row?.partial === true) {
       const made = lowest(rows);
@@ -223,8 +226,9 @@ export class PlanPass {
         if (resolution.kind === 'found') note(entry, 'duplicate', resolution.uuid);
       }
     }
-    for (const entry of owned.dropped ?? [])
-      if (!note(entry, 'unwanted')) this.index.forgetDropped(owned, entry);
+    if (owned.dropped !== undefined)
+      for (const entry of owned.dropped)
+        if (!note(entry, 'unwanted')) this.index.forgetDropped(owned, entry);
     return result;
   }
 }

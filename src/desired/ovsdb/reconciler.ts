@@ -38,6 +38,9 @@ export class Reconciler implements RowTarget {
   readonly #claims: ReadonlyMap<string, TableClaim>;
   readonly #limits: BatchLimits;
   #index: RowIndex;
+  /** Rows found right before the first plan, and what was unsupported among them. */
+  #examined = 0;
+  #unsupported = new Set<string>();
 
   constructor(
     replica: ReplicaView,
@@ -61,7 +64,19 @@ export class Reconciler implements RowTarget {
 
   set(owner: RowOwner, wanted: UnitRows): void {
     this.#followSchema();
-    this.#index.set(owner, wanted);
+    const owned = this.#index.set(owner, wanted);
+    if (!this.#index.isSwept && this.#replica.ready) this.#settleAtStart(owned);
+  }
+
+  /** At a start most units are right: seen at once, their rows need not be kept until the first plan. */
+  #settleAtStart(owned: OwnedRows): void {
+    this.#index.found.fill();
+    if (owned.entries.some(({ isContested }) => isContested)) return;
+    const pass = new PlanPass(this.#index, this.#replica, this.#unsupported);
+    if (pass.collectGoing(owned).length > 0) return;
+    if (new UnitPlanner(pass).plan(owned, []) !== undefined) return;
+    this.#examined += owned.rowCount;
+    this.#index.settle(owned);
   }
 
   has(owner: RowOwner): boolean {
@@ -103,14 +118,14 @@ export class Reconciler implements RowTarget {
   plan(options: PlanOptions): Plan {
     this.#followSchema();
     const index = this.#index;
-    index.found.fill();
+    index.sweep();
     const heldBack = this.#collectUnwanted(options.isComplete);
     const left = this.#loadUnits(options.now);
-    const pass = new PlanPass(index, this.#replica);
+    const pass = new PlanPass(index, this.#replica, this.#unsupported);
     for (const owned of index.dirty) if (!left.has(owned)) pass.reclaim(owned);
     const going = new Map([...index.dirty].map((owned) => [owned, pass.collectGoing(owned)]));
     const plans = new Map<OwnedRows, UnitPlan>();
-    let examined = 0;
+    let examined = this.#examined;
     const planner = new UnitPlanner(pass);
     const right: OwnedRows[] = [];
     for (const [owned, rows] of going) {
@@ -127,13 +142,16 @@ export class Reconciler implements RowTarget {
     const changes = groups.flatMap((group) => group.changes);
     for (const owned of right) index.settle(owned);
     let names: Plan['names'] | undefined;
+    const unsupported = [...this.#unsupported].sort();
+    this.#examined = 0;
+    this.#unsupported = new Set();
     return {
       database: this.database,
       isEmpty: changes.length === 0,
       changes,
       batches: inBatches(groups, this.#limits),
       problems,
-      unsupported: [...pass.unsupported].sort(),
+      unsupported,
       get names() {
         names ??= namesIn(changes, index.tables);
         return names;

@@ -36,6 +36,7 @@ export class RowIndex {
   readonly unwanted = new Set<Entry>();
   readonly #unwantedOwners = new Map<string, OwnedRows>();
   readonly #contested = new Set<Entry>();
+  #isSwept = false;
 
   constructor(replica: ReplicaView, claims: ReadonlyMap<string, TableClaim>) {
     this.schema = replica.schema;
@@ -52,28 +53,70 @@ export class RowIndex {
       affected: (entry) => {
         for (const owned of entry.owners) this.dirty.add(owned);
       },
-      recheck: (table) => {
-        for (const entry of table.entries.values())
-          if (entry.isFound && !entry.isWanted && entry.droppedBy === undefined)
-            this.unwanted.add(entry);
-      },
+      recheck: (table) => this.#noteUnwanted(table),
     });
   }
 
-  /** Replaces what an owner wants. */
-  set(owner: RowOwner, wanted: UnitRows): void {
+  /** False until the first plan. */
+  get isSwept(): boolean {
+    return this.#isSwept;
+  }
+
+  /** Notes what the database has and nobody wants, once: from then on changes tell. */
+  sweep(): void {
+    if (this.#isSwept) return;
+    this.#isSwept = true;
+    this.found.fill();
+    for (const table of this.tables.values()) this.#noteUnwanted(table);
+  }
+
+  #noteUnwanted(table: ClaimedTable): void {
+    for (const entry of table.entries.values())
+      if (entry.isFound && !entry.isWanted && entry.droppedBy === undefined)
+        this.unwanted.add(entry);
+  }
+
+  /** Replaces what an owner wants. A row that is wanted twice in the same way is one row in the places of both. */
+  set(owner: RowOwner, wanted: UnitRows): OwnedRows {
     const owned = this.#ownedBy(owner);
-    const { rows, reserved } = this.#merged(owned, wanted);
+    owned.conflict = undefined;
+    const entries: Entry[] = [];
+    const rows: DesiredRow[] = [];
+    for (const row of wanted.rows) {
+      const entry = this.tables.get(row.table)?.entry(row.key);
+      if (entry === undefined) {
+        this.#conflict(owned, row, 'unclaimed-table', 'no feature claims this table');
+        continue;
+      }
+      const place = entries.indexOf(entry);
+      const twin = rows[place];
+      if (twin === undefined) {
+        entries.push(entry);
+        rows.push(row);
+      } else if (isSame(twin.columns, row.columns)) {
+        const more = row.containers.filter(
+          (one) => !twin.containers.some((two) => isSame(one, two)),
+        );
+        rows[place] = { ...twin, containers: [...twin.containers, ...more] };
+      } else this.#conflict(owned, row, 'conflict', 'it is wanted in two ways');
+    }
+    for (const { table, key } of wanted.reserved) {
+      const entry = this.tables.get(table)?.entry(key);
+      if (entry !== undefined && !entries.includes(entry)) entries.push(entry);
+    }
     // What was refused rests until something else is wanted.
     if (owned.rest !== undefined && !isSame(owned.rows, rows)) owned.rest = undefined;
     owned.rows = rows;
-    this.#setKeys(owned, rows.length, rows, reserved);
+    this.#setEntries(owned, entries, rows.length);
+    return owned;
   }
 
   /** What the owner wanted of an index under another schema: its rows are asked for again when they are planned. */
-  carryOver(before: OwnedRows): void {
-    const keys = before.entries.map(({ table, key }) => ({ table: table.name, key }));
-    this.#setKeys(this.#ownedBy(before.owner), before.rowCount, keys, []);
+  carryOver({ owner, entries, rowCount }: OwnedRows): void {
+    const same = entries.map(({ table, key }) =>
+      (this.tables.get(table.name) as ClaimedTable).entry(key),
+    );
+    this.#setEntries(this.#ownedBy(owner), same, rowCount);
   }
 
   /** What an owner wants, built again: rows that were found right are not kept. */
@@ -134,16 +177,9 @@ export class RowIndex {
     return owned;
   }
 
-  #setKeys(
-    owned: OwnedRows,
-    rowCount: number,
-    ...keys: readonly (readonly { readonly table: string; readonly key: string }[])[]
-  ): void {
+  #setEntries(owned: OwnedRows, entries: readonly Entry[], rowCount: number): void {
     const before = new Set(owned.entries);
-    const entries: Entry[] = [];
-    for (const { table, key } of keys.flat()) {
-      const entry = (this.tables.get(table) as ClaimedTable).entry(key);
-      entries.push(entry);
+    for (const entry of entries) {
       if (before.delete(entry)) continue;
       this.unwanted.delete(entry);
       entry.droppedBy?.dropped?.delete(entry);
@@ -152,39 +188,11 @@ export class RowIndex {
       entry.addOwner(owned);
       if (entry.isContested) this.#contested.add(entry);
     }
-    owned.entries = entries;
+    // A list that grew has room for more, which most units never need.
+    owned.entries = entries.slice();
     owned.rowCount = rowCount;
     for (const entry of before) this.#drop(owned, entry);
     this.dirty.add(owned);
-  }
-
-  /** The rows of a unit by key; one that is wanted twice in the same way is one row in the places of both. */
-  #merged(owned: OwnedRows, wanted: UnitRows): UnitRows {
-    owned.conflict = undefined;
-    const rows = new Map<string, DesiredRow>();
-    for (const row of wanted.rows) {
-      const name = `${row.table} ${row.key}`;
-      const twin = rows.get(name);
-      const table = this.tables.get(row.table);
-      if (table === undefined)
-        this.#conflict(owned, row, 'unclaimed-table', 'no feature claims this table');
-      else if (twin === undefined) rows.set(name, row);
-      else if (isSame(twin.columns, row.columns))
-        rows.set(name, {
-          ...twin,
-          containers: [
-            ...twin.containers,
-            ...row.containers.filter((place) => !twin.containers.some((one) => isSame(one, place))),
-          ],
-        });
-      else this.#conflict(owned, row, 'conflict', 'it is wanted in two ways');
-    }
-    const reserved = new Map<string, UnitRows['reserved'][number]>();
-    for (const one of wanted.reserved) {
-      const name = `${one.table} ${one.key}`;
-      if (this.tables.has(one.table) && !rows.has(name)) reserved.set(name, one);
-    }
-    return { rows: [...rows.values()], reserved: [...reserved.values()] };
   }
 
   #conflict(owned: OwnedRows, row: DesiredRow, kind: ProblemKind, what: string): void {

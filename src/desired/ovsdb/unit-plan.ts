@@ -229,8 +229,7 @@ export class UnitPlanner {
     reference: { readonly table: string; readonly key: string },
     how: string,
   ): { readonly uuid: string; readonly row: ReplicaRow | undefined; readonly entry: Entry } {
-    const table = this.#pass.index.tables.get(reference.table);
-    const target = table?.entries.get(reference.key);
+    const target = this.#pass.index.tables.get(reference.table)?.entries.get(reference.key);
     const resolution = target === undefined ? undefined : this.#pass.resolve(target);
     if (target === undefined || resolution === undefined || resolution.kind === 'none')
       throw new Obstacle(

@@ -1,9 +1,9 @@
 import { grown, IdTable } from './id-table.ts';
 
 /** Units (bytes or words) in one chunk of an arena: large enough to waste little, small enough to be reused. */
-const CHUNK_BITS = 16;
+export const CHUNK_BITS = 16;
 const CHUNK_SIZE = 1 << CHUNK_BITS;
-const OFFSET_MASK = CHUNK_SIZE - 1;
+export const OFFSET_MASK = CHUNK_SIZE - 1;
 
 /** Entries of more units have a chunk of their own. */
 const OWN_CHUNK = CHUNK_SIZE >> 2;

@@ -1,7 +1,7 @@
 import type { Atom } from '../data/value.ts';
 import type { JsonCursor } from '../wire/json-cursor.ts';
 import { GUESSES, type AtomCodec } from './atom-codec.ts';
-import { Interner } from './interner.ts';
+import { CHUNK_BITS, Interner, OFFSET_MASK } from './interner.ts';
 
 /** Texts of more bytes are compared by one native call. */
 const NATIVE_COMPARE = 4 * 1024;
@@ -62,11 +62,11 @@ export class StringPool extends Interner<Buffer> implements AtomCodec {
   read(cursor: JsonCursor, guesses: Uint32Array, at: number): number {
     const place = at & (GUESSES - 1);
     const guess = guesses[place] as number;
-    if (
-      guess !== 0 &&
-      cursor.takeText(this.chunkOf(guess), this.offsetOf(guess), this.sizes[guess] as number)
-    )
-      return guess;
+    if (guess !== 0) {
+      const from = this.start[guess] as number;
+      const chunk = this.chunks[from >>> CHUNK_BITS] as Buffer;
+      if (cursor.takeText(chunk, from & OFFSET_MASK, this.sizes[guess] as number)) return guess;
+    }
     cursor.string();
     const id = this.internBytes(cursor.text, cursor.textStart, cursor.textEnd);
     // Only what is written as it is kept can be recognised by its bytes.
@@ -81,8 +81,9 @@ export class StringPool extends Interner<Buffer> implements AtomCodec {
       const id = slots[at * 2] as number;
       if (id === 0) return -1;
       if (slots[at * 2 + 1] !== hash || this.sizes[id] !== length) continue;
-      const chunk = this.chunkOf(id);
-      const offset = this.offsetOf(id);
+      const from = this.start[id] as number;
+      const chunk = this.chunks[from >>> CHUNK_BITS] as Buffer;
+      const offset = from & OFFSET_MASK;
       if (length > NATIVE_COMPARE) {
         if (chunk.compare(bytes, start, end, offset, offset + length) === 0) return id;
         continue;

@@ -1,5 +1,5 @@
 import type { AtomCodec } from './atom-codec.ts';
-import { Interner } from './interner.ts';
+import { CHUNK_BITS, Interner, OFFSET_MASK } from './interner.ts';
 
 function hashWords(words: Uint32Array, offset: number, length: number): number {
   let hash = 0x9e3779b9 ^ length;
@@ -35,13 +35,15 @@ export class WordPool extends Interner<Uint32Array> {
   }
 
   #find(words: Uint32Array, from: number, length: number, hash: number): number {
+    const { start, sizes, chunks } = this;
     const { slots, mask } = this.table;
     for (let at = hash & mask; ; at = (at + 1) & mask) {
       const id = slots[at * 2] as number;
       if (id === 0) return -1;
-      if (slots[at * 2 + 1] !== hash || this.sizes[id] !== length) continue;
-      const chunk = this.chunkOf(id);
-      const offset = this.offsetOf(id);
+      if (slots[at * 2 + 1] !== hash || sizes[id] !== length) continue;
+      const place = start[id] as number;
+      const chunk = chunks[place >>> CHUNK_BITS] as Uint32Array;
+      const offset = place & OFFSET_MASK;
       let i = 0;
       while (i < length && chunk[offset + i] === words[from + i]) i++;
       if (i === length) return id;

@@ -121,12 +121,13 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
     await api.install(
       definitions.filter(({ metadata }) => !known.has(metadata.name)).map(withoutConversion),
     );
+    await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'plain' } });
     await apply({
       apiVersion: 'k8s.ovn.org/v1',
       kind: 'ClusterUserDefinedNetwork',
       metadata: { name: 'green' },
       spec: {
-        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'blue' } },
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'plain' } },
         network: {
           topology: 'Layer3',
           layer3: { role: 'Secondary', subnets: [{ cidr: '10.30.0.0/16' }] },
@@ -138,7 +139,7 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
       kind: 'Pod',
       metadata: {
         name: 'pod3',
-        namespace: 'blue',
+        namespace: 'plain',
         annotations: { 'k8s.v1.cni.cncf.io/networks': 'green' },
       },
       spec: { nodeName: 'ovn-worker', containers: [{ name: 'web', image: 'web' }] },

@@ -381,9 +381,9 @@ function expectIsolated(
         .find(({ id }) => !left.has(id));
       const needed = (owner?.wanted.rows ?? [])
         .filter((one) => one.table === 'ACL' && one.containers[0]?.key === key)
-        .map((one) => `${one.key} ${String(one.columns['match'])}`);
+        .map((one) => `${one.key} ${one.columns['match'] as string}`);
       expect(
-        acls.map((acl) => `${idOf(acl.column('external_ids'))} ${String(acl.column('match'))}`),
+        acls.map((acl) => `${idOf(acl.column('external_ids'))} ${acl.column('match') as string}`),
       ).toEqual(expect.arrayContaining(needed));
     }
   }

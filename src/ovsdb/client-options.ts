@@ -1,5 +1,4 @@
 import type { OvsdbError } from './data/error.ts';
-import type { TransactOptions } from './data/operation.ts';
 import type { DatabaseSchema } from './data/schema.ts';
 import type { LinkTiming } from './session/link.ts';
 import type { MonitorMethod } from './session/monitor-run.ts';
@@ -65,9 +64,4 @@ export interface ClientOptions {
   /** Shuffles the remotes; 0 ≤ x < 1. */
   readonly random?: () => number;
   readonly openSocket?: OpenSocket;
-}
-
-export interface ClientTransactOptions extends TransactOptions {
-  /** Name of a lock that must be ours when the server commits; asserted in the transaction. */
-  readonly lock?: string;
 }

@@ -1,19 +1,14 @@
 import type { Duplex } from 'node:stream';
 import { OvsdbError, rethrowLater } from './data/error.ts';
 import { checked, type CheckedOutcome } from './data/outcome.ts';
-import type { Clause, Operation, Outcome, Transactor } from './data/operation.ts';
+import type { Clause, Operation, Outcome, TransactOptions, Transactor } from './data/operation.ts';
 import { outcomePart } from './data/outcome.ts';
 import { ChangeStream } from './replica/change-stream.ts';
 import type { Replica } from './replica/replica.ts';
 import { ReplicaReader } from './replica/replica-reader.ts';
 import type { ReplicaChanges, SubscribeOptions } from './replica/replica-view.ts';
 import type { AnyTables } from './schema/column.ts';
-import type {
-  ClientEvent,
-  ClientOptions,
-  ClientStatus,
-  ClientTransactOptions,
-} from './client-options.ts';
+import type { ClientEvent, ClientOptions, ClientStatus } from './client-options.ts';
 import { Connection, type Traffic } from './session/connection.ts';
 import { DatabaseSession, type SessionOwner } from './session/database-session.ts';
 import { Dialer } from './session/dialer.ts';
@@ -344,17 +339,14 @@ export class OvsdbClient<T = AnyTables>
    * anything twice: see `transactWithRetry` for that. Rejects only with the signal's reason, the transaction may then have been applied or not, and with
    * what `build` throws.
    */
-  transact(
-    operations: readonly Operation[],
-    options?: ClientTransactOptions,
-  ): Promise<CheckedOutcome>;
+  transact(operations: readonly Operation[], options?: TransactOptions): Promise<CheckedOutcome>;
   transact(
     build: (transaction: Transaction<T>) => unknown,
-    options?: ClientTransactOptions,
+    options?: TransactOptions,
   ): Promise<CheckedOutcome>;
   async transact(
     given: readonly Operation[] | ((transaction: Transaction<T>) => unknown),
-    options: ClientTransactOptions = {},
+    options: TransactOptions = {},
   ): Promise<CheckedOutcome> {
     if (typeof given !== 'function') return checked(await this.#transact(given, options));
     const transaction = new Transaction<T>(this.replica);
@@ -370,12 +362,12 @@ export class OvsdbClient<T = AnyTables>
    */
   transactWithRetry(
     build: (transaction: Transaction<T>) => unknown,
-    options?: ClientTransactOptions,
+    options?: TransactOptions,
   ): Promise<CheckedOutcome> {
     return commitWithRetry(this, build, options);
   }
 
-  #transact(operations: readonly Operation[], options: ClientTransactOptions): Promise<Outcome> {
+  #transact(operations: readonly Operation[], options: TransactOptions): Promise<Outcome> {
     const { signal, lock } = options;
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const transactions = this.#transactions;

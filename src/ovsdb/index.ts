@@ -3,13 +3,7 @@
  * Everything that users of this folder need is exported here; what works on values without any connection by `values/index.ts`.
  */
 export { OvsdbClient } from './client.ts';
-export type {
-  ClientEvent,
-  ClientOptions,
-  ClientStatus,
-  ClientTiming,
-  ClientTransactOptions,
-} from './client-options.ts';
+export type { ClientEvent, ClientOptions, ClientStatus, ClientTiming } from './client-options.ts';
 export { OvsdbError, isRetryable, type OvsdbErrorCode } from './data/error.ts';
 export type {
   Clause,
@@ -74,10 +68,7 @@ export type { TlsOptions } from './session/tls.ts';
 export type { OpenSocket } from './session/transport.ts';
 export { fetchColumns } from './transaction/fetch.ts';
 export { InsertedRow, type RowToChange } from './transaction/inserted-row.ts';
-export {
-  Transaction,
-  type CommitOptions as TransactionOptions,
-} from './transaction/transaction.ts';
+export { Transaction } from './transaction/transaction.ts';
 
 // The plan of desired rows.
 export type { FoundRow } from './replica/replica-view.ts';

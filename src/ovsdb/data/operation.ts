@@ -96,6 +96,8 @@ export type Outcome =
 
 export interface TransactOptions {
   readonly signal?: AbortSignal;
+  /** Name of a lock that must be ours when the server commits; asserted in the transaction. */
+  readonly lock?: string;
 }
 
 /** Carries out transactions: the client, or a test's stand-in. */

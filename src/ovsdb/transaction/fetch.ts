@@ -5,17 +5,12 @@ import type { ReplicaView } from '../replica/replica-view.ts';
 import { columnOf, tableOf } from '../data/schema.ts';
 import type { Datum, JsonValue } from '../data/value.ts';
 
-/** Whoever has a replica and can ask the server: the client. */
-export interface Fetcher extends Transactor {
-  readonly replica: ReplicaView;
-}
-
 /**
  * Asks the server for columns of one row: for large or rarely needed ones that are not followed. Undefined when the server has no
  * such row. Throws `unknown table`, `unknown column`, or an `OutcomeError`.
  */
 export async function fetchColumns(
-  client: Fetcher,
+  client: Transactor & { readonly replica: ReplicaView },
   table: string,
   uuid: string,
   columns: readonly string[],

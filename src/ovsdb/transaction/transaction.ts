@@ -5,29 +5,11 @@ import type { ColumnType } from '../data/column-type.ts';
 import { datumToJson, writableToJson } from '../data/datum.ts';
 import { OvsdbError } from '../data/error.ts';
 import type { InsertedRow, RowToChange } from './inserted-row.ts';
-import type {
-  Clause,
-  Mutator,
-  Operation,
-  Outcome,
-  TransactOptions,
-  Transactor,
-} from '../data/operation.ts';
+import type { Clause, Mutator, Operation, TransactOptions, Transactor } from '../data/operation.ts';
 import type { ReplicaView } from '../replica/replica-view.ts';
 import { columnOf, tableOf, VERSION_COLUMN, type ColumnSchema } from '../data/schema.ts';
 import { TransactionDraft, type Increment } from './transaction-draft.ts';
 import type { Integer, JsonValue, Uuid, Writable } from '../data/value.ts';
-
-/** How a transaction that was built is sent. */
-export interface CommitOptions extends TransactOptions {
-  /** Name of a lock that must be ours when the server commits. */
-  readonly lock?: string;
-}
-
-/** Sends operations and asserts a lock: the client. */
-export interface Committer extends Transactor {
-  transact(operations: readonly Operation[], options?: CommitOptions): Promise<Outcome>;
-}
 
 /**
  * Builds a transaction step by step against a replica, checks it as it is built, and sends as little as it can: columns that
@@ -345,13 +327,13 @@ export class Transaction<T = AnyTables> {
   }
 
   /** Sends it; `unchanged` without a round trip when there is nothing to do. */
-  async commit(committer: Committer, options: CommitOptions = {}): Promise<CheckedOutcome> {
+  async commit(transactor: Transactor, options: TransactOptions = {}): Promise<CheckedOutcome> {
     if (this.#isSent)
       throw new OvsdbError('bad argument', 'a transaction can be committed once: build a new one');
     this.#isSent = true;
     if (this.isEmpty) return checked({ kind: 'unchanged' });
     const { operations, firstInsert } = this.#draft.compose();
-    const outcome = await committer.transact(operations, options);
+    const outcome = await transactor.transact(operations, options);
     if (outcome.kind === 'success') this.#draft.settle(outcome.results, firstInsert);
     return checked(outcome);
   }

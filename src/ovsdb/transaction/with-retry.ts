@@ -1,10 +1,11 @@
 import type { CheckedOutcome } from '../data/outcome.ts';
 import type { ReplicaView } from '../replica/replica-view.ts';
 import type { AnyTables } from '../schema/column.ts';
-import { Transaction, type CommitOptions, type Committer } from './transaction.ts';
+import type { TransactOptions, Transactor } from '../data/operation.ts';
+import { Transaction } from './transaction.ts';
 
-/** Whoever has a replica, can commit, and can wait until it is connected: the client. */
-export interface RetryingCommitter extends Committer {
+/** A client, as far as retries need it. */
+export interface ConnectedTransactor extends Transactor {
   readonly replica: ReplicaView;
   ready(signal?: AbortSignal): Promise<void>;
 }
@@ -14,9 +15,9 @@ const PAUSE = 50;
 
 /** See `OvsdbClient.transactWithRetry`. */
 export async function commitWithRetry<T = AnyTables>(
-  client: RetryingCommitter,
+  client: ConnectedTransactor,
   build: (transaction: Transaction<T>) => unknown,
-  options: CommitOptions = {},
+  options: TransactOptions = {},
 ): Promise<CheckedOutcome> {
   for (;;) {
     await client.ready(options.signal);

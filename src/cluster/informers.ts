@@ -4,46 +4,14 @@ import {
   clusterUserDefinedNetworks,
   endpointSlices,
   ipamClaims,
-  namespaces,
-  networkAttachmentDefinitions,
-  nodes,
   ovnSecondaryNetworks,
-  pods,
   userDefinedNetworks,
   zoneStatuses,
 } from '../api/kinds.ts';
-import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import { unprogrammedKinds } from '../api/unprogrammed.ts';
-import type { ObjectView } from '../store/informer.ts';
-import type { Informers } from '../store/informers.ts';
+import { PodInformers } from '../addresses/pod-informers.ts';
 import { parseDeclarationKey, type Declaration } from './networks/declarations.ts';
 import type { EndpointSlice } from './endpoints/endpoint-mirror.ts';
-
-/** Views of a process's informers that end together. */
-class Views {
-  /** The kinds that are read. */
-  readonly kinds: ResourceKind[] = [];
-  readonly #informers: Informers;
-  readonly #signal: AbortSignal;
-
-  constructor(informers: Informers, signal: AbortSignal) {
-    this.#informers = informers;
-    this.#signal = signal;
-  }
-
-  protected view<T extends KubeObject>(kind: ResourceKind<T>): ObjectView<T> {
-    this.kinds.push(kind);
-    return this.#informers.of(kind).until(this.#signal);
-  }
-}
-
-/** What is needed to give addresses to pods. */
-export class PodInformers extends Views {
-  readonly nads = this.view(networkAttachmentDefinitions);
-  readonly namespaces = this.view(namespaces);
-  readonly nodes = this.view(nodes);
-  readonly pods = this.view(pods);
-}
 
 /** All that the cluster manager sees. */
 export class ClusterInformers extends PodInformers {

@@ -1,23 +1,24 @@
 /** The cluster manager: its controllers on one store, started in the right order. */
 import type { Registry } from 'prom-client';
+import type { ZoneProblem } from '../api/zone-status.ts';
 import { systemClock, type Clock } from '../store/clock.ts';
 import { Informers } from '../store/informers.ts';
 import type { Leadership, Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
-import type { Batch } from './batch.ts';
+import type { Batch } from '../store/batch.ts';
 import { ConnectController } from './connect/connect-controller.ts';
 import { EndpointMirrorController } from './endpoints/endpoint-mirror-controller.ts';
-import { EventWriter, objectOfEvent } from './status/event-writer.ts';
+import { EventWriter, objectOfEvent } from '../store/event-writer.ts';
 import { IdentityController } from './networks/identity-controller.ts';
-import { caughtUp } from './caught-up.ts';
+import { caughtUp } from '../store/caught-up.ts';
 import { ClusterInformers } from './informers.ts';
 import { NO_RECORDER, registerDurations, registerMetrics } from './metrics.ts';
 import { NetworkController } from './networks/network-controller.ts';
-import { ledStore } from './led-store.ts';
+import { fencedStore } from './fenced-store.ts';
 import { NetworkRegistry } from './networks/network-registry.ts';
 import { NodeController } from './nodes/node-controller.ts';
-import { PersistentAddresses } from './addresses/persistent-addresses.ts';
-import { PodAddresses } from './addresses/pod-addresses.ts';
+import { PersistentAddresses } from '../addresses/persistent-addresses.ts';
+import { PodAddresses } from '../addresses/pod-addresses.ts';
 import {
   objectOf,
   objectOfDeclaration,
@@ -43,15 +44,8 @@ export interface ClusterManagerOptions {
   readonly signal: AbortSignal;
 }
 
-/** Something that the manager could not bring about, for people. */
-export interface ManagerProblem {
-  /** `UserDefinedNetwork blue/net`, `Pod blue/web`, `Node worker` … */
-  readonly object: string;
-  readonly message: string;
-}
-
 /** Milliseconds that writes under way get to end when the manager is asked to stop. */
-const HAND_OVER = 5000;
+const DRAIN_TIMEOUT = 5000;
 
 export class ClusterManager {
   readonly #options: ClusterManagerOptions;
@@ -71,22 +65,22 @@ export class ClusterManager {
   #hasStarted = false;
   readonly #started = Promise.withResolvers<void>();
   readonly #ended = new AbortController();
-  readonly #cut = new AbortController();
+  readonly #abortWrites = new AbortController();
   #leadership: Leadership | undefined;
-  #cancelCut: () => void = () => undefined;
+  #cancelAbort: () => void = () => undefined;
 
   constructor(options: ClusterManagerOptions) {
     this.#options = options;
     const { settings, log, clock = systemClock } = options;
     this.#informers = options.informers ?? new Informers({ store: options.store, log, clock });
-    const led = ledStore({
+    const fenced = fencedStore({
       store: this.#informers.store,
       leadership: () => this.#leadership,
-      cut: this.#cut.signal,
+      abortWrites: this.#abortWrites.signal,
     });
     const onFailure = (failure: Failure): void => this.#failed(failure);
-    this.#events = new EventWriter({ store: led, clock, log, onFailure });
-    const store: Store = { ...led, event: async (event) => this.#events.tell(event) };
+    this.#events = new EventWriter({ store: fenced, clock, log, onFailure });
+    const store: Store = { ...fenced, event: async (event) => this.#events.emit(event) };
     this.#clock = clock;
     const informers = new ClusterInformers(this.#informers, this.#ended.signal);
     const registry = new NetworkRegistry({
@@ -179,17 +173,17 @@ export class ClusterManager {
       await using leadership = await store.lead(settings.leaseName, settings.identity, signal);
       this.#leadership = leadership;
       const until = AbortSignal.any([signal, leadership.signal]);
-      const hurry = (): void => {
-        this.#cancelCut = this.#clock.after(HAND_OVER, () => this.#cut.abort());
+      const limitDrain = (): void => {
+        this.#cancelAbort = this.#clock.after(DRAIN_TIMEOUT, () => this.#abortWrites.abort());
       };
-      until.addEventListener('abort', hurry, { once: true });
+      until.addEventListener('abort', limitDrain, { once: true });
       await this.#work(until);
     } catch (error) {
       this.#started.reject(error);
       if (!signal.aborted) throw error;
     } finally {
       this.#leadership = undefined;
-      this.#cancelCut();
+      this.#cancelAbort();
       this.#ended.abort();
     }
   }
@@ -274,10 +268,11 @@ export class ClusterManager {
   }
 
   /** What could not be done, sorted by object. */
-  problems(): readonly ManagerProblem[] {
-    const problems: ManagerProblem[] = [...this.#informers.malformed()].map(
-      ([object, message]) => ({ object, message }),
-    );
+  problems(): readonly ZoneProblem[] {
+    const problems: ZoneProblem[] = [...this.#informers.malformed()].map(([object, message]) => ({
+      object,
+      message,
+    }));
     for (const [object, outcome] of this.#networks.outcomes())
       for (const { message } of outcome.problems)
         problems.push({ object: objectOfDeclaration(object), message });

@@ -3,7 +3,7 @@
  * open it, wait for what they need, and let the zone controller do the rest.
  */
 import { ClusterManager } from '../cluster/manager.ts';
-import { NodePodAddresses } from '../cluster/addresses/node-pod-addresses.ts';
+import { NodePodAddresses } from '../node/pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import { pods } from '../api/kinds.ts';
 import type { ZoneConnectStatus, ZoneProblem } from '../api/zone-status.ts';

@@ -2,7 +2,7 @@
 import { isOptionalKind } from '../api/kinds.ts';
 import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
 import { systemClock, type Clock } from './clock.ts';
-import { Informer } from './informer.ts';
+import { Informer, type ObjectView } from './informer.ts';
 import { delegatingStore } from './delegating-store.ts';
 import { keptFields } from './kept-fields.ts';
 import type { Log } from './log.ts';
@@ -198,5 +198,23 @@ export class Informers {
       patchStatus: (kind, key, patch, options) =>
         write(kind, () => store.patchStatus(kind, key, patch, options)),
     });
+  }
+}
+
+/** Views of a process's informers that end together. */
+export class InformerViews {
+  /** The kinds that are read. */
+  readonly kinds: ResourceKind[] = [];
+  readonly #informers: Informers;
+  readonly #signal: AbortSignal;
+
+  constructor(informers: Informers, signal: AbortSignal) {
+    this.#informers = informers;
+    this.#signal = signal;
+  }
+
+  protected view<T extends KubeObject>(kind: ResourceKind<T>): ObjectView<T> {
+    this.kinds.push(kind);
+    return this.#informers.of(kind).until(this.#signal);
   }
 }

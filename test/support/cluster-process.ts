@@ -1,5 +1,5 @@
 import { ClusterManager } from '../../src/cluster/manager.ts';
-import { NodePodAddresses } from '../../src/cluster/addresses/node-pod-addresses.ts';
+import { NodePodAddresses } from '../../src/node/pod-addresses.ts';
 import { resourceKinds } from '../../src/api/kinds.ts';
 import { Informers } from '../../src/store/informers.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -12,8 +12,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Types of rows.
   topology: ['model', 'desired', 'api', 'allocators', 'ovsdb'],
   store: ['model', 'api', 'allocators'],
-  cluster: ['store', 'model', 'api', 'allocators'],
-  daemon: ['cluster', 'topology', 'store', 'model', 'desired', 'api', 'allocators', 'ovsdb'],
+  // Of pods: what the cluster manager and the nodes share.
+  addresses: ['store', 'model', 'api', 'allocators'],
+  cluster: ['addresses', 'store', 'model', 'api', 'allocators'],
+  node: ['addresses', 'store', 'model', 'api', 'allocators'],
+  daemon: [
+    'cluster',
+    'node',
+    'topology',
+    'store',
+    'model',
+    'desired',
+    'api',
+    'allocators',
+    'ovsdb',
+  ],
   cni: ['api', 'allocators'],
   lab: ['cni', 'daemon', 'store', 'model', 'api', 'allocators', 'ovsdb'],
   cli: [

@@ -1,6 +1,7 @@
 /** Which primary networks may share a namespace (seed 003; api.md §4.2, §8). Pure. */
+import { PRIMARY_NETWORK_LABEL } from '../annotations/network-annotations.ts';
 import { formatPrefix, overlaps, type Prefix } from '../../allocators/addresses.ts';
-import type { LabelSelector } from '../../api/types.ts';
+import type { LabelSelector } from '../types.ts';
 
 /** A primary network of a namespace, there already or wanted. */
 export interface PrimaryNetwork {
@@ -85,3 +86,7 @@ const canonical = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): 
       .map(({ key, operator, values = [] }) => JSON.stringify([key, operator, values.toSorted()]))
       .toSorted(),
   ]);
+
+/** Text for a namespace that lacks its label or its primary network (api.md §10). */
+export const invalidPrimaryNetwork = (namespace: string): string =>
+  `invalid primary network state for namespace "${namespace}": a valid primary user defined network or network attachment definition custom resource, and required namespace label "${PRIMARY_NETWORK_LABEL}" must both be present`;

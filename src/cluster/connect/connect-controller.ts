@@ -17,8 +17,8 @@ import type { ClusterNetworkConnect } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { CONFLICT_DELAY, WorkQueue, type Failure } from '../../store/work-queue.ts';
-import { Batch } from '../batch.ts';
-import { conditionsOf, StatusWriter, type StatedCondition } from '../status/conditions.ts';
+import { Batch } from '../../store/batch.ts';
+import { conditionsOf, StatusWriter, type StatedCondition } from '../../store/status-writer.ts';
 import { ConnectAllocations } from './connect-allocations.ts';
 import { connectStatus, isZoneCondition, readyInZones } from './connect-readiness.ts';
 import {
@@ -125,8 +125,8 @@ export class ConnectController {
     });
     namespaces.onChange(({ before, after }) => {
       const [labels, labelsBefore] = [after?.metadata.labels, before?.metadata.labels];
-      const isNews = before === undefined || after === undefined;
-      if (isNews || !isDeepStrictEqual(labels, labelsBefore)) this.networksChanged();
+      const isChanged = before === undefined || after === undefined;
+      if (isChanged || !isDeepStrictEqual(labels, labelsBefore)) this.networksChanged();
     });
     nodes.onChange(({ before, after }) => {
       if (before === undefined || after === undefined || hasChassis(before) !== hasChassis(after))

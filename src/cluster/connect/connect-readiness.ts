@@ -1,6 +1,6 @@
 /** Conditions `Ready-In-Zone-<node>` of a ClusterNetworkConnect, from what nodes report (api.md §5.3). Pure. */
 import type { ZoneConnectStatus, ZoneStatus } from '../../api/zone-status.ts';
-import type { StatedCondition } from '../status/conditions.ts';
+import type { StatedCondition } from '../../store/status-writer.ts';
 
 const PREFIX = 'Ready-In-Zone-';
 

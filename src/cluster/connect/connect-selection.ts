@@ -41,7 +41,7 @@ export interface ConnectableNetwork {
 }
 
 /** Where selections are looked up. */
-export interface ConnectSurroundings {
+export interface ConnectContext {
   readonly cudns: readonly ClusterUserDefinedNetwork[];
   readonly namespaces: readonly Namespace[];
   /** The network of a CUDN; undefined while it has no id. */
@@ -68,7 +68,7 @@ const selects = (
 /** The selected networks, each once, by id. */
 export function selectNetworks(
   { spec }: ClusterNetworkConnect,
-  { cudns, namespaces, networkOf, primariesOf }: ConnectSurroundings,
+  { cudns, namespaces, networkOf, primariesOf }: ConnectContext,
 ): readonly ConnectableNetwork[] {
   const selected = spec.networkSelectors.flatMap((selector) => {
     const byCluster = selector.clusterUserDefinedNetworkSelector?.networkSelector;

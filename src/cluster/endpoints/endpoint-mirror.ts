@@ -3,7 +3,7 @@ import { isDnsSubdomain } from '../../api/validation/metadata.ts';
 import { objectKey, type KubeObject } from '../../api/objects.ts';
 import type { Pod } from '../../api/types.ts';
 import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
-import { carriedNetworks } from '../addresses/pod-plan.ts';
+import { annotatedNetworks } from '../../addresses/pod-plan.ts';
 
 /** What we read of a discovery.k8s.io/v1 EndpointSlice. */
 export interface EndpointSlice extends KubeObject {
@@ -111,7 +111,7 @@ function addressOf(
   const isWanted = (text: string): boolean => text.includes(':') === isV6;
   if (pod.spec.hostNetwork === true)
     return (pod.status?.podIPs ?? []).map(({ ip }) => ip).find(isWanted);
-  const carried = carriedNetworks(pod);
+  const carried = annotatedNetworks(pod);
   return primaries
     .flatMap(({ key }) => carried.get(key)?.addresses ?? [])
     .filter(isWanted)

@@ -4,7 +4,6 @@ import {
   ovnSecondaryNetworks,
   userDefinedNetworks,
 } from '../../api/kinds.ts';
-import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import {
   clusterNetworkName,
   networkName,
@@ -94,7 +93,3 @@ export const unsupportedNetwork = (object: Declaration): string | undefined =>
   object.kind === 'ClusterUserDefinedNetwork' && object.spec.uplinks !== undefined
     ? 'spec.uplinks is set but the Uplink feature is disabled, ignoring this CUDN'
     : undefined;
-
-/** Text for a namespace that lacks its label or its primary network (api.md §10). */
-export const invalidPrimaryNetwork = (namespace: string): string =>
-  `invalid primary network state for namespace "${namespace}": a valid primary user defined network or network attachment definition custom resource, and required namespace label "${PRIMARY_NETWORK_LABEL}" must both be present`;

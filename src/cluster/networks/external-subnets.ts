@@ -5,7 +5,7 @@ import { nodeOverlap, type NodeAddresses } from '../../api/validation/overlap.ts
 import type { OVNSecondaryNetwork } from '../../api/types.ts';
 import { compareAge } from '../../api/order.ts';
 
-export interface ExternalSurroundings {
+export interface ExternalContext {
   readonly nodes: readonly NodeAddresses[];
   readonly others: readonly OVNSecondaryNetwork[];
 }
@@ -19,7 +19,7 @@ const isExternal = ({ spec }: OVNSecondaryNetwork): boolean =>
  */
 export function externalConflict(
   network: OVNSecondaryNetwork,
-  { nodes, others }: ExternalSurroundings,
+  { nodes, others }: ExternalContext,
 ): string | undefined {
   const text = network.spec.subnet ?? '';
   const subnet = parsePrefix(text);

@@ -37,7 +37,7 @@ export class IdentityController {
   readonly queue: WorkQueue;
   readonly #options: IdentityControllerOptions;
   /** What users were told of a NAD, by its key; the same thing is said once. */
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   readonly #problems = new Map<string, string>();
 
   constructor(options: IdentityControllerOptions) {
@@ -126,7 +126,7 @@ export class IdentityController {
     const nad = informers.nads.get(key);
     const read = nad === undefined ? undefined : readNad(nad, settings.cluster);
     if (read?.kind === 'invalid')
-      await this.#tell(key, read.error, `Failed to parse network config: ${read.error}`);
+      await this.#emitEvent(key, read.error, `Failed to parse network config: ${read.error}`);
     else if (read?.kind !== 'network') this.#forget(key);
   }
 
@@ -134,7 +134,7 @@ export class IdentityController {
     const { registry, onNetwork } = this.#options;
     const network = registry.network(name);
     for (const [nad, why] of registry.refusedNads(name)) {
-      await this.#tell(nad, why);
+      await this.#emitEvent(nad, why);
       await this.#withdrawAnnotations(nad, signal);
     }
     if (network === undefined) {
@@ -161,7 +161,7 @@ export class IdentityController {
       if (!(error instanceof AllocationError)) throw error;
       const { message } = error;
       for (const { key } of network.nads)
-        await this.#tell(key, message, message, 'NetworkAllocationFailed');
+        await this.#emitEvent(key, message, message, 'NetworkAllocationFailed');
       return undefined;
     }
   }
@@ -206,7 +206,7 @@ export class IdentityController {
     }
   }
 
-  async #tell(
+  async #emitEvent(
     key: string,
     problem: string,
     message = problem,
@@ -215,14 +215,14 @@ export class IdentityController {
     const { informers, store, log } = this.#options;
     this.#problems.set(key, problem);
     const nad = informers.nads.get(key);
-    if (nad === undefined || this.#told.get(key) === problem) return;
-    this.#told.set(key, problem);
+    if (nad === undefined || this.#reported.get(key) === problem) return;
+    this.#reported.set(key, problem);
     log.warn({ nad: key, error: problem }, 'NAD can’t be used');
     await store.event({ regarding: nad, type: 'Warning', reason, message });
   }
 
   #forget(key: string): void {
-    this.#told.delete(key);
+    this.#reported.delete(key);
     this.#problems.delete(key);
   }
 }

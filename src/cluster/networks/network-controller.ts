@@ -15,19 +15,19 @@ import {
 import { WRITERS } from '../settings.ts';
 import { inParallel } from '../../store/in-parallel.ts';
 import {
-  DeclaredNads,
+  OwnedNads,
   FIELD_MANAGER,
   problemOf,
-  type DeclaredNadsOptions,
+  type OwnedNadsOptions,
   type NadDecision,
-} from './declared-nads.ts';
+} from './owned-nads.ts';
 import type { DurationRecorder } from '../metrics.ts';
 import type { NetworkOutcome, NetworkProblem } from './network-outcome.ts';
 import { hostAddressesOf } from './new-network-rules.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { ownerKeyOf } from './orphaned-nads.ts';
 
-export interface NetworkControllerOptions extends Omit<DeclaredNadsOptions, 'onDropped'> {
+export interface NetworkControllerOptions extends Omit<OwnedNadsOptions, 'onDropped'> {
   readonly clock: Clock;
   readonly durations: DurationRecorder;
   /** The outcome of an object is known or has changed. */
@@ -38,7 +38,7 @@ export interface NetworkControllerOptions extends Omit<DeclaredNadsOptions, 'onD
 export class NetworkController {
   readonly queue: WorkQueue;
   readonly #options: NetworkControllerOptions;
-  readonly #nads: DeclaredNads;
+  readonly #nads: OwnedNads;
   readonly #outcomes = new Map<string, NetworkOutcome>();
   /** Objects that were refused in favour of others. */
   readonly #undecided = new Set<string>();
@@ -47,7 +47,7 @@ export class NetworkController {
 
   constructor(options: NetworkControllerOptions) {
     this.#options = options;
-    this.#nads = new DeclaredNads({ ...options, onDropped: () => this.#retryDecisions() });
+    this.#nads = new OwnedNads({ ...options, onDropped: () => this.#retryDecisions() });
     // Decisions are made at once when a key's turn comes (whether a namespace has a primary network, whether a prefix is free); only
     // writes are waited for, each by its own object.
     this.queue = new WorkQueue({

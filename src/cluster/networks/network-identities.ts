@@ -58,7 +58,7 @@ export class NetworkIdentities {
   }
 
   /** Id and keys that the network has, or free ones. Throws AllocationError with what to do about it. */
-  give(name: string, config: NetworkConfig): NetworkIdentity {
+  allocate(name: string, config: NetworkConfig): NetworkIdentity {
     const known = this.#ids.idOf(name);
     if (known === undefined) {
       this.#checkPrefix(name);

@@ -1,6 +1,6 @@
 /** What became of a declared network, and the conditions that say so (api.md §4.5). Pure. */
 import type { ZoneNetworkStatus } from '../../api/zone-status.ts';
-import type { StatedCondition } from '../status/conditions.ts';
+import type { StatedCondition } from '../../store/status-writer.ts';
 import type { Declaration } from './declarations.ts';
 
 export interface NetworkProblem {

@@ -106,7 +106,7 @@ export class NetworkRegistry extends NadRegistry {
   identify(name: string, config: NetworkConfig): NetworkIdentity {
     for (const nad of this.ofNetwork(name))
       if (this.#identities.of(name) === undefined) this.#identities.adopt(nad);
-    return this.#identities.give(name, config);
+    return this.#identities.allocate(name, config);
   }
 
   /** Gives id and keys of a network back unless a NAD stands for it. True if it did. */

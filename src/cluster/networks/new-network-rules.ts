@@ -11,7 +11,7 @@ import type { NetworkRegistry } from './network-registry.ts';
 import { primaryConflict, type PrimaryNetwork } from '../../api/nad/primary-networks.ts';
 import type { NetworkLimits } from '../settings.ts';
 
-export interface NewNetworkSurroundings {
+export interface NewNetworkContext {
   readonly informers: Pick<ClusterInformers, 'nodes' | 'secondaries' | 'cudns'>;
   readonly registry: NetworkRegistry;
   readonly limits: NetworkLimits;
@@ -32,20 +32,18 @@ export function refusalOfNew(
   object: Declaration,
   namespace: string,
   config: NetworkConfig,
-  surroundings: NewNetworkSurroundings,
+  context: NewNetworkContext,
 ): NetworkRefusalText | undefined {
   return (
-    overLimit(object, namespace, surroundings) ??
-    externalClash(object, surroundings) ??
-    (config.role === 'primary'
-      ? primaryRefusal(object, namespace, config, surroundings)
-      : undefined)
+    overLimit(object, namespace, context) ??
+    externalClash(object, context) ??
+    (config.role === 'primary' ? primaryRefusal(object, namespace, config, context) : undefined)
   );
 }
 
 const nodesOf = ({
   informers,
-}: NewNetworkSurroundings): readonly { name: string; hostAddresses: readonly string[] }[] =>
+}: NewNetworkContext): readonly { name: string; hostAddresses: readonly string[] }[] =>
   informers.nodes
     .list()
     .map((node) => ({ name: node.metadata.name, hostAddresses: hostAddressesOf(node) }));
@@ -53,7 +51,7 @@ const nodesOf = ({
 function overLimit(
   { kind }: Declaration,
   namespace: string,
-  { registry, limits }: NewNetworkSurroundings,
+  { registry, limits }: NewNetworkContext,
 ): NetworkRefusalText | undefined {
   if (kind === 'ClusterUserDefinedNetwork') return undefined;
   const { length } = registry
@@ -71,12 +69,12 @@ function overLimit(
 
 function externalClash(
   object: Declaration,
-  surroundings: NewNetworkSurroundings,
+  context: NewNetworkContext,
 ): NetworkRefusalText | undefined {
   if (object.kind !== 'OVNSecondaryNetwork') return undefined;
   const message = externalConflict(object, {
-    nodes: nodesOf(surroundings),
-    others: surroundings.informers.secondaries.list(),
+    nodes: nodesOf(context),
+    others: context.informers.secondaries.list(),
   });
   return message === undefined ? undefined : { message };
 }
@@ -85,9 +83,9 @@ function primaryRefusal(
   object: Declaration,
   namespace: string,
   config: NetworkConfig,
-  surroundings: NewNetworkSurroundings,
+  context: NewNetworkContext,
 ): NetworkRefusalText | undefined {
-  const conflict = primaryConflict(namespace, primariesOf(namespace, surroundings), {
+  const conflict = primaryConflict(namespace, primariesOf(namespace, context), {
     nad: `${namespace}/${object.metadata.name}`,
     network: config.name,
     ownerKind: object.kind === 'OVNSecondaryNetwork' ? undefined : object.kind,
@@ -98,7 +96,7 @@ function primaryRefusal(
   });
   if (conflict !== undefined)
     return conflict.reason === 'PrimaryNetworkExists' ? { message: conflict.message } : conflict;
-  const overlap = nodeOverlap(config.subnets, nodesOf(surroundings));
+  const overlap = nodeOverlap(config.subnets, nodesOf(context));
   return overlap === undefined
     ? undefined
     : {
@@ -109,7 +107,7 @@ function primaryRefusal(
 /** Primary networks that the namespace has. */
 const primariesOf = (
   namespace: string,
-  { registry, informers }: NewNetworkSurroundings,
+  { registry, informers }: NewNetworkContext,
 ): readonly PrimaryNetwork[] =>
   registry.primariesOf(namespace).map((nad) => {
     const owner =

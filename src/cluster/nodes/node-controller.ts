@@ -21,7 +21,7 @@ import type { Change, ObjectView } from '../../store/informer.ts';
 import type { Log } from '../../store/log.ts';
 import type { Store } from '../../store/store.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
-import { Batch } from '../batch.ts';
+import { Batch } from '../../store/batch.ts';
 import type { DurationRecorder } from '../metrics.ts';
 import { familiesOf } from '../networks/nads.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';

@@ -8,7 +8,7 @@ import {
 import type { AnnotationError } from '../../api/annotations/annotations.ts';
 import { annotationOf } from '../../api/annotations/annotations.ts';
 import type { Node } from '../../api/types.ts';
-import type { CarriedSubnets } from './node-subnets.ts';
+import type { AnnotatedSubnets } from './node-subnets.ts';
 
 /** The API server refuses annotations that have more than 256 KiB together; others write some, too. */
 const MOST_BYTES = 256 * 1024;
@@ -30,7 +30,7 @@ function placeOf(sorted: readonly string[], text: string): number {
   return low;
 }
 
-const NO_SUBNETS: CarriedSubnets = new Map();
+const NO_SUBNETS: AnnotatedSubnets = new Map();
 
 interface Entry {
   readonly subnets: readonly string[];
@@ -49,13 +49,13 @@ export class NodeRecord {
   readonly #sorted: string[] = [];
   #entryBytes = 0;
   #otherBytes = 0;
-  #carried: CarriedSubnets = NO_SUBNETS;
+  #carried: AnnotatedSubnets = NO_SUBNETS;
   #read: string | undefined;
   /** Undefined = to be put together anew. */
   #text: { readonly text: string | undefined } | undefined;
 
   /** What the annotation held when somebody else wrote it last, as far as it can be read. */
-  get carried(): CarriedSubnets {
+  get carried(): AnnotatedSubnets {
     return this.#carried;
   }
 

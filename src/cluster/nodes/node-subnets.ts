@@ -21,7 +21,7 @@ interface NetworkInUse {
 export type SubnetFailures = ReadonlyMap<string, string>;
 
 /** What a node carries in its annotation: subnets by network. */
-export type CarriedSubnets = ReadonlyMap<string, readonly string[]>;
+export type AnnotatedSubnets = ReadonlyMap<string, readonly string[]>;
 
 const failureOf = (node: string, network: string, reason: string): string =>
   `error allocating network for node ${node}, network name ${network}: ${reason}`;
@@ -74,7 +74,7 @@ export class NodeSubnets {
    * Adopts what a node carries, as far as it fits: in a range of the network, of the right size, nobody else's, one per
    * family. The rest is neither kept nor reported; `allocate` fills what is missing.
    */
-  adopt(node: string, carried: CarriedSubnets): void {
+  adopt(node: string, carried: AnnotatedSubnets): void {
     for (const [network, texts] of carried) {
       const inUse = this.#networks.get(network);
       if (inUse === undefined) continue;

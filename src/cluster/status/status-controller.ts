@@ -5,7 +5,7 @@ import type { ZoneNetworkStatus, ZoneStatus } from '../../api/zone-status.ts';
 import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { CONFLICT_DELAY, WorkQueue, type Failure } from '../../store/work-queue.ts';
-import { StatusWriter, type StatedCondition } from './conditions.ts';
+import { StatusWriter, type StatedCondition } from '../../store/status-writer.ts';
 import {
   declarationKey,
   kindOf,
@@ -14,7 +14,7 @@ import {
   topologyOf,
   type Declaration,
 } from '../networks/declarations.ts';
-import { Batch } from '../batch.ts';
+import { Batch } from '../../store/batch.ts';
 import type { ClusterInformers } from '../informers.ts';
 import {
   networkAllocationSucceeded,
@@ -53,7 +53,7 @@ export class StatusController {
   readonly #writer: StatusWriter;
   readonly batch: Batch;
   /** Failures of which there was an event, by network. */
-  readonly #told = new Map<string, Set<string>>();
+  readonly #reported = new Map<string, Set<string>>();
 
   constructor(options: StatusControllerOptions) {
     this.#options = options;
@@ -121,7 +121,7 @@ export class StatusController {
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const slash = key.indexOf('/');
     const rest = key.slice(slash + 1);
-    if (key.slice(0, slash) === 'event') await this.#tellFailures(rest);
+    if (key.slice(0, slash) === 'event') await this.#emitFailures(rest);
     else await this.#writeStatus(rest, signal);
   }
 
@@ -191,12 +191,12 @@ export class StatusController {
     });
   }
 
-  async #tellFailures(network: string): Promise<void> {
+  async #emitFailures(network: string): Promise<void> {
     const { failuresOf, store } = this.#options;
     const failures = failuresOf(network);
-    const before = this.#told.get(network) ?? new Set<string>();
+    const before = this.#reported.get(network) ?? new Set<string>();
     const told = new Set([...before].filter((node) => failures.has(node)));
-    this.#told.set(network, told);
+    this.#reported.set(network, told);
     for (const [node, error] of failures) {
       if (told.has(node)) continue;
       for (const regarding of this.#regarding(network, node))

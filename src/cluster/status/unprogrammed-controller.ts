@@ -6,7 +6,7 @@ import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { CONFLICT_DELAY, WorkQueue, type Again, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
-import { StatusWriter, type StatusChange } from './conditions.ts';
+import { StatusWriter, type StatusChange } from '../../store/status-writer.ts';
 import type { ObjectOfKey } from './problem-objects.ts';
 
 export interface UnprogrammedControllerOptions {

@@ -7,7 +7,7 @@ import { CNI_TYPE } from '../../../src/api/nad/nad-config.ts';
 import { networkId } from '../../../src/api/annotations/network-annotations.ts';
 import { nodeId } from '../../../src/api/annotations/node-annotations.ts';
 import { Informers } from '../../../src/store/informers.ts';
-import { NodePodAddresses } from '../../../src/cluster/addresses/node-pod-addresses.ts';
+import { NodePodAddresses } from '../../../src/node/pod-addresses.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
 import {

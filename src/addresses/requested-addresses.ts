@@ -1,11 +1,11 @@
 /** Which addresses an attachment must get, from what the pod asks for and what its IPAMClaim holds (api.md §6.9). Pure. */
-import { AllocationError } from '../../allocators/allocation-error.ts';
+import { AllocationError } from '../allocators/allocation-error.ts';
 import {
   formatAddress,
   parseAddress,
   parseInterfaceAddress,
   type Address,
-} from '../../allocators/addresses.ts';
+} from '../allocators/addresses.ts';
 import type { WantedAttachment } from './pod-plan.ts';
 
 /**

@@ -11,11 +11,11 @@ import {
   type InterfaceAddress,
   familyOf,
   prefixOf,
-} from '../../allocators/addresses.ts';
-import { addressAt, gatewayAddress, MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
-import type { FamilyCidrs } from '../../api/nad/network-config.ts';
-import type { PodNetwork, PodRoute } from '../../api/annotations/pod-annotations.ts';
-import type { ClusterSettings } from '../../model/model.ts';
+} from '../allocators/addresses.ts';
+import { addressAt, gatewayAddress, MASQUERADE_OFFSETS } from '../allocators/node-addresses.ts';
+import type { FamilyCidrs } from '../api/nad/network-config.ts';
+import type { PodNetwork, PodRoute } from '../api/annotations/pod-annotations.ts';
+import type { ClusterSettings } from '../model/model.ts';
 import type { WantedAttachment } from './pod-plan.ts';
 
 export interface PodEntryInput {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NodePodAddresses } from '../../../src/cluster/addresses/node-pod-addresses.ts';
+import { NodePodAddresses } from '../../../src/node/pod-addresses.ts';
 import { nodes as nodeKind, pods, resourceKinds } from '../../../src/api/kinds.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import type { Store } from '../../../src/store/store.ts';

@@ -1,6 +1,6 @@
 /** Addresses, MAC addresses and port tunnel ids of one network, or of one network on one node. In memory. */
-import { AllocationError, isExhausted } from '../../allocators/allocation-error.ts';
-import { AddressPool } from '../../allocators/address-pool.ts';
+import { AllocationError, isExhausted } from '../allocators/allocation-error.ts';
+import { AddressPool } from '../allocators/address-pool.ts';
 import {
   bitsOf,
   containsAddress,
@@ -15,18 +15,18 @@ import {
   type Address,
   type InterfaceAddress,
   type Prefix,
-} from '../../allocators/addresses.ts';
+} from '../allocators/addresses.ts';
 import {
   FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID,
   IdAllocator,
   MAX_PORT_TUNNEL_ID,
-} from '../../allocators/ids.ts';
-import { gatewayAddress, managementAddress } from '../../allocators/node-addresses.ts';
-import type { NetworkConfig } from '../../api/nad/network-config.ts';
-import type { PodNetwork } from '../../api/annotations/pod-annotations.ts';
+} from '../allocators/ids.ts';
+import { gatewayAddress, managementAddress } from '../allocators/node-addresses.ts';
+import type { NetworkConfig } from '../api/nad/network-config.ts';
+import type { PodNetwork } from '../api/annotations/pod-annotations.ts';
 
 /** What a pod holds of a network. */
-export interface Held {
+export interface Lease {
   readonly addresses: readonly InterfaceAddress[];
   readonly macAddress: string;
   readonly tunnelId?: number;
@@ -98,7 +98,7 @@ export class NetworkPool {
       if (!(error instanceof AllocationError)) throw error;
       problem ??= error.message;
     }
-    this.#takeMac(owner, macAddress);
+    this.#reserveMac(owner, macAddress);
     return problem;
   }
 
@@ -140,18 +140,18 @@ export class NetworkPool {
     { ips, mac }: PoolRequest,
     description: string,
     randomBytes: (count: number) => Uint8Array,
-  ): Held {
+  ): Lease {
     const before = this.#addresses.addressesOf(owner);
     const heldMac = this.#macOf.get(owner);
     const heldId = this.#tunnelIds?.idOf(owner);
     try {
-      const addresses = this.#giveAddresses(owner, ips, description);
-      const macAddress = this.#giveMac(owner, mac, addresses, description, randomBytes);
-      const tunnelId = this.#giveTunnelId(owner, description);
+      const addresses = this.#allocateAddresses(owner, ips, description);
+      const macAddress = this.#allocateMac(owner, mac, addresses, description, randomBytes);
+      const tunnelId = this.#allocateTunnelId(owner, description);
       return { addresses, macAddress, ...(tunnelId === undefined ? {} : { tunnelId }) };
     } catch (error) {
       if (before.length === 0) this.#addresses.release(owner);
-      if (heldMac === undefined) this.#freeMac(owner);
+      if (heldMac === undefined) this.#releaseMac(owner);
       if (heldId === undefined) this.#tunnelIds?.release(owner);
       throw error;
     }
@@ -160,10 +160,10 @@ export class NetworkPool {
   release(owner: string): void {
     this.#addresses.release(owner);
     this.#tunnelIds?.release(owner);
-    this.#freeMac(owner);
+    this.#releaseMac(owner);
   }
 
-  #giveAddresses(
+  #allocateAddresses(
     owner: string,
     ips: readonly string[],
     description: string,
@@ -171,7 +171,7 @@ export class NetworkPool {
     if (this.#addresses.subnets.length === 0)
       // Without address management a pod may say what it uses.
       return ips.map((text) => asInterfaceAddress(text, description));
-    if (ips.length > 0) return this.#giveRequested(owner, ips, description);
+    if (ips.length > 0) return this.#allocateRequested(owner, ips, description);
     try {
       return this.#addresses.allocate(owner);
     } catch (error) {
@@ -184,7 +184,7 @@ export class NetworkPool {
     }
   }
 
-  #giveRequested(
+  #allocateRequested(
     owner: string,
     ips: readonly string[],
     description: string,
@@ -216,7 +216,7 @@ export class NetworkPool {
     }
   }
 
-  #giveMac(
+  #allocateMac(
     owner: string,
     requested: string | undefined,
     [first]: readonly InterfaceAddress[],
@@ -232,11 +232,11 @@ export class NetworkPool {
         'taken',
         `failed to reserve MAC address "${mac}" for ${description}: MAC address already in use by ${other}`,
       );
-    this.#takeMac(owner, mac);
+    this.#reserveMac(owner, mac);
     return mac;
   }
 
-  #giveTunnelId(owner: string, description: string): number | undefined {
+  #allocateTunnelId(owner: string, description: string): number | undefined {
     try {
       return this.#tunnelIds?.allocate(owner);
     } catch (error) {
@@ -249,14 +249,14 @@ export class NetworkPool {
     }
   }
 
-  #takeMac(owner: string, mac: string): void {
+  #reserveMac(owner: string, mac: string): void {
     if (this.#macs.has(mac) && this.#macs.get(mac) !== owner) return;
-    this.#freeMac(owner);
+    this.#releaseMac(owner);
     this.#macs.set(mac, owner);
     this.#macOf.set(owner, mac);
   }
 
-  #freeMac(owner: string): void {
+  #releaseMac(owner: string): void {
     const mac = this.#macOf.get(owner);
     if (mac === undefined) return;
     this.#macOf.delete(owner);

@@ -1,21 +1,21 @@
 /** What pods hold in the pools of their networks: taken over from what pods carry, given anew, given back. In memory. */
-import { nadOfKey } from '../../api/nad/nad-key.ts';
+import { nadOfKey } from '../api/nad/nad-key.ts';
 import { randomBytes as systemRandomBytes } from 'node:crypto';
-import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
-import { NODE_SUBNETS, nodeSubnets } from '../../api/annotations/node-annotations.ts';
-import { objectKey } from '../../api/objects.ts';
-import { POD_NETWORKS, type PodNetwork } from '../../api/annotations/pod-annotations.ts';
-import type { Node, Pod } from '../../api/types.ts';
-import type { Index } from '../../store/informer.ts';
-import type { ClusterInformers } from '../informers.ts';
-import type { ServedNads } from '../networks/served-nads.ts';
+import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
+import { NODE_SUBNETS, nodeSubnets } from '../api/annotations/node-annotations.ts';
+import { objectKey } from '../api/objects.ts';
+import { POD_NETWORKS, type PodNetwork } from '../api/annotations/pod-annotations.ts';
+import type { Node, Pod } from '../api/types.ts';
+import type { Index } from '../store/informer.ts';
+import type { PodInformers } from './pod-informers.ts';
+import type { ServedNads } from './served-nads.ts';
 import { nodePool, sharedPool, type NetworkPool } from './network-pool.ts';
-import { oldestFirst } from '../../api/order.ts';
+import { oldestFirst } from '../api/order.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import { PodConflicts } from './pod-conflicts.ts';
 import {
   allocatedBy,
-  carriedNetworks,
+  annotatedNetworks,
   isWithoutNetworks,
   type PodPlan,
   type WantedAttachment,
@@ -24,7 +24,7 @@ import { isInScope, type PodScope } from './pod-scope.ts';
 import { requestedAddresses } from './requested-addresses.ts';
 
 export interface PodPoolsOptions {
-  readonly informers: Pick<ClusterInformers, 'pods' | 'nodes'>;
+  readonly informers: Pick<PodInformers, 'pods' | 'nodes'>;
   readonly nads: ServedNads;
   readonly scope: PodScope;
   /** Addresses that outlive pods; only where networks are shared. */
@@ -36,7 +36,7 @@ export interface PodPoolsOptions {
   readonly onConflict: (pod: Pod, nadKey: string, problem: string) => void;
 }
 
-interface ServingPool {
+interface PoolRef {
   readonly id: string;
   readonly pool: NetworkPool;
 }
@@ -50,7 +50,7 @@ interface Holding {
 export class PodPools {
   readonly #options: PodPoolsOptions;
   /** Pods by the NADs that they carry. */
-  readonly #carriers: Index<Pod>;
+  readonly #podsByNad: Index<Pod>;
   readonly #pools = new Map<string, { readonly made: string; readonly pool: NetworkPool }>();
   readonly #holdings = new Map<string, Holding>();
   readonly #nodeSubnets = new Map<
@@ -61,9 +61,9 @@ export class PodPools {
 
   constructor(options: PodPoolsOptions) {
     this.#options = options;
-    this.#carriers = options.informers.pods.index(
-      (pod) => [...new Set([...carriedNetworks(pod).keys()].map(nadOfKey))],
-      (before, after) => carriedText(before) === carriedText(after),
+    this.#podsByNad = options.informers.pods.index(
+      (pod) => [...new Set([...annotatedNetworks(pod).keys()].map(nadOfKey))],
+      (before, after) => annotationText(before) === annotationText(after),
     );
   }
 
@@ -73,7 +73,7 @@ export class PodPools {
   }
 
   /** The pool that serves a pod's attachment; made, with all that pods carry of it, when it is first needed. */
-  poolOf(pod: Pod, attachment: WantedAttachment): ServingPool | undefined {
+  poolOf(pod: Pod, attachment: WantedAttachment): PoolRef | undefined {
     const { nad } = attachment;
     const id = poolId(pod, attachment);
     if (nad !== undefined && nad.config.topology !== 'layer3')
@@ -99,10 +99,10 @@ export class PodPools {
   }
 
   /** Addresses and MAC address for an attachment, from the pool that serves it. Throws AllocationError with what to do. */
-  take(
+  allocate(
     pod: Pod,
     attachment: WantedAttachment,
-    { id, pool }: ServingPool,
+    { id, pool }: PoolRef,
   ): ReturnType<NetworkPool['allocate']> {
     const key = objectKey(pod.metadata);
     const { claims, randomBytes = systemRandomBytes } = this.#options;
@@ -126,7 +126,7 @@ export class PodPools {
   /** Takes over what the pod carries of the networks that are ours to give, before anything else. */
   adopt(pod: Pod): void {
     if (isWithoutNetworks(pod)) return;
-    for (const [nadKey, entry] of carriedNetworks(pod)) {
+    for (const [nadKey, entry] of annotatedNetworks(pod)) {
       const attachment = this.#attachmentOf(pod, nadKey, entry);
       if (attachment === undefined) continue;
       // Pools that don't exist yet adopt all pods when they are made.
@@ -136,7 +136,7 @@ export class PodPools {
   }
 
   /** Gives back what a pod of this key held when it is gone, without networks or another one now. */
-  giveBack(key: string, pod: Pod | undefined): void {
+  release(key: string, pod: Pod | undefined): void {
     const holding = this.#holdings.get(key);
     if (holding === undefined) return;
     if (pod !== undefined && !isWithoutNetworks(pod) && holding.uid === (pod.metadata.uid ?? ''))
@@ -160,7 +160,7 @@ export class PodPools {
     pod: Pod,
     attachment: WantedAttachment,
     entry: PodNetwork,
-    { id, pool }: ServingPool,
+    { id, pool }: PoolRef,
   ): void {
     const claimOwner = this.#options.claims?.ownerFor(pod, attachment);
     const owner = claimOwner ?? ownerOf(pod, attachment.nadKey);
@@ -203,7 +203,7 @@ export class PodPools {
     return counts ? attachment : undefined;
   }
 
-  #pool(id: string, network: string, made: string, make: () => NetworkPool): ServingPool {
+  #pool(id: string, network: string, made: string, make: () => NetworkPool): PoolRef {
     const known = this.#pools.get(id);
     if (known?.made === made) return { id, pool: known.pool };
     const pool = make();
@@ -213,10 +213,10 @@ export class PodPools {
       network === DEFAULT_NETWORK
         ? [DEFAULT_NETWORK]
         : this.#options.nads.ofNetwork(network).map(({ key }) => key);
-    const carriers = new Set(nads.flatMap((nad) => this.#carriers.get(nad)));
-    for (const pod of oldestFirst(carriers)) {
+    const pods = new Set(nads.flatMap((nad) => this.#podsByNad.get(nad)));
+    for (const pod of oldestFirst(pods)) {
       if (isWithoutNetworks(pod) || !isInScope(this.#options.scope, pod)) continue;
-      for (const [nadKey, entry] of carriedNetworks(pod)) {
+      for (const [nadKey, entry] of annotatedNetworks(pod)) {
         const attachment = this.#attachmentOf(pod, nadKey, entry);
         if (attachment === undefined || poolId(pod, attachment) !== id) continue;
         this.#adoptEntry(pod, attachment, entry, { id, pool });
@@ -250,4 +250,5 @@ function poolId(pod: Pod, { nad }: WantedAttachment): string {
 const ownerOf = ({ metadata }: Pod, nadKey: string): string =>
   `${objectKey(metadata)} (${metadata.uid ?? ''}) ${nadKey}`;
 
-const carriedText = ({ metadata }: Pod): string | undefined => metadata.annotations?.[POD_NETWORKS];
+const annotationText = ({ metadata }: Pod): string | undefined =>
+  metadata.annotations?.[POD_NETWORKS];

@@ -17,12 +17,12 @@ export class PodConflicts {
   /** Keeps the reason, or forgets the one there was; true when a reason is news. */
   set(pod: string, nadKey: string, message: string | undefined): boolean {
     const reasons = this.#messages.get(pod) ?? new Map<string, string>();
-    const isNews = message !== undefined && reasons.get(nadKey) !== message;
+    const isChanged = message !== undefined && reasons.get(nadKey) !== message;
     if (message === undefined) reasons.delete(nadKey);
     else reasons.set(nadKey, message);
     if (reasons.size === 0) this.#messages.delete(pod);
     else this.#messages.set(pod, reasons);
-    return isNews;
+    return isChanged;
   }
 
   forget(pod: string): void {

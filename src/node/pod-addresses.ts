@@ -1,14 +1,14 @@
 /** The part of address management that a node's daemon runs: its own pods, from its own subnets. */
-import { orAborted } from '../../store/abort.ts';
-import { systemClock, type Clock } from '../../store/clock.ts';
-import type { Informers } from '../../store/informers.ts';
-import type { ClusterSettings } from '../../model/model.ts';
-import { EventWriter, objectOfEvent } from '../status/event-writer.ts';
-import { PodInformers } from '../informers.ts';
-import { PodAddresses } from './pod-addresses.ts';
-import type { ManagerProblem } from '../manager.ts';
-import type { Log } from '../../store/log.ts';
-import { caughtUp } from '../caught-up.ts';
+import { orAborted } from '../store/abort.ts';
+import { systemClock, type Clock } from '../store/clock.ts';
+import type { Informers } from '../store/informers.ts';
+import type { ClusterSettings } from '../model/model.ts';
+import { EventWriter, objectOfEvent } from '../store/event-writer.ts';
+import { PodInformers } from '../addresses/pod-informers.ts';
+import { PodAddresses } from '../addresses/pod-addresses.ts';
+import type { ZoneProblem } from '../api/zone-status.ts';
+import type { Log } from '../store/log.ts';
+import { caughtUp } from '../store/caught-up.ts';
 
 export interface NodePodAddressesOptions {
   /** Of the daemon, which runs them. */
@@ -45,7 +45,7 @@ export class NodePodAddresses {
     this.#addresses = new PodAddresses({
       store: {
         patchStatus: (kind, key, patch, write) => store.patchStatus(kind, key, patch, write),
-        event: async (event) => this.#events.tell(event),
+        event: async (event) => this.#events.emit(event),
       },
       informers: this.#views,
       scope: { kind: 'node', node },
@@ -87,7 +87,7 @@ export class NodePodAddresses {
     await caughtUp({ informers: this.#options.informers, queues, signal });
   }
 
-  problems(): readonly ManagerProblem[] {
+  problems(): readonly ZoneProblem[] {
     return [...this.#addresses.problems()].map(([pod, message]) => ({
       object: `Pod ${pod}`,
       message,

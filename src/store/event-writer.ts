@@ -1,11 +1,10 @@
-/** Events are told beside the work: a source that takes them slowly, or not at all, holds nothing up. */
-import { objectKey } from '../../api/objects.ts';
-import { orAborted } from '../../store/abort.ts';
-import type { Clock } from '../../store/clock.ts';
-import { isRetryable, type ObjectEvent, type Store } from '../../store/store.ts';
-import { WorkQueue, type Failure } from '../../store/work-queue.ts';
-import type { ObjectOfKey } from './problem-objects.ts';
-import type { Log } from '../../store/log.ts';
+/** Events are written beside the work: a source that takes them slowly, or not at all, holds nothing up. */
+import { objectKey } from '../api/objects.ts';
+import { orAborted } from './abort.ts';
+import type { Clock } from './clock.ts';
+import { isRetryable, type ObjectEvent, type Store } from './store.ts';
+import { WorkQueue, type Failure } from './work-queue.ts';
+import type { Log } from './log.ts';
 
 export interface EventWriterOptions {
   readonly store: Pick<Store, 'event'>;
@@ -33,7 +32,7 @@ export class EventWriter {
   }
 
   /** Takes an event to be written; what waits already is written once. */
-  tell(event: ObjectEvent): void {
+  emit(event: ObjectEvent): void {
     if (this.#waiting.size >= MOST_WAITING) {
       const { message, reason } = event;
       this.#options.log.warn({ reason, error: message }, 'event dropped: too many wait');
@@ -61,4 +60,4 @@ const keyOf = ({ regarding, type, reason, message }: ObjectEvent): string =>
   [`${regarding.kind} ${objectKey(regarding.metadata)}`, type, reason, message].join('\n');
 
 /** Object of a key of this queue. */
-export const objectOfEvent: ObjectOfKey = (key) => key.slice(0, key.indexOf('\n'));
+export const objectOfEvent = (key: string): string => key.slice(0, key.indexOf('\n'));

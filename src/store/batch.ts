@@ -1,4 +1,4 @@
-import type { Clock } from '../store/clock.ts';
+import type { Clock } from './clock.ts';
 
 export interface BatchOptions {
   readonly clock: Clock;

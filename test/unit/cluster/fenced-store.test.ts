@@ -1,7 +1,7 @@
 /** What a leader writes ends with its leadership. */
 import { describe, expect, test } from 'vitest';
 import { namespaces } from '../../../src/api/kinds.ts';
-import { ledStore } from '../../../src/cluster/led-store.ts';
+import { fencedStore } from '../../../src/cluster/fenced-store.ts';
 import { delegatingStore } from '../../../src/store/delegating-store.ts';
 import { StoreError, type Leadership, type Store } from '../../../src/store/store.ts';
 import { namespace } from '../../support/cluster.ts';
@@ -10,27 +10,27 @@ import { MemoryStore } from '../../support/memory-store.ts';
 const WRITER = { fieldManager: 'test' };
 
 interface Led {
-  readonly led: Store;
+  readonly fenced: Store;
   readonly lose: () => void;
-  readonly cut: AbortController;
+  readonly abortWrites: AbortController;
 }
 
 function leading(store: Store, isLeading = true): Led {
   const lost = new AbortController();
-  const cut = new AbortController();
+  const abortWrites = new AbortController();
   const leadership: Leadership = {
     signal: lost.signal,
     assert: () => lost.signal.throwIfAborted(),
     [Symbol.asyncDispose]: async () => undefined,
   };
   return {
-    led: ledStore({
+    fenced: fencedStore({
       store,
       leadership: () => (isLeading ? leadership : undefined),
-      cut: cut.signal,
+      abortWrites: abortWrites.signal,
     }),
     lose: () => lost.abort(new StoreError('unavailable', 'leadership is lost')),
-    cut,
+    abortWrites,
   };
 }
 
@@ -51,12 +51,12 @@ describe.each(WRITES)('%s', (_name, write) => {
     const store = new MemoryStore();
     await store.create(namespaces, namespace('a'), WRITER);
     const before = store.writes.length;
-    await expect(write(leading(store, false).led)).rejects.toThrow('does not lead');
-    const { led, lose } = leading(store);
+    await expect(write(leading(store, false).fenced)).rejects.toThrow('does not lead');
+    const { fenced, lose } = leading(store);
     lose();
-    await expect(write(led)).rejects.toThrow('leadership is lost');
+    await expect(write(fenced)).rejects.toThrow('leadership is lost');
     expect(store.writes.length).toBe(before);
-    await write(leading(store).led);
+    await write(leading(store).fenced);
     expect(store.writes.length).toBeGreaterThan(before);
   });
 });
@@ -82,7 +82,7 @@ describe('a write that is under way', () => {
   test('is waited for when its caller stops', async () => {
     const { store, finish } = slow();
     const stop = new AbortController();
-    const writing = leading(store).led.create(namespaces, namespace('a'), {
+    const writing = leading(store).fenced.create(namespaces, namespace('a'), {
       ...WRITER,
       signal: stop.signal,
     });
@@ -91,16 +91,16 @@ describe('a write that is under way', () => {
     expect((await writing).metadata.name).toBe('a');
   });
 
-  test('is cut when leadership is lost, and when waiting takes too long', async () => {
+  test('is aborted when leadership is lost, and when waiting takes too long', async () => {
     const first = leading(slow().store);
-    const writing = first.led.create(namespaces, namespace('a'), WRITER);
+    const writing = first.fenced.create(namespaces, namespace('a'), WRITER);
     await Promise.resolve();
     first.lose();
     await expect(writing).rejects.toThrow('leadership is lost');
     const second = leading(slow().store);
-    const waiting = second.led.create(namespaces, namespace('a'), WRITER);
+    const waiting = second.fenced.create(namespaces, namespace('a'), WRITER);
     await Promise.resolve();
-    second.cut.abort(new Error('took too long'));
+    second.abortWrites.abort(new Error('took too long'));
     await expect(waiting).rejects.toThrow('took too long');
   });
 });

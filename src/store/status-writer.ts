@@ -1,13 +1,8 @@
 /** Conditions in an object's status: several writers, each with types of its own. */
-import { withCondition, withoutCondition } from '../../api/conditions.ts';
-import {
-  objectKey,
-  type Condition,
-  type KubeObject,
-  type ResourceKind,
-} from '../../api/objects.ts';
-import { timestamp, type Clock } from '../../store/clock.ts';
-import type { Store } from '../../store/store.ts';
+import { withCondition, withoutCondition } from '../api/conditions.ts';
+import { objectKey, type Condition, type KubeObject, type ResourceKind } from '../api/objects.ts';
+import { timestamp, type Clock } from './clock.ts';
+import type { Store } from './store.ts';
 
 /** A condition as its writer states it; when it began is found out when it is written. */
 export type StatedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;

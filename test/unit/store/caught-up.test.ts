@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { NodePodAddresses } from '../../../src/cluster/addresses/node-pod-addresses.ts';
+import { NodePodAddresses } from '../../../src/node/pod-addresses.ts';
 import { ClusterManager } from '../../../src/cluster/manager.ts';
 import { nodes, pods } from '../../../src/api/kinds.ts';
 import { Informers } from '../../../src/store/informers.ts';

@@ -1,26 +1,26 @@
 /** Which networks a pod is attached to, and as what (api.md §6.9, §8, §10). Pure. */
-import { formatPrefix, overlaps, parsePrefix } from '../../allocators/addresses.ts';
-import type { AnnotationError } from '../../api/annotations/annotations.ts';
-import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
-import { familyCidrs } from '../../api/nad/network-config.ts';
-import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
+import { formatPrefix, overlaps, parsePrefix } from '../allocators/addresses.ts';
+import type { AnnotationError } from '../api/annotations/annotations.ts';
+import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
+import { familyCidrs } from '../api/nad/network-config.ts';
+import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import {
   DEFAULT_NETWORK_SELECTION,
   defaultNetworkSelection,
   networkSelections,
   type NetworkSelection,
-} from '../../api/annotations/network-selection.ts';
-import { SYSTEM_NAMESPACES } from '../../api/built-in-kinds.ts';
+} from '../api/annotations/network-selection.ts';
+import { SYSTEM_NAMESPACES } from '../api/built-in-kinds.ts';
 import {
   podNetworks,
   primaryUdnIpamClaim,
   requestedPrimaryUdn,
   type AttachmentRole,
   type PodNetwork,
-} from '../../api/annotations/pod-annotations.ts';
-import type { Namespace, Pod } from '../../api/types.ts';
-import { invalidPrimaryNetwork } from '../networks/declarations.ts';
-import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
+} from '../api/annotations/pod-annotations.ts';
+import type { Namespace, Pod } from '../api/types.ts';
+import { invalidPrimaryNetwork } from '../api/nad/primary-networks.ts';
+import type { RegisteredNad } from '../api/nad/registered-nad.ts';
 
 /** What the cluster manager chose for a pod among several primary networks: the NAD's key. */
 export const SELECTED_PRIMARY = 'k8s.ovn.org/selected-primary-udn';
@@ -48,7 +48,7 @@ export type PodPlan =
   /** Nothing of ours: on the host's network, not scheduled, or done with its work. */
   | { readonly kind: 'none' }
   /** Can't be wired as it is, and who says so: the pod's node, or the cluster manager where no node would. */
-  | { readonly kind: 'invalid'; readonly message: string; readonly toldBy: 'node' | 'cluster' }
+  | { readonly kind: 'invalid'; readonly message: string; readonly reportedBy: 'node' | 'cluster' }
   /** Several primary networks are possible, and none is chosen yet. */
   | {
       readonly kind: 'undecided';
@@ -58,7 +58,7 @@ export type PodPlan =
   | { readonly kind: 'attachments'; readonly attachments: readonly WantedAttachment[] };
 
 /** What the plan is made from besides the pod. */
-export interface PodSurroundings {
+export interface PodContext {
   readonly namespace: Namespace | undefined;
   /** Primary networks of the pod's namespace that have an id, the first one first. */
   readonly primaries: readonly RegisteredNad[];
@@ -75,21 +75,21 @@ export const isWithoutNetworks = ({ spec, status }: Pod): boolean =>
   spec.hostNetwork === true || status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /** What a pod carries; undefined entries are none. A broken annotation carries nothing. */
-export const carriedNetworks = (pod: Pod): ReadonlyMap<string, PodNetwork> =>
+export const annotatedNetworks = (pod: Pod): ReadonlyMap<string, PodNetwork> =>
   podNetworks(pod).value ?? new Map<string, PodNetwork>();
 
-export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
+export function planPod(pod: Pod, context: PodContext): PodPlan {
   if (isWithoutNetworks(pod) || pod.spec.nodeName === undefined) return { kind: 'none' };
-  const { namespace } = surroundings;
+  const { namespace } = context;
   if (namespace === undefined && !SYSTEM_NAMESPACES.includes(pod.metadata.namespace ?? ''))
     return {
       kind: 'invalid',
-      toldBy: 'cluster',
+      reportedBy: 'cluster',
       message: `metadata.namespace: there is no namespace "${pod.metadata.namespace ?? ''}": create it, or correct the name`,
     };
-  const secondaries = secondaryAttachments(pod, surroundings);
+  const secondaries = secondaryAttachments(pod, context);
   if (typeof secondaries === 'string')
-    return { kind: 'invalid', toldBy: 'node', message: secondaries };
+    return { kind: 'invalid', reportedBy: 'node', message: secondaries };
   const hasPrimary = Object.hasOwn(namespace?.metadata.labels ?? {}, PRIMARY_NETWORK_LABEL);
   const standard = (role: AttachmentRole): WantedAttachment => ({
     nadKey: DEFAULT_NETWORK,
@@ -98,12 +98,11 @@ export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
     request: NO_REQUEST,
   });
   if (!hasPrimary) return withoutOverlap(pod, [standard('primary'), ...secondaries]);
-  const primary = choosePrimary(pod, surroundings.primaries);
-  if (typeof primary === 'string') return { kind: 'invalid', toldBy: 'node', message: primary };
-  const request = primaryRequest(pod, surroundings.configNamespace);
-  if (typeof request === 'string') return { kind: 'invalid', toldBy: 'node', message: request };
-  if (primary === undefined)
-    return { kind: 'undecided', candidates: surroundings.primaries, request };
+  const primary = choosePrimary(pod, context.primaries);
+  if (typeof primary === 'string') return { kind: 'invalid', reportedBy: 'node', message: primary };
+  const request = primaryRequest(pod, context.configNamespace);
+  if (typeof request === 'string') return { kind: 'invalid', reportedBy: 'node', message: request };
+  if (primary === undefined) return { kind: 'undecided', candidates: context.primaries, request };
   return withoutOverlap(pod, [
     standard('infrastructure-locked'),
     { nadKey: primary.key, role: 'primary', nad: primary, request },
@@ -113,7 +112,7 @@ export function planPod(pod: Pod, surroundings: PodSurroundings): PodPlan {
 
 /** A pod on two networks with the same addresses could not tell them apart (seed 000); one that is wired stays so. */
 function withoutOverlap(pod: Pod, attachments: readonly WantedAttachment[]): PodPlan {
-  const carried = carriedNetworks(pod);
+  const carried = annotatedNetworks(pod);
   const networks = new Map(
     attachments.flatMap(({ nad }) =>
       nad === undefined ? [] : [[nad.config.name, nad.config] as const],
@@ -136,7 +135,7 @@ function withoutOverlap(pod: Pod, attachments: readonly WantedAttachment[]): Pod
         if (other !== undefined)
           return {
             kind: 'invalid',
-            toldBy: 'node',
+            reportedBy: 'node',
             message: `its networks ${a.name} and ${b.name} overlap (${formatPrefix(prefix)} and ${formatPrefix(other)}): attach it to one of them`,
           };
       }
@@ -151,7 +150,7 @@ function choosePrimary(
   const namespace = pod.metadata.namespace ?? '';
   if (primaries.length === 0) return invalidPrimaryNetwork(namespace);
   // What a pod carries is settled, whatever was asked for later.
-  const carried = carriedNetworks(pod);
+  const carried = annotatedNetworks(pod);
   const settled = primaries.find(({ key }) => carried.get(key)?.role === 'primary');
   if (settled !== undefined) return settled;
   const selected = pod.metadata.annotations?.[SELECTED_PRIMARY];
@@ -202,7 +201,7 @@ function primaryRequest(pod: Pod, configNamespace: string): AttachmentRequest | 
 /** Attachments that the pod asks for, or what is wrong with them. NADs of other plugins are none of ours. */
 function secondaryAttachments(
   pod: Pod,
-  { nad: lookUp }: PodSurroundings,
+  { nad: lookUp }: PodContext,
 ): readonly WantedAttachment[] | string {
   const selections = networkSelections(pod);
   const [problem] = selections.errors;

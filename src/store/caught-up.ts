@@ -1,7 +1,7 @@
 /** When controllers have dealt with what is there. */
-import type { Informers } from '../store/informers.ts';
-import { orAborted } from '../store/abort.ts';
-import type { WorkQueue } from '../store/work-queue.ts';
+import type { Informers } from './informers.ts';
+import { orAborted } from './abort.ts';
+import type { WorkQueue } from './work-queue.ts';
 import type { Batch } from './batch.ts';
 
 export interface CaughtUpOptions {

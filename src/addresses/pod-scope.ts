@@ -1,4 +1,4 @@
-import type { Pod } from '../../api/types.ts';
+import type { Pod } from '../api/types.ts';
 
 /** Whose pods get addresses here, and of which of their networks. */
 export type PodScope =

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { formatAddress, formatInterfaceAddress } from '../../../src/allocators/addresses.ts';
-import {
-  nodePool,
-  sharedPool,
-  type NetworkPool,
-} from '../../../src/cluster/addresses/network-pool.ts';
+import { nodePool, sharedPool, type NetworkPool } from '../../../src/addresses/network-pool.ts';
 import type { NetworkConfig } from '../../../src/api/nad/network-config.ts';
 
 const zeros = (count: number): Uint8Array => new Uint8Array(count);

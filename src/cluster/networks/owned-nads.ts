@@ -2,17 +2,12 @@
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { networkAttachmentDefinitions } from '../../api/kinds.ts';
 import { NETWORK_FINALIZER, renderNad } from '../../api/nad/nad.ts';
+import { invalidPrimaryNetwork } from '../../api/nad/primary-networks.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import { StoreError, type Store } from '../../store/store.ts';
-import {
-  declarationKey,
-  invalidPrimaryNetwork,
-  roleOf,
-  unsupportedNetwork,
-  type Declaration,
-} from './declarations.ts';
+import { declarationKey, roleOf, unsupportedNetwork, type Declaration } from './declarations.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { readNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { correctNad, withIdentity } from './nads.ts';
@@ -26,7 +21,7 @@ import type { ClusterManagerSettings } from '../settings.ts';
 
 export const FIELD_MANAGER = 'user-defined-network-controller';
 
-export interface DeclaredNadsOptions {
+export interface OwnedNadsOptions {
   readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'get'>;
   readonly informers: ClusterInformers;
   readonly registry: NetworkRegistry;
@@ -64,11 +59,11 @@ const foreign = (key: string): NetworkRefusal =>
     `foreign NetworkAttachmentDefinition with the desired name already exist [${key}]`,
   );
 
-export class DeclaredNads {
-  readonly #options: DeclaredNadsOptions;
+export class OwnedNads {
+  readonly #options: OwnedNadsOptions;
   readonly #orphans: OrphanedNads;
 
-  constructor(options: DeclaredNadsOptions) {
+  constructor(options: OwnedNadsOptions) {
     this.#options = options;
     this.#orphans = new OrphanedNads(options.store, options.informers.nads);
   }

@@ -1,10 +1,10 @@
 /** NADs as pods refer to them: those that stand for a network that has an id. */
-import { NadRegistry } from '../../api/nad/nad-registry.ts';
-import type { ClusterAddressing } from '../../api/nad/network-config.ts';
-import { readNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
-import { objectKey } from '../../api/objects.ts';
-import type { NetworkAttachmentDefinition } from '../../api/types.ts';
-import type { Change } from '../../store/informer.ts';
+import { NadRegistry } from '../api/nad/nad-registry.ts';
+import type { ClusterAddressing } from '../api/nad/network-config.ts';
+import { readNad, type RegisteredNad } from '../api/nad/registered-nad.ts';
+import { objectKey } from '../api/objects.ts';
+import type { NetworkAttachmentDefinition } from '../api/types.ts';
+import type { Change } from '../store/informer.ts';
 
 export class ServedNads {
   readonly #settings: ClusterAddressing;

@@ -1,28 +1,28 @@
 /** Addresses of pods, written to the pods' annotation (api.md §6.9, §7.2): on one node, or for whole networks. */
 import { isDeepStrictEqual } from 'node:util';
-import { AllocationError } from '../../allocators/allocation-error.ts';
-import { pods as podKind } from '../../api/kinds.ts';
-import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
-import { NODE_SUBNETS } from '../../api/annotations/node-annotations.ts';
-import { objectKey } from '../../api/objects.ts';
+import { AllocationError } from '../allocators/allocation-error.ts';
+import { pods as podKind } from '../api/kinds.ts';
+import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
+import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
+import { objectKey } from '../api/objects.ts';
 import {
   formatPodNetworks,
   POD_NETWORKS,
   type PodNetwork,
-} from '../../api/annotations/pod-annotations.ts';
-import type { Pod } from '../../api/types.ts';
-import type { ClusterSettings } from '../../model/model.ts';
-import type { Clock } from '../../store/clock.ts';
-import { StoreError, type Store } from '../../store/store.ts';
-import { CONFLICT_DELAY, WorkQueue, type Failure } from '../../store/work-queue.ts';
-import type { ClusterInformers } from '../informers.ts';
-import { ServedNads } from '../networks/served-nads.ts';
-import { oldestFirst } from '../../api/order.ts';
+} from '../api/annotations/pod-annotations.ts';
+import type { Pod } from '../api/types.ts';
+import type { ClusterSettings } from '../model/model.ts';
+import type { Clock } from '../store/clock.ts';
+import { StoreError, type Store } from '../store/store.ts';
+import { CONFLICT_DELAY, WorkQueue, type Failure } from '../store/work-queue.ts';
+import type { PodInformers } from './pod-informers.ts';
+import { ServedNads } from './served-nads.ts';
+import { oldestFirst } from '../api/order.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import { defaultRouteFamilies, podEntry } from './pod-entries.ts';
 import {
   allocatedBy,
-  carriedNetworks,
+  annotatedNetworks,
   isWithoutNetworks,
   planPod,
   SELECTED_PRIMARY,
@@ -31,12 +31,12 @@ import {
 } from './pod-plan.ts';
 import { PodPools } from './pod-pools.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
-import { PodTroubles, type Trouble } from './pod-troubles.ts';
-import type { Log } from '../../store/log.ts';
+import { AttachmentErrors, type AttachmentError } from './attachment-errors.ts';
+import type { Log } from '../store/log.ts';
 
 export interface PodAddressesOptions {
   readonly store: Pick<Store, 'patchStatus' | 'event'>;
-  readonly informers: Pick<ClusterInformers, 'pods' | 'namespaces' | 'nodes' | 'nads'>;
+  readonly informers: Pick<PodInformers, 'pods' | 'namespaces' | 'nodes' | 'nads'>;
   readonly scope: PodScope;
   readonly settings: ClusterSettings;
   readonly clock: Clock;
@@ -54,7 +54,7 @@ export class PodAddresses {
   readonly #pools: PodPools;
   /** Pods that don't have all they want: they are tried again when something changes. */
   readonly #waiting = new Set<string>();
-  readonly #troubles = new PodTroubles();
+  readonly #attachmentErrors = new AttachmentErrors();
 
   constructor(options: PodAddressesOptions) {
     this.#options = options;
@@ -63,7 +63,7 @@ export class PodAddresses {
       ...options,
       nads: this.#nads,
       planOf: (pod) => this.#plan(pod),
-      onConflict: (pod, nadKey, problem) => this.#tellConflict(pod, nadKey, problem),
+      onConflict: (pod, nadKey, problem) => this.#emitConflict(pod, nadKey, problem),
     });
     this.queue = new WorkQueue({
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -77,9 +77,9 @@ export class PodAddresses {
   /** Pods that could not get what they need, with the reason. */
   problems(): ReadonlyMap<string, string> {
     const problems = new Map(this.#pools.conflicts());
-    for (const [key, trouble] of this.#troubles.messages()) {
+    for (const [key, error] of this.#attachmentErrors.messages()) {
       const conflict = problems.get(key);
-      problems.set(key, conflict === undefined ? trouble : `${conflict}\n${trouble}`);
+      problems.set(key, conflict === undefined ? error : `${conflict}\n${error}`);
     }
     return problems;
   }
@@ -129,9 +129,9 @@ export class PodAddresses {
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const pod = this.#options.informers.pods.get(key);
-    this.#pools.giveBack(key, pod);
+    this.#pools.release(key, pod);
     if (pod === undefined) {
-      this.#troubles.forget(key);
+      this.#attachmentErrors.forget(key);
       this.#waiting.delete(key);
       return;
     }
@@ -142,7 +142,7 @@ export class PodAddresses {
     if (plan.kind === 'none') await this.#report(pod, []);
     else if (plan.kind === 'invalid') {
       this.#waiting.add(key);
-      const isOurs = plan.toldBy === this.#options.scope.kind;
+      const isOurs = plan.reportedBy === this.#options.scope.kind;
       await this.#report(pod, isOurs ? [{ message: plan.message, isEvent: true }] : []);
     } else if (plan.kind === 'undecided') await this.#choose(pod, plan, signal);
     else await this.#serve(pod, plan.attachments, signal);
@@ -160,7 +160,7 @@ export class PodAddresses {
     )
       return {
         kind: 'invalid',
-        toldBy: 'cluster',
+        reportedBy: 'cluster',
         message: `spec.nodeName: there is no node "${node}": add a Node of that name, or correct the name`,
       };
     return planPod(pod, {
@@ -197,7 +197,7 @@ export class PodAddresses {
         continue;
       }
       try {
-        this.#pools.take(pod, attachment, found);
+        this.#pools.allocate(pod, attachment, found);
       } catch (error) {
         if (!(error instanceof AllocationError)) throw error;
         full.push(`${nad.name}: ${error.message}`);
@@ -216,9 +216,9 @@ export class PodAddresses {
     signal: AbortSignal,
   ): Promise<void> {
     const { scope, settings, claims } = this.#options;
-    const carried = carriedNetworks(pod);
+    const carried = annotatedNetworks(pod);
     const entries = new Map(carried);
-    const troubles: Trouble[] = [];
+    const errors: AttachmentError[] = [];
     const elsewhere = defaultRouteFamilies(attachments);
     for (const attachment of attachments) {
       if (allocatedBy(attachment) !== scope.kind) continue;
@@ -229,20 +229,20 @@ export class PodAddresses {
       }
       const obstacle = claims?.obstacle(pod, attachment);
       if (obstacle !== undefined) {
-        troubles.push({ message: obstacle, isEvent: true });
+        errors.push({ message: obstacle, isEvent: true });
         continue;
       }
       const found = this.#pools.poolOf(pod, attachment);
       if (found === undefined) {
         const network = attachment.nad?.config.name ?? DEFAULT_NETWORK;
-        troubles.push({
+        errors.push({
           message: `node "${pod.spec.nodeName ?? ''}" has no subnet of network ${network} yet`,
           isEvent: false,
         });
         continue;
       }
       try {
-        const held = this.#pools.take(pod, attachment, found);
+        const held = this.#pools.allocate(pod, attachment, found);
         const entry = podEntry({
           attachment,
           ...held,
@@ -255,13 +255,13 @@ export class PodAddresses {
       } catch (error) {
         if (!(error instanceof AllocationError)) throw error;
         if (claims !== undefined) await claims.recordFailure(pod, attachment, error, signal);
-        troubles.push({ message: error.message, isEvent: true });
+        errors.push({ message: error.message, isEvent: true });
       }
     }
     const text = formatPodNetworks(entries);
     if (text !== undefined && entries.size > 0 && text !== formatPodNetworks(carried))
       await this.#patch(pod, { [POD_NETWORKS]: text }, signal);
-    await this.#report(pod, troubles);
+    await this.#report(pod, errors);
   }
 
   /** Writes annotations unless somebody changed the pod meanwhile; it is looked at again then. */
@@ -289,10 +289,10 @@ export class PodAddresses {
     }
   }
 
-  async #report(pod: Pod, troubles: readonly Trouble[]): Promise<void> {
+  async #report(pod: Pod, errors: readonly AttachmentError[]): Promise<void> {
     const key = objectKey(pod.metadata);
-    if (troubles.length > 0) this.#waiting.add(key);
-    const message = this.#troubles.set(key, troubles);
+    if (errors.length > 0) this.#waiting.add(key);
+    const message = this.#attachmentErrors.set(key, errors);
     if (message === undefined) return;
     await this.#options.store.event({
       regarding: pod,
@@ -302,7 +302,7 @@ export class PodAddresses {
     });
   }
 
-  #tellConflict(pod: Pod, nadKey: string, problem: string): void {
+  #emitConflict(pod: Pod, nadKey: string, problem: string): void {
     const { log, store } = this.#options;
     const key = objectKey(pod.metadata);
     log.warn(

@@ -1,12 +1,12 @@
 /** Addresses that outlive pods: IPAMClaims of networks that allow them (api.md §1.14, §6.9). */
-import type { AllocationError } from '../../allocators/allocation-error.ts';
-import { ipamClaims } from '../../api/kinds.ts';
-import { objectKey } from '../../api/objects.ts';
-import type { IPAMClaim, Pod } from '../../api/types.ts';
-import type { Clock } from '../../store/clock.ts';
-import type { ObjectView } from '../../store/informer.ts';
-import { StoreError, type Store } from '../../store/store.ts';
-import { StatusWriter, type StatedCondition } from '../status/conditions.ts';
+import type { AllocationError } from '../allocators/allocation-error.ts';
+import { ipamClaims } from '../api/kinds.ts';
+import { objectKey } from '../api/objects.ts';
+import type { IPAMClaim, Pod } from '../api/types.ts';
+import type { Clock } from '../store/clock.ts';
+import type { ObjectView } from '../store/informer.ts';
+import { StoreError, type Store } from '../store/store.ts';
+import { StatusWriter, type StatedCondition } from '../store/status-writer.ts';
 import type { NetworkPool } from './network-pool.ts';
 import type { WantedAttachment } from './pod-plan.ts';
 

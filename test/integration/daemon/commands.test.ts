@@ -60,6 +60,21 @@ describe('heddle apply', () => {
     expect(await nbctl(bed.server, 'get', 'NB_Global', '.', 'nb_cfg')).toBe(before);
   });
 
+  test('a subnet that is too small is refused before anything is touched', async () => {
+    await using bed = await zone();
+    ended(await bed.heddle.run('apply', '--no-wait'), 0);
+    const before = await nbctl(bed.server, 'show');
+    const option = '--gateway-v4-masquerade-subnet';
+    const applied = await bed.heddle.run('apply', '--no-wait', option, '169.254.0.0/30');
+    ended(applied, 64);
+    expect(applied.stderr).toBe(
+      `heddle: ${option}: 169.254.0.0/30 is too small: 13 addresses are needed (11 for the node and 2 for each network), write 169.254.0.0/28 or a larger subnet\n`,
+    );
+    await using daemon = bed.heddle.daemon(option, '169.254.0.0/30');
+    expect(await daemon.ended).toBe(64);
+    expect(await nbctl(bed.server, 'show')).toBe(before);
+  });
+
   test('a network whose manifest is gone leaves nothing behind, others and rows of others stay', async () => {
     await using bed = await zone();
     bed.heddle.write(

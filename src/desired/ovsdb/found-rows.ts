@@ -89,20 +89,24 @@ export class FoundRows {
     return key === undefined ? undefined : new RowReference(container.table, key);
   }
 
-  /** The object for which a row is there, by its mark or that of the row that it is known by; undefined = not ours. */
+  /**
+   * The object for which a row is there, by its mark or that of the row that it is known by; undefined = not ours. A row that
+   * can't be marked is ours as well when it has the UUID that we gave it, whatever became of the row that it is known by.
+   */
   markOf(name: string, row: ReplicaRow): string | undefined {
     const table = this.#tables.get(name);
     if (table === undefined) return undefined;
     const { markedBy } = table.claim;
     if (markedBy === undefined) return table.markOf(row);
     const by = markedBy(row, this.containerOf(table, row));
-    if (by === undefined) return undefined;
-    for (const uuid of this.#tables.get(by.table)?.entries.get(by.key)?.found ?? []) {
-      const marker = this.#replica.row(by.table, uuid);
-      const mark = marker === undefined ? undefined : this.markOf(by.table, marker);
+    const markers = by && this.#tables.get(by.table)?.entries.get(by.key)?.found;
+    for (const uuid of markers ?? []) {
+      const marker = this.#replica.row(by?.table ?? '', uuid);
+      const mark = marker === undefined ? undefined : this.markOf(marker.table, marker);
       if (mark !== undefined) return mark;
     }
-    return undefined;
+    const key = table.byUuid.get(row.uuid)?.key;
+    return key !== undefined && table.rowUuid(key) === row.uuid ? '' : undefined;
   }
 
   isOurs(name: string, row: ReplicaRow): boolean {

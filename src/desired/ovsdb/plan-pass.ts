@@ -196,7 +196,9 @@ export class PlanPass {
 
   #mayReclaim(table: ClaimedTable, taken: ReplicaRow, row: DesiredRow): boolean {
     if (table.byUuid.get(taken.uuid)?.owner !== undefined) return false;
-    if (!this.index.found.isOurs(table.name, taken)) return false;
+    // The UUID itself says that a row is ours which can't be marked.
+    const isOurs = table.claim.markedBy !== undefined || this.index.found.isOurs(table.name, taken);
+    if (!isOurs) return false;
     return table.columns.every((column) => {
       const value = row.columns[column.name];
       return column.mutable || value === undefined || taken.column(column.name) === value;

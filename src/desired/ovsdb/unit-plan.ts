@@ -257,8 +257,18 @@ export class UnitPlanner {
       const holder = this.#target(entry, { table, key }, `belongs into ${column} of`);
       const home = { action: 'add', table, key, uuid: holder.uuid, column } as const;
       homes.push(home);
-      if (found === undefined || holder.row?.includes(column, found.uuid) !== true)
-        changes.push(home);
+      if (found !== undefined && holder.row?.includes(column, found.uuid) === true) continue;
+      // Who should want it could not be built since the start: what is others' is not changed in its place.
+      if (
+        holder.entry.owner === undefined &&
+        holder.row !== undefined &&
+        !this.#pass.isOurs(holder.entry, holder.row)
+      )
+        throw new Obstacle(
+          'held-by-other',
+          `belongs into ${column} of ${label({ table, key })}, which is not ours: ours is made as soon as that row is gone and its own unit could be built`,
+        );
+      changes.push(home);
     }
     if (found !== undefined) {
       if (row.partial !== true) this.#leaveWrongSets(entry, found, homes, changes);

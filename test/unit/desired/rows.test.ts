@@ -433,6 +433,21 @@ describe('rows without our mark', () => {
     expect(world.found('Logical_Switch', 'red').uuid).toBe(uuid);
   });
 
+  test('a row of a table without external_ids that we made is ours by its UUID, whatever became of its switch and its name', async () => {
+    await apply(switchRow('blue'), row('Load_Balancer_Group', 'blue-lbg'));
+    world.database.write(
+      { op: 'delete', table: 'Logical_Switch', where: [] },
+      { op: 'update', table: 'Load_Balancer_Group', where: [], row: { name: 'x' } },
+    );
+    await world.settle();
+    expect(world.names('Load_Balancer_Group')).toEqual(['blue-lbg']);
+    world.database.write({ op: 'delete', table: 'Logical_Switch', where: [] });
+    wants();
+    world.restart();
+    await world.settle();
+    expect(world.names('Load_Balancer_Group')).toEqual([]);
+  });
+
   test('a row of a table without external_ids is adopted, and ours by the mark of its switch', async () => {
     world.database.write(
       insert('Load_Balancer_Group', { name: 'blue-group' }),
@@ -451,6 +466,19 @@ describe('a unit that can not be as it is wanted stays as it is', () => {
     const plan = world.plan();
     expect(plan.problems.map((problem) => problem.message)).toEqual([
       'Logical_Switch_Port "pod": belongs into ports of Logical_Switch "nowhere", which is neither wanted nor there: want that row too, or drop the reference',
+    ]);
+    expect(plan.isEmpty).toBe(true);
+  });
+
+  test('a row that belongs into one of others, which no unit wants', () => {
+    world.database.write(insert('Logical_Switch', { name: 'theirs' }));
+    wants(portRow('pod', 'theirs'), switchRow('blue'));
+    const plan = world.plan();
+    expect(plan.problems.map(({ kind, message }) => [kind, message])).toEqual([
+      [
+        'held-by-other',
+        'Logical_Switch_Port "pod": belongs into ports of Logical_Switch "theirs", which is not ours: ours is made as soon as that row is gone and its own unit could be built',
+      ],
     ]);
     expect(plan.isEmpty).toBe(true);
   });

@@ -44,7 +44,7 @@ export interface ZoneControllerOptions {
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
-  /** Rows that an ovn-kubernetes left and that nobody wants are removed at the start. */
+  /** Rows that an ovn-kubernetes left and that nobody wants are removed, once every unit was built. */
   readonly takeOver?: boolean;
   /** Told about each transaction series, for metrics. */
   readonly onCommit?: (commit: CommitRecord) => void;
@@ -104,11 +104,14 @@ export class ZoneController {
   /** Networks that came into use after the start and are not all written, by when that was. */
   readonly #firstUsed = new Map<string, number>();
   #stopFollowing: (() => void)[] = [];
+  /** Nothing is left to be taken over, or nothing is to be. */
+  #isTakenOver: boolean;
   readonly #now: () => number;
 
   constructor(options: ZoneControllerOptions) {
     const { facts } = options;
     this.#options = options;
+    this.#isTakenOver = options.takeOver !== true;
     this.#now = options.now ?? ((): number => performance.now());
     this.#engine = new Engine({
       facts,
@@ -280,7 +283,7 @@ export class ZoneController {
   }
 
   #start(): void {
-    const { northbound, southbound, takeOver } = this.#options;
+    const { northbound, southbound } = this.#options;
     const target = (name: Database, database: ZoneDatabase): Target => {
       const claims = claimsOf(zoneFeatures, database.replica.schema.name);
       const reconciler = new Reconciler(database.replica, claims);
@@ -292,8 +295,12 @@ export class ZoneController {
       ...(southbound === undefined ? [] : [target('Southbound', southbound)]),
     ];
     this.#engine.connect(this.#targets.map(({ reconciler }) => reconciler));
-    if (takeOver !== true) return;
-    this.#engine.build();
+  }
+
+  /** Before every unit was built nobody knows what an ovn-kubernetes left that is not wanted. */
+  #takeOverOnce(): void {
+    if (this.#isTakenOver) return;
+    this.#isTakenOver = true;
     for (const { reconciler } of this.#targets)
       reconciler.takeOver(reconciler.unmarked(isReferenceRow));
   }
@@ -315,10 +322,9 @@ export class ZoneController {
   }
 
   #plan(target: Target): Plan {
-    const plan = target.reconciler.plan({
-      now: this.#now(),
-      isComplete: this.#engine.isComplete && !this.#engine.isDirty,
-    });
+    const isComplete = this.#engine.isComplete && !this.#engine.isDirty;
+    if (isComplete) this.#takeOverOnce();
+    const plan = target.reconciler.plan({ now: this.#now(), isComplete });
     target.problems = plan.problems;
     target.heldBack = plan.heldBack;
     for (const sentence of plan.unsupported) {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createLogger } from '../../../src/daemon/logger.ts';
+import { MARK } from '../../../src/desired/rows.ts';
 import { ZoneController, type NetworkWritten } from '../../../src/daemon/zone-controller.ts';
 import type { ZoneFactsOptions } from '../../../src/model/facts.ts';
 import { parseSchema, type JsonValue, type Outcome } from '../../../src/ovsdb/index.ts';
@@ -35,10 +36,11 @@ interface Bed {
 interface BedOptions extends ZoneFactsOptions {
   /** Taken over from another bed. */
   readonly database?: MemoryDatabase;
+  readonly takeOver?: boolean;
 }
 
 /** A controller that knows `zone` and has built nothing yet. */
-function bed(zone: Zone, { database: taken, ...options }: BedOptions = {}): Bed {
+function bed(zone: Zone, { database: taken, takeOver = false, ...options }: BedOptions = {}): Bed {
   const database = taken ?? new MemoryDatabase(NORTHBOUND);
   const clock = { now: 0 };
   const lost: { reason: string | undefined } = { reason: undefined };
@@ -46,6 +48,7 @@ function bed(zone: Zone, { database: taken, ...options }: BedOptions = {}): Bed 
   const facts = factsOf(zone, { renderEverywhere: true, ...options });
   const controller = new ZoneController({
     facts,
+    takeOver,
     northbound: { replica: database, transactor: database, unavailable: () => lost.reason },
     log: createLogger('silent'),
     now: () => clock.now,
@@ -84,6 +87,18 @@ const rowsIn = (database: MemoryDatabase): unknown =>
       [...database.rows(table)].map(({ uuid }) => uuid),
     ]),
   );
+
+/** Takes our mark from every row: what is left is what an ovn-kubernetes wrote. */
+function unmark(database: MemoryDatabase): void {
+  for (const { name, columns } of NORTHBOUND.tables.values())
+    if (columns.has('external_ids'))
+      database.write({
+        op: 'mutate',
+        table: name,
+        where: [],
+        mutations: [['external_ids', 'delete', ['set', [MARK]]]],
+      });
+}
 
 const only = (...names: readonly string[]): Zone => ({
   ...exampleZone,
@@ -264,5 +279,55 @@ describe('zone controller', () => {
       message: `${what} are allocated, but not rendered in this release`,
     });
     expect(JSON.stringify(database.transactions)).not.toContain('red_other');
+  });
+});
+
+describe('a database that an ovn-kubernetes filled', () => {
+  const filled = async (): Promise<MemoryDatabase> => {
+    const { database, controller } = bed({ ...exampleZone, attachments: [bluePod] });
+    await controller.flush(signal);
+    controller.close();
+    unmark(database);
+    return database;
+  };
+  const switches = (database: MemoryDatabase): readonly unknown[] =>
+    database
+      .rows('Logical_Switch')
+      .map((row) => row.column('name'))
+      .toSorted();
+
+  test('is taken over as it is where its rows are wanted', async () => {
+    const database = await filled();
+    const before = rowsIn(database);
+    const { controller } = bed({ ...exampleZone, attachments: [bluePod] }, { database });
+    expect(controller.left()).toEqual([]);
+    await controller.flush(signal);
+    expect(rowsIn(database)).toEqual(before);
+  });
+
+  test('the rest is listed and stays, unless it is asked for', async () => {
+    const database = await filled();
+    const before = switches(database);
+    const { controller } = bed(only('default'), { database });
+    const listed = controller.left().map(({ table, key }) => `${table} ${key}`);
+    expect(listed).toContain('Logical_Switch blue_blue_ovn-worker');
+    await controller.flush(signal);
+    expect(switches(database)).toEqual(before);
+    const second = bed(only('default'), { database, takeOver: true });
+    await second.controller.flush(signal);
+    expect(second.controller.left()).toEqual([]);
+    const alone = bed(only('default'));
+    await alone.controller.flush(signal);
+    expect(switches(database)).toEqual(switches(alone.database));
+  });
+
+  test('is not taken over before every unit was built', async () => {
+    const database = await filled();
+    const before = rowsIn(database);
+    const settings = { ...exampleZone.settings, masqueradeSubnets: { v4: '169.254.0.0/30' } };
+    const zone = { ...exampleZone, remoteNodes: [], settings };
+    const { controller } = bed(zone, { database, takeOver: true });
+    await controller.flush(signal);
+    expect(rowsIn(database)).toEqual(before);
   });
 });

@@ -1,5 +1,11 @@
 /** The rows of the database by key: which key each has, by which row it is known, and whether it is ours. */
-import type { ReplicaChanges, ReplicaRow, ReplicaView, RowChange } from '../../ovsdb/index.ts';
+import type {
+  ReplicaChanges,
+  ReplicaRow,
+  ReplicaView,
+  RowChange,
+  TableChanges,
+} from '../../ovsdb/index.ts';
 import { MARK, RowReference } from '../rows.ts';
 import type { ClaimedColumn, ClaimedTable, ClaimedTables } from './claimed-table.ts';
 import type { Entry } from './entry.ts';
@@ -126,7 +132,8 @@ export class FoundRows {
     const enqueue = (table: ClaimedTable, uuid: string, isMarkChanged = false): void => {
       if (isMarkChanged || !queue.has(uuid)) queue.set(uuid, [table, uuid, isMarkChanged]);
     };
-    for (const { table: name, rows } of changes.tables.values()) {
+    for (const tableChanges of changes.tables.values()) {
+      const { table: name, rows } = tableChanges;
       const table = this.#tables.get(name);
       if (table === undefined) continue;
       for (const change of rows) {
@@ -135,7 +142,8 @@ export class FoundRows {
         for (const column of table.sets.values()) {
           const target = this.#tables.get(column.type.key.refTable ?? '');
           if (target === undefined) continue;
-          for (const uuid of this.#movedMembers(table, column, change)) enqueue(target, uuid);
+          for (const uuid of this.#movedMembers(table, column, change, tableChanges))
+            enqueue(target, uuid);
         }
       }
     }
@@ -167,9 +175,16 @@ export class FoundRows {
   }
 
   /** UUIDs that entered or left a set of references. */
-  #movedMembers(table: ClaimedTable, column: ClaimedColumn, change: RowChange): Iterable<string> {
+  #movedMembers(
+    table: ClaimedTable,
+    column: ClaimedColumn,
+    change: RowChange,
+    changes: TableChanges,
+  ): Iterable<string> {
     const isNew = change.kind === 'inserted';
     if (!isNew && !change.old.has(column.name)) return [];
+    const moved = changes.moved?.(change.uuid, column.name);
+    if (moved !== undefined) return moved as readonly string[];
     const before = isNew ? [] : asMembers(change.old.get(column.name));
     const row = change.kind === 'deleted' ? undefined : this.#replica.row(table.name, change.uuid);
     const after = row === undefined ? [] : asMembers(row.column(column.name));

@@ -1,4 +1,4 @@
-import type { Datum, Uuid } from '../data/value.ts';
+import type { Atom, Datum, Uuid } from '../data/value.ts';
 import type { ColumnCodec } from '../storage/column-codec.ts';
 import type { StoredColumn } from '../storage/table-store.ts';
 import type { ReplicaTable } from './replica-table.ts';
@@ -12,6 +12,8 @@ export class CollectedChanges implements TableChanges {
   readonly #appeared: RowChange[] = [];
   readonly #others: RowChange[] = [];
   readonly #defaults = new Map<ColumnCodec, Datum>();
+  /** By row and column. */
+  readonly #moved = new Map<string, ReadonlyMap<string, readonly Atom[]>>();
 
   constructor(table: ReplicaTable) {
     this.#table = table;
@@ -28,11 +30,23 @@ export class CollectedChanges implements TableChanges {
 
   /** `changed` are columns, each followed by its new cell. */
   modified(slot: number, changed: readonly number[]): void {
-    const { columns } = this.#table.store;
+    const { store } = this.#table;
     const changing: StoredColumn[] = [];
-    for (let i = 0; i < changed.length; i += 2)
-      changing.push(columns[changed[i] as number] as StoredColumn);
+    let moved: Map<string, readonly Atom[]> | undefined;
+    for (let i = 0; i < changed.length; i += 2) {
+      const column = store.columns[changed[i] as number] as StoredColumn;
+      changing.push(column);
+      if (column.codec.kind !== 'set' || this.#table.unexpressed.has(slot)) continue;
+      const before = store.cell(slot, column.position);
+      (moved ??= new Map()).set(column.name, column.codec.moved(before, changed[i + 1] as number));
+    }
+    if (moved !== undefined)
+      this.#moved.set(store.pools.uuids.atom(store.uuids[slot] as number), moved);
     this.#note('modified', slot, changing);
+  }
+
+  moved(uuid: string, column: string): readonly Atom[] | undefined {
+    return this.#moved.get(uuid)?.get(column);
   }
 
   deleted(slot: number): void {

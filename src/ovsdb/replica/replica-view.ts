@@ -101,6 +101,11 @@ export interface RowChange {
 export interface TableChanges {
   readonly table: string;
   readonly rows: readonly RowChange[];
+  /**
+   * Members that entered or left a set of a modified row, told without reading the set's other members. Undefined for a column that is no set
+   * or did not change; views that keep no sets of their own have no such answer.
+   */
+  moved?(uuid: string, column: string): readonly Atom[] | undefined;
 }
 
 /** All that one message of the server (or one resync) changed; the replica already shows the new state. */

@@ -95,6 +95,22 @@ export class CellValues {
     }
   }
 
+  /** Members that one of two sets has and the other has not. Equal members have equal codes, so only these are made. */
+  moved(a: number, b: number): readonly Atom[] {
+    const [left, right] = [this.codes(a), this.codes(b)];
+    const result: Atom[] = [];
+    for (let i = 0, k = 0; i < left.length || k < right.length;) {
+      const [x, y] = [left[i], right[k]];
+      const order =
+        x === y ? 0 : x === undefined ? 1 : y === undefined ? -1 : this.keys.compare(x, y);
+      if (order < 0) result.push(this.keys.atom(x as number));
+      if (order > 0) result.push(this.keys.atom(y as number));
+      if (order <= 0) i++;
+      if (order >= 0) k++;
+    }
+    return result;
+  }
+
   /** Cell of a value in canonical form; new atoms and sequences are interned. */
   cell(datum: Datum): number {
     switch (this.kind) {

@@ -490,6 +490,30 @@ test('a column of another type: what says the same is no change, what differs is
   expect(told.at(-1)?.old.get('u')).toBe(0);
 });
 
+test('which members entered or left a set is told without the other members', () => {
+  const set = { key: 'string', min: 0, max: 'unlimited' } as const;
+  const replica = new Replica(
+    parseSchema({
+      name: 'D',
+      tables: { T: { columns: { s: { type: set }, c: { type: 'string' } } } },
+    }),
+  );
+  replica.apply(
+    { T: { [uuid(1)]: { initial: { s: ['set', ['a', 'c', 'e', 'g']] } } } },
+    'update2',
+    'contents',
+  );
+  const moved: unknown[] = [];
+  replica.subscribe(({ tables }) =>
+    moved.push(...['s', 'c', 'x'].map((column) => tables.get('T')?.moved?.(uuid(1), column))),
+  );
+  replica.apply(
+    { T: { [uuid(1)]: { modify: { s: ['set', ['b', 'c', 'h']], c: 'new' } } } },
+    'update2',
+  );
+  expect(moved).toEqual([['b', 'c', 'h'], undefined, undefined]);
+});
+
 test('a row that goes with the conversion is told with the values it had', () => {
   const schema = (type: JsonValue) =>
     parseSchema({ name: 'D', tables: { T: { columns: { c: { type } } } } });

@@ -6,6 +6,7 @@ import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
 import { objectKey } from '../api/objects.ts';
 import {
+  isWithoutNetworks,
   formatPodNetworks,
   POD_NETWORKS,
   type PodNetwork,
@@ -23,7 +24,6 @@ import { defaultRouteFamilies, podEntry } from './pod-entries.ts';
 import {
   allocatedBy,
   annotatedNetworks,
-  isWithoutNetworks,
   planPod,
   SELECTED_PRIMARY,
   type PodPlan,

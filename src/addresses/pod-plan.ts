@@ -1,6 +1,6 @@
 /** Which networks a pod is attached to, and as what (api.md §6.9, §8, §10). Pure. */
 import { formatPrefix, overlaps, parsePrefix } from '../allocators/addresses.ts';
-import type { AnnotationError } from '../api/annotations/annotations.ts';
+import { explain } from '../api/annotations/annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { familyCidrs } from '../api/nad/network-config.ts';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
@@ -12,6 +12,7 @@ import {
 } from '../api/annotations/network-selection.ts';
 import { SYSTEM_NAMESPACES } from '../api/built-in-kinds.ts';
 import {
+  isWithoutNetworks,
   podNetworks,
   primaryUdnIpamClaim,
   requestedPrimaryUdn,
@@ -69,10 +70,6 @@ export interface PodContext {
 }
 
 const NO_REQUEST: AttachmentRequest = { ips: [], defaultRoute: [] };
-
-/** True for a pod that holds no addresses. */
-export const isWithoutNetworks = ({ spec, status }: Pod): boolean =>
-  spec.hostNetwork === true || status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /** What a pod carries; undefined entries are none. A broken annotation carries nothing. */
 export const annotatedNetworks = (pod: Pod): ReadonlyMap<string, PodNetwork> =>
@@ -170,10 +167,6 @@ function choosePrimary(
   }
   return primaries.length === 1 ? primaries[0] : undefined;
 }
-
-/** The error without the name of the pod, which everybody who tells it says. */
-const explain = ({ key, problem, remedy }: AnnotationError): string =>
-  `annotation ${key}: ${problem}; ${remedy}`;
 
 /** What the pod asks of its primary network, or what is wrong with that. */
 function primaryRequest(pod: Pod, configNamespace: string): AttachmentRequest | string {

@@ -4,7 +4,11 @@ import { randomBytes as systemRandomBytes } from 'node:crypto';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import { NODE_SUBNETS, nodeSubnets } from '../api/annotations/node-annotations.ts';
 import { objectKey } from '../api/objects.ts';
-import { POD_NETWORKS, type PodNetwork } from '../api/annotations/pod-annotations.ts';
+import {
+  isWithoutNetworks,
+  POD_NETWORKS,
+  type PodNetwork,
+} from '../api/annotations/pod-annotations.ts';
 import type { Node, Pod } from '../api/types.ts';
 import type { Index } from '../store/informer.ts';
 import type { PodInformers } from './pod-informers.ts';
@@ -13,13 +17,7 @@ import { nodePool, sharedPool, type NetworkPool } from './network-pool.ts';
 import { oldestFirst } from '../api/order.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import { PodConflicts } from './pod-conflicts.ts';
-import {
-  allocatedBy,
-  annotatedNetworks,
-  isWithoutNetworks,
-  type PodPlan,
-  type WantedAttachment,
-} from './pod-plan.ts';
+import { allocatedBy, annotatedNetworks, type PodPlan, type WantedAttachment } from './pod-plan.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
 import { requestedAddresses } from './requested-addresses.ts';
 

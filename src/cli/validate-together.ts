@@ -16,7 +16,7 @@ import type {
   Namespace,
   NetworkAttachmentDefinition,
 } from '../api/types.ts';
-import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/declarations.ts';
+import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
 import { notProgrammed } from '../api/unprogrammed.ts';
 import { conflictWithCluster } from '../cluster/connect/connect-selection.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';

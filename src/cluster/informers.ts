@@ -10,7 +10,8 @@ import {
 } from '../api/kinds.ts';
 import { unprogrammedKinds } from '../api/unprogrammed.ts';
 import { PodInformers } from '../addresses/pod-informers.ts';
-import { parseDeclarationKey, type Declaration } from './networks/declarations.ts';
+import type { NetworkObject } from '../api/nad/network-spec.ts';
+import { parseNetworkObjectKey } from './networks/network-objects.ts';
 import type { EndpointSlice } from './endpoints/endpoint-mirror.ts';
 
 /** All that the cluster manager sees. */
@@ -31,13 +32,13 @@ export class ClusterInformers extends PodInformers {
   );
 
   /** Every object that declares a network. */
-  declarations(): readonly Declaration[] {
+  networkObjects(): readonly NetworkObject[] {
     return [...this.udns.list(), ...this.cudns.list(), ...this.secondaries.list()];
   }
 
-  /** The object of a `declarationKey`; undefined when it is gone. */
-  declaration(key: string): Declaration | undefined {
-    const { kind, object } = parseDeclarationKey(key);
+  /** The object of a `networkObjectKey`; undefined when it is gone. */
+  networkObject(key: string): NetworkObject | undefined {
+    const { kind, object } = parseNetworkObjectKey(key);
     switch (kind) {
       case 'UserDefinedNetwork':
         return this.udns.get(object);

@@ -21,7 +21,7 @@ import { PersistentAddresses } from '../addresses/persistent-addresses.ts';
 import { PodAddresses } from '../addresses/pod-addresses.ts';
 import {
   objectOf,
-  objectOfDeclaration,
+  objectOfNetworkObject,
   objectOfIdentity,
   objectOfStatus,
   type ObjectOfKey,
@@ -137,7 +137,7 @@ export class ClusterManager {
     this.#mirrors = new EndpointMirrorController(common);
     this.#unprogrammed = new UnprogrammedController(common);
     this.#queues = new Map([
-      [this.#networks.queue, objectOfDeclaration],
+      [this.#networks.queue, objectOfNetworkObject],
       [this.#identities.queue, objectOfIdentity],
       [this.#nodes.queue, objectOf('Node')],
       [this.#statuses.queue, objectOfStatus],
@@ -275,7 +275,7 @@ export class ClusterManager {
     }));
     for (const [object, outcome] of this.#networks.outcomes())
       for (const { message } of outcome.problems)
-        problems.push({ object: objectOfDeclaration(object), message });
+        problems.push({ object: objectOfNetworkObject(object), message });
     for (const [nad, message] of this.#identities.problems())
       problems.push({ object: `NetworkAttachmentDefinition ${nad}`, message });
     for (const [name, message] of this.#connects.problems())

@@ -2,7 +2,7 @@
 import { exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 import { FAMILIES, type Family } from '../allocators/addresses.ts';
 import type { ClusterUserDefinedNetwork, UserDefinedNetwork } from '../api/types.ts';
-import { roleOf, topologyOf } from './networks/declarations.ts';
+import { roleOf, topologyOf } from './networks/network-objects.ts';
 
 /** Room for node subnets of a network in one family. */
 export interface SubnetUsage {

@@ -1,25 +1,20 @@
 /** Pods → their interfaces on networks. */
 import {
+  isWithoutNetworks,
   openDefaultPorts,
   podNetworks,
   OPEN_DEFAULT_PORTS,
   POD_NETWORKS,
 } from '../api/annotations/pod-annotations.ts';
-import { annotationOf } from '../api/annotations/annotations.ts';
+import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import type { Pod } from '../api/types.ts';
 import type { PodInterface } from './model.ts';
-import { explain, optional, type ObjectReading, reading } from './reading.ts';
-
-/** True for pods that have no port in OVN: on the host's network, or done with their work. */
-const hasNoPorts = (pod: Pod): boolean =>
-  pod.spec.hostNetwork === true ||
-  pod.status?.phase === 'Succeeded' ||
-  pod.status?.phase === 'Failed';
+import { optional, type ObjectReading, reading } from './reading.ts';
 
 /** A pod's interfaces in the order of its annotation; none for a pod without ports. */
 export function readInterfaces(pod: Pod): ObjectReading<readonly PodInterface[]> {
-  if (hasNoPorts(pod)) return { kind: 'value', value: [] };
+  if (isWithoutNetworks(pod)) return { kind: 'value', value: [] };
   const { name, namespace = '', uid = '' } = pod.metadata;
   return reading(() => {
     const networks = optional(podNetworks(pod));
@@ -48,7 +43,7 @@ export function openPortsProblem(pod: Pod): string | undefined {
 /** What a pod's interfaces are read from: while it stays the same, so do they. */
 export const interfaceTexts = (pod: Pod): readonly unknown[] => [
   pod.metadata.uid,
-  hasNoPorts(pod),
+  isWithoutNetworks(pod),
   annotationOf(pod, POD_NETWORKS),
   annotationOf(pod, OPEN_DEFAULT_PORTS),
 ];

@@ -4,7 +4,7 @@ import { NODE_SUBNETS, nodeSubnets } from '../api/annotations/node-annotations.t
 import type { Node } from '../api/types.ts';
 import type { NodeSubnet } from './model.ts';
 import { changedEntries, isPlainObjectText } from './entry-texts.ts';
-import { explain } from './reading.ts';
+import { explain } from '../api/annotations/annotations.ts';
 
 /** Subnets of one node by network. */
 export interface SubnetsOfNode {

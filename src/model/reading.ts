@@ -1,4 +1,4 @@
-import type { AnnotationError, Reading } from '../api/annotations/annotations.ts';
+import { explain, type Reading } from '../api/annotations/annotations.ts';
 
 /** What a reader made of an object: a value, nothing yet because something is still to be allocated, or a problem. */
 export type ObjectReading<T> =
@@ -29,10 +29,6 @@ export function reading<T>(read: () => T): ObjectReading<T> {
 export const refuse = (message: string): never => {
   throw new Stop({ kind: 'problem', message });
 };
-
-/** An annotation's error without the name of its object. */
-export const explain = ({ key, problem, remedy }: AnnotationError): string =>
-  `annotation ${key}: ${problem}; ${remedy}`;
 
 /** The annotation's value, undefined if absent; a malformed one is a problem of the object. */
 export function optional<T>({ value, errors }: Reading<T>): T | undefined {

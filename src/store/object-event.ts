@@ -1,5 +1,6 @@
 /** core/v1 Events: what an object's owner tells its user (`kubectl describe`). */
 import { createHash } from 'node:crypto';
+import { events } from '../api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import type { ObjectEvent } from './store.ts';
 
@@ -20,12 +21,7 @@ export interface CoreEvent extends KubeObject {
   readonly count: number;
 }
 
-export const EVENTS: ResourceKind<CoreEvent> = {
-  apiVersion: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  namespaced: true,
-};
+export const EVENTS = events as ResourceKind<CoreEvent>;
 
 /** The API refuses longer ones. */
 const LONGEST_MESSAGE = 1024;

@@ -34,6 +34,10 @@ export interface Reading<T> {
   readonly errors: readonly AnnotationError[];
 }
 
+/** An annotation's error without the name of its object. */
+export const explain = ({ key, problem, remedy }: AnnotationError): string =>
+  `annotation ${key}: ${problem}; ${remedy}`;
+
 /** What a reader needs of an object. */
 export type Annotated = Pick<KubeObject, 'kind' | 'metadata'>;
 

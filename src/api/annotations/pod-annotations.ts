@@ -16,6 +16,7 @@ import {
 } from './annotations.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import type { PlainObject } from '../plain-object.ts';
+import type { Pod } from '../types.ts';
 import { own } from '../plain-object.ts';
 
 export const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
@@ -186,3 +187,7 @@ export const requestedPrimaryUdn = (pod: Annotated): Reading<string> =>
 
 export const primaryUdnIpamClaim = (pod: Annotated): Reading<string> =>
   readAnnotation(pod, PRIMARY_UDN_IPAM_CLAIM, BY_USER, asName);
+
+/** True for a pod that has no interface of ours and holds no addresses: on the host's network, or done with its work. */
+export const isWithoutNetworks = ({ spec, status }: Pod): boolean =>
+  spec.hostNetwork === true || status?.phase === 'Succeeded' || status?.phase === 'Failed';

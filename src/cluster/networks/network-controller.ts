@@ -5,13 +5,8 @@ import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
 import type { Change } from '../../store/informer.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
-import {
-  declarationKey,
-  kindOf,
-  networkOf,
-  targetNamespaces,
-  type Declaration,
-} from './declarations.ts';
+import type { NetworkObject } from '../../api/nad/network-spec.ts';
+import { networkObjectKey, kindOf, networkOf, targetNamespaces } from './network-objects.ts';
 import { WRITERS } from '../settings.ts';
 import { inParallel } from '../../store/in-parallel.ts';
 import {
@@ -71,13 +66,13 @@ export class NetworkController {
   /** Follows the objects from now on, oldest first. */
   follow(): void {
     const { udns, cudns, secondaries, namespaces, nodes, nads, pods } = this.#options.informers;
-    const declared = oldestFirst(this.#options.informers.declarations());
-    for (const object of declared) this.queue.add(declarationKey(object));
+    const declared = oldestFirst(this.#options.informers.networkObjects());
+    for (const object of declared) this.queue.add(networkObjectKey(object));
     for (const informer of [udns, cudns, secondaries])
-      informer.onChange((change: Pick<Change<Declaration>, 'before' | 'after'>) => {
+      informer.onChange((change: Pick<Change<NetworkObject>, 'before' | 'after'>) => {
         const object = change.after ?? change.before;
         if (object !== undefined && wantedOf(change.before) !== wantedOf(change.after))
-          this.queue.add(declarationKey(object));
+          this.queue.add(networkObjectKey(object));
       });
     namespaces.onChange(({ key, before, after }) => {
       const [labels, labelsBefore] = [after?.metadata.labels, before?.metadata.labels];
@@ -120,7 +115,7 @@ export class NetworkController {
       ...secondaries.inNamespace(namespace),
       ...cudns.list(),
     ])
-      this.queue.add(declarationKey(object));
+      this.queue.add(networkObjectKey(object));
   }
 
   #wakeOwner(nad: NetworkAttachmentDefinition | undefined): void {
@@ -135,11 +130,11 @@ export class NetworkController {
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const { clock, durations } = this.#options;
-    const object = this.#options.informers.declaration(key);
+    const object = this.#options.informers.networkObject(key);
     if (object === undefined) {
       const problems = await this.#nads.removeFormer(key, undefined, signal);
       // One of the same name may have come meanwhile; it is queued.
-      if (this.#options.informers.declaration(key) !== undefined) return;
+      if (this.#options.informers.networkObject(key) !== undefined) return;
       this.#undecided.delete(key);
       if (problems.length === 0) this.#outcomes.delete(key);
       else this.#outcomes.set(key, { ready: [], deleting: [], problems });
@@ -161,14 +156,14 @@ export class NetworkController {
   }
 
   /** The object must not vanish before its NADs. */
-  async #protect(object: Declaration, signal: AbortSignal): Promise<void> {
+  async #protect(object: NetworkObject, signal: AbortSignal): Promise<void> {
     const { finalizers = [], deletionTimestamp } = object.metadata;
     if (deletionTimestamp !== undefined || finalizers.includes(NETWORK_FINALIZER)) return;
     await this.#patchFinalizers(object, [...finalizers, NETWORK_FINALIZER], signal);
   }
 
   async #patchFinalizers(
-    object: Declaration,
+    object: NetworkObject,
     finalizers: readonly string[],
     signal: AbortSignal,
   ): Promise<void> {
@@ -185,13 +180,13 @@ export class NetworkController {
     );
   }
 
-  async #reconcileNads(object: Declaration, signal: AbortSignal): Promise<NetworkOutcome> {
+  async #reconcileNads(object: NetworkObject, signal: AbortSignal): Promise<NetworkOutcome> {
     const targets = targetNamespaces(object, this.#options.informers.namespaces.list());
     const ready: string[] = [];
     const deleting: string[] = [];
     const problems: NetworkProblem[] = [];
     const decisions = new Map<string, NadDecision>();
-    const key = declarationKey(object);
+    const key = networkObjectKey(object);
     this.#undecided.delete(key);
     for (const namespace of targets)
       try {
@@ -230,7 +225,7 @@ export class NetworkController {
     return { ready: ready.toSorted(), deleting: deleting.toSorted(), problems };
   }
 
-  async #reconcileDelete(object: Declaration, signal: AbortSignal): Promise<NetworkOutcome> {
+  async #reconcileDelete(object: NetworkObject, signal: AbortSignal): Promise<NetworkOutcome> {
     const finalizers = object.metadata.finalizers ?? [];
     if (!finalizers.includes(NETWORK_FINALIZER)) return { ready: [], deleting: [], problems: [] };
     const problems: NetworkProblem[] = [];
@@ -250,7 +245,7 @@ export class NetworkController {
 }
 
 /** What an object asks for, as text: a change of its status alone asks for nothing. */
-function wantedOf(object: Declaration | undefined): string {
+function wantedOf(object: NetworkObject | undefined): string {
   if (object === undefined) return '';
   const { labels, annotations, finalizers, deletionTimestamp, uid } = object.metadata;
   return JSON.stringify([uid, deletionTimestamp, finalizers, labels, annotations, object.spec]);

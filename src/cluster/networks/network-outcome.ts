@@ -1,7 +1,7 @@
 /** What became of a declared network, and the conditions that say so (api.md §4.5). Pure. */
 import type { ZoneNetworkStatus } from '../../api/zone-status.ts';
 import type { StatedCondition } from '../../store/status-writer.ts';
-import type { Declaration } from './declarations.ts';
+import type { NetworkObject } from '../../api/nad/network-spec.ts';
 
 export interface NetworkProblem {
   readonly namespace: string;
@@ -20,7 +20,7 @@ export interface NetworkOutcome {
 
 /** Condition `NetworkCreated`. */
 export function networkCreated(
-  kind: Declaration['kind'],
+  kind: NetworkObject['kind'],
   { ready, deleting, problems }: NetworkOutcome,
 ): StatedCondition {
   const type = 'NetworkCreated';
@@ -59,7 +59,7 @@ export function networkCreated(
  * Condition `TransportAccepted` of a ClusterUserDefinedNetwork that asks for a transport: both that there are need routes that
  * RouteAdvertisements bring, which this release does not have. Undefined for Geneve tunnels.
  */
-export function transportAccepted(object: Declaration): StatedCondition | undefined {
+export function transportAccepted(object: NetworkObject): StatedCondition | undefined {
   const transport =
     object.kind === 'ClusterUserDefinedNetwork' ? object.spec.network.transport : undefined;
   return transport === undefined

@@ -4,7 +4,7 @@ import type { NetworkConfig } from '../../api/nad/network-config.ts';
 import { hostCidrs } from '../../api/annotations/node-annotations.ts';
 import { nodeOverlap } from '../../api/validation/overlap.ts';
 import type { Node } from '../../api/types.ts';
-import type { Declaration } from './declarations.ts';
+import type { NetworkObject } from '../../api/nad/network-spec.ts';
 import { externalConflict } from './external-subnets.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { NetworkRegistry } from './network-registry.ts';
@@ -29,7 +29,7 @@ export const hostAddressesOf = (node: Node | undefined): readonly string[] =>
 
 /** Why the network can't come to the namespace; undefined if it can. */
 export function refusalOfNew(
-  object: Declaration,
+  object: NetworkObject,
   namespace: string,
   config: NetworkConfig,
   context: NewNetworkContext,
@@ -49,7 +49,7 @@ const nodesOf = ({
     .map((node) => ({ name: node.metadata.name, hostAddresses: hostAddressesOf(node) }));
 
 function overLimit(
-  { kind }: Declaration,
+  { kind }: NetworkObject,
   namespace: string,
   { registry, limits }: NewNetworkContext,
 ): NetworkRefusalText | undefined {
@@ -68,7 +68,7 @@ function overLimit(
 }
 
 function externalClash(
-  object: Declaration,
+  object: NetworkObject,
   context: NewNetworkContext,
 ): NetworkRefusalText | undefined {
   if (object.kind !== 'OVNSecondaryNetwork') return undefined;
@@ -80,7 +80,7 @@ function externalClash(
 }
 
 function primaryRefusal(
-  object: Declaration,
+  object: NetworkObject,
   namespace: string,
   config: NetworkConfig,
   context: NewNetworkContext,

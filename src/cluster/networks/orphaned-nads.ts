@@ -2,7 +2,7 @@
  * NADs whose object is gone. Kubernetes collects such objects, but our finalizer holds them; they are left by a request of a manager that
  * arrived after another one had taken over, or by an object whose finalizer somebody removed.
  */
-import { parseDeclarationKey, isDeclarationKind, kindOf } from './declarations.ts';
+import { parseNetworkObjectKey, isNetworkObjectKind, kindOf } from './network-objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Index, ObjectView } from '../../store/informer.ts';
 import type { Store } from '../../store/store.ts';
@@ -21,7 +21,7 @@ const controllerOf = ({
 /** Key of the object that declares the NAD's network, whether it is there or not; undefined when the NAD stands for itself. */
 export function ownerKeyOf(nad: NetworkAttachmentDefinition): string | undefined {
   const owner = controllerOf(nad);
-  if (owner === undefined || !isDeclarationKind(owner.kind)) return undefined;
+  if (owner === undefined || !isNetworkObjectKind(owner.kind)) return undefined;
   return owner.kind === 'ClusterUserDefinedNetwork'
     ? `${owner.kind}/${owner.name}`
     : `${owner.kind}/${nad.metadata.namespace ?? ''}/${owner.name}`;
@@ -50,7 +50,7 @@ export class OrphanedNads {
   ): Promise<readonly NetworkAttachmentDefinition[]> {
     const suspects = this.#byOwner.get(key).filter((nad) => controllerOf(nad)?.uid !== uid);
     if (suspects.length === 0) return [];
-    const { kind, object } = parseDeclarationKey(key);
+    const { kind, object } = parseNetworkObjectKey(key);
     const owner = await this.#store.get(kindOf({ kind }), object, signal);
     return suspects.filter((nad) => controllerOf(nad)?.uid !== owner?.metadata.uid);
   }

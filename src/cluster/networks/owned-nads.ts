@@ -7,7 +7,8 @@ import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import { StoreError, type Store } from '../../store/store.ts';
-import { declarationKey, roleOf, unsupportedNetwork, type Declaration } from './declarations.ts';
+import type { NetworkObject } from '../../api/nad/network-spec.ts';
+import { networkObjectKey, roleOf, unsupportedNetwork } from './network-objects.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { readNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { correctNad, withIdentity } from './nads.ts';
@@ -69,14 +70,14 @@ export class OwnedNads {
   }
 
   /** NADs that the object controls, as the informer shows them. */
-  of(object: Declaration): readonly NetworkAttachmentDefinition[] {
+  of(object: NetworkObject): readonly NetworkAttachmentDefinition[] {
     const { uid } = object.metadata;
     return uid === undefined ? [] : this.#options.informers.nadsByOwner.get(uid);
   }
 
   /** NADs that the object controls, also those that the informer may not show yet. */
   async all(
-    object: Declaration,
+    object: NetworkObject,
     signal: AbortSignal,
   ): Promise<readonly NetworkAttachmentDefinition[]> {
     const shown = this.of(object);
@@ -94,7 +95,7 @@ export class OwnedNads {
    * What the NAD of one namespace needs. At once, in memory: a NAD that is to be made is in the registry from now on, so that what is
    * decided next counts with it, and its write can take as long as it takes. Throws; see `problemOf`.
    */
-  decide(object: Declaration, namespace: string): NadDecision {
+  decide(object: NetworkObject, namespace: string): NadDecision {
     const { informers, registry, settings } = this.#options;
     const isPrimary = roleOf(object) === 'primary';
     const labels = informers.namespaces.get(namespace)?.metadata.labels ?? {};
@@ -108,7 +109,7 @@ export class OwnedNads {
     const key = objectKey(nad.metadata);
     const existing = informers.nads.get(key);
     if (existing !== undefined) {
-      if (!isOwnedBy(existing, object) && ownerKeyOf(existing) === declarationKey(object))
+      if (!isOwnedBy(existing, object) && ownerKeyOf(existing) === networkObjectKey(object))
         return { kind: 'deleting' };
       if (!isOwnedBy(existing, object)) throw foreign(key);
       if (existing.metadata.deletionTimestamp !== undefined) return { kind: 'deleting' };
@@ -255,7 +256,7 @@ export function problemOf(namespace: string, error: unknown): NetworkProblem {
   throw error;
 }
 
-const isOwnedBy = (nad: NetworkAttachmentDefinition, { metadata }: Declaration): boolean =>
+const isOwnedBy = (nad: NetworkAttachmentDefinition, { metadata }: NetworkObject): boolean =>
   nad.metadata.ownerReferences?.some(
     ({ controller, uid }) => controller === true && uid === metadata.uid,
   ) === true;

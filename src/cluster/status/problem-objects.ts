@@ -1,7 +1,7 @@
 /** How people read which object a problem concerns: `Kind name` or `Kind namespace/name`. Pure. */
 
 /** `UserDefinedNetwork/blue/net` → `UserDefinedNetwork blue/net`. */
-export const objectOfDeclaration = (key: string): string => key.replace('/', ' ');
+export const objectOfNetworkObject = (key: string): string => key.replace('/', ' ');
 
 /** Object of a work queue's key, by what the queue is for. */
 export type ObjectOfKey = (key: string) => string;
@@ -15,8 +15,8 @@ export const objectOf =
 export const objectOfIdentity: ObjectOfKey = (key) =>
   key.replace(/^nad\//, 'NetworkAttachmentDefinition ').replace(/^network\//, 'Network ');
 
-/** Keys of the statuses' queue: `status/<declaration>`, `event/<network>`. */
+/** Keys of the statuses' queue: `status/<object>`, `event/<network>`. */
 export const objectOfStatus: ObjectOfKey = (key) =>
   key.startsWith('status/')
-    ? objectOfDeclaration(key.slice('status/'.length))
+    ? objectOfNetworkObject(key.slice('status/'.length))
     : key.replace(/^event\//, 'Network ');

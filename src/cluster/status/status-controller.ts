@@ -6,14 +6,14 @@ import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import { CONFLICT_DELAY, WorkQueue, type Failure } from '../../store/work-queue.ts';
 import { StatusWriter, type StatedCondition } from '../../store/status-writer.ts';
+import type { NetworkObject } from '../../api/nad/network-spec.ts';
 import {
-  declarationKey,
+  networkObjectKey,
   kindOf,
   networkOf,
   roleOf,
   topologyOf,
-  type Declaration,
-} from '../networks/declarations.ts';
+} from '../networks/network-objects.ts';
 import { Batch } from '../../store/batch.ts';
 import type { ClusterInformers } from '../informers.ts';
 import {
@@ -83,19 +83,19 @@ export class StatusController {
   follow(): void {
     const { udns, cudns, secondaries, zones, nodes } = this.#options.informers;
     for (const informer of [udns, cudns, secondaries])
-      informer.onChange((change: { readonly after: Declaration | undefined }) => {
-        if (change.after !== undefined) this.wake(declarationKey(change.after));
+      informer.onChange((change: { readonly after: NetworkObject | undefined }) => {
+        if (change.after !== undefined) this.wake(networkObjectKey(change.after));
       });
     zones.onChange(({ before, after }) => {
       const told = changedReports(before, after);
       if (told.size === 0) return;
-      for (const object of this.#options.informers.declarations())
-        if (told.has(networkOf(object))) this.wake(declarationKey(object));
+      for (const object of this.#options.informers.networkObjects())
+        if (told.has(networkOf(object))) this.wake(networkObjectKey(object));
     });
     nodes.onChange(({ before, after }) => {
       if (hasChassis(before) === hasChassis(after)) return;
-      for (const object of this.#options.informers.declarations())
-        this.wake(declarationKey(object));
+      for (const object of this.#options.informers.networkObjects())
+        this.wake(networkObjectKey(object));
     });
   }
 
@@ -105,7 +105,7 @@ export class StatusController {
 
   /** The NADs of the network, or those that compete with it, have changed. */
   networkChanged(network: string): void {
-    for (const object of this.#declarationsOf(network)) this.wake(declarationKey(object));
+    for (const object of this.#objectsOf(network)) this.wake(networkObjectKey(object));
   }
 
   /** The nodes that lack a subnet of the network have changed. */
@@ -114,8 +114,10 @@ export class StatusController {
     this.queue.add(`event/${network}`);
   }
 
-  #declarationsOf(network: string): readonly Declaration[] {
-    return this.#options.informers.declarations().filter((object) => networkOf(object) === network);
+  #objectsOf(network: string): readonly NetworkObject[] {
+    return this.#options.informers
+      .networkObjects()
+      .filter((object) => networkOf(object) === network);
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
@@ -126,7 +128,7 @@ export class StatusController {
   }
 
   async #writeStatus(key: string, signal: AbortSignal): Promise<void> {
-    const object = this.#options.informers.declaration(key);
+    const object = this.#options.informers.networkObject(key);
     const outcome = this.#options.outcomeOf(key);
     if (object === undefined || outcome === undefined) return;
     const conditions = [
@@ -161,14 +163,14 @@ export class StatusController {
     }
   }
 
-  #conflictingNads(object: Declaration, { ready }: NetworkOutcome): readonly string[] {
+  #conflictingNads(object: NetworkObject, { ready }: NetworkOutcome): readonly string[] {
     return roleOf(object) === 'primary'
       ? ready.flatMap((namespace) => this.#options.registry.refusedPrimariesOf(namespace))
       : [];
   }
 
   /** Networks whose pods or nodes get addresses say whether that worked. */
-  #allocation(object: Declaration, outcome: NetworkOutcome): StatedCondition | undefined {
+  #allocation(object: NetworkObject, outcome: NetworkOutcome): StatedCondition | undefined {
     const network = networkOf(object);
     const isAllocated =
       topologyOf(object) !== 'localnet' ||
@@ -217,7 +219,7 @@ export class StatusController {
       const object = informers.nodes.get(node);
       return object === undefined ? [] : [object];
     }
-    const declared = this.#declarationsOf(network);
+    const declared = this.#objectsOf(network);
     if (declared.length > 0) return declared;
     return (registry.network(network)?.nads ?? [])
       .map(({ key }) => informers.nads.get(key))

@@ -1,4 +1,5 @@
 /** Leadership by a coordination.k8s.io/v1 Lease. Compares only readings of its own clock, so clocks may differ. */
+import { leases } from '../../api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../../api/objects.ts';
 import { pause, type Clock } from '../clock.ts';
 import { isRetryable, StoreError, type Leadership, type Store } from '../store.ts';
@@ -13,12 +14,7 @@ interface Lease extends KubeObject {
   };
 }
 
-const LEASES: ResourceKind<Lease> = {
-  apiVersion: 'coordination.k8s.io/v1',
-  kind: 'Lease',
-  plural: 'leases',
-  namespaced: true,
-};
+const LEASES = leases as ResourceKind<Lease>;
 
 /** All in milliseconds; lease > renew > retry. */
 export interface LeaseTiming {

@@ -15,37 +15,34 @@ import type { Namespace } from '../../api/types.ts';
 import type { Role, Topology } from '../../model/model.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 
-/** An object that declares a network. */
-export type Declaration = NetworkObject;
-
-const KINDS: Readonly<Record<Declaration['kind'], ResourceKind<Declaration>>> = {
+const KINDS: Readonly<Record<NetworkObject['kind'], ResourceKind<NetworkObject>>> = {
   UserDefinedNetwork: userDefinedNetworks,
   ClusterUserDefinedNetwork: clusterUserDefinedNetworks,
   OVNSecondaryNetwork: ovnSecondaryNetworks,
 };
 
-export const kindOf = ({ kind }: Pick<Declaration, 'kind'>): ResourceKind<Declaration> =>
+export const kindOf = ({ kind }: Pick<NetworkObject, 'kind'>): ResourceKind<NetworkObject> =>
   KINDS[kind];
 
-export const isDeclarationKind = (kind: string): kind is Declaration['kind'] =>
+export const isNetworkObjectKind = (kind: string): kind is NetworkObject['kind'] =>
   Object.hasOwn(KINDS, kind);
 
 /** `kind/namespace/name`: a key that is unique over the three kinds. */
-export const declarationKey = ({ kind, metadata }: Declaration): string =>
+export const networkObjectKey = ({ kind, metadata }: NetworkObject): string =>
   `${kind}/${objectKey(metadata)}`;
 
-export function parseDeclarationKey(key: string): {
-  readonly kind: Declaration['kind'];
+export function parseNetworkObjectKey(key: string): {
+  readonly kind: NetworkObject['kind'];
   readonly object: string;
 } {
   const slash = key.indexOf('/');
   const kind = key.slice(0, slash);
-  if (!isDeclarationKind(kind)) throw new Error(`${key} is no key of a network's object`);
+  if (!isNetworkObjectKind(kind)) throw new Error(`${key} is no key of a network's object`);
   return { kind, object: key.slice(slash + 1) };
 }
 
 /** Name of the network that the object declares. */
-export function networkOf({ kind, metadata }: Declaration): string {
+export function networkOf({ kind, metadata }: NetworkObject): string {
   const { name, namespace = '' } = metadata;
   switch (kind) {
     case 'UserDefinedNetwork':
@@ -59,14 +56,14 @@ export function networkOf({ kind, metadata }: Declaration): string {
 
 const TOPOLOGIES = { Layer2: 'layer2', Layer3: 'layer3', Localnet: 'localnet' } as const;
 
-export function topologyOf(object: Declaration): Topology {
+export function topologyOf(object: NetworkObject): Topology {
   if (object.kind === 'OVNSecondaryNetwork')
     return object.spec.hasExternalConnectivity === true ? 'localnet' : 'layer2';
   const spec = object.kind === 'UserDefinedNetwork' ? object.spec : object.spec.network;
   return TOPOLOGIES[spec.topology];
 }
 
-export function roleOf(object: Declaration): Role {
+export function roleOf(object: NetworkObject): Role {
   if (object.kind === 'OVNSecondaryNetwork') return 'secondary';
   const spec = object.kind === 'UserDefinedNetwork' ? object.spec : object.spec.network;
   return (spec.layer3 ?? spec.layer2)?.role === 'Primary' ? 'primary' : 'secondary';
@@ -74,7 +71,7 @@ export function roleOf(object: Declaration): Role {
 
 /** Namespaces in which the network should be, sorted; those on their way out are left alone. */
 export function targetNamespaces(
-  object: Declaration,
+  object: NetworkObject,
   namespaces: readonly Namespace[],
 ): readonly string[] {
   if (object.kind !== 'ClusterUserDefinedNetwork') return [object.metadata.namespace ?? ''];
@@ -89,7 +86,7 @@ export function targetNamespaces(
 }
 
 /** Why no NAD is made of an object that is valid; undefined if there is no such reason. */
-export const unsupportedNetwork = (object: Declaration): string | undefined =>
+export const unsupportedNetwork = (object: NetworkObject): string | undefined =>
   object.kind === 'ClusterUserDefinedNetwork' && object.spec.uplinks !== undefined
     ? 'spec.uplinks is set but the Uplink feature is disabled, ignoring this CUDN'
     : undefined;

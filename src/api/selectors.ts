@@ -32,7 +32,7 @@ function meets({ key, operator, values = [] }: LabelSelectorRequirement, labels:
   }
 }
 
-/** The selector as the `labelSelector` of a request says it; throws for an operator that nobody knows. */
+/** The selector as the `labelSelector` of a request says it; throws for an unknown operator. */
 export const formatSelector = ({
   matchLabels = {},
   matchExpressions = [],

@@ -8,7 +8,7 @@ interface CommandModule {
   readonly register: (program: Command) => void;
 }
 
-/** Loaded when they are called: nobody waits for what they did not ask for. */
+/** Loaded on demand, so that a command starts without the modules of the others. */
 const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   apply: () => import('./apply.ts'),
   cluster: () => import('./cluster.ts'),

@@ -50,7 +50,7 @@ export interface Configuration {
   readonly render: 'used' | 'everywhere';
   /** Milliseconds that a network stays rendered after its last use. */
   readonly renderGracePeriod: number;
-  /** What an ovn-kubernetes left and nobody wants is removed. */
+  /** Remove unmarked rows that an ovn-kubernetes left and no object asks for. */
   readonly takeOver: boolean;
   /** Milliseconds; limit of every wait of a command. */
   readonly timeout: number;

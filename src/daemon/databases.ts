@@ -11,7 +11,7 @@ import {
 } from '../ovsdb/index.ts';
 import type { ZoneDatabase } from './zone-controller.ts';
 
-/** One writer of ours per zone: whoever holds this lock of the Northbound server (ovsdb.md §7). */
+/** Lock of the Northbound server that makes one process the zone's writer (ovsdb.md §7). */
 export const ZONE_LOCK = 'heddle_zone';
 
 export interface DatabaseOptions {

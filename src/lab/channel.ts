@@ -110,7 +110,7 @@ export async function startSession(
       reject(new LabError('the virtual machine went away while a command ran in it'));
     });
   });
-  ended.catch(() => {}); // whoever waits for the exit code sees it
+  ended.catch(() => {}); // reported to those who await the exit code
   const send = (frame: Buffer): void => {
     if (!socket.destroyed) socket.write(frame);
   };

@@ -59,7 +59,7 @@ export class NadRegistry {
     return [...this.#byNetwork.keys()];
   }
 
-  /** Puts in the NAD, or takes it out. Returns the names of the networks for which something may be decided anew. */
+  /** Puts in the NAD, or takes it out. Returns the names of the networks whose decision may change. */
   set(key: string, nad: RegisteredNad | undefined): readonly string[] {
     const before = this.#nads.get(key);
     const affected = new Set(this.#networksNear(before));

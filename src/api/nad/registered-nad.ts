@@ -1,4 +1,4 @@
-/** A NAD that stands for a network, as whoever decides about networks sees it. */
+/** A NAD that stands for a network, with what decisions about networks need of it. */
 import { networkId, tunnelKeys } from '../annotations/network-annotations.ts';
 import { objectKey } from '../objects.ts';
 import { compareAge } from '../order.ts';
@@ -45,7 +45,7 @@ export function readNad(nad: NetworkAttachmentDefinition, settings: ClusterAddre
       ownerKind: owner?.kind,
       ownerUid: owner?.uid,
       config: parsed.config,
-      // What can't be read is written anew.
+      // An unreadable annotation is written again.
       networkId: networkId(nad).value,
       tunnelKeys: tunnelKeys(nad).value,
     },

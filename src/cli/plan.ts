@@ -14,7 +14,7 @@ import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, print, printJson, reportComplaints, reportProblems, tone } from './output.ts';
 
-const MODES = { plan: 'look', diff: 'as-is' } as const;
+const MODES = { plan: 'dry-run', diff: 'as-is' } as const;
 
 export function register(program: Command): void {
   const command = (name: 'plan' | 'diff', description: string, more: string): void => {

@@ -41,7 +41,7 @@ export function conversionService(): { readonly name: string; readonly namespace
   throw new Error('no definition in schemas/crds has a conversion webhook');
 }
 
-/** Between looks at certificate and definitions, in milliseconds. */
+/** Between reconciles of certificate and definitions, in milliseconds. */
 const INTERVAL = 60_000;
 const BACKOFF = { first: 1000, longest: INTERVAL };
 /** A list of all networks may be converted in one review. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { OvsdbError } from '../ovsdb/index.ts';
 
-/** Between looks at a condition that nothing announces. */
+/** Between polls of a condition that nothing announces. */
 const POLL = 20;
 
 /** Something that was not there in time; the message names what was waited for. */

@@ -140,7 +140,7 @@ export async function sharedIdentity(
       }
       return created;
     } catch (error) {
-      // Another replica was quicker: its identity is the one.
+      // Another replica created it first: its identity is used.
       const isLate =
         error instanceof StoreError && ['already-exists', 'conflict'].includes(error.code);
       if (!isLate) throw error;

@@ -39,16 +39,16 @@ export interface ZoneDatabase {
 export interface ZoneControllerOptions {
   readonly facts: ZoneFacts;
   readonly northbound: ZoneDatabase;
-  /** Without it the chassis of remote nodes are somebody else's business. */
+  /** Without it the chassis of remote nodes are not managed. */
   readonly southbound?: ZoneDatabase;
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
   /** Rows that an ovn-kubernetes left and that nobody wants are removed, once every unit was built. */
   readonly takeOver?: boolean;
-  /** Told about each transaction series, for metrics. */
+  /** Called after each plan that was sent, for metrics. */
   readonly onCommit?: (commit: CommitRecord) => void;
-  /** Told once of each network that came into use after the start, when all its rows are in the Northbound database. */
+  /** Called once for each network that came into use after the start, when all its rows are in the Northbound database. */
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
 }
 
@@ -185,7 +185,7 @@ export class ZoneController {
       committed += result.committed;
     }
     this.#firstSequence ??= configurationSequence(replica).configured;
-    this.#tellWritten();
+    this.#reportWritten();
     if (this.#unannounced.size > 0) {
       const sequence = await raiseConfiguration(transactor, signal);
       if (sequence === undefined) return { kind: 'again', reason: 'nb_cfg could not be raised' };
@@ -306,7 +306,7 @@ export class ZoneController {
   }
 
   /** All that could be written is: networks that are in use and in order are complete. */
-  #tellWritten(): void {
+  #reportWritten(): void {
     if (this.#firstUsed.size === 0) return;
     const { facts, onNetworkWritten } = this.#options;
     for (const { name, state } of this.networks()) {

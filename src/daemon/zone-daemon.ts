@@ -14,9 +14,9 @@ import { ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
 const DEBOUNCE = 10;
 /** A pass that could not finish is tried again at the latest after this. */
 const RETRY = 1000;
-/** The picture for people is put together this often at most: it looks at all networks. */
+/** The report is made this often at most: it reads all networks. */
 const REPORT_INTERVAL = 200;
-/** Refused rows and other problems are looked at again at the latest after this. */
+/** Refused rows and other problems are retried at the latest after this. */
 const REVISIT = 30_000;
 
 /** Wakes one waiting loop; a notification while nobody waits is remembered. */
@@ -156,7 +156,7 @@ class ZoneDaemon {
     return result.kind === 'again' ? result.reason : undefined;
   }
 
-  /** Why nothing works is logged once, not at each attempt. */
+  /** The reason why nothing can be written is logged once, not at each attempt. */
   #reportBlocked(blocked: string | undefined): void {
     this.notReady = blocked;
     if (blocked !== undefined && blocked !== this.#reported)

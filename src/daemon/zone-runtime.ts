@@ -28,10 +28,10 @@ export interface RuntimeOptions {
   readonly configuration: ZoneConfiguration;
   readonly log: Logger;
   /**
-   * `write`: allocations are stored and the databases written. `look`: allocations are made in memory
+   * `write`: allocations are stored and the databases written. `dry-run`: allocations are made in memory
    * alone. `as-is`: nothing new is allocated.
    */
-  readonly mode: 'write' | 'look' | 'as-is';
+  readonly mode: 'write' | 'dry-run' | 'as-is';
   readonly onCommit?: (commit: CommitRecord) => void;
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
   /** Called when there may be something to do. */
@@ -48,8 +48,8 @@ class NotReadyError extends Error {
   }
 }
 
-/** How long another process gets to be the leader before we take it that there is one. */
-const LEADER_PATIENCE = 2000;
+/** Milliseconds to wait for leadership: later another process is assumed to lead. */
+const LEADERSHIP_TIMEOUT = 2000;
 
 export class ZoneRuntime implements AsyncDisposable {
   readonly configuration: ZoneConfiguration;
@@ -116,9 +116,9 @@ export class ZoneRuntime implements AsyncDisposable {
         : { onNetworkWritten: options.onNetworkWritten }),
     });
     const common = { store: store.objects, informers, log, signal };
-    const mayWrite = mode === 'write' || (mode === 'look' && store.isEmbedded);
+    const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     if (mayWrite) this.#podAddresses = new NodePodAddresses({ ...common, node, settings });
-    // In a cluster the manager is a process of its own; without one, whoever comes first is it.
+    // In a cluster the manager is a process of its own; with manifests the process that gets the lease is the manager.
     const isManager = mayWrite && store.isEmbedded;
     const makeManager = (): ClusterManager =>
       new ClusterManager({
@@ -173,7 +173,7 @@ export class ZoneRuntime implements AsyncDisposable {
   #leads(manager: ClusterManager): Promise<boolean> {
     this.#leadership ??= until(
       () => manager.isLeading,
-      AbortSignal.timeout(LEADER_PATIENCE),
+      AbortSignal.timeout(LEADERSHIP_TIMEOUT),
       'leadership',
     ).then(
       () => true,

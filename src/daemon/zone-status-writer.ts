@@ -32,7 +32,7 @@ export function zoneReport({ controller, connects, problems, message }: ZoneSour
   };
 }
 
-/** Milliseconds after which it is looked whether what was written is still there: somebody may have removed or changed it. */
+/** Milliseconds after which the written status is checked: somebody may have removed or changed it. */
 const RECHECK = 30_000;
 
 export class ZoneStatusWriter {

@@ -20,10 +20,10 @@ export const isPlainObjectText = (text: string): boolean =>
   text.startsWith('{') &&
   text.endsWith('}') &&
   PLAIN_ENTRIES.test(text.slice(1, -1)) &&
-  isJsonWithoutTwins(text);
+  isJsonWithoutDuplicates(text);
 
 /** JSON takes the last one of several members of a name: such a text says less than it seems to. */
-function isJsonWithoutTwins(text: string): boolean {
+function isJsonWithoutDuplicates(text: string): boolean {
   try {
     return Object.keys(JSON.parse(text) as object).length === text.split('":[').length - 1;
   } catch {
@@ -33,7 +33,7 @@ function isJsonWithoutTwins(text: string): boolean {
 
 /**
  * How `after` differs from `before`, a plain text; undefined where that can't be told from the texts. An entry of `after` may
- * have the name of one that did not change: then there are twins, and `after` is not plain.
+ * have the name of one that did not change: then there are duplicates, and `after` is not plain.
  */
 export function changedEntries(before: string, after: string): ChangedEntries | undefined {
   if (!after.startsWith('{') || !after.endsWith('}')) return undefined;
@@ -58,7 +58,7 @@ export function changedEntries(before: string, after: string): ChangedEntries | 
     before: objectOf(before.slice(start, end - growth)),
     after: objectOf(middle),
   };
-  return isJsonWithoutTwins(changes.after) ? changes : undefined;
+  return isJsonWithoutDuplicates(changes.after) ? changes : undefined;
 }
 
 const objectOf = (entries: string): string =>

@@ -43,14 +43,14 @@ export class ObjectIntake {
 
   node({ key, after }: ModelChange<Node>): void {
     const object = `Node ${key}`;
-    if (this.#isNews(`${object} facts`, after && nodeTexts(after))) this.#readNode(key, after);
-    if (this.#isNews(`${object} subnets`, after && [annotationOf(after, NODE_SUBNETS)]))
+    if (this.#hasChanged(`${object} facts`, after && nodeTexts(after))) this.#readNode(key, after);
+    if (this.#hasChanged(`${object} subnets`, after && [annotationOf(after, NODE_SUBNETS)]))
       this.#readSubnets(key, after);
   }
 
   networkAttachmentDefinition({ key, after }: ModelChange<NetworkAttachmentDefinition>): void {
     const object = `NetworkAttachmentDefinition ${key}`;
-    if (!this.#isNews(object, after && definitionTexts(after))) return;
+    if (!this.#hasChanged(object, after && definitionTexts(after))) return;
     const reading = after && readDefinition(after, this.#facts.settings);
     this.#facts.problems.note(object, 'definition', reading);
     const nad = reading?.kind === 'value' ? reading.value : undefined;
@@ -71,7 +71,7 @@ export class ObjectIntake {
   pod({ key, after }: ModelChange<Pod>): void {
     const object = `Pod ${key}`;
     const pod = after?.spec.nodeName === this.#facts.nodeName ? after : undefined;
-    if (!this.#isNews(object, pod && interfaceTexts(pod))) return;
+    if (!this.#hasChanged(object, pod && interfaceTexts(pod))) return;
     const reading = pod && readInterfaces(pod);
     const openPorts = pod && openPortsProblem(pod);
     this.#facts.problems.note(object, 'interfaces', reading);
@@ -160,7 +160,7 @@ export class ObjectIntake {
   }
 
   /** True if an object is to be read again: its texts are others than last time. */
-  #isNews(about: string, texts: readonly unknown[] | undefined): boolean {
+  #hasChanged(about: string, texts: readonly unknown[] | undefined): boolean {
     const before = this.#texts.get(about);
     if (texts === undefined) return this.#texts.delete(about);
     if (before?.length === texts.length && texts.every((text, i) => text === before[i]))

@@ -57,7 +57,7 @@ export interface NodeSubnet {
   readonly unreadable?: string;
 }
 
-/** A namespace, as far as networks look at it. */
+/** A namespace, as far as networks depend on it. */
 export interface NamespaceFacts {
   readonly name: string;
   /** True for namespaces that ask for a primary network of their own (by label). */

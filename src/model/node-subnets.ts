@@ -27,7 +27,7 @@ function readChanges(node: Node, text: string, before: SubnetsOfNode): SubnetsOf
   const annotations = { [NODE_SUBNETS]: changes.after };
   const { value, errors } = nodeSubnets({ ...node, metadata: { ...node.metadata, annotations } });
   const gone = namesIn(changes.before);
-  // A new entry of the name of one that stays would make twins, of which the last one counts.
+  // A new entry of the name of one that stays would be a duplicate, of which the last one counts.
   const size = before.byNetwork.size - gone.length + namesIn(changes.after).length;
   if (errors.length > 0) return undefined;
   const byNetwork = new Map(before.byNetwork);
@@ -46,7 +46,7 @@ export function readNodeSubnets(node: Node, before: SubnetsOfNode | undefined): 
   const byNetwork = new Map<string, NodeSubnet>();
   if (value === undefined && error !== undefined) {
     const problem = explain(error);
-    // A first look that fails leaves nothing to go on with: what needs a subnet then has to wait for a better one.
+    // A first read that fails leaves nothing to fall back on: what needs a subnet waits for one that succeeds.
     return before === undefined
       ? { byNetwork, unreadable: problem, problem }
       : { ...before, problem };

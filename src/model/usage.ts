@@ -13,7 +13,7 @@ export class NetworkUsage {
   readonly table: FactTable<NetworkUse>;
   readonly #gracePeriod: number;
   readonly #users = new Map<string, Set<string>>();
-  /** Networks that lost their last user since time was looked at. */
+  /** Networks that lost their last user since the last `expire`. */
   readonly #released = new Set<string>();
   /** Networks that nobody uses, by when that began: the one that goes first is first. */
   readonly #unused = new Map<string, number>();

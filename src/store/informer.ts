@@ -19,7 +19,7 @@ export interface Change<T extends KubeObject> {
 }
 
 export interface InformerOptions<T extends KubeObject> {
-  /** Told when a handler or the function of an index throws; everything else goes on. */
+  /** Called when a handler or the function of an index throws; everything else goes on. */
   readonly onHandlerError: (error: unknown, change: Change<T>) => void;
   /**
    * The source may do without this kind (a feature that is not installed): then there are no objects of it until it is.
@@ -30,9 +30,9 @@ export interface InformerOptions<T extends KubeObject> {
   readonly keep?: (object: T) => T;
   /** Which objects of the kind are followed. Default: all. */
   readonly selection?: Selection;
-  /** Told of everything that the watch delivers, news or not; `metadata` undefined for an object that is gone. */
+  /** Called for everything that the watch delivers, changed or not; `metadata` undefined for an object that is gone. */
   readonly onShown?: (key: ObjectKey, uid: string | undefined, metadata?: ObjectMeta) => void;
-  /** Told of an object whose newest version can't be used, and when that is over. */
+  /** Called for an object whose newest version can't be used, and when that is over. */
   readonly onMalformed?: (key: ObjectKey, problem: string | undefined) => void;
   readonly clock?: Clock;
 }

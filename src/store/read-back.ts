@@ -59,7 +59,7 @@ export class ReadBack {
     };
   }
 
-  /** Told of everything that a watch shows; `metadata` undefined for an object that is gone. */
+  /** To be called for everything that a watch shows; `metadata` undefined for an object that is gone. */
   shown(kind: ResourceKind, key: ObjectKey, uid: string | undefined, metadata?: ObjectMeta): void {
     const shown = { uid, version: metadata === undefined ? undefined : versionOf(metadata) };
     const place = placeOf(kind, key);

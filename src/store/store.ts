@@ -66,7 +66,7 @@ export interface ObjectEvent {
 /** Leadership among several managers; `signal` aborts when it is lost. */
 export interface Leadership extends AsyncDisposable {
   readonly signal: AbortSignal;
-  /** Throws when leadership is lost, also in a process that slept past the end and whose timers have not told it yet. */
+  /** Throws when leadership is lost, also in a process that was suspended past the end and whose timers have not fired yet. */
   assert(): void;
 }
 

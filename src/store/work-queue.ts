@@ -17,7 +17,7 @@ export interface Failure {
 export interface WorkQueueOptions {
   /** Level driven: brings the world of `key` to what is wanted now. Throws to be retried. */
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Again | void>;
-  /** Told of every failure; the retry happens by itself. */
+  /** Called for every failure; the retry happens by itself. */
   readonly onFailure: (failure: Failure) => void;
   /** Keys reconciled at the same time (one key never runs twice at once). Default 1. */
   readonly parallelism?: number;
@@ -30,7 +30,7 @@ export interface WorkQueueOptions {
   readonly random?: () => number;
 }
 
-/** Milliseconds after which an object that somebody else wrote meanwhile is looked at again, unless its change comes earlier. */
+/** Milliseconds after which an object that somebody else wrote meanwhile is requeued, unless its change comes earlier. */
 export const CONFLICT_DELAY = 500;
 
 const DEFAULT_BACKOFF: Backoff = { first: 100, longest: 30_000 };

@@ -266,7 +266,7 @@ export async function runHistory(
 
 /** Leadership is lost at a write while other work is under way, and a manager that has waited takes over: what users see then. */
 export async function runTakeover(store: Store, writes: number): Promise<unknown> {
-  await using first = startProcess(store, NODES, { writes, isUsurped: true });
+  await using first = startProcess(store, NODES, { writes, losesLease: true });
   await vi.waitUntil(() => first.isLeading(), { interval: 5, timeout: 10_000 });
   await using second = startProcess(store, []);
   await play(store, inTurn);

@@ -12,7 +12,7 @@ export interface Life {
   readonly writes?: number;
   readonly isLastDone?: boolean;
   /** Leadership is lost at the last write, and the process lives on. */
-  readonly isUsurped?: boolean;
+  readonly losesLease?: boolean;
 }
 
 /** The manager and the pod addresses of some nodes, in one process that may be killed. */
@@ -29,7 +29,7 @@ export interface ClusterProcess extends AsyncDisposable {
 export function startProcess(
   store: Store,
   nodes: readonly string[],
-  { writes, isLastDone = false, isUsurped = false }: Life = {},
+  { writes, isLastDone = false, losesLease = false }: Life = {},
 ): ClusterProcess {
   const controller = new AbortController();
   const { signal } = controller;
@@ -41,7 +41,7 @@ export function startProcess(
   };
   const onCrash = (): void => controller.abort(new Error('killed'));
   const losing = (count: number): Store =>
-    isUsurped
+    losesLease
       ? leaseLossStore(store, { writes: count, onLost })
       : crashingStore(store, { writes: count, isLastDone, onCrash });
   const used = writes === undefined ? store : losing(writes);

@@ -173,7 +173,7 @@ export const LASTING: readonly KubeObject[] = [
   slice('plain', 'web-1', ['p1']),
 ];
 
-/** Plots of objects that change, come and go. */
+/** Scenarios of objects that change, come and go. */
 const RESTLESS: readonly Scenario[] = [
   [create(node('n4')), destroy(nodeKind, 'n4')],
   [

@@ -55,7 +55,7 @@ export const isExpired = (error: unknown): boolean =>
 const ANSWER_LIMIT = 60_000;
 const CONNECT_LIMIT = 15_000;
 
-/** Milliseconds for which credentials are used without another look; when the server refuses them, it is looked at once. */
+/** Milliseconds for which credentials are cached; when the server refuses them they are read again at once. */
 const CREDENTIALS_LIFE = 1000;
 
 export class KubernetesClient {
@@ -147,7 +147,7 @@ export class KubernetesClient {
     return checked(request, await this.#once(request, renewed));
   }
 
-  /** Each request would look at the files that credentials come from: with many requests that is much of their cost. */
+  /** Reading the files of the credentials for each request would be much of its cost. */
   #credentials(refused: boolean): Promise<Credentials> {
     const now = performance.now();
     if (!refused && this.#known !== undefined && now - this.#known.since < CREDENTIALS_LIFE)

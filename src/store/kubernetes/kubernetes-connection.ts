@@ -1,4 +1,4 @@
-/** Where a Kubernetes API server is and how it is told who we are. Re-reads what changes on disk. */
+/** Where a Kubernetes API server is, and with which credentials. Re-reads what changes on disk. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StoreError } from '../store.ts';

@@ -28,7 +28,7 @@ export interface LeaseTiming {
 /** As ovn-kubernetes has it (api.md §12): a short outage of the API server changes no leader. */
 export const LEASE_TIMING: LeaseTiming = { lease: 137_000, renew: 107_000, retry: 26_000 };
 
-/** Longest time, in milliseconds, between two looks of one who waits: a leader that gives up is followed so soon. */
+/** Longest time, in milliseconds, between two polls of a candidate: a leader that steps down is replaced within it. */
 const LOOK = 1000;
 
 export interface Candidate {
@@ -177,7 +177,7 @@ class Renewal {
     );
   }
 
-  /** Renews until told to stop or until the lease is lost; resolves with the reason. */
+  /** Renews until stopped or until the lease is lost; resolves with the reason. */
   async run(stop: AbortSignal): Promise<StoreError> {
     const { clock, timing, name } = this.#candidate;
     for (;;) {

@@ -51,8 +51,8 @@ const asError = (error: unknown): Error =>
   error instanceof Error ? error : new Error(String(error));
 
 /**
- * A folder's files, however deep, and what changed in them since the last look. File system notifications only say that a look
- * is due and where; the look itself is the truth. A scan of everything finds what a notification missed.
+ * A folder's files, however deep, and what changed in them since the last scan. File system notifications only say that a scan
+ * is due and where; the scan itself is the truth. A full scan finds what a notification missed.
  */
 export class FileTree {
   readonly #root: string;
@@ -94,8 +94,8 @@ export class FileTree {
     return scan;
   }
 
-  /** Looks at these files alone. */
-  async look(paths: Iterable<string>): Promise<TreeChanges> {
+  /** Rereads these files alone. */
+  async reread(paths: Iterable<string>): Promise<TreeChanges> {
     const scan = new Scan();
     for (const path of paths) {
       await this.#file(path, scan, true);
@@ -193,7 +193,7 @@ export class FileTree {
     this.#folders.set(path, { ...state, unsure, files: found.file, folders: found.folder });
   }
 
-  /** Spares a look at every file of a folder that nothing was put into or taken out of. */
+  /** Skips the files of a folder that nothing was put into or taken out of. */
   async #isUnchanged(
     path: string,
     { signature }: Known,
@@ -245,7 +245,7 @@ export class FileTree {
     try {
       const watcher = watch(join(this.#root, path), { persistent: false }, (_event, name) => {
         const below = path === '' ? '' : `${path}/`;
-        // Hidden names are how mounted ConfigMaps switch to a new version: look at the whole folder.
+        // Hidden names are how mounted ConfigMaps switch to a new version: scan the whole folder.
         this.#dirty.add(name === null || name.startsWith('.') ? path : `${below}${name}`);
         this.#options.onHint();
       });

@@ -1,4 +1,4 @@
-/** Keeps the records of a manifest store in line with the files: looks when notified and at intervals, and says what is wrong. */
+/** Keeps the records of a manifest store in line with the files: scans when notified and at intervals, and reports problems. */
 import type { Clock } from '../clock.ts';
 import { ManifestReconciler, type Outcome } from './manifest-reconciler.ts';
 import type { ObjectRules, Problem } from './manifest-rules.ts';
@@ -10,11 +10,11 @@ import { StoreError } from '../store.ts';
 
 /** All in milliseconds. */
 export interface ManifestStoreTiming {
-  /** From a file system notification to the look: editors write in several steps. */
+  /** From a file system notification to the scan: editors write in several steps. */
   readonly debounce: number;
   /** How long a manifest must be gone until its object is: editors move files away and back. */
   readonly removalGrace: number;
-  /** Between looks at everything, for file systems that don't notify. */
+  /** Between full scans, for file systems that don't notify. */
   readonly poll: number;
 }
 
@@ -48,14 +48,14 @@ export class ManifestFollower {
   #failure: Problem | undefined;
   readonly #problemHandlers = new Set<(problems: readonly Problem[]) => void>();
   #problems: readonly Problem[] = [];
-  #cancelLook: (() => void) | undefined;
+  #cancelScan: (() => void) | undefined;
   #cancelPoll: (() => void) | undefined;
 
   constructor(options: ManifestFollowerOptions) {
     this.#options = options;
     this.#clock = options.clock;
     this.#timing = options.timing;
-    const onHint = (): void => this.lookSoon(this.#timing.debounce);
+    const onHint = (): void => this.scanSoon(this.#timing.debounce);
     options.storage.onHint = onHint;
     this.#source = new ManifestSource(options.manifests, options.rules, this.#clock, onHint);
     this.#reconciler = new ManifestReconciler({
@@ -97,24 +97,24 @@ export class ManifestFollower {
     this.#pollAfter(this.#timing.poll);
   }
 
-  /** Ends all looking, after the signal has aborted. */
+  /** Ends all scans, after the signal has aborted. */
   close(): void {
-    this.#cancelLook?.();
+    this.#cancelScan?.();
     this.#cancelPoll?.();
     this.#source.close();
   }
 
-  /** Looks at what was notified, `milliseconds` from now. */
-  lookSoon(milliseconds: number): void {
-    if (this.#options.signal.aborted || this.#cancelLook !== undefined) return;
-    this.#cancelLook = this.#clock.after(milliseconds, () => {
-      this.#cancelLook = undefined;
+  /** Scans what was notified, `milliseconds` from now. */
+  scanSoon(milliseconds: number): void {
+    if (this.#options.signal.aborted || this.#cancelScan !== undefined) return;
+    this.#cancelScan = this.#clock.after(milliseconds, () => {
+      this.#cancelScan = undefined;
       void this.synchronise('dirty');
     });
   }
 
   /**
-   * Reads what changed and brings the records in line with the manifests; true when another look is due after the grace time.
+   * Reads what changed and brings the records in line with the manifests; true when another scan is due after the grace period.
    * A failure becomes a problem.
    */
   async synchronise(where: 'everywhere' | 'dirty'): Promise<boolean> {
@@ -129,7 +129,7 @@ export class ManifestFollower {
       this.#failure = { severity: 'error', file, message: (error as Error).message };
     }
     this.#report();
-    if (outcome !== 'settled') this.lookSoon(outcome === 'waiting' ? this.#timing.removalGrace : 0);
+    if (outcome !== 'settled') this.scanSoon(outcome === 'waiting' ? this.#timing.removalGrace : 0);
     return outcome === 'waiting';
   }
 

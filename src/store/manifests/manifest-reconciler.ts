@@ -30,7 +30,7 @@ export interface ManifestReconcilerOptions {
   readonly writer: RecordWriter;
 }
 
-/** `waiting`: something is missed, look again after the grace time. `again`: what was written has consequences, look at once. */
+/** `waiting`: something is missed, scan again after the grace period. `again`: what was written has consequences, scan at once. */
 export type Outcome = 'settled' | 'waiting' | 'again';
 
 /** Events are forgotten after an hour, as in Kubernetes. */
@@ -40,7 +40,7 @@ export class ManifestReconciler {
   readonly #options: ManifestReconcilerOptions;
   /** When a removed manifest's object, or an object without an owner, was first missed. */
   readonly #missedSince = new Map<ObjectId, number>();
-  /** Manifests that were compared with their record, so that a look costs what changed. */
+  /** Manifests that were compared with their record, so that a scan costs what changed. */
   readonly #settled = new Map<SourcedObject, ObjectRecord>();
   readonly #refusals = new Map<SourcedObject, Problem>();
   /** What the records were last brought in line with. */
@@ -160,7 +160,7 @@ export class ManifestReconciler {
     );
   }
 
-  /** Writes what the manifests changed, after another look at both while nobody else writes. */
+  /** Writes what the manifests changed, after rereading both under the lock. */
   async #bringInLine(
     stale: readonly SourcedObject[],
     overdue: readonly CachedObject[],
@@ -173,7 +173,7 @@ export class ManifestReconciler {
       if (overdue.length > 0) {
         await this.#options.source.scan('everywhere');
         await transaction.refreshAll();
-      } else await this.#options.source.look(stale.map(({ file }) => file));
+      } else await this.#options.source.reread(stale.map(({ file }) => file));
       const wanted = this.#wanted();
       for (const { path, record } of overdue) {
         const id = objectId(record);

@@ -40,7 +40,7 @@ export interface ReadManifest {
   }[];
 }
 
-/** Kinds, parsing and validation, as the api room knows them. */
+/** Kinds, parsing and validation, as package api knows them. */
 export interface ObjectRules {
   read(text: string, file: string): ReadManifest;
   /** What is wrong with `object` (as a successor of `before`), worded with field, value and remedy. Empty = acceptable. */

@@ -44,8 +44,8 @@ export class ManifestSource {
   }
 
   /** Reads these files again if they changed. */
-  async look(files: Iterable<string>): Promise<void> {
-    this.#update(await this.#tree.look(files), this.#unreadable);
+  async reread(files: Iterable<string>): Promise<void> {
+    this.#update(await this.#tree.reread(files), this.#unreadable);
   }
 
   #update(

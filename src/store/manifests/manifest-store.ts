@@ -104,7 +104,7 @@ export class ManifestStore implements Store {
     return this.#follower.placeOf(object);
   }
 
-  /** Looks at all files now, without waiting for notifications. */
+  /** Scans all files now, without waiting for notifications. */
   async refresh(): Promise<void> {
     await this.#follower.synchronise('everywhere');
   }
@@ -222,7 +222,7 @@ export class ManifestStore implements Store {
       if (next === record) return objectOf(record) as T;
       if (next === undefined) {
         transaction.put({ id, path }, undefined, { durable: true });
-        this.#follower.lookSoon(0); // for what it owned, and for a manifest that asks for a new one
+        this.#follower.scanSoon(0); // for what it owned, and for a manifest that asks for a new one
         return withoutFinalizers(objectOf(record)) as T;
       }
       if (part !== 'status') this.#validate(next, record);
@@ -250,7 +250,7 @@ export class ManifestStore implements Store {
       const next = deletedRecord(record, timestamp(this.#clock.now()));
       if (next !== record) transaction.put({ id, path }, next, { durable: true });
     });
-    this.#follower.lookSoon(0); // for what it owned
+    this.#follower.scanSoon(0); // for what it owned
   }
 
   async event(event: ObjectEvent): Promise<void> {

@@ -29,7 +29,7 @@ export class MemoryRecords implements RecordStorage {
     return changes;
   }
 
-  async look(): Promise<RecordChanges> {
+  async reread(): Promise<RecordChanges> {
     return new Map();
   }
 

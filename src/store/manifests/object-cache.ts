@@ -26,7 +26,7 @@ interface Watcher {
 const kindKey = ({ apiVersion, kind }: { apiVersion: string; kind: string }): string =>
   `${groupOf(apiVersion)}/${kind}`;
 
-/** All objects in memory, and who wants to hear of their changes. */
+/** All objects in memory, and who watches them. */
 export class ObjectCache {
   readonly #objects = new Map<ObjectId, CachedObject>();
   readonly #idByPath = new Map<string, ObjectId>();
@@ -60,7 +60,7 @@ export class ObjectCache {
     return this.#owners.has(uid);
   }
 
-  /** Takes over records by path (undefined = gone) and tells the watchers. */
+  /** Takes over records by path (undefined = gone) and notifies the watchers. */
   apply(changes: ReadonlyMap<string, ObjectRecord | undefined>): void {
     for (const [path, record] of changes) {
       const previousId = this.#idByPath.get(path);
@@ -107,7 +107,7 @@ export class ObjectCache {
     const { resourceVersion } = next.object.metadata;
     // Where the manifest is, is no change of the object.
     if (!isNew && previous.object.metadata.resourceVersion === resourceVersion) return;
-    this.#tell(key, { type: isNew ? 'added' : 'modified', object: next.object });
+    this.#notify(key, { type: isNew ? 'added' : 'modified', object: next.object });
   }
 
   #remove(previous: CachedObject): void {
@@ -122,10 +122,10 @@ export class ObjectCache {
     this.#idByPath.delete(previous.path);
     const key = kindKey(previous.record);
     this.#byKind.get(key)?.delete(id);
-    this.#tell(key, { type: 'deleted', object: previous.object });
+    this.#notify(key, { type: 'deleted', object: previous.object });
   }
 
-  #tell(key: string, event: WatchEvent<KubeObject>): void {
+  #notify(key: string, event: WatchEvent<KubeObject>): void {
     for (const watcher of new Set(this.#watchers.get(key)))
       try {
         watcher.handler(event);

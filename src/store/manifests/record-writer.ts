@@ -94,7 +94,7 @@ export class RecordWriter {
       this.#cache.apply(
         typeof where === 'string'
           ? await this.#storage.scan(where)
-          : await this.#storage.look(where),
+          : await this.#storage.reread(where),
       );
     });
   }
@@ -144,7 +144,7 @@ export class RecordWriter {
     try {
       await this.#storage.locked(async () => {
         const paths = tasks.flatMap(({ paths }) => paths);
-        this.#cache.apply(await this.#storage.look(paths));
+        this.#cache.apply(await this.#storage.reread(paths));
         const batch = new Batch(this.#storage, this.#cache);
         for (const task of tasks)
           try {
@@ -169,7 +169,7 @@ export class RecordWriter {
       this.#cache.apply(batch.changes);
     } catch (error) {
       // Some of it may have been written: what is there now is the truth.
-      this.#cache.apply(await this.#storage.look(writes.map(({ path }) => path)));
+      this.#cache.apply(await this.#storage.reread(writes.map(({ path }) => path)));
       throw error;
     }
   }

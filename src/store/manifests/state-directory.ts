@@ -22,12 +22,12 @@ export interface RecordWrite {
 
 /** Where a manifests store keeps what controllers write. */
 export interface RecordStorage {
-  /** Told that another process may have changed something. */
+  /** Called when another process may have changed something. */
   onHint: () => void;
   /** What changed since the last scan. */
   scan(where: 'everywhere' | 'dirty'): Promise<RecordChanges>;
   /** What changed in these since they were last read. */
-  look(paths: Iterable<string>): Promise<RecordChanges>;
+  reread(paths: Iterable<string>): Promise<RecordChanges>;
   /** Runs `work` while no other process does. */
   locked<T>(work: () => Promise<T>): Promise<T>;
   /** All or, when it rejects, an unknown part of the writes happened; each single one whole or not at all. */
@@ -93,8 +93,8 @@ export class StateDirectory implements RecordStorage {
     return this.#read(await this.#tree.scan(where));
   }
 
-  async look(paths: Iterable<string>): Promise<RecordChanges> {
-    return this.#read(await this.#tree.look(paths));
+  async reread(paths: Iterable<string>): Promise<RecordChanges> {
+    return this.#read(await this.#tree.reread(paths));
   }
 
   async #read({ changed, removed, unreadable }: TreeChanges): Promise<RecordChanges> {

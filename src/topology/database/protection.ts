@@ -38,7 +38,7 @@ const METER_BAND_CLAIM: TableClaim = {
   database: NORTHBOUND,
   table: 'Meter_Band',
   container: { table: 'Meter', column: 'bands' },
-  // Bands of other meters are none of ours, whatever their rate.
+  // Bands of other meters are unmanaged, whatever their rate.
   keyOf: (row, meter) =>
     meter !== undefined && METERS.has(meter.key)
       ? meterBandKey(textOf(row, 'action') ?? '', numberOf(row, 'rate') ?? 0)

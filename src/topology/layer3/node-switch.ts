@@ -64,7 +64,7 @@ const subnetConfig = (ranges: readonly PodRange[]): Record<string, string> =>
     ),
   );
 
-/** Without a management port, OVN is told to leave its address alone. */
+/** Without a management port, its address is excluded from OVN's IPAM. */
 function excludedAddresses(ranges: readonly PodRange[]): Record<string, string> {
   const v4 = ranges.find((range) => range.family === 'v4');
   return v4 === undefined ? {} : { exclude_ips: v4.management };

@@ -275,7 +275,7 @@ export class Transaction<T = AnyTables> {
 
   /** Inserts the only row of a table that has at most one, unless another is there by then. One that this transaction deletes does not count. */
   insertSingleton<K extends TableName<T>>(table: K, columns: InsertColumns<T, K>): InsertedRow {
-    this.#write();
+    const row = this.insert(table, columns);
     this.#draft.before.push({
       op: 'wait',
       table,
@@ -285,7 +285,7 @@ export class Transaction<T = AnyTables> {
       until: '==',
       rows: [],
     });
-    return this.insert(table, columns);
+    return row;
   }
 
   /** A note for people: in the database's log, shown by `ovsdb-tool show-log`. */

@@ -93,6 +93,10 @@ describe('a step that throws leaves the transaction as it is', () => {
     'update with an unknown column': (t) => t.update('T', ROW, { name: 'b', nmae: 'x' }),
     'update of an immutable column': (t) => t.update('T', ROW, { name: 'b', fixed: ['x'] }),
     'verify with an unknown column': (t) => t.verify('T', ROW, 'name', 'nmae'),
+    'insert with an unknown column': (t) => t.insert('T', { name: 'b', nmae: 'x' }),
+    'insertSingleton with an unknown column': (t) => t.insertSingleton('T', { nmae: 'x' }),
+    'increment of what is no counter': (t) => t.increment('T', ROW, 'name'),
+    'guardAbsent with an unknown column': (t) => t.guardAbsent('T', { name: 'b', nmae: 'x' }),
     'setKeys with a value of another type': (t) => t.setKeys('T', ROW, 'tags', new Map([['a', 7]])),
   };
   test.each(Object.entries(wrong))('%s', (_name, step) => {

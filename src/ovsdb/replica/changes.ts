@@ -1,5 +1,4 @@
 import type { Atom, Datum, Uuid } from '../data/value.ts';
-import type { ColumnCodec } from '../storage/column-codec.ts';
 import type { StoredColumn } from '../storage/table-store.ts';
 import type { ReplicaTable } from './replica-table.ts';
 import type { RowChange, TableChanges } from './replica-view.ts';
@@ -11,7 +10,6 @@ export class CollectedChanges implements TableChanges {
   readonly #table: ReplicaTable;
   readonly #appeared: RowChange[] = [];
   readonly #others: RowChange[] = [];
-  readonly #defaults = new Map<ColumnCodec, Datum>();
   /** By row and column. */
   readonly #moved = new Map<string, ReadonlyMap<string, readonly Atom[]>>();
 
@@ -56,23 +54,19 @@ export class CollectedChanges implements TableChanges {
   #note(kind: 'modified' | 'deleted', slot: number, columns: readonly StoredColumn[]): void {
     const { store, unexpressed } = this.#table;
     const known = unexpressed.get(slot);
-    const values = columns.map(({ position, codec }): Datum => {
-      if (known?.has(position) === true) return known.get(position);
+    // Most columns of most rows have their default.
+    const places: number[] = [];
+    const values: Datum[] = [];
+    for (let i = 0; i < columns.length; i++) {
+      const { position, codec } = columns[i] as StoredColumn;
       const cell = store.cell(slot, position);
-      // Most columns of most rows: one value for all of them.
-      return cell === codec.defaultCell ? this.#default(codec) : codec.datum(cell);
-    });
-    const uuid = store.pools.uuids.atom(store.uuids[slot] as number);
-    this.#others.push(changeOf(kind, uuid, columns, values));
-  }
-
-  #default(codec: ColumnCodec): Datum {
-    let value = this.#defaults.get(codec);
-    if (value === undefined) {
-      value = codec.datum(codec.defaultCell);
-      this.#defaults.set(codec, value);
+      const isKnown = known?.has(position) === true;
+      if (!isKnown && cell === codec.defaultCell) continue;
+      places.push(i);
+      values.push(isKnown ? known.get(position) : codec.datum(cell));
     }
-    return value;
+    const uuid = store.pools.uuids.atom(store.uuids[slot] as number);
+    this.#others.push(changeOf(kind, uuid, columns, places, values));
   }
 
   get size(): number {
@@ -85,19 +79,24 @@ export class CollectedChanges implements TableChanges {
   }
 }
 
-/** A map for each of very many rows would take longer than all else: it is made on first use. */
+/** A map for each of very many rows would take longer than all else: it is made on first use. `places` are the columns that `values` belong to. */
 function changeOf(
   kind: 'modified' | 'deleted',
   uuid: Uuid,
   columns: readonly StoredColumn[],
+  places: readonly number[],
   values: readonly Datum[],
 ): RowChange {
-  let old: ReadonlyMap<string, Datum> | undefined;
+  let old: Map<string, Datum> | undefined;
   return {
     kind,
     uuid,
     get old() {
-      old ??= new Map(columns.map(({ name }, i) => [name, values[i]]));
+      if (old === undefined) {
+        old = new Map(columns.map(({ name, codec }) => [name, codec.datum(codec.defaultCell)]));
+        for (const [i, place] of places.entries())
+          old.set((columns[place] as StoredColumn).name, values[i]);
+      }
       return old;
     },
   };

@@ -42,15 +42,15 @@ async function run(progress: (text: string) => void): Promise<readonly Figure[]>
     heard += tables.get(TABLE)?.rows.length ?? 0;
   });
   const figures: Figure[] = [];
-  async function measure(name: string, action: () => unknown): Promise<void> {
+  async function measure(name: string, action: () => unknown, goal = 150): Promise<void> {
     progress(name);
     heard = 0;
     const { wall, processor } = await worstStall(async () => {
       await action();
     });
     figures.push(
-      { name: `${name}, longest stall`, value: wall, unit: 'ms', goal: 150 },
-      { name: `${name}, longest stall, processor`, value: processor, unit: 'ms', goal: 150 },
+      { name: `${name}, longest stall`, value: wall, unit: 'ms', goal },
+      { name: `${name}, longest stall, processor`, value: processor, unit: 'ms', goal },
     );
   }
   const rowsHeard = (count: number): Promise<void> =>
@@ -72,14 +72,18 @@ async function run(progress: (text: string) => void): Promise<readonly Figure[]>
   const [port] = replica.find(TABLE, byName, ['port-1']);
   await measure('first referrers', () => replica.referrers(TABLE, port?.uuid ?? ''));
   const file = laterSchema(server.folder);
-  await measure('conversion of the database', async () => {
-    await runOvs('ovsdb-client', ['convert', server.remote, file]);
-    await until(
-      'the column',
-      () => replica.hasColumn(TABLE, COLUMN) && client.status === 'ready',
-      60_000,
-    );
-  });
+  await measure(
+    'conversion of the database',
+    async () => {
+      await runOvs('ovsdb-client', ['convert', server.remote, file]);
+      await until(
+        'the column',
+        () => replica.hasColumn(TABLE, COLUMN) && client.status === 'ready',
+        60_000,
+      );
+    },
+    300,
+  );
   if (heard !== 0) throw new Error(`${heard} rows changed with the conversion`);
   await measure('first rows in order after it', () =>
     replica.ordered(TABLE, byName).find('port-1'),

@@ -69,14 +69,3 @@ export type { OpenSocket } from './session/transport.ts';
 export { fetchColumns } from './transaction/fetch.ts';
 export { InsertedRow, type RowToChange } from './transaction/inserted-row.ts';
 export { Transaction } from './transaction/transaction.ts';
-
-// The plan of desired rows.
-export type { FoundRow } from './replica/replica-view.ts';
-export * from './plan/desired.ts';
-export * from './plan/plan-change.ts';
-export { plan } from './plan/plan.ts';
-export { planSelection } from './plan/plan-selection.ts';
-export { Reconciler } from './plan/reconciler.ts';
-export { commitPlan, type CommitOptions, type CommitResult } from './plan/plan-commit.ts';
-export { planCounts, planToJson, renderPlan, type RenderOptions } from './plan/plan-render.ts';
-export { rowUuid } from './plan/plan-uuid.ts';

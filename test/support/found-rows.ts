@@ -1,7 +1,6 @@
 /** Desired rows as a database would give them back: sets as arrays, maps as Maps, references as UUIDs. */
 
-import { RowReference, type DesiredRow } from '../../src/ovsdb/plan/desired.ts';
-import type { FoundRow } from '../../src/ovsdb/replica/replica-view.ts';
+import { RowReference, type DesiredRow, type FoundRow } from '../../src/desired/rows.ts';
 
 export const uuidOf = (table: string, key: string): string => `uuid of ${table} ${key}`;
 

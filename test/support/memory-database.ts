@@ -7,7 +7,6 @@ import {
   toDatum,
 } from '../../src/ovsdb/data/datum.ts';
 import type { ColumnType } from '../../src/ovsdb/data/column-type.ts';
-import { uuidText } from '../../src/ovsdb/storage/uuid-pool.ts';
 import { OvsdbError } from '../../src/ovsdb/data/error.ts';
 import type {
   Clause,
@@ -24,7 +23,6 @@ import type {
   ReplicaChanges,
   ReplicaRow,
   ReplicaView,
-  RowComparer,
   RowChange,
   TableChanges,
 } from '../../src/ovsdb/replica/replica-view.ts';
@@ -78,16 +76,6 @@ class MemoryRow implements ReplicaRow {
       return found.has(member) && (value === undefined || found.get(member) === value);
     }
     return members(found).includes(member as Atom);
-  }
-}
-
-/** False for a value that the column can't hold. */
-function holds(row: ReplicaRow, column: string, value: Writable): boolean {
-  try {
-    return row.holds(column, value);
-  } catch (error) {
-    if (error instanceof OvsdbError) return false;
-    throw error;
   }
 }
 
@@ -155,42 +143,6 @@ export class MemoryDatabase implements ReplicaView, Transactor {
 
   row(table: string, uuid: string): ReplicaRow | undefined {
     return this.columnsOf(table, uuid) === undefined ? undefined : new MemoryRow(this, table, uuid);
-  }
-
-  comparer(table: string, compared: readonly string[], ignored: readonly string[]): RowComparer {
-    const rows = [undefined, ...this.rows(table)];
-    const known = new Set([...compared, ...ignored]);
-    const find = (words: Uint32Array, at: number): number => {
-      const uuid = uuidText(words, at);
-      return Math.max(
-        0,
-        rows.findIndex((row) => row?.uuid === uuid),
-      );
-    };
-    return {
-      top: rows.length,
-      find,
-      findAll: (words, at, count, found) => {
-        for (let i = 0; i < count; i++) found[i] = find(words, at + i * 4);
-      },
-      equals: (number, columns) => {
-        const row = rows[number] as ReplicaRow;
-        return (
-          Object.keys(columns).every((name) => columns[name] === undefined || known.has(name)) &&
-          compared.every((name) =>
-            columns[name] === undefined
-              ? datumEquals(row.column(name), defaultDatum(this.type(table, name)))
-              : holds(row, name, columns[name] as Writable),
-          )
-        );
-      },
-      members: (column) => ({
-        includes: (holder, members, member) =>
-          rows[holder]?.includes(column, members.row(member)?.uuid ?? '') === true,
-        size: (holder) => members(rows[holder]?.column(column)).length,
-      }),
-      row: (number) => rows[number],
-    };
   }
 
   find(): readonly ReplicaRow[] {

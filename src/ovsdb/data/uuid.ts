@@ -20,11 +20,3 @@ export function uuidFromName(namespace: Uuid, name: string): Uuid {
   const variant = VARIANT[Number.parseInt(hex.charAt(16), 16) & 3] as string;
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}` as Uuid;
 }
-
-/** The four words of a UUID's text. */
-export function uuidWords(text: string): Uint32Array {
-  const hex = text.replaceAll('-', '');
-  return Uint32Array.from({ length: 4 }, (_, i) =>
-    Number.parseInt(hex.slice(i * 8, i * 8 + 8), 16),
-  );
-}

@@ -23,35 +23,6 @@ export interface ReplicaRow extends FoundRow {
   includes(column: string, member: Writable, value?: Writable): boolean;
 }
 
-/**
- * Compares very many rows of one table with wanted ones, without an object for each: a row is a number from 1 on, 0 is
- * none. Good until the replica changes.
- */
-export interface RowComparer {
-  /** Rows have numbers below this; some may be free. */
-  readonly top: number;
-  /** The row with the UUID in four words from `at` on. */
-  find(words: Uint32Array, at: number): number;
-  /** Finds rows with `count` UUIDs, one behind the other, that are to be compared next: faster than one by one. */
-  findAll(words: Uint32Array, at: number, count: number, rows: Uint32Array): void;
-  /**
-   * True when the given columns hold these values, and the other compared columns the schema's default. Columns that are
-   * `undefined` are not given, ignored columns are passed over; false for a column that is neither compared nor ignored.
-   */
-  equals(row: number, columns: Readonly<Record<string, unknown>>): boolean;
-  /** A set of references as the rows of the table have it. */
-  members(column: string): RowMembers;
-  /** Undefined for a number that is free. */
-  row(row: number): ReplicaRow | undefined;
-}
-
-/** Members of one set column of one table, by the numbers of rows. */
-export interface RowMembers {
-  /** True when the set of row `holder` has row `member` of another table in it. */
-  includes(holder: number, members: RowComparer, member: number): boolean;
-  size(holder: number): number;
-}
-
 /** What an index looks at: a column, or the value of one key of a map column; the key is of the type of the map's keys. */
 export type IndexColumn = string | { readonly column: string; readonly key: Atom };
 
@@ -141,8 +112,6 @@ export interface ReplicaView {
   size(table: string): number;
   rows(table: string): Iterable<ReplicaRow>;
   row(table: string, uuid: string): ReplicaRow | undefined;
-  /** Compares rows by the columns `compared`, and passes over those `ignored`. */
-  comparer(table: string, compared: readonly string[], ignored: readonly string[]): RowComparer;
   /**
    * Rows whose columns have these values, through a hash index that is made on first use and then kept.
    * `find('Logical_Switch', ['name'], ['blue'])`,

@@ -8,7 +8,6 @@ import type {
   ReplicaChanges,
   ReplicaRow,
   ReplicaView,
-  RowComparer,
   SubscribeOptions,
 } from './replica-view.ts';
 import { unknownTable, type DatabaseSchema } from '../data/schema.ts';
@@ -27,7 +26,6 @@ import {
 } from './definition.ts';
 import type { ReplicaTable } from './replica-table.ts';
 import { copyRows } from './row-copy.ts';
-import { TableComparer } from './row-comparer.ts';
 import { UpdateReader, type UpdateFormat } from './update-reader.ts';
 
 interface Subscription {
@@ -105,10 +103,6 @@ export class Replica implements ReplicaView {
 
   row(table: string, uuid: string): ReplicaRow | undefined {
     return this.#table(table).row(uuid);
-  }
-
-  comparer(table: string, compared: readonly string[], ignored: readonly string[]): RowComparer {
-    return new TableComparer(this.#table(table), compared, ignored);
   }
 
   find(

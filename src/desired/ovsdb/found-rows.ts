@@ -188,7 +188,7 @@ export class FoundRows {
     const before = isNew ? [] : asMembers(change.old.get(column.name));
     const row = change.kind === 'deleted' ? undefined : this.#replica.row(table.name, change.uuid);
     const after = row === undefined ? [] : asMembers(row.column(column.name));
-    return movedBetween(before, after);
+    return new Set(before).symmetricDifference(new Set(after));
   }
 
   /** Finds a row's key anew; true when it is another one than before. */
@@ -249,18 +249,6 @@ export class FoundRows {
         this.#listener.affected(entry);
     }
   }
-}
-
-/** Members of one list alone. Both have the same order, and mostly differ in one member: what they have in common at both ends is passed over. */
-function movedBetween(before: readonly string[], after: readonly string[]): Iterable<string> {
-  const shorter = Math.min(before.length, after.length);
-  let start = 0;
-  while (start < shorter && before[start] === after[start]) start += 1;
-  let end = 0;
-  while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
-  return new Set(before.slice(start, before.length - end)).symmetricDifference(
-    new Set(after.slice(start, after.length - end)),
-  );
 }
 
 /** False for a change of nothing but foreign columns and of sets, of which the members hear. */

@@ -139,8 +139,13 @@ async function contents(server: OvsdbServer): Promise<readonly string[]> {
         .map((column) => {
           const value = found.column(column);
           if (value instanceof Map) return [column, [...(value as ReadonlyMap<unknown, unknown>)]];
-          const named = (atom: unknown): unknown => names.get(String(atom)) ?? atom;
-          return [column, Array.isArray(value) ? value.map(named).toSorted() : named(value)];
+          const named = (atom: unknown): string => names.get(String(atom)) ?? String(atom);
+          return [
+            column,
+            Array.isArray(value)
+              ? value.map(named).toSorted((a, b) => (a < b ? -1 : 1))
+              : named(value),
+          ];
         });
       lines.push(JSON.stringify([table, values]));
     }

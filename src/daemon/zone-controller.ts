@@ -215,7 +215,7 @@ export class ZoneController {
     }
     for (const { name, problems: found, heldBack } of this.#targets) {
       for (const { kind, table, key, message } of found)
-        if (kind !== 'awaited') problems.push({ object: `${table} ${key}`, message });
+        if (kind !== 'awaited') problems.push({ object: `${table} "${key}"`, message });
       if (heldBack > 0)
         problems.push({
           object: `database ${name}`,
@@ -245,11 +245,14 @@ export class ZoneController {
         failed.set(network, state.reason);
       else if (state.kind === 'waiting') waiting.set(network, state.for);
     }
-    for (const { problems } of this.#targets) {
-      for (const { kind, unit, message } of problems) {
-        const network = kind === 'awaited' ? undefined : this.#engine.subjectOf(unit);
-        if (network !== undefined) failed.set(network, message);
-      }
+    // The first cause counts; what is blocked by another row's problem comes behind it.
+    const found = this.#targets.flatMap(({ problems }) => problems);
+    for (const { kind, unit, message } of [
+      ...found.filter((one) => one.kind !== 'blocked'),
+      ...found.filter((one) => one.kind === 'blocked'),
+    ]) {
+      const network = kind === 'awaited' ? undefined : this.#engine.subjectOf(unit);
+      if (network !== undefined && !failed.has(network)) failed.set(network, message);
     }
     const { reached } = this.sequence;
     return [...facts.networks.entries()]

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { distinctProblems } from '../../../src/daemon/distinct-problems.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
 import { MARK } from '../../../src/desired/rows.ts';
 import { ZoneController, type NetworkWritten } from '../../../src/daemon/zone-controller.ts';
@@ -174,6 +175,26 @@ describe('zone controller', () => {
     database.intercept = undefined;
     await controller.flush(signal);
     expect(states(controller)['blue_blue']).toBe('Committed');
+  });
+
+  test('a row of somebody else under a name of ours: the state names that row, not what depends on it', async () => {
+    const { database, controller } = bed(exampleZone);
+    database.write({
+      op: 'insert',
+      table: 'Logical_Switch',
+      row: { name: 'blue_blue_join', external_ids: ['map', [['owner', 'me']]] },
+    });
+    await controller.flush(signal);
+    expect(controller.networks().find(({ name }) => name === 'blue_blue')).toMatchObject({
+      state: 'Failed',
+      message: expect.stringMatching(
+        /^Logical_Switch "blue_blue_join": row .* \(external_ids owner=me\) has this key and is not ours/,
+      ) as string,
+    });
+    expect(distinctProblems(controller.problems())).toContainEqual({
+      object: 'Logical_Switch "blue_blue_join"',
+      message: expect.stringMatching(/^row .* has this key and is not ours/) as string,
+    });
   });
 
   test('a network has no rows while nothing here uses it, and keeps them for a while after its last use', async () => {

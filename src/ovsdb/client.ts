@@ -12,11 +12,10 @@ import type { ClientEvent, ClientOptions, ClientStatus } from './client-options.
 import { Connection, type Traffic } from './session/connection.ts';
 import { DatabaseSession, type SessionOwner } from './session/database-session.ts';
 import { Dialer } from './session/dialer.ts';
-import { DEFAULT_TIMING } from './session/link.ts';
 import { Locks, type Lock } from './session/locks.ts';
 import { DatabaseMonitor, type Monitor } from './session/monitor.ts';
 import type { MonitorMethod } from './session/monitor-run.ts';
-import { ReloadBackoff, type BackoffTiming } from './session/reload-backoff.ts';
+import { DEFAULT_TIMING, ReloadBackoff, type BackoffTiming } from './session/link.ts';
 import type { Remotes } from './session/remote.ts';
 import type { Selection, SelectTables } from './session/selection.ts';
 import type { DatabaseStatus } from './session/server-status.ts';

@@ -15,7 +15,7 @@ export type {
   TransactOptions,
   Transactor,
 } from './data/operation.ts';
-export { OutcomeError, type CheckedOutcome } from './data/outcome.ts';
+export { outcomeOf, OutcomeError, type CheckedOutcome } from './data/outcome.ts';
 export {
   NamedUuid,
   type Atom,
@@ -55,7 +55,6 @@ export type { TypedRow } from './replica/replica-reader.ts';
 export type { Lock } from './session/locks.ts';
 export type { Monitor } from './session/monitor.ts';
 export type { MonitorMethod } from './session/monitor-run.ts';
-export { outcomeOf } from './session/outcome.ts';
 export { parseRemotes, remoteText, type Remotes } from './session/remote.ts';
 export type { Selection, SelectTables, TableSelection } from './session/selection.ts';
 export type { DatabaseStatus } from './session/server-status.ts';

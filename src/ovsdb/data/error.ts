@@ -82,3 +82,13 @@ export const rethrowLater = (error: unknown): void => {
     throw error;
   });
 };
+
+/** A reply's error for people: a plain string, or an object with `error` and `details`. */
+export function errorText(error: JsonValue | undefined): string {
+  if (typeof error === 'string') return error;
+  if (typeof error === 'object' && error !== null && !Array.isArray(error)) {
+    const { error: kind, details } = error as { error?: JsonValue; details?: JsonValue };
+    if (typeof kind === 'string') return typeof details === 'string' ? `${kind}: ${details}` : kind;
+  }
+  return shorten(error);
+}

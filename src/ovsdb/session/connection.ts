@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { OvsdbError, shorten } from '../data/error.ts';
+import { errorText, OvsdbError, shorten } from '../data/error.ts';
 import { stringify } from '../data/json.ts';
 import type { JsonValue } from '../data/value.ts';
 import type { Message, UpdateHead, UpdateSink } from '../wire/message.ts';
@@ -388,16 +388,6 @@ export class Connection {
       clearTimeout(timer);
     });
   }
-}
-
-/** A reply's error for people: a plain string, or an object with `error` and `details`. */
-export function errorText(error: JsonValue | undefined): string {
-  if (typeof error === 'string') return error;
-  if (typeof error === 'object' && error !== null && !Array.isArray(error)) {
-    const { error: kind, details } = error as { error?: JsonValue; details?: JsonValue };
-    if (typeof kind === 'string') return typeof details === 'string' ? `${kind}: ${details}` : kind;
-  }
-  return shorten(error);
 }
 
 /** The server does not know the method. ovsdb-server has a plain string for that, others an object or other words. */

@@ -1,4 +1,4 @@
-import { OvsdbError } from '../data/error.ts';
+import { errorText, OvsdbError } from '../data/error.ts';
 import { Replica } from '../replica/replica.ts';
 import type { UpdateReader } from '../replica/update-reader.ts';
 import { jsonEquals } from '../data/json.ts';
@@ -6,15 +6,9 @@ import { parseSchema, type DatabaseSchema } from '../data/schema.ts';
 import type { JsonValue } from '../data/value.ts';
 import { parseJson } from '../wire/json-text.ts';
 import { isUpdate, type UpdateSink } from '../wire/message.ts';
-import {
-  errorText,
-  isUnknownMethod,
-  type Connection,
-  type Reply,
-  type Update,
-} from './connection.ts';
+import { isUnknownMethod, type Connection, type Reply, type Update } from './connection.ts';
 import type { DatabaseMonitor } from './monitor.ts';
-import type { ReloadBackoff } from './reload-backoff.ts';
+import type { ReloadBackoff } from './link.ts';
 import { MonitorRun, type MonitorMethod } from './monitor-run.ts';
 import {
   judge,

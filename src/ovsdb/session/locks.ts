@@ -1,7 +1,7 @@
 import { isId } from '../data/column-type.ts';
-import { OvsdbError } from '../data/error.ts';
+import { errorText, OvsdbError } from '../data/error.ts';
 import type { JsonValue } from '../data/value.ts';
-import { errorText, type Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
 
 /** A lock of the server: held by one client at a time, gone with the connection and asked for again on the next. */
 export class Lock {

@@ -1,16 +1,10 @@
-import { OvsdbError } from '../data/error.ts';
+import { errorText, OvsdbError } from '../data/error.ts';
 import { stringify } from '../data/json.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
 import { ZERO_UUID } from '../data/uuid.ts';
 import type { JsonValue } from '../data/value.ts';
-import {
-  errorText,
-  isUnknownMethod,
-  type Connection,
-  type Reply,
-  type Update,
-} from './connection.ts';
+import { isUnknownMethod, type Connection, type Reply, type Update } from './connection.ts';
 import type { SessionOwner } from './database-session.ts';
 import type { DatabaseMonitor } from './monitor.ts';
 

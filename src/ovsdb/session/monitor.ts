@@ -18,7 +18,7 @@ import {
   type Selection,
   type SelectTables,
 } from './selection.ts';
-import { ReloadBackoff, type BackoffTiming } from './reload-backoff.ts';
+import { ReloadBackoff, type BackoffTiming } from './link.ts';
 import type { Waits } from './waits.ts';
 
 /** A part of a database that is followed by itself: with its own tables, conditions and replica. */

@@ -2,7 +2,7 @@ import type { OvsdbError } from '../data/error.ts';
 import type { Operation, Outcome } from '../data/operation.ts';
 import type { JsonValue } from '../data/value.ts';
 import type { Connection, Reply, Requester } from './connection.ts';
-import { outcomeOf } from './outcome.ts';
+import { outcomeOf } from '../data/outcome.ts';
 
 /** Milliseconds for the answers to what is under way when a server is left. It refuses all of it, so they come at once. */
 const DRAIN_TIMEOUT = 5000;

@@ -7,7 +7,7 @@ import {
   type JsonValue,
   type Operation,
 } from '../../../src/ovsdb/index.ts';
-import { outcomeOf } from '../../../src/ovsdb/session/outcome.ts';
+import { outcomeOf } from '../../../src/ovsdb/data/outcome.ts';
 import {
   DATABASE_ID,
   ScriptedOvsdbServer,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outcomeOf } from '../../../src/ovsdb/session/outcome.ts';
+import { outcomeOf } from '../../../src/ovsdb/data/outcome.ts';
 import { parseRemotes, remoteText, type Clause, type Operation } from '../../../src/ovsdb/index.ts';
 import { MonitorConditions } from '../../../src/ovsdb/session/conditions.ts';
 import {

@@ -1,0 +1,346 @@
+/** Objects of a small cluster as the cluster manager leaves them, changed at random: what a node's zone is made from. */
+import type { KubeObject } from '../../src/api/objects.ts';
+import { objectKey } from '../../src/api/objects.ts';
+import type {
+  Namespace,
+  NetworkAttachmentDefinition,
+  Node,
+  Pod,
+  Service,
+} from '../../src/api/types.ts';
+import type { ObjectIntake } from '../../src/model/intake.ts';
+import type { SeededRandom } from './seeded-random.ts';
+import { macOf } from './layer3-by-hand.ts';
+import { pod as podWith, type PodNetwork } from './pods.ts';
+
+export const SELF = 'w1';
+const OTHERS = ['w2', 'w3', 'w4'];
+const NAMESPACES = ['blue', 'red', 'k8s-red', 'default'];
+const SUBNETS = 'k8s.ovn.org/node-subnets';
+
+/** A network that may be asked for, and the NADs that ask for it. */
+interface Asked {
+  readonly name: string;
+  readonly id: number;
+  readonly role: 'primary' | 'secondary';
+  readonly topology: 'layer3' | 'layer2';
+  readonly nads: readonly string[];
+}
+
+/** Some that clash: one prefix, one NAD name, names that may not be in rows or that are others' parts. */
+const NETWORKS: readonly Asked[] = [
+  { name: 'blue_blue', id: 1, role: 'primary', topology: 'layer3', nads: ['blue/blue'] },
+  { name: 'red_red', id: 2, role: 'primary', topology: 'layer3', nads: ['red/red'] },
+  {
+    name: 'cluster_udn_c',
+    id: 3,
+    role: 'primary',
+    topology: 'layer3',
+    nads: ['blue/c', 'k8s-red/c'],
+  },
+  { name: 'a-b', id: 4, role: 'secondary', topology: 'layer3', nads: ['blue/a-b'] },
+  { name: 'a.b', id: 5, role: 'secondary', topology: 'layer3', nads: ['red/a.b'] },
+  { name: 'far', id: 6, role: 'primary', topology: 'layer2', nads: ['red/far'] },
+  { name: 'x" || 1', id: 7, role: 'secondary', topology: 'layer3', nads: ['blue/quote'] },
+  {
+    name: 'blue_blue/node/w2',
+    id: 8,
+    role: 'secondary',
+    topology: 'layer3',
+    nads: ['red/mallory'],
+  },
+  { name: '__proto__', id: 9, role: 'secondary', topology: 'layer3', nads: ['red/proto'] },
+  { name: 'red', id: 10, role: 'secondary', topology: 'layer3', nads: ['red/short'] },
+];
+
+const config = ({ name, id, role, topology }: Asked, nad: string): string =>
+  JSON.stringify({
+    cniVersion: '1.1.0',
+    name,
+    type: 'ovn-k8s-cni-overlay',
+    topology,
+    role,
+    netAttachDefName: nad,
+    subnets: topology === 'layer3' ? `10.${id}.0.0/16/24` : `10.${id}.0.0/16`,
+    ...(role === 'primary' ? { joinSubnet: '100.65.0.0/16' } : {}),
+  });
+
+const place = (key: string): { namespace: string; name: string } => {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name };
+};
+
+/** What the test wants of a node. */
+interface NodeState {
+  readonly id: number;
+  chassis: string;
+  address: string;
+  hasGateway: boolean;
+  readonly subnets: Map<string, string>;
+}
+
+/** Objects by `Kind key`; `seen` is what their watchers get, `effective` what they should go by. */
+export class ZoneObjects {
+  readonly seen = new Map<string, KubeObject>();
+  readonly effective = new Map<string, KubeObject>();
+  readonly #random: SeededRandom;
+  readonly #nodes = new Map<string, NodeState>();
+  readonly #torn = new Set<string>();
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  /** Annotations that cannot be read now. */
+  get isTorn(): boolean {
+    return this.#torn.size > 0;
+  }
+
+  /** The objects that every history begins with. */
+  begin(): readonly KubeObject[] {
+    return [
+      this.#putNode(SELF),
+      ...NAMESPACES.map((name) => this.#putNamespace(name)),
+      this.#putNad('blue/blue'),
+    ];
+  }
+
+  /** Changes something. Returns the objects that changed; of those that are gone `isGone` is true. */
+  change(): readonly { readonly object: KubeObject; readonly isGone: boolean }[] {
+    const random = this.#random;
+    const there = (object: KubeObject): { object: KubeObject; isGone: boolean }[] => [
+      { object, isGone: false },
+    ];
+    const kind = random.below(20);
+    if (kind < 3) return there(this.#putNad(random.pick(NETWORKS.flatMap(({ nads }) => nads))));
+    if (kind < 4) return this.#remove('NetworkAttachmentDefinition');
+    if (kind < 9) return there(this.#putPod());
+    if (kind < 11) return this.#remove('Pod');
+    if (kind < 13) return there(this.#putNode(random.pick([SELF, ...OTHERS])));
+    if (kind < 14) return this.#remove('Node');
+    if (kind < 16) return there(this.#tear());
+    if (kind < 17) return there(this.#putService());
+    if (kind < 18) return this.#remove('Service');
+    return there(this.#putNamespace(random.pick(NAMESPACES)));
+  }
+
+  /** Writes every torn annotation anew. */
+  mend(): readonly KubeObject[] {
+    const names = [...this.#torn];
+    this.#torn.clear();
+    return names.map((name) => this.#write(name));
+  }
+
+  #put(object: KubeObject): KubeObject {
+    const id = `${object.kind} ${objectKey(object.metadata)}`;
+    this.seen.set(id, object);
+    this.effective.set(id, object);
+    return object;
+  }
+
+  #remove(kind: string): readonly { object: KubeObject; isGone: boolean }[] {
+    const ids = [...this.seen.keys()].filter(
+      (id) => id.startsWith(`${kind} `) && id !== `Node ${SELF}`,
+    );
+    if (ids.length === 0) return [];
+    const id = this.#random.pick(ids);
+    const object = this.seen.get(id);
+    this.seen.delete(id);
+    this.effective.delete(id);
+    if (kind === 'Node') {
+      this.#nodes.delete(id.slice('Node '.length));
+      this.#torn.delete(id.slice('Node '.length));
+    }
+    return object === undefined ? [] : [{ object, isGone: true }];
+  }
+
+  #putNamespace(name: string): Namespace {
+    const isLabelled = this.#random.is(0.7);
+    return this.#put({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: {
+        name,
+        labels: isLabelled ? { 'k8s.ovn.org/primary-user-defined-network': '' } : {},
+      },
+    }) as Namespace;
+  }
+
+  #putNad(key: string): NetworkAttachmentDefinition {
+    const asked = NETWORKS.find(({ nads }) => nads.includes(key)) as Asked;
+    const hasId = this.#random.is(0.9);
+    return this.#put({
+      apiVersion: 'k8s.cni.cncf.io/v1',
+      kind: 'NetworkAttachmentDefinition',
+      metadata: {
+        ...place(key),
+        uid: `uid-of-${key}`,
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        annotations: hasId ? { 'k8s.ovn.org/network-id': String(asked.id) } : {},
+      },
+      spec: { config: config(asked, key) },
+    }) as NetworkAttachmentDefinition;
+  }
+
+  /** Pods of a namespace ask for its primary network and for a secondary one, wherever those are. */
+  #putPod(): Pod {
+    const random = this.#random;
+    const namespace = random.pick(NAMESPACES);
+    const name = random.pick(['web', 'db', SELF, 'tstor-w2']);
+    const number = 10 * NAMESPACES.indexOf(namespace) + name.length + 3;
+    const primary = NETWORKS.flatMap(({ role, id, nads }) =>
+      role === 'primary' ? nads.map((nad) => ({ nad, id })) : [],
+    ).find(({ nad }) => nad.startsWith(`${namespace}/`));
+    const networks: PodNetwork[] = [];
+    if (random.is(0.9))
+      networks.push({
+        nadKey: 'default',
+        address: `10.244.1.${number}/24`,
+        role: primary === undefined ? 'primary' : 'infrastructure-locked',
+      });
+    if (primary !== undefined && random.is(0.9))
+      networks.push({
+        nadKey: primary.nad,
+        address: `10.${primary.id}.1.${number}/24`,
+        role: 'primary',
+      });
+    const other = random.pick(NETWORKS);
+    if (other.role === 'secondary' && random.is(0.5))
+      networks.push({
+        nadKey: other.nads[0] ?? '',
+        address: `10.${other.id}.1.${number}/24`,
+        role: 'secondary',
+      });
+    const node = random.is(0.8) ? SELF : 'w2';
+    const made = podWith(`${namespace}/${name}`, node, networks, `uid-${random.below(2)}`) as Pod;
+    if (!random.is(0.3)) return this.#put(made) as Pod;
+    const openPorts = '- protocol: tcp\n  port: 80\n';
+    const annotations = {
+      ...made.metadata.annotations,
+      'k8s.ovn.org/open-default-ports': openPorts,
+    };
+    return this.#put({ ...made, metadata: { ...made.metadata, annotations } }) as Pod;
+  }
+
+  #putService(): Service {
+    const clusterIPs = this.#random.pick([['10.96.0.1'], ['10.96.0.7'], ['None'], []]);
+    return this.#put({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: 'default', name: 'kubernetes' },
+      spec: { clusterIPs },
+    }) as Service;
+  }
+
+  #putNode(name: string): Node {
+    const random = this.#random;
+    const number = [SELF, ...OTHERS].indexOf(name) + 1;
+    let state = this.#nodes.get(name);
+    if (state === undefined) {
+      state = {
+        id: number + 1,
+        chassis: `chassis-${name}`,
+        address: `172.18.0.${number}`,
+        hasGateway: true,
+        subnets: new Map([['default', `10.244.${number}.0/24`]]),
+      };
+      this.#nodes.set(name, state);
+      for (const { name: network, id } of NETWORKS)
+        if (random.is(0.8)) state.subnets.set(network, `10.${id}.${number}.0/24`);
+    } else {
+      const kind = random.below(5);
+      const network = random.pick(NETWORKS);
+      if (kind === 0) state.subnets.set(network.name, `10.${network.id}.${number}.0/24`);
+      if (kind === 1) state.subnets.set(network.name, `10.${network.id}.${number + 100}.0/24`);
+      if (kind === 2) state.subnets.delete(network.name);
+      if (kind === 3) state.address = `172.18.0.${number + 10 * random.below(3)}`;
+      if (kind === 4 && name === SELF) state.hasGateway = !state.hasGateway;
+      if (kind === 4 && name !== SELF) state.chassis = `chassis-${name}-${random.below(3)}`;
+    }
+    this.#torn.delete(name);
+    return this.#write(name);
+  }
+
+  #write(name: string): Node {
+    return this.#put(nodeObject(name, this.#nodes.get(name) as NodeState)) as Node;
+  }
+
+  /** One annotation of a node that cannot be read: what it said last stays in force. */
+  #tear(): Node {
+    const random = this.#random;
+    const name = random.pick([...this.#nodes.keys()]);
+    const id = `Node ${name}`;
+    const whole = this.effective.get(id) as Node;
+    const key = random.pick([
+      SUBNETS,
+      SUBNETS,
+      'k8s.ovn.org/node-encap-ips',
+      'k8s.ovn.org/node-id',
+      'k8s.ovn.org/host-cidrs',
+    ]);
+    const before = whole.metadata.annotations?.[key] ?? '';
+    const text = random.pick([
+      '{"default":["10.2',
+      '[1,2]',
+      before.replace(/\["10\.[^"]*"\]/, '[7]'),
+    ]);
+    const annotations = { ...whole.metadata.annotations, [key]: text === before ? '}' : text };
+    const torn = { ...whole, metadata: { ...whole.metadata, annotations } };
+    this.seen.set(id, torn);
+    this.#torn.add(name);
+    return torn;
+  }
+}
+
+function nodeObject(name: string, state: NodeState): Node {
+  const { id, chassis, address, hasGateway, subnets } = state;
+  const gateway = {
+    mode: 'shared',
+    'bridge-id': 'br-ex',
+    'interface-id': `br-ex_${name}`,
+    'mac-address': macOf(address),
+    'ip-addresses': [`${address}/16`],
+    'next-hops': ['172.18.0.254'],
+    'node-port-enable': 'true',
+    'vlan-id': '0',
+  };
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name,
+      annotations: {
+        'k8s.ovn.org/node-id': String(id),
+        'k8s.ovn.org/node-chassis-id': chassis,
+        'k8s.ovn.org/node-encap-ips': JSON.stringify([address]),
+        'k8s.ovn.org/node-primary-ifaddr': JSON.stringify({ ipv4: `${address}/16` }),
+        'k8s.ovn.org/host-cidrs': JSON.stringify([`${address}/16`]),
+        'k8s.ovn.org/node-transit-switch-port-ifaddr': JSON.stringify({
+          ipv4: `100.88.0.${id}/16`,
+        }),
+        // Not from an object literal: one of the networks is called __proto__.
+        [SUBNETS]: `{${[...subnets].map(([network, cidr]) => `${JSON.stringify(network)}:["${cidr}"]`).join(',')}}`,
+        'k8s.ovn.org/l3-gateway-config': JSON.stringify({
+          default: hasGateway ? gateway : { mode: '' },
+        }),
+      },
+    },
+  };
+}
+
+/** Gives an object, or that it is gone, to what reads objects. */
+export function feed(intake: ObjectIntake, object: KubeObject, isGone = false): void {
+  const change = { key: objectKey(object.metadata), after: isGone ? undefined : object };
+  switch (object.kind) {
+    case 'Namespace':
+      return intake.namespace(change as never);
+    case 'Node':
+      return intake.node(change as never);
+    case 'Pod':
+      return intake.pod(change as never);
+    case 'Service':
+      return intake.service(change as never);
+    default:
+      return intake.networkAttachmentDefinition(change as never);
+  }
+}

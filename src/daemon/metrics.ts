@@ -61,7 +61,7 @@ export class ZoneMetrics {
     });
     this.#written = new Histogram({
       name: 'ovnkube_controller_udn_nbdb_programmed_duration_seconds',
-      help: 'From when a network that came after the start was first seen until its rows are in the Northbound database.',
+      help: 'From the first use of a network, after the start, until its rows are in the Northbound database.',
       labelNames: ['topology'],
       buckets: exponentialBuckets(0.005, 2, 14),
       registers,

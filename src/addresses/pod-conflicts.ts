@@ -14,7 +14,7 @@ export class PodConflicts {
     );
   }
 
-  /** Keeps the reason, or forgets the one there was; true when a reason is news. */
+  /** Keeps the reason, or forgets the one there was; true when the reason has changed. */
   set(pod: string, nadKey: string, message: string | undefined): boolean {
     const reasons = this.#messages.get(pod) ?? new Map<string, string>();
     const isChanged = message !== undefined && reasons.get(nadKey) !== message;

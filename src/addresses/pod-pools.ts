@@ -133,7 +133,7 @@ export class PodPools {
     }
   }
 
-  /** Gives back what a pod of this key held when it is gone, without networks or another one now. */
+  /** Releases what a pod of this key held when it is gone, without networks or another one now. */
   release(key: string, pod: Pod | undefined): void {
     const holding = this.#holdings.get(key);
     if (holding === undefined) return;

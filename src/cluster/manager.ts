@@ -1,7 +1,7 @@
 /** The cluster manager: its controllers on one store, started in the right order. */
 import type { Registry } from 'prom-client';
 import type { ZoneProblem } from '../api/zone-status.ts';
-import { systemClock, type Clock } from '../store/clock.ts';
+import { pause, systemClock, type Clock } from '../store/clock.ts';
 import { Informers } from '../store/informers.ts';
 import type { Leadership, Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
@@ -43,6 +43,9 @@ export interface ClusterManagerOptions {
   /** Stops the manager. */
   readonly signal: AbortSignal;
 }
+
+/** Milliseconds for which what is written for many networks waits for those that are worked on. */
+const IDLE_TIMEOUT = 100;
 
 /** Milliseconds that writes under way get to end when the manager is asked to stop. */
 const DRAIN_TIMEOUT = 5000;
@@ -90,12 +93,15 @@ export class ClusterManager {
     const durations =
       options.metrics === undefined ? NO_RECORDER : registerDurations(options.metrics);
     const common = { store, informers, registry, settings, clock, log, onFailure, durations };
-    const whenIdle = async (): Promise<void> => {
+    const idle = async (): Promise<void> => {
       while (this.#networks.queue.size + this.#identities.queue.size > 0) {
         await this.#networks.queue.idle();
         await this.#identities.queue.idle();
       }
     };
+    // A network whose write hangs must not hold up what is written for all of them.
+    const whenIdle = (): Promise<void> =>
+      Promise.race([idle(), pause(clock, IDLE_TIMEOUT, this.#ended.signal)]);
     this.#views = informers;
     this.#networks = new NetworkController({
       ...common,

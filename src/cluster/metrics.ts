@@ -97,7 +97,7 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
   }
 }
 
-/** Told how long things took, in milliseconds, by network. */
+/** Records how long things took, in milliseconds, by network. */
 export interface DurationRecorder {
   /** One pass over the NADs of the object that declares the network. */
   nadSync(network: string, duration: number): void;

@@ -13,7 +13,7 @@ export interface CaughtUpOptions {
 
 /**
  * No chain of controllers that wake each other is longer: an object's NAD, the network's identity, the nodes' annotations, the
- * addresses of pods, and the statuses and events that tell of them.
+ * addresses of pods, and their statuses and events.
  */
 const ROUNDS = 10;
 

@@ -27,7 +27,7 @@ export const EVENTS = events as ResourceKind<CoreEvent>;
 const LONGEST_MESSAGE = 1024;
 
 /**
- * The Event object of `event` at its first occurrence. Its name is made of what it says, so that the same thing said again
+ * The Event object of `event` at its first occurrence. Its name is made of what it says, so that the same event again
  * becomes one more `count` of the same Event. Events of cluster-scoped objects live in `default`, as in Kubernetes.
  */
 export function coreEvent(event: ObjectEvent, component: string, now: string): CoreEvent {

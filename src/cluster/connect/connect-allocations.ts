@@ -46,7 +46,7 @@ export class ConnectAllocations {
     }
   }
 
-  /** Gives back what networks hold that are not among `selected`. */
+  /** Releases what networks hold that are not among `selected`. */
   releaseOthers(selected: readonly ConnectableNetwork[]): void {
     const owners = new Set(selected.map(connectOwner));
     for (const owner of this.#subnets.owners())

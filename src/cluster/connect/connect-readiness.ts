@@ -47,7 +47,7 @@ const notReported = (node: string): StatedCondition => ({
   message: `Node ${node} has not reported this ClusterNetworkConnect: is "heddle node" running there?`,
 });
 
-/** `status.status`: a connection is a success once every node that has a zone has said that it is there, and not before. */
+/** `status.status`: a connection is a success once every node that has a zone has reported it, and not before. */
 export const connectStatus = (
   accepted: StatedCondition,
   ready: readonly StatedCondition[],

@@ -66,10 +66,10 @@ export class EndpointMirrorController {
         if (slice !== undefined) this.queue.add(isMirror(slice) ? sourceKeyOf(slice) : key);
     });
     pods.onChange(({ before, after }) => {
-      const said = (pod: typeof after): string =>
+      const addressed = (pod: typeof after): string =>
         JSON.stringify([pod?.metadata.annotations?.[POD_NETWORKS], pod?.status?.podIPs]);
       const namespace = (after ?? before)?.metadata.namespace ?? '';
-      if (said(before) !== said(after)) this.networksChanged([namespace]);
+      if (addressed(before) !== addressed(after)) this.networksChanged([namespace]);
     });
     namespaces.onChange(({ key }) => this.networksChanged([key]));
     nads.onChange(({ key }) => this.networksChanged([key.slice(0, key.indexOf('/'))]));

@@ -36,7 +36,7 @@ const NAD_FIELD_MANAGER = 'clustermanager-nad-controller';
 export class IdentityController {
   readonly queue: WorkQueue;
   readonly #options: IdentityControllerOptions;
-  /** What users were told of a NAD, by its key; the same thing is said once. */
+  /** What was reported of a NAD, by its key; the same problem is reported once. */
   readonly #reported = new Map<string, string>();
   readonly #problems = new Map<string, string>();
 
@@ -120,7 +120,7 @@ export class IdentityController {
     else await this.#serve(name, signal);
   }
 
-  /** Tells about a NAD of ours that can't be read. */
+  /** Reports a NAD of ours that can't be read. */
   async #checkNad(key: string): Promise<void> {
     const { informers, settings } = this.#options;
     const nad = informers.nads.get(key);

@@ -9,7 +9,7 @@ import { ovnName } from '../../api/nad/network-name.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
 
-/** What tells a network apart in OVN. */
+/** Id and tunnel keys: what distinguishes a network in OVN. */
 export interface NetworkIdentity {
   readonly id: number;
   readonly tunnelKeys: readonly number[];

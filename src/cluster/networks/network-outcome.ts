@@ -106,7 +106,7 @@ export function networkAllocationSucceeded(failing: Iterable<string>): StatedCon
       };
 }
 
-/** What one node says of a network; without a state, that it has said nothing yet. */
+/** What one node reports of a network; without a state, that it has not reported yet. */
 export interface ZoneReport {
   readonly node: string;
   readonly state?: ZoneNetworkStatus['state'];
@@ -121,7 +121,7 @@ const andMore = (count: number): string =>
 
 /**
  * Condition `NetworkReady` (seed 000): true when every node that renders the network reports it in the data plane;
- * undefined while no node has said anything of it.
+ * undefined while no node has reported it.
  */
 export function networkReady(reports: readonly ZoneReport[]): StatedCondition | undefined {
   if (reports.every(({ state }) => state === undefined)) return undefined;

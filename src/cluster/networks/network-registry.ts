@@ -69,7 +69,7 @@ export class NetworkRegistry extends NadRegistry {
 
   /**
    * Remembers that a NAD which stood for `network` can't be read at the moment; undefined = it can, or is gone. Returns the networks
-   * for which that is news.
+   * for which that is a change.
    */
   markUnreadable(key: string, network: string | undefined): readonly string[] {
     const before = this.#unreadable.get(key);

@@ -39,7 +39,7 @@ export interface NodeControllerOptions {
   readonly durations: DurationRecorder;
   /** Resolves when no network is being worked on, so that nodes are written once for all of them. */
   readonly whenIdle: () => Promise<void>;
-  /** Told when the nodes that lack a subnet of a network change. */
+  /** Called when the nodes that lack a subnet of a network change. */
   readonly onFailures: (network: string, failures: SubnetFailures) => void;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -58,7 +58,7 @@ export class NodeController {
   readonly #ids = new IdAllocator(FIRST_NODE_ID, MAX_NODE_ID);
   readonly #records = new Map<string, NodeRecord>();
   readonly #reported = new Map<string, string>();
-  /** Nodes of whose annotations it was said that they are nearly full. */
+  /** Nodes whose annotations were reported as nearly full. */
   readonly #nearlyFull = new Set<string>();
   /** Nodes with subnets, oldest first; undefined = to be listed anew. */
   #served: readonly string[] | undefined;
@@ -206,7 +206,7 @@ export class NodeController {
     for (const [node, { missing }] of this.#records) if (missing.size > 0) this.batch.add([node]);
   }
 
-  /** Tells of changed failures only. */
+  /** Reports changed failures only. */
   #report(network: string): void {
     const failures = this.subnets.failuresOf(network);
     const text = failures.size === 0 ? '[]' : JSON.stringify([...failures]);
@@ -307,7 +307,7 @@ export class NodeController {
     }
   }
 
-  /** A node that is gone or not served any more gives back what it held, and nodes that found nothing try again. */
+  /** A node that is gone or not served any more releases what it held, and nodes that found nothing try again. */
   #forgetNode(name: string): void {
     const record = this.#records.get(name);
     if (record === undefined) return;

@@ -13,7 +13,7 @@ import type { AnnotatedSubnets } from './node-subnets.ts';
 /** The API server refuses annotations that have more than 256 KiB together; others write some, too. */
 const MOST_BYTES = 256 * 1024;
 const SPARE_BYTES = 16 * 1024;
-/** Above this share of what there is room for it is said that there will be none. */
+/** Share of the room above which a node is reported as nearly full. */
 const WARN_ABOVE = 0.8;
 
 /** Of an entry with what parts it from the next one; names and addresses are ASCII. */
@@ -115,7 +115,7 @@ export class NodeRecord {
     return this.usage > WARN_ABOVE;
   }
 
-  /** What the node should have of a network; nothing takes the entry away. True when that is news. */
+  /** What the node should have of a network; nothing takes the entry away. True when that changes something. */
   set(network: string, subnets: readonly string[]): boolean {
     const before = this.#entries.get(network)?.text;
     const text = subnets.length === 0 ? undefined : formatNodeSubnetEntry(network, subnets);

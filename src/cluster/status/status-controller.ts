@@ -42,7 +42,7 @@ export interface StatusControllerOptions {
 }
 
 /**
- * Milliseconds: statuses are written when nothing has happened to any for `minDelay`, at the latest after `maxDelay`. Nodes tell of a network
+ * Milliseconds: statuses are written when nothing has happened to any for `minDelay`, at the latest after `maxDelay`. Nodes report a network
  * one after the other, and each of them more than once while it works.
  */
 const BATCH = { minDelay: 50, maxDelay: 1000 };
@@ -87,10 +87,10 @@ export class StatusController {
         if (change.after !== undefined) this.wake(networkObjectKey(change.after));
       });
     zones.onChange(({ before, after }) => {
-      const told = changedReports(before, after);
-      if (told.size === 0) return;
+      const changed = changedReports(before, after);
+      if (changed.size === 0) return;
       for (const object of this.#options.informers.networkObjects())
-        if (told.has(networkOf(object))) this.wake(networkObjectKey(object));
+        if (changed.has(networkOf(object))) this.wake(networkObjectKey(object));
     });
     nodes.onChange(({ before, after }) => {
       if (hasChassis(before) === hasChassis(after)) return;
@@ -179,7 +179,7 @@ export class StatusController {
     return networkAllocationSucceeded(this.#options.failuresOf(network).keys());
   }
 
-  /** What the nodes that have a zone say of the network, and which of them said nothing yet. */
+  /** What the nodes that have a zone report of the network, and which of them have not yet reported. */
   #reportsOf(network: string): readonly ZoneReport[] {
     const { zones, nodes } = this.#options.informers;
     return nodesWithZone(nodes.list(), zones).map((node) => {
@@ -197,10 +197,10 @@ export class StatusController {
     const { failuresOf, store } = this.#options;
     const failures = failuresOf(network);
     const before = this.#reported.get(network) ?? new Set<string>();
-    const told = new Set([...before].filter((node) => failures.has(node)));
-    this.#reported.set(network, told);
+    const reported = new Set([...before].filter((node) => failures.has(node)));
+    this.#reported.set(network, reported);
     for (const [node, error] of failures) {
-      if (told.has(node)) continue;
+      if (reported.has(node)) continue;
       for (const regarding of this.#regarding(network, node))
         await store.event({
           regarding,
@@ -208,7 +208,7 @@ export class StatusController {
           reason: 'NetworkAllocationFailed',
           message: `Error occurred for node ${node}: ${error}`,
         });
-      told.add(node);
+      reported.add(node);
     }
   }
 

@@ -280,7 +280,7 @@ export function refusal(
     retryAfter: retryAfter !== undefined && seconds >= 0 ? seconds * 1000 : undefined,
   };
   const missingKind = status === 404 && !isJsonObject(object['details']);
-  const said = message.trim() === '' ? `HTTP status ${status}` : message.trim();
+  const explanation = message.trim() === '' ? `HTTP status ${status}` : message.trim();
   const remedy = missingKind
     ? '; the API server does not serve this kind: install the CRDs (`kubectl apply -k deploy/`)'
     : status === 403
@@ -288,7 +288,7 @@ export function refusal(
       : '';
   return new ApiError(
     missingKind ? 'not-installed' : codeOf(status, reason),
-    `${about}: ${said}${remedy}`,
+    `${about}: ${explanation}${remedy}`,
     answer,
   );
 }

@@ -38,7 +38,7 @@ export class FileLock implements Disposable {
     await this.#holder?.ask('free');
   }
 
-  /** Calls `lost` if the lock's holder ends without having been told to. */
+  /** Calls `lost` if the lock's holder ends without having been asked to. */
   onLost(lost: (error: StoreError) => void): void {
     if (this.#holder === undefined) lost(new StoreError('unavailable', `${this.#path}: not held`));
     else this.#holder.lost = lost;

@@ -104,7 +104,7 @@ export class FileTree {
     return scan;
   }
 
-  /** The caller wrote this file itself: its content is no news. */
+  /** The caller wrote this file itself: its content is no change. */
   async wrote(path: string): Promise<void> {
     const stats = await stat(join(this.#root, path), { bigint: true });
     this.#known.set(path, { signature: signatureOf(stats), unsure: false });

@@ -191,6 +191,13 @@ export class MessageStream {
       while (from < bytes.length && isSpace(bytes[from])) from++;
       const position = this.#begin(bytes.subarray(from));
       if (position !== -1) return bytes.subarray(from + position);
+    } else if (this.#streaming === undefined && !this.#isOrdinary) {
+      const head = Buffer.concat([this.#pending.view, bytes.subarray(0, HEAD_LIMIT)]);
+      const position = this.#begin(head);
+      if (position !== -1) {
+        this.#pending.append(bytes);
+        return this.#pending.take().subarray(position);
+      }
     }
     const end = this.#scanner.scan(bytes, from);
     if (end === -1) return this.#incomplete(bytes.subarray(from));
@@ -214,15 +221,11 @@ export class MessageStream {
       streaming.phase = 'reading';
       return pending.take();
     }
-    if (streaming === undefined && !this.#isOrdinary) {
-      const position = this.#begin(pending.view);
-      if (position !== -1) return pending.take().subarray(position);
-    }
     this.#checkLimit();
     return NOTHING;
   }
 
-  /** Looks whether a message brings table updates: then returns where they begin, otherwise -1. */
+  /** Looks at the beginning of a message whether it brings table updates: then returns where they begin, otherwise -1. */
   #begin(bytes: Buffer): number {
     const cursor = this.#cursor;
     cursor.reset(bytes);

@@ -7,7 +7,7 @@ import {
   parseDatum,
   parseJson,
 } from '../../../src/ovsdb/values/index.ts';
-import { Replica, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { Replica, stringify, type JsonValue, type OvsdbError } from '../../../src/ovsdb/index.ts';
 import type { UpdateSink } from '../../../src/ovsdb/wire/message.ts';
 import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
@@ -494,4 +494,80 @@ describe('the limit of what is kept of a message', () => {
     const bad = updateOf(['"no uuid":{}', ...rows]);
     expect(() => follow(bad)).toThrow('is not the UUID of a row');
   });
+});
+
+test('a damaged stream is understood in the same way wherever it is cut', () => {
+  const updates = fc
+    .array(
+      fc.record({
+        row: fc.integer({ min: 1, max: 4 }),
+        kind: fc.constantFrom('insert', 'modify', 'delete', 'initial'),
+        s: fc.constantFrom('a', '}]{"', 'x'.repeat(40)),
+      }),
+      { maxLength: 4 },
+    )
+    .map((rows) => ({
+      T: Object.fromEntries(
+        rows.map(({ row, kind, s }) => [uuid(row), { [kind]: { s, s_set: ['set', ['b{']] } }]),
+      ),
+    }));
+  const message = updates.chain((tables) =>
+    fc.constantFrom<JsonValue>(
+      { id: 1, result: [false, uuid(9), tables], error: null },
+      { error: null, result: [false, uuid(9), tables], id: 1 },
+      { id: null, method: 'update3', params: ['m', uuid(7), tables] },
+      { params: ['m', uuid(7), tables], id: null, method: 'update3' },
+      { id: 8, result: [{ a: [1, 2, {}] }], error: null },
+    ),
+  );
+  const damage = fc.array(
+    fc.record({ at: fc.nat(), byte: fc.constantFrom(...Buffer.from('{}[]",:\\x\u0001 ')) }),
+    { maxLength: 3 },
+  );
+  /** What is told, and what the replica has then. */
+  function receive(bytes: Buffer, cuts: readonly number[], largeRow: number): string[] {
+    const seen: string[] = [];
+    const replica = new Replica(VALUES_SCHEMA);
+    const stream = new MessageStream(
+      {
+        sinkForReply: ({ id }) =>
+          id === 1 || id === undefined ? replica.reader('update2', 'contents') : undefined,
+        sinkForUpdate: ({ monitor }) =>
+          monitor === 'm' ? replica.reader('update2', 'changes') : undefined,
+        message: ({ id, method }, sink, _head, failure) => {
+          let outcome = failure?.code ?? 'fine';
+          try {
+            if (sink !== undefined && failure === undefined)
+              replica.show(sink as ReturnType<Replica['reader']>, true);
+          } catch (error) {
+            outcome = (error as OvsdbError).code;
+          }
+          replica.discard();
+          const rows = [...replica.rows('T')].map((row) => JSON.stringify(row)).sort();
+          seen.push(stringify([id ?? null, method ?? null, outcome, rows]));
+        },
+      },
+      { largeRow },
+    );
+    try {
+      for (const piece of pieces(bytes, cuts)) stream.push(piece);
+    } catch (error) {
+      seen.push(`broken: ${(error as OvsdbError).code}`);
+    }
+    return seen;
+  }
+  fc.assert(
+    fc.property(
+      fc.array(message, { minLength: 1, maxLength: 3 }),
+      damage,
+      cutting,
+      fc.constantFrom(1, 10, 100),
+      (messages, damages, cuts, largeRow) => {
+        const bytes = Buffer.from(messages.map(stringify).join(''));
+        for (const { at, byte } of damages) bytes[at % bytes.length] = byte;
+        expect(receive(bytes, cuts, largeRow)).toEqual(receive(bytes, [], 1e9));
+      },
+    ),
+    { numRuns: 1000 },
+  );
 });

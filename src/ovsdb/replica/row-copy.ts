@@ -90,7 +90,7 @@ function translated(from: ColumnCodec, to: ColumnCodec, cell: number): number {
     const [old, now] = isValue ? [from.values, to.values] : [from.keys, to.keys];
     words[at] = copiedAtom(old as AtomCodec, now as AtomCodec, words[at] as number);
   }
-  return to.sequences.internWords(words, 0, words.length);
+  return to.sequences.internWords(words, words.length);
 }
 
 const copiedAtom = (from: AtomCodec, to: AtomCodec, code: number): number =>

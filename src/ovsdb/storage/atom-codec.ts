@@ -74,13 +74,13 @@ export class NumberCodec implements AtomCodec {
 
   intern(atom: Atom): number {
     const code = this.#inline(atom as number | bigint);
-    return code === -1 ? this.pool.internWords(this.#words, 0, 2) * 2 + 1 : code;
+    return code === -1 ? this.pool.internWords(this.#words, 2) * 2 + 1 : code;
   }
 
   find(atom: Atom): number {
     const code = this.#inline(atom as number | bigint);
     if (code !== -1) return code;
-    const id = this.pool.findWords(this.#words, 0, 2);
+    const id = this.pool.findWords(this.#words, 2);
     return id === -1 ? -1 : id * 2 + 1;
   }
 

@@ -121,7 +121,7 @@ export class CellValues {
       case 'set':
       case 'map': {
         const count = this.#codes(datum, (codec, atom) => codec.intern(atom));
-        return this.sequences.internWords(this.members.words, 0, count);
+        return this.sequences.internWords(this.members.words, count);
       }
     }
   }
@@ -139,7 +139,7 @@ export class CellValues {
       case 'set':
       case 'map': {
         const count = this.#codes(datum, (codec, atom) => codec.find(atom));
-        return count === -1 ? -1 : this.sequences.findWords(this.members.words, 0, count);
+        return count === -1 ? -1 : this.sequences.findWords(this.members.words, count);
       }
     }
   }

@@ -117,7 +117,7 @@ export class ColumnCodec extends CellValues {
       if (order === 0) throw givenTwice();
       if (order > 0) return this.#sorted(words, count);
     }
-    return this.sequences.internWords(words, 0, count);
+    return this.sequences.internWords(words, count);
   }
 
   #sorted(words: Uint32Array, count: number): number {
@@ -130,7 +130,7 @@ export class ColumnCodec extends CellValues {
       for (let k = 0; k < width; k++) sorted[i * width + k] = words[from + k] as number;
       if (i > 0 && sorted[i * width] === sorted[(i - 1) * width]) throw givenTwice();
     });
-    return this.sequences.internWords(sorted, 0, count);
+    return this.sequences.internWords(sorted, count);
   }
 
   /** The cell that a difference makes of another. Throws `constraint violation` when the result has a wrong number of members. */
@@ -160,7 +160,7 @@ export class ColumnCodec extends CellValues {
     words.set(before.subarray(from), count);
     count += before.length - from;
     this.#checkSize(count);
-    return sequences.internWords(words, 0, count);
+    return sequences.internWords(words, count);
   }
 
   /** Where a member stands among these, or would stand. */

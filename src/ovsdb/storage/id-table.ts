@@ -21,11 +21,6 @@ export class IdTable {
     this.#size++;
   }
 
-  /** Makes room for so many ids in all. */
-  reserve(size: number): void {
-    while (size * 3 > (this.#mask + 1) * 2) this.#grow();
-  }
-
   #place(id: number, hash: number): void {
     const slots = this.#slots;
     const mask = this.#mask;

@@ -52,11 +52,6 @@ export abstract class Interner<A extends Uint8Array | Uint32Array> {
     return this.#top - 1 - this.#free.length;
   }
 
-  /** Ids are below this. */
-  get top(): number {
-    return this.#top;
-  }
-
   /** Bytes reserved. */
   get reserved(): number {
     return this.chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);

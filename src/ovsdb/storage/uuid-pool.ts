@@ -28,7 +28,8 @@ function hex4(bytes: Uint8Array, at: number): number {
 /** UUIDs as four words each, interned. Id 0 is the zero UUID. */
 export class UuidPool extends WordPool implements AtomCodec {
   readonly #parsed = new Uint32Array(4);
-  readonly #text = new Uint8Array(36);
+  /** Room for the text of one UUID. */
+  readonly #text = Buffer.alloc(36);
 
   read(cursor: JsonCursor): number {
     const { bytes, position } = cursor;
@@ -90,7 +91,7 @@ export class UuidPool extends WordPool implements AtomCodec {
   /** Id of the UUID written in ASCII characters from `start` to `end`; -1 when they are none. */
   internBytes(bytes: Uint8Array, start: number, end: number): number {
     if (end - start !== 36 || !this.#parse(bytes, start)) return -1;
-    return this.#isZero() ? 0 : this.internWords(this.#parsed, 0, 4);
+    return this.#isZero() ? 0 : this.internWords(this.#parsed, 4);
   }
 
   #parseText(text: string): boolean {
@@ -106,12 +107,12 @@ export class UuidPool extends WordPool implements AtomCodec {
   /** Id of a UUID; -1 for a text that is none. */
   intern(atom: Atom): number {
     if (!this.#parseText(atom as string)) return -1;
-    return this.#isZero() ? 0 : this.internWords(this.#parsed, 0, 4);
+    return this.#isZero() ? 0 : this.internWords(this.#parsed, 4);
   }
 
   find(atom: Atom): number {
     if (!this.#parseText(atom as string)) return -1;
-    return this.#isZero() ? 0 : this.findWords(this.#parsed, 0, 4);
+    return this.#isZero() ? 0 : this.findWords(this.#parsed, 4);
   }
 
   equals(code: number, atom: Atom): boolean {
@@ -119,7 +120,18 @@ export class UuidPool extends WordPool implements AtomCodec {
   }
 
   atom(id: number): Uuid {
-    return id === 0 ? uuidText(ZERO, 0) : uuidText(this.words(id), this.offset(id));
+    const words = id === 0 ? ZERO : this.words(id);
+    const at = id === 0 ? 0 : this.offset(id);
+    const text = this.#text;
+    for (let i = 0; i < 16; i++) {
+      const byte = (words[at + (i >> 2)] as number) >>> (24 - (i & 3) * 8);
+      const place = PLACES[i] as number;
+      text[place] = DIGITS[(byte >> 4) & 15] as number;
+      text[place + 1] = DIGITS[byte & 15] as number;
+    }
+    for (const place of [8, 13, 18, 23]) text[place] = DASH;
+    // In one piece: a string that is put together has to be joined later.
+    return text.toString('latin1') as Uuid;
   }
 
   compare(a: number, b: number): number {
@@ -139,15 +151,3 @@ const ZERO: Uint32Array = new Uint32Array(4);
 /** Where the bytes of a UUID stand in its text. */
 const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
 const DIGITS = Buffer.from('0123456789abcdef');
-
-/** The UUID in four words from `at` on. Made in one piece: a string that is put together has to be joined later. */
-export function uuidText(words: Uint32Array, at: number): Uuid {
-  const text = Buffer.allocUnsafe(36).fill(DASH);
-  for (let i = 0; i < 16; i++) {
-    const byte = (words[at + (i >> 2)] as number) >>> (24 - (i & 3) * 8);
-    const place = PLACES[i] as number;
-    text[place] = DIGITS[(byte >> 4) & 15] as number;
-    text[place + 1] = DIGITS[byte & 15] as number;
-  }
-  return text.toString('latin1') as Uuid;
-}

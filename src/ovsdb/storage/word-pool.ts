@@ -34,7 +34,7 @@ export class WordPool extends Interner<Uint32Array> {
     return this.offsetOf(id);
   }
 
-  #find(words: Uint32Array, from: number, length: number, hash: number): number {
+  #find(words: Uint32Array, length: number, hash: number): number {
     const { start, sizes, chunks } = this;
     const { slots, mask } = this.table;
     for (let at = hash & mask; ; at = (at + 1) & mask) {
@@ -45,25 +45,25 @@ export class WordPool extends Interner<Uint32Array> {
       const chunk = chunks[place >>> CHUNK_BITS] as Uint32Array;
       const offset = place & OFFSET_MASK;
       let i = 0;
-      while (i < length && chunk[offset + i] === words[from + i]) i++;
+      while (i < length && chunk[offset + i] === words[i]) i++;
       if (i === length) return id;
     }
   }
 
-  /** Id of the sequence of `length` words from `from` on, or -1. */
-  findWords(words: Uint32Array, from: number, length: number): number {
-    return length === 0 ? 0 : this.#find(words, from, length, hashWords(words, from, length));
+  /** Id of the sequence of the first `length` words, or -1. */
+  findWords(words: Uint32Array, length: number): number {
+    return length === 0 ? 0 : this.#find(words, length, hashWords(words, 0, length));
   }
 
-  internWords(words: Uint32Array, from: number, length: number): number {
+  internWords(words: Uint32Array, length: number): number {
     if (length === 0) return 0;
-    const hash = hashWords(words, from, length);
-    const found = this.#find(words, from, length, hash);
+    const hash = hashWords(words, 0, length);
+    const found = this.#find(words, length, hash);
     if (found !== -1) return found;
     const id = this.add(length, hash);
     const chunk = this.chunkOf(id);
     const offset = this.offsetOf(id);
-    for (let i = 0; i < length; i++) chunk[offset + i] = words[from + i] as number;
+    for (let i = 0; i < length; i++) chunk[offset + i] = words[i] as number;
     this.added?.(id);
     return id;
   }

@@ -228,6 +228,14 @@ export class FoundRows {
     return entry;
   }
 
+  /** An entry is wanted from now on: unless it has one row, which is ours, another row may stand for it, or none. */
+  noteWanted({ table, found, onlyFound }: Entry): void {
+    if (found.length === 0 || (table.sets.size === 0 && !table.isReferredTo)) return;
+    const row = onlyFound === undefined ? undefined : this.#replica.row(table.name, onlyFound);
+    if (row !== undefined && this.isOurs(table.name, row)) return;
+    for (const uuid of found) this.noteAffected(table, uuid);
+  }
+
   /** Notes those that a row holds and those that refer to it in a column of their own. */
   noteAffected(table: ClaimedTable, uuid: string): void {
     const row =

@@ -184,7 +184,7 @@ export class RowIndex {
       this.unwanted.delete(entry);
       entry.droppedBy?.dropped?.delete(entry);
       entry.droppedBy = undefined;
-      for (const uuid of entry.found) this.found.noteAffected(entry.table, uuid);
+      this.found.noteWanted(entry);
       entry.addOwner(owned);
       if (entry.isContested) this.#contested.add(entry);
     }

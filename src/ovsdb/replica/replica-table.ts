@@ -374,17 +374,20 @@ export class ReplicaTable {
   #edgeIndex(column: StoredColumn, part: 'key' | 'value'): KeptEdges {
     const index = new EdgeIndex(this.store, column, part);
     this.store.follow(index);
-    return { column: column.name, sources: (id) => [...new Set(index.sources(id))] };
+    const sources = (id: number): readonly number[] => {
+      const slots = index.sources(id);
+      return slots.length < 2 ? slots : [...new Set(slots)];
+    };
+    return { column: column.name, sources };
   }
 
-  /** Rows of this table that refer to a row of another. */
-  referrersTo(target: string, id: number): readonly Referrer[] {
-    return this.#edgesTo(target).flatMap(({ column, sources }) =>
-      sources(id).map((slot): Referrer => ({
-        table: this.name,
-        column,
-        uuid: this.#pools.uuids.atom(this.store.uuids[slot] as number),
-      })),
-    );
+  /** Adds rows of this table that refer to a row of another. */
+  addReferrers(target: string, id: number, result: Referrer[]): void {
+    for (const { column, sources } of this.#edgesTo(target)) {
+      for (const slot of sources(id)) {
+        const uuid = this.#pools.uuids.atom(this.store.uuids[slot] as number);
+        result.push({ table: this.name, column, uuid });
+      }
+    }
   }
 }

@@ -117,7 +117,9 @@ export class Replica implements ReplicaView {
     this.#table(table);
     const id = this.#pools.uuids.find(uuid);
     if (id <= 0) return [];
-    return [...this.#tables.values()].flatMap((other) => other.referrersTo(table, id));
+    const result: Referrer[] = [];
+    for (const other of this.#tables.values()) other.addReferrers(table, id, result);
+    return result;
   }
 
   /** Rows in the order of these columns, through an index that is made now, if it is not there, and then kept. */

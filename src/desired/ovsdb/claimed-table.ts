@@ -63,6 +63,7 @@ export class ClaimedTable {
   readonly #byName: ReadonlyMap<string, ClaimedColumn>;
   readonly #database: string;
   #isReferredTo = false;
+  #isHolder = false;
 
   constructor(claim: TableClaim, replica: ReplicaView) {
     const name = claim.table;
@@ -106,6 +107,15 @@ export class ClaimedTable {
 
   noteReferred(): void {
     this.#isReferredTo = true;
+  }
+
+  /** True if rows of claimed tables can be members of its sets. */
+  get isHolder(): boolean {
+    return this.#isHolder;
+  }
+
+  noteHolder(): void {
+    this.#isHolder = true;
   }
 
   column(name: string): ClaimedColumn | undefined {

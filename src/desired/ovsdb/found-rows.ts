@@ -230,7 +230,7 @@ export class FoundRows {
 
   /** An entry is wanted from now on: unless it has one row, which is ours, another row may stand for it, or none. */
   noteWanted({ table, found, onlyFound }: Entry): void {
-    if (found.length === 0 || (table.sets.size === 0 && !table.isReferredTo)) return;
+    if (found.length === 0 || !(table.isHolder || table.isReferredTo)) return;
     const row = onlyFound === undefined ? undefined : this.#replica.row(table.name, onlyFound);
     if (row !== undefined && this.isOurs(table.name, row)) return;
     for (const uuid of found) this.noteAffected(table, uuid);
@@ -239,7 +239,7 @@ export class FoundRows {
   /** Notes those that a row holds and those that refer to it in a column of their own. */
   noteAffected(table: ClaimedTable, uuid: string): void {
     const row =
-      table.sets.size > 0 || table.isReferredTo ? this.#replica.row(table.name, uuid) : undefined;
+      table.isHolder || table.isReferredTo ? this.#replica.row(table.name, uuid) : undefined;
     if (row === undefined) return;
     for (const column of table.sets.values()) {
       const target = this.#tables.get(column.type.key.refTable ?? '');

@@ -71,9 +71,10 @@ export class Reconciler implements RowTarget {
   /** At a start most units are right: seen at once, their rows need not be kept until the first plan. */
   #settleAtStart(owned: OwnedRows): void {
     this.#index.found.fill();
-    if (owned.entries.some(({ isContested }) => isContested)) return;
+    if (owned.entries.length > owned.rowCount) return;
+    for (const entry of owned.entries)
+      if (entry.onlyFound === undefined || entry.isContested) return;
     const pass = new PlanPass(this.#index, this.#replica, this.#unsupported);
-    if (pass.collectGoing(owned).length > 0) return;
     if (new UnitPlanner(pass).plan(owned, []) !== undefined) return;
     this.#examined += owned.rowCount;
     this.#index.settle(owned);

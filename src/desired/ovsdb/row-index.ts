@@ -43,11 +43,14 @@ export class RowIndex {
     this.tables = new Map(
       [...claims].map(([name, claim]) => [name, new ClaimedTable(claim, replica)]),
     );
-    for (const table of this.tables.values())
+    for (const table of this.tables.values()) {
+      for (const { type } of table.sets.values())
+        if (this.tables.has(type.key.refTable ?? '')) table.noteHolder();
       for (const column of table.columns)
         if (column.isReference && column.kind !== 'members')
           for (const { refTable } of [column.type.key, column.type.value ?? column.type.key])
             if (refTable !== undefined) this.tables.get(refTable)?.noteReferred();
+    }
     this.found = new FoundRows(replica, this.tables, {
       touched: (entry) => this.#touch(entry),
       affected: (entry) => {

@@ -155,6 +155,8 @@ export class ZoneController {
 
   /** Rows that an ovn-kubernetes left, that nobody wants and that stay unless they are taken over, by database. */
   left(): readonly (UnmarkedRow & { readonly database: Database })[] {
+    // Before every unit was built nobody knows what is not wanted.
+    if (!this.#isComplete) return [];
     return this.#targets.flatMap(({ name, reconciler }) =>
       reconciler.unmarked(isReferenceRow).map((row) => ({ ...row, database: name })),
     );
@@ -300,6 +302,10 @@ export class ZoneController {
     this.#engine.connect(this.#targets.map(({ reconciler }) => reconciler));
   }
 
+  get #isComplete(): boolean {
+    return this.#engine.isComplete && !this.#engine.isDirty;
+  }
+
   /** Before every unit was built nobody knows what an ovn-kubernetes left that is not wanted. */
   #takeOverOnce(): void {
     if (this.#isTakenOver) return;
@@ -325,7 +331,7 @@ export class ZoneController {
   }
 
   #plan(target: Target): Plan {
-    const isComplete = this.#engine.isComplete && !this.#engine.isDirty;
+    const isComplete = this.#isComplete;
     if (isComplete) this.#takeOverOnce();
     const plan = target.reconciler.plan({ now: this.#now(), isComplete });
     target.problems = plan.problems;

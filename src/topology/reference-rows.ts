@@ -12,14 +12,14 @@ const REFERENCE_IDS: ReadonlySet<string> = new Set([
   'ic-node',
 ]);
 
-/** True for a row of a table that features write, when an ovn-kubernetes wrote it: what is not wanted of those can be removed. */
-export function isReferenceRow(found: FoundRow): boolean {
+/** True for a row of a table with `external_ids` that features write, when an ovn-kubernetes wrote it: what is not wanted of those can be removed. */
+export function isReferenceRow(found: FoundRow, table: string): boolean {
   const ids = idsOf(found);
   if (ids.has(MARK)) return false;
   return (
     [...ids.keys()].some((key) => key.startsWith(REFERENCE_PREFIX) || REFERENCE_IDS.has(key)) ||
     // Ports of pods of the default network, and of other nodes on a transit switch.
     (ids.get('pod') === 'true' && ids.has('namespace')) ||
-    (ids.has('node') && textOf(found, 'type') === 'remote')
+    (table === 'Logical_Switch_Port' && ids.has('node') && textOf(found, 'type') === 'remote')
   );
 }

@@ -53,6 +53,8 @@ class MemoryRow implements ReplicaRow {
   column(name: string): Datum {
     const columns = this.#database.columnsOf(this.table, this.uuid);
     if (columns === undefined) throw new OvsdbError('row deleted', `${this.table} ${this.uuid}`);
+    if (this.#database.schema.tables.get(this.table)?.columns.has(name) !== true)
+      throw new OvsdbError('unknown column', `table ${this.table} has no column ${name}`);
     if (!this.#database.hasColumn(this.table, name)) return undefined;
     return columns.has(name)
       ? columns.get(name)

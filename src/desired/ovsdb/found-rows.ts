@@ -102,17 +102,25 @@ export class FoundRows {
   markOf(name: string, row: ReplicaRow): string | undefined {
     const table = this.#tables.get(name);
     if (table === undefined) return undefined;
-    const { markedBy } = table.claim;
-    if (markedBy === undefined) return table.markOf(row);
-    const by = markedBy(row, this.containerOf(table, row));
-    const markers = by && this.#tables.get(by.table)?.entries.get(by.key)?.found;
-    for (const uuid of markers ?? []) {
-      const marker = this.#replica.row(by?.table ?? '', uuid);
-      const mark = marker === undefined ? undefined : this.markOf(marker.table, marker);
+    if (table.claim.markedBy === undefined) return table.markOf(row);
+    for (const marker of this.knownBy(table, row)) {
+      const mark = this.markOf(marker.table, marker);
       if (mark !== undefined) return mark;
     }
     const key = table.byUuid.get(row.uuid)?.key;
     return key !== undefined && table.rowUuid(key) === row.uuid ? '' : undefined;
+  }
+
+  /** The rows whose mark says whose a row is: itself, or, where it can't be marked, those that it belongs to. */
+  knownBy(table: ClaimedTable, row: ReplicaRow): readonly ReplicaRow[] {
+    const { markedBy } = table.claim;
+    if (markedBy === undefined) return [row];
+    const by = markedBy(row, this.containerOf(table, row));
+    if (by === undefined) return [];
+    const found = this.#tables.get(by.table)?.entries.get(by.key)?.found ?? [];
+    return found
+      .map((uuid) => this.#replica.row(by.table, uuid))
+      .filter((marker) => marker !== undefined);
   }
 
   isOurs(name: string, row: ReplicaRow): boolean {

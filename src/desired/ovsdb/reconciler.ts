@@ -162,8 +162,11 @@ export class Reconciler implements RowTarget {
     };
   }
 
-  /** Rows without our mark that nobody wants and that `isMatch` recognises, by table and key. */
-  unmarked(isMatch: (row: FoundRow) => boolean): readonly UnmarkedRow[] {
+  /**
+   * Rows without our mark that nobody wants and that `isMatch` recognises, by table and key. Of a table without `external_ids`
+   * it is asked about the rows that they are known by.
+   */
+  unmarked(isMatch: (row: FoundRow, table: string) => boolean): readonly UnmarkedRow[] {
     this.#followSchema();
     this.#index.found.fill();
     const result: UnmarkedRow[] = [];
@@ -172,8 +175,9 @@ export class Reconciler implements RowTarget {
         if (entry.isWanted) continue;
         for (const uuid of entry.found) {
           const row = this.#replica.row(table.name, uuid);
-          if (row === undefined || this.#index.found.isOurs(table.name, row) || !isMatch(row))
-            continue;
+          if (row === undefined || this.#index.found.isOurs(table.name, row)) continue;
+          const known = this.#index.found.knownBy(table, row);
+          if (!known.some((one) => isMatch(one, one.table))) continue;
           result.push({ table: table.name, key: entry.key, uuid });
         }
       }

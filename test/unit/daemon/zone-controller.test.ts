@@ -305,14 +305,33 @@ describe('zone controller', () => {
 
 describe('a database that an ovn-kubernetes filled', () => {
   const filled = async (): Promise<MemoryDatabase> => {
-    const { database, controller } = bed({ ...exampleZone, attachments: [bluePod] });
+    const database = new MemoryDatabase(NORTHBOUND);
+    // Rows that can't be marked are known to be ours by the UUIDs that we give them: an ovn-kubernetes gives them others.
+    for (const name of ['clusterLBGroup', 'clusterSwitchLBGroup', 'clusterRouterLBGroup'])
+      database.write({
+        op: 'insert',
+        table: 'Load_Balancer_Group',
+        row: { name: `blue_blue_${name}` },
+      });
+    for (const ip of ['169.254.0.2', '169.254.0.4'])
+      database.write({
+        op: 'insert',
+        table: 'Static_MAC_Binding',
+        row: { logical_port: 'rtoe-GR_blue_blue_ovn-worker', ip },
+      });
+    const { controller } = bed({ ...exampleZone, attachments: [bluePod] }, { database });
     await controller.flush(signal);
     controller.close();
     unmark(database);
     return database;
   };
-  const switches = (database: MemoryDatabase): ReadonlySet<unknown> =>
-    new Set(database.rows('Logical_Switch').map((row) => row.column('name')));
+  const names = (database: MemoryDatabase): unknown =>
+    Object.fromEntries(
+      ['Logical_Switch', 'Load_Balancer_Group', 'Port_Group'].map((table) => [
+        table,
+        new Set(database.rows(table).map((row) => row.column('name'))),
+      ]),
+    );
 
   test('is taken over as it is where its rows are wanted', async () => {
     const database = await filled();
@@ -325,18 +344,31 @@ describe('a database that an ovn-kubernetes filled', () => {
 
   test('the rest is listed and stays, unless it is asked for', async () => {
     const database = await filled();
-    const before = switches(database);
+    database.write({
+      op: 'insert',
+      table: 'Logical_Router',
+      row: { name: 'theirs', external_ids: ['map', [['node', 'n1']]] },
+    });
+    const before = names(database);
     const { controller } = bed(only('default'), { database });
     const listed = controller.left().map(({ table, key }) => `${table} ${key}`);
-    expect(listed).toContain('Logical_Switch blue_blue_ovn-worker');
+    expect(listed).toEqual(
+      expect.arrayContaining([
+        'Logical_Switch blue_blue_ovn-worker',
+        'Load_Balancer_Group blue_blue_clusterLBGroup',
+        'Static_MAC_Binding rtoe-GR_blue_blue_ovn-worker 169.254.0.4',
+      ]),
+    );
+    expect(listed).not.toContain('Logical_Router theirs');
     await controller.flush(signal);
-    expect(switches(database)).toEqual(before);
+    expect(names(database)).toEqual(before);
     const second = bed(only('default'), { database, takeOver: true });
     await second.controller.flush(signal);
     expect(second.controller.left()).toEqual([]);
     const alone = bed(only('default'));
     await alone.controller.flush(signal);
-    expect(switches(database)).toEqual(switches(alone.database));
+    expect(names(database)).toEqual(names(alone.database));
+    expect(database.size('Static_MAC_Binding')).toBe(alone.database.size('Static_MAC_Binding'));
   });
 
   test('is not taken over before every unit was built', async () => {
@@ -345,6 +377,7 @@ describe('a database that an ovn-kubernetes filled', () => {
     const settings = { ...exampleZone.settings, masqueradeSubnets: { v4: '169.254.0.0/30' } };
     const zone = { ...exampleZone, remoteNodes: [], settings };
     const { controller } = bed(zone, { database, takeOver: true });
+    expect(controller.left()).toEqual([]);
     await controller.flush(signal);
     expect(rowsIn(database)).toEqual(before);
   });

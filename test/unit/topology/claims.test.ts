@@ -177,9 +177,11 @@ describe('rows that an ovn-kubernetes left', () => {
     ['a pod of the default network', { external_ids: { namespace: 'a', pod: 'true' } }],
     ['a node on a transit switch', { type: 'remote', external_ids: { node: 'gone' } }],
   ])('%s is one, unless it carries our mark', (_name, columns) => {
-    expect(isReferenceRow(foundRow(columns))).toBe(true);
+    expect(isReferenceRow(foundRow(columns), 'Logical_Switch_Port')).toBe(true);
     const external_ids = { ...columns.external_ids, [MARK]: 'cluster' };
-    expect(isReferenceRow(foundRow({ ...columns, external_ids }))).toBe(false);
+    expect(isReferenceRow(foundRow({ ...columns, external_ids }), 'Logical_Switch_Port')).toBe(
+      false,
+    );
   });
 
   test.each([
@@ -187,7 +189,7 @@ describe('rows that an ovn-kubernetes left', () => {
     ['a port of another program', { external_ids: { 'neutron:port_name': 'x' } }],
     ['a port with a note of its node', { type: '', external_ids: { node: 'n1' } }],
   ])('%s is none', (_name, columns) => {
-    expect(isReferenceRow(foundRow(columns))).toBe(false);
+    expect(isReferenceRow(foundRow(columns), 'Logical_Switch_Port')).toBe(false);
   });
 });
 
@@ -237,7 +239,7 @@ test('claims take whatever a database holds', () => {
         const row = foundRow(found);
         expect(['string', 'undefined']).toContain(typeof claim.keyOf(row, container));
         expect(['object', 'undefined']).toContain(typeof claim.markedBy?.(row, container));
-        expect(typeof isReferenceRow(row)).toBe('boolean');
+        expect(typeof isReferenceRow(row, claim.table)).toBe('boolean');
       },
     ),
     { numRuns: 2000 },

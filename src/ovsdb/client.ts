@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { OvsdbError, rethrowLater } from './data/error.ts';
 import { checked, type CheckedOutcome } from './data/outcome.ts';
-import type { Clause, Operation, Outcome, TransactOptions, Transactor } from './data/operation.ts';
+import type { Clause, Operation, TransactOptions, Transactor } from './data/operation.ts';
 import { outcomePart } from './data/outcome.ts';
 import { ChangeStream } from './replica/change-stream.ts';
 import type { Replica } from './replica/replica.ts';
@@ -343,13 +343,21 @@ export class OvsdbClient<T = AnyTables>
     build: (transaction: Transaction<T>) => unknown,
     options?: TransactOptions,
   ): Promise<CheckedOutcome>;
-  async transact(
+  transact(
     given: readonly Operation[] | ((transaction: Transaction<T>) => unknown),
     options: TransactOptions = {},
   ): Promise<CheckedOutcome> {
-    if (typeof given !== 'function') return checked(await this.#transact(given, options));
+    return typeof given === 'function'
+      ? this.#build(given, options)
+      : this.#transact(given, options);
+  }
+
+  async #build(
+    build: (transaction: Transaction<T>) => unknown,
+    options: TransactOptions,
+  ): Promise<CheckedOutcome> {
     const transaction = new Transaction<T>(this.replica);
-    await given(transaction);
+    await build(transaction);
     return transaction.commit(this, options);
   }
 
@@ -366,20 +374,20 @@ export class OvsdbClient<T = AnyTables>
     return commitWithRetry(this, build, options);
   }
 
-  #transact(operations: readonly Operation[], options: TransactOptions): Promise<Outcome> {
+  #transact(operations: readonly Operation[], options: TransactOptions): Promise<CheckedOutcome> {
     const { signal, lock } = options;
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const transactions = this.#transactions;
     if (transactions === undefined || this.#closed || !this.#main.isReady) {
       const reason = `not connected to ${this.#options.database}${this.#why()}`;
-      return Promise.resolve({ kind: 'try-again', reason });
+      return Promise.resolve(checked({ kind: 'try-again', reason }));
     }
     if (lock === undefined) return transactions.send(operations, signal);
     if (this.#locks.get(lock)?.isHeld !== true)
-      return Promise.resolve({ kind: 'not-locked', lock });
+      return Promise.resolve(checked({ kind: 'not-locked', lock }));
     return transactions
       .send([{ op: 'assert', lock }, ...operations], signal)
-      .then((outcome) => outcomePart(outcome, 1));
+      .then((outcome) => checked(outcomePart(outcome, 1)));
   }
 
   /** A standby or read-only server refused to write: go to another one, after the answers to what was sent. */

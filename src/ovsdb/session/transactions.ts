@@ -2,7 +2,7 @@ import type { OvsdbError } from '../data/error.ts';
 import type { Operation, Outcome } from '../data/operation.ts';
 import type { JsonValue } from '../data/value.ts';
 import type { Connection, Reply, Requester } from './connection.ts';
-import { outcomeOf } from '../data/outcome.ts';
+import { checked, outcomeOf, type CheckedOutcome } from '../data/outcome.ts';
 
 /** Milliseconds for the answers to what is under way when a server is left. It refuses all of it, so they come at once. */
 const DRAIN_TIMEOUT = 5000;
@@ -51,7 +51,7 @@ export class Transactions {
   }
 
   /** Rejects with the signal's reason: the transaction may then have been applied or not; or because the operations are no JSON. */
-  send(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<Outcome> {
+  send(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<CheckedOutcome> {
     const sent = new InFlight(this, operations, signal);
     this.#signals.add(signal, sent);
     if (this.#drain === undefined) this.#send(sent, operations);
@@ -120,7 +120,7 @@ class InFlight implements Requester {
   readonly signal: AbortSignal | undefined;
   readonly #owner: Transactions;
   readonly #operations: readonly Operation[];
-  readonly #settled = Promise.withResolvers<Outcome>();
+  readonly #settled = Promise.withResolvers<CheckedOutcome>();
 
   constructor(
     owner: Transactions,
@@ -132,7 +132,7 @@ class InFlight implements Requester {
     this.signal = signal;
   }
 
-  get outcome(): Promise<Outcome> {
+  get outcome(): Promise<CheckedOutcome> {
     return this.#settled.promise;
   }
 
@@ -142,7 +142,7 @@ class InFlight implements Requester {
 
   end(outcome: Outcome): void {
     this.#owner.settled(this);
-    this.#settled.resolve(outcome);
+    this.#settled.resolve(checked(outcome));
     if (this.id !== undefined) this.#owner.ended(this.id, outcome);
   }
 

@@ -95,6 +95,19 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
       },
     );
   }
+  // Not one of ovn-kubernetes.
+  registry.registerMetric(
+    new Gauge({
+      name: 'heddle_cluster_node_annotations_usage_ratio',
+      help: 'Share of the room for annotations that a node has in use.',
+      labelNames: ['node'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const [node, share] of sources.annotations()) this.set({ node }, share);
+      },
+    }),
+  );
 }
 
 /** Records how long things took, in milliseconds, by network. */

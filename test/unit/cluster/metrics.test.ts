@@ -45,6 +45,33 @@ test('metrics count networks, their conditions and node subnets', async () => {
   ]);
 });
 
+test('how full the annotations of each node are is a gauge of ours, until the node is gone', async () => {
+  const store = new MemoryStore();
+  const metrics = new Registry();
+  const running = startManager(store, {}, {}, { metrics });
+  await apply(
+    store,
+    node('node1'),
+    node('node2'),
+    namespace('a'),
+    layer3('a/net', '10.1.0.0/16/24'),
+  );
+  await running.settled();
+  const shares = async (): Promise<readonly (readonly [unknown, boolean])[]> => {
+    const metric = metrics.getSingleMetric('heddle_cluster_node_annotations_usage_ratio');
+    const { values } = (await metric?.get()) ?? { values: [] };
+    return values.map(({ labels, value }) => [labels['node'], value > 0 && value < 0.01]);
+  };
+  expect(await shares()).toEqual([
+    ['node1', true],
+    ['node2', true],
+  ]);
+  await remove.node(store, 'node2');
+  await running.settled();
+  expect(await shares()).toEqual([['node1', true]]);
+  await running.stop();
+});
+
 test('how long NADs and node annotations took is kept by network, until the network is gone', async () => {
   const store = new MemoryStore();
   const metrics = new Registry();

@@ -79,7 +79,7 @@ interface ColumnNames {
 }
 
 /** What is followed of a table. */
-export interface TableDefinition {
+interface TableDefinition {
   /** Columns that the server has and that are monitored. */
   readonly monitored: ReadonlySet<string>;
   /** Columns that the server has and whose newest values are not here. */

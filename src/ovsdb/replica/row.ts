@@ -148,7 +148,7 @@ function plainJson(value: Datum): unknown {
 }
 
 /** True when a cell of a column holds a value, which is put into canonical form for that. */
-export function holdsInGeneral(column: StoredColumn, cell: number, value: Writable): boolean {
+function holdsInGeneral(column: StoredColumn, cell: number, value: Writable): boolean {
   const datum = expressible(column, value);
   return datum !== undefined && column.codec.find(datum.datum) === cell;
 }

@@ -42,7 +42,7 @@ function mayFollow(first: number, byte: number, isSecond: boolean): boolean {
  * The first sequence that is not valid UTF-8 (overlong forms and surrogates included), as ovsdb-server writes it: its bytes up to the first
  * that is wrong, where 0 stands for the end of the string. Undefined when all of it is valid.
  */
-export function invalidUtf8(bytes: Uint8Array, start: number, end: number): string | undefined {
+function invalidUtf8(bytes: Uint8Array, start: number, end: number): string | undefined {
   let at = start;
   while (at < end) {
     const byte = bytes[at] as number;

@@ -303,7 +303,7 @@ export class ZoneController {
   }
 
   get #isComplete(): boolean {
-    return this.#engine.isComplete && !this.#engine.isDirty;
+    return this.#options.facts.isComplete && this.#engine.isComplete && !this.#engine.isDirty;
   }
 
   /** Before every unit was built nobody knows what an ovn-kubernetes left that is not wanted. */

@@ -88,6 +88,8 @@ export class ZoneFacts {
   readonly self: FactTable<LocalNode>;
   /** What other nodes say of themselves. */
   readonly nodes: FactTable<NodeFacts>;
+  /** Other nodes of which nothing is known, as what they say of themselves could not be read since the start, and why. */
+  readonly unreadableNodes: FactTable<{ readonly reason: string }>;
   /** By network and node. */
   readonly nodeSubnets: FactTable<NodeSubnet>;
   /** Nodes of which it is not known which subnets they have, and why. */
@@ -128,6 +130,7 @@ export class ZoneFacts {
     this.settings = settings;
     this.self = new FactTable('self', recorder);
     this.nodes = new FactTable('nodes', recorder, { indexes: { identity: identitiesOf } });
+    this.unreadableNodes = new FactTable('unreadableNodes', recorder);
     this.nodeSubnets = new FactTable('nodeSubnets', recorder, { arity: 2 });
     this.nodesWithoutSubnets = new FactTable('nodesWithoutSubnets', recorder);
     this.namespaces = new FactTable('namespaces', recorder);
@@ -227,6 +230,11 @@ export class ZoneFacts {
     for (const derived of this.#beforeUsage) derived.refresh();
     this.usage.expire(now);
     for (const derived of this.#afterUsage) derived.refresh();
+  }
+
+  /** False while rows that nobody wants may be those of something that could not be read. */
+  get isComplete(): boolean {
+    return this.unreadableNodes.size === 0;
   }
 
   /** A fact of this node. Throws `Unreadable` before the node is known. */

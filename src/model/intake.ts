@@ -20,7 +20,7 @@ import { interfaceTexts, openPortsProblem, readInterfaces } from './attachments.
 import type { ZoneFacts } from './facts.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
-import { nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
+import { isTorn, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
 
 /** One change of an object; `after` absent = gone. */
 export interface ModelChange<T extends KubeObject> {
@@ -127,7 +127,7 @@ export class ObjectIntake {
 
   /** What can't be read leaves in force what was read last; this node's own facts outlive even its object. */
   #readNode(name: string, node: Node | undefined): void {
-    const { nodeName, problems, nodes, self } = this.#facts;
+    const { nodeName, problems, nodes, unreadableNodes, self } = this.#facts;
     if (name === nodeName) {
       const reading = node && readLocalNode(node);
       problems.note(`Node ${name}`, 'facts', reading);
@@ -137,6 +137,11 @@ export class ObjectIntake {
       problems.note(`Node ${name}`, 'facts', reading);
       if (node === undefined) nodes.delete(name);
       else if (reading?.kind === 'value') nodes.put(name, reading.value);
+      const isUnknown = nodes.peek(name) === undefined && reading?.kind === 'problem';
+      unreadableNodes.put(
+        name,
+        isUnknown && node !== undefined && isTorn(node) ? { reason: reading.message } : undefined,
+      );
     }
   }
 

@@ -38,6 +38,12 @@ function factsOf(node: Node): NodeFacts {
 /** What other zones need to know of a node. */
 export const readNodeFacts = (node: Node): ObjectReading<NodeFacts> => reading(() => factsOf(node));
 
+/** True if something of that is there and can't be read: unlike a node that says nothing, such a one may have had rows. */
+export const isTorn = (node: Node): boolean =>
+  [chassisId, encapIps, nodeId, nodeTransitAddresses, hostCidrs].some(
+    (read) => read(node).errors.length > 0,
+  );
+
 /** What its own zone needs to know of a node. */
 export const readLocalNode = (node: Node): ObjectReading<LocalNode> =>
   reading(() => {

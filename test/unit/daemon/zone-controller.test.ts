@@ -5,7 +5,7 @@ import { distinctProblems } from '../../../src/daemon/distinct-problems.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
 import { MARK } from '../../../src/desired/rows.ts';
 import { ZoneController, type NetworkWritten } from '../../../src/daemon/zone-controller.ts';
-import type { ZoneFactsOptions } from '../../../src/model/facts.ts';
+import type { ZoneFacts, ZoneFactsOptions } from '../../../src/model/facts.ts';
 import { parseSchema, type JsonValue, type Outcome } from '../../../src/ovsdb/index.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb-server.ts';
@@ -26,6 +26,7 @@ const signal = new AbortController().signal;
 
 interface Bed {
   readonly database: MemoryDatabase;
+  readonly facts: ZoneFacts;
   readonly controller: ZoneController;
   readonly clock: { now: number };
   readonly lost: { reason: string | undefined };
@@ -62,7 +63,7 @@ function bed(zone: Zone, { database: taken, takeOver = false, ...options }: BedO
     controller.update();
   };
   controller.update();
-  return { database, controller, clock, lost, written, put };
+  return { database, facts, controller, clock, lost, written, put };
 }
 
 /** The database takes a commit as ovn-northd and one chassis would confirm it. */
@@ -273,6 +274,19 @@ describe('zone controller', () => {
         /rows that nobody may want any more stay until everything could be built/,
       ),
     );
+  });
+
+  test('while another node could not be read since the start its rows stay', async () => {
+    const { database, controller } = bed(exampleZone);
+    await controller.flush(signal);
+    const before = rowsIn(database);
+    const torn = bed({ ...exampleZone, remoteNodes: [] }, { database });
+    torn.facts.unreadableNodes.put('ovn-worker2', { reason: 'torn' });
+    await torn.controller.flush(signal);
+    expect(rowsIn(database)).toEqual(before);
+    torn.facts.unreadableNodes.delete('ovn-worker2');
+    await torn.controller.flush(signal);
+    expect(rowsIn(database)).not.toEqual(before);
   });
 
   test.each([

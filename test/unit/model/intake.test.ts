@@ -323,6 +323,26 @@ describe('a node-subnets annotation that is torn', () => {
     expect(engine.isComplete).toBe(true);
   });
 
+  test("another node's own facts, from the beginning: what nobody wants may be its", () => {
+    const [, worker2] = everything() as readonly [Node, Node];
+    const reader = readerWith(WORKER);
+    reader.feed(annotated(worker2, { 'k8s.ovn.org/node-encap-ips': '["172.18' }));
+    expect(reader.facts.isComplete).toBe(false);
+    reader.feed(worker2);
+    expect(reader.facts.isComplete).toBe(true);
+    // What was known once stays.
+    reader.feed(annotated(worker2, { 'k8s.ovn.org/node-encap-ips': '["172.18' }));
+    expect(reader.facts.isComplete).toBe(true);
+    expect(reader.facts.remoteNodes.size).toBe(1);
+    // A node that is none of ours.
+    reader.feed({ ...worker2, metadata: { name: 'virtual' } });
+    expect(reader.facts.isComplete).toBe(true);
+    reader.feed(annotated({ ...worker2, metadata: { name: 'n' } }, { 'k8s.ovn.org/node-id': 'x' }));
+    expect(reader.facts.isComplete).toBe(false);
+    reader.feed({ ...worker2, metadata: { name: 'n' } }, true);
+    expect(reader.facts.isComplete).toBe(true);
+  });
+
   test('a network that goes from a good annotation goes', () => {
     const reader = readerWith(...everything());
     reader.feed(annotated(WORKER, { [SUBNETS]: '{"default":["10.244.0.0/24"]}' }));

@@ -15,21 +15,14 @@ export interface RowOwner {
   readonly rank: number;
   readonly order: number;
   /** What it wants in a database, built anew: rows that were found right are not kept. */
-  rowsIn(database: string): UnitRows;
-}
-
-/** What a unit wants of one database. */
-export interface UnitRows {
-  readonly rows: readonly DesiredRow[];
-  /** Keys that are taken without a row. */
-  readonly reserved: readonly { readonly table: string; readonly key: string }[];
+  rowsIn(database: string): readonly DesiredRow[];
 }
 
 /** Where the units' rows of one database go. */
 export interface RowTarget {
   readonly database: string;
   /** Replaces what the owner wants; nothing at all = the owner is gone. */
-  set(owner: RowOwner, wanted: UnitRows): void;
+  set(owner: RowOwner, wanted: readonly DesiredRow[]): void;
   /** True if the owner wants anything now. */
   has(owner: RowOwner): boolean;
 }
@@ -50,7 +43,7 @@ export interface NotableUnit {
 }
 
 const OK: UnitState = { kind: 'ok' };
-const NOTHING: UnitRows = { rows: [], reserved: [] };
+const NOTHING: readonly DesiredRow[] = [];
 const NO_PROBLEMS: readonly UnitProblem[] = [];
 
 class Unit<F> implements Reader, RowOwner {
@@ -81,7 +74,7 @@ class Unit<F> implements Reader, RowOwner {
     this.#engine.markDirty(this);
   }
 
-  rowsIn(database: string): UnitRows {
+  rowsIn(database: string): readonly DesiredRow[] {
     return this.#engine.rowsOf(this, database);
   }
 }
@@ -102,19 +95,14 @@ class Rejection extends Error {
 
 /** What one run of a builder gave. */
 class Build implements Sink {
-  readonly byDatabase = new Map<
-    string,
-    { rows: DesiredRow[]; reserved: { table: string; key: string }[] }
-  >();
+  readonly byDatabase = new Map<string, DesiredRow[]>();
   readonly problems: UnitProblem[] = [];
   waitsFor: string | undefined;
 
   row(row: DesiredRow): void {
-    this.#of(row.database).rows.push(row);
-  }
-
-  reserve(database: string, table: string, key: string): void {
-    this.#of(database).reserved.push({ table, key });
+    const rows = this.byDatabase.get(row.database);
+    if (rows === undefined) this.byDatabase.set(row.database, [row]);
+    else rows.push(row);
   }
 
   waitFor(what: string): void {
@@ -127,12 +115,6 @@ class Build implements Sink {
 
   reject(object: string, reason: string): never {
     throw new Rejection(object, reason);
-  }
-
-  #of(database: string): { rows: DesiredRow[]; reserved: { table: string; key: string }[] } {
-    let found = this.byDatabase.get(database);
-    if (found === undefined) this.byDatabase.set(database, (found = { rows: [], reserved: [] }));
-    return found;
   }
 }
 
@@ -229,7 +211,7 @@ export class Engine<F> {
   }
 
   /** What a unit wants in a database, by the facts as they are. Throws what its builder throws. */
-  rowsOf(unit: Unit<F>, database: string): UnitRows {
+  rowsOf(unit: Unit<F>, database: string): readonly DesiredRow[] {
     const build = new Build();
     const { feature, args } = unit;
     this.#options.recorder.aside(() => feature.build(this.#options.facts, args, build));

@@ -13,8 +13,6 @@ export interface Rule {
 /** Where a unit puts what it builds. */
 export interface Sink {
   row(row: DesiredRow): void;
-  /** Takes a name without a row, so that no unit behind this one can have it. */
-  reserve(database: string, table: string, key: string): void;
   /** What is built is right as far as it goes, and this is missing yet: "a subnet of network blue on node n1". */
   waitFor(what: string): void;
   /** Something that concerns the object, with what to do about it; the rest of the unit goes on. */

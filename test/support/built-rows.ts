@@ -30,7 +30,6 @@ function buildUnit(
   let failure: string | undefined;
   const out: Sink = {
     row: (row) => rows.push(row),
-    reserve: () => undefined,
     waitFor: (what) => waitsFor.push(what),
     problem: (object, message) => problems.push(`${object}: ${message}`),
     reject(object, reason) {

@@ -90,11 +90,10 @@ export const REFUSED_REST = 30_000;
 /** What one owner wants of one database. */
 export class OwnedRows {
   readonly owner: RowOwner;
-  /** Keys that it wants, rows first, then reserved names. */
+  /** Keys that it wants. */
   entries: readonly Entry[] = [];
-  /** The rows of the first entries; undefined after they were found right, until they are asked for again. */
+  /** The rows of the entries; undefined after they were found right, until they are asked for again. */
   rows: readonly DesiredRow[] | undefined;
-  rowCount = 0;
   /** Keys that it wanted, as long as the database has rows of ours for them. */
   dropped: Set<Entry> | undefined;
   /** Why what it wants can't be planned at all. */
@@ -109,13 +108,7 @@ export class OwnedRows {
   }
 
   rowOf(entry: Entry): DesiredRow | undefined {
-    const index = this.entries.indexOf(entry);
-    return index === -1 || index >= this.rowCount ? undefined : this.rows?.[index];
-  }
-
-  /** True for a name that it takes without a row. */
-  reserves(entry: Entry): boolean {
-    return this.entries.length > this.rowCount && this.entries.indexOf(entry) >= this.rowCount;
+    return this.rows?.[this.entries.indexOf(entry)];
   }
 }
 

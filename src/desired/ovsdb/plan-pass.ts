@@ -72,10 +72,7 @@ export class PlanPass {
   /** Finds rows that somebody renamed, before it is decided which rows go. */
   reclaim(owned: OwnedRows): void {
     if (owned.lostTo !== undefined) return;
-    for (let i = 0; i < owned.rowCount; i++) {
-      const entry = owned.entries[i];
-      if (entry !== undefined && !entry.isFound) this.resolve(entry);
-    }
+    for (const entry of owned.entries) if (!entry.isFound) this.resolve(entry);
   }
 
   /** The row of an entry that has only one, which is ours: no more is to be found out about it. */
@@ -88,7 +85,7 @@ export class PlanPass {
   resolve(entry: Entry): Resolution {
     const { owner, onlyFound } = entry;
     // Of an owner whose rows were all found right the key has one row, of ours.
-    if (onlyFound !== undefined && owner?.rows === undefined && owner?.reserves(entry) === false) {
+    if (onlyFound !== undefined && owner !== undefined && owner.rows === undefined) {
       const row = this.replica.row(entry.table.name, onlyFound);
       if (row !== undefined) return found(row);
     }
@@ -113,7 +110,7 @@ export class PlanPass {
     const { table, owner } = entry;
     if (!table.isPresent) return none('missing-row', 'the server has no such table');
     const rows = this.#rows(entry);
-    if (owner === undefined || owner.reserves(entry)) {
+    if (owner === undefined) {
       // Nobody wants it: others may still refer to a row that is not ours.
       const row = lowest(rows.filter((one) => !this.going.has(one.uuid)));
       return row === undefined
@@ -222,7 +219,7 @@ export class PlanPass {
     for (const [i, entry] of owned.entries.entries()) {
       if (!entry.isFound) continue;
       const { owner } = entry;
-      if (owner === undefined || (owner === owned && i >= owned.rowCount)) note(entry, 'unwanted');
+      if (owner === undefined) note(entry, 'unwanted');
       else if (owner === owned && entry.isFoundTwice && owned.rows?.[i]?.partial !== true) {
         const resolution = this.resolve(entry);
         if (resolution.kind === 'found') note(entry, 'duplicate', resolution.uuid);

@@ -2,9 +2,9 @@
  * Keeps the desired rows of one database by the unit that wants them, knows which units changed on either side, and plans
  * those alone. The plan of the changed units is the same as that of a full pass.
  */
-import type { FoundRow } from '../rows.ts';
+import type { DesiredRow, FoundRow } from '../rows.ts';
 import type { ReplicaChanges, ReplicaView } from '../../ovsdb/index.ts';
-import type { RowOwner, RowTarget, UnitRows } from '../engine.ts';
+import type { RowOwner, RowTarget } from '../engine.ts';
 import { errorText } from '../facts.ts';
 import type { TableClaim } from '../rows.ts';
 import { DEFAULT_BATCH_LIMITS, type BatchLimits, type Plan, type PlanProblem } from './changes.ts';
@@ -62,7 +62,7 @@ export class Reconciler implements RowTarget {
     return this.#index.dirty.size;
   }
 
-  set(owner: RowOwner, wanted: UnitRows): void {
+  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
     this.#followSchema();
     const owned = this.#index.set(owner, wanted);
     if (!this.#index.isSwept && this.#replica.ready) this.#settleAtStart(owned);
@@ -71,12 +71,11 @@ export class Reconciler implements RowTarget {
   /** At a start most units are right: seen at once, their rows need not be kept until the first plan. */
   #settleAtStart(owned: OwnedRows): void {
     this.#index.found.fill();
-    if (owned.entries.length > owned.rowCount) return;
     for (const entry of owned.entries)
       if (entry.onlyFound === undefined || entry.isContested) return;
     const pass = new PlanPass(this.#index, this.#replica, this.#unsupported);
     if (new UnitPlanner(pass).plan(owned, []) !== undefined) return;
-    this.#examined += owned.rowCount;
+    this.#examined += owned.entries.length;
     this.#index.settle(owned);
   }
 
@@ -134,7 +133,7 @@ export class Reconciler implements RowTarget {
       const plan = planner.plan(owned, rows);
       if (plan === undefined) right.push(owned);
       else plans.set(owned, plan);
-      examined += owned.rowCount + rows.length;
+      examined += owned.entries.length + rows.length;
     }
     blockDependents(plans, new Map([...left].map(([owned, { message }]) => [owned, message])));
     const problems = [...left.values()];

@@ -3,7 +3,7 @@
  * that either side touched since they were last found right.
  */
 import type { DatabaseSchema, ReplicaView } from '../../ovsdb/index.ts';
-import type { RowOwner, UnitRows } from '../engine.ts';
+import type { RowOwner } from '../engine.ts';
 import type { DesiredRow, TableClaim } from '../rows.ts';
 import { isSame } from '../same.ts';
 import type { PlanProblem, ProblemKind } from './changes.ts';
@@ -15,14 +15,12 @@ import { FoundRows } from './found-rows.ts';
 export const label = (row: { readonly table: string; readonly key: string }): string =>
   `${row.table} "${row.key}"`;
 
-const NOTHING: UnitRows = { rows: [], reserved: [] };
-
 /** The owner of rows that no unit of this process ever wanted, by the object that they are marked with. */
 const unwantedOwner = (mark: string): RowOwner => ({
   id: JSON.stringify(['unwanted', mark]),
   rank: 0,
   order: Infinity,
-  rowsIn: () => NOTHING,
+  rowsIn: () => [],
 });
 
 export class RowIndex {
@@ -80,12 +78,12 @@ export class RowIndex {
   }
 
   /** Replaces what an owner wants. A row that is wanted twice in the same way is one row in the places of both. */
-  set(owner: RowOwner, wanted: UnitRows): OwnedRows {
+  set(owner: RowOwner, wanted: readonly DesiredRow[]): OwnedRows {
     const owned = this.#ownedBy(owner);
     owned.conflict = undefined;
     const entries: Entry[] = [];
     const rows: DesiredRow[] = [];
-    for (const row of wanted.rows) {
+    for (const row of wanted) {
       const entry = this.tables.get(row.table)?.entry(row.key);
       if (entry === undefined) {
         this.#conflict(owned, row, 'unclaimed-table', 'no feature claims this table');
@@ -103,23 +101,19 @@ export class RowIndex {
         rows[place] = { ...twin, containers: [...twin.containers, ...more] };
       } else this.#conflict(owned, row, 'conflict', 'it is wanted in two ways');
     }
-    for (const { table, key } of wanted.reserved) {
-      const entry = this.tables.get(table)?.entry(key);
-      if (entry !== undefined && !entries.includes(entry)) entries.push(entry);
-    }
     // What was refused rests until something else is wanted.
     if (owned.rest !== undefined && !isSame(owned.rows, rows)) owned.rest = undefined;
     owned.rows = rows;
-    this.#setEntries(owned, entries, rows.length);
+    this.#setEntries(owned, entries);
     return owned;
   }
 
   /** What the owner wanted of an index under another schema: its rows are asked for again when they are planned. */
-  carryOver({ owner, entries, rowCount }: OwnedRows): void {
+  carryOver({ owner, entries }: OwnedRows): void {
     const same = entries.map(({ table, key }) =>
       (this.tables.get(table.name) as ClaimedTable).entry(key),
     );
-    this.#setEntries(this.#ownedBy(owner), same, rowCount);
+    this.#setEntries(this.#ownedBy(owner), same);
   }
 
   /** What an owner wants, built again: rows that were found right are not kept. */
@@ -180,7 +174,7 @@ export class RowIndex {
     return owned;
   }
 
-  #setEntries(owned: OwnedRows, entries: readonly Entry[], rowCount: number): void {
+  #setEntries(owned: OwnedRows, entries: readonly Entry[]): void {
     const before = new Set(owned.entries);
     for (const entry of entries) {
       if (before.delete(entry)) continue;
@@ -193,7 +187,6 @@ export class RowIndex {
     }
     // A list that grew has room for more, which most units never need.
     owned.entries = entries.slice();
-    owned.rowCount = rowCount;
     for (const entry of before) this.#drop(owned, entry);
     this.dirty.add(owned);
   }

@@ -329,7 +329,7 @@ const isRight = ({ owned, changes, problems, isBlocked }: UnitPlan): boolean =>
   problems.length === 0 &&
   !isBlocked &&
   (owned.dropped?.size ?? 0) === 0 &&
-  owned.entries.every((entry, i) => i >= owned.rowCount || entry.isFound || !entry.table.isPresent);
+  owned.entries.every((entry) => entry.isFound || !entry.table.isPresent);
 
 const MAX_SHOWN = 100;
 

@@ -102,7 +102,7 @@ class Zone {
   set(id: string, rows: readonly DesiredRow[]): void {
     const unit = this.units.get(id) ?? new TestUnit(id);
     this.units.set(id, unit);
-    unit.wanted = { rows, reserved: [] };
+    unit.wanted = rows;
     this.reconciler.set(unit, unit.wanted);
   }
 

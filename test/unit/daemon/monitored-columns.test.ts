@@ -50,7 +50,7 @@ function rowsOf(zone: Zone): readonly DesiredRow[] {
   engine.connect(
     ['OVN_Northbound', 'OVN_Southbound'].map((database) => ({
       database,
-      set: (_owner, wanted) => rows.push(...wanted.rows),
+      set: (_owner, wanted) => rows.push(...wanted),
       has: () => false,
     })),
   );

@@ -1,13 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import {
-  claimsOf,
-  Engine,
-  featureOf,
-  type RowOwner,
-  type UnitRows,
-} from '../../../src/desired/engine.ts';
+import { claimsOf, Engine, featureOf, type RowOwner } from '../../../src/desired/engine.ts';
 import { DerivedFacts, FactTable } from '../../../src/desired/facts.ts';
 import type { Feature } from '../../../src/desired/features.ts';
+import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { ReadRecorder } from '../../../src/desired/reads.ts';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
@@ -45,19 +40,18 @@ const switches: Feature<Facts> = {
     if (subnet === 'reject') out.reject(`Network ${name}`, 'choose another subnet');
     if (subnet === 'wait') out.waitFor(`a subnet of ${name}`);
     if (subnet === 'odd') out.problem(`Network ${name}`, 'odd subnet');
-    if (subnet === 'reserve') out.reserve('OVN_Northbound', 'Logical_Switch', 'reserved');
   },
 };
 
 /** Takes what it is given. */
 class Target {
   readonly database = 'OVN_Northbound';
-  readonly wanted = new Map<RowOwner, UnitRows>();
+  readonly wanted = new Map<RowOwner, readonly DesiredRow[]>();
   sets = 0;
 
-  set(owner: RowOwner, wanted: UnitRows): void {
+  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
     this.sets += 1;
-    if (wanted.rows.length + wanted.reserved.length === 0) this.wanted.delete(owner);
+    if (wanted.length === 0) this.wanted.delete(owner);
     else this.wanted.set(owner, wanted);
   }
 
@@ -66,7 +60,7 @@ class Target {
   }
 
   get keys(): readonly string[] {
-    return [...this.wanted.values()].flatMap(({ rows }) => rows.map(({ key }) => key)).toSorted();
+    return [...this.wanted.values()].flatMap((rows) => rows.map(({ key }) => key)).toSorted();
   }
 }
 
@@ -182,16 +176,6 @@ describe('a unit', () => {
     expect(states()).toEqual(['a waiting', 'b ok odd subnet']);
   });
 
-  test('may reserve names', () => {
-    facts.networks.put('a', network('reserve'));
-    engine.build();
-    expect([...target.wanted.values()][0]?.reserved).toEqual(
-      [{ database: 'OVN_Northbound', table: 'Logical_Switch', key: 'reserved' }].map(
-        ({ table, key }) => ({ table, key }),
-      ),
-    );
-  });
-
   test('has a rank by its facts, and an id that no other one has', () => {
     facts.networks.put('a","b', network('first'));
     engine.build();
@@ -206,8 +190,8 @@ describe('a unit', () => {
   test('is asked for its rows without being taken for built anew', () => {
     engine.build();
     const [owner] = target.wanted.keys();
-    expect(owner?.rowsIn('OVN_Northbound').rows.map(({ key }) => key)).toEqual(['a']);
-    expect(owner?.rowsIn('OVN_Southbound').rows).toEqual([]);
+    expect(owner?.rowsIn('OVN_Northbound').map(({ key }) => key)).toEqual(['a']);
+    expect(owner?.rowsIn('OVN_Southbound')).toEqual([]);
     facts.networks.put('a', network('10.0.2.0/24'));
     expect(engine.isDirty).toBe(true);
   });

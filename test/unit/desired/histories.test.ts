@@ -23,7 +23,6 @@ import {
   textMap,
   update,
   uuidSet,
-  type Place,
 } from './northbound.ts';
 import { EACH, World } from './world.ts';
 
@@ -211,7 +210,6 @@ const step = fc.oneof(
     weight: 1,
     arbitrary: fc.tuple(fc.constant('rank' as const), pick('1 pods', '5 mixed', 'base'), fc.nat(2)),
   },
-  { weight: 1, arbitrary: fc.tuple(fc.constant('reserve' as const), pick(...PORTS)) },
   { weight: 4, arbitrary: fc.tuple(fc.constant('meddle' as const), meddling) },
   { weight: 3, arbitrary: fc.tuple(fc.constant('settle' as const)) },
   { weight: 1, arbitrary: fc.tuple(fc.constant('restart' as const)) },
@@ -233,9 +231,6 @@ async function take(world: World, one: Step): Promise<void> {
       world.reconciler.set(unit, unit.wanted);
       return;
     }
-    case 'reserve':
-      world.set('0 reserved', [], ['Logical_Switch_Port', one[1], ''] satisfies Place);
-      return;
     case 'meddle':
       try {
         world.database.write(...operationsOf(world.database, one[1]));
@@ -357,7 +352,7 @@ function expectIsolated(
   left: ReadonlySet<string>,
 ): void {
   const { database } = world;
-  const wanted = [...world.units.values()].flatMap(({ id, wanted: { rows } }) =>
+  const wanted = [...world.units.values()].flatMap(({ id, wanted: rows }) =>
     left.has(id) ? [] : rows,
   );
   const made = new Set(
@@ -377,9 +372,9 @@ function expectIsolated(
       const acls = database.rows('ACL').filter((acl) => group.includes('acls', acl.uuid));
       const idOf = (ids: unknown): string => (ids as ReadonlyMap<string, string>).get('id') ?? '';
       const owner = [...world.units.values()]
-        .filter((unit) => unit.wanted.rows.some((one) => one.table === table && one.key === key))
+        .filter((unit) => unit.wanted.some((one) => one.table === table && one.key === key))
         .find(({ id }) => !left.has(id));
-      const needed = (owner?.wanted.rows ?? [])
+      const needed = (owner?.wanted ?? [])
         .filter((one) => one.table === 'ACL' && one.containers[0]?.key === key)
         .map((one) => `${one.key} ${one.columns['match'] as string}`);
       expect(

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { RowOwner, UnitRows } from '../../../src/desired/engine.ts';
+import type { RowOwner } from '../../../src/desired/engine.ts';
 import {
   RowReference,
   type Containment,
@@ -154,7 +154,7 @@ export class TestUnit implements RowOwner {
   readonly id: string;
   readonly order: number;
   rank: number;
-  wanted: UnitRows = { rows: [], reserved: [] };
+  wanted: readonly DesiredRow[] = [];
   /** What its builder throws now. */
   error: Error | undefined;
   builds = 0;
@@ -165,7 +165,7 @@ export class TestUnit implements RowOwner {
     this.order = order;
   }
 
-  rowsIn(): UnitRows {
+  rowsIn(): readonly DesiredRow[] {
     this.builds += 1;
     if (this.error !== undefined) throw this.error;
     return this.wanted;

@@ -406,30 +406,6 @@ describe('a name that two units want', () => {
     expect(world.names('Logical_Switch')).toEqual(['x', 'y']);
     expect(plan.problems.map(({ unit }) => unit)).toEqual(['b']);
   });
-
-  test("a reserved name is nobody else's, and its row goes", async () => {
-    world.set('z', [portRow('k8s-n1', 'blue'), portRow('other', 'blue')]);
-    world.set('network', [switchRow('blue')]);
-    await world.settle();
-    world.plan();
-    world.set('a', [], ['Logical_Switch_Port', 'k8s-n1', '']);
-    await world.settle();
-    expect(problemsOf(world.plan())).toEqual(['name-taken k8s-n1']);
-    expect(world.names('Logical_Switch_Port')).toEqual([]);
-    world.remove('a');
-    await world.settle();
-    expect(world.names('Logical_Switch_Port')).toEqual(['k8s-n1', 'other']);
-    expect(world.plan()).toMatchObject({ isEmpty: true, problems: [] });
-  });
-
-  test('a row that its unit wants no more, but reserves, goes', async () => {
-    world.set('a', [switchRow('blue'), switchRow('red')]);
-    await world.settle();
-    world.set('a', [switchRow('red')], ['Logical_Switch', 'blue', '']);
-    await world.settle();
-    expect(world.names('Logical_Switch')).toEqual(['red']);
-    expect(world.plan()).toMatchObject({ isEmpty: true, problems: [] });
-  });
 });
 
 describe('what a server refused', () => {
@@ -502,19 +478,16 @@ describe('memory', () => {
     async function remembered(): Promise<readonly WeakRef<object>[]> {
       const unit = world.unit('later');
       // A unit's rows are its own to keep or not: what it is asked for here is not kept by the test either.
-      unit.wanted = { rows: [], reserved: [] };
+      unit.wanted = [];
       const rows = [switchRow('red'), portRow('a', 'blue'), portRow('b', 'red')];
       const references = rows.map((one) => new WeakRef<object>(one));
-      world.reconciler.set(unit, { rows, reserved: [] });
+      world.reconciler.set(unit, rows);
       const { plan } = await world.settle();
       expect(plan.changes.length).toBe(3);
       return [...plan.changes.map((change) => new WeakRef<object>(change)), ...references];
     }
     const kept = await remembered();
-    world.unit('later').wanted = {
-      rows: [switchRow('red'), portRow('a', 'blue'), portRow('b', 'red')],
-      reserved: [],
-    };
+    world.unit('later').wanted = [switchRow('red'), portRow('a', 'blue'), portRow('b', 'red')];
     expect(world.plan().isEmpty).toBe(true);
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
@@ -534,12 +507,12 @@ describe('memory', () => {
     database.write(insert('Logical_Switch', { name: 'theirs' }));
     const unit = new TestUnit('pod');
     for (let i = 0; i < 5; i++) {
-      index.set(unit, { rows: [switchRow(`s${i}`)], reserved: [] });
+      index.set(unit, [switchRow(`s${i}`)]);
       const [uuid] = database.write(insert('Logical_Switch', { name: `s${i}` }));
-      index.set(unit, { rows: [], reserved: [{ table: 'Copp', key: `c${i}` }] });
+      index.set(unit, [switchRow(`t${i}`)]);
       database.write(remove('Logical_Switch', uuid ?? ''));
     }
-    index.set(unit, { rows: [], reserved: [] });
+    index.set(unit, []);
     for (const owned of index.dirty) index.settle(owned);
     expect([...index.tables.values()].flatMap((table) => [...table.entries.keys()])).toEqual([
       'theirs',

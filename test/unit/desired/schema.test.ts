@@ -39,7 +39,7 @@ function world() {
   const reconciler = new Reconciler(replica, new Map([['Switch', CLAIM]]));
   reconciler.follow();
   const unit = new TestUnit('unit');
-  unit.wanted = { rows: [keyed('Switch', 'a', { name: 'a', extra: 'x' })], reserved: [] };
+  unit.wanted = [keyed('Switch', 'a', { name: 'a', extra: 'x' })];
   reconciler.set(unit, unit.wanted);
   const plan = () => reconciler.plan({ now: 0, isComplete: true });
   return { replica, unit, plan };

@@ -112,7 +112,7 @@ describe('what a plan looks at', () => {
       keyed('Switch', 's', { name: 's' }),
       keyed('Port', 'p', { name: 'p' }, ['Switch', 's', 'ports']),
     ];
-    reconciler.set(new TestUnit('u'), { rows, reserved: [] });
+    reconciler.set(new TestUnit('u'), rows);
     const { changes, problems } = reconciler.plan({ now: 0, isComplete: true });
     expect(
       changes.map(({ action, key, columns }) => [action, key, columns.map((c) => c.name)]),

@@ -5,7 +5,7 @@ import { renderPlan } from '../../../src/desired/ovsdb/render.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { DatabaseSchema, ReplicaRow } from '../../../src/ovsdb/index.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
-import { CLAIMS, northboundSchema, TestUnit, type Place } from './northbound.ts';
+import { CLAIMS, northboundSchema, TestUnit } from './northbound.ts';
 
 const schema = northboundSchema();
 
@@ -64,16 +64,16 @@ export class World {
     return unit;
   }
 
-  set(id: string, rows: readonly DesiredRow[], ...reserved: readonly Place[]): void {
+  set(id: string, rows: readonly DesiredRow[]): void {
     const unit = this.unit(id);
-    unit.wanted = { rows, reserved: reserved.map(([table, key]) => ({ table, key })) };
+    unit.wanted = rows;
     this.reconciler.set(unit, unit.wanted);
   }
 
   remove(id: string): void {
     const unit = this.units.get(id);
     if (unit === undefined) return;
-    unit.wanted = { rows: [], reserved: [] };
+    unit.wanted = [];
     if (this.reconciler.has(unit)) this.reconciler.set(unit, unit.wanted);
     this.units.delete(id);
   }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RowReference, type DesiredRow } from '../../../src/desired/rows.ts';
-import type { RowOwner, RowTarget, UnitRows } from '../../../src/desired/engine.ts';
+import type { RowOwner, RowTarget } from '../../../src/desired/engine.ts';
 import type { ZoneFactsOptions } from '../../../src/model/facts.ts';
 import type { Attachment } from '../../../src/model/model.ts';
 import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows.ts';
@@ -112,7 +112,7 @@ class Recorder implements RowTarget {
     this.database = database;
   }
 
-  set(owner: RowOwner, { rows }: UnitRows): void {
+  set(owner: RowOwner, rows: readonly DesiredRow[]): void {
     this.built.push(owner.id);
     if (rows.length === 0) this.rows.delete(owner.id);
     else this.rows.set(owner.id, rows);

@@ -1,14 +1,14 @@
 /** The informers of a process: one per kind, whoever reads it, and a store whose writes are read back through them. */
 import { isOptionalKind } from '../api/kinds.ts';
 import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
-import { systemClock, type Clock } from './clock.ts';
+import { pause, systemClock, type Clock } from './clock.ts';
 import { Informer, type ObjectView } from './informer.ts';
 import { delegatingStore } from './delegating-store.ts';
 import { keptFields } from './kept-fields.ts';
 import type { Log } from './log.ts';
 import { ReadBack } from './read-back.ts';
 import { isSelected, type Selection } from './selection.ts';
-import type { Store } from './store.ts';
+import { isRetryable, type Store } from './store.ts';
 
 export interface InformersOptions {
   readonly store: Store;
@@ -17,6 +17,9 @@ export interface InformersOptions {
   /** Called when there is something new to read in `malformed`. */
   readonly onMalformed?: () => void;
 }
+
+/** Milliseconds before a list that failed is tried again. */
+const LIST_RETRY = 200;
 
 type AnyInformer = Informer<KubeObject>;
 
@@ -123,7 +126,7 @@ export class Informers {
     if (!informer.isInstalled) return;
     const { kind } = informer;
     using recording = this.#readBack.record();
-    const listed = await this.#options.store.list(kind, signal);
+    const listed = await this.#list(kind, signal);
     const selection = this.#selections.get(keyOf(kind)) ?? {};
     const objects = listed.filter((object) => isSelected(selection, object));
     const gone = new Set(informer.keys());
@@ -140,6 +143,19 @@ export class Informers {
       if (recording.of(kind, key).length > 0) continue;
       this.#readBack.expect(kind, key, shown?.metadata.uid, undefined, shown, recording);
     }
+  }
+
+  /** Tries again while the source is away, until `signal` aborts. */
+  async #list(kind: ResourceKind, signal: AbortSignal): Promise<readonly KubeObject[]> {
+    const { store, clock = systemClock } = this.#options;
+    for (;;)
+      try {
+        return await store.list(kind, signal);
+      } catch (error) {
+        if (!isRetryable(error) || signal.aborted) throw error;
+        await pause(clock, LIST_RETRY, signal);
+        signal.throwIfAborted();
+      }
   }
 
   #all(kinds: readonly ResourceKind[]): readonly AnyInformer[] {

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../src/api/objects.ts';
 import type { Namespace } from '../../../src/api/types.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import { delegatingStore } from '../../../src/store/delegating-store.ts';
-import type { Store, WatchEvent } from '../../../src/store/store.ts';
+import { StoreError, type Store, type WatchEvent } from '../../../src/store/store.ts';
 import { namespace, node, pod, silent } from '../../support/cluster.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
@@ -232,6 +232,25 @@ test('a process may follow a part of a kind', async () => {
   await informers.readBack(stop.signal);
   expect([...informers.of(pods).keys()]).toEqual(['a/here', 'a/nowhere']);
   expect(() => informers.select(pods, {})).toThrow('before the first reader');
+  stop.abort();
+  await running;
+});
+
+test('a refresh tries again while the source is away', async () => {
+  const memory = new MemoryStore();
+  let failures = 2;
+  const list: Store['list'] = async (kind) => {
+    failures -= 1;
+    if (failures >= 0) throw new StoreError('unavailable', 'socket hang up');
+    return memory.list(kind);
+  };
+  const stop = new AbortController();
+  const informers = new Informers({ store: delegatingStore(memory, { list }), log: silent });
+  const running = informers.run(stop.signal);
+  await memory.create(namespaces, namespace('a'), WRITER);
+  await informers.refresh([namespaces], stop.signal);
+  expect(failures).toBe(-1);
+  expect([...informers.of(namespaces).keys()]).toEqual(['a']);
   stop.abort();
   await running;
 });

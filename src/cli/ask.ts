@@ -12,7 +12,7 @@ export type AnswerSource = 'daemon' | 'direct';
 
 /** Options that decide what rows there should be, besides those of the groups below. */
 const DECISIVE: readonly OptionName[] = ['render', 'take-over'];
-/** Options that a daemon must have as the command does, lest it answers about something else. */
+/** Options that must be the same in daemon and command: otherwise its answer is about something else. */
 const COMPARED: readonly (OptionSpec & { readonly name: OptionName })[] = OPTIONS.filter(
   ({ name, group }) => group === 'where' || group === 'cluster' || DECISIVE.includes(name),
 );

@@ -80,7 +80,7 @@ export async function serveControl({
   };
 }
 
-/** Makes the folder if there is none. Nobody else may write into it, lest a socket of theirs takes the place of ours. */
+/** Makes the folder if there is none. Others must not be able to write into it: they could put a socket in place of ours. */
 function prepareFolder(folder: string): void {
   let found: Stats;
   try {

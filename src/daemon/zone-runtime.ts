@@ -197,7 +197,7 @@ export class ZoneRuntime implements AsyncDisposable {
     }
   }
 
-  /** Pods come after networks, lest every pod of a fresh start complains that it has none. */
+  /** Starts after the first reconcile of networks: before it every pod would be reported as one without networks. */
   async #runPodAddresses(addresses: NodePodAddresses, signal: AbortSignal): Promise<void> {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.configuration.timeout)]);
     if (this.#manager !== undefined && (await this.#leads(this.#manager)))

@@ -1,4 +1,4 @@
-/** The informers of a process: one per kind, whoever reads it, and a store whose writes are read back through them. */
+/** The informers of a process: one per kind, however many read it, and a store whose writes are read back through them. */
 import { isOptionalKind } from '../api/kinds.ts';
 import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
 import { pause, systemClock, type Clock } from './clock.ts';
@@ -54,7 +54,7 @@ export class Informers {
   of<T extends KubeObject>(kind: ResourceKind<T>): Informer<T> {
     const key = keyOf(kind);
     const known = this.#informers.get(key);
-    // A kind's type is that of its objects: whoever asks for a kind asks for the same type.
+    // The type of a kind is that of its objects, so all callers of a kind mean the same type.
     if (known !== undefined) return known as unknown as Informer<T>;
     const informer = this.#informer(kind);
     this.#informers.set(key, informer as unknown as AnyInformer);

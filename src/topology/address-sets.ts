@@ -55,7 +55,7 @@ export function addAddressSet(rows: Rows, set: AddressSet, addresses: readonly s
   rows.named('Address_Set', set.name, { addresses, external_ids: set.ids });
 }
 
-/** A set that has to be there, whoever fills it. */
+/** A set that has to exist; its members may be another controller's. */
 export function addOpenAddressSet(rows: Rows, set: AddressSet): void {
   rows.namedWithout(['addresses'], 'Address_Set', set.name, { external_ids: set.ids });
 }

@@ -67,6 +67,13 @@ export class NetworkRegistry extends NadRegistry {
     return this.set(nad.key, nad);
   }
 
+  /** Takes out a NAD that we removed before the informer showed it. Returns the networks that are affected. */
+  removed(key: string, uid: string | undefined): readonly string[] {
+    if (!this.#ahead.has(key) || this.nad(key)?.uid !== uid) return [];
+    this.#ahead.delete(key);
+    return this.set(key, undefined);
+  }
+
   /**
    * Remembers that a NAD which stood for `network` can't be read at the moment; undefined = it can, or is gone. Returns the networks
    * for which that is a change.

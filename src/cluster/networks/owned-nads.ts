@@ -198,6 +198,9 @@ export class OwnedNads {
     } catch (error) {
       if (!(error instanceof StoreError) || error.code !== 'not-found') throw error;
     }
+    // A watch that was cut may never show a NAD that came and went meanwhile.
+    if (finalizers.every((one) => one === NETWORK_FINALIZER))
+      this.#options.onNetworks(this.#options.registry.removed(key, uid));
     return undefined;
   }
 

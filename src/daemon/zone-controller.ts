@@ -15,6 +15,7 @@ import type { ZoneFacts } from '../model/facts.ts';
 import type { Topology } from '../model/model.ts';
 import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
 import { zoneFeatures } from '../topology/features.ts';
+import { CLUSTER } from '../topology/rows.ts';
 import { isReferenceRow } from '../topology/reference-rows.ts';
 import {
   configurationSequence,
@@ -216,8 +217,12 @@ export class ZoneController {
         });
     }
     for (const { name, problems: found, heldBack } of this.#targets) {
-      for (const { kind, table, key, message } of found)
-        if (kind !== 'awaited') problems.push({ object: `${table} "${key}"`, message });
+      for (const { kind, table, key, object, message } of found) {
+        if (kind === 'awaited') continue;
+        // What settings want has no object but the row.
+        const isOfObject = object !== undefined && object !== CLUSTER;
+        problems.push({ object: isOfObject ? object : `${table} "${key}"`, message });
+      }
       if (heldBack > 0)
         problems.push({
           object: `database ${name}`,

@@ -63,6 +63,8 @@ export interface PlanProblem {
   readonly table: string;
   readonly key: string;
   readonly unit: string;
+  /** The object for which the row is there; absent for a row that goes. */
+  readonly object?: string | undefined;
   /** What is wrong, where, and what to do. */
   readonly message: string;
 }

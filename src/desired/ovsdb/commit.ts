@@ -163,6 +163,7 @@ class PlanCommit {
         table: change.table,
         key: change.key,
         unit,
+        object: change.object,
         message:
           `${change.table} "${change.key}": the server refused ${group.changes.length === 1 ? `to ${change.action} it` : `${group.changes.length} rows that belong together`}: ` +
           `${outcome.error}: ${outcome.details}${values(change)}`,
@@ -185,6 +186,7 @@ class PlanCommit {
           table: change?.table ?? '',
           key: change?.key ?? '',
           unit,
+          object: change?.object,
           message: `${change?.table} "${change?.key}": left out, because it needs ${missing.changes[0]?.table} "${missing.changes[0]?.key}", which was refused`,
         });
       }

@@ -66,6 +66,7 @@ function block(plan: UnitPlan, why: string, queue: [OwnedRows, string][]): void 
     table,
     key,
     unit: plan.owned.owner.id,
+    object: first.object,
     message: `${label(first)}: left as it is, because what it needs can't be written: ${why}`,
   });
   plan.changes.length = 0;

@@ -171,7 +171,10 @@ export function planToJson(plan: Plan): JsonValue {
         column,
       })),
     })),
-    problems: plan.problems.map((problem) => ({ ...problem })),
+    problems: plan.problems.map(({ object, ...problem }) => ({
+      ...problem,
+      ...(object === undefined ? {} : { object }),
+    })),
     heldBack: plan.heldBack,
     unsupported: [...plan.unsupported],
   };

@@ -25,6 +25,9 @@ class Obstacle extends Error {
   }
 }
 
+/** A row that hangs on one of its own unit which has an obstacle: that one is reported, and blocks the unit. */
+class Consequence extends Error {}
+
 /** The rows of units, one unit after the other. */
 export class UnitPlanner {
   readonly #pass: PlanPass;
@@ -76,6 +79,7 @@ export class UnitPlanner {
       table: table.name,
       key,
       unit: plan.owned.owner.id,
+      object: plan.owned.rowOf(entry)?.object,
       message: `${label({ table: table.name, key })}: ${message}`,
     } satisfies PlanProblem);
     if (!isBlocking) return;
@@ -108,6 +112,10 @@ export class UnitPlanner {
       columns = this.#planColumns(entry, row, found);
       memberships = this.#planMemberships(entry, row, found);
     } catch (error) {
+      if (error instanceof Consequence) {
+        this.#plan.changesIsolation ||= table.claim.isolates === true;
+        return;
+      }
       if (!(error instanceof Obstacle)) throw error;
       this.#report(entry, error.kind, error.message);
       return;
@@ -231,6 +239,12 @@ export class UnitPlanner {
   ): { readonly uuid: string; readonly row: ReplicaRow | undefined; readonly entry: Entry } {
     const target = this.#pass.index.tables.get(reference.table)?.entries.get(reference.key);
     const resolution = target === undefined ? undefined : this.#pass.resolve(target);
+    if (
+      target?.owner === this.#plan.owned &&
+      resolution?.kind === 'none' &&
+      resolution.problem !== 'awaited'
+    )
+      throw new Consequence();
     if (target === undefined || resolution === undefined || resolution.kind === 'none')
       throw new Obstacle(
         target?.owner === undefined ? 'missing-row' : 'blocked',

@@ -193,8 +193,10 @@ describe('zone controller', () => {
       ) as string,
     });
     expect(distinctProblems(controller.problems())).toContainEqual({
-      object: 'Logical_Switch "blue_blue_join"',
-      message: expect.stringMatching(/^row .* has this key and is not ours/) as string,
+      object: 'UserDefinedNetwork blue/blue',
+      message: expect.stringMatching(
+        /^Logical_Switch "blue_blue_join": row .* has this key and is not ours/,
+      ) as string,
     });
   });
 

@@ -87,6 +87,7 @@ describe('a refused unit', () => {
         kind: 'refused',
         table: 'Logical_Switch_Port',
         key: 'p5',
+        object: 'Test one',
         unit: 'pod 5',
         message:
           'Logical_Switch_Port "p5": the server refused 2 rows that belong together: constraint violation: p5 is bad ' +

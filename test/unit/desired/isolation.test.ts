@@ -80,7 +80,6 @@ describe('a port group with our key that is somebody else’s', () => {
     expect(changesOf(plan).toSorted()).toEqual(['insert blue', 'insert q']);
     expect(plan.problems.map(({ kind, unit }) => `${kind} ${unit}`).toSorted()).toEqual([
       'blocked pod',
-      'blocked policy',
       'held-by-other policy',
     ]);
   });

@@ -198,6 +198,9 @@ function transportOf(
   };
 }
 
+/** Characters of a refused name that are repeated. */
+const LONGEST_SHOWN = 100;
+
 /** Steps 5 and 8–16, except for addresses. */
 function checkIdentity(
   plugin: PlainObject,
@@ -212,8 +215,9 @@ function checkIdentity(
     refuse(`invalid name in in secondary network netconf (${name})`);
   }
   if (!isSafeNetworkName(name)) {
+    const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name;
     refuse(
-      `invalid name in in secondary network netconf (${name}): it must begin with a letter or digit and hold only those and ".", "_" and "-", 253 at most`,
+      `invalid name in in secondary network netconf (${shown}): it must begin with a letter or digit and hold only those and ".", "_" and "-", 253 at most`,
     );
   }
   if (nadName !== nadKey) {

@@ -300,6 +300,11 @@ describe('a NAD is read', () => {
       nadConfig({ topology: 'layer2', name: 'a b' }),
       'invalid name in in secondary network netconf (a b): it must begin with a letter or digit and hold only those and ".", "_" and "-", 253 at most',
     ],
+    [
+      'a name that is no name and very long',
+      nadConfig({ topology: 'layer2', name: 'n'.repeat(3000) }),
+      `invalid name in in secondary network netconf (${'n'.repeat(100)}…): it must begin with a letter or digit and hold only those and ".", "_" and "-", 253 at most`,
+    ],
     ['no topology', nadConfig({}), 'default-network'],
     [
       'the name of another NAD',

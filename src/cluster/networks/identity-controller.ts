@@ -142,6 +142,8 @@ export class IdentityController {
       onNetwork(name);
       return;
     }
+    // Its first NAD is about to be created: nobody may count with a network that may yet come to nothing.
+    if (network.nads.every(({ key }) => registry.isReserved(key))) return;
     const identity = await this.#identify(name);
     if (identity !== undefined)
       for (const { key } of network.nads)

@@ -51,6 +51,11 @@ export class NetworkRegistry extends NadRegistry {
     this.#reserved.add(nad.key);
   }
 
+  /** True for a NAD that is about to be created. */
+  isReserved(key: string): boolean {
+    return this.#reserved.has(key);
+  }
+
   /** Takes out a NAD that could not be created, unless it is there all the same; its network's id is free then. */
   unreserve(key: string): void {
     if (!this.#reserved.delete(key)) return;

@@ -51,6 +51,9 @@ class NotReadyError extends Error {
 /** Milliseconds to wait for leadership: later another process is assumed to lead. */
 const LEADERSHIP_TIMEOUT = 2000;
 
+/** How long the allocations of another process are awaited before a node goes on without what is missing. */
+const ALLOCATION_TIMEOUT = 5000;
+
 export class ZoneRuntime implements AsyncDisposable {
   readonly configuration: ZoneConfiguration;
   readonly store: OpenObjects;
@@ -211,15 +214,16 @@ export class ZoneRuntime implements AsyncDisposable {
       await orGiveUp(manager.caughtUp(signal), signal, 'the cluster manager to allocate');
       return;
     }
-    // Another process is the cluster manager: its allocations are awaited, not made.
+    // Another process is the cluster manager: its allocations are awaited, not made. An object that gets none harms itself
+    // alone: it is reported as waiting, everything else goes on.
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(ALLOCATION_TIMEOUT)]);
     await until(
       () => this.#pending().length === 0,
-      signal,
-      () =>
-        `allocations by the cluster manager that leads: ${this.#pending()
-          .map(({ object, message }) => `${object}: ${message}`)
-          .join(', ')}`,
-    );
+      limit,
+      'allocations by the cluster manager that leads',
+    ).catch((error: unknown) => {
+      if (signal.aborted || !(error instanceof TimedOutError)) throw error;
+    });
   }
 
   /** Waits until the databases can be written. */

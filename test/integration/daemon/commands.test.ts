@@ -322,6 +322,34 @@ describe('heddle node', () => {
     expect(await isThere()).toBe(true);
   });
 
+  test('beside the manager of another process, a NAD that never gets an id holds up nobody else', async () => {
+    await using bed = await zone();
+    const nad = (network: string, subnet: string): string => `apiVersion: k8s.cni.cncf.io/v1
+kind: NetworkAttachmentDefinition
+metadata: { name: ${network}, namespace: blue }
+spec:
+  config: '{"cniVersion":"1.1.0","name":"twice","netAttachDefName":"blue/${network}","subnets":"${subnet}","topology":"layer3","type":"ovn-k8s-cni-overlay"}'
+`;
+    bed.heddle.write('first.yaml', nad('first', '10.1.0.0/16/24'));
+    bed.heddle.write('second.yaml', nad('second', '10.2.0.0/16/24'));
+    await using other = await OvsdbServer.start();
+    await using leader = bed.heddle.daemon(`--nb=${other.remote}`, '--socket=none');
+    const rows = (server: OvsdbServer): Promise<string> => nbctl(server, 'list', 'Logical_Switch');
+    await until(
+      'the leader to write',
+      async () => (await rows(other)).includes('blue_blue'),
+      30_000,
+    );
+    expect(leader.log).not.toContain('"level":"fatal"');
+    await using node = bed.heddle.daemon();
+    await until(
+      'the node to write',
+      async () => (await rows(bed.server)).includes('blue_blue'),
+      30_000,
+    );
+    expect(node.log).toMatch(/NetworkAttachmentDefinition blue\/second/);
+  });
+
   test('a second process does not write while the first one holds the lock', async () => {
     await using bed = await zone();
     await using daemon = bed.heddle.daemon();

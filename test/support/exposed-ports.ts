@@ -2,7 +2,6 @@
 import type { ReplicaRow } from '../../src/ovsdb/index.ts';
 import { idsOf, members } from './database-text.ts';
 import type { MemoryDatabase } from './memory-database.ts';
-import { SELF } from './zone-objects.ts';
 
 /** Names of ports without the groups and ACLs that isolate them. */
 export function exposedPorts(
@@ -18,8 +17,9 @@ export function exposedPorts(
         (acl) => acl?.column('action') === 'drop' && Number(acl.column('priority')) === priority,
       ).length;
   const switches = database.rows('Logical_Switch');
-  const isOn = (port: ReplicaRow, name: string): boolean =>
-    switches.some((one) => one.column('name') === name && one.includes('ports', port.uuid));
+  // Whatever somebody called the switch.
+  const isOnSwitch = (port: ReplicaRow): boolean =>
+    switches.some((one) => one.includes('ports', port.uuid));
   for (const port of database.rows('Logical_Switch_Port')) {
     const name = port.column('name') as string;
     const ids = idsOf(port);
@@ -36,15 +36,15 @@ export function exposedPorts(
       name === `${namespace}_${name.slice(namespace.length + 1)}`;
     if (
       isLocked &&
-      isOn(port, SELF) &&
+      isOnSwitch(port) &&
       !inGroup('default-network-controller:UDNIsolation:SecondaryPods', 1000)
     )
       result.add(name);
-    const network = /^k8s-(.*)_w1$/.exec(name)?.[1];
+    const network = ids.has('pod') ? undefined : /^k8s-(.*)_w1$/.exec(name)?.[1];
     if (
       network !== undefined &&
       hasMulticastRules &&
-      isOn(port, `${network}_${SELF}`) &&
+      isOnSwitch(port) &&
       !inGroup(`${network}-network-controller:Cluster:clusterPortGroup`, 1011)
     )
       result.add(name);

@@ -11,12 +11,13 @@ import {
   type PlanProblem,
   type UnmarkedRow,
 } from '../desired/ovsdb/index.ts';
+import type { FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import type { Topology } from '../model/model.ts';
 import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { CLUSTER } from '../topology/rows.ts';
-import { isReferenceRow } from '../topology/reference-rows.ts';
+import { isReferenceRow, networkOfReferenceRow } from '../topology/reference-rows.ts';
 import {
   configurationSequence,
   createGlobalRow,
@@ -159,7 +160,7 @@ export class ZoneController {
     // Before every unit was built nobody knows what is not wanted.
     if (!this.#isComplete) return [];
     return this.#targets.flatMap(({ name, reconciler }) =>
-      reconciler.unmarked(isReferenceRow).map((row) => ({ ...row, database: name })),
+      reconciler.unmarked(this.#isLeft).map((row) => ({ ...row, database: name })),
     );
   }
 
@@ -312,11 +313,22 @@ export class ZoneController {
   }
 
   /** Before every unit was built nobody knows what an ovn-kubernetes left that is not wanted. */
+  /**
+   * True for a row of an ovn-kubernetes that no object asks for. What belongs to a network that is declared and not rendered here may carry
+   * its pods: it is not Heddle's to end.
+   */
+  readonly #isLeft = (row: FoundRow, table: string): boolean => {
+    const { networks, rendered } = this.#options.facts;
+    const network = networkOfReferenceRow(row);
+    const isDeclared = network !== undefined && networks.peek(network) !== undefined;
+    return isReferenceRow(row, table) && !(isDeclared && rendered.peek(network) === undefined);
+  };
+
   #takeOverOnce(): void {
     if (this.#isTakenOver) return;
     this.#isTakenOver = true;
     for (const { reconciler } of this.#targets)
-      reconciler.takeOver(reconciler.unmarked(isReferenceRow));
+      reconciler.takeOver(reconciler.unmarked(this.#isLeft));
   }
 
   /** All that could be written is: networks that are in use and in order are complete. */

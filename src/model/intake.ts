@@ -53,6 +53,8 @@ export class ObjectIntake {
     if (!this.#hasChanged(object, after && definitionTexts(after))) return;
     const reading = after && readDefinition(after, this.#facts.settings);
     this.#facts.problems.note(object, 'definition', reading);
+    // What can't be read leaves in force what was read last.
+    if (reading?.kind === 'problem' && this.#registry.nad(key) !== undefined) return;
     const nad = reading?.kind === 'value' ? reading.value : undefined;
     const networks = this.#registry.set(key, nad);
     if (nad === undefined) {
@@ -80,14 +82,24 @@ export class ObjectIntake {
       'open ports',
       openPorts === undefined ? undefined : { kind: 'problem', message: openPorts },
     );
-    const interfaces = reading?.kind === 'value' ? reading.value : [];
     const [namespace = '', name = ''] = key.split('/');
+    if (reading?.kind === 'problem' && this.#isOfPod(key, pod?.metadata.uid)) return;
+    const interfaces = reading?.kind === 'value' ? reading.value : [];
     const nadKeys = interfaces.map(({ nadKey }) => nadKey);
     for (const nadKey of this.#nadKeys.get(key) ?? [])
       if (!nadKeys.includes(nadKey)) this.#facts.interfaces.delete([namespace, name, nadKey]);
     for (const one of interfaces) this.#facts.interfaces.put([namespace, name, one.nadKey], one);
     if (nadKeys.length === 0) this.#nadKeys.delete(key);
     else this.#nadKeys.set(key, nadKeys);
+  }
+
+  /** True if there are interfaces of this very pod, read before. */
+  #isOfPod(key: ObjectKey, uid: string | undefined): boolean {
+    const [namespace = '', name = ''] = key.split('/');
+    const [nadKey] = this.#nadKeys.get(key) ?? [];
+    return (
+      nadKey !== undefined && this.#facts.interfaces.peek(namespace, name, nadKey)?.podUid === uid
+    );
   }
 
   service({ key, after }: ModelChange<Service>): void {
@@ -146,7 +158,8 @@ export class ObjectIntake {
   }
 
   #readSubnets(name: string, node: Node | undefined): void {
-    const { problems, nodeSubnets, nodesWithoutSubnets } = this.#facts;
+    const { nodeName, problems, nodeSubnets, nodesWithoutSubnets } = this.#facts;
+    if (name === nodeName && node === undefined) return;
     const before = this.#subnets.get(name);
     const after = node === undefined ? undefined : readNodeSubnets(node, before);
     if (after === undefined) this.#subnets.delete(name);

@@ -10,6 +10,10 @@ export const isDefault = (network: Pick<Network, 'name'>): boolean =>
 /** Owner controller of a network's policies, port groups and address sets. */
 export const controllerOf = (network: NetworkName): string => `${network}-network-controller`;
 
+/** The network of such a controller; undefined for other owners. */
+export const networkOfController = (controller: string): string | undefined =>
+  /^(.+)-network-controller$/.exec(controller)?.[1];
+
 export const DEFAULT_CONTROLLER = controllerOf(DEFAULT_NETWORK);
 
 /** Names that are known once the prefix of a network and the zone's own node are. */

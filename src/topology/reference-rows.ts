@@ -1,7 +1,9 @@
 /** Rows that an ovn-kubernetes of the same names wrote and left: the ids that it gives its rows, and not our mark. */
 
 import { MARK, type FoundRow } from '../desired/rows.ts';
+import { networkOfController } from '../model/names.ts';
 import { idsOf, textOf } from './found.ts';
+import { NETWORK_ID, OWNER_CONTROLLER_ID } from './object-ids.ts';
 
 const REFERENCE_PREFIX = 'k8s.ovn.org/';
 const REFERENCE_IDS: ReadonlySet<string> = new Set([
@@ -22,4 +24,10 @@ export function isReferenceRow(found: FoundRow, table: string): boolean {
     (ids.get('pod') === 'true' && ids.has('namespace')) ||
     (table === 'Logical_Switch_Port' && ids.has('node') && textOf(found, 'type') === 'remote')
   );
+}
+
+/** The network that such a row says it belongs to; undefined where it says none. */
+export function networkOfReferenceRow(found: FoundRow): string | undefined {
+  const ids = idsOf(found);
+  return ids.get(NETWORK_ID) ?? networkOfController(ids.get(OWNER_CONTROLLER_ID) ?? '');
 }

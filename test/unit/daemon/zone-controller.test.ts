@@ -387,6 +387,25 @@ describe('a database that an ovn-kubernetes filled', () => {
     expect(database.size('Static_MAC_Binding')).toBe(alone.database.size('Static_MAC_Binding'));
   });
 
+  test('a network that is declared and not rendered here keeps its rows: they may carry its pods', async () => {
+    const database = await filled();
+    const blue = exampleZone.networks.find(({ name }) => name === 'blue_blue');
+    if (blue === undefined) throw new Error('the example has this network');
+    const zone = {
+      ...exampleZone,
+      networks: [...only('default').networks, { ...blue, topology: 'layer2' as const }],
+    };
+    const { controller } = bed(zone, { database, takeOver: true });
+    await controller.flush(signal);
+    expect([...database.rows('Logical_Switch')].map((row) => row.column('name'))).toEqual(
+      expect.arrayContaining(['blue_blue_ovn-worker', 'blue_blue_join']),
+    );
+    expect(database.rows('Load_Balancer_Group').map((row) => row.column('name'))).toContain(
+      'blue_blue_clusterLBGroup',
+    );
+    expect(controller.left()).toEqual([]);
+  });
+
   test('is not taken over before every unit was built', async () => {
     const database = await filled();
     const before = rowsIn(database);

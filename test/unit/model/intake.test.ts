@@ -375,6 +375,8 @@ describe('objects that are wrong', () => {
     expect(reader.problems).toHaveLength(1);
     reader.feed(WORKER, true);
     expect(reader.facts.self.get('ovn-worker')).toBe(known);
+    const gone = readerWith(...everything()).feed(WORKER, true);
+    expect(gone.facts.subnetsOn('blue_blue', 'ovn-worker')).toEqual(['103.103.0.0/24']);
   });
 
   test('another node that can’t be read is left out alone, or stays as it was', () => {
@@ -470,6 +472,28 @@ describe('objects that are wrong', () => {
     expect(problem?.message).toMatch(
       /^annotation k8s.ovn.org\/pod-networks: is not valid JSON: .*; delete the pod/,
     );
+  });
+
+  test('an annotation of a wired pod that is torn later leaves its ports as they were, of this very pod', () => {
+    const reader = readerWith(...everything(), wiredPod());
+    const before = reader.facts.attachments.all();
+    expect(before).toHaveLength(2);
+    const torn = annotated(wiredPod(), { 'k8s.ovn.org/pod-networks': '{"default":' });
+    reader.feed(torn);
+    expect(reader.facts.attachments.all()).toEqual(before);
+    expect(reader.problems.map(({ object }) => object)).toEqual(['Pod blue/pod1']);
+    reader.feed({ ...torn, metadata: { ...torn.metadata, uid: 'another' } });
+    expect(reader.facts.attachments.all()).toEqual([]);
+  });
+
+  test('a NAD that is torn later leaves its network as it was', () => {
+    const reader = readerWith(...everything());
+    reader.feed({ ...NAD, spec: { config: '{"name":' } });
+    expect(reader.networks).toEqual(['blue_blue', 'default']);
+    expect(reader.problems.map(({ object }) => object)).toEqual([
+      'NetworkAttachmentDefinition blue/blue',
+    ]);
+    expect(reader.feed(NAD, true).networks).toEqual(['default']);
   });
 
   test('a masquerade subnet without room for the network is its problem alone', () => {

@@ -23,6 +23,11 @@ const LIST_RETRY = 200;
 
 type AnyInformer = Informer<KubeObject>;
 
+/** Milliseconds after which it is looked whether what is awaited has been overtaken. */
+const RECHECK = 1000;
+
+const FAILED: unique symbol = Symbol('the object could not be read');
+
 const keyOf = ({ apiVersion, kind }: ResourceKind): string => `${apiVersion} ${kind}`;
 
 /**
@@ -112,7 +117,35 @@ export class Informers {
 
   /** Resolves when the informers have shown what was written through `store` until now; rejects when `signal` aborts first. */
   async readBack(signal: AbortSignal): Promise<void> {
-    await this.#readBack.complete(signal);
+    const { clock = systemClock } = this.#options;
+    const complete = this.#readBack.complete(signal).then(() => true);
+    for (;;) {
+      const waiting = new AbortController();
+      const stop = AbortSignal.any([signal, waiting.signal]);
+      const later = pause(clock, RECHECK, stop).then(() => false);
+      const isComplete = await Promise.race([complete, later]).finally(() => waiting.abort());
+      if (isComplete) return;
+      await this.#recheck(signal);
+    }
+  }
+
+  /**
+   * A watch leaves out a version that another one followed at once, and versions of manifests do not tell which is the newer one: an
+   * object that is shown as the store has it is not waited for any longer.
+   */
+  async #recheck(signal: AbortSignal): Promise<void> {
+    for (const { kind, key } of this.#readBack.awaiting()) {
+      const informer = this.of(kind);
+      const stored = await this.#options.store
+        .get(kind, key, signal)
+        .catch((): typeof FAILED => FAILED);
+      if (stored === FAILED) continue;
+      const selection = this.#selections.get(keyOf(kind)) ?? {};
+      const expected = stored !== undefined && isSelected(selection, stored) ? stored : undefined;
+      const shown = informer.get(key)?.metadata.resourceVersion;
+      if (shown === expected?.metadata.resourceVersion || informer.malformed.has(key))
+        this.#readBack.overtaken(kind, key);
+    }
   }
 
   /** Resolves when the informers show these kinds at least as they are now, by one list of each; rejects when `signal` aborts first. */

@@ -10,6 +10,8 @@ interface Shown {
 }
 
 interface Awaited {
+  readonly kind: ResourceKind;
+  readonly key: ObjectKey;
   readonly wanted: Shown;
   readonly met: PromiseWithResolvers<void>;
 }
@@ -95,7 +97,19 @@ export class ReadBack {
     if (isCurrent || recording.of(kind, key).some((one) => meets(one, wanted))) return;
     const place = placeOf(kind, key);
     const awaited = this.#awaited.get(place) ?? new Set();
-    this.#awaited.set(place, awaited.add({ wanted, met: Promise.withResolvers() }));
+    this.#awaited.set(place, awaited.add({ kind, key, wanted, met: Promise.withResolvers() }));
+  }
+
+  /** Objects of which a state is awaited. */
+  awaiting(): readonly { readonly kind: ResourceKind; readonly key: ObjectKey }[] {
+    return [...this.#awaited.values()].flatMap((awaited) => [...awaited].slice(0, 1));
+  }
+
+  /** What was awaited of the object has been overtaken: the watch shows it as the store has it. */
+  overtaken(kind: ResourceKind, key: ObjectKey): void {
+    const place = placeOf(kind, key);
+    for (const { met } of this.#awaited.get(place) ?? []) met.resolve();
+    this.#awaited.delete(place);
   }
 
   /** Resolves when everything that is awaited now has been shown; rejects when `signal` aborts first. */

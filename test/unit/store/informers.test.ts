@@ -93,6 +93,36 @@ describe('what was written is read back', () => {
     expect(informers.isReadBack).toBe(true);
   });
 
+  test('when versions that do not tell which is newer have overtaken the one that was written', async () => {
+    const { store, show, synced, written } = byHand();
+    let stored = 'c3';
+    const informers = new Informers({
+      store: delegatingStore(store, {
+        get: (async () => ({
+          ...namespace('a'),
+          metadata: { name: 'a', uid: 'u1', resourceVersion: stored },
+        })) as Store['get'],
+      }),
+      log: silent,
+      clock: { now: () => 0, after: (_milliseconds, run) => (setImmediate(run), () => undefined) },
+    });
+    informers.of(namespaces);
+    const { signal } = new AbortController();
+    void informers.run(signal);
+    show('added', 'a1');
+    synced();
+    const writing = write(informers);
+    written('b2');
+    await writing;
+    const back = informers.readBack(signal);
+    show('modified', 'd4');
+    for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+    expect(informers.isReadBack).toBe(false);
+    stored = 'd4';
+    await back;
+    expect(informers.isReadBack).toBe(true);
+  });
+
   test('when the object is gone, or the write was what ended it', async () => {
     const { informers, show, written, signal } = start();
     let writing = write(informers);

@@ -39,6 +39,23 @@ class Reader {
     return this.mismatch(path, value, 'boolean: true or false, without quotes');
   }
 
+  port(parent: PlainObject, path: FieldPath): number | undefined {
+    const value = this.#child(parent, path);
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 65535)
+      return value;
+    return this.mismatch(path, value, 'port: a number from 1 to 65535');
+  }
+
+  /** The items of a list that are maps, each with its path. */
+  maps(parent: PlainObject, path: FieldPath): [PlainObject, FieldPath][] {
+    return this.list(parent, path).flatMap((item, index): [PlainObject, FieldPath][] => {
+      const at = [...path, index];
+      if (isPlainObject(item)) return [[item, at]];
+      this.mismatch(at, item, 'map');
+      return [];
+    });
+  }
+
   list(parent: PlainObject, path: FieldPath): readonly unknown[] {
     const value = this.#child(parent, path);
     if (value === undefined) return [];
@@ -78,6 +95,26 @@ class Reader {
 const compact = (object: Record<string, unknown>): PlainObject =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 
+const PROTOCOLS: readonly unknown[] = ['TCP', 'UDP', 'SCTP'];
+
+function containers(spec: PlainObject, reader: Reader): PlainObject[] {
+  return reader.maps(spec, ['spec', 'containers']).map(([container, path]) => {
+    const ports = reader.maps(container, [...path, 'ports']).map(([port, at]) => {
+      const protocol = own(port, 'protocol') ?? 'TCP';
+      if (!PROTOCOLS.includes(protocol))
+        reader.mismatch([...at, 'protocol'], protocol, 'protocol: TCP, UDP or SCTP');
+      const containerPort = reader.port(port, [...at, 'containerPort']);
+      return compact({
+        ...port,
+        name: reader.text(port, [...at, 'name']),
+        containerPort,
+        protocol,
+      });
+    });
+    return ports.length === 0 ? container : { ...container, ports };
+  });
+}
+
 function pod(object: PlainObject, reader: Reader): PlainObject {
   const spec = reader.object(object, ['spec']);
   const nodeName = reader.text(spec, ['spec', 'nodeName']);
@@ -87,7 +124,12 @@ function pod(object: PlainObject, reader: Reader): PlainObject {
   const podIPs = reader.records(status, ['status', 'podIPs'], ['ip']);
   return {
     ...object,
-    spec: compact({ ...spec, nodeName: nodeName === '' ? undefined : nodeName, hostNetwork }),
+    spec: compact({
+      ...spec,
+      nodeName: nodeName === '' ? undefined : nodeName,
+      hostNetwork,
+      ...(Object.hasOwn(spec, 'containers') ? { containers: containers(spec, reader) } : {}),
+    }),
     ...(Object.hasOwn(object, 'status') ? { status: compact({ ...status, phase, podIPs }) } : {}),
   };
 }

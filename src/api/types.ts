@@ -222,10 +222,26 @@ export interface Node extends KubeObject {
   };
 }
 
+/** A port that a container of a pod declares; one with a name can be meant by it. */
+export interface ContainerPort {
+  readonly name?: string;
+  readonly containerPort: number;
+  /** `TCP` where the pod says nothing. */
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+}
+
 /** The part of a Pod that we read. */
 export interface Pod extends KubeObject {
   readonly kind: 'Pod';
-  readonly spec: { readonly nodeName?: string; readonly hostNetwork?: boolean };
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly hostNetwork?: boolean;
+    readonly containers?: readonly {
+      readonly name?: string;
+      readonly image?: string;
+      readonly ports?: readonly ContainerPort[];
+    }[];
+  };
   readonly status?: {
     readonly phase?: string;
     readonly podIPs?: readonly { readonly ip: string }[];

@@ -7,15 +7,18 @@ import {
   pods,
   services,
 } from '../api/kinds.ts';
-import type { KubeObject, ResourceKind } from '../api/objects.ts';
+import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
 import { ObjectIntake, type ModelChange } from '../model/intake.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import type { Informers } from '../store/informers.ts';
+import { orGiveUp } from './waiting.ts';
 
 export interface ZoneInformersOptions {
   /** Of the process, which runs them. */
   readonly informers: Informers;
   readonly facts: ZoneFacts;
+  /** The informer of pods has those of this node alone. */
+  readonly hasOwnPodsOnly: boolean;
   /** Called after each change that the facts took in. */
   readonly onChange: () => void;
 }
@@ -23,6 +26,7 @@ export interface ZoneInformersOptions {
 export class ZoneInformers {
   readonly #options: ZoneInformersOptions;
   readonly #kinds: ResourceKind[] = [];
+  #otherPods: Promise<void> | undefined;
 
   constructor(options: ZoneInformersOptions) {
     this.#options = options;
@@ -35,11 +39,36 @@ export class ZoneInformers {
     this.#follow(clusterNetworkConnects, (change) => intake.clusterNetworkConnect(change));
     this.#follow(services, (change) => intake.service(change));
     this.#follow(pods, (change) => intake.pod(change));
+    options.facts.onOtherPodsWanted(() => {
+      this.#otherPods = this.#followOtherPods(intake);
+      // Who waits for it hears of it; otherwise the end of the process ends it.
+      this.#otherPods.catch(() => undefined);
+    });
   }
 
   /** Resolves when everything that existed at the start is known. */
   async synced(limit: number): Promise<void> {
     await this.#options.informers.synced(this.#kinds, undefined, limit);
+    const late = AbortSignal.timeout(limit);
+    if (this.#otherPods !== undefined)
+      await orGiveUp(this.#otherPods, late, 'the pods of other nodes');
+  }
+
+  /** Where the informer of pods has those of this node alone, another one brings the rest. */
+  async #followOtherPods(intake: ObjectIntake): Promise<void> {
+    const { facts, informers, hasOwnPodsOnly, onChange } = this.#options;
+    const others = hasOwnPodsOnly
+      ? informers.also(pods, { otherFields: { 'spec.nodeName': facts.nodeName } })
+      : informers.of(pods);
+    if (hasOwnPodsOnly)
+      others.onChange(({ key, after }) => {
+        intake.pod({ key, after });
+        onChange();
+      });
+    else for (const after of others.list()) intake.pod({ key: objectKey(after.metadata), after });
+    await others.whenSynced;
+    facts.otherPodsKnown();
+    onChange();
   }
 
   #follow<T extends KubeObject>(

@@ -87,7 +87,12 @@ export class ZoneRuntime implements AsyncDisposable {
       renderEverywhere: configuration.render === 'everywhere',
       gracePeriod: configuration.renderGracePeriod,
     });
-    this.#zoneInformers = new ZoneInformers({ informers, facts: this.facts, onChange: onWork });
+    this.#zoneInformers = new ZoneInformers({
+      informers,
+      facts: this.facts,
+      hasOwnPodsOnly: !store.isEmbedded,
+      onChange: onWork,
+    });
     const database = { tls: configuration.tls, log, onAvailable: onWork };
     this.northbound = openDatabase({
       ...database,

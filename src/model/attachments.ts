@@ -9,8 +9,22 @@ import {
 import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import type { Pod } from '../api/types.ts';
-import type { PodInterface } from './model.ts';
+import type { NamedPort, PodFacts, PodInterface } from './model.ts';
 import { optional, type ObjectReading, reading } from './reading.ts';
+
+/** A pod as selectors see it; undefined for one without ports. */
+export function readPod(pod: Pod): PodFacts | undefined {
+  if (isWithoutNetworks(pod)) return undefined;
+  const { name, namespace = '', labels = {} } = pod.metadata;
+  const namedPorts = (pod.spec.containers ?? []).flatMap(({ ports = [] }) =>
+    ports.flatMap((port): NamedPort[] =>
+      port.name === undefined
+        ? []
+        : [{ name: port.name, protocol: port.protocol, port: port.containerPort }],
+    ),
+  );
+  return { namespace, name, node: pod.spec.nodeName ?? '', labels, namedPorts };
+}
 
 /** A pod's interfaces in the order of its annotation; none for a pod without ports. */
 export function readInterfaces(pod: Pod): ObjectReading<readonly PodInterface[]> {
@@ -23,11 +37,13 @@ export function readInterfaces(pod: Pod): ObjectReading<readonly PodInterface[]>
     return [...networks].map(([nadKey, podNetwork]): PodInterface => ({
       namespace,
       pod: name,
+      node: pod.spec.nodeName ?? '',
       podUid: uid,
       nadKey,
       role: podNetwork.role ?? (nadKey === DEFAULT_NAD_KEY ? 'primary' : 'secondary'),
       macAddress: podNetwork.macAddress,
       addresses: podNetwork.addresses,
+      ...(podNetwork.tunnelId === undefined ? {} : { tunnelId: podNetwork.tunnelId }),
       // A malformed list opens nothing; the rest of the pod goes on (topology.md §17.1).
       openDefaultPorts: nadKey === DEFAULT_NAD_KEY ? (open.value ?? []) : [],
     }));
@@ -43,6 +59,7 @@ export function openPortsProblem(pod: Pod): string | undefined {
 /** What a pod's interfaces are read from: while it stays the same, so do they. */
 export const interfaceTexts = (pod: Pod): readonly unknown[] => [
   pod.metadata.uid,
+  pod.spec.nodeName,
   isWithoutNetworks(pod),
   annotationOf(pod, POD_NETWORKS),
   annotationOf(pod, OPEN_DEFAULT_PORTS),

@@ -18,6 +18,7 @@ import type {
   NetworkName,
   NodeFacts,
   NodeSubnet,
+  PodFacts,
   PodInterface,
 } from './model.ts';
 import {
@@ -101,6 +102,10 @@ export class ZoneFacts {
   readonly registrations: FactTable<NetworkRegistration>;
   /** Interfaces of this node's pods, by namespace, pod and NAD key. */
   readonly interfaces: FactTable<PodInterface>;
+  /** Those of the pods of other nodes, by the same key; none while nothing asks for them. */
+  readonly remoteInterfaces: FactTable<PodInterface>;
+  /** Pods by namespace and name: this node's, and those of other nodes as soon as something asks for them. */
+  readonly pods: FactTable<PodFacts>;
   /** Services open to every primary network. */
   readonly services: FactTable<AllowedDefaultService>;
   readonly connects: FactTable<ClusterNetworkConnect>;
@@ -112,11 +117,16 @@ export class ZoneFacts {
   readonly networks: FactTable<Network>;
   /** Interfaces with their networks, by namespace, pod and NAD key. */
   readonly attachments: FactTable<Attachment>;
+  /** Those of the pods of other nodes. */
+  readonly remoteAttachments: FactTable<Attachment>;
   /** Networks that have rows here: admitted and in use. */
   readonly rendered: FactTable<Network>;
   /** Namespaces with a group on a rendered network, by NAD key. */
   readonly groupedNamespaces: FactTable<GroupedNamespace>;
 
+  /** Whether the pods of other nodes are known; no entry while nothing asks for them. */
+  readonly #otherPods: FactTable<{ readonly isKnown: boolean }>;
+  #onOtherPodsWanted: (() => void) | undefined;
   readonly #nodeAdmissions: DerivedFacts<ObjectReading<NodeFacts>>;
   readonly #assemblies: DerivedFacts<ObjectReading<Network>>;
   readonly #admissions: DerivedFacts<ObjectReading<Network>>;
@@ -137,6 +147,12 @@ export class ZoneFacts {
     this.definitions = new FactTable('definitions', recorder);
     this.registrations = new FactTable('registrations', recorder);
     this.interfaces = new FactTable('interfaces', recorder, { arity: 3 });
+    this.remoteInterfaces = new FactTable('remoteInterfaces', recorder, { arity: 3 });
+    this.pods = new FactTable('pods', recorder, {
+      arity: 2,
+      indexes: { namespace: ({ namespace }) => [namespace] },
+    });
+    this.#otherPods = new FactTable('otherPods', recorder);
     this.services = new FactTable('services', recorder);
     this.connects = new FactTable('connects', recorder);
     this.usage = new NetworkUsage(recorder, options.gracePeriod ?? DEFAULT_GRACE_PERIOD);
@@ -180,13 +196,19 @@ export class ZoneFacts {
       (name) => this.#admitNetwork(name),
       { indexes: { problem: isProblem } },
     );
-    const attachments = new DerivedFacts(
-      'attachments',
-      recorder,
-      this.interfaces,
-      (...key) => this.#attach(key),
-      { arity: 3, indexes: { network: ({ network }) => [network] } },
-    );
+    const attachmentsOf = (name: string, interfaces: FactTable<PodInterface>) =>
+      new DerivedFacts(
+        name,
+        recorder,
+        interfaces,
+        (...key) => this.#attach(interfaces.get(...key)),
+        {
+          arity: 3,
+          indexes: { network: ({ network }) => [network] },
+        },
+      );
+    const attachments = attachmentsOf('attachments', this.interfaces);
+    const remoteAttachments = attachmentsOf('remoteAttachments', this.remoteInterfaces);
     const rendered = new DerivedFacts('rendered', recorder, this.usage.table, (name) =>
       valueOf(this.#admissions.table.get(name)),
     );
@@ -200,6 +222,7 @@ export class ZoneFacts {
     this.remoteNodes = remoteNodes.table;
     this.networks = networks.table;
     this.attachments = attachments.table;
+    this.remoteAttachments = remoteAttachments.table;
     this.rendered = rendered.table;
     this.groupedNamespaces = groupedNamespaces.table;
     this.#beforeUsage = [
@@ -209,6 +232,7 @@ export class ZoneFacts {
       networks,
       this.#admissions,
       attachments,
+      remoteAttachments,
     ];
     this.#afterUsage = [rendered, groupedNamespaces];
 
@@ -234,7 +258,36 @@ export class ZoneFacts {
 
   /** False while rows that nobody wants may be those of something that could not be read. */
   get isComplete(): boolean {
-    return this.unreadableNodes.size === 0;
+    return this.unreadableNodes.size === 0 && this.#otherPods.peek('')?.isKnown !== false;
+  }
+
+  /** `listener` is called once, when the pods of other nodes are to be followed. */
+  onOtherPodsWanted(listener: () => void): void {
+    this.#onOtherPodsWanted = listener;
+    if (this.areOtherPodsWanted) listener();
+  }
+
+  /** True when the pods of other nodes are to be followed. */
+  get areOtherPodsWanted(): boolean {
+    return this.#otherPods.peek('') !== undefined;
+  }
+
+  /** From now on something depends on the pods of other nodes. */
+  wantOtherPods(): void {
+    if (this.areOtherPodsWanted) return;
+    this.#otherPods.put('', { isKnown: false });
+    this.#onOtherPodsWanted?.();
+  }
+
+  /** Every pod of other nodes that existed when they were asked for is in the facts. */
+  otherPodsKnown(): void {
+    this.#otherPods.put('', { isKnown: true });
+  }
+
+  /** For who builds something of the pods of all nodes. Throws `Unreadable` before they are known. */
+  requireOtherPods(): void {
+    if (this.#otherPods.get('')?.isKnown !== true)
+      throw new Unreadable('the pods of other nodes are not read yet');
   }
 
   /** A fact of this node. Throws `Unreadable` before the node is known. */
@@ -344,8 +397,7 @@ export class ZoneFacts {
   }
 
   /** An interface names a NAD; its network is the one that the NAD stands for. */
-  #attach(key: readonly string[]): Attachment | undefined {
-    const found = this.interfaces.get(...key);
+  #attach(found: PodInterface | undefined): Attachment | undefined {
     if (found === undefined) return undefined;
     const network =
       found.nadKey === DEFAULT_NAD_KEY

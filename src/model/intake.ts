@@ -16,8 +16,10 @@ import type {
   Pod,
   Service,
 } from '../api/types.ts';
-import { interfaceTexts, openPortsProblem, readInterfaces } from './attachments.ts';
+import { interfaceTexts, openPortsProblem, readInterfaces, readPod } from './attachments.ts';
+import type { FactTable } from '../desired/facts.ts';
 import type { ZoneFacts } from './facts.ts';
+import type { PodInterface } from './model.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
 import { isTorn, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
@@ -34,8 +36,8 @@ export class ObjectIntake {
   /** What each object was read from last. */
   readonly #texts = new Map<string, readonly unknown[]>();
   readonly #subnets = new Map<ObjectKey, SubnetsOfNode>();
-  /** NAD keys of the interfaces of a pod. */
-  readonly #nadKeys = new Map<ObjectKey, readonly string[]>();
+  /** NAD keys of the interfaces of each pod, by the table that these are in. */
+  readonly #nadKeys = new Map<FactTable<PodInterface>, Map<ObjectKey, readonly string[]>>();
 
   constructor(facts: ZoneFacts) {
     this.#facts = facts;
@@ -65,41 +67,59 @@ export class ObjectIntake {
   }
 
   namespace({ key, after }: ModelChange<Namespace>): void {
-    const isLabelled = Object.hasOwn(after?.metadata.labels ?? {}, PRIMARY_NETWORK_LABEL);
-    this.#facts.namespaces.put(key, after && { name: key, isLabelled });
+    const labels = after?.metadata.labels ?? {};
+    const isLabelled = Object.hasOwn(labels, PRIMARY_NETWORK_LABEL);
+    this.#facts.namespaces.put(key, after && { name: key, isLabelled, labels });
   }
 
-  /** Pods of other nodes are not kept. */
+  /** Pods of other nodes are kept from the moment on that something asks for them; their nodes report what is wrong with them. */
   pod({ key, after }: ModelChange<Pod>): void {
+    const { nodeName, pods, problems, areOtherPodsWanted } = this.#facts;
+    const isOwn = after?.spec.nodeName === nodeName;
+    const isOther = areOtherPodsWanted && !isOwn && after?.spec.nodeName !== undefined;
+    const pod = isOwn || isOther ? after : undefined;
+    const [namespace = '', name = ''] = key.split('/');
+    pods.put([namespace, name], pod && readPod(pod));
     const object = `Pod ${key}`;
-    const pod = after?.spec.nodeName === this.#facts.nodeName ? after : undefined;
     if (!this.#hasChanged(object, pod && interfaceTexts(pod))) return;
     const reading = pod && readInterfaces(pod);
     const openPorts = pod && openPortsProblem(pod);
-    this.#facts.problems.note(object, 'interfaces', reading);
-    this.#facts.problems.note(
+    problems.note(object, 'interfaces', isOwn ? reading : undefined);
+    problems.note(
       object,
       'open ports',
-      openPorts === undefined ? undefined : { kind: 'problem', message: openPorts },
+      !isOwn || openPorts === undefined ? undefined : { kind: 'problem', message: openPorts },
     );
-    const [namespace = '', name = ''] = key.split('/');
-    if (reading?.kind === 'problem' && this.#isOfPod(key, pod?.metadata.uid)) return;
+    if (reading?.kind === 'problem' && this.#isOfPod(key, pod)) return;
     const interfaces = reading?.kind === 'value' ? reading.value : [];
+    this.#putInterfaces(this.#facts.interfaces, key, isOwn ? interfaces : []);
+    this.#putInterfaces(this.#facts.remoteInterfaces, key, isOwn ? [] : interfaces);
+  }
+
+  #putInterfaces(
+    table: FactTable<PodInterface>,
+    key: ObjectKey,
+    interfaces: readonly PodInterface[],
+  ): void {
+    const [namespace = '', name = ''] = key.split('/');
+    const known = this.#nadKeys.get(table);
     const nadKeys = interfaces.map(({ nadKey }) => nadKey);
-    for (const nadKey of this.#nadKeys.get(key) ?? [])
-      if (!nadKeys.includes(nadKey)) this.#facts.interfaces.delete([namespace, name, nadKey]);
-    for (const one of interfaces) this.#facts.interfaces.put([namespace, name, one.nadKey], one);
-    if (nadKeys.length === 0) this.#nadKeys.delete(key);
-    else this.#nadKeys.set(key, nadKeys);
+    for (const nadKey of known?.get(key) ?? [])
+      if (!nadKeys.includes(nadKey)) table.delete([namespace, name, nadKey]);
+    for (const one of interfaces) table.put([namespace, name, one.nadKey], one);
+    if (nadKeys.length === 0) known?.delete(key);
+    else if (known === undefined) this.#nadKeys.set(table, new Map([[key, nadKeys]]));
+    else known.set(key, nadKeys);
   }
 
   /** True if there are interfaces of this very pod, read before. */
-  #isOfPod(key: ObjectKey, uid: string | undefined): boolean {
+  #isOfPod(key: ObjectKey, pod: Pod | undefined): boolean {
     const [namespace = '', name = ''] = key.split('/');
-    const [nadKey] = this.#nadKeys.get(key) ?? [];
-    return (
-      nadKey !== undefined && this.#facts.interfaces.peek(namespace, name, nadKey)?.podUid === uid
-    );
+    return [...this.#nadKeys].some(([table, known]) => {
+      const [nadKey = ''] = known.get(key) ?? [];
+      const found = table.peek(namespace, name, nadKey);
+      return found?.podUid === pod?.metadata.uid && found?.node === pod?.spec.nodeName;
+    });
   }
 
   service({ key, after }: ModelChange<Service>): void {
@@ -121,6 +141,8 @@ export class ObjectIntake {
     const { definitions, registrations } = this.#facts;
     const network = this.#registry.network(name);
     registrations.put(name, network && registrationOf(network));
+    // Its switch spans all zones: each has a port for every pod of it.
+    if (network?.config.topology === 'layer2') this.#facts.wantOtherPods();
     const refused = this.#registry.refusedNads(name);
     for (const { key, namespace } of this.#registry.ofNetwork(name)) {
       const why = refused.get(key);

@@ -62,6 +62,23 @@ export interface NamespaceFacts {
   readonly name: string;
   /** True for namespaces that ask for a primary network of their own (by label). */
   readonly isLabelled: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** A pod of any node, as selectors and policies see it; none for pods on the host's network, and for those that ended. */
+export interface PodFacts {
+  readonly namespace: string;
+  readonly name: string;
+  readonly node: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Ports of its containers that can be meant by name. */
+  readonly namedPorts: readonly NamedPort[];
+}
+
+export interface NamedPort {
+  readonly name: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  readonly port: number;
 }
 
 /** What a node's `k8s.ovn.org/l3-gateway-config` says of its default network gateway (api.md §7.1). */
@@ -138,10 +155,12 @@ export interface ClusterSettings {
   readonly configNamespace: string;
 }
 
-/** One interface of a pod of this node, whose network is named by a NAD. */
+/** One interface of a pod, whose network is named by a NAD. */
 export interface PodInterface {
   readonly namespace: string;
   readonly pod: string;
+  /** The node that the pod runs on. */
+  readonly node: string;
   /** UID of the pod; `iface-id-ver` of its logical switch port. */
   readonly podUid: string;
   /** `default`, or `<namespace>/<nad>` with `/<k>` for a repeated attachment. */
@@ -150,6 +169,8 @@ export interface PodInterface {
   readonly macAddress: string;
   /** With prefix length; empty without IPAM. */
   readonly addresses: readonly string[];
+  /** Tunnel key of the port, the same in every zone; layer2 only. */
+  readonly tunnelId?: number;
   /** Ports of `k8s.ovn.org/open-default-ports`; only on the default network of a pod with a primary UDN. */
   readonly openDefaultPorts: readonly OpenPort[];
 }

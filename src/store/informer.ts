@@ -196,6 +196,11 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     return this.#isSynced;
   }
 
+  /** Resolves when everything that existed at the start is here, however long that takes; rejects when the watch ends before. */
+  get whenSynced(): Promise<void> {
+    return this.#sync.promise;
+  }
+
   /** False while the source does not serve this kind. */
   get isInstalled(): boolean {
     return this.#isInstalled;

@@ -39,6 +39,7 @@ export class Informers {
   readonly store: Store;
   readonly #options: InformersOptions;
   readonly #informers = new Map<string, AnyInformer>();
+  readonly #others: AnyInformer[] = [];
   readonly #selections = new Map<string, Selection>();
   readonly #readBack = new ReadBack();
   #running: { readonly signal: AbortSignal; readonly fail: (error: unknown) => void } | undefined;
@@ -61,12 +62,26 @@ export class Informers {
     const known = this.#informers.get(key);
     // The type of a kind is that of its objects, so all callers of a kind mean the same type.
     if (known !== undefined) return known as unknown as Informer<T>;
-    const informer = this.#informer(kind);
+    const informer = this.#informer(kind, this.#selections.get(key));
     this.#informers.set(key, informer as unknown as AnyInformer);
-    if (this.#running !== undefined) {
-      const { signal, fail } = this.#running;
-      informer.run(this.#options.store, signal).catch(fail);
-    }
+    this.#start(informer as unknown as AnyInformer);
+    return informer;
+  }
+
+  #start(informer: AnyInformer): void {
+    if (this.#running === undefined) return;
+    const { signal, fail } = this.#running;
+    informer.run(this.#options.store, signal).catch(fail);
+  }
+
+  /**
+   * An informer for objects that `select` leaves out, followed from now on, or from `run` on. What this process writes is not read back
+   * through it.
+   */
+  also<T extends KubeObject>(kind: ResourceKind<T>, selection: Selection): Informer<T> {
+    const informer = this.#informer(kind, selection);
+    this.#others.push(informer as unknown as AnyInformer);
+    this.#start(informer as unknown as AnyInformer);
     return informer;
   }
 
@@ -75,7 +90,7 @@ export class Informers {
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => undefined);
     this.#running = { signal, fail: failed.reject };
-    const running = [...this.#informers.values()].map((informer) =>
+    const running = [...this.#informers.values(), ...this.#others].map((informer) =>
       informer.run(this.#options.store, signal),
     );
     const stopped = new Promise<void>((resolve) => {
@@ -195,9 +210,11 @@ export class Informers {
     return kinds.map((kind) => this.of(kind));
   }
 
-  #informer<T extends KubeObject>(kind: ResourceKind<T>): Informer<T> {
+  #informer<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    selection: Selection | undefined,
+  ): Informer<T> {
     const { log, clock = systemClock } = this.#options;
-    const selection = this.#selections.get(keyOf(kind));
     return new Informer(kind, {
       clock,
       keep: keptFields(kind),

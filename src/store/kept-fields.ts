@@ -4,12 +4,17 @@ import type { Node, Pod } from '../api/types.ts';
 
 const keptPod = ({ spec, status, ...pod }: Pod): Pod => {
   const { nodeName, hostNetwork } = spec;
+  const containers = (spec.containers ?? []).flatMap(({ ports = [] }) => {
+    const named = ports.filter(({ name }) => name !== undefined);
+    return named.length === 0 ? [] : [{ ports: named }];
+  });
   const { phase, podIPs } = status ?? {};
   return {
     ...pod,
     spec: {
       ...(nodeName === undefined ? {} : { nodeName }),
       ...(hostNetwork === undefined ? {} : { hostNetwork }),
+      ...(containers.length === 0 ? {} : { containers }),
     },
     ...(status === undefined
       ? {}

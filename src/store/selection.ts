@@ -13,6 +13,8 @@ export interface Selection {
   readonly namespace?: string;
   readonly labels?: LabelSelector;
   readonly fields?: Readonly<Partial<Record<SelectableField, string>>>;
+  /** Fields that must have another value. */
+  readonly otherFields?: Readonly<Partial<Record<SelectableField, string>>>;
 }
 
 function fieldOf(object: KubeObject, field: SelectableField): unknown {
@@ -21,13 +23,16 @@ function fieldOf(object: KubeObject, field: SelectableField): unknown {
 }
 
 export const isSelected = (
-  { namespace, labels, fields = {} }: Selection,
+  { namespace, labels, fields = {}, otherFields = {} }: Selection,
   object: KubeObject,
 ): boolean =>
   (namespace === undefined || object.metadata.namespace === namespace) &&
   (labels === undefined || matchesSelector(labels, object.metadata.labels)) &&
   Object.entries(fields).every(
     ([field, value]) => fieldOf(object, field as SelectableField) === value,
+  ) &&
+  Object.entries(otherFields).every(
+    ([field, value]) => fieldOf(object, field as SelectableField) !== value,
   );
 
 /** Hands on what is selected: an object that is no longer so is `deleted`, one that has become so is `added`. */

@@ -51,6 +51,7 @@ class Zone implements AsyncDisposable {
     this.#informers = new ZoneInformers({
       informers,
       facts: this.facts,
+      hasOwnPodsOnly: false,
       onChange: () => (this.#events += 1),
     });
     this.client = new OvsdbClient({

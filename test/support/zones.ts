@@ -264,6 +264,7 @@ export const inLocalMode = (zone: Zone): Zone => ({
 export const bluePod: Attachment = {
   namespace: 'blue',
   pod: 'pod1',
+  node: 'ovn-worker',
   podUid: 'b7a2d6c0-0000-4000-8000-000000000001',
   network: blue.name,
   nadKey: 'blue/blue',
@@ -343,7 +344,7 @@ function replace<V extends object, W extends V>(
 
 const namespacesOf = (zone: Zone): NamespaceFacts[] => {
   const labelled = new Set(zone.networks.flatMap(({ namespaces }) => namespaces));
-  return zone.namespaces.map((name) => ({ name, isLabelled: labelled.has(name) }));
+  return zone.namespaces.map((name) => ({ name, isLabelled: labelled.has(name), labels: {} }));
 };
 
 /** NADs of each network; NADs of pods that no network lists stand for the pod's network. */

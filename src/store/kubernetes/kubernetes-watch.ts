@@ -48,10 +48,15 @@ interface ObjectList {
 const metadataOf = (value: JsonObject): JsonObject =>
   isJsonObject(value['metadata']) ? value['metadata'] : {};
 
-const selectors = ({ labels, fields = {} }: Selection): Readonly<Record<string, string>> => {
-  const fieldSelector = Object.entries(fields)
-    .map(([field, value]) => `${field}=${value}`)
-    .join(',');
+const selectors = ({
+  labels,
+  fields = {},
+  otherFields = {},
+}: Selection): Readonly<Record<string, string>> => {
+  const fieldSelector = [
+    ...Object.entries(fields).map(([field, value]) => `${field}=${value}`),
+    ...Object.entries(otherFields).map(([field, value]) => `${field}!=${value}`),
+  ].join(',');
   return {
     ...(labels === undefined ? {} : { labelSelector: formatSelector(labels) }),
     ...(fieldSelector === '' ? {} : { fieldSelector }),

@@ -39,7 +39,12 @@ test('what a node says of a ClusterNetworkConnect becomes its condition, until t
 
   const informers = new Informers({ store, log: silent });
   const facts = new ZoneFacts('n1', testSettings.cluster);
-  const zone = new ZoneInformers({ informers, facts, onChange: () => undefined });
+  const zone = new ZoneInformers({
+    informers,
+    facts,
+    hasOwnPodsOnly: false,
+    onChange: () => undefined,
+  });
   const following = informers.run(signal);
   await zone.synced(10_000);
   const writer = new ZoneStatusWriter(store, 'n1');

@@ -150,7 +150,7 @@ describe('objects become facts', () => {
       gateway: { mode: 'shared', bridge: 'breth0', nextHops: ['172.18.0.1'], vlan: 0 },
     });
     expect(facts.remoteNodes.all().map(({ name, id }) => [name, id])).toEqual([['ovn-worker2', 3]]);
-    expect(facts.namespaces.all()).toEqual([{ name: 'blue', isLabelled: true }]);
+    expect(facts.namespaces.all()).toMatchObject([{ name: 'blue', isLabelled: true }]);
     expect(facts.networks.get('blue_blue')).toMatchObject({
       id: 1,
       joinSubnets: { v4: '100.65.0.0/16' },
@@ -182,6 +182,48 @@ describe('objects become facts', () => {
     ]);
     reader.feed(wiredPod(), true);
     expect(reader.facts.attachments.all()).toEqual([]);
+  });
+
+  test('pods of other nodes are kept as soon as something asks for them, and not this node’s ports', () => {
+    const [pod] = objectsOf(
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: far, namespace: blue, labels: {app: web}}\n' +
+        'spec: {nodeName: ovn-worker2, containers: [{ports: [{name: http, containerPort: 80}, {containerPort: 81}]}]}\n',
+    );
+    const far = annotated(pod as Pod, { 'k8s.ovn.org/pod-networks': POD_NETWORKS });
+    const reader = readerWith(...everything(), far);
+    const others = (): unknown =>
+      reader.facts.pods.all().filter(({ node }) => node !== 'ovn-worker');
+    expect(others()).toEqual([]);
+    expect(() => reader.facts.requireOtherPods()).toThrow('not read yet');
+    expect(reader.facts.isComplete).toBe(true);
+
+    reader.facts.wantOtherPods();
+    expect(reader.facts.isComplete).toBe(false);
+    reader.feed(far);
+    reader.facts.otherPodsKnown();
+    expect(reader.facts.isComplete).toBe(true);
+    reader.facts.requireOtherPods();
+    expect(others()).toEqual([
+      {
+        namespace: 'blue',
+        name: 'far',
+        node: 'ovn-worker2',
+        labels: { app: 'web' },
+        namedPorts: [{ name: 'http', protocol: 'TCP', port: 80 }],
+      },
+    ]);
+    expect(reader.facts.attachments.all()).toEqual([]);
+    expect(
+      reader.facts.remoteAttachments.all().map(({ network, node }) => [network, node]),
+    ).toEqual([
+      ['blue_blue', 'ovn-worker2'],
+      ['default', 'ovn-worker2'],
+    ]);
+    reader.feed(annotated(far, { 'k8s.ovn.org/pod-networks': 'torn' }));
+    expect(reader.problems).toEqual([]);
+    expect(reader.facts.remoteAttachments.size).toBe(2);
+    reader.feed(far, true);
+    expect([others(), reader.facts.remoteAttachments.size]).toEqual([[], 0]);
   });
 
   test('a completed or host-network pod has no ports', () => {

@@ -221,15 +221,25 @@ test('what nobody reads is not kept, and its changes are no changes', async () =
   const heartbeat = { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: '1' }] };
   const large = { ...node('n1'), status: { ...heartbeat, images: [{ names: ['x'] }] } };
   await store.create(nodes, large, WRITER);
-  const container = { containers: [{ name: 'web', image: 'web' }] };
+  const named = { name: 'http', containerPort: 80, protocol: 'TCP' as const };
+  const unnamed = { containerPort: 81, protocol: 'TCP' as const };
+  const container = { containers: [{ name: 'web', image: 'web', ports: [named, unnamed] }] };
   const web = { ...pod('a/web'), spec: { nodeName: 'n1', ...container } };
   await store.create(pods, web, WRITER);
   await informers.refresh([pods, nodes], stop.signal);
   expect(changes).toEqual(['n1', 'a/web']);
   expect(informers.of(nodes).get('n1')).not.toHaveProperty('status');
-  expect(informers.of(pods).get('a/web')?.spec).toEqual({ nodeName: 'n1' });
+  expect(informers.of(pods).get('a/web')?.spec).toEqual({
+    nodeName: 'n1',
+    containers: [{ ports: [named] }],
+  });
   await store.patchStatus(nodes, 'n1', { status: { conditions: [] } }, WRITER);
-  await store.patch(pods, 'a/web', { spec: { containers: [] } }, WRITER);
+  await store.patch(
+    pods,
+    'a/web',
+    { spec: { containers: [{ name: 'web', image: 'other', ports: [named] }] } },
+    WRITER,
+  );
   await informers.refresh([pods, nodes], stop.signal);
   expect(changes).toEqual(['n1', 'a/web']);
   // A write that insists on a version must have the newest one.

@@ -7,7 +7,8 @@ test('an API server is asked for the selection, in lists and in watches', async 
   const stop = new AbortController();
   const watching = api.store.watch(pods, () => undefined, stop.signal, {
     namespace: 'a',
-    fields: { 'spec.nodeName': 'n1', 'metadata.name': 'web' },
+    fields: { 'metadata.name': 'web' },
+    otherFields: { 'spec.nodeName': 'n1' },
     labels: {
       matchLabels: { app: 'web' },
       matchExpressions: [
@@ -27,7 +28,7 @@ test('an API server is asked for the selection, in lists and in watches', async 
   ]);
   const asked = [
     '/api/v1/namespaces/a/pods',
-    'spec.nodeName=n1,metadata.name=web',
+    'metadata.name=web,spec.nodeName!=n1',
     'app=web,tier in (front,back),zone notin (x),a/b,!c',
   ];
   expect(seen).toEqual([

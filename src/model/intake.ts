@@ -118,7 +118,7 @@ export class ObjectIntake {
     return [...this.#nadKeys].some(([table, known]) => {
       const [nadKey = ''] = known.get(key) ?? [];
       const found = table.peek(namespace, name, nadKey);
-      return found?.podUid === pod?.metadata.uid && found?.node === pod?.spec.nodeName;
+      return found?.podUid === (pod?.metadata.uid ?? '') && found.node === pod?.spec.nodeName;
     });
   }
 

@@ -3,9 +3,7 @@ import { AllocationError, isExhausted } from '../allocators/allocation-error.ts'
 import { AddressPool } from '../allocators/address-pool.ts';
 import {
   bitsOf,
-  containsAddress,
   formatInterfaceAddress,
-  lastOf,
   macOfAddress,
   parseAddress,
   parseInterfaceAddress,
@@ -21,6 +19,7 @@ import {
   IdAllocator,
   MAX_PORT_TUNNEL_ID,
 } from '../allocators/ids.ts';
+import { layer2Ends } from '../allocators/layer2-ends.ts';
 import { gatewayAddress, managementAddress } from '../allocators/node-addresses.ts';
 import type { NetworkConfig } from '../api/nad/network-config.ts';
 import type { PodNetwork } from '../api/annotations/pod-annotations.ts';
@@ -307,7 +306,10 @@ export function sharedPool(config: NetworkConfig): NetworkPool {
   const subnets = prefixes(config.subnets.map(({ cidr }) => cidr));
   const infrastructure = prefixes(config.infrastructureSubnets);
   const isPrimary = config.topology === 'layer2' && config.role === 'primary';
-  const ends = isPrimary ? subnets.map((subnet) => layer2Ends(subnet, infrastructure, config)) : [];
+  const configured = config.defaultGatewayIPs.map(parseAddress).filter((one) => one !== undefined);
+  const ends = isPrimary
+    ? subnets.map((subnet) => layer2Ends(subnet, infrastructure, configured))
+    : [];
   const gateways = ends.map(({ gateway }) => gateway);
   return new NetworkPool({
     network: config.name,
@@ -331,33 +333,3 @@ export function sharedPool(config: NetworkConfig): NetworkPool {
       : {}),
   });
 }
-
-/** Gateway and management address of a primary Layer2 network in one subnet. */
-function layer2Ends(
-  subnet: Prefix,
-  infrastructure: readonly Prefix[],
-  { defaultGatewayIPs }: NetworkConfig,
-): { readonly gateway: Address; readonly management: Address } {
-  const configured = defaultGatewayIPs
-    .map(parseAddress)
-    .find((address) => address !== undefined && containsAddress(subnet, address));
-  const spare = infrastructure
-    .filter((range) => containsAddress(subnet, { family: range.family, value: range.base }))
-    .flatMap((range) => firstHosts(range, subnet))
-    .filter(({ value }) => value !== configured?.value);
-  const [first, second] = [gatewayAddress(subnet), managementAddress(subnet)];
-  const gateway = configured ?? spare.shift() ?? first;
-  const fallback = gateway.value === second.value ? first : second;
-  return { gateway, management: spare.shift() ?? fallback };
-}
-
-/** The first addresses of a range that are hosts of the subnet; three are enough for a gateway and a management port. */
-const firstHosts = (range: Prefix, subnet: Prefix): Address[] =>
-  [0n, 1n, 2n, 3n]
-    .map((offset) => ({ family: range.family, value: range.base + offset }))
-    .filter(
-      (address) =>
-        containsAddress(range, address) &&
-        address.value !== subnet.base &&
-        (subnet.family === 'v6' || address.value !== lastOf(subnet)),
-    );

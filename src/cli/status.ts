@@ -1,5 +1,6 @@
 /** `heddle status` and `heddle show`: what became of networks, nodes and pods, from the objects and what the nodes report. */
 import type { Command } from 'commander';
+import { ovnPrefix } from '../api/nad/network-name.ts';
 import { objectKey } from '../api/objects.ts';
 import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import type { Configuration } from '../daemon/configuration.ts';
@@ -16,7 +17,7 @@ import { problemText, type PlaceOf } from '../daemon/problem-text.ts';
 import { readOverviewObjects } from '../daemon/overview-objects.ts';
 import { statusReport, type StatusReport } from '../daemon/zone-reports.ts';
 import type { NetworkName } from '../model/model.ts';
-import { localNames } from '../model/names.ts';
+import { gatewayRouter, podSwitch } from '../model/names.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
 import {
@@ -206,13 +207,14 @@ function printNetwork(network: NetworkOverview): void {
     table(
       ['NODE', 'SUBNETS', 'STATE', 'SWITCH', 'GATEWAY ROUTER'],
       network.nodes.map(({ node, subnets, state, message }) => {
-        const names = localNames(network.name as NetworkName, node);
+        const name = network.name as NetworkName;
+        const { topology, role } = network;
         return [
           node,
           subnets.join(' ') || '-',
           tone(message === undefined ? state : `${state}: ${message}`, STATE_TONES[state]),
-          network.topology === 'layer3' ? names.nodeSwitch : '-',
-          network.topology === 'layer3' && network.role === 'primary' ? names.gatewayRouter : '-',
+          topology === undefined ? '-' : podSwitch({ name, topology }, node),
+          role === 'primary' ? gatewayRouter(ovnPrefix(name), node) : '-',
         ];
       }),
     ),

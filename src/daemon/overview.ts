@@ -1,4 +1,5 @@
 /** What is known of all networks, nodes and pods, put together for people: pure, from lists of objects. */
+import type { NetworkTopology } from '../api/nad/network-config.ts';
 import { nadOfKey } from '../api/nad/nad-key.ts';
 import { networkId } from '../api/annotations/network-annotations.ts';
 import { nodeId, nodeSubnets } from '../api/annotations/node-annotations.ts';
@@ -49,7 +50,7 @@ export interface NetworkOverview {
   /** Object that declares it: `UserDefinedNetwork blue/blue`; absent for the default network and NADs made by hand. */
   readonly object?: string;
   readonly id?: number;
-  readonly topology?: string;
+  readonly topology?: NetworkTopology;
   readonly role?: string;
   readonly subnets: readonly string[];
   readonly conditions: readonly Condition[];

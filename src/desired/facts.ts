@@ -37,6 +37,8 @@ class Index<V> {
   /** Readers of which members there are. */
   readonly members = new CellMap();
   readonly listeners: ((tuple: readonly string[], isPresent: boolean) => void)[] = [];
+  /** Who hears of the members of one bucket. */
+  readonly memberListeners = new Map<string, ((key: string, isPresent: boolean) => void)[]>();
 
   constructor(by: IndexBy<V>) {
     this.by = by;
@@ -138,6 +140,19 @@ export class FactTable<V extends object> implements KeySource {
     };
   }
 
+  /** The keys of one bucket. */
+  bucket(index: string, bucket: string): KeySource {
+    const found = this.#index(index);
+    return {
+      tuples: () => [...(found.buckets.get(bucket) ?? [])].map((key) => this.#tuple(key)),
+      onKeys: (listener) => {
+        const listeners = found.memberListeners.get(bucket) ?? [];
+        listeners.push((key, isPresent) => listener(this.#tuple(key), isPresent));
+        found.memberListeners.set(bucket, listeners);
+      },
+    };
+  }
+
   /** Sets the fact, or removes it when `value` is undefined. Returns false when nothing is another than before. */
   put(key: string | readonly string[], value: V | undefined): boolean {
     if (this.#recorder.isRecording)
@@ -196,10 +211,12 @@ export class FactTable<V extends object> implements KeySource {
         if (keys === undefined) for (const listener of index.listeners) listener([bucket], true);
       } else if (keys !== undefined) {
         keys.delete(key);
-        if (keys.size > 0) continue;
-        index.buckets.delete(bucket);
-        for (const listener of index.listeners) listener([bucket], false);
+        if (keys.size === 0) {
+          index.buckets.delete(bucket);
+          for (const listener of index.listeners) listener([bucket], false);
+        }
       }
+      for (const listener of index.memberListeners.get(bucket) ?? []) listener(key, isMember);
     }
   }
 }

@@ -73,11 +73,11 @@ export interface TableClaim {
   readonly keyOf: (row: FoundRow, container: RowReference | undefined) => string | undefined;
   /** The container that identifies rows without a name: which column of which table holds them. */
   readonly container?: { readonly table: string; readonly column: string };
-  /** For tables without `external_ids`: the row by whose mark a row is ours. */
+  /** For tables without `external_ids`: the rows by the mark of one of which a row is ours. */
   readonly markedBy?: (
     row: FoundRow,
     container: RowReference | undefined,
-  ) => RowReference | undefined;
+  ) => readonly RowReference[];
   /** Columns that ovn-northd or others write: never compared, never sent. */
   readonly foreignColumns?: readonly string[];
   /** Sets and maps in which others have members of their own: what we want is added, nothing is removed. */

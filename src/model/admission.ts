@@ -5,7 +5,7 @@
 import { hasAddress } from '../allocators/addresses.ts';
 import { networkMasqueradeOffsets, POD_SUBNET_OFFSETS } from '../allocators/node-addresses.ts';
 import type { ClusterSettings, Network, NodeFacts } from './model.ts';
-import { isDefault, localNames } from './names.ts';
+import { isDefault, switchesOf } from './names.ts';
 import { clusterFamilies, hasGateway, joinSubnets } from './network-addresses.ts';
 import type { ObjectReading } from './reading.ts';
 import { whyNotRendered } from './rendering.ts';
@@ -52,12 +52,6 @@ export function admitNode(
     return { kind: 'problem', message };
   }
   return { kind: 'value', value: node };
-}
-
-/** Switches of a network in this zone; no two networks can have one of the same name. */
-export function switchesOf(network: Pick<Network, 'name'>, node: string): readonly string[] {
-  const names = localNames(network.name, node);
-  return [names.nodeSwitch, names.joinSwitch, names.externalSwitch, names.transitSwitch];
 }
 
 export interface AdmissionContext {

@@ -7,7 +7,7 @@ import { ReadRecorder } from '../desired/reads.ts';
 import { DEFAULT_NAD_KEY, nadOfKey } from '../api/nad/nad-key.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import type { ClusterNetworkConnect } from '../api/types.ts';
-import { admitNetwork, admitNode, comesBefore, identitiesOf, switchesOf } from './admission.ts';
+import { admitNetwork, admitNode, comesBefore, identitiesOf } from './admission.ts';
 import type {
   AllowedDefaultService,
   Attachment,
@@ -20,6 +20,7 @@ import type {
   NodeSubnet,
   PodFacts,
   PodInterface,
+  Topology,
 } from './model.ts';
 import {
   assembleNetwork,
@@ -28,7 +29,8 @@ import {
   type NetworkDefinition,
   type NetworkRegistration,
 } from './networks.ts';
-import { prefixesOfPort } from './names.ts';
+import { prefixesOfPort, switchesOf } from './names.ts';
+import { hasGateway } from './network-addresses.ts';
 import { ProblemList, type ModelProblem } from './problems.ts';
 import type { ObjectReading } from './reading.ts';
 import { NetworkUsage } from './usage.ts';
@@ -60,6 +62,11 @@ const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] =>
 
 const valueOf = <V>(reading: ObjectReading<V> | undefined): V | undefined =>
   reading?.kind === 'value' ? reading.value : undefined;
+
+/** Buckets of a network: its topology, and, with a gateway, `<topology> with gateway`. */
+const topologiesOf = (network: Network): readonly string[] =>
+  hasGateway(network) ? [network.topology, withGateway(network.topology)] : [network.topology];
+const withGateway = (topology: Topology): string => `${topology} with gateway`;
 
 /** What is brought up to date before somebody builds. */
 interface Refreshed {
@@ -209,8 +216,12 @@ export class ZoneFacts {
       );
     const attachments = attachmentsOf('attachments', this.interfaces);
     const remoteAttachments = attachmentsOf('remoteAttachments', this.remoteInterfaces);
-    const rendered = new DerivedFacts('rendered', recorder, this.usage.table, (name) =>
-      valueOf(this.#admissions.table.get(name)),
+    const rendered = new DerivedFacts(
+      'rendered',
+      recorder,
+      this.usage.table,
+      (name) => valueOf(this.#admissions.table.get(name)),
+      { indexes: { topology: topologiesOf } },
     );
     const groupedNamespaces = new DerivedFacts(
       'groupedNamespaces',
@@ -295,6 +306,16 @@ export class ZoneFacts {
     const isKnown = this.self.part(this.nodeName, 'name') !== undefined;
     if (!isKnown) throw new Unreadable(`node ${this.nodeName} is not known yet`);
     return this.self.part(this.nodeName, field) as LocalNode[K];
+  }
+
+  /** Rendered networks of a topology. */
+  renderedOf(topology: Topology): KeySource {
+    return this.rendered.bucket('topology', topology);
+  }
+
+  /** Those of them that have a gateway. */
+  renderedWithGateway(topology: Topology): KeySource {
+    return this.rendered.bucket('topology', withGateway(topology));
   }
 
   /** Subnets of a network on a node, v4 first. Throws `Unreadable` where that can't be known. */

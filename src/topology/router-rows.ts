@@ -4,7 +4,7 @@ import { ipOf } from '../allocators/addresses.ts';
 import type { FoundRow, TableClaim } from '../desired/rows.ts';
 import { claimByName, idKey, isSet, numberOf, textOf } from './found.ts';
 import { identifiedPolicyKey, natKey, policyKey, routeKey } from './keys.ts';
-import type { NetworkOnNode } from './layer3/network-on-node.ts';
+import type { NetworkOnNode } from './network/network-on-node.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
 import { holds, NORTHBOUND, type Rows } from './rows.ts';
 

@@ -1,5 +1,6 @@
 /** Logical switches, their ports and QoS rules; and how such rows are recognised. */
 
+import { familyOf, withoutPrefix } from '../allocators/addresses.ts';
 import type { TableClaim } from '../desired/rows.ts';
 import { claimByName, idKey } from './found.ts';
 import { holds, NORTHBOUND, type Rows } from './rows.ts';
@@ -19,6 +20,14 @@ export const QOS_CLAIM: TableClaim = {
   container: { table: 'Logical_Switch', column: 'qos_rules' },
   keyOf: idKey,
 };
+
+/** What a switch says of the subnets of its pods. */
+export const subnetConfig = (cidrs: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    cidrs.map((cidr) =>
+      familyOf(cidr) === 'v4' ? ['subnet', cidr] : ['ipv6_prefix', withoutPrefix(cidr)],
+    ),
+  );
 
 /** A switch port that leads to a router port. */
 export function addRouterPeer(

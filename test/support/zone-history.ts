@@ -50,7 +50,7 @@ class Life {
     databases: readonly [MemoryDatabase, MemoryDatabase],
     now: () => number,
     renderEverywhere: boolean,
-    objects: Iterable<KubeObject>,
+    objects: () => Iterable<KubeObject>,
   ) {
     this.facts = new ZoneFacts(SELF, settings, { renderEverywhere, gracePeriod: 1000 });
     this.intake = new ObjectIntake(this.facts);
@@ -67,7 +67,11 @@ class Life {
       log: createLogger('silent'),
       now,
     });
-    for (const object of objects) feed(this.intake, object);
+    this.facts.onOtherPodsWanted(() => {
+      for (const object of objects()) if (object.kind === 'Pod') feed(this.intake, object);
+      this.facts.otherPodsKnown();
+    });
+    for (const object of objects()) feed(this.intake, object);
   }
 }
 
@@ -114,14 +118,17 @@ export class ZoneHistory {
     this.#foreign('rows of other programs', () => {
       for (const operations of foreignRows) this.#own(this.northbound, operations);
     });
-    this.#life = this.#live(this.#databases, this.objects.seen.values());
+    this.#life = this.#live(this.#databases, () => this.objects.seen.values());
   }
 
   get #databases(): readonly [MemoryDatabase, MemoryDatabase] {
     return [this.northbound, this.southbound];
   }
 
-  #live(databases: readonly [MemoryDatabase, MemoryDatabase], objects: Iterable<KubeObject>): Life {
+  #live(
+    databases: readonly [MemoryDatabase, MemoryDatabase],
+    objects: () => Iterable<KubeObject>,
+  ): Life {
     const now = (): number => this.#now;
     return new Life(this.#settings, databases, now, this.#renderEverywhere, objects);
   }
@@ -149,7 +156,7 @@ export class ZoneHistory {
     const before = contents(this.northbound, new Set());
     this.log.push('restart at the end');
     this.#life.controller.close();
-    this.#life = this.#live(this.#databases, this.objects.seen.values());
+    this.#life = this.#live(this.#databases, () => this.objects.seen.values());
     this.#now += 2000;
     const committed = await this.#flush();
     // What nobody has used for a while goes with a restart, and nothing else.
@@ -235,7 +242,7 @@ export class ZoneHistory {
     this.#intercept(undefined);
     this.#now += REST;
     if (this.objects.isTorn) this.#isForgetful = true;
-    this.#life = this.#live(this.#databases, this.objects.seen.values());
+    this.#life = this.#live(this.#databases, () => this.objects.seen.values());
   }
 
   /** What the zone comes to, and whether that is right. */
@@ -254,10 +261,10 @@ export class ZoneHistory {
 
   async #checkContents(): Promise<void> {
     const fresh = [new MemoryDatabase(NORTHBOUND), new MemoryDatabase(SOUTHBOUND)] as const;
-    const life = this.#live(
-      fresh,
-      [...this.objects.effective.values()].toSorted(() => this.#random.number() - 0.5),
+    const shuffled = [...this.objects.effective.values()].toSorted(
+      () => this.#random.number() - 0.5,
     );
+    const life = this.#live(fresh, () => shuffled);
     // In use until a moment ago, as far as the old daemon knows.
     for (const [network, use] of this.#life.facts.usage.table.entries())
       if (use.unusedSince !== undefined) life.facts.usage.use(network, 'the past');

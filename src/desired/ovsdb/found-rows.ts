@@ -115,12 +115,12 @@ export class FoundRows {
   knownBy(table: ClaimedTable, row: ReplicaRow): readonly ReplicaRow[] {
     const { markedBy } = table.claim;
     if (markedBy === undefined) return [row];
-    const by = markedBy(row, this.containerOf(table, row));
-    if (by === undefined) return [];
-    const found = this.#tables.get(by.table)?.entries.get(by.key)?.found ?? [];
-    return found
-      .map((uuid) => this.#replica.row(by.table, uuid))
-      .filter((marker) => marker !== undefined);
+    return markedBy(row, this.containerOf(table, row)).flatMap((by) => {
+      const found = this.#tables.get(by.table)?.entries.get(by.key)?.found ?? [];
+      return found
+        .map((uuid) => this.#replica.row(by.table, uuid))
+        .filter((marker) => marker !== undefined);
+    });
   }
 
   isOurs(name: string, row: ReplicaRow): boolean {
@@ -228,8 +228,8 @@ export class FoundRows {
   ): Entry | undefined {
     const key = table.claim.keyOf(row, container);
     if (key === undefined) return undefined;
-    const marker = table.claim.markedBy?.(row, container);
-    if (marker !== undefined) this.#markers.add(marker.table);
+    for (const marker of table.claim.markedBy?.(row, container) ?? [])
+      this.#markers.add(marker.table);
     const entry = table.entry(key);
     entry.attach(row.uuid);
     table.byUuid.set(row.uuid, entry);

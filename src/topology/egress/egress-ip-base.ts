@@ -10,8 +10,8 @@ import {
   enabledServiceIps,
   nodeIps,
 } from '../address-sets.ts';
-import type { NetworkOnNode } from '../layer3/network-on-node.ts';
-import type { NetworkPart } from '../layer3/part.ts';
+import type { NetworkOnNode } from '../network/network-on-node.ts';
+import type { NetworkPart } from '../network/part.ts';
 import {
   MARK_EGRESS_REPLY,
   MARK_EGRESS_TO_NODE,
@@ -147,12 +147,12 @@ function addReplyMark(rows: Rows, on: NetworkOnNode, family: Family): void {
 function addRoutesForReroutedPods(rows: Rows, on: NetworkOnNode): void {
   if (on.gateway === undefined) return;
   for (const { cidr } of on.network.subnets) {
-    const link = on.joinLinks.find((link) => link.family === familyOf(cidr));
-    // A network of one node: the route of its pods (management-port.ts, routes.ts) is the route of all pods.
+    const link = on.links.find((link) => link.family === familyOf(cidr));
+    // A network of one node, or of one subnet for all: the route of its pods (management-port.ts, routes.ts) is the route of all pods.
     if (link === undefined || on.podRanges.some((range) => range.cidr === cidr)) continue;
     addRoute(rows, on.names.clusterRouter, {
       prefix: cidr,
-      nexthop: link.gatewayRouter,
+      nexthop: link.gateway,
       policy: 'src-ip',
       externalIds: {},
     });

@@ -10,8 +10,8 @@ import {
   gatewayMasquerade,
   masqueradeAddresses,
   type NetworkOnNode,
-} from '../layer3/network-on-node.ts';
-import type { NetworkPart } from '../layer3/part.ts';
+} from '../network/network-on-node.ts';
+import type { NetworkPart } from '../network/part.ts';
 import { ROUTER_PORT_CLAIM } from '../router-rows.ts';
 import { holds, NORTHBOUND, type Rows } from '../rows.ts';
 import { addRouterPeer, SWITCH_CLAIM, SWITCH_PORT_CLAIM } from '../switch-rows.ts';
@@ -24,7 +24,7 @@ const MAC_BINDING_CLAIM: TableClaim = {
   database: NORTHBOUND,
   table: 'Static_MAC_Binding',
   keyOf: (row) => macBindingKey(textOf(row, 'logical_port') ?? '', textOf(row, 'ip') ?? ''),
-  markedBy: (row) => new RowReference('Logical_Router_Port', textOf(row, 'logical_port') ?? ''),
+  markedBy: (row) => [new RowReference('Logical_Router_Port', textOf(row, 'logical_port') ?? '')],
 };
 
 export const externalSwitch: NetworkPart = {

@@ -1,14 +1,12 @@
-/** The router by which a network's pods leave this node, and its link to the distributed router (topology.md §7.3, §6). */
+/** The router by which a network's pods leave this node (topology.md §7.3, §6). */
 
-import { macOf, withoutPrefix } from '../../allocators/addresses.ts';
+import { withoutPrefix } from '../../allocators/addresses.ts';
 import { RowReference } from '../../desired/rows.ts';
 import { COPP } from '../database/protection.ts';
-import { gatewayMasquerade } from '../layer3/network-on-node.ts';
-import type { NetworkPart } from '../layer3/part.ts';
+import { gatewayMasquerade, type NetworkOnNode } from '../network/network-on-node.ts';
+import type { NetworkPart } from '../network/part.ts';
 import { NEIGHBOUR_AGE } from '../numbers.ts';
-import { ROUTER_CLAIM, ROUTER_PORT_CLAIM } from '../router-rows.ts';
-import { holds } from '../rows.ts';
-import { addRouterPeer, SWITCH_PORT_CLAIM } from '../switch-rows.ts';
+import { ROUTER_CLAIM } from '../router-rows.ts';
 
 export const gatewayRouter: NetworkPart = {
   rules: {
@@ -17,10 +15,10 @@ export const gatewayRouter: NetworkPart = {
       source: 'topology.md §7.3',
     },
   },
-  claims: [ROUTER_CLAIM, ROUTER_PORT_CLAIM, SWITCH_PORT_CLAIM],
+  claims: [ROUTER_CLAIM],
   build(all, on) {
     const rows = all.by('gateway-router');
-    const { gateway, names, node, settings } = on;
+    const { gateway, names, node } = on;
     if (gateway === undefined) return;
     const own = gateway.addresses.map(withoutPrefix);
     rows.named('Logical_Router', names.gatewayRouter, {
@@ -29,7 +27,7 @@ export const gatewayRouter: NetworkPart = {
         always_learn_from_arp_request: 'false',
         dynamic_neigh_routers: 'false',
         chassis: node.chassisId,
-        lb_force_snat_ip: 'router_ip',
+        lb_force_snat_ip: serviceSource(on),
         mac_binding_age_threshold: String(NEIGHBOUR_AGE),
         ...(on.isDefault ? { 'snat-ct-zone': '0' } : { disable_garp_rarp: 'true' }),
       },
@@ -39,19 +37,9 @@ export const gatewayRouter: NetworkPart = {
         physical_ips: [...own, ...gatewayMasquerade(on)].join(','),
       },
     });
-    addRouterPeer(rows, names.joinToGateway, names.gatewayToJoin, names.joinSwitch, {
-      external_ids: on.networkIds,
-    });
-    rows.named(
-      'Logical_Router_Port',
-      names.gatewayToJoin,
-      {
-        mac: macOf(on.joinLinks[0]?.gatewayRouter ?? ''),
-        networks: on.joinLinks.map((link) => link.gatewayRouterInterface),
-        options: node.gatewayMtuSupport ? { gateway_mtu: String(settings.mtu) } : undefined,
-        external_ids: on.networkIds,
-      },
-      holds('Logical_Router', names.gatewayRouter, 'ports'),
-    );
   },
 };
+
+/** What services' clients are to their backends. The Layer2 link has several networks: only one of them is right. */
+const serviceSource = (on: NetworkOnNode): string =>
+  on.network.topology === 'layer2' ? on.joins.map(({ address }) => address).join(' ') : 'router_ip';

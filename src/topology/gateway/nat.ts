@@ -1,8 +1,8 @@
 /** Address translation of a gateway router (topology.md §7.6, §6). */
 
 import { familyOf } from '../../allocators/addresses.ts';
-import { firstOf, gatewayMasquerade } from '../layer3/network-on-node.ts';
-import type { NetworkPart } from '../layer3/part.ts';
+import { firstOf, gatewayMasquerade } from '../network/network-on-node.ts';
+import type { NetworkPart } from '../network/part.ts';
 import { addNat, NAT_CLAIM } from '../router-rows.ts';
 
 export const gatewayNat: NetworkPart = {
@@ -17,7 +17,7 @@ export const gatewayNat: NetworkPart = {
     if (on.gateway === undefined) return;
     const externalAddresses = on.isDefault ? on.gateway.addresses : gatewayMasquerade(on);
     const sources = [
-      ...on.joinLinks.map((link) => link.gatewayRouter),
+      ...on.joins.map((join) => join.address),
       ...on.network.subnets.map((subnet) => subnet.cidr),
     ];
     for (const logicalIp of sources) {

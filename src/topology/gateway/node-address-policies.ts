@@ -1,8 +1,8 @@
 /** How pods reach the addresses of their own node (topology.md §7.5, §6). */
 
 import { contains, familyOf, withoutPrefix } from '../../allocators/addresses.ts';
-import { firstOf, gatewayMasquerade, type NetworkOnNode } from '../layer3/network-on-node.ts';
-import type { NetworkPart } from '../layer3/part.ts';
+import { firstOf, gatewayMasquerade, type NetworkOnNode } from '../network/network-on-node.ts';
+import type { NetworkPart } from '../network/part.ts';
 import { POLICY_NODE_ADDRESS } from '../numbers.ts';
 import { addNodeAddressPolicy, POLICY_CLAIM } from '../router-rows.ts';
 
@@ -18,9 +18,7 @@ export const nodeAddressPolicies: NetworkPart = {
     if (on.gateway === undefined) return;
     for (const range of on.podRanges) {
       const nodeAddress = firstOf(on.gateway.addresses, range.family);
-      const others = (on.isDefault ? hostAddresses(on) : gatewayMasquerade(on)).filter(
-        (address) => familyOf(address) === range.family,
-      );
+      const others = otherAddresses(on).filter((address) => familyOf(address) === range.family);
       for (const address of new Set(nodeAddress === undefined ? others : [nodeAddress, ...others]))
         addNodeAddressPolicy(
           rows.by('node-addresses'),
@@ -32,6 +30,12 @@ export const nodeAddressPolicies: NetworkPart = {
     }
   },
 };
+
+/** What pods reach through the host beside the node's address. On Layer2 that is nothing (topology.md §9.3). */
+function otherAddresses(on: NetworkOnNode): string[] {
+  if (on.isDefault) return hostAddresses(on);
+  return on.network.topology === 'layer2' ? [] : gatewayMasquerade(on);
+}
 
 /** Other addresses of the host that pods of the default network reach through it; masquerade addresses are not real. */
 function hostAddresses(on: NetworkOnNode): string[] {

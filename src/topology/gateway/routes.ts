@@ -3,8 +3,8 @@
 import { familyOf } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { NodeGateway } from '../../model/model.ts';
-import { masqueradeAddresses, type NetworkOnNode } from '../layer3/network-on-node.ts';
-import type { NetworkPart } from '../layer3/part.ts';
+import { masqueradeAddresses, type NetworkOnNode } from '../network/network-on-node.ts';
+import type { NetworkPart } from '../network/part.ts';
 import { MASQUERADE_ROUTE_ID } from '../object-ids.ts';
 import { addRoute, ROUTE_CLAIM } from '../router-rows.ts';
 import type { Rows } from '../rows.ts';
@@ -43,11 +43,13 @@ export const gatewayRoutes: NetworkPart = {
 function addGatewayRouterRoutes(rows: Rows, on: NetworkOnNode, gateway: NodeGateway): void {
   const { names, network, settings } = on;
   for (const { cidr } of network.subnets) {
-    const link = on.joinLinks.find((link) => link.family === familyOf(cidr));
+    const link = on.links.find((link) => link.family === familyOf(cidr));
     if (link === undefined) continue;
     addRoute(rows.by('routes-to-pods'), names.gatewayRouter, {
       prefix: cidr,
-      nexthop: link.clusterRouter,
+      nexthop: link.router,
+      // Its port has several networks there: the next hop alone does not tell which is meant.
+      ...(network.topology === 'layer2' ? { outputPort: names.gatewayToRouter } : {}),
       externalIds: on.networkIds,
     });
   }
@@ -73,21 +75,23 @@ function addGatewayRouterRoutes(rows: Rows, on: NetworkOnNode, gateway: NodeGate
 
 function addDistributedRouterRoutes(rows: Rows, on: NetworkOnNode): void {
   const { clusterRouter } = on.names;
-  for (const { gatewayRouter } of on.joinLinks) {
+  for (const { family, address } of on.joins) {
+    const link = on.links.find((link) => link.family === family);
+    if (link === undefined) continue;
     addRoute(rows.by('gateway-route'), clusterRouter, {
-      prefix: gatewayRouter,
-      nexthop: gatewayRouter,
+      prefix: address,
+      nexthop: link.gateway,
       externalIds: on.networkIds,
     });
   }
-  // Pods leave through the management port there: layer3/management-port.ts has that route.
+  // Pods leave through the management port there: network/management-port.ts has that route.
   if (on.mode === 'local') return;
   for (const range of on.podRanges) {
-    const link = on.joinLinks.find((link) => link.family === range.family);
+    const link = on.links.find((link) => link.family === range.family);
     if (link === undefined) continue;
     addRoute(rows.by('exit-through-gateway'), clusterRouter, {
       prefix: range.cidr,
-      nexthop: link.gatewayRouter,
+      nexthop: link.gateway,
       policy: 'src-ip',
       externalIds: on.networkIds,
     });

@@ -19,7 +19,7 @@ const ENCAP_CLAIM: TableClaim = {
   table: 'Encap',
   container: { table: 'Chassis', column: 'encaps' },
   keyOf: (row) => encapKey(textOf(row, 'type') ?? '', textOf(row, 'ip') ?? ''),
-  markedBy: (_row, chassis) => chassis,
+  markedBy: (_row, chassis) => (chassis === undefined ? [] : [chassis]),
 };
 
 export const remoteChassis: Feature<ZoneFacts> = {

@@ -7,7 +7,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { clusterRouter, isDefault, transitPort, transitSwitch } from '../../model/names.ts';
 import { joinAddresses, joinSubnets } from '../../model/network-addresses.ts';
-import { networkOf, networkRank } from '../layer3/network.ts';
+import { networkOf, networkRank } from '../network/network-feature.ts';
 import { NETWORK_ID } from '../object-ids.ts';
 import { addRoute, ROUTE_CLAIM } from '../router-rows.ts';
 import { holds, Rows } from '../rows.ts';
@@ -19,7 +19,7 @@ const ROUTE_NODE_ID = 'ic-node';
 
 export const remoteNode: Feature<ZoneFacts> = {
   name: 'interconnect/remote-node',
-  over: (facts) => pairs(facts.rendered, facts.remoteNodes),
+  over: (facts) => pairs(facts.renderedOf('layer3'), facts.remoteNodes),
   rank: networkRank,
   subject: networkOf,
   rules: {

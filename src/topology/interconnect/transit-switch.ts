@@ -1,14 +1,14 @@
 /** The switch that joins the zones of a Layer3 network, and this node's port on it (topology.md §13.1). */
 
-import { transitPort } from '../../model/names.ts';
-import type { NetworkPart } from '../layer3/part.ts';
+import { transitPort, type Layer3Names } from '../../model/names.ts';
+import type { NetworkPart } from '../network/part.ts';
 import { transitSwitchKey } from '../numbers.ts';
 import { ROUTER_PORT_CLAIM } from '../router-rows.ts';
 import { holds } from '../rows.ts';
 import { addRouterPeer, SWITCH_CLAIM, SWITCH_PORT_CLAIM } from '../switch-rows.ts';
 import { PORT_NODE_ID, transitEnd } from './transit-end.ts';
 
-export const transitSwitch: NetworkPart = {
+export const transitSwitch: NetworkPart<Layer3Names> = {
   rules: {
     'transit-switch': {
       text: 'A transit switch with the same tunnel key in every zone joins the distributed routers of a Layer3 network.',

@@ -4,9 +4,9 @@ import { ipOf } from '../../allocators/addresses.ts';
 import { ONE } from '../../desired/facts.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
+import { nodeRanges } from '../../model/network-addresses.ts';
 import { DEFAULT_NETWORK } from '../../model/networks.ts';
 import { ACL_CLAIM, ofGroup, type Direction } from '../acls.ts';
-import { podRangesOf } from '../layer3/network-on-node.ts';
 import { ACL_DEFAULT_ALLOW, ACL_DEFAULT_DENY } from '../numbers.ts';
 import { addPortGroup, PORT_GROUP_CLAIM, SECONDARY_PODS } from '../port-groups.ts';
 import { CLUSTER, Rows } from '../rows.ts';
@@ -43,7 +43,9 @@ export const secondaryPods: Feature<ZoneFacts> = {
         match: ofGroup(direction, group),
       });
     }
-    const host = podRangesOf(facts, DEFAULT_NETWORK).map((range) => range.management);
+    const host = nodeRanges(facts.subnetsOn(DEFAULT_NETWORK, facts.nodeName)).map(
+      (range) => range.management,
+    );
     if (host.length === 0) return;
     for (const direction of ['Egress', 'Ingress'] as const) {
       addIsolationAcl(rows.by('probes'), 'AllowHostARPPrimaryUDN', {

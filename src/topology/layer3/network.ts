@@ -1,7 +1,8 @@
-/** A Layer3 network in this node's zone. One unit: a switch without the ACLs that keep its pods apart must never be seen. */
+/** A Layer3 network in this node's zone. */
 
-import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
+import { nthAddress, nthInterface } from '../../allocators/addresses.ts';
+import { layer3Names, type Layer3Names } from '../../model/names.ts';
+import { nodeRanges } from '../../model/network-addresses.ts';
 import { egressIpBase } from '../egress/egress-ip-base.ts';
 import { externalSwitch } from '../gateway/external-switch.ts';
 import { gatewayRouter } from '../gateway/gateway-router.ts';
@@ -10,19 +11,22 @@ import { nodeAddressPolicies } from '../gateway/node-address-policies.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
 import { transitSwitch } from '../interconnect/transit-switch.ts';
 import { multicastDeny } from '../multicast/default-deny.ts';
-import { Rows } from '../rows.ts';
+import { hairpin } from '../network/hairpin.ts';
+import { loadBalancerGroups } from '../network/load-balancer-groups.ts';
+import { managementPort } from '../network/management-port.ts';
+import { networkFeature } from '../network/network-feature.ts';
+import { networkOnNode, type GatewayLink, type JoinAddress } from '../network/network-on-node.ts';
+import type { NetworkPart } from '../network/part.ts';
+import { podGroups } from '../network/pod-groups.ts';
+import { JOIN_CLUSTER_ROUTER } from '../numbers.ts';
 import { enabledServiceRoutes } from '../services/enabled-service-routes.ts';
 import { distributedRouter } from './distributed-router.ts';
-import { hairpin } from './hairpin.ts';
-import { loadBalancerGroups } from './load-balancer-groups.ts';
-import { managementPort } from './management-port.ts';
-import { networkOnNode } from './network-on-node.ts';
+import { joinSwitch } from './join-switch.ts';
 import { nodeSwitch } from './node-switch.ts';
-import type { NetworkPart } from './part.ts';
-import { podGroups } from './pod-groups.ts';
 
-const PARTS: readonly NetworkPart[] = [
+const PARTS: readonly NetworkPart<Layer3Names>[] = [
   distributedRouter,
+  joinSwitch,
   loadBalancerGroups,
   podGroups,
   hairpin,
@@ -39,30 +43,22 @@ const PARTS: readonly NetworkPart[] = [
   egressIpBase,
 ];
 
-export const layer3Network: Feature<ZoneFacts> = {
-  name: 'layer3/network',
-  over: (facts) => facts.rendered,
-  rank: networkRank,
-  subject: networkOf,
-  rules: Object.assign({}, ...PARTS.map(({ rules }) => rules)) as NetworkPart['rules'],
-  claims: [...new Set(PARTS.flatMap(({ claims }) => claims))],
-  build(facts, [name = ''], out) {
-    const network = facts.rendered.get(name);
-    if (network === undefined) return;
-    const on = networkOnNode(facts, network);
-    if (on.podRanges.length === 0)
-      out.waitFor(`a subnet of network ${name} on node ${facts.nodeName}`);
-    const rows = Rows.northbound(out, network.object);
-    for (const part of PARTS) part.build(rows, on);
-  },
-};
+export const layer3Network = networkFeature('layer3', PARTS, (facts, network, out) => {
+  const subnets = facts.subnetsOn(network.name, facts.nodeName);
+  if (subnets.length === 0)
+    out.waitFor(`a subnet of network ${network.name} on node ${facts.nodeName}`);
+  return networkOnNode(facts, network, {
+    names: layer3Names(network.name, facts.nodeName),
+    podRanges: nodeRanges(subnets),
+    links: (joins) => joins.map(joinLink),
+  });
+});
 
-/** The network of a unit whose first argument it is. */
-export function networkOf(_facts: ZoneFacts, [name]: readonly string[]): string | undefined {
-  return name;
-}
-
-/** Of two networks that want one name, the one of the lower id has it. */
-export function networkRank(facts: ZoneFacts, [name = '']: readonly string[]): number {
-  return facts.networks.part(name, 'id') ?? 0;
-}
+/** Both routers are on the join switch: the gateway router is reached at its join address. */
+const joinLink = ({ family, subnet, address, interface: own }: JoinAddress): GatewayLink => ({
+  family,
+  router: nthAddress(subnet, JOIN_CLUSTER_ROUTER),
+  routerInterface: nthInterface(subnet, JOIN_CLUSTER_ROUTER),
+  gateway: address,
+  gatewayInterface: own,
+});

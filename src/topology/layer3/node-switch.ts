@@ -1,13 +1,14 @@
 /** The switch of this node's pods and its router port (topology.md §7.2). */
 
-import { linkLocalOfMac, macOf, withoutPrefix } from '../../allocators/addresses.ts';
+import { linkLocalOfMac, macOf } from '../../allocators/addresses.ts';
 import { controllerOf, gatewayChassis } from '../../model/names.ts';
 import { clusterRouterPortGroup } from '../port-groups.ts';
 import { GATEWAY_CHASSIS_CLAIM, ROUTER_PORT_CLAIM } from '../router-rows.ts';
 import { holds } from '../rows.ts';
-import { addRouterPeer, SWITCH_CLAIM, SWITCH_PORT_CLAIM } from '../switch-rows.ts';
-import type { NetworkOnNode, PodRange } from './network-on-node.ts';
-import type { NetworkPart } from './part.ts';
+import { addRouterPeer, subnetConfig, SWITCH_CLAIM, SWITCH_PORT_CLAIM } from '../switch-rows.ts';
+import type { PodRange } from '../../model/network-addresses.ts';
+import { gatewayMtu, type NetworkOnNode } from '../network/network-on-node.ts';
+import type { NetworkPart } from '../network/part.ts';
 
 export const nodeSwitch: NetworkPart = {
   rules: {
@@ -26,7 +27,7 @@ export const nodeSwitch: NetworkPart = {
     const multicast = settings.features.multicast && on.isPrimary;
     rows.named('Logical_Switch', names.nodeSwitch, {
       other_config: {
-        ...subnetConfig(on.podRanges),
+        ...subnetConfig(on.podRanges.map(({ cidr }) => cidr)),
         ...(on.isPrimary ? {} : excludedAddresses(on.podRanges)),
         ...(multicast ? multicastConfig(on.podRanges, mac) : {}),
       },
@@ -44,7 +45,7 @@ export const nodeSwitch: NetworkPart = {
       {
         mac,
         networks: on.podRanges.map((range) => range.gatewayInterface),
-        options: node.gatewayMtuSupport ? { gateway_mtu: String(settings.mtu) } : undefined,
+        options: gatewayMtu(on),
       },
       holds('Logical_Router', names.clusterRouter, 'ports'),
     );
@@ -56,13 +57,6 @@ export const nodeSwitch: NetworkPart = {
     );
   },
 };
-
-const subnetConfig = (ranges: readonly PodRange[]): Record<string, string> =>
-  Object.fromEntries(
-    ranges.map((range) =>
-      range.family === 'v4' ? ['subnet', range.cidr] : ['ipv6_prefix', withoutPrefix(range.cidr)],
-    ),
-  );
 
 /** Without a management port, its address is excluded from OVN's IPAM. */
 function excludedAddresses(ranges: readonly PodRange[]): Record<string, string> {

@@ -2,7 +2,7 @@
 
 import { controllerOf } from '../../model/names.ts';
 import { ACL_CLAIM, addAcl, DIRECTIONS, ofGroup } from '../acls.ts';
-import type { NetworkPart } from '../layer3/part.ts';
+import type { NetworkPart } from '../network/part.ts';
 import { ACL_MULTICAST_ALLOW, ACL_MULTICAST_DENY, TIER_POLICY } from '../numbers.ts';
 import { objectIds } from '../object-ids.ts';
 import { clusterPortGroup, clusterRouterPortGroup } from '../port-groups.ts';

@@ -5,7 +5,7 @@ import type { ZoneFacts } from '../../model/facts.ts';
 import { controllerOf } from '../../model/names.ts';
 import { DEFAULT_NETWORK } from '../../model/networks.ts';
 import type { NetworkName } from '../../model/model.ts';
-import { networkOf, networkRank } from '../layer3/network.ts';
+import { networkOf, networkRank } from '../network/network-feature.ts';
 import { addPortGroup, namespacePortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
 import { Rows } from '../rows.ts';
 

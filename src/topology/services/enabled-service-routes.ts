@@ -1,7 +1,7 @@
 /** Ways from user-defined networks to services that every primary network may use (topology.md §7.4). */
 
 import { familyOf } from '../../allocators/addresses.ts';
-import type { NetworkPart } from '../layer3/part.ts';
+import type { NetworkPart } from '../network/part.ts';
 import { ENABLED_SERVICE_ID } from '../object-ids.ts';
 import { addRoute, ROUTE_CLAIM } from '../router-rows.ts';
 

@@ -229,26 +229,35 @@ describe('keys', () => {
       );
     follow('table', table);
     follow('node', table.distinct('node'));
+    follow('of n1', table.bucket('node', 'n1'));
     follow('pair', table.distinct('pair', 2));
     follow('both', pairs(table.distinct('node'), other));
     other.put('o', pod('n'));
     table.put(['ns', 'a'], pod('n1', 'x'));
     table.put(['ns', 'b'], pod('n1'));
     table.put(['ns', 'a'], pod('n1', 'y'));
+    expect([...table.bucket('node', 'n1').tuples()]).toEqual([
+      ['ns', 'a'],
+      ['ns', 'b'],
+    ]);
     table.delete(['ns', 'a']);
     table.delete(['ns', 'b']);
     expect(seen).toEqual([
       '+node n1',
       '+both n1.o',
+      '+of n1 ns.a',
       '+pair n1.x',
       '+table ns.a',
+      '+of n1 ns.b',
       '+table ns.b',
       '-pair n1.x',
       '+pair n1.y',
+      '-of n1 ns.a',
       '-pair n1.y',
       '-table ns.a',
       '-node n1',
       '-both n1.o',
+      '-of n1 ns.b',
       '-table ns.b',
     ]);
     expect([...ONE.tuples()]).toEqual([[]]);

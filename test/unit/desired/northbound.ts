@@ -55,7 +55,7 @@ export const CLAIMS: ReadonlyMap<string, TableClaim> = new Map([
   claim('Load_Balancer'),
   // Without external_ids: ours by the mark of the switch whose name it begins with.
   claim('Load_Balancer_Group', {
-    markedBy: (row) => new RowReference('Logical_Switch', text(row, 'name').split('-')[0] ?? ''),
+    markedBy: (row) => [new RowReference('Logical_Switch', text(row, 'name').split('-')[0] ?? '')],
   }),
   claim('Logical_Router'),
   claim('Logical_Router_Port'),

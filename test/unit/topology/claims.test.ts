@@ -84,8 +84,8 @@ describe.each(ZONES)('rows that we write: %s', (_name, zone) => {
       new Set(['Static_MAC_Binding', 'Load_Balancer_Group', 'Encap']),
     );
     const lost = marked.filter((row) => {
-      const by = claimOf(row).markedBy?.(readBackRow(row), placeOf(row));
-      return by === undefined || !keys.has(`${by.table} ${by.key}`);
+      const by = claimOf(row).markedBy?.(readBackRow(row), placeOf(row)) ?? [];
+      return !by.some(({ table, key }) => keys.has(`${table} ${key}`));
     });
     expect(lost).toEqual([]);
   });
@@ -152,13 +152,14 @@ describe('rows of others', () => {
     expect(northbound.get(table)?.keyOf(foundRow(columns), container)).toBeUndefined();
   });
 
-  test('a load balancer group of another network belongs to the router of that network', () => {
+  test('a load balancer group of another network belongs to the router of that network, or to its switch on Layer2', () => {
     const claim = northbound.get('Load_Balancer_Group');
     const group = foundRow({ name: 'theirs_clusterSwitchLBGroup' });
-    expect(claim?.markedBy?.(group, undefined)).toEqual(
+    expect(claim?.markedBy?.(group, undefined)).toEqual([
       holder('Logical_Router', 'theirs_ovn_cluster_router'),
-    );
-    expect(claim?.markedBy?.(foundRow({ name: 'friends' }), undefined)).toBeUndefined();
+      holder('Logical_Switch', 'theirs_ovn_layer2_switch'),
+    ]);
+    expect(claim?.markedBy?.(foundRow({ name: 'friends' }), undefined)).toEqual([]);
   });
 });
 

@@ -9,13 +9,14 @@ import { clusterPortGroup } from '../port-groups.ts';
 import { addNat, addRoute, NAT_CLAIM, ROUTE_CLAIM } from '../router-rows.ts';
 import { holds, type Rows } from '../rows.ts';
 import { SWITCH_PORT_CLAIM } from '../switch-rows.ts';
-import { managementMasquerade, type NetworkOnNode, type PodRange } from './network-on-node.ts';
+import type { PodRange } from '../../model/network-addresses.ts';
+import { managementMasquerade, type NetworkOnNode } from './network-on-node.ts';
 import type { NetworkPart } from './part.ts';
 
 export const managementPort: NetworkPart = {
   rules: {
     'management-port': {
-      text: "On a network with gateways the host has a port with the second address of the node's subnet.",
+      text: "On a network with gateways the host has a port, with the second address of the node's subnet, or of the network's on Layer2.",
       source: 'topology.md §7.2',
     },
     'allow-host': {

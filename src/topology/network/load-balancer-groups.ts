@@ -1,7 +1,7 @@
 /** Groups through which services reach the switches and gateway routers of a network (topology.md §7.1). */
 
 import { RowReference } from '../../desired/rows.ts';
-import { clusterRouter, loadBalancerGroups as groupsOf } from '../../model/names.ts';
+import { clusterRouter, layer2Switch, loadBalancerGroups as groupsOf } from '../../model/names.ts';
 import { claimByName, textOf } from '../found.ts';
 import { holds, NORTHBOUND } from '../rows.ts';
 import type { NetworkPart } from './part.ts';
@@ -13,8 +13,11 @@ const LOAD_BALANCER_GROUP_CLAIM = claimByName(NORTHBOUND, 'Load_Balancer_Group',
   markedBy(row) {
     const prefix = GROUP_NAME.exec(textOf(row, 'name') ?? '')?.[1];
     return prefix === undefined
-      ? undefined
-      : new RowReference('Logical_Router', clusterRouter(prefix));
+      ? []
+      : [
+          new RowReference('Logical_Router', clusterRouter(prefix)),
+          new RowReference('Logical_Switch', layer2Switch(prefix)),
+        ];
   },
 });
 
@@ -29,8 +32,9 @@ export const loadBalancerGroups: NetworkPart = {
   build(all, on) {
     const rows = all.by('load-balancer-groups');
     const groups = groupsOf(on.names.prefix);
+    // Without a subnet on this node a Layer3 network has no switch here.
     const onSwitch =
-      on.podRanges.length === 0
+      on.network.topology === 'layer3' && on.podRanges.length === 0
         ? []
         : [holds('Logical_Switch', on.names.nodeSwitch, 'load_balancer_group')];
     const onGateway =

@@ -1,14 +1,13 @@
 /** A network as the zone's own node sees it: its names and addresses, worked out once for all builders. */
 
 import {
-  FAMILIES,
   familyOf,
   nthAddress,
   nthInterface,
   withoutPrefix,
   type Family,
 } from '../../allocators/addresses.ts';
-import { networkMasqueradeOffsets, POD_SUBNET_OFFSETS } from '../../allocators/node-addresses.ts';
+import { networkMasqueradeOffsets } from '../../allocators/node-addresses.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type {
   ClusterSettings,
@@ -17,31 +16,43 @@ import type {
   Network,
   NodeGateway,
 } from '../../model/model.ts';
-import { isDefault, localNames, type LocalNames } from '../../model/names.ts';
-import { clusterFamilies, hasGateway, joinSubnet } from '../../model/network-addresses.ts';
-import { JOIN_CLUSTER_ROUTER } from '../numbers.ts';
+import { isDefault, type LocalNames } from '../../model/names.ts';
+import {
+  clusterFamilies,
+  hasGateway,
+  joinSubnet,
+  type PodRange,
+} from '../../model/network-addresses.ts';
 import { networkIds, networkRoleIds, type ExternalIds } from '../object-ids.ts';
 
-/** The pods' range of one family on this node. */
-export interface PodRange {
+/** Address of this node's gateway router in the join subnet of one family, by which the network knows it. */
+export interface JoinAddress {
   readonly family: Family;
-  readonly cidr: string;
-  readonly gateway: string;
-  /** Gateway with prefix length. */
-  readonly gatewayInterface: string;
-  readonly management: string;
+  readonly subnet: string;
+  readonly address: string;
+  /** With prefix length. */
+  readonly interface: string;
 }
 
 /** The link between the distributed router and this node's gateway router, of one family. */
-export interface JoinLink {
+export interface GatewayLink {
   readonly family: Family;
-  readonly clusterRouter: string;
-  readonly clusterRouterInterface: string;
-  readonly gatewayRouter: string;
-  readonly gatewayRouterInterface: string;
+  readonly router: string;
+  readonly routerInterface: string;
+  readonly gateway: string;
+  readonly gatewayInterface: string;
 }
 
-export interface NetworkOnNode {
+/** What topologies make each in their own way. */
+export interface TopologyOnNode<Names extends LocalNames> {
+  readonly names: Names;
+  /** Empty while the node has no subnet of this network, and where nothing routes. */
+  readonly podRanges: readonly PodRange[];
+  /** The links that there are with these join addresses. */
+  readonly links: (joins: readonly JoinAddress[]) => readonly GatewayLink[];
+}
+
+export interface NetworkOnNode<Names extends LocalNames = LocalNames> {
   /** For what few builders read: everything else is below, so that its changes concern them alone. */
   readonly facts: ZoneFacts;
   readonly settings: ClusterSettings;
@@ -50,7 +61,7 @@ export interface NetworkOnNode {
     'name' | 'id' | 'chassisId' | 'gatewayMtuSupport' | 'transitAddresses'
   >;
   readonly network: Network;
-  readonly names: LocalNames;
+  readonly names: Names;
   readonly isDefault: boolean;
   /** True for the networks that have a gateway: the default one and primary ones. */
   readonly isPrimary: boolean;
@@ -59,58 +70,43 @@ export interface NetworkOnNode {
   readonly networkRoleIds: ExternalIds;
   /** Families of the cluster, v4 first. Links to the outside have all of them, whatever those of the network. */
   readonly clusterFamilies: readonly Family[];
-  /** Empty while the node has no subnet of this network. */
   readonly podRanges: readonly PodRange[];
-  /** Empty for secondary networks. */
-  readonly joinLinks: readonly JoinLink[];
+  /** Empty for secondary networks, as are the links. */
+  readonly joins: readonly JoinAddress[];
+  readonly links: readonly GatewayLink[];
   /** Absent for a secondary network, and while the node has no gateway or no subnet of the network. */
   readonly gateway: NodeGateway | undefined;
 }
 
-const byFamily = (a: string, b: string): number =>
-  FAMILIES.indexOf(familyOf(a)) - FAMILIES.indexOf(familyOf(b));
-
-function podRange(cidr: string): PodRange {
-  return {
-    family: familyOf(cidr),
-    cidr,
-    gateway: nthAddress(cidr, POD_SUBNET_OFFSETS.gateway),
-    gatewayInterface: nthInterface(cidr, POD_SUBNET_OFFSETS.gateway),
-    management: nthAddress(cidr, POD_SUBNET_OFFSETS.managementPort),
-  };
-}
-
-/** This node's pod ranges of a network, v4 first. */
-export const podRangesOf = (facts: ZoneFacts, network: string): readonly PodRange[] =>
-  [...facts.subnetsOn(network, facts.nodeName)].sort(byFamily).map(podRange);
-
-function joinLinks(
+function joinAddresses(
   settings: ClusterSettings,
   network: Network,
   nodeId: number,
   families: readonly Family[],
-): JoinLink[] {
+): JoinAddress[] {
   return families.flatMap((family) => {
     const subnet = joinSubnet(settings, network, family);
     if (subnet === undefined) return [];
     return {
       family,
-      clusterRouter: nthAddress(subnet, JOIN_CLUSTER_ROUTER),
-      clusterRouterInterface: nthInterface(subnet, JOIN_CLUSTER_ROUTER),
-      gatewayRouter: nthAddress(subnet, nodeId),
-      gatewayRouterInterface: nthInterface(subnet, nodeId),
+      subnet,
+      address: nthAddress(subnet, nodeId),
+      interface: nthInterface(subnet, nodeId),
     };
   });
 }
 
-export function networkOnNode(facts: ZoneFacts, network: Network): NetworkOnNode {
+export function networkOnNode<Names extends LocalNames>(
+  facts: ZoneFacts,
+  network: Network,
+  { names, podRanges, links }: TopologyOnNode<Names>,
+): NetworkOnNode<Names> {
   const { settings, nodeName } = facts;
   const families = clusterFamilies(settings);
   const isPrimary = hasGateway(network);
   const nodeGateway = facts.own('gateway');
   const id = facts.own('id');
-  const podRanges = podRangesOf(facts, network.name);
-  const links = isPrimary ? joinLinks(settings, network, id, families) : [];
+  const joins = isPrimary ? joinAddresses(settings, network, id, families) : [];
   return {
     facts,
     settings,
@@ -122,7 +118,7 @@ export function networkOnNode(facts: ZoneFacts, network: Network): NetworkOnNode
       transitAddresses: facts.own('transitAddresses'),
     },
     network,
-    names: localNames(network.name, nodeName),
+    names,
     isDefault: isDefault(network),
     isPrimary,
     mode: nodeGateway?.mode ?? 'shared',
@@ -130,9 +126,10 @@ export function networkOnNode(facts: ZoneFacts, network: Network): NetworkOnNode
     networkRoleIds: networkRoleIds(network),
     clusterFamilies: families,
     podRanges,
-    joinLinks: links,
+    joins,
+    links: links(joins),
     gateway:
-      links.length > 0 && podRanges.length > 0 && (nodeGateway?.addresses.length ?? 0) > 0
+      joins.length > 0 && podRanges.length > 0 && (nodeGateway?.addresses.length ?? 0) > 0
         ? nodeGateway
         : undefined,
   };
@@ -170,6 +167,10 @@ export function managementMasquerade(on: NetworkOnNode, family: Family): string 
       : nthAddress(subnet, networkMasqueradeOffsets(on.network.id).managementPort))
   );
 }
+
+/** `gateway_mtu` of router ports that lead to pods and to gateway routers, unless the node said that OVN must not check sizes. */
+export const gatewayMtu = (on: NetworkOnNode): Readonly<Record<string, string>> =>
+  on.node.gatewayMtuSupport ? { gateway_mtu: String(on.settings.mtu) } : {};
 
 /** First address of a family among addresses with or without prefix length, without it. */
 export function firstOf(addresses: readonly string[], family: Family): string | undefined {

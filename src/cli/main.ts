@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   lab: () => import('./lab.ts'),
   node: () => import('./node.ts'),
   plan: () => import('./plan.ts'),
+  render: () => import('./render.ts'),
   show: () => import('./status.ts'),
   status: () => import('./status.ts'),
   validate: () => import('./validate.ts'),

@@ -30,7 +30,6 @@ export interface DatabaseOptions {
 }
 
 export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
-  readonly client: OvsdbClient;
   /** Resolves when contents (and lock) are there; rejects with what was waited for. */
   ready(signal: AbortSignal): Promise<void>;
 }
@@ -53,7 +52,6 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
   });
   client.start();
   return {
-    client,
     get replica() {
       return client.replica;
     },

@@ -13,7 +13,7 @@ import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
 import type { Configuration } from './configuration.ts';
 import { distinctProblems } from './distinct-problems.ts';
-import { openDatabase, ZONE_LOCK, type OpenDatabase } from './databases.ts';
+import { openDatabase, ZONE_LOCK, type DatabaseOptions, type OpenDatabase } from './databases.ts';
 import { northboundTables, southboundTables } from './monitored-columns.ts';
 import type { Logger } from './logger.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
@@ -34,6 +34,8 @@ export interface RuntimeOptions {
   readonly mode: 'write' | 'dry-run' | 'as-is';
   readonly onCommit?: (commit: CommitRecord) => void;
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
+  /** Opens the zone's databases; by default those that the configuration names. */
+  readonly openDatabase?: (options: DatabaseOptions) => OpenDatabase;
   /** Called when there may be something to do. */
   readonly onWork?: () => void;
 }
@@ -94,7 +96,8 @@ export class ZoneRuntime implements AsyncDisposable {
       onChange: onWork,
     });
     const database = { tls: configuration.tls, log, onAvailable: onWork };
-    this.northbound = openDatabase({
+    const open = options.openDatabase ?? openDatabase;
+    this.northbound = open({
       ...database,
       name: 'OVN_Northbound',
       flag: '--nb',
@@ -105,7 +108,7 @@ export class ZoneRuntime implements AsyncDisposable {
     this.southbound =
       configuration.sb === undefined
         ? undefined
-        : openDatabase({
+        : open({
             ...database,
             name: 'OVN_Southbound',
             flag: '--sb',

@@ -9,6 +9,7 @@ export {
   type ProblemKind,
   type TableCounts,
 } from './changes.ts';
+export { creationCommands } from './commands.ts';
 export { commitPlan, type PlanCommitOptions, type PlanCommitResult } from './commit.ts';
 export { Reconciler, type PlanOptions, type UnmarkedRow } from './reconciler.ts';
 export { planCounts, planToJson, renderPlan, type RenderOptions } from './render.ts';

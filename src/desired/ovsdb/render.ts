@@ -118,8 +118,8 @@ function pairsOf(datum: Datum): ReadonlyMap<Atom, Atom | undefined> {
   return new Map(isSet(datum) ? datum.map((atom) => [atom, undefined]) : []);
 }
 
-const isMap = (datum: Datum): datum is ReadonlyMap<Atom, Atom> => datum instanceof Map;
-const isSet = (datum: Datum): datum is readonly Atom[] => Array.isArray(datum);
+export const isMap = (datum: Datum): datum is ReadonlyMap<Atom, Atom> => datum instanceof Map;
+export const isSet = (datum: Datum): datum is readonly Atom[] => Array.isArray(datum);
 
 function datumText(datum: Datum, names: Names): string {
   if (datum === undefined) return '[]';

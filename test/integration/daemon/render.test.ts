@@ -1,0 +1,84 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Installation } from '../../support/heddle.ts';
+import { OvsdbServer, SCHEMAS } from '../../support/ovsdb-server.ts';
+import { ovsProgram } from '../../support/ovs-programs.ts';
+
+const WORKED_EXAMPLE = join(import.meta.dirname, 'fixtures/worked-example');
+const SETTINGS = [
+  '--node=ovn-worker',
+  '--cluster-subnets=10.244.0.0/16/24',
+  '--k8s-service-cidrs=10.96.0.0/16',
+];
+
+/** The program of the lab's root file system as a function of a shell, on this database. */
+function shellFunction(name: string, remote: string): string {
+  const { command, args } = ovsProgram(name);
+  return `${name}() { ${[command, ...args].join(' ')} --db=${remote} "$@"; }`;
+}
+
+test('the rendered commands make in fresh databases what apply makes', async () => {
+  await using northbound = await OvsdbServer.start();
+  await using southbound = await OvsdbServer.start({ schema: join(SCHEMAS, 'ovn-sb.ovsschema') });
+  using heddle = new Installation(SETTINGS);
+  heddle.copy(WORKED_EXAMPLE);
+  const rendered = await heddle.run('render');
+  expect(rendered).toMatchObject({ code: 0, stderr: '' });
+  expect(rendered.stdout).toMatch(/^#!\/bin\/sh\nset -e\n/);
+  expect(readdirSync(heddle.state)).toEqual([]);
+  const script = [
+    shellFunction('ovn-nbctl', northbound.remote),
+    shellFunction('ovn-sbctl', southbound.remote),
+    rendered.stdout,
+  ].join('\n');
+  // Not every sh lets a function have such a name.
+  execFileSync('bash', ['-s'], { input: script });
+
+  const remotes = [`--nb=${northbound.remote}`, `--sb=${southbound.remote}`];
+  const planned = await heddle.run('plan', '--json', ...remotes);
+  expect(planned.code, planned.stdout).toBe(0);
+  const { databases } = JSON.parse(planned.stdout) as {
+    databases: { database: string; empty: boolean }[];
+  };
+  expect(databases).toMatchObject([
+    { database: 'OVN_Northbound', empty: true },
+    { database: 'OVN_Southbound', empty: true },
+  ]);
+});
+
+test('rendered rows say by which rule and for which object they are there', async () => {
+  using heddle = new Installation(SETTINGS);
+  heddle.copy(WORKED_EXAMPLE);
+  const { code, stdout } = await heddle.run('render', '--json');
+  expect(code).toBe(0);
+  const { databases, rules } = JSON.parse(stdout) as {
+    databases: { changes: { action: string; key: string }[] }[];
+    rules: Record<string, Record<string, { text: string }>>;
+  };
+  const changes = databases.flatMap((database) => database.changes);
+  expect(changes.filter(({ action }) => action !== 'insert')).toMatchObject([
+    { table: 'NB_Global' },
+  ]);
+  expect(changes.find(({ key }) => key === 'blue_blue_ovn-worker')).toMatchObject({
+    action: 'insert',
+    table: 'Logical_Switch',
+    object: 'UserDefinedNetwork blue/blue',
+    rule: 'node-switch',
+  });
+  expect(rules['layer3/network']?.['node-switch']?.text).toContain('one switch');
+});
+
+test('what cannot be rendered is said, the rest is rendered', async () => {
+  using heddle = new Installation(SETTINGS);
+  heddle.copy(WORKED_EXAMPLE);
+  heddle.write(
+    'bad.yaml',
+    'apiVersion: k8s.ovn.org/v1alpha1\nkind: UserDefinedNetwork\nmetadata: {name: x, namespace: blue}\nspec: {topology: Ring}\n',
+  );
+  const { code, stdout, stderr } = await heddle.run('render');
+  expect(code).toBe(1);
+  expect(stderr).toContain('bad.yaml');
+  expect(stdout).toContain('blue_blue_ovn-worker');
+});

@@ -258,6 +258,9 @@ export class PodAddresses {
         errors.push({ message: error.message, isEvent: true });
       }
     }
+    // Whose part the rest is changes with the networks: who has nothing to give now looks again then.
+    if (attachments.some(({ nadKey }) => !entries.has(nadKey)))
+      this.#waiting.add(objectKey(pod.metadata));
     const text = formatPodNetworks(entries);
     if (text !== undefined && entries.size > 0 && text !== formatPodNetworks(carried))
       await this.#patch(pod, { [POD_NETWORKS]: text }, signal);

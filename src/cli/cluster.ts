@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { runCluster } from '../daemon/cluster-daemon.ts';
 import { createLogger } from '../daemon/logger.ts';
 import { addSettings, configurationOf, stopSignal } from './options.ts';
+import { EXIT } from './output.ts';
 
 export function register(program: Command): void {
   addSettings(
@@ -13,11 +14,12 @@ export function register(program: Command): void {
       )
       .addHelpText(
         'after',
-        '\nSeveral may run; one leads, by a lease. Logs JSON lines to standard error; ends at SIGTERM or SIGINT.',
+        '\nSeveral may run; one leads, by a lease. Logs JSON lines to standard error; ends at SIGTERM or SIGINT, and with 69 when leadership is lost.',
       ),
     ['where', 'cluster', 'behaviour'],
   ).action(async (_options: unknown, command: Command) => {
     const configuration = configurationOf(command);
-    await runCluster(configuration, createLogger(configuration.logLevel), stopSignal());
+    const end = await runCluster(configuration, createLogger(configuration.logLevel), stopSignal());
+    if (end === 'lost') process.exitCode = EXIT.unavailable;
   });
 }

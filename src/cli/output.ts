@@ -11,7 +11,7 @@ export const EXIT = {
   changes: 2,
   /** The command line or the configuration can't be used. */
   usage: 64,
-  /** A database, the lab or the API could not be reached in time. */
+  /** A database, the lab or the API could not be reached in time; the cluster manager lost its leadership. */
   unavailable: 69,
 } as const;
 

@@ -170,23 +170,33 @@ export class ClusterManager {
   }
 
   /**
-   * Works until the signal aborts or leadership is lost; resolves when everything under way has ended. Allocations are read
-   * back first, so nothing is given out twice whenever a manager was stopped.
+   * Works until the signal aborts or leadership is lost; resolves when everything under way has ended, with the reason if leadership was
+   * lost. Allocations are read back first, so nothing is given out twice whenever a manager was stopped.
    */
-  async run(): Promise<void> {
+  async run(): Promise<string | undefined> {
     const { store, settings, signal } = this.#options;
+    let leading: AbortSignal | undefined;
+    // Asked before it is given up, which aborts it too.
+    const lost = (): string | undefined =>
+      !signal.aborted && leading?.aborted === true ? messageOf(leading.reason) : undefined;
     try {
       await using leadership = await store.lead(settings.leaseName, settings.identity, signal);
       this.#leadership = leadership;
+      leading = leadership.signal;
       const until = AbortSignal.any([signal, leadership.signal]);
       const limitDrain = (): void => {
         this.#cancelAbort = this.#clock.after(DRAIN_TIMEOUT, () => this.#abortWrites.abort());
       };
       until.addEventListener('abort', limitDrain, { once: true });
-      await this.#work(until);
+      await this.#work(until).catch((error: unknown) => {
+        this.#started.reject(error);
+        if (lost() === undefined) throw error;
+      });
+      return lost();
     } catch (error) {
       this.#started.reject(error);
       if (!signal.aborted) throw error;
+      return undefined;
     } finally {
       this.#leadership = undefined;
       this.#cancelAbort();

@@ -43,12 +43,15 @@ async function conversions(
   return serveConversions(options, signal);
 }
 
-/** Runs until `signal` aborts; rejects when leadership or the object source is lost for good, to be started again. */
+/**
+ * Runs until `signal` aborts (`stopped`) or leadership is lost (`lost`): what this process knows may be old then, and it is best started anew.
+ * Rejects when the object source is lost for good.
+ */
 export async function runCluster(
   configuration: Configuration,
   log: Logger,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<'stopped' | 'lost'> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const { leaseTiming } = configuration;
@@ -105,12 +108,20 @@ export async function runCluster(
       log.error({ component: 'conversion', error: String(error) }, 'versions are not converted');
     return undefined;
   });
+  let lost: string | undefined;
   try {
-    await manager.run();
+    lost = await manager.run();
   } finally {
     stopping.abort();
     await (await webhook)?.[Symbol.asyncDispose]();
   }
-  if (!signal.aborted) throw new Error('leadership was lost: another manager has taken over');
+  if (lost !== undefined) {
+    log.error(
+      { component: 'daemon', reason: lost },
+      'leadership was lost; start again to compete for it',
+    );
+    return 'lost';
+  }
   log.info({ component: 'daemon' }, 'stopped');
+  return 'stopped';
 }

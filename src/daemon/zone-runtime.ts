@@ -201,9 +201,9 @@ export class ZoneRuntime implements AsyncDisposable {
     for (;;) {
       const manager = this.#manager ?? make();
       this.#manager = manager;
-      await manager.run();
+      const reason = await manager.run();
       if (signal.aborted) return;
-      this.#options.log.warn({ component: 'cluster' }, 'leadership was lost; trying again');
+      this.#options.log.warn({ component: 'cluster', reason }, 'leadership was lost; trying again');
       this.#manager = undefined;
     }
   }

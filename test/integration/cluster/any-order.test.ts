@@ -15,6 +15,10 @@ import {
 } from '../../support/cluster-history.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+import {
+  layer2ReplacedBeforeWiring,
+  secondPrimaryBeforeWiring,
+} from '../../support/unwired-pods.ts';
 
 async function onManifests<T>(work: (store: ManifestStore) => Promise<T>): Promise<T> {
   const folder = ownFolder('heddle-order');
@@ -49,4 +53,9 @@ test.each([3, 17, 30])(
     expect(await onManifests((store) => runTakeover(store, writes))).toEqual(expected);
   },
   120_000,
+);
+
+test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring])(
+  'a pod that nobody has wired yet gets what there is now: %o',
+  (scenario) => onManifests(scenario),
 );

@@ -15,6 +15,10 @@ import {
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { servedDefinitions } from '../../support/served-definitions.ts';
+import {
+  layer2ReplacedBeforeWiring,
+  secondPrimaryBeforeWiring,
+} from '../../support/unwired-pods.ts';
 
 const LEASE_TIMING = { lease: 3000, renew: 2000, retry: 100 };
 
@@ -68,5 +72,10 @@ describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () =>
       );
     },
     HISTORIES_LIMIT,
+  );
+
+  test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring])(
+    'a pod that nobody has wired yet gets what there is now: %o',
+    (scenario) => onKubernetes(scenario),
   );
 });

@@ -63,7 +63,9 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       environment: {},
     });
     stopping = new AbortController();
-    running = runCluster(configuration, createLogger('silent'), stopping.signal);
+    running = runCluster(configuration, createLogger('silent'), stopping.signal).then(
+      () => undefined,
+    );
   };
   const stopManager = async (): Promise<void> => {
     stopping.abort();

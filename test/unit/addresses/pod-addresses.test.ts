@@ -17,6 +17,10 @@ import {
   testSettings,
 } from '../../support/cluster.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+import {
+  layer2ReplacedBeforeWiring,
+  secondPrimaryBeforeWiring,
+} from '../../support/unwired-pods.ts';
 
 interface Running extends AsyncDisposable {
   settled(): Promise<void>;
@@ -432,6 +436,14 @@ test('an address that two pods carry belongs to the one that is left, and to nob
     '10.20.0.6/29',
     undefined,
   ]);
+});
+
+describe('a pod that nobody has wired yet gets what there is now, without a restart', () => {
+  test('when a second primary network comes, so that the choice is the manager’s', () =>
+    secondPrimaryBeforeWiring(new MemoryStore()));
+
+  test('when a Layer3 network takes the place of a Layer2 one, so that the address is the node’s', () =>
+    layer2ReplacedBeforeWiring(new MemoryStore()));
 });
 
 describe('several primary networks', () => {

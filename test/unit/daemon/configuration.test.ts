@@ -61,24 +61,24 @@ describe('configuration', () => {
     ]);
   });
 
-  test('the lease of the leader: as ovn-kubernetes has it, or as given', () => {
-    expect(resolve().leaseTiming).toEqual({ lease: 137_000, renew: 107_000, retry: 26_000 });
+  test('the lease of the leader: as components of Kubernetes have it, or as given', () => {
+    expect(resolve().leaseTiming).toEqual({ lease: 15_000, renew: 10_000, retry: 2000 });
     const given = resolve({
-      'ha-election-lease-duration': '15',
-      'ha-election-renew-deadline': '10',
-      'ha-election-retry-period': '2',
+      'ha-election-lease-duration': '137',
+      'ha-election-renew-deadline': '107',
+      'ha-election-retry-period': '26',
     });
-    expect(given.leaseTiming).toEqual({ lease: 15_000, renew: 10_000, retry: 2000 });
+    expect(given.leaseTiming).toEqual({ lease: 137_000, renew: 107_000, retry: 26_000 });
   });
 
   test.each<[RawOptions, string]>([
     [
-      { 'ha-election-lease-duration': '100' },
-      '--ha-election-renew-deadline: 107 s is not less than --ha-election-lease-duration, 100 s',
+      { 'ha-election-lease-duration': '10' },
+      '--ha-election-renew-deadline: 10 s is not less than --ha-election-lease-duration, 10 s',
     ],
     [
-      { 'ha-election-renew-deadline': '20' },
-      '--ha-election-retry-period: 26 s is not less than --ha-election-renew-deadline, 20 s',
+      { 'ha-election-renew-deadline': '2' },
+      '--ha-election-retry-period: 2 s is not less than --ha-election-renew-deadline, 2 s',
     ],
     [{ mtu: 'big' }, '--mtu: "big" is not a whole number from 576 to 65536'],
     [

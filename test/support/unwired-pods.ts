@@ -1,0 +1,96 @@
+/** Pods that nobody has wired yet when the primary networks of their namespace change; on any store. */
+import { expect } from 'vitest';
+import { pods, resourceKinds } from '../../src/api/kinds.ts';
+import { NodePodAddresses } from '../../src/node/pod-addresses.ts';
+import { Informers } from '../../src/store/informers.ts';
+import type { Store } from '../../src/store/store.ts';
+import {
+  apply,
+  layer3,
+  namespace,
+  node,
+  pod,
+  rawNad,
+  remove,
+  silent,
+  startManager,
+  testSettings,
+  type RunningManager,
+} from './cluster.ts';
+
+interface RunningNode extends AsyncDisposable {
+  settled(): Promise<void>;
+}
+
+/** The pod addresses of one node, as its daemon runs them. */
+function startNode(store: Store, name: string): RunningNode {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const informers = new Informers({ store, log: silent });
+  const settings = testSettings.cluster;
+  const addresses = new NodePodAddresses({ informers, node: name, settings, log: silent, signal });
+  const runs = [informers.run(signal), addresses.run()];
+  return {
+    async settled() {
+      await addresses.started;
+      await informers.refresh(resourceKinds, signal);
+      await addresses.caughtUp();
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort(new Error('stopped'));
+      await Promise.all(runs);
+    },
+  };
+}
+
+/** Each may wait for what the other one writes. */
+async function settle(...parts: readonly (RunningManager | RunningNode)[]): Promise<void> {
+  for (let round = 0; round < 4; round += 1) for (const part of parts) await part.settled();
+}
+
+const networksOf = async (store: Store, key: string): Promise<readonly string[]> => {
+  const text = (await store.get(pods, key))?.metadata.annotations?.['k8s.ovn.org/pod-networks'];
+  return Object.keys(JSON.parse(text ?? '{}') as object).sort();
+};
+
+const layer2Nad = (key: string): ReturnType<typeof rawNad> =>
+  rawNad(key, {
+    cniVersion: '1.1.0',
+    type: 'ovn-k8s-cni-overlay',
+    name: key.replace('/', '-'),
+    netAttachDefName: key,
+    topology: 'layer2',
+    role: 'primary',
+    subnets: '10.30.0.0/16',
+  });
+
+/** The manager leaves a pod of the only, Layer3, primary network to its node; then a second one comes. */
+export async function secondPrimaryBeforeWiring(store: Store): Promise<void> {
+  await using manager = startManager(store);
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/one', '10.20.0.0/16/24'));
+  await settle(manager);
+  await apply(store, pod('blue/web', 'node1'));
+  await settle(manager);
+  await apply(store, layer3('blue/two', '10.40.0.0/16/24'));
+  await settle(manager);
+  await using daemon = startNode(store, 'node1');
+  await settle(daemon, manager);
+  expect(await networksOf(store, 'blue/web')).toEqual(['blue/one', 'default']);
+}
+
+/** The node leaves a pod of a Layer2 network to the manager, which is away; meanwhile a Layer3 network takes the other one's place. */
+export async function layer2ReplacedBeforeWiring(store: Store): Promise<void> {
+  await apply(store, node('node1'), namespace('blue'), layer2Nad('blue/flat'));
+  await using daemon = startNode(store, 'node1');
+  await (async (): Promise<void> => {
+    await using manager = startManager(store);
+    await settle(manager, daemon);
+  })();
+  await apply(store, pod('blue/web', 'node1'));
+  await settle(daemon);
+  await remove.nad(store, 'blue/flat');
+  await apply(store, layer3('blue/one', '10.20.0.0/16/24'));
+  await using manager = startManager(store);
+  await settle(manager, daemon);
+  expect(await networksOf(store, 'blue/web')).toEqual(['blue/one', 'default']);
+}

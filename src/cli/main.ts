@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   apply: () => import('./apply.ts'),
   cluster: () => import('./cluster.ts'),
   diff: () => import('./plan.ts'),
+  graph: () => import('./graph.ts'),
   lab: () => import('./lab.ts'),
   node: () => import('./node.ts'),
   plan: () => import('./plan.ts'),

@@ -12,6 +12,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Types of rows.
   topology: ['model', 'desired', 'api', 'allocators', 'ovsdb'],
   store: ['model', 'api', 'allocators'],
+  graph: [],
   // Of pods: what the cluster manager and the nodes share.
   addresses: ['store', 'model', 'api', 'allocators'],
   cluster: ['addresses', 'store', 'model', 'api', 'allocators'],
@@ -31,6 +32,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   lab: ['cni', 'daemon', 'store', 'model', 'api', 'allocators', 'ovsdb'],
   cli: [
     'lab',
+    'graph',
     'daemon',
     'cluster',
     'topology',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Installation } from '../../support/heddle.ts';
@@ -81,4 +81,27 @@ test('what cannot be rendered is said, the rest is rendered', async () => {
   expect(code).toBe(1);
   expect(stderr).toContain('bad.yaml');
   expect(stdout).toContain('blue_blue_ovn-worker');
+});
+
+test('a graph shows the networks that were asked for', async () => {
+  using heddle = new Installation(SETTINGS);
+  heddle.copy(WORKED_EXAMPLE);
+  const all = await heddle.run('graph', '--json');
+  const networksOf = (text: string): string[] =>
+    (JSON.parse(text) as { networks: { network: string }[] }).networks.map(
+      ({ network }) => network,
+    );
+  expect(networksOf(all.stdout)).toEqual(['default', 'blue_blue']);
+  const one = await heddle.run('graph', 'blue/blue', '--json');
+  expect(networksOf(one.stdout)).toEqual(['blue_blue']);
+  const ofNamespace = await heddle.run('graph', '--namespace', 'blue', '--json');
+  expect(networksOf(ofNamespace.stdout)).toEqual(['blue_blue']);
+  const file = join(heddle.folder, 'out.svg');
+  expect(await heddle.run('graph', 'blue/blue', '--output', file)).toMatchObject({ code: 0 });
+  expect(readFileSync(file, 'utf8')).toContain('>GR_blue_blue_ovn&#45;worker<');
+  const none = await heddle.run('graph', 'red/red');
+  expect(none).toMatchObject({
+    code: 64,
+    stderr: 'heddle: network: there is no network "red/red"; `heddle status` lists them\n',
+  });
 });

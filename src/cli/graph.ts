@@ -1,0 +1,94 @@
+/** `heddle graph`: the logical topology of a node as a picture. */
+import { writeFile } from 'node:fs/promises';
+import { Option, type Command } from 'commander';
+import { ConfigurationError } from '../daemon/configuration.ts';
+import { dotText } from '../graph/dot.ts';
+import { mermaidText } from '../graph/mermaid.ts';
+import { svgText } from '../graph/svg.ts';
+import { topologyGraph, type NetworkGraph } from '../graph/topology-graph.ts';
+import { renderedZone, type RenderedZone } from '../daemon/rendered-zone.ts';
+import { addSettings, configurationOf, needed } from './options.ts';
+import { EXIT, print, report, reportComplaints, reportProblems } from './output.ts';
+import { problemText } from '../daemon/problem-text.ts';
+
+const FORMATS: Readonly<
+  Record<string, (networks: readonly NetworkGraph[]) => string | Promise<string>>
+> = {
+  svg: (networks) => svgText(dotText(networks)),
+  dot: dotText,
+  mermaid: mermaidText,
+  json: (networks) => `${JSON.stringify({ networks }, undefined, 2)}\n`,
+};
+
+interface GraphOptions {
+  readonly format: string;
+  readonly json?: boolean;
+  readonly output?: string;
+  readonly namespace?: string;
+}
+
+export function register(program: Command): void {
+  addSettings(
+    program
+      .command('graph')
+      .description('the logical topology of a node: switches, routers, what hangs at them')
+      .argument('[network]', 'one network: NAMESPACE/NAME, NAME of a cluster-wide one, or default')
+      .option('--namespace <NAME>', 'networks that pods of this namespace can be on')
+      .addOption(
+        new Option('--format <FORMAT>', 'what it is written as')
+          .choices(Object.keys(FORMATS))
+          .default('svg'),
+      )
+      .option('--json', 'the same as --format json')
+      .option('--output <FILE>', 'write it there instead of to standard output')
+      .addHelpText(
+        'after',
+        '\nShows what the objects ask for, from manifests or an API server alone. Networks that nothing on the node uses are left out; --render everywhere shows them too.' +
+          '\nExit code: 0 done, 1 done except for what is listed as a problem, 64 usage.',
+      ),
+    ['where', 'cluster', 'behaviour'],
+  ).action(async (network: string | undefined, options: GraphOptions, command: Command) => {
+    const configuration = needed(configurationOf(command), 'node');
+    await using zone = await renderedZone(configuration);
+    const networks = topologyGraph(zone.rows()).filter(wanted(zone, network, options.namespace));
+    const draw = FORMATS[options.json === true ? 'json' : options.format];
+    const text = (await draw?.(networks)) ?? '';
+    if (options.output === undefined) print(text.trimEnd());
+    else {
+      await writeFile(options.output, text);
+      report(`${networks.length} networks: ${options.output}`);
+    }
+    const { problems, manifests } = await zone.report();
+    const isWrong = [
+      reportComplaints(manifests),
+      reportProblems(problems.map((problem) => problemText(problem, () => problem.place))),
+    ].some(Boolean);
+    if (isWrong) process.exitCode = EXIT.problems;
+  });
+}
+
+/** Throws ConfigurationError for a network that there is none of. */
+function wanted(
+  zone: RenderedZone,
+  network: string | undefined,
+  namespace: string | undefined,
+): (graph: NetworkGraph) => boolean {
+  if (network === undefined && namespace === undefined) return () => true;
+  const names = new Set(
+    zone.networks
+      .filter(
+        ({ name, object, nads }) =>
+          (network === undefined || name === network || object.split(' ')[1] === network) &&
+          (namespace === undefined || nads.some((nad) => nad.startsWith(`${namespace}/`))),
+      )
+      .map(({ name }): string => name),
+  );
+  if (names.size === 0)
+    throw new ConfigurationError(
+      network === undefined ? '--namespace' : 'network',
+      network === undefined
+        ? `no network has a NetworkAttachmentDefinition in namespace "${namespace}"`
+        : `there is no network "${network}"; \`heddle status\` lists them`,
+    );
+  return (graph) => names.has(graph.network);
+}

@@ -1,0 +1,219 @@
+/** The logical topology of a node's zone as boxes and lines, from the rows that describe it. Pure. */
+
+/** A row as a graph needs it. */
+export interface GraphRow {
+  readonly table: string;
+  /** Its name, for switches, routers and their ports. */
+  readonly key: string;
+  /** A set is a list, a map a Map. */
+  readonly columns: Readonly<Record<string, unknown>>;
+  /** For which it is there: `Pod blue/web`. */
+  readonly object: string;
+  /** Rows whose set columns hold it. */
+  readonly holders: readonly { readonly table: string; readonly key: string }[];
+}
+
+/**
+ * `host`: where the node's own stack is attached; `bridge`: the network outside of OVN; `zones`: other nodes; `pods`: those of one
+ * switch.
+ */
+export type BoxKind = 'switch' | 'router' | 'host' | 'bridge' | 'zones' | 'pods';
+
+export interface Box {
+  readonly id: string;
+  readonly kind: BoxKind;
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
+export interface Line {
+  readonly from: string;
+  readonly to: string;
+  /** Addresses of the router's end. */
+  readonly label: string;
+}
+
+export interface NetworkGraph {
+  /** `default`, `blue_blue`. */
+  readonly network: string;
+  readonly boxes: readonly Box[];
+  readonly lines: readonly Line[];
+}
+
+/** Of more pods than this on a switch the number is shown. */
+const MOST_PODS = 12;
+
+const NETWORK_ID = 'k8s.ovn.org/network';
+const NAMED: Readonly<Record<string, BoxKind>> = {
+  Logical_Switch: 'switch',
+  Logical_Router: 'router',
+};
+/** What routers and switches hold besides ports, as people count it. */
+const COUNTED: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  Logical_Router_Static_Route: ['route', 'routes'],
+  Logical_Router_Policy: ['policy', 'policies'],
+  NAT: ['translation', 'translations'],
+  ACL: ['ACL', 'ACLs'],
+  Load_Balancer: ['load balancer', 'load balancers'],
+};
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const listOf = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map(textOf) : typeof value === 'string' ? [value] : [];
+
+const member = (value: unknown, key: string): string =>
+  value instanceof Map ? textOf(value.get(key)) : '';
+
+/** A graph for each network, the default one first. */
+export function topologyGraph(rows: readonly GraphRow[]): readonly NetworkGraph[] {
+  const graph = new Zone(rows);
+  for (const row of rows) graph.add(row);
+  return graph.networks();
+}
+
+class Zone {
+  readonly #routerPorts: ReadonlyMap<string, GraphRow>;
+  /** Network by box. */
+  readonly #networkOf = new Map<string, string>();
+  readonly #boxes = new Map<string, { kind: BoxKind; title: string; lines: string[] }>();
+  readonly #lines: Line[] = [];
+  readonly #counts = new Map<string, Map<string, number>>();
+
+  constructor(rows: readonly GraphRow[]) {
+    this.#routerPorts = new Map(
+      rows.filter(({ table }) => table === 'Logical_Router_Port').map((row) => [row.key, row]),
+    );
+    for (const { table, key, columns } of rows) {
+      const kind = NAMED[table];
+      if (kind === undefined) continue;
+      const network = member(columns['external_ids'], NETWORK_ID);
+      this.#networkOf.set(key, network === '' ? 'default' : network);
+      this.#boxes.set(key, { kind, title: key, lines: [] });
+    }
+  }
+
+  add(row: GraphRow): void {
+    const [holder] = row.holders;
+    if (holder === undefined) return;
+    if (Object.hasOwn(COUNTED, row.table))
+      for (const { key } of row.holders) {
+        const counts = this.#counts.get(key) ?? new Map<string, number>();
+        this.#counts.set(key, counts.set(row.table, (counts.get(row.table) ?? 0) + 1));
+      }
+    else if (row.table === 'Logical_Switch_Port') this.#addSwitchPort(row, holder.key);
+    else if (row.table === 'Logical_Router_Port') this.#addRouterPort(row, holder.key);
+  }
+
+  networks(): readonly NetworkGraph[] {
+    const names = [...new Set(this.#networkOf.values())].sort((a, b) =>
+      a === 'default' ? -1 : b === 'default' ? 1 : a < b ? -1 : 1,
+    );
+    return names.map((network) => {
+      const ids = [...this.#boxes.keys()].filter((id) => this.#networkOf.get(id) === network);
+      const boxes = ids.map((id) => this.#box(id));
+      const lines = this.#lines.filter(({ from }) => this.#networkOf.get(from) === network);
+      return { network, boxes, lines: fromPods(boxes, lines) };
+    });
+  }
+
+  #box(id: string): Box {
+    const { kind, title, lines } = this.#boxes.get(id) ?? { kind: 'switch', title: id, lines: [] };
+    const counts = [...(this.#counts.get(id) ?? [])].map(([table, count]) => {
+      const [one, many] = COUNTED[table] ?? [table, table];
+      return `${count} ${count === 1 ? one : many}`;
+    });
+    const shown =
+      kind === 'pods' && lines.length > MOST_PODS
+        ? [...lines.slice(0, MOST_PODS), `and ${lines.length - MOST_PODS} more`]
+        : lines;
+    return { id, kind, title, lines: counts.length === 0 ? shown : [...shown, counts.join(', ')] };
+  }
+
+  #addRouterPort({ key, columns }: GraphRow, router: string): void {
+    const [peer = ''] = listOf(columns['peer']);
+    const other = this.#routerPorts.get(peer)?.holders[0]?.key;
+    // Both ends name each other: one line is enough.
+    if (other === undefined || key > peer) return;
+    const networks = listOf(columns['networks']).join(', ');
+    this.#lines.push({ from: router, to: other, label: networks });
+  }
+
+  #addSwitchPort({ key, columns, object }: GraphRow, logicalSwitch: string): void {
+    const { options, external_ids: ids } = columns;
+    const [addresses = ''] = listOf(columns['addresses']);
+    switch (textOf(columns['type'])) {
+      case 'router': {
+        const port = this.#routerPorts.get(member(options, 'router-port'));
+        const router = port?.holders[0]?.key;
+        if (port === undefined || router === undefined) return;
+        const label = listOf(port.columns['networks']).join(', ');
+        this.#lines.push({ from: logicalSwitch, to: router, label });
+        break;
+      }
+      case 'localnet': {
+        const vlan = columns['tag_request'];
+        const lines = typeof vlan === 'number' || typeof vlan === 'bigint' ? [`VLAN ${vlan}`] : [];
+        this.#hang(logicalSwitch, 'bridge', member(options, 'network_name'), lines);
+        break;
+      }
+      case 'remote': {
+        const node = member(ids, 'node');
+        this.#hang(logicalSwitch, 'zones', 'other zones', [
+          node === '' ? podLine(object, addresses) : `${node} ${withoutMac(addresses)}`,
+        ]);
+        break;
+      }
+      default:
+        if (member(ids, 'pod') === 'true')
+          this.#hang(logicalSwitch, 'pods', 'pods', [podLine(object, addresses)]);
+        else this.#hang(logicalSwitch, 'host', key, [withoutMac(addresses)]);
+    }
+  }
+
+  /** Adds lines to the box of this kind and title at a switch; it is made when it is not there yet. */
+  #hang(logicalSwitch: string, kind: BoxKind, title: string, lines: readonly string[]): void {
+    const id = `${logicalSwitch} ${kind} ${kind === 'pods' || kind === 'zones' ? '' : title}`;
+    const box = this.#boxes.get(id);
+    if (box !== undefined) {
+      box.lines.push(...lines);
+      return;
+    }
+    this.#boxes.set(id, { kind, title, lines: [...lines] });
+    this.#networkOf.set(id, this.#networkOf.get(logicalSwitch) ?? 'default');
+    this.#lines.push({ from: logicalSwitch, to: id, label: '' });
+  }
+}
+
+/** `blue/web 103.103.0.3`; the MAC of a pod without addresses. */
+function podLine(object: string, addresses: string): string {
+  const ips = withoutMac(addresses);
+  return `${object.replace(/^Pod /, '')} ${ips === '' ? addresses : ips}`;
+}
+
+/** `0a:58:0a:f4:00:03 10.244.0.3` → `10.244.0.3`. */
+const withoutMac = (addresses: string): string => addresses.split(' ').slice(1).join(' ');
+
+/** Lines in the direction of packets that leave: a picture has pods on one side and the outside on the other. */
+function fromPods(boxes: readonly Box[], lines: readonly Line[]): readonly Line[] {
+  const distance = new Map(
+    boxes.filter(({ kind }) => kind === 'pods' || kind === 'host').map(({ id }) => [id, 0]),
+  );
+  let front = [...distance.keys()];
+  while (front.length > 0) {
+    const next: string[] = [];
+    for (const id of front)
+      for (const { from, to } of lines) {
+        const other = from === id ? to : to === id ? from : undefined;
+        if (other === undefined || distance.has(other)) continue;
+        distance.set(other, (distance.get(id) ?? 0) + 1);
+        next.push(other);
+      }
+    front = next;
+  }
+  return lines.map((line) =>
+    (distance.get(line.from) ?? 0) > (distance.get(line.to) ?? 0)
+      ? { ...line, from: line.to, to: line.from }
+      : line,
+  );
+}

@@ -1,0 +1,182 @@
+import { describe, expect, test } from 'vitest';
+import { dotText } from '../../../src/graph/dot.ts';
+import { mermaidText } from '../../../src/graph/mermaid.ts';
+import { svgText } from '../../../src/graph/svg.ts';
+import { topologyGraph, type GraphRow } from '../../../src/graph/topology-graph.ts';
+
+const row = (
+  table: string,
+  key: string,
+  columns: Record<string, unknown>,
+  ...holders: readonly [table: string, key: string][]
+): GraphRow => ({
+  table,
+  key,
+  columns,
+  object: 'UserDefinedNetwork blue/n',
+  holders: holders.map(([holder, name]) => ({ table: holder, key: name })),
+});
+
+const map = (members: Record<string, string>): Map<string, string> =>
+  new Map(Object.entries(members));
+
+/** A network with a pod switch, a distributed router, a gateway router that is its peer, and an external switch. */
+const networkRows = (network: string, pods = 1): readonly GraphRow[] => {
+  const ids = map({ 'k8s.ovn.org/network': network });
+  const [sw, router, gateway, external] = ['sw', 'lr', 'gr', 'ext'].map(
+    (kind) => `${network}_${kind}`,
+  ) as [string, string, string, string];
+  return [
+    row('Logical_Switch', sw, { external_ids: ids }),
+    row('Logical_Switch', external, { external_ids: ids }),
+    row('Logical_Router', router, { external_ids: ids }),
+    row('Logical_Router', gateway, { external_ids: ids }),
+    row('Logical_Router_Port', `rtos-${sw}`, { networks: ['10.1.0.1/24', 'fd01::1/64'] }, [
+      'Logical_Router',
+      router,
+    ]),
+    row(
+      'Logical_Router_Port',
+      `a-${network}`,
+      { networks: '100.88.0.4/31', peer: `b-${network}` },
+      ['Logical_Router', router],
+    ),
+    row(
+      'Logical_Router_Port',
+      `b-${network}`,
+      { networks: '100.88.0.5/31', peer: `a-${network}` },
+      ['Logical_Router', gateway],
+    ),
+    row('Logical_Router_Port', `rtoe-${network}`, { networks: '172.18.0.3/16' }, [
+      'Logical_Router',
+      gateway,
+    ]),
+    row(
+      'Logical_Switch_Port',
+      `stor-${sw}`,
+      { type: 'router', options: map({ 'router-port': `rtos-${sw}` }) },
+      ['Logical_Switch', sw],
+    ),
+    row(
+      'Logical_Switch_Port',
+      `etor-${network}`,
+      { type: 'router', options: map({ 'router-port': `rtoe-${network}` }) },
+      ['Logical_Switch', external],
+    ),
+    row(
+      'Logical_Switch_Port',
+      `ln-${network}`,
+      { type: 'localnet', tag_request: 7, options: map({ network_name: 'physnet' }) },
+      ['Logical_Switch', external],
+    ),
+    row(
+      'Logical_Switch_Port',
+      `far-${network}`,
+      {
+        type: 'remote',
+        addresses: '0a:58:64:58:00:03 100.88.0.3/16',
+        external_ids: map({ node: 'n2' }),
+      },
+      ['Logical_Switch', sw],
+    ),
+    row('Logical_Router_Static_Route', `${router} r1`, {}, ['Logical_Router', router]),
+    row('Logical_Router_Static_Route', `${router} r2`, {}, ['Logical_Router', router]),
+    row('NAT', `${gateway} n1`, {}, ['Logical_Router', gateway]),
+    ...Array.from({ length: pods }, (_, at) => ({
+      ...row(
+        'Logical_Switch_Port',
+        `${network}_web-${at}`,
+        {
+          addresses: [`0a:58:0a:01:00:0${at} 10.1.0.${at}`],
+          external_ids: map({ pod: 'true', namespace: 'blue' }),
+        },
+        ['Logical_Switch', sw],
+      ),
+      object: `Pod blue/web-${at}`,
+    })),
+  ];
+};
+
+describe('the graph of a network', () => {
+  const [graph] = topologyGraph(networkRows('blue_n'));
+
+  test('has a box for each switch and router, and for what hangs at a switch', () => {
+    expect(graph?.boxes.map(({ kind, title, lines }) => [kind, title, ...lines])).toEqual([
+      ['switch', 'blue_n_sw'],
+      ['switch', 'blue_n_ext'],
+      ['router', 'blue_n_lr', '2 routes'],
+      ['router', 'blue_n_gr', '1 translation'],
+      ['bridge', 'physnet', 'VLAN 7'],
+      ['zones', 'other zones', 'n2 100.88.0.3/16'],
+      ['pods', 'pods', 'blue/web-0 10.1.0.0'],
+    ]);
+  });
+
+  test('its lines lead from the pods to the outside, with the addresses of routers', () => {
+    expect(graph?.lines.map(({ from, to, label }) => `${from} > ${to} ${label}`.trim())).toEqual([
+      'blue_n_lr > blue_n_gr 100.88.0.4/31',
+      'blue_n_sw > blue_n_lr 10.1.0.1/24, fd01::1/64',
+      'blue_n_gr > blue_n_ext 172.18.0.3/16',
+      'blue_n_ext > blue_n_ext bridge physnet',
+      'blue_n_sw > blue_n_sw zones',
+      'blue_n_sw pods  > blue_n_sw',
+    ]);
+  });
+
+  test('many pods are counted', () => {
+    const [many] = topologyGraph(networkRows('blue_n', 15));
+    const pods = many?.boxes.find(({ kind }) => kind === 'pods');
+    expect(pods?.lines).toHaveLength(13);
+    expect(pods?.lines.at(-1)).toBe('and 3 more');
+  });
+});
+
+test('the default network comes first, and each network stands by itself', () => {
+  const rows = [...networkRows('zoo'), row('Logical_Switch', 'n1', {}), ...networkRows('apple')];
+  expect(topologyGraph(rows).map(({ network }) => network)).toEqual(['default', 'apple', 'zoo']);
+});
+
+describe('written as', () => {
+  const networks = topologyGraph(networkRows('blue_n'));
+
+  test('SVG it has every box, also of 20 networks', async () => {
+    const many = topologyGraph(
+      Array.from({ length: 20 }, (_, at) => networkRows(`net${at}`, 20)).flat(),
+    );
+    const svg = await svgText(dotText(many));
+    expect(svg).toContain('<svg');
+    for (const { boxes } of many)
+      for (const { title } of boxes) expect(svg).toContain(`>${title}<`);
+    expect(svg.match(/class="node"/g)).toHaveLength(20 * 7);
+    expect(svg.match(/class="edge"/g)).toHaveLength(20 * 6);
+  });
+
+  test('Mermaid it is a flowchart with a subgraph for each network', () => {
+    expect(mermaidText(networks)).toBe(`flowchart LR
+  subgraph s0["blue_n"]
+    n1("blue_n_sw")
+    n2("blue_n_ext")
+    n3[["blue_n_lr<br/>2 routes"]]
+    n4[["blue_n_gr<br/>1 translation"]]
+    n5[("physnet<br/>VLAN 7")]
+    n6[/"other zones<br/>n2 100.88.0.3/16"/]
+    n7>"pods<br/>blue/web-0 10.1.0.0"]
+    n3 ---|"100.88.0.4/31"| n4
+    n1 ---|"10.1.0.1/24, fd01::1/64"| n3
+    n4 ---|"172.18.0.3/16"| n2
+    n2 --- n5
+    n1 --- n6
+    n7 --- n1
+  end
+`);
+  });
+
+  test('text that would end a label, or be markup, is text', async () => {
+    const evil = '"]; x -> "y\\l<b>&';
+    const graph = topologyGraph([row('Logical_Switch', evil, {})]);
+    expect(await svgText(dotText(graph))).toContain(
+      '&quot;]; x &#45;&gt; &quot;y\\l&lt;b&gt;&amp;',
+    );
+    expect(mermaidText(graph)).toContain('n1("#34;]; x -#62; #34;y\\l#60;b#62;#38;")');
+  });
+});

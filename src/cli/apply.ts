@@ -72,6 +72,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
   const settle = async (signal: AbortSignal): Promise<void> => {
     await runtime.allocated(signal);
     await runtime.connected(signal);
+    await status.resume(controller, signal);
     runtime.update();
     await until(
       async () => {

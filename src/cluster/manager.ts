@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { pause, systemClock, type Clock } from '../store/clock.ts';
 import { Informers } from '../store/informers.ts';
-import type { Leadership, Store } from '../store/store.ts';
+import { StoreError, type Leadership, type Store } from '../store/store.ts';
 import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import type { Batch } from '../store/batch.ts';
 import { ConnectController } from './connect/connect-controller.ts';
@@ -306,8 +306,9 @@ export class ClusterManager {
       for (const [node, message] of this.#nodes.subnets.failuresOf(network))
         problems.push({ object: `Node ${node}`, message });
     for (const [queue, objectOfKey] of this.#queues)
-      for (const [key, { error }] of queue.failing)
-        problems.push({ object: objectOfKey(key), message: messageOf(error) });
+      for (const [key, failure] of queue.failing)
+        if (!isPassing(failure))
+          problems.push({ object: objectOfKey(key), message: messageOf(failure.error) });
     return problems.toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
   }
 
@@ -318,6 +319,13 @@ export class ClusterManager {
     );
   }
 }
+
+/** Conflicts in a row after which somebody seems to write the object again and again. */
+const CONFLICTS = 4;
+
+/** Somebody wrote the object in between: the retry that is under way reads it again. */
+const isPassing = ({ error, attempt }: Failure): boolean =>
+  error instanceof StoreError && error.code === 'conflict' && attempt < CONFLICTS;
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);

@@ -7,7 +7,7 @@ import type { Logger } from './logger.ts';
 import type { OverviewObjects } from './overview.ts';
 import { planReport, statusReport } from './zone-reports.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
-import { zoneReport } from './zone-status-writer.ts';
+import { zoneReport, type ZoneReport } from './zone-status-writer.ts';
 import { controlMethods, type ZoneView } from './zone-view.ts';
 
 export interface DaemonState {
@@ -37,20 +37,16 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
     }),
     status: () =>
       statusReport(store, configuration.settings, (objects) =>
-        withStatus(objects, {
-          apiVersion: zoneStatuses.apiVersion as ZoneStatus['apiVersion'],
-          kind: 'ZoneStatus',
-          metadata: { name: configuration.node },
-          status: {
-            observedAt: new Date().toISOString(),
-            ...zoneReport({
-              controller,
-              connects: runtime.connects(),
-              problems: runtime.problems(),
-              message: notReady(),
-            }),
-          },
-        }),
+        withStatus(
+          objects,
+          configuration.node,
+          zoneReport({
+            controller,
+            connects: runtime.connects(),
+            problems: runtime.problems(),
+            message: notReady(),
+          }),
+        ),
       ),
     plan,
     // A daemon allocates as it goes: what it is about to change is what drifted.
@@ -58,14 +54,21 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
   };
 }
 
-/** The objects, with the stored status of one zone replaced by its live one. */
-const withStatus = (objects: OverviewObjects, live: ZoneStatus): OverviewObjects => ({
-  ...objects,
-  zoneStatuses: [
-    ...objects.zoneStatuses.filter(({ metadata }) => metadata.name !== live.metadata.name),
-    live,
-  ],
-});
+/** The objects, with the stored status of a node replaced by its live one, as far as that is known yet. */
+function withStatus(objects: OverviewObjects, node: string, live: ZoneReport): OverviewObjects {
+  const isOfNode = ({ metadata }: ZoneStatus): boolean => metadata.name === node;
+  const { networks = [], connects = [] } = objects.zoneStatuses.find(isOfNode)?.status ?? {};
+  const status: ZoneStatus = {
+    apiVersion: zoneStatuses.apiVersion as ZoneStatus['apiVersion'],
+    kind: 'ZoneStatus',
+    metadata: { name: node },
+    status: { observedAt: new Date().toISOString(), networks, connects, ...live },
+  };
+  return {
+    ...objects,
+    zoneStatuses: [...objects.zoneStatuses.filter((one) => !isOfNode(one)), status],
+  };
+}
 
 /** Serves the view on the daemon's control socket, if it is to have one. */
 export async function serveZone(

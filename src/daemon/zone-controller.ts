@@ -101,6 +101,9 @@ export class ZoneController {
   readonly #sequenceOf = new Map<string, number>();
   /** `nb_cfg` when we began: what was there before went out with it at the latest. */
   #firstSequence: number | undefined;
+  /** Networks that were in the data plane when the process before us said so last. */
+  readonly #programmedBefore = new Set<string>();
+  #hasWritten = false;
   /** Networks with changes that no raised `nb_cfg` stands for yet; '' for what belongs to none. */
   readonly #unannounced = new Set<string>();
   /** Networks that came into use after the start and are not all written, by when that was. */
@@ -125,6 +128,7 @@ export class ZoneController {
       if (!isPresent) {
         this.#firstUsed.delete(network);
         this.#sequenceOf.delete(network);
+        this.#programmedBefore.delete(network);
       } else if (this.isStarted) this.#firstUsed.set(network, this.#now());
     });
   }
@@ -164,6 +168,19 @@ export class ZoneController {
     );
   }
 
+  /** True once all that could be written was: before that nothing is known of how far networks are. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
+  /**
+   * Networks that the process before us reported in the data plane: they are, until we change them, however far behind the data plane is
+   * with the changes of others.
+   */
+  rememberProgrammed(networks: Iterable<string>): void {
+    for (const network of networks) this.#programmedBefore.add(network);
+  }
+
   /** True when rows may differ from what they should be. */
   get isDirty(): boolean {
     return (
@@ -196,6 +213,7 @@ export class ZoneController {
       for (const network of this.#unannounced) this.#sequenceOf.set(network, sequence);
       this.#unannounced.clear();
     }
+    this.#hasWritten = true;
     return { kind: 'settled', committed };
   }
 
@@ -277,9 +295,11 @@ export class ZoneController {
         if (failure !== undefined) return { name, state: 'Failed', message: failure };
         const waitsFor = waiting.get(name);
         if (waitsFor !== undefined) return { name, state: 'Pending', message: waitsFor };
-        const sequence = this.#sequenceOf.get(name) ?? this.#firstSequence ?? Infinity;
-        const isAnnounced = !this.#unannounced.has(name);
-        return { name, state: isAnnounced && reached >= sequence ? 'Programmed' : 'Committed' };
+        if (this.#unannounced.has(name)) return { name, state: 'Committed' };
+        const ours = this.#sequenceOf.get(name);
+        const isReached = reached >= (ours ?? this.#firstSequence ?? Infinity);
+        const wasReached = ours === undefined && this.#programmedBefore.has(name);
+        return { name, state: isReached || wasReached ? 'Programmed' : 'Committed' };
       });
   }
 

@@ -16,6 +16,8 @@ const DEBOUNCE = 10;
 const RETRY = 1000;
 /** The report is made this often at most: it reads all networks. */
 const REPORT_INTERVAL = 200;
+/** A start that has written nothing yet is reported after this: most are done by then. */
+const START_TIMEOUT = 5000;
 /** Refused rows and other problems are retried at the latest after this. */
 const REVISIT = 30_000;
 
@@ -94,6 +96,8 @@ class ZoneDaemon {
   readonly #status: ZoneStatusWriter;
   #isAllocated = false;
   #isFollowing = false;
+  readonly #startedAt = performance.now();
+  #hasResumed = false;
   #reported: string | undefined;
   #reportedAt = -REPORT_INTERVAL;
   #logged: ReadonlySet<string> = new Set();
@@ -125,7 +129,8 @@ class ZoneDaemon {
     if (sinceReport < REPORT_INTERVAL) return Math.min(wait, REPORT_INTERVAL - sinceReport);
     const isReported = await this.#report(signal);
     this.#reportedAt = performance.now();
-    return isReported ? wait : Math.min(wait, RETRY);
+    // Problems that end without a change of facts or rows (a write that was retried, an object that is gone) end in the report, too.
+    return isReported && this.#logged.size === 0 ? wait : Math.min(wait, RETRY);
   }
 
   /** Writes what differs; returns why it could not, if so. */
@@ -181,6 +186,7 @@ class ZoneDaemon {
     const { controller } = this.#runtime;
     const problems = this.#runtime.problems();
     this.#logProblems(problems);
+    if (!(await this.#resumed(signal))) return false;
     const report = zoneReport({
       controller,
       connects: this.#runtime.connects(),
@@ -190,15 +196,29 @@ class ZoneDaemon {
     const { configured, reached } =
       this.notReady === undefined ? controller.sequence : { configured: 0, reached: 0 };
     this.#metrics.state({
-      networks: report.networks,
+      networks: controller.networks(),
       problems: problems.length,
       behind: Math.max(0, configured - reached),
     });
+    if (!controller.hasWritten && performance.now() - this.#startedAt < START_TIMEOUT) return false;
     try {
       await this.#status.write(report, signal);
       return true;
     } catch (error) {
       if (!signal.aborted) this.#log.warn({ component: 'zone', error }, 'status not written');
+      return false;
+    }
+  }
+
+  /** False while it is not known what the process before us reported. */
+  async #resumed(signal: AbortSignal): Promise<boolean> {
+    if (this.#hasResumed) return true;
+    try {
+      await this.#status.resume(this.#runtime.controller, signal);
+      this.#hasResumed = true;
+      return true;
+    } catch (error) {
+      if (!signal.aborted) this.#log.warn({ component: 'zone', error }, 'status not read');
       return false;
     }
   }

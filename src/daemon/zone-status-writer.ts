@@ -10,8 +10,9 @@ import type {
 import { StoreError, type Store } from '../store/store.ts';
 import type { ZoneController } from './zone-controller.ts';
 
-/** All but the time of writing. */
-export type ZoneReport = Omit<ZoneStatusContent, 'observedAt'>;
+/** All but the time of writing. What is absent is not known yet: what was reported before stands. */
+export type ZoneReport = Pick<ZoneStatusContent, 'message' | 'problems'> &
+  Partial<Pick<ZoneStatusContent, 'networks' | 'connects'>>;
 
 /** What the parts of a zone say of it. */
 export interface ZoneSources {
@@ -26,8 +27,7 @@ export interface ZoneSources {
 export function zoneReport({ controller, connects, problems, message }: ZoneSources): ZoneReport {
   return {
     ...(message === undefined ? {} : { message }),
-    networks: controller.networks(),
-    connects,
+    ...(controller.hasWritten ? { networks: controller.networks(), connects } : {}),
     problems,
   };
 }
@@ -49,18 +49,34 @@ export class ZoneStatusWriter {
     this.#now = now;
   }
 
+  /** Goes on from what the process before us reported: it stands until `controller` knows better. */
+  async resume(
+    controller: Pick<ZoneController, 'rememberProgrammed'>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const found = await this.#store.get(zoneStatuses, this.#node, signal);
+    if (found?.status === undefined) return;
+    const { observedAt: _observedAt, ...report } = found.status;
+    this.#written = { report, version: found.metadata.resourceVersion };
+    this.#seenAt = this.#now().getTime();
+    const programmed = report.networks.filter(({ state }) => state === 'Programmed');
+    controller.rememberProgrammed(programmed.map(({ name }) => name));
+  }
+
   /** Writes `report` unless it is what was written last and nobody touched that. */
   async write(report: ZoneReport, signal: AbortSignal): Promise<void> {
     if (isDeepStrictEqual(this.#written?.report, report) && (await this.#isUntouched(signal)))
       return;
-    const status: ZoneStatusContent = { observedAt: this.#now().toISOString(), ...report };
     const options = { fieldManager: `heddle-node-${this.#node}`, signal };
-    // A merge patch keeps what it doesn't name: absent fields are taken away by null.
-    const patch = {
-      status: { message: null, ...status },
-    };
-    const patchStatus = (): Promise<ZoneStatus> =>
-      this.#store.patchStatus(zoneStatuses, this.#node, patch, options);
+    // A merge patch keeps what it doesn't name: a message that is over is taken away by null, networks that are not known yet stay.
+    const status = { message: null, observedAt: this.#now().toISOString(), ...report };
+    const patchStatus = (unknown: Partial<ZoneStatusContent> = {}): Promise<ZoneStatus> =>
+      this.#store.patchStatus(
+        zoneStatuses,
+        this.#node,
+        { status: { ...unknown, ...status } },
+        options,
+      );
     const written = await patchStatus().catch(async (error: unknown) => {
       if (!(error instanceof StoreError && error.code === 'not-found')) throw error;
       const { apiVersion, kind } = zoneStatuses;
@@ -70,7 +86,7 @@ export class ZoneStatusWriter {
         { apiVersion: apiVersion as 'k8s.ovn.org/v1alpha1', kind: kind as 'ZoneStatus', metadata },
         options,
       );
-      return await patchStatus();
+      return await patchStatus({ networks: [], connects: [] });
     });
     this.#written = { report, version: written.metadata.resourceVersion };
     this.#seenAt = this.#now().getTime();

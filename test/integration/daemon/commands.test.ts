@@ -1,8 +1,13 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { zoneStatuses } from '../../../src/api/kinds.ts';
+import { ManifestStore } from '../../../src/store/manifests/manifest-store.ts';
+import { objectRules } from '../../../src/store/object-rules.ts';
 import { heddle, Installation, type CommandResult } from '../../support/heddle.ts';
 import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
+import { SaidOfNetworks } from '../../support/said-of-networks.ts';
 import { until } from '../../support/until.ts';
 
 const WORKED_EXAMPLE = join(import.meta.dirname, 'fixtures/worked-example');
@@ -321,6 +326,76 @@ describe('heddle node', () => {
     expect(await daemon.end('SIGTERM')).toBe(0);
     expect(await isThere()).toBe(true);
   });
+
+  test('started again, beside an OVN that is slow, it says nothing of networks that it did not say before', async () => {
+    await using bed = await zone();
+    const { manifests, state } = bed.heddle;
+    // The other node has no daemon here that could report.
+    const nodes = join(manifests, 'nodes.yaml');
+    writeFileSync(nodes, readFileSync(nodes, 'utf8').split('\n---\n')[0] ?? '');
+    const store = await ManifestStore.open({ manifests, state, rules: objectRules });
+    const set = (...values: readonly string[]): Promise<string> =>
+      nbctl(bed.server, 'set', 'NB_Global', '.', ...values);
+    const before = new SaidOfNetworks(store);
+    const programmed = 'ovn-worker: blue_blue=Programmed default=Programmed';
+    {
+      await using daemon = bed.heddle.daemon();
+      await until('its report', () => [...before.lines].some((line) => /=Committed/.test(line)), {
+        limit: 30_000,
+        output: () => daemon.log,
+      });
+      await set('sb_cfg=1000', 'hv_cfg=1000');
+      await until('the data plane', () => before.lines.has(programmed), 30_000);
+      await until('the condition', () => [...before.lines].some((line) => /True/.test(line)));
+      await daemon.end('SIGTERM');
+    }
+    await before[Symbol.asyncDispose]();
+    // What somebody changed meanwhile has not been confirmed yet.
+    await set('nb_cfg=2000');
+    const after = new SaidOfNetworks(store);
+    await using daemon = bed.heddle.daemon();
+    await until('the lock', () => daemon.log.includes('"isHeld":true'), 30_000);
+    await sleep(3000);
+    expect([...after.lines].toSorted()).toEqual([
+      expect.stringMatching(/^blue\/blue: True since /),
+      programmed,
+    ]);
+    await after[Symbol.asyncDispose]();
+    await store.close();
+  }, 60_000);
+
+  test('a problem that is over is over in what is stored, too, although no row changed', async () => {
+    await using bed = await zone();
+    bed.heddle.write(
+      'red.yaml',
+      `apiVersion: k8s.ovn.org/v1
+kind: UserDefinedNetwork
+metadata: { name: again, namespace: blue }
+spec: { topology: Layer3, layer3: { role: Secondary, subnets: [{ cidr: 10.244.0.0/16 }] } }
+`,
+    );
+    const store = await ManifestStore.open({
+      manifests: bed.heddle.manifests,
+      state: bed.heddle.state,
+      rules: objectRules,
+    });
+    const problems = async (): Promise<string> =>
+      JSON.stringify((await store.get(zoneStatuses, 'ovn-worker'))?.status?.problems);
+    await using daemon = bed.heddle.daemon();
+    await until('the problem', async () => /blue\/again/.test((await problems()) ?? ''), {
+      limit: 30_000,
+      pause: 100,
+      output: () => daemon.log,
+    });
+    bed.heddle.remove('red.yaml');
+    await until('its end', async () => !/blue\/again/.test(await problems()), {
+      limit: 10_000,
+      pause: 100,
+      output: () => daemon.log,
+    });
+    await daemon.end('SIGTERM');
+    await store.close();
+  }, 60_000);
 
   test('beside the manager of another process, a NAD that never gets an id holds up nobody else', async () => {
     await using bed = await zone();

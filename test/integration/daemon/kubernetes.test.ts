@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { definitions } from '../../../src/api/validation/catalog.ts';
 import { resourceKindOf } from '../../../src/api/kinds.ts';
 import { collectionPath } from '../../../src/store/kubernetes/kubernetes-paths.ts';
 import { command, heddle, type RunningCommand } from '../../support/heddle.ts';
+import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
+import { SaidOfNetworks } from '../../support/said-of-networks.ts';
 import { OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
 import { until } from '../../support/until.ts';
 
@@ -113,6 +116,46 @@ describe.skipIf(typeof started === 'string')('heddle cluster and heddle node on 
     expect(await nbctl('list', 'Logical_Router')).not.toMatch(/blue_blue/);
     expect((await api.call('GET', network)).status).toBe(404);
   });
+
+  test('a node that is started again beside an OVN that is slow says nothing of networks that it did not say before', async () => {
+    const [only, ...others] = declared('nodes.yaml');
+    for (const { metadata } of others) await api.call('DELETE', `/api/v1/nodes/${metadata.name}`);
+    for (const file of ['services.yaml', 'blue.yaml'])
+      for (const object of declared(file)) await apply(object);
+    if (only !== undefined) await apply(only);
+    const store = new KubernetesStore({ connection: api.connection });
+    const set = (...values: readonly string[]): Promise<string> =>
+      nbctl('set', 'NB_Global', '.', ...values);
+    const before = new SaidOfNetworks(store);
+    const programmed = 'ovn-worker: blue_blue=Programmed default=Programmed';
+    await until(
+      'its report',
+      () => [...before.lines].some((line) => /blue_blue=C/.test(line)),
+      30_000,
+    );
+    await set('sb_cfg=1000', 'hv_cfg=1000');
+    await until('the data plane', () => before.lines.has(programmed), 30_000);
+    await until('the condition', () => [...before.lines].some((line) => /True/.test(line)), 30_000);
+    await before[Symbol.asyncDispose]();
+    for (const running of processes) if (running !== processes[0]) await running.end('SIGKILL');
+    // What somebody changed meanwhile has not been confirmed yet.
+    await set('nb_cfg=2000');
+    const after = new SaidOfNetworks(store);
+    const again = start(
+      'node',
+      '--node=ovn-worker',
+      '--socket=none',
+      `--nb=${server?.remote ?? ''}`,
+    );
+    await until('the lock', () => again.log.includes('"isHeld":true'), 30_000);
+    await sleep(3000);
+    expect([...after.lines].toSorted()).toEqual([
+      expect.stringMatching(/^blue\/blue: True since /),
+      programmed,
+    ]);
+    await after[Symbol.asyncDispose]();
+    await store.close();
+  }, 60_000);
 
   test('definitions that come later are taken up', async () => {
     const installed = await api.call('GET', CRDS);

@@ -1,4 +1,5 @@
 /** What breaks around the manager: it goes on, and tries again. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {
   networkAttachmentDefinitions,
@@ -38,6 +39,57 @@ import { inTurn, NODES } from '../../support/cluster-scenarios.ts';
 import { startProcess } from '../../support/cluster-process.ts';
 import { settle as letAllSettle } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+
+test('a manager that starts again withdraws no condition, good or bad', async () => {
+  const store = new MemoryStore();
+  const said = new Set<string>();
+  {
+    await using running = startManager(store);
+    await apply(store, node('node1'), node('node2'), namespace('blue'), namespace('red'));
+    await apply(store, layer3('blue/net', '10.20.0.0/24/24'), layer3('red/net', '10.244.0.0/16'));
+    await running.settled();
+    for (const key of ['blue/net', 'red/net'])
+      for (const line of await conditions(store, key)) said.add(line);
+  }
+  expect([...said].filter((line) => line.includes('=False'))).toHaveLength(2);
+  const { length } = store.writes;
+  await using running = startManager(store);
+  await running.settled();
+  await sleep(1500);
+  await running.settled();
+  expect(store.writes.slice(length)).toEqual([]);
+});
+
+test('a conflict is a problem when retries do not cure it', async () => {
+  const store = new MemoryStore();
+  let conflicts = 0;
+  let left = 2;
+  store.beforeWrite = ({ fieldManager }) => {
+    if (fieldManager === 'user' || left === 0) return;
+    left -= 1;
+    conflicts += 1;
+    throw new StoreError('conflict', 'the object has been modified');
+  };
+  await using running = startManager(store);
+  await running.manager.started;
+  const seen = new Set<string>();
+  const watching = setInterval(() => {
+    for (const { message } of running.manager.problems()) seen.add(message);
+  }, 1);
+  await apply(store, namespace('blue'), layer3('blue/net', '10.20.0.0/16'));
+  await expect
+    .poll(() => nadLines(store))
+    .toEqual([expect.stringMatching(/^blue\/net name=blue_net id=\d keys/)]);
+  await running.settled();
+  expect(conflicts).toBe(2);
+  expect([...seen]).toEqual([]);
+  left = Infinity;
+  await apply(store, namespace('red'), layer3('red/net', '10.30.0.0/16'));
+  await expect.poll(() => [...seen], { timeout: 10_000 }).toContain('the object has been modified');
+  left = 0;
+  await expect.poll(() => running.manager.problems(), { timeout: 10_000 }).toEqual([]);
+  clearInterval(watching);
+});
 
 test.each(['unavailable', 'conflict'] as const)(
   'every third write of the manager fails (%s): the same end',

@@ -117,6 +117,22 @@ describe('zone controller', () => {
     expect(states(controller)).toEqual({ default: 'Programmed', blue_blue: 'Programmed' });
   });
 
+  test('what was in the data plane before a start is there after it, though OVN lags behind, until it is changed', async () => {
+    const { database, controller } = bed(exampleZone);
+    await controller.flush(signal);
+    const again = bed(exampleZone, { database });
+    again.controller.rememberProgrammed(['blue_blue']);
+    expect(again.controller.hasWritten).toBe(false);
+    await again.controller.flush(signal);
+    expect(again.controller.hasWritten).toBe(true);
+    expect(states(again.controller)).toEqual({ default: 'Committed', blue_blue: 'Programmed' });
+    again.put({ ...exampleZone, attachments: [bluePod] });
+    await again.controller.flush(signal);
+    expect(states(again.controller)).toEqual({ default: 'Committed', blue_blue: 'Committed' });
+    await confirm(database, again.controller.sequence.configured);
+    expect(states(again.controller)).toEqual({ default: 'Programmed', blue_blue: 'Programmed' });
+  });
+
   test('a pod makes only its networks wait for the data plane again', async () => {
     const { database, controller, put } = bed(exampleZone);
     await controller.flush(signal);

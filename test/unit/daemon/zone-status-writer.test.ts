@@ -21,6 +21,33 @@ test('is written once for each change of what is reported', async () => {
   expect(store.writes.length).toBe(length + 1);
 });
 
+test('what is not known yet stays as the process before reported it, and is not written again', async () => {
+  const store = new MemoryStore();
+  await new ZoneStatusWriter(store, 'n1').write(REPORT, signal);
+  const { length } = store.writes;
+  const programmed: string[] = [];
+  const writer = new ZoneStatusWriter(store, 'n1');
+  await writer.resume({ rememberProgrammed: (names) => programmed.push(...names) }, signal);
+  expect(programmed).toEqual(['blue_blue']);
+  await writer.write(REPORT, signal);
+  expect(store.writes.length).toBe(length);
+  await writer.write({ message: 'no connection', problems: [] }, signal);
+  expect((await store.get(zoneStatuses, 'n1'))?.status).toMatchObject({
+    ...REPORT,
+    message: 'no connection',
+  });
+});
+
+test('the first report of a node has lists of networks and connections, known or not', async () => {
+  const store = new MemoryStore();
+  await new ZoneStatusWriter(store, 'n1').write({ message: 'no connection', problems: [] }, signal);
+  expect((await store.get(zoneStatuses, 'n1'))?.status).toMatchObject({
+    networks: [],
+    connects: [],
+    message: 'no connection',
+  });
+});
+
 test('comes back when somebody removed or changed it', async () => {
   const store = new MemoryStore();
   let now = 0;

@@ -10,6 +10,7 @@ import type {
   IPAMClaim,
   Namespace,
   NetworkAttachmentDefinition,
+  NetworkPolicy,
   Node,
   OVNSecondaryNetwork,
   Pod,
@@ -115,6 +116,12 @@ export const endpointSlices: ResourceKind = {
   plural: 'endpointslices',
   namespaced: true,
 };
+export const networkPolicies: ResourceKind<NetworkPolicy> = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  plural: 'networkpolicies',
+  namespaced: true,
+};
 export const leases: ResourceKind = {
   apiVersion: 'coordination.k8s.io/v1',
   kind: 'Lease',
@@ -146,6 +153,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   pods,
   services,
   endpointSlices,
+  networkPolicies,
   leases,
   events,
 ];

@@ -257,3 +257,41 @@ export interface Service extends KubeObject {
     readonly clusterIPs: readonly string[];
   };
 }
+
+/** The part of a port rule that we read, as an API server stores it or as somebody wrote it: defaults may be missing. */
+export interface NetworkPolicyPort {
+  readonly protocol?: string;
+  /** A number, or the name of a port of the pods that are reached. */
+  readonly port?: number | string;
+  readonly endPort?: number;
+}
+
+export interface IPBlock {
+  readonly cidr: string;
+  readonly except?: readonly string[];
+}
+
+export interface NetworkPolicyPeer {
+  readonly podSelector?: LabelSelector;
+  readonly namespaceSelector?: LabelSelector;
+  readonly ipBlock?: IPBlock;
+}
+
+export interface NetworkPolicySpec {
+  /** Absent in a MultiNetworkPolicy means every pod. */
+  readonly podSelector?: LabelSelector;
+  readonly policyTypes?: readonly string[];
+  readonly ingress?: readonly {
+    readonly ports?: readonly NetworkPolicyPort[];
+    readonly from?: readonly NetworkPolicyPeer[];
+  }[];
+  readonly egress?: readonly {
+    readonly ports?: readonly NetworkPolicyPort[];
+    readonly to?: readonly NetworkPolicyPeer[];
+  }[];
+}
+
+export interface NetworkPolicy extends KubeObject {
+  readonly kind: 'NetworkPolicy';
+  readonly spec: NetworkPolicySpec;
+}

@@ -3,6 +3,7 @@ import {
   clusterNetworkConnects,
   namespaces,
   networkAttachmentDefinitions,
+  networkPolicies,
   nodes,
   pods,
   services,
@@ -38,6 +39,7 @@ export class ZoneInformers {
     );
     this.#follow(clusterNetworkConnects, (change) => intake.clusterNetworkConnect(change));
     this.#follow(services, (change) => intake.service(change));
+    this.#follow(networkPolicies, (change) => intake.networkPolicy(change));
     this.#follow(pods, (change) => intake.pod(change));
     options.facts.onOtherPodsWanted(() => {
       this.#otherPods = this.#followOtherPods(intake);

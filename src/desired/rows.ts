@@ -40,6 +40,8 @@ export interface DesiredRow {
   readonly columns: Readonly<Record<string, DesiredValue>>;
   /** Every row whose set column must hold this row (switch → port, port group → port, router → NAT …). */
   readonly containers: readonly Containment[];
+  /** Rows that a text of this one names, such as a set in a match: they are in place before it. */
+  readonly names?: readonly RowReference[];
   /** Rule of the feature by which the row is there. */
   readonly rule: string;
   /** For which object the row is there: `Kind namespace/name`, `Kind name`, or `cluster` for what settings want. It is the row's mark. */

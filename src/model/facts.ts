@@ -31,6 +31,7 @@ import {
 } from './networks.ts';
 import { prefixesOfPort, switchesOf } from './names.ts';
 import { hasGateway } from './network-addresses.ts';
+import { PolicyFacts } from './policy-facts.ts';
 import { ProblemList, type ModelProblem } from './problems.ts';
 import type { ObjectReading } from './reading.ts';
 import { NetworkUsage } from './usage.ts';
@@ -130,6 +131,8 @@ export class ZoneFacts {
   readonly rendered: FactTable<Network>;
   /** Namespaces with a group on a rendered network, by NAD key. */
   readonly groupedNamespaces: FactTable<GroupedNamespace>;
+  /** Network policies, and what follows from them. */
+  readonly policing: PolicyFacts;
 
   /** Whether the pods of other nodes are known; no entry while nothing asks for them. */
   readonly #otherPods: FactTable<{ readonly isKnown: boolean }>;
@@ -151,7 +154,9 @@ export class ZoneFacts {
     this.nodeSubnets = new FactTable('nodeSubnets', recorder, { arity: 2 });
     this.nodesWithoutSubnets = new FactTable('nodesWithoutSubnets', recorder);
     this.namespaces = new FactTable('namespaces', recorder);
-    this.definitions = new FactTable('definitions', recorder);
+    this.definitions = new FactTable('definitions', recorder, {
+      indexes: { namespace: ({ namespace }) => [namespace] },
+    });
     this.registrations = new FactTable('registrations', recorder);
     this.interfaces = new FactTable('interfaces', recorder, { arity: 3 });
     this.remoteInterfaces = new FactTable('remoteInterfaces', recorder, { arity: 3 });
@@ -211,7 +216,10 @@ export class ZoneFacts {
         (...key) => this.#attach(interfaces.get(...key)),
         {
           arity: 3,
-          indexes: { network: ({ network }) => [network] },
+          indexes: {
+            network: ({ network }) => [network],
+            pod: ({ namespace, pod }) => [tupleKey(namespace, pod)],
+          },
         },
       );
     const attachments = attachmentsOf('attachments', this.interfaces);
@@ -245,7 +253,8 @@ export class ZoneFacts {
       attachments,
       remoteAttachments,
     ];
-    this.#afterUsage = [rendered, groupedNamespaces];
+    this.policing = new PolicyFacts(this);
+    this.#afterUsage = [rendered, groupedNamespaces, this.policing];
 
     this.usage.use(DEFAULT_NETWORK, ALWAYS);
     const follow = (source: KeySource, user: string): void =>

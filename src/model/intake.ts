@@ -3,7 +3,8 @@
  * puts only what is another now.
  */
 import { parseAddress, formatAddress } from '../allocators/addresses.ts';
-import { annotationOf } from '../api/annotations/annotations.ts';
+import { aclLogging } from '../api/annotations/acl-logging.ts';
+import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { NadRegistry } from '../api/nad/nad-registry.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
@@ -12,6 +13,7 @@ import type {
   ClusterNetworkConnect,
   Namespace,
   NetworkAttachmentDefinition,
+  NetworkPolicy,
   Node,
   Pod,
   Service,
@@ -22,6 +24,7 @@ import type { ZoneFacts } from './facts.ts';
 import type { PodInterface } from './model.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
+import { closedPolicy, needsPods, readNetworkPolicy } from './policies.ts';
 import { isTorn, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
 
 /** One change of an object; `after` absent = gone. */
@@ -69,7 +72,17 @@ export class ObjectIntake {
   namespace({ key, after }: ModelChange<Namespace>): void {
     const labels = after?.metadata.labels ?? {};
     const isLabelled = Object.hasOwn(labels, PRIMARY_NETWORK_LABEL);
-    this.#facts.namespaces.put(key, after && { name: key, isLabelled, labels });
+    const logging = after && aclLogging(after);
+    const [error] = logging?.errors ?? [];
+    this.#facts.problems.note(
+      `Namespace ${key}`,
+      'logging',
+      error && { kind: 'problem', message: explain(error) },
+    );
+    this.#facts.namespaces.put(
+      key,
+      after && { name: key, isLabelled, labels, logging: logging?.value ?? {} },
+    );
   }
 
   /** Pods of other nodes are kept from the moment on that something asks for them; their nodes report what is wrong with them. */
@@ -130,6 +143,20 @@ export class ObjectIntake {
       return address === undefined ? [] : [formatAddress(address)];
     });
     this.#facts.services.put(key, clusterIps.length === 0 ? undefined : { key, clusterIps });
+  }
+
+  /** What can't be read leaves in force what was read last; where that is nothing, the pods of the namespace are closed. */
+  networkPolicy({ key, after }: ModelChange<NetworkPolicy>): void {
+    const { policies } = this.#facts.policing;
+    const [namespace = '', name = ''] = key.split('/');
+    const reading = after && readNetworkPolicy(after);
+    this.#facts.problems.note(`NetworkPolicy ${key}`, 'policy', reading);
+    if (reading?.kind === 'value') {
+      policies.put([namespace, name], reading.value);
+      if (needsPods(reading.value)) this.#facts.wantOtherPods();
+    } else if (after === undefined) policies.delete([namespace, name]);
+    else if (policies.peek(namespace, name) === undefined)
+      policies.put([namespace, name], closedPolicy(namespace, name));
   }
 
   clusterNetworkConnect({ key, after }: ModelChange<ClusterNetworkConnect>): void {

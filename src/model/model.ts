@@ -3,6 +3,7 @@
  * Addresses are text in canonical form (RFC 5952), checked before they get here.
  */
 
+import type { AclLogging } from '../api/annotations/acl-logging.ts';
 import type { NetworkConfig } from '../api/nad/network-config.ts';
 
 export type Topology = 'layer3' | 'layer2' | 'localnet';
@@ -63,6 +64,8 @@ export interface NamespaceFacts {
   /** True for namespaces that ask for a primary network of their own (by label). */
   readonly isLabelled: boolean;
   readonly labels: Readonly<Record<string, string>>;
+  /** What is logged of packets that policies of the namespace decide on. */
+  readonly logging: AclLogging;
 }
 
 /** A pod of any node, as selectors and policies see it; none for pods on the host's network, and for those that ended. */

@@ -1,6 +1,7 @@
 /** ACLs as every owner writes them (topology.md §3.4). */
 
-import type { Containment, TableClaim } from '../desired/rows.ts';
+import type { LogSeverity } from '../api/annotations/acl-logging.ts';
+import { RowReference, type Containment, type TableClaim } from '../desired/rows.ts';
 import { idKey } from './found.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
 import { NORTHBOUND, type Rows } from './rows.ts';
@@ -21,14 +22,24 @@ export interface Acl {
   readonly direction: Direction;
   readonly priority: number;
   readonly tier: number;
-  readonly action: 'allow' | 'allow-related' | 'drop';
+  readonly action: 'allow' | 'allow-related' | 'drop' | 'pass';
   readonly match: string;
+  /** Names of the address sets that the match speaks of. */
+  readonly sets?: readonly string[];
   /** Egress only: looked at after load balancing instead of before it. */
   readonly afterLoadBalancing?: boolean;
+  /** Shown in logs. */
+  readonly name?: string;
+  /** Severity of what is logged of packets that the row decides on; none are by default. */
+  readonly severity?: LogSeverity | undefined;
 }
 
+/** `ACL.name` has at most this many characters. */
+const LONGEST_NAME = 63;
+
 export function addAcl(rows: Rows, acl: Acl, ...containers: Containment[]): void {
-  rows.keyed(
+  rows.naming(
+    (acl.sets ?? []).map((set) => new RowReference('Address_Set', set)),
     'ACL',
     acl.ids[OBJECT_ID],
     {
@@ -37,6 +48,9 @@ export function addAcl(rows: Rows, acl: Acl, ...containers: Containment[]): void
       tier: acl.tier,
       action: acl.action,
       match: acl.match,
+      name: acl.name?.slice(0, LONGEST_NAME),
+      log: acl.severity === undefined ? undefined : true,
+      severity: acl.severity,
       meter: 'acl-logging',
       options:
         acl.direction === 'Egress' && acl.afterLoadBalancing === true

@@ -51,6 +51,22 @@ export const enabledServiceIps = (family: Family): AddressSet =>
     }),
   );
 
+/** Pods of a selection on one network. */
+export const selectedPods = (controller: string, selection: string, family: Family): AddressSet =>
+  addressSet(objectIds(controller, 'PodSelector', { name: selection, 'ip-family': family }));
+
+/** Those of a selection that call a port by a name and a number; the reference has none. */
+export const podsWithPort = (
+  controller: string,
+  selection: string,
+  {
+    protocol,
+    name,
+    port,
+  }: { readonly protocol: string; readonly name: string; readonly port: number },
+  family: Family,
+): AddressSet => selectedPods(controller, `${selection}_PORT{${protocol}/${name}/${port}}`, family);
+
 export function addAddressSet(rows: Rows, set: AddressSet, addresses: readonly string[]): void {
   rows.named('Address_Set', set.name, { addresses, external_ids: set.ids });
 }

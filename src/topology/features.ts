@@ -9,6 +9,9 @@ import { ownChassis, remoteChassis } from './interconnect/chassis.ts';
 import { remoteNode } from './interconnect/remote-node.ts';
 import { secondaryPods } from './isolation/secondary-pods.ts';
 import { layer3Network } from './layer3/network.ts';
+import { defaultDeny } from './policy/default-deny.ts';
+import { policyGroup, policyRules } from './policy/network-policy.ts';
+import { podAddresses, portAddresses } from './policy/pod-addresses.ts';
 import { defaultNamespaceGroups, namespaceGroups } from './pods/namespace-groups.ts';
 import { podPorts } from './pods/port.ts';
 import { enabledServiceAddresses } from './services/enabled-service-addresses.ts';
@@ -25,5 +28,10 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   remoteNode,
   defaultNamespaceGroups,
   namespaceGroups,
+  podAddresses,
+  portAddresses,
+  defaultDeny,
+  policyGroup,
+  policyRules,
   podPorts,
 ];

@@ -13,8 +13,13 @@ export interface PortGroup {
   readonly ids: ExternalIds;
 }
 
-function portGroup(controller: string, ownerType: string, name: string): PortGroup {
-  const ids = objectIds(controller, ownerType, { name });
+function portGroup(
+  controller: string,
+  ownerType: string,
+  name: string,
+  more: Readonly<Record<string, string>> = {},
+): PortGroup {
+  const ids = objectIds(controller, ownerType, { name, ...more });
   return { name: hashedName(ids[OBJECT_ID]), ids };
 }
 
@@ -29,6 +34,17 @@ export const clusterRouterPortGroup = (controller: string): PortGroup =>
 /** Pods of a namespace on one network. */
 export const namespacePortGroup = (controller: string, namespace: string): PortGroup =>
   portGroup(controller, 'Namespace', namespace);
+
+/** Pods of a namespace that some policy closes in a direction. */
+export const closedPortGroup = (
+  controller: string,
+  namespace: string,
+  direction: string,
+): PortGroup => portGroup(controller, 'NetpolNamespace', namespace, { direction });
+
+/** Pods that a policy selects. */
+export const policyPortGroup = (controller: string, namespace: string, policy: string): PortGroup =>
+  portGroup(controller, 'NetworkPolicy', `${namespace}:${policy}`);
 
 /** Default network ports of pods whose primary network is another one. */
 export const SECONDARY_PODS = portGroup(DEFAULT_CONTROLLER, 'UDNIsolation', 'SecondaryPods');

@@ -80,6 +80,18 @@ export class Rows<Tables extends Record<keyof Tables, object> = NorthboundRows> 
     this.#add({ table, key, columns: present(columns), containers });
   }
 
+  /** As `keyed`, for a row whose texts name other rows. */
+  naming<T extends TableOf<Tables>>(
+    names: readonly RowReference[],
+    table: T,
+    key: string,
+    columns: Tables[T],
+    ...containers: Containment[]
+  ): void {
+    const named = names.length === 0 ? {} : { names };
+    this.#add({ table, key, columns: present(columns), containers, ...named });
+  }
+
   /** As `named`, saying nothing about some columns: what is in them stays. */
   namedWithout<T extends TableOf<Tables>>(
     unspecified: readonly (keyof Tables[T] & string)[],

@@ -344,7 +344,12 @@ function replace<V extends object, W extends V>(
 
 const namespacesOf = (zone: Zone): NamespaceFacts[] => {
   const labelled = new Set(zone.networks.flatMap(({ namespaces }) => namespaces));
-  return zone.namespaces.map((name) => ({ name, isLabelled: labelled.has(name), labels: {} }));
+  return zone.namespaces.map((name) => ({
+    name,
+    isLabelled: labelled.has(name),
+    labels: {},
+    logging: {},
+  }));
 };
 
 /** NADs of each network; NADs of pods that no network lists stand for the pod's network. */

@@ -6,6 +6,7 @@ import type { FieldError, FieldWarning } from './field-errors.ts';
 import { resourceKindOf } from '../kinds.ts';
 import { checkMetadata } from './metadata.ts';
 import type { KubeObject, ResourceKind } from '../objects.ts';
+import { checkNetworkPolicy } from './network-policies.ts';
 import { judgeStructure } from './ratcheting.ts';
 import { checkRules } from './rules.ts';
 import type { PlainObject } from '../plain-object.ts';
@@ -146,6 +147,15 @@ function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
     namespaced: kind.namespaced,
     nameIsLabel: kind.kind === 'Namespace' || kind.kind === 'Service',
   });
+  if (kind.kind === 'NetworkPolicy') {
+    const policy = checkNetworkPolicy(value);
+    return {
+      object: { ...value, metadata, spec: policy.spec },
+      errors: [...metadataErrors, ...policy.errors],
+      tolerated: [],
+      warnings: [...warnings, ...policy.warnings],
+    };
+  }
   const { object, errors } = parseBuiltIn(value);
   return {
     object: { ...object, metadata },

@@ -111,6 +111,7 @@ export class UnitPlanner {
     try {
       columns = this.#planColumns(entry, row, found);
       memberships = this.#planMemberships(entry, row, found);
+      for (const named of row.names ?? []) this.#target(entry, named, 'names');
     } catch (error) {
       if (error instanceof Consequence) {
         this.#plan.changesIsolation ||= table.claim.isolates === true;

@@ -11,7 +11,13 @@ import { controllerOf, isDefault, podPort } from '../../model/names.ts';
 import { ACL_CLAIM } from '../acls.ts';
 import { addOpenPortAcls } from '../isolation/open-ports.ts';
 import { NAD_ID, networkIds } from '../object-ids.ts';
-import { inGroup, namespacePortGroup, SECONDARY_PODS } from '../port-groups.ts';
+import {
+  closedPortGroup,
+  inGroup,
+  namespacePortGroup,
+  policyPortGroup,
+  SECONDARY_PODS,
+} from '../port-groups.ts';
 import { holds, Rows } from '../rows.ts';
 import { SWITCH_PORT_CLAIM } from '../switch-rows.ts';
 
@@ -83,11 +89,20 @@ const isIsolated = ({ network, role }: Attachment): boolean =>
   isDefault({ name: network }) && role === 'infrastructure-locked';
 
 function groupsOf(facts: ZoneFacts, attachment: Attachment): readonly Containment[] {
-  const { network, namespace } = attachment;
+  const { network, namespace, pod, nadKey } = attachment;
+  const controller = controllerOf(network);
+  const policed = facts.policing.ports.get(namespace, pod, nadKey);
   return [
     ...(facts.isGrouped(network, namespace)
-      ? [inGroup(namespacePortGroup(controllerOf(network), namespace))]
+      ? [inGroup(namespacePortGroup(controller, namespace))]
       : []),
+    // With the port itself: there is no moment at which it is there and open.
+    ...(policed?.directions ?? []).map((direction) =>
+      inGroup(closedPortGroup(controller, namespace, direction)),
+    ),
+    ...(policed?.policies ?? []).map((policy) =>
+      inGroup(policyPortGroup(controller, policy.namespace, policy.name)),
+    ),
     ...(isIsolated(attachment) ? [inGroup(SECONDARY_PODS)] : []),
   ];
 }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { RowReference } from '../../../src/desired/rows.ts';
 import { aclRow, insert, portRow, row, switchRow, textMap } from './northbound.ts';
 import { batchesOf, changesOf, EACH, problemsOf, World } from './world.ts';
 
@@ -56,6 +57,32 @@ describe('order', () => {
       world.set(`u${i}`, [switchRow(`s${i}`), portRow(`p${i}`, `s${Math.min(i + 1, length - 1)}`)]);
     const order = batchesOf(world.plan()).flat();
     expect(order.slice(0, 2)).toEqual([`u${length - 1}`, `u${length - 2}`]);
+  });
+});
+
+describe('a row whose text names another one', () => {
+  const naming = () => ({
+    ...aclRow('acl', 'pg'),
+    names: [new RowReference('Address_Set', 'set')],
+  });
+
+  test('is written after that one, and not without it', () => {
+    world.set('1 rules', [row('Port_Group', 'pg'), naming()]);
+    expect(problemsOf(world.plan())).toEqual(['missing-row acl']);
+    world.set('2 peers', [row('Address_Set', 'set')]);
+    expect(batchesOf(world.plan())).toEqual([['2 peers'], ['1 rules']]);
+  });
+
+  test('stays as it is while that one can’t be written', async () => {
+    refuse('Address_Set', 'insert');
+    world.set('1 rules', [row('Port_Group', 'pg'), naming()]);
+    world.set('2 peers', [row('Address_Set', 'set')]);
+    const { result } = await world.settle();
+    expect(result.refused.map(({ kind, unit }) => `${kind} ${unit}`)).toEqual([
+      'refused 2 peers',
+      'blocked 1 rules',
+    ]);
+    expect(world.database.size('ACL')).toBe(0);
   });
 });
 

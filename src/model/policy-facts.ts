@@ -1,0 +1,348 @@
+/**
+ * What follows from policies and pods: which networks a policy is for, which pods each selection has, and which policies each port of
+ * this node is under. Worked out per pod, so that a pod that changes costs the selections that it enters and leaves.
+ */
+import { withoutPrefix } from '../allocators/addresses.ts';
+import { matchesSelector } from '../api/selectors.ts';
+import type { LabelSelector } from '../api/types.ts';
+import { DerivedFacts, FactTable, tupleKey } from '../desired/facts.ts';
+import type { ZoneFacts } from './facts.ts';
+import type { NetworkName } from './model.ts';
+import { DEFAULT_NETWORK } from './networks.ts';
+import {
+  portQueries,
+  type Policy,
+  type PolicyDirection,
+  type PortQuery,
+  type Protocol,
+} from './policies.ts';
+import type { PodSelection } from './selections.ts';
+
+/** The primary networks of a namespace. */
+interface NamespaceNetworks {
+  readonly networks: readonly NetworkName[];
+}
+
+/** A policy, the networks that it has rows on, and whose addresses these need. */
+interface Placement {
+  readonly policy: Policy;
+  readonly networks: readonly NetworkName[];
+  readonly selections: readonly PodSelection[];
+  readonly ports: readonly PortQuery[];
+}
+
+/** A selection on a network, and the ports that policies mean by a name on its pods. */
+interface PlacedSelection {
+  readonly network: NetworkName;
+  readonly selection: PodSelection;
+  readonly ports: readonly { readonly protocol: Protocol; readonly name: string }[];
+}
+
+/** Selections that pods of a namespace are in by their labels, by `tupleKey(network, id)`. */
+interface NamespaceSelections {
+  readonly selections: readonly { readonly key: string; readonly podSelector: LabelSelector }[];
+}
+
+/** Selections that a pod is in, whether it is on their networks or not. */
+interface PodSelections {
+  readonly selections: readonly string[];
+}
+
+/** What a pod is on the network of a selection that it is in. */
+export interface SelectedPod {
+  /** The selection, as `tupleKey(network, id)`. */
+  readonly selection: string;
+  /** Without prefix length. */
+  readonly addresses: readonly string[];
+  readonly ports: readonly {
+    readonly protocol: Protocol;
+    readonly name: string;
+    readonly port: number;
+  }[];
+}
+
+/** A number that a name of a port stands for on some pods of a selection. */
+interface NamedNumber {
+  readonly selection: string;
+  readonly protocol: Protocol;
+  readonly name: string;
+  readonly port: number;
+}
+
+/** Policies that a port of this node is under. */
+export interface PolicedPort {
+  readonly policies: readonly { readonly namespace: string; readonly name: string }[];
+  readonly directions: readonly PolicyDirection[];
+}
+
+const NO_PORTS: SelectedPod['ports'] = [];
+
+/** Names of ports of one protocol on pods of a selection. */
+export const portBucket = (selection: string, protocol: string, name: string): string =>
+  tupleKey(selection, protocol, name);
+
+const uniqueBy = <T>(items: readonly T[], key: (item: T) => string): T[] => [
+  ...new Map(items.map((item) => [key(item), item])).values(),
+];
+
+export class PolicyFacts {
+  /** Policies by namespace and name. */
+  readonly policies: FactTable<Policy>;
+  /** Selections that some policy needs, by network and id. */
+  readonly selections: FactTable<PlacedSelection>;
+  /** Pods of selections, by selection and `tupleKey` of the pod. */
+  readonly selected: FactTable<SelectedPod>;
+  /** By selection, protocol, name and number. */
+  readonly namedNumbers: FactTable<NamedNumber>;
+  /** By the keys of attachments. */
+  readonly ports: FactTable<PolicedPort>;
+  /** By namespace and name of the policy. */
+  readonly placements: FactTable<Placement>;
+
+  readonly #facts: ZoneFacts;
+  readonly #derived: readonly { refresh(): void }[];
+  readonly #namespaceNetworks: FactTable<NamespaceNetworks>;
+  readonly #namespaceSelections: FactTable<NamespaceSelections>;
+
+  constructor(facts: ZoneFacts) {
+    const { recorder } = facts;
+    this.#facts = facts;
+    this.policies = new FactTable('policies', recorder, {
+      arity: 2,
+      indexes: { namespace: ({ namespace }) => [namespace] },
+    });
+    const namespaceNetworks = new DerivedFacts<NamespaceNetworks>(
+      'namespaceNetworks',
+      recorder,
+      this.policies.distinct('namespace'),
+      (namespace = '') => ({ networks: this.#primaryNetworks(namespace) }),
+    );
+    const placements = new DerivedFacts<Placement>(
+      'placements',
+      recorder,
+      this.policies,
+      (...key) => this.#place(key),
+      {
+        arity: 2,
+        indexes: {
+          unit: ({ policy, networks }) =>
+            networks.map((network) => tupleKey(network, policy.namespace, policy.name)),
+          namespace: ({ policy, networks }) =>
+            networks.map((network) => tupleKey(network, policy.namespace)),
+          selection: ({ networks, selections }) =>
+            networks.flatMap((network) => selections.map(({ id }) => tupleKey(network, id))),
+        },
+      },
+    );
+    const selections = new DerivedFacts<PlacedSelection>(
+      'selections',
+      recorder,
+      placements.table.distinct('selection', 2),
+      (network = '', id = '') => this.#mergeSelection(network as NetworkName, id),
+      {
+        arity: 2,
+        indexes: {
+          namespace: ({ selection: { namespace } }) => (namespace === undefined ? [] : [namespace]),
+          anywhere: ({ selection: { namespace } }) => (namespace === undefined ? [''] : []),
+        },
+      },
+    );
+    const namespaceSelections = new DerivedFacts<NamespaceSelections>(
+      'namespaceSelections',
+      recorder,
+      facts.namespaces,
+      (namespace = '') => this.#selectionsOfNamespace(namespace),
+    );
+    const podSelections = new DerivedFacts<PodSelections>(
+      'podSelections',
+      recorder,
+      facts.pods,
+      (namespace = '', pod = '') => this.#selectionsOfPod(namespace, pod),
+      {
+        arity: 2,
+        indexes: {
+          pair: ({ selections: found }, pod) => found.map((selection) => tupleKey(selection, pod)),
+        },
+      },
+    );
+    const selected = new DerivedFacts<SelectedPod>(
+      'selected',
+      recorder,
+      podSelections.table.distinct('pair', 2),
+      (selection = '', pod = '') => this.#selectedPod(selection, pod),
+      {
+        arity: 2,
+        indexes: {
+          selection: ({ selection }) => [selection],
+          port: ({ selection, ports }) =>
+            ports.map(({ protocol, name, port }) =>
+              tupleKey(selection, protocol, name, String(port)),
+            ),
+        },
+      },
+    );
+    const namedNumbers = new DerivedFacts<NamedNumber>(
+      'namedNumbers',
+      recorder,
+      selected.table.distinct('port', 4),
+      (selection = '', protocol = '', name = '', port = '') => ({
+        selection,
+        protocol: protocol as Protocol,
+        name,
+        port: Number(port),
+      }),
+      {
+        arity: 4,
+        indexes: {
+          name: ({ selection, protocol, name }) => [portBucket(selection, protocol, name)],
+        },
+      },
+    );
+    const ports = new DerivedFacts<PolicedPort>(
+      'policedPorts',
+      recorder,
+      facts.attachments,
+      (...key) => this.#policiesOf(key),
+      { arity: 3 },
+    );
+    this.placements = placements.table;
+    this.selections = selections.table;
+    this.selected = selected.table;
+    this.namedNumbers = namedNumbers.table;
+    this.ports = ports.table;
+    this.#namespaceNetworks = namespaceNetworks.table;
+    this.#namespaceSelections = namespaceSelections.table;
+    this.#derived = [
+      namespaceNetworks,
+      placements,
+      selections,
+      namespaceSelections,
+      podSelections,
+      selected,
+      namedNumbers,
+      ports,
+    ];
+  }
+
+  /** To be called when networks are rendered and pods are attached. */
+  refresh(): void {
+    for (const derived of this.#derived) derived.refresh();
+  }
+
+  /** Primary networks that have a NAD in the namespace; the default one where there is none or the namespace did not ask for any. */
+  #primaryNetworks(namespace: string): readonly NetworkName[] {
+    const { definitions, networks, namespaces } = this.#facts;
+    const primary = new Set(
+      definitions
+        .by('namespace', namespace)
+        .map(({ network }) => network)
+        .filter(
+          (network) => network !== DEFAULT_NETWORK && networks.part(network, 'role') === 'primary',
+        ),
+    );
+    const isAlone = namespaces.part(namespace, 'isLabelled') === true && primary.size > 0;
+    return [...(isAlone ? [] : [DEFAULT_NETWORK]), ...[...primary].sort()] as NetworkName[];
+  }
+
+  #place(key: readonly string[]): Placement | undefined {
+    const policy = this.policies.get(...key);
+    if (policy === undefined) return undefined;
+    const networks = this.#namespaceNetworks.get(policy.namespace)?.networks ?? [];
+    const ports = policy.rules.flatMap((rule) => portQueries(policy, rule));
+    const selections = [
+      ...policy.rules.flatMap(({ peers }) => peers),
+      ...ports.map(({ selection }) => selection),
+    ];
+    return {
+      policy,
+      networks: networks.filter(
+        (network) => this.#facts.rendered.part(network, 'name') !== undefined,
+      ),
+      selections: uniqueBy(selections, ({ id }) => id),
+      ports,
+    };
+  }
+
+  #mergeSelection(network: NetworkName, id: string): PlacedSelection | undefined {
+    const placed = this.placements.by('selection', tupleKey(network, id));
+    const selection = placed[0]?.selections.find((one) => one.id === id);
+    if (selection === undefined) return undefined;
+    const ports = placed
+      .flatMap((placement) => placement.ports)
+      .filter((query) => query.selection.id === id)
+      .map(({ protocol, name }) => ({ protocol, name }));
+    return {
+      network,
+      selection,
+      ports: uniqueBy(ports, ({ protocol, name }) => tupleKey(protocol, name)),
+    };
+  }
+
+  #selectionsOfNamespace(namespace: string): NamespaceSelections {
+    const labels = this.#facts.namespaces.part(namespace, 'labels');
+    const found = [
+      ...this.selections.by('namespace', namespace),
+      ...this.selections
+        .by('anywhere', '')
+        .filter(({ selection }) => matchesSelector(selection.namespaceSelector, labels)),
+    ];
+    return {
+      selections: found.map(({ network, selection: { id, podSelector } }) => ({
+        key: tupleKey(network, id),
+        podSelector,
+      })),
+    };
+  }
+
+  #selectionsOfPod(namespace: string, pod: string): PodSelections {
+    const labels = this.#facts.pods.part(tupleKey(namespace, pod), 'labels');
+    const possible = this.#namespaceSelections.get(namespace)?.selections ?? [];
+    return {
+      selections: possible.flatMap(({ key, podSelector }) =>
+        matchesSelector(podSelector, labels) ? [key] : [],
+      ),
+    };
+  }
+
+  #selectedPod(selection: string, pod: string): SelectedPod | undefined {
+    const { attachments, remoteAttachments, pods } = this.#facts;
+    const [network] = JSON.parse(selection) as readonly string[];
+    const wanted = this.selections.part(selection, 'ports') ?? [];
+    const addresses = [...attachments.by('pod', pod), ...remoteAttachments.by('pod', pod)]
+      .filter((attachment) => attachment.network === network)
+      .flatMap((attachment) => attachment.addresses.map(withoutPrefix));
+    if (addresses.length === 0) return undefined;
+    const ports =
+      wanted.length === 0
+        ? NO_PORTS
+        : (pods.part(pod, 'namedPorts') ?? [])
+            .map(({ protocol, name, port }) => ({
+              protocol: protocol.toLowerCase() as Protocol,
+              name,
+              port,
+            }))
+            .filter(({ protocol, name }) =>
+              wanted.some((query) => query.protocol === protocol && query.name === name),
+            );
+    return { selection, addresses, ports };
+  }
+
+  /** Policies are for the network of the namespace: of a pod's other interfaces they say nothing. */
+  #policiesOf(key: readonly string[]): PolicedPort | undefined {
+    const attachment = this.#facts.attachments.get(...key);
+    if (attachment?.role !== 'primary') return undefined;
+    const { namespace, pod, network } = attachment;
+    const labels = this.#facts.pods.part(tupleKey(namespace, pod), 'labels');
+    const found = this.placements
+      .by('namespace', tupleKey(network, namespace))
+      .map(({ policy }) => policy)
+      .filter(({ podSelector }) => matchesSelector(podSelector, labels));
+    if (found.length === 0) return undefined;
+    return {
+      policies: found.map(({ name }) => ({ namespace, name })),
+      directions: (['Ingress', 'Egress'] as const).filter((direction) =>
+        found.some(({ directions }) => directions.includes(direction)),
+      ),
+    };
+  }
+}

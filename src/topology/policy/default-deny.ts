@@ -1,0 +1,76 @@
+/** Pods that some policy of their namespace selects get and send nothing but what policies let through (topology.md §16.1). */
+
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import type { NetworkName } from '../../model/model.ts';
+import { controllerOf } from '../../model/names.ts';
+import { ACL_CLAIM, addAcl, DIRECTIONS, ofGroup } from '../acls.ts';
+import { networkOf, networkRank } from '../network/network-feature.ts';
+import { ACL_DEFAULT_ALLOW, ACL_DEFAULT_DENY, TIER_POLICY } from '../numbers.ts';
+import { objectIds } from '../object-ids.ts';
+import { addPortGroup, closedPortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
+import { holds, Rows } from '../rows.ts';
+
+/** One unit per namespace and network: a port that joins a group finds it closed. */
+export const defaultDeny: Feature<ZoneFacts> = {
+  name: 'policy/default-deny',
+  over: (facts) => facts.policing.placements.distinct('namespace', 2),
+  rank: networkRank,
+  subject: networkOf,
+  rules: {
+    group: {
+      text: 'A namespace with policies has a group per direction of the pods that these close.',
+      source: 'topology.md §16.1',
+    },
+    deny: {
+      text: 'Nothing gets to pods that policies close, or from them, but what policies let through.',
+      source: 'topology.md §16.1',
+    },
+    neighbours: {
+      text: 'Closed pods find their neighbours all the same.',
+      source: 'topology.md §16.1',
+    },
+  },
+  claims: [PORT_GROUP_CLAIM, ACL_CLAIM],
+  build(facts, [network = '', namespace = ''], out) {
+    const object = facts.rendered.part(network, 'object');
+    if (object === undefined) return;
+    const rows = Rows.northbound(out, `Namespace ${namespace}`);
+    const controller = controllerOf(network as NetworkName);
+    const severity = facts.namespaces.part(namespace, 'logging')?.deny;
+    for (const direction of DIRECTIONS) {
+      const group = closedPortGroup(controller, namespace, direction);
+      addPortGroup(rows.by('group'), group);
+      const acl = (type: string) => ({
+        ids: objectIds(controller, 'NetpolNamespace', { name: namespace, direction, type }),
+        name: `NP:${namespace}:${direction}`,
+        direction,
+        tier: TIER_POLICY,
+        afterLoadBalancing: true,
+      });
+      const container = holds('Port_Group', group.name, 'acls');
+      const port = ofGroup(direction, group.name);
+      addAcl(
+        rows.by('deny'),
+        {
+          ...acl('defaultDeny'),
+          priority: ACL_DEFAULT_DENY,
+          action: 'drop',
+          match: port,
+          severity,
+        },
+        container,
+      );
+      addAcl(
+        rows.by('neighbours'),
+        {
+          ...acl('arpAllow'),
+          priority: ACL_DEFAULT_ALLOW,
+          action: 'allow',
+          match: `${port} && (arp || nd)`,
+        },
+        container,
+      );
+    }
+  },
+};

@@ -1,0 +1,65 @@
+/** Matches of policies' ACLs, as text (topology.md §16.1). */
+
+import { ipOf, type Family } from '../../allocators/addresses.ts';
+import type { AddressBlock, PolicyPort, Protocol } from '../../model/policies.ts';
+import { anyOf, type Direction } from '../acls.ts';
+
+/** Which end of a packet the peer of a pod is at, seen from the pod. */
+export type End = 'src' | 'dst';
+export const peerEnd = (direction: Direction): End => (direction === 'Ingress' ? 'src' : 'dst');
+
+const IP = { v4: 'ip4', v6: 'ip6' } as const;
+
+/** Every packet of these families. */
+export const allAddresses = (families: readonly Family[]): string =>
+  anyOf(families.map((family) => IP[family]));
+
+/** Addresses of sets: names by family. The names are sorted, so that the order of peers does not matter. */
+export function inSets(end: End, sets: ReadonlyMap<Family, readonly string[]>): string {
+  const terms = [...sets].map(
+    ([family, names]) =>
+      `${IP[family]}.${end} == {${[...new Set(names)]
+        .sort()
+        .map((name) => `$${name}`)
+        .join(', ')}}`,
+  );
+  return anyOf(terms);
+}
+
+function inBlock(end: End, { cidr, except }: AddressBlock): string {
+  const field = `${ipOf(cidr)}.${end}`;
+  if (except.length === 0) return `${field} == ${cidr}`;
+  return `(${field} == ${cidr} && ${field} != {${except.join(', ')}})`;
+}
+
+/** Addresses of any of the blocks. */
+export const inBlocks = (end: End, blocks: readonly AddressBlock[]): string =>
+  anyOf(blocks.map((block) => inBlock(end, block)));
+
+const PROTOCOLS: readonly Protocol[] = ['tcp', 'udp', 'sctp'];
+
+/** Ports by number, one match per protocol; ports that have a name are not among them. */
+export function byProtocol(ports: readonly PolicyPort[]): ReadonlyMap<Protocol, string> {
+  const matches = new Map<Protocol, string>();
+  for (const protocol of PROTOCOLS) {
+    const own = ports.filter((port) => port.protocol === protocol && port.name === undefined);
+    if (own.length > 0) matches.set(protocol, ofProtocol(protocol, own));
+  }
+  return matches;
+}
+
+function ofProtocol(protocol: Protocol, ports: readonly PolicyPort[]): string {
+  // One that names no port means all of them, whatever the others say.
+  if (ports.some(({ port }) => port === undefined)) return protocol;
+  const single = [
+    ...new Set(ports.filter(({ endPort }) => endPort === undefined).map(({ port }) => port)),
+  ];
+  const list = single.length === 1 ? `${single[0]}` : `{${single.join(',')}}`;
+  const terms = [
+    ...(single.length === 0 ? [] : [`${protocol}.dst==${list}`]),
+    ...ports
+      .filter(({ endPort }) => endPort !== undefined)
+      .map(({ port, endPort }) => `${port}<=${protocol}.dst<=${endPort}`),
+  ];
+  return `${protocol} && ${anyOf(terms)}`;
+}

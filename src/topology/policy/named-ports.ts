@@ -1,0 +1,64 @@
+/**
+ * Ports that a rule means by a name. Pods that call a port so are in a set per number, so that a rule has one ACL per protocol however
+ * many pods there are. The reference takes such a port for all ports of its protocol.
+ */
+
+import type { Family } from '../../allocators/addresses.ts';
+import { tupleKey } from '../../desired/facts.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import { portBucket } from '../../model/policy-facts.ts';
+import type { PortQuery, Protocol } from '../../model/policies.ts';
+import { anyOf } from '../acls.ts';
+import { podsWithPort } from '../address-sets.ts';
+import { inSets } from './matches.ts';
+
+export interface NamedPortMatch {
+  readonly match: string;
+  readonly sets: readonly string[];
+}
+
+/** What reaches a port by its name, by protocol; nothing of a protocol whose names no pod has. */
+export function namedPortMatches(
+  facts: ZoneFacts,
+  network: string,
+  controller: string,
+  families: readonly Family[],
+  queries: readonly PortQuery[],
+): ReadonlyMap<Protocol, NamedPortMatch> {
+  const terms = Map.groupBy(
+    queries.flatMap((query) => termsOf(facts, network, controller, families, query)),
+    ({ protocol }) => protocol,
+  );
+  return new Map(
+    [...terms].map(([protocol, found]) => [
+      protocol,
+      {
+        match: `${protocol} && ${anyOf(found.map(({ match }) => match))}`,
+        sets: found.flatMap(({ sets }) => sets),
+      },
+    ]),
+  );
+}
+
+function termsOf(
+  { policing: { namedNumbers } }: ZoneFacts,
+  network: string,
+  controller: string,
+  families: readonly Family[],
+  { selection: { id }, protocol, name }: PortQuery,
+): readonly (NamedPortMatch & { readonly protocol: Protocol })[] {
+  const bucket = portBucket(tupleKey(network, id), protocol, name);
+  return namedNumbers.by('name', bucket).map(({ port }) => {
+    const sets = new Map(
+      families.map((family) => [
+        family,
+        [podsWithPort(controller, id, { protocol, name, port }, family).name],
+      ]),
+    );
+    return {
+      protocol,
+      match: `(${inSets('dst', sets)} && ${protocol}.dst==${port})`,
+      sets: [...sets.values()].flat(),
+    };
+  });
+}

@@ -1,0 +1,73 @@
+/** Addresses of the pods that policies select as peers, one set per selection and family, shared by policies (topology.md §16.1). */
+
+import { familyOf } from '../../allocators/addresses.ts';
+import { tupleKey } from '../../desired/facts.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import type { NetworkName } from '../../model/model.ts';
+import { controllerOf } from '../../model/names.ts';
+import { ADDRESS_SET_CLAIM, addAddressSet, podsWithPort, selectedPods } from '../address-sets.ts';
+import { networkOf, networkRank } from '../network/network-feature.ts';
+import { Rows } from '../rows.ts';
+import { familiesOf } from './placed.ts';
+
+export const podAddresses: Feature<ZoneFacts> = {
+  name: 'policy/pod-addresses',
+  over: (facts) => facts.policing.selections,
+  rank: networkRank,
+  subject: networkOf,
+  rules: {
+    addresses: {
+      text: 'Pods of all nodes that policies select as peers are in a set by their addresses on the network of the policy.',
+      source: 'topology.md §16.1',
+    },
+  },
+  claims: [ADDRESS_SET_CLAIM],
+  build(facts, [network = '', selection = ''], out) {
+    const object = facts.rendered.part(network, 'object');
+    if (object === undefined) return;
+    facts.requireOtherPods();
+    const rows = Rows.northbound(out, object).by('addresses');
+    const found = facts.policing.selected.by('selection', tupleKey(network, selection));
+    const addresses = found.flatMap((pod) => pod.addresses);
+    const controller = controllerOf(network as NetworkName);
+    for (const family of familiesOf(facts, network))
+      addAddressSet(
+        rows,
+        selectedPods(controller, selection, family),
+        addresses.filter((address) => familyOf(address) === family),
+      );
+  },
+};
+
+export const portAddresses: Feature<ZoneFacts> = {
+  name: 'policy/port-addresses',
+  over: (facts) => facts.policing.namedNumbers,
+  rank: (facts, [selection = '']) => networkRank(facts, JSON.parse(selection) as string[]),
+  subject: (_facts, [selection = '']) => (JSON.parse(selection) as string[])[0],
+  rules: {
+    addresses: {
+      text: 'Pods that call a port by a name that a policy means are in a set per number.',
+      source: 'topology.md §16.1',
+    },
+  },
+  claims: [ADDRESS_SET_CLAIM],
+  build(facts, key, out) {
+    const port = facts.policing.namedNumbers.get(...key);
+    if (port === undefined) return;
+    const [network = '', selection = ''] = JSON.parse(port.selection) as string[];
+    const object = facts.rendered.part(network, 'object');
+    if (object === undefined) return;
+    facts.requireOtherPods();
+    const rows = Rows.northbound(out, object).by('addresses');
+    const found = facts.policing.selected.by('port', tupleKey(...key));
+    const addresses = found.flatMap((pod) => pod.addresses);
+    const controller = controllerOf(network as NetworkName);
+    for (const family of familiesOf(facts, network))
+      addAddressSet(
+        rows,
+        podsWithPort(controller, selection, port, family),
+        addresses.filter((address) => familyOf(address) === family),
+      );
+  },
+};

@@ -1,0 +1,458 @@
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../../src/api/objects.ts';
+import type { DesiredRow } from '../../../../src/desired/rows.ts';
+import { hashedName } from '../../../../src/topology/object-ids.ts';
+import { rowTexts } from '../../../support/row-text.ts';
+import {
+  namespace,
+  networkPolicy,
+  ownNetwork,
+  PolicedZone,
+  policedPod,
+} from '../../../support/policed-zone.ts';
+import { dualZone, exampleZone, ipv6Zone, type Zone } from '../../../support/zones.ts';
+import { heads, short } from '../unit-texts.ts';
+
+const POLICIES = /^policy\//;
+
+const blue = namespace('blue', ownNetwork);
+const web = policedPod('blue/web', {
+  on: 'blue/blue',
+  address: '103.103.0.3/16',
+  labels: { app: 'web' },
+  ports: [
+    { name: 'http', containerPort: 8080 },
+    { name: 'dns', containerPort: 53, protocol: 'UDP' },
+  ],
+});
+const far = policedPod('blue/far', {
+  on: 'blue/blue',
+  node: 'ovn-worker2',
+  address: '103.103.1.5/16',
+  labels: { app: 'web' },
+  ports: [{ name: 'http', containerPort: 8081 }],
+});
+
+const allowWeb = networkPolicy('blue/allow-web', {
+  podSelector: {},
+  ingress: [
+    {
+      from: [{ podSelector: { matchLabels: { app: 'web' } } }],
+      ports: [{ protocol: 'TCP', port: 80 }],
+    },
+  ],
+});
+
+/** Matches of the policy's ACLs by what comes behind its name in their ids. */
+function matchesOf(spec: object, zone: Zone = exampleZone, ...more: KubeObject[]) {
+  const policed = PolicedZone.of(zone, blue, networkPolicy('blue/p', spec), ...more);
+  return matches(policed.rows(/^policy\/rules /));
+}
+const matches = (rows: readonly DesiredRow[]): Record<string, string> =>
+  Object.fromEntries(
+    rows.map(({ key, columns }) => [
+      key.replace(/.*:NetworkPolicy:blue:p:/, ''),
+      columns['match'] as string,
+    ]),
+  );
+/** The group of policy blue/p. */
+const PORT = `@${hashedName('blue_blue-network-controller:NetworkPolicy:blue:p')}`;
+
+test('a policy of a primary network has the rows of topology.md §16.1', () => {
+  const zone = PolicedZone.of(exampleZone, blue, web, far, allowWeb);
+  expect(rowTexts(zone.rows(POLICIES)).map(short)).toEqual([
+    'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow action=allow direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=arpAllow} match=inport == @a3172182252284646592 && (arp || nd) meter=acl-logging name=NP:blue:Egress options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a3172182252284646592.acls',
+    'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny action=drop direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress:defaultDeny k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=defaultDeny} match=inport == @a3172182252284646592 meter=acl-logging name=NP:blue:Egress options={apply-after-lb=true} priority=1000 tier=2 < Port_Group/a3172182252284646592.acls',
+    'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow action=allow direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=arpAllow} match=outport == @a596975034919718098 && (arp || nd) meter=acl-logging name=NP:blue:Ingress priority=1001 tier=2 < Port_Group/a596975034919718098.acls',
+    'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny action=drop direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=defaultDeny} match=outport == @a596975034919718098 meter=acl-logging name=NP:blue:Ingress priority=1000 tier=2 < Port_Group/a596975034919718098.acls',
+    'ACL blue_blue-network-controller:NetworkPolicy:blue:allow-web:Ingress:0:tcp:-1 action=allow-related direction=to-lport external_ids={direction=Ingress gress-index=0 ip-block-index=-1 k/id=blue_blue-network-controller:NetworkPolicy:blue:allow-web:Ingress:0:tcp:-1 k/name=blue:allow-web k/owner-controller=blue_blue-network-controller k/owner-type=NetworkPolicy port-policy-protocol=tcp} match=ip4.src == {$a1180045912855858732} && tcp && tcp.dst==80 && outport == @a16207731574440755792 meter=acl-logging name=NP:blue:allow-web:Ingress:0 priority=1001 tier=2 < Port_Group/a16207731574440755792.acls',
+    'Address_Set a1180045912855858732 addresses=[103.103.1.5, 103.103.0.3] external_ids={ip-family=v4 k/id=blue_blue-network-controller:PodSelector:blue_LS{ML:{app: web,},}:v4 k/name=blue_LS{ML:{app: web,},} k/owner-controller=blue_blue-network-controller k/owner-type=PodSelector}',
+    'Port_Group a16207731574440755792 external_ids={k/id=blue_blue-network-controller:NetworkPolicy:blue:allow-web k/name=blue:allow-web k/owner-controller=blue_blue-network-controller k/owner-type=NetworkPolicy}',
+    'Port_Group a3172182252284646592 external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace}',
+    'Port_Group a596975034919718098 external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace}',
+  ]);
+});
+
+test('a port is in the groups of the policies that select its pod, and of the directions that these close', () => {
+  const zone = PolicedZone.of(
+    exampleZone,
+    blue,
+    web,
+    allowWeb,
+    networkPolicy('blue/others', { podSelector: { matchLabels: { app: 'db' } } }),
+  );
+  const groups = (): unknown =>
+    zone
+      .rows(/^pods\/port /)[0]
+      ?.containers.filter(({ table }) => table === 'Port_Group')
+      .map(({ key }) => key);
+  const [ofNamespace, ingress, egress, policy] = [
+    'a3611962815694738969',
+    'a596975034919718098',
+    'a3172182252284646592',
+    'a16207731574440755792',
+  ];
+  expect(groups()).toEqual([ofNamespace, ingress, policy]);
+  zone.put({
+    ...allowWeb,
+    spec: { ...allowWeb.spec, policyTypes: ['Ingress', 'Egress'] },
+  });
+  expect(groups()).toEqual([ofNamespace, ingress, egress, policy]);
+  zone.remove(allowWeb);
+  expect(groups()).toEqual([ofNamespace]);
+});
+
+describe('what a rule matches', () => {
+  test.each([
+    ['nobody in particular', [{}], { 'Ingress:0:None:-1': 'ip4' }],
+    [
+      'no peers and no ports, written out',
+      [{ from: [], ports: [] }],
+      { 'Ingress:0:None:-1': 'ip4' },
+    ],
+    [
+      'ports of three protocols',
+      [
+        {
+          ports: [
+            { port: 80 },
+            { protocol: 'UDP', port: 53 },
+            { protocol: 'TCP', port: 443 },
+            { protocol: 'SCTP', port: 9 },
+          ],
+        },
+      ],
+      {
+        'Ingress:0:tcp:-1': 'ip4 && tcp && tcp.dst=={80,443}',
+        'Ingress:0:udp:-1': 'ip4 && udp && udp.dst==53',
+        'Ingress:0:sctp:-1': 'ip4 && sctp && sctp.dst==9',
+      },
+    ],
+    [
+      'a range, and a port beside one',
+      [
+        { ports: [{ port: 80, endPort: 90 }] },
+        { ports: [{ port: 80 }, { port: 90, endPort: 99 }, { port: 7, endPort: 7 }] },
+      ],
+      {
+        'Ingress:0:tcp:-1': 'ip4 && tcp && 80<=tcp.dst<=90',
+        'Ingress:1:tcp:-1': 'ip4 && tcp && (tcp.dst=={80,7} || 90<=tcp.dst<=99)',
+      },
+    ],
+    [
+      'all ports of a protocol, whatever else it names',
+      [{ ports: [{ port: 80 }, { protocol: 'TCP' }] }],
+      { 'Ingress:0:tcp:-1': 'ip4 && tcp' },
+    ],
+    [
+      'blocks with and without exceptions',
+      [
+        { from: [{ ipBlock: { cidr: '198.51.100.9/24', except: ['198.51.100.8/29'] } }] },
+        {
+          from: [
+            { ipBlock: { cidr: '10.0.0.0/8' } },
+            { ipBlock: { cidr: 'FD00::/8', except: ['fd00:1::/32', 'fd00:2::/32'] } },
+          ],
+          ports: [{ port: 80 }],
+        },
+      ],
+      {
+        'Ingress:0:None:-2': '(ip4.src == 198.51.100.0/24 && ip4.src != {198.51.100.8/29})',
+        'Ingress:1:tcp:-2':
+          '(ip4.src == 10.0.0.0/8 || (ip6.src == fd00::/8 && ip6.src != {fd00:1::/32, fd00:2::/32})) && tcp && tcp.dst==80',
+      },
+    ],
+    [
+      'selectors and blocks in one rule',
+      [{ from: [{ podSelector: {} }, { ipBlock: { cidr: '0.0.0.0/0' } }] }],
+      {
+        'Ingress:0:None:-2': 'ip4.src == 0.0.0.0/0',
+        'Ingress:0:None:-1': `ip4.src == {$${hashedName('blue_blue-network-controller:PodSelector:blue_LS{}:v4')}}`,
+      },
+    ],
+  ])('%s', (_, ingress, expected) => {
+    expect(matchesOf({ ingress })).toEqual(
+      Object.fromEntries(
+        Object.entries(expected).map(([key, match]) => [key, `${match} && outport == ${PORT}`]),
+      ),
+    );
+  });
+
+  test('where a pod sends the peer is the destination', () => {
+    expect(
+      matchesOf({
+        policyTypes: ['Egress'],
+        egress: [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }] }],
+      }),
+    ).toEqual({ 'Egress:0:None:-2': `ip4.dst == 10.0.0.0/8 && inport == ${PORT}` });
+  });
+
+  test('rules of a direction that the policy is not for do not count', () => {
+    const rule = [{}];
+    expect(Object.keys(matchesOf({ policyTypes: ['Egress'], ingress: rule }))).toEqual([]);
+    expect(Object.keys(matchesOf({ ingress: rule, egress: rule }))).toEqual([
+      'Ingress:0:None:-1',
+      'Egress:0:None:-1',
+    ]);
+  });
+
+  test.each([
+    [
+      'of both families',
+      dualZone,
+      '(ip4 || ip6)',
+      /^\(ip4\.src == \{\$a\d+\} \|\| ip6\.src == \{\$a\d+\}\) &&/,
+    ],
+    ['of IPv6 only', ipv6Zone, 'ip6', /^ip6\.src == \{\$a\d+\} &&/],
+  ])('on a network %s', (_, zone, all, peers) => {
+    const found = matchesOf({ ingress: [{}, { from: [{ podSelector: {} }] }] }, zone);
+    expect(found['Ingress:0:None:-1']).toBe(`${all} && outport == ${PORT}`);
+    expect(found['Ingress:1:None:-1']).toMatch(peers);
+  });
+
+  test('peers in another order, and the same ones twice, give the same match', () => {
+    const [a, b] = [{ podSelector: { matchLabels: { a: '1' } } }, { podSelector: {} }];
+    expect(matchesOf({ ingress: [{ from: [a, b, a] }] })).toEqual(
+      matchesOf({ ingress: [{ from: [b, a] }] }),
+    );
+  });
+
+  test('a port by its name has the numbers of the pods that are reached', () => {
+    const ports = [{ port: 'http' }];
+    const ingress = matchesOf(
+      { podSelector: { matchLabels: { app: 'web' } }, ingress: [{ ports }] },
+      exampleZone,
+      web,
+      far,
+    );
+    expect(Object.keys(ingress)).toEqual(['Ingress:0:tcp-namedPort:-1']);
+    expect(ingress['Ingress:0:tcp-namedPort:-1']).toMatch(
+      /^ip4 && tcp && \(\(ip4\.dst == \{\$a\d+\} && tcp\.dst==8080\) \|\| \(ip4\.dst == \{\$a\d+\} && tcp\.dst==8081\)\) && outport == @a\d+$/,
+    );
+    // A name that no pod has lets nothing through, and least of all everything.
+    expect(matchesOf({ ingress: [{ ports: [{ port: 'none' }] }] }, exampleZone, web)).toEqual({});
+    expect(
+      matchesOf(
+        { policyTypes: ['Egress'], egress: [{ to: [{ podSelector: {} }], ports }] },
+        exampleZone,
+        web,
+      )['Egress:0:tcp-namedPort:-1'],
+    ).toMatch(/^tcp && \(ip4\.dst == \{\$a\d+\} && tcp\.dst==8080\) && inport == @a\d+$/);
+  });
+
+  test('names of ACLs are cut where the column ends', () => {
+    const name = 'n'.repeat(80);
+    const [row] = PolicedZone.of(
+      exampleZone,
+      blue,
+      networkPolicy(`blue/${name}`, { ingress: [{}] }),
+    ).rows(/^policy\/rules /);
+    expect(row?.columns['name']).toBe(`NP:blue:${name}`.slice(0, 63));
+  });
+});
+
+describe('who a selector means', () => {
+  const red = namespace('red', { team: 'red' });
+  const pods = [
+    web,
+    policedPod('default/a', { address: '10.244.0.5/16', labels: { app: 'web' } }),
+    policedPod('default/b', { address: '10.244.0.6/16', node: 'ovn-worker2' }),
+    policedPod('red/c', { address: '10.244.0.7/16', labels: { app: 'web' } }),
+  ];
+  const addressesFor = (...from: object[]): unknown => {
+    const zone = PolicedZone.of(
+      exampleZone,
+      blue,
+      red,
+      namespace('default'),
+      ...pods,
+      networkPolicy('default/p', { ingress: [{ from }] }),
+    );
+    return zone
+      .rows(/^policy\/pod-addresses default /)
+      .map(({ columns }) => columns['addresses'] ?? []);
+  };
+  const app = { matchLabels: { app: 'web' } };
+
+  test.each([
+    ['pods of the policy’s own namespace', [{ podSelector: app }], [['10.244.0.5']]],
+    ['all pods of it, by an empty selector', [{ podSelector: {} }], [['10.244.0.5', '10.244.0.6']]],
+    [
+      'pods of all namespaces, on this network alone',
+      [{ namespaceSelector: {} }],
+      [['10.244.0.5', '10.244.0.6', '10.244.0.7']],
+    ],
+    [
+      'pods of some namespaces',
+      [{ namespaceSelector: { matchLabels: { team: 'red' } }, podSelector: {} }],
+      [['10.244.0.7']],
+    ],
+    ['both at once', [{ namespaceSelector: {}, podSelector: app }], [['10.244.0.5', '10.244.0.7']]],
+    [
+      'nobody, whom the selector does not match',
+      [{ podSelector: { matchLabels: { app: 'none' } } }],
+      [[]],
+    ],
+    [
+      'pods without a label',
+      [{ podSelector: { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] } }],
+      [['10.244.0.6']],
+    ],
+  ])('%s', (_, from, expected) => {
+    expect(addressesFor(...from)).toEqual(expected);
+  });
+
+  test('pods on the host’s network and those that ended are nobody', () => {
+    const host = { ...pods[1], spec: { nodeName: 'ovn-worker', hostNetwork: true } };
+    const done = { ...pods[2], status: { phase: 'Succeeded' } };
+    const zone = PolicedZone.of(
+      exampleZone,
+      namespace('default'),
+      host as never,
+      done as never,
+      networkPolicy('default/p', { ingress: [{ from: [{ podSelector: {} }] }] }),
+    );
+    expect(zone.rows(/^policy\/pod-addresses /)[0]?.columns['addresses']).toBeUndefined();
+  });
+
+  test('selectors that say the same share a set; without a pod selector it has a name of its own', () => {
+    const ids = (...from: object[]): unknown =>
+      PolicedZone.of(
+        exampleZone,
+        networkPolicy('default/p', { ingress: [{ from }] }),
+        networkPolicy('default/q', { egress: [{ to: from }] }),
+      )
+        .units(/^policy\/pod-addresses /)
+        .map(({ unit }) => unit.replace('policy/pod-addresses default ', ''));
+    const expressions = [
+      { key: 'b', operator: 'In', values: ['y', 'x'] },
+      { key: 'a', operator: 'Exists' },
+    ];
+    expect(
+      ids(
+        { podSelector: { matchLabels: { b: '2', a: '1' }, matchExpressions: expressions } },
+        {
+          podSelector: {
+            matchExpressions: [
+              { key: 'a', operator: 'Exists' },
+              { key: 'b', operator: 'In', values: ['x', 'y'] },
+            ],
+            matchLabels: { a: '1', b: '2' },
+          },
+        },
+      ),
+    ).toEqual([
+      'default_LS{ML:{a: 1,b: 2,},ME:{LSR{Key:a,Operator:Exists,Values:[],},LSR{Key:b,Operator:In,Values:[x y],}},}',
+    ]);
+    expect(ids({ namespaceSelector: {} }, { namespaceSelector: {}, podSelector: {} })).toEqual([
+      'LS{}_LS{}_LNM',
+      'LS{}_LS{}',
+    ]);
+  });
+});
+
+describe('the network of a policy', () => {
+  const policy = networkPolicy('blue/p', { ingress: [{}] });
+  const networks = (...objects: KubeObject[]): string[] =>
+    PolicedZone.of(exampleZone, ...objects)
+      .units(/^policy\/group /)
+      .map(({ unit }) => unit);
+
+  test('is the primary one of its namespace', () => {
+    expect(networks(blue, policy)).toEqual(['policy/group blue_blue blue p']);
+    expect(networks(namespace('green'), networkPolicy('green/p', {}))).toEqual([
+      'policy/group default green p',
+    ]);
+  });
+
+  test('is the default one too where the namespace did not ask for another', () => {
+    expect(networks(namespace('blue'), policy)).toEqual([
+      'policy/group default blue p',
+      'policy/group blue_blue blue p',
+    ]);
+  });
+});
+
+describe('logging', () => {
+  const levels = (annotation: string): unknown => {
+    const zone = PolicedZone.of(
+      exampleZone,
+      namespace('default', {}, { 'k8s.ovn.org/acl-logging': annotation }),
+      networkPolicy('default/p', { ingress: [{}] }),
+    );
+    const logs = zone
+      .rows(/^policy\/(rules|default-deny) /)
+      .filter(({ table, columns }) => table === 'ACL' && columns['log'] === true)
+      .map(({ columns }) => `${columns['action'] as string} ${columns['severity'] as string}`);
+    return [logs.sort(), [...zone.facts.modelProblems()].map(({ message }) => message)];
+  };
+
+  test('is what the namespace says of packets that are let through and dropped', () => {
+    expect(levels('{"allow": "info", "deny": "alert"}')).toEqual([
+      ['allow-related info', 'drop alert', 'drop alert'],
+      [],
+    ]);
+    expect(levels('{"deny": "warning", "allow": ""}')).toEqual([
+      ['drop warning', 'drop warning'],
+      [],
+    ]);
+    expect(levels('{}')).toEqual([[], []]);
+  });
+
+  test.each([
+    ['{"allow": "loud"}', 'allow has the severity "loud", which is none'],
+    ['[]', 'must be a JSON object, is []'],
+    ['info', 'is not valid JSON'],
+  ])('that can’t be read is none, and is reported: %s', (annotation, problem) => {
+    expect(levels(annotation)).toEqual([[], [expect.stringContaining(problem)]]);
+  });
+});
+
+describe('a policy that can’t be read', () => {
+  const torn = networkPolicy('default/p', { ingress: [{ from: [{}] }] });
+  const pod = policedPod('default/a', { address: '10.244.0.5/16' });
+  const groupsOf = (zone: PolicedZone): number =>
+    zone.rows(/^pods\/port /)[0]?.containers.filter(({ table }) => table === 'Port_Group').length ??
+    0;
+
+  test('closes the pods of its namespace in both directions where nothing is known of it', () => {
+    const zone = PolicedZone.of(exampleZone, namespace('default'), pod, torn);
+    // The namespace's own group, both directions and the policy.
+    expect(groupsOf(zone)).toBe(4);
+    expect(zone.rows(/^policy\/rules /)).toEqual([]);
+    expect([...zone.facts.modelProblems()]).toEqual([
+      {
+        object: 'NetworkPolicy default/p',
+        message:
+          'spec.ingress[0].from[0]: Required value: must specify a peer; correct it; until then what was read of it before stays in force, and where that is nothing the pods of its namespace get and send nothing',
+      },
+    ]);
+  });
+
+  test('leaves in force what was read before', () => {
+    const zone = PolicedZone.of(
+      exampleZone,
+      namespace('default'),
+      pod,
+      networkPolicy('default/p', { ingress: [{}] }),
+    );
+    zone.put(torn);
+    expect(groupsOf(zone)).toBe(3);
+    expect(zone.rows(/^policy\/rules /)).toHaveLength(1);
+    zone.remove(torn);
+    expect(groupsOf(zone)).toBe(1);
+    expect([...zone.facts.modelProblems()]).toEqual([]);
+  });
+});
+
+test('before the pods of other nodes are known no set is built, and pods are closed', () => {
+  const zone = PolicedZone.withoutOtherPods(exampleZone, blue, web, allowWeb);
+  expect(zone.units(/^policy\/pod-addresses /).map(({ failure }) => failure)).toEqual([
+    'the pods of other nodes are not read yet',
+  ]);
+  expect(zone.facts.isComplete).toBe(false);
+  expect(heads(zone.rows(/^policy\/(group|default-deny) /))).toHaveLength(7);
+  expect(zone.rows(/^pods\/port /)[0]?.containers.map(({ key }) => key)).toContain(
+    'a596975034919718098',
+  );
+});

@@ -55,8 +55,11 @@ function buildUnit(
   };
 }
 
-/** Every unit of all features. */
-export const builtUnits = (facts: ZoneFacts): BuiltUnit[] =>
-  zoneFeatures.flatMap((feature) =>
+/** Every unit of the features. */
+export const builtUnits = (
+  facts: ZoneFacts,
+  features: readonly Feature<ZoneFacts>[] = zoneFeatures,
+): BuiltUnit[] =>
+  features.flatMap((feature) =>
     [...feature.over(facts).tuples()].map((args) => buildUnit(facts, feature, args)),
   );

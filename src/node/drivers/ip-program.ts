@@ -1,0 +1,166 @@
+/**
+ * The way to rtnetlink: `ip -batch`, a process per set of commands or dumps (docs/host.md says why). A mistake of one command harms that
+ * one alone; an inconsistent dump is made again.
+ */
+import { spawn } from 'node:child_process';
+
+/** Words of one `ip` command. */
+export type Words = readonly string[];
+
+export interface IpProgramOptions {
+  /** Program and first arguments; default `ip` of the PATH. */
+  readonly program?: Words;
+  /** Milliseconds after which a process that has not ended is killed. */
+  readonly timeout?: number;
+}
+
+/** `any` for what has no family, or shows both. */
+export type IpFamily = 'inet' | 'inet6' | 'any';
+
+/** `ip` could not be run, or gave what can't be understood. */
+export class IpError extends Error {
+  readonly code = 'IP_FAILED';
+}
+
+const TIMEOUT = 20_000;
+/** A dump during which the kernel's tables changed is made again this often. */
+const DUMP_ATTEMPTS = 8;
+const INTERRUPTED = /Dump was interrupted/;
+const FAILED = /^Command failed .*:(\d+)$/;
+/** What words are made of: names, addresses, numbers. */
+const PLAIN = /^[\w.:/@+%=-]+$/;
+/** As PLAIN, with the blanks of a mark. */
+const QUOTABLE = /^[\w .:/@+%=-]+$/;
+
+/** A line of a batch file. Throws for a word that could be read as anything but itself. */
+export const batchLine = (words: Words): string =>
+  words
+    .map((word) => {
+      if (PLAIN.test(word)) return word;
+      if (QUOTABLE.test(word)) return `"${word}"`;
+      throw new IpError(`${JSON.stringify(word)} can't be a word of an ip command`);
+    })
+    .join(' ');
+
+/** Messages by the number of the command that failed, counted from 0. */
+export function failures(stderr: string): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  let message: string[] = [];
+  for (const line of stderr.split('\n')) {
+    const failed = FAILED.exec(line);
+    if (failed === null) {
+      const text = line.replace(/^(RTNETLINK answers|Error): /, '').trim();
+      if (text !== '') message.push(text);
+      continue;
+    }
+    found.set(Number(failed[1]) - 1, message.join('; ') || 'failed without a reason');
+    message = [];
+  }
+  return found;
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export class IpProgram {
+  readonly program: Words;
+  readonly #timeout: number;
+
+  constructor({ program = ['ip'], timeout = TIMEOUT }: IpProgramOptions = {}) {
+    this.program = program;
+    this.#timeout = timeout;
+  }
+
+  /** Throws IpError with what to do when this program can't mark addresses as ours. */
+  async check(): Promise<void> {
+    const { stderr, stdout } = await this.#run(['address', 'help'], '');
+    if (!`${stdout}${stderr}`.includes('proto '))
+      throw new IpError(
+        `${this.program.join(' ')} can't give addresses a protocol, by which ours are known: install iproute2 6.3 or newer`,
+      );
+  }
+
+  /** Runs commands in order; each that fails leaves the others as they are. Returns why each failed, or undefined. */
+  async change(
+    family: IpFamily,
+    commands: readonly Words[],
+  ): Promise<readonly (string | undefined)[]> {
+    if (commands.length === 0) return [];
+    const ended = await this.#batch(family, [], commands);
+    const failed = failures(ended.stderr);
+    if (ended.code !== 0 && failed.size === 0)
+      throw new IpError(`ip -batch ended with ${ended.code}: ${ended.stderr.trim()}`);
+    return commands.map((_, index) => failed.get(index));
+  }
+
+  /** The objects that each command shows; undefined for one that failed, as that for a device that is not there. */
+  async read(
+    family: IpFamily,
+    commands: readonly Words[],
+  ): Promise<readonly (readonly unknown[] | undefined)[]> {
+    if (commands.length === 0) return [];
+    for (let attempt = 0; attempt < DUMP_ATTEMPTS; attempt += 1) {
+      const ended = await this.#batch(family, ['-json', '-details', '-Numeric'], commands);
+      if (INTERRUPTED.test(ended.stderr)) continue;
+      const failed = failures(ended.stderr);
+      if (ended.code !== 0 && failed.size === 0)
+        throw new IpError(`ip -batch ended with ${ended.code}: ${ended.stderr.trim()}`);
+      const lines = ended.stdout.split('\n').filter((line) => line.trim() !== '');
+      if (lines.length !== commands.length - failed.size)
+        throw new IpError(
+          `${commands.length} dumps of ip gave ${lines.length} answers and ${failed.size} errors: ${ended.stderr.trim()}`,
+        );
+      let next = 0;
+      return commands.map((_, index) => {
+        if (failed.has(index)) return undefined;
+        const found: unknown = JSON.parse(lines[next] ?? '[]');
+        next += 1;
+        return Array.isArray(found) ? (found as readonly unknown[]) : [];
+      });
+    }
+    throw new IpError(`what ip dumps changed while it was read, ${DUMP_ATTEMPTS} times`);
+  }
+
+  async #batch(family: IpFamily, flags: Words, commands: readonly Words[]): Promise<Ended> {
+    const input = `${commands.map(batchLine).join('\n')}\n`;
+    const families = family === 'any' ? [] : ['-family', family];
+    return this.#run([...families, ...flags, '-force', '-batch', '-'], input);
+  }
+
+  #run(args: Words, input: string): Promise<Ended> {
+    const [command = 'ip', ...first] = this.program;
+    return new Promise((resolve, reject) => {
+      const child = spawn(command, [...first, ...args], {
+        stdio: ['pipe', 'pipe', 'pipe'],
+        env: { ...process.env, LC_ALL: 'C' },
+      });
+      const texts: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
+      for (const name of ['stdout', 'stderr'] as const)
+        child[name].setEncoding('utf8').on('data', (text: string) => texts[name].push(text));
+      const timer = setTimeout(() => child.kill('SIGKILL'), this.#timeout);
+      child.on('error', (error) => {
+        clearTimeout(timer);
+        reject(
+          new IpError(`${command} can't be run: ${error.message}; install iproute2`, {
+            cause: error,
+          }),
+        );
+      });
+      child.on('close', (code, signal) => {
+        clearTimeout(timer);
+        if (signal !== null)
+          reject(
+            new IpError(
+              `ip did not end within ${this.#timeout / 1000} s, or was killed (${signal})`,
+            ),
+          );
+        else resolve({ code, stdout: texts.stdout.join(''), stderr: texts.stderr.join('') });
+      });
+      child.stdin.on('error', () => undefined); // ip ended before it read everything: its exit code says so
+      child.stdin.end(input);
+    });
+  }
+}

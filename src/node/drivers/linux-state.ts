@@ -1,0 +1,351 @@
+/** What the kernel has of what concerns us, read from `ip -json` and kept until something says that it changed. */
+import { asHost, type Family } from '../../allocators/addresses.ts';
+import {
+  asHostIfBare,
+  type AddressColumns,
+  type NeighbourColumns,
+  type RouteColumns,
+  type RuleColumns,
+} from '../linux-rows.ts';
+import type { Stale } from './ip-monitor.ts';
+import type { IpProgram, Words } from './ip-program.ts';
+
+/** An object as found: what a feature could want, and whether somebody marked it as ours. */
+export interface Found<C> {
+  readonly columns: C;
+  readonly protocol: number;
+}
+
+export interface FoundLink {
+  readonly index: number;
+  readonly name: string;
+  readonly kind: string | undefined;
+  /** Of a VRF. */
+  readonly table: number | undefined;
+  readonly master: string | undefined;
+  readonly mac: string | undefined;
+  readonly isUp: boolean;
+  readonly alias: string;
+  readonly addresses: readonly Found<AddressColumns>[];
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined;
+const number = (value: unknown): number | undefined =>
+  typeof value === 'number'
+    ? value
+    : typeof value === 'string' && value !== ''
+      ? Number(value)
+      : undefined;
+const objects = (values: readonly unknown[] | undefined): readonly Json[] =>
+  (values ?? []).filter(isJson);
+
+export function foundLink(json: Json): FoundLink | undefined {
+  const name = text(json['ifname']);
+  if (name === undefined) return undefined;
+  const info = isJson(json['linkinfo']) ? json['linkinfo'] : {};
+  const data = isJson(info['info_data']) ? info['info_data'] : {};
+  const flags = Array.isArray(json['flags']) ? json['flags'] : [];
+  const kind = text(info['info_kind']);
+  const addresses = Array.isArray(json['addr_info']) ? objects(json['addr_info']) : [];
+  return {
+    index: number(json['ifindex']) ?? 0,
+    name,
+    kind,
+    table: kind === 'vrf' ? number(data['table']) : undefined,
+    master: text(json['master']),
+    mac: text(json['address']),
+    isUp: flags.includes('UP'),
+    alias: text(json['ifalias']) ?? '',
+    addresses: addresses.flatMap((address) => {
+      const local = text(address['local']);
+      if (local === undefined) return [];
+      return {
+        columns: {
+          dev: name,
+          address: `${local}/${number(address['prefixlen']) ?? ''}`,
+          ...(number(address['preferred_life_time']) === 0 ? { deprecated: true } : {}),
+        },
+        protocol: number(address['protocol']) ?? 0,
+      };
+    }),
+  };
+}
+
+/** RTN_UNICAST and RTN_UNREACHABLE (linux/rtnetlink.h). */
+const UNICAST = '1';
+const UNREACHABLE = '7';
+
+export function foundRoute(
+  json: Json,
+  family: Family,
+  protocol: number,
+): Found<RouteColumns> | undefined {
+  const dst = text(json['dst']);
+  if (dst === undefined) return undefined;
+  const type = text(json['type']) ?? UNICAST;
+  const metrics = Array.isArray(json['metrics']) ? objects(json['metrics']) : [];
+  const mtu = number(metrics.find((metric) => metric['mtu'] !== undefined)?.['mtu']);
+  const via = text(json['gateway']) ?? (json['nexthops'] === undefined ? undefined : 'several');
+  const dev = text(json['dev']);
+  const src = text(json['prefsrc']);
+  const metric = number(json['metric']);
+  return {
+    columns: {
+      family,
+      table: number(json['table']) ?? 0,
+      dst: dst === 'default' ? dst : asHostIfBare(dst),
+      ...(type === UNICAST
+        ? {}
+        : { type: (type === UNREACHABLE ? 'unreachable' : type) as 'unreachable' }),
+      ...(via === undefined ? {} : { via }),
+      // IPv6 shows the loopback device for what goes nowhere.
+      ...(dev === undefined || type !== UNICAST ? {} : { dev }),
+      ...(src === undefined ? {} : { src }),
+      ...(mtu === undefined ? {} : { mtu }),
+      ...(metric === undefined ? {} : { metric }),
+    },
+    protocol,
+  };
+}
+
+const RULE_FIELDS: readonly string[] = [
+  'priority',
+  'src',
+  'dst',
+  'dstlen',
+  'fwmark',
+  'l3mdev',
+  'table',
+  'protocol',
+];
+
+/** Undefined for a rule with more to it than ours ever have: it is not one of ours. */
+export function foundRule(json: Json, family: Family): Found<RuleColumns> | undefined {
+  if (json['src'] !== 'all' || Object.keys(json).some((field) => !RULE_FIELDS.includes(field)))
+    return undefined;
+  const dst = text(json['dst']);
+  const length = number(json['dstlen']);
+  const fwmark = text(json['fwmark']);
+  const table = number(json['table']);
+  return {
+    columns: {
+      family,
+      priority: number(json['priority']) ?? 0,
+      ...(dst === undefined ? {} : { to: length === undefined ? asHost(dst) : `${dst}/${length}` }),
+      ...(fwmark === undefined ? {} : { fwmark }),
+      ...('l3mdev' in json ? { l3mdev: true } : {}),
+      ...(table === undefined ? {} : { table }),
+    },
+    protocol: number(json['protocol']) ?? 0,
+  };
+}
+
+export function foundNeighbour(json: Json): Found<NeighbourColumns> | undefined {
+  const address = text(json['dst']);
+  const dev = text(json['dev']);
+  const mac = text(json['lladdr']);
+  if (address === undefined || dev === undefined || mac === undefined) return undefined;
+  return { columns: { dev, address, mac }, protocol: number(json['protocol']) ?? 0 };
+}
+
+/** Table that routes are in when they name none (rt_tables). */
+const MAIN = 254;
+
+/** Above this many devices or tables all are read at once. */
+const MANY = 24;
+/** Reading shows further things to read; what changes all the time is left for the next time. */
+const ROUNDS = 5;
+
+/** A set of names, or all there are. */
+class StaleSet<T> {
+  isAll = true;
+  readonly some = new Set<T>();
+
+  get isEmpty(): boolean {
+    return !this.isAll && this.some.size === 0;
+  }
+
+  /** What is stale, which no longer is from now on. */
+  take(): readonly T[] | 'all' {
+    const taken = this.isAll || this.some.size > MANY ? 'all' : [...this.some];
+    this.isAll = false;
+    this.some.clear();
+    return taken;
+  }
+}
+
+export class LinuxState {
+  readonly links = new Map<string, FoundLink>();
+  /** Routes that are marked as ours, by table. */
+  readonly routes = new Map<number, readonly Found<RouteColumns>[]>();
+  rules: readonly Found<RuleColumns>[] = [];
+  neighbours: readonly Found<NeighbourColumns>[] = [];
+  /** Values by path; undefined where the kernel has no such key. */
+  readonly sysctls = new Map<string, string | undefined>();
+  readonly #ip: IpProgram;
+  readonly #protocol: number;
+  readonly #staleLinks = new StaleSet<string>();
+  readonly #staleTables = new StaleSet<number>();
+  #areRulesStale = true;
+  #areNeighboursStale = true;
+
+  constructor(ip: IpProgram, protocol: number) {
+    this.#ip = ip;
+    this.#protocol = protocol;
+  }
+
+  get isStale(): boolean {
+    return (
+      !this.#staleLinks.isEmpty ||
+      !this.#staleTables.isEmpty ||
+      this.#areRulesStale ||
+      this.#areNeighboursStale
+    );
+  }
+
+  stale(what: Stale): void {
+    switch (what.kind) {
+      case 'link':
+        this.#staleLinks.some.add(what.dev);
+        break;
+      case 'routes':
+        this.#staleTables.some.add(what.table);
+        break;
+      case 'rules':
+        this.#areRulesStale = true;
+        break;
+      case 'neighbours':
+        this.#areNeighboursStale = true;
+        break;
+      case 'sysctls':
+        this.#forgetSysctls(what.dev);
+        break;
+      case 'all':
+        this.#staleLinks.isAll = true;
+        this.#staleTables.isAll = true;
+        this.#areRulesStale = true;
+        this.#areNeighboursStale = true;
+        this.sysctls.clear();
+        break;
+    }
+  }
+
+  /** Reads what is stale. True when something about devices is another than before. */
+  async refresh(): Promise<boolean> {
+    let hasChanged = false;
+    for (let round = 0; round < ROUNDS && this.isStale; round += 1)
+      if (await this.#read()) hasChanged = true;
+    return hasChanged;
+  }
+
+  async #read(): Promise<boolean> {
+    const links = this.#staleLinks.take();
+    const tables = this.#staleTables.take();
+    const areRulesStale = this.#areRulesStale;
+    const areNeighboursStale = this.#areNeighboursStale;
+    this.#areRulesStale = false;
+    this.#areNeighboursStale = false;
+    const linkCommands: readonly Words[] =
+      links === 'all' ? [['address', 'show']] : links.map((dev) => ['address', 'show', 'dev', dev]);
+    const protocol = ['protocol', String(this.#protocol)];
+    const routeCommands: readonly Words[] =
+      tables === 'all'
+        ? [['route', 'show', 'table', 'all', ...protocol]]
+        : tables.map((table) => ['route', 'show', 'table', String(table), ...protocol]);
+    const ruleCommands: readonly Words[] = areRulesStale ? [['rule', 'show']] : [];
+    const neighbourCommands: readonly Words[] = areNeighboursStale
+      ? [['neighbour', 'show', 'nud', 'permanent']]
+      : [];
+    try {
+      const [v4, v6, both] = await Promise.all([
+        this.#ip.read('inet', [...ruleCommands, ...routeCommands]),
+        this.#ip.read('inet6', [...ruleCommands, ...routeCommands]),
+        // Addresses of both families: `ip -family inet` would show IPv4 addresses alone.
+        this.#ip.read('any', [...linkCommands, ...neighbourCommands]),
+      ]);
+      if (areRulesStale)
+        this.rules = [
+          ...objects(v4[0]).flatMap((json) => foundRule(json, 'v4') ?? []),
+          ...objects(v6[0]).flatMap((json) => foundRule(json, 'v6') ?? []),
+        ];
+      const first = ruleCommands.length;
+      this.#takeRoutes(tables, [v4.slice(first), v6.slice(first)]);
+      if (areNeighboursStale)
+        this.neighbours = objects(both.at(-1)).flatMap((json) => foundNeighbour(json) ?? []);
+      return this.#takeLinks(links, both, tables === 'all');
+    } catch (error) {
+      this.stale({ kind: 'all' });
+      throw error;
+    }
+  }
+
+  #takeRoutes(
+    tables: readonly number[] | 'all',
+    answers: readonly (readonly (readonly unknown[] | undefined)[])[],
+  ): void {
+    if (tables === 'all') this.routes.clear();
+    else for (const table of tables) this.routes.delete(table);
+    for (const [index, family] of (['v4', 'v6'] as const).entries()) {
+      for (const [place, answer] of (answers[index] ?? []).entries()) {
+        for (const json of objects(answer)) {
+          const found = foundRoute(json, family, this.#protocol);
+          if (found === undefined) continue;
+          // Of a table that was asked for by number the answer does not repeat it.
+          const table = tables === 'all' ? found.columns.table || MAIN : (tables[place] ?? MAIN);
+          const route = { ...found, columns: { ...found.columns, table } };
+          this.routes.set(table, [...(this.routes.get(table) ?? []), route]);
+        }
+      }
+    }
+  }
+
+  #takeLinks(
+    names: readonly string[] | 'all',
+    answers: readonly (readonly unknown[] | undefined)[],
+    areRoutesNew: boolean,
+  ): boolean {
+    const found = new Map<string, FoundLink>();
+    for (const answer of names === 'all' ? [answers[0]] : answers.slice(0, names.length))
+      for (const json of objects(answer)) {
+        const link = foundLink(json);
+        if (link !== undefined) found.set(link.name, link);
+      }
+    const changed = new Set<string>();
+    for (const name of names === 'all' ? new Set([...this.links.keys(), ...found.keys()]) : names) {
+      const before = this.links.get(name);
+      const link = found.get(name);
+      if (JSON.stringify(before) === JSON.stringify(link)) continue;
+      changed.add(name);
+      if (link === undefined) this.links.delete(name);
+      else this.links.set(name, link);
+      this.#forgetSysctls(name);
+      if (before?.isUp !== link?.isUp || before?.index !== link?.index)
+        this.#areNeighboursStale = true;
+    }
+    if (changed.size === 0) return false;
+    // The kernel removes routes of a device that changes, and does not announce all of them.
+    if (!areRoutesNew)
+      for (const [table, routes] of this.routes)
+        if (routes.some(({ columns }) => changed.has(columns.dev ?? '')))
+          this.#staleTables.some.add(table);
+    // A device that was renamed is known under its old name, too.
+    const byIndex = new Map<number, string>();
+    for (const { index, name } of this.links.values()) {
+      const other = byIndex.get(index);
+      if (other !== undefined) for (const one of [other, name]) this.#staleLinks.some.add(one);
+      byIndex.set(index, name);
+    }
+    return true;
+  }
+
+  #forgetSysctls(dev: string): void {
+    if (dev === 'all' || dev === 'default') this.sysctls.clear();
+    else
+      for (const path of this.sysctls.keys())
+        if (path.split('/').includes(dev)) this.sysctls.delete(path);
+  }
+}

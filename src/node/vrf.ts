@@ -1,0 +1,14 @@
+/** The VRF of a network: its own routing table, so that networks with one subnet share a host (node.md §2.2). */
+import type { HostPart } from './host-network.ts';
+
+export const vrf: HostPart = {
+  rules: {
+    vrf: {
+      text: 'Each user-defined network with gateways has a VRF with a routing table that follows from its id; its alias says whose it is.',
+      source: 'node.md §2.2; design, decisions',
+    },
+  },
+  build(all, { vrf: name, table }) {
+    if (name !== undefined) all.by('vrf').link({ name, kind: 'vrf', table });
+  },
+};

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { staleAfter } from '../../../src/node/drivers/ip-monitor.ts';
+
+test.each([
+  [
+    '[LINK]3: mp2: <BROADCAST,MULTICAST> mtu 1500 qdisc noop state DOWN group 0 ',
+    { kind: 'link', dev: 'mp2' },
+  ],
+  ['[LINK]Deleted 12: eth0@if4: <BROADCAST> mtu 1500', { kind: 'link', dev: 'eth0' }],
+  [
+    '[ADDR]Deleted 3: mp2    inet6 fd20::2/64 scope 0 tentative proto 0x55 ',
+    { kind: 'link', dev: 'mp2' },
+  ],
+  [
+    '[ROUTE]1 default via 172.18.0.1 dev br-ex table 10002 proto 85 scope 0 mtu 1400 ',
+    { kind: 'routes', table: 10_002 },
+  ],
+  ['[ROUTE]Deleted 1 10.0.0.0/8 dev br-ex proto 85 scope 0', { kind: 'routes', table: 254 }],
+  ['[RULE]Deleted 2000:	from all fwmark 0x1002 lookup 10002 proto 85', { kind: 'rules' }],
+  [
+    '[NEIGH]169.254.0.13 dev br-ex lladdr 0a:58:a9:fe:00:0d PERMANENT proto 85 ',
+    { kind: 'neighbours' },
+  ],
+  ['[NETCONF]inet mp2 rp_filter loose ', { kind: 'sysctls', dev: 'mp2' }],
+])('%s', (line, stale) => {
+  expect(staleAfter(line, 85)).toEqual(stale);
+});
+
+test.each([
+  '[ROUTE]1 10.0.0.0/8 via 172.18.0.1 dev br-ex table 254 proto 186 scope 0 ',
+  '[ROUTE]1 10.0.0.0/8 via 172.18.0.1 dev br-ex table 254 proto 850 scope 0 ',
+  '[NEIGH]172.18.0.1 dev br-ex lladdr 0a:58:a9:fe:00:0d REACHABLE ',
+  '    link/[1] aa:43:47:4e:a9:da brd ff:ff:ff:ff:ff:ff promiscuity 0',
+  '       valid_lft forever preferred_lft forever',
+  '',
+])('%s is nothing to us', (line) => {
+  expect(staleAfter(line, 85)).toBeUndefined();
+});

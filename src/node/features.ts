@@ -1,8 +1,9 @@
 /** Everything that Heddle keeps true on a node's host. Of two features that want one name the earlier one has it. */
 import type { Feature } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/facts.ts';
-import { hostOfNetwork, type HostSettings } from './host-network.ts';
+import type { HostSettings } from './host-network.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './masquerade.ts';
+import { hostOfNetwork } from './network.ts';
 
 export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts>[] => [
   kernelRules,

@@ -1,6 +1,6 @@
 /** The host's port on a network: an internal port of Open vSwitch that OVN takes for the network's management port (node.md §2.2). */
 import { RowReference, type TableClaim } from '../desired/rows.ts';
-import type { HostPart } from './host-network.ts';
+import { hostAddress, type HostPart } from './host-network.ts';
 import { OPEN_VSWITCH } from './host-rows.ts';
 import { INTEGRATION_BRIDGE } from './names.ts';
 
@@ -63,6 +63,6 @@ export const managementPort: HostPart = {
       { table: 'Port', key: device, column: 'interfaces' },
     );
     rows.link({ name: device, mac: on.mac, ...(on.vrf === undefined ? {} : { master: on.vrf }) });
-    for (const { address } of on.ranges) rows.address({ dev: device, address });
+    for (const range of on.ranges) rows.address({ dev: device, address: hostAddress(range) });
   },
 };

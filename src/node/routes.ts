@@ -1,7 +1,8 @@
 /** Routes of a network: those of its VRF, and of the default network's management port (node.md §2.1, §2.3). */
 import { familyOf, nthAddress } from '../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../allocators/node-addresses.ts';
-import type { HostNetwork, HostPart, HostRange } from './host-network.ts';
+import type { PodRange } from '../model/network-addresses.ts';
+import type { HostNetwork, HostPart } from './host-network.ts';
 import { DEFAULT_ROUTE, hostRoute, type HostRows } from './host-rows.ts';
 import { UNREACHABLE_METRIC } from './numbers.ts';
 
@@ -37,7 +38,7 @@ export const routes: HostPart = {
   },
 };
 
-function addRoutes(rows: HostRows, on: HostNetwork, range: HostRange): void {
+function addRoutes(rows: HostRows, on: HostNetwork, range: PodRange): void {
   const { device, table, network, settings, gateway } = on;
   const { family } = range;
   const isFamily = (address: string): boolean => familyOf(address) === family;

@@ -7,22 +7,19 @@ import {
   macOfAddress,
   parseAddress,
   parseInterfaceAddress,
-  parsePrefix,
   randomMac,
-  sizeOf,
   type Address,
   type InterfaceAddress,
-  type Prefix,
 } from '../allocators/addresses.ts';
-import {
-  FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID,
-  IdAllocator,
-  MAX_PORT_TUNNEL_ID,
-} from '../allocators/ids.ts';
-import { layer2Ends } from '../allocators/layer2-ends.ts';
-import { gatewayAddress, managementAddress } from '../allocators/node-addresses.ts';
+import { IdAllocator, MAX_PORT_TUNNEL_ID } from '../allocators/ids.ts';
 import type { NetworkConfig } from '../api/nad/network-config.ts';
 import type { PodNetwork } from '../api/annotations/pod-annotations.ts';
+import {
+  addressingProblem,
+  nodeRanges,
+  sharedRanges,
+  type PodRanges,
+} from '../model/pod-ranges.ts';
 
 /** What a pod holds of a network. */
 export interface Lease {
@@ -37,36 +34,26 @@ export interface PoolRequest {
   readonly mac?: string;
 }
 
-export interface NetworkPoolOptions {
-  /** For messages. */
-  readonly network: string;
-  readonly subnets: readonly Prefix[];
-  readonly excluded?: readonly Prefix[];
-  readonly onRequestOnly?: readonly Prefix[];
-  /** MAC addresses that belong to gateways and management ports. */
-  readonly reservedMacs?: readonly string[];
-  /** First port tunnel id; undefined = ports of this network have none. */
-  readonly firstTunnelId?: number;
-  /** Layer2 gateways of primary networks, one per family. */
-  readonly gateways?: readonly Address[];
-}
-
 export class NetworkPool {
-  readonly gateways: readonly Address[];
+  readonly #ranges: PodRanges;
   readonly #network: string;
   readonly #addresses: AddressPool;
   readonly #tunnelIds: IdAllocator | undefined;
   readonly #macs = new Map<string, string>();
   readonly #macOf = new Map<string, string>();
 
-  constructor(options: NetworkPoolOptions) {
-    const { network, subnets, excluded = [], onRequestOnly = [], firstTunnelId } = options;
+  constructor(ranges: PodRanges) {
+    const { network, firstTunnelId } = ranges;
+    this.#ranges = ranges;
     this.#network = network;
-    this.gateways = options.gateways ?? [];
-    this.#addresses = new AddressPool({ subnets, excluded, onRequestOnly });
+    this.#addresses = new AddressPool(ranges);
     this.#tunnelIds =
       firstTunnelId === undefined ? undefined : new IdAllocator(firstTunnelId, MAX_PORT_TUNNEL_ID);
-    for (const mac of options.reservedMacs ?? []) this.#macs.set(mac, 'the network itself');
+    for (const mac of ranges.reservedMacs) this.#macs.set(mac, 'the network itself');
+  }
+
+  get gateways(): readonly Address[] {
+    return this.#ranges.gateways;
   }
 
   owners(): readonly string[] {
@@ -74,31 +61,28 @@ export class NetworkPool {
   }
 
   /**
-   * Takes over what a pod carries, as it is. Returns what is wrong with it: an address that is another pod's or lies
-   * outside of the network stays written, but is not held.
+   * Takes over what a pod carries: all of it, or nothing with the reason. What the pod held before it keeps then, so that nobody else
+   * gets it. `requested` are the addresses that it asks for.
    */
-  adopt(owner: string, { addresses, macAddress, tunnelId }: PodNetwork): string | undefined {
+  adopt(owner: string, entry: PodNetwork, requested: readonly string[] = []): string | undefined {
+    const { addresses, macAddress, tunnelId } = entry;
+    const problem = addressingProblem(entry, this.#ranges, requested);
+    if (problem !== undefined) return problem;
     const parsed = addresses.map(parseInterfaceAddress).filter((one) => one !== undefined);
-    let problem: string | undefined;
-    if (parsed.length > 0 && this.#addresses.subnets.length > 0) {
-      const isHeld = (one: Address): boolean => this.#addresses.ownerOf(one) === owner;
-      // What is written counts, whatever was set aside for the pod.
-      if (!parsed.every(isHeld)) this.#addresses.release(owner);
-      try {
-        this.#addresses.reserve(owner, parsed);
-      } catch (error) {
-        if (!(error instanceof AllocationError)) throw error;
-        problem = error.message;
-      }
-    }
+    const hasAddresses = this.#addresses.subnets.length > 0;
     try {
+      if (hasAddresses) this.#addresses.check(owner, parsed);
+      const macOwner = this.#macs.get(macAddress);
+      if (macOwner !== undefined && macOwner !== owner)
+        return `MAC address ${macAddress} is already in use by ${macOwner}`;
       if (tunnelId !== undefined) this.#tunnelIds?.reserve(owner, tunnelId);
+      if (hasAddresses) this.#addresses.exchange(owner, parsed);
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
-      problem ??= error.message;
+      return error.message;
     }
     this.#reserveMac(owner, macAddress);
-    return problem;
+    return undefined;
   }
 
   /**
@@ -278,58 +262,10 @@ function hostAddress(text: string): InterfaceAddress | undefined {
   return address === undefined ? undefined : { ...address, length: bitsOf(address.family) };
 }
 
-const single = (address: Address): Prefix => ({
-  family: address.family,
-  base: address.value,
-  length: bitsOf(address.family),
-});
+/** Pool of a Layer3 or the default network on one node. */
+export const nodePool = (network: string, nodeSubnets: readonly string[]): NetworkPool =>
+  new NetworkPool(nodeRanges(network, nodeSubnets));
 
-const prefixes = (cidrs: readonly string[]): readonly Prefix[] =>
-  cidrs.map(parsePrefix).filter((prefix) => prefix !== undefined);
-
-/** Pool of a Layer3 or the default network on one node: the node's subnets without gateway and management port. */
-export const nodePool = (network: string, nodeSubnets: readonly string[]): NetworkPool => {
-  const subnets = prefixes(nodeSubnets);
-  return new NetworkPool({
-    network,
-    subnets,
-    excluded: subnets.flatMap((subnet) =>
-      sizeOf(subnet) > 2n
-        ? [single(gatewayAddress(subnet)), single(managementAddress(subnet))]
-        : [subnet],
-    ),
-  });
-};
-
-/** Pool of a network whose pods share its subnets on all nodes (api.md §6.9). */
-export function sharedPool(config: NetworkConfig): NetworkPool {
-  const subnets = prefixes(config.subnets.map(({ cidr }) => cidr));
-  const infrastructure = prefixes(config.infrastructureSubnets);
-  const isPrimary = config.topology === 'layer2' && config.role === 'primary';
-  const configured = config.defaultGatewayIPs.map(parseAddress).filter((one) => one !== undefined);
-  const ends = isPrimary
-    ? subnets.map((subnet) => layer2Ends(subnet, infrastructure, configured))
-    : [];
-  const gateways = ends.map(({ gateway }) => gateway);
-  return new NetworkPool({
-    network: config.name,
-    subnets,
-    excluded: [
-      ...prefixes(config.excludeSubnets),
-      ...infrastructure,
-      ...ends.flatMap(({ gateway, management }) => [single(gateway), single(management)]),
-    ],
-    onRequestOnly: prefixes(config.reservedSubnets),
-    gateways,
-    ...(isPrimary
-      ? {
-          reservedMacs: ends
-            .flatMap(({ gateway, management }) => [gateway, management])
-            .map(macOfAddress),
-        }
-      : {}),
-    ...(config.topology === 'layer2'
-      ? { firstTunnelId: isPrimary ? FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID : 1 }
-      : {}),
-  });
-}
+/** Pool of a network whose pods share its subnets on all nodes. */
+export const sharedPool = (config: NetworkConfig): NetworkPool =>
+  new NetworkPool(sharedRanges(config));

@@ -1,6 +1,8 @@
 /** Addresses of pods, written to the pods' annotation (api.md §6.9, §7.2): on one node, or for whole networks. */
 import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../allocators/allocation-error.ts';
+import { explain } from '../api/annotations/annotations.ts';
+import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { pods as podKind } from '../api/kinds.ts';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
@@ -9,6 +11,7 @@ import {
   isWithoutNetworks,
   formatPodNetworks,
   POD_NETWORKS,
+  podNetworks,
   type PodNetwork,
 } from '../api/annotations/pod-annotations.ts';
 import type { Pod } from '../api/types.ts';
@@ -24,11 +27,15 @@ import { defaultRouteFamilies, podEntry } from './pod-entries.ts';
 import {
   allocatedBy,
   annotatedNetworks,
+  labelOf,
+  permitAttachment,
   planPod,
+  readWish,
   SELECTED_PRIMARY,
+  type PodContext,
   type PodPlan,
   type WantedAttachment,
-} from './pod-plan.ts';
+} from '../model/pod-plan.ts';
 import { PodPools } from './pod-pools.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
 import { AttachmentErrors, type AttachmentError } from './attachment-errors.ts';
@@ -62,7 +69,10 @@ export class PodAddresses {
     this.#pools = new PodPools({
       ...options,
       nads: this.#nads,
-      planOf: (pod) => this.#plan(pod),
+      permitted: (pod, nadKey) => {
+        const permit = permitAttachment(nadKey, readWish(pod), this.#contextOf(pod));
+        return permit?.kind === 'value' ? permit.value : undefined;
+      },
       onConflict: (pod, nadKey, problem) => this.#emitConflict(pod, nadKey, problem),
     });
     this.queue = new WorkQueue({
@@ -150,7 +160,6 @@ export class PodAddresses {
 
   #plan(pod: Pod): PodPlan {
     const { informers, scope } = this.#options;
-    const { namespace = '' } = pod.metadata;
     const node = pod.spec.nodeName;
     if (
       scope.kind === 'cluster' &&
@@ -163,12 +172,36 @@ export class PodAddresses {
         reportedBy: 'cluster',
         message: `spec.nodeName: there is no node "${node}": add a Node of that name, or correct the name`,
       };
-    return planPod(pod, {
-      namespace: informers.namespaces.get(namespace),
+    return planPod(pod, this.#contextOf(pod), this.#options.settings.configNamespace);
+  }
+
+  #contextOf({ metadata }: Pod): PodContext {
+    const { namespace = '' } = metadata;
+    const labels = this.#options.informers.namespaces.get(namespace)?.metadata.labels;
+    const isKnown = this.#options.informers.namespaces.get(namespace) !== undefined;
+    return {
+      isLabelled: labelOf(
+        namespace,
+        isKnown ? Object.hasOwn(labels ?? {}, PRIMARY_NETWORK_LABEL) : undefined,
+      ),
       primaries: this.#nads.primariesOf(namespace),
       nad: (nad) => this.#nads.get(nad),
-      configNamespace: this.#options.settings.configNamespace,
-    });
+      isOfNamespace: (network) =>
+        this.#nads.ofNetwork(network).some((nad) => nad.namespace === namespace),
+    };
+  }
+
+  /** What the pod carries and may not have; its node says so. */
+  #refusals(pod: Pod): readonly AttachmentError[] {
+    if (this.#options.scope.kind !== 'node' || isWithoutNetworks(pod)) return [];
+    const carried = podNetworks(pod);
+    const [unreadable] = carried.errors;
+    if (unreadable !== undefined) return [{ message: explain(unreadable), isEvent: true }];
+    const [wish, context] = [readWish(pod), this.#contextOf(pod)];
+    return wish.carried
+      .map((nadKey) => permitAttachment(nadKey, wish, context))
+      .filter((permit) => permit?.kind === 'problem')
+      .map(({ message }) => ({ message, isEvent: true }));
   }
 
   /** Several primary networks: the cluster manager alone chooses the first one with room for what the pod asks (seed 003). */
@@ -292,8 +325,9 @@ export class PodAddresses {
     }
   }
 
-  async #report(pod: Pod, errors: readonly AttachmentError[]): Promise<void> {
+  async #report(pod: Pod, found: readonly AttachmentError[]): Promise<void> {
     const key = objectKey(pod.metadata);
+    const errors = [...this.#refusals(pod), ...found];
     if (errors.length > 0) this.#waiting.add(key);
     const message = this.#attachmentErrors.set(key, errors);
     if (message === undefined) return;

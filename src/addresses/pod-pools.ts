@@ -17,7 +17,7 @@ import { nodePool, sharedPool, type NetworkPool } from './network-pool.ts';
 import { oldestFirst } from '../api/order.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import { PodConflicts } from './pod-conflicts.ts';
-import { allocatedBy, annotatedNetworks, type PodPlan, type WantedAttachment } from './pod-plan.ts';
+import { allocatedBy, annotatedNetworks, type WantedAttachment } from '../model/pod-plan.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
 import { requestedAddresses } from './requested-addresses.ts';
 
@@ -28,9 +28,9 @@ export interface PodPoolsOptions {
   /** Addresses that outlive pods; only where networks are shared. */
   readonly claims?: PersistentAddresses;
   readonly randomBytes?: (count: number) => Uint8Array;
-  /** Which networks a pod wants. */
-  readonly planOf: (pod: Pod) => PodPlan;
-  /** A pod carries what is not free for it. */
+  /** What a key of the pod's annotation stands for; undefined for one that the pod may not have. */
+  readonly permitted: (pod: Pod, nadKey: string) => WantedAttachment | undefined;
+  /** A pod carries what is not free for it, or what no pod may have. */
   readonly onConflict: (pod: Pod, nadKey: string, problem: string) => void;
 }
 
@@ -125,7 +125,7 @@ export class PodPools {
   adopt(pod: Pod): void {
     if (isWithoutNetworks(pod)) return;
     for (const [nadKey, entry] of annotatedNetworks(pod)) {
-      const attachment = this.#attachmentOf(pod, nadKey, entry);
+      const attachment = this.#attachmentOf(pod, nadKey);
       if (attachment === undefined) continue;
       // Pools that don't exist yet adopt all pods when they are made.
       const found = this.poolOf(pod, attachment);
@@ -169,7 +169,7 @@ export class PodPools {
       return;
     }
     if (claimOwner !== undefined) pool.release(ownerOf(pod, attachment.nadKey));
-    const problem = pool.adopt(owner, entry);
+    const problem = pool.adopt(owner, entry, attachment.request.ips);
     if (claimOwner === undefined) this.#hold(pod, id, owner);
     const message = problem === undefined ? undefined : `${attachment.nadKey}/${key}: ${problem}`;
     if (!this.#conflicts.set(key, attachment.nadKey, message) || problem === undefined) return;
@@ -177,20 +177,10 @@ export class PodPools {
   }
 
   /** The attachment that an entry of the annotation stands for; undefined if it is none that we give addresses for. */
-  #attachmentOf(pod: Pod, nadKey: string, entry: PodNetwork): WantedAttachment | undefined {
-    const plan = this.#options.planOf(pod);
-    const planned =
-      plan.kind === 'attachments'
-        ? plan.attachments.find((attachment) => attachment.nadKey === nadKey)
-        : undefined;
-    const nad = nadKey === DEFAULT_NETWORK ? undefined : this.#options.nads.get(nadOfKey(nadKey));
-    if (nad === 'other' || (nad === undefined && nadKey !== DEFAULT_NETWORK)) return undefined;
-    const attachment: WantedAttachment = {
-      nadKey,
-      role: entry.role ?? 'secondary',
-      nad,
-      request: planned?.request ?? { ips: [], defaultRoute: [] },
-    };
+  #attachmentOf(pod: Pod, nadKey: string): WantedAttachment | undefined {
+    const attachment = this.#options.permitted(pod, nadKey);
+    if (attachment === undefined) return undefined;
+    const { nad } = attachment;
     // The cluster manager chooses among several primary networks, so it counts those with node subnets too.
     const counts =
       allocatedBy(attachment) === this.#options.scope.kind ||
@@ -215,7 +205,7 @@ export class PodPools {
     for (const pod of oldestFirst(pods)) {
       if (isWithoutNetworks(pod) || !isInScope(this.#options.scope, pod)) continue;
       for (const [nadKey, entry] of annotatedNetworks(pod)) {
-        const attachment = this.#attachmentOf(pod, nadKey, entry);
+        const attachment = this.#attachmentOf(pod, nadKey);
         if (attachment === undefined || poolId(pod, attachment) !== id) continue;
         this.#adoptEntry(pod, attachment, entry, { id, pool });
       }

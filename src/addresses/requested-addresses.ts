@@ -1,12 +1,7 @@
 /** Which addresses an attachment must get, from what the pod asks for and what its IPAMClaim holds (api.md §6.9). Pure. */
 import { AllocationError } from '../allocators/allocation-error.ts';
-import {
-  formatAddress,
-  parseAddress,
-  parseInterfaceAddress,
-  type Address,
-} from '../allocators/addresses.ts';
-import type { WantedAttachment } from './pod-plan.ts';
+import { hostText } from '../model/pod-ranges.ts';
+import type { WantedAttachment } from '../model/pod-plan.ts';
 
 /**
  * The addresses to reserve; empty = any free ones. `description` names attachment and pod. Throws `out-of-range` for a request that the
@@ -26,20 +21,12 @@ export function requestedAddresses(
       `${refusal}: layer2 topology is required, but network has topology "layer3"`,
     );
   if (claimed.length === 0) return ips;
-  const held = new Set(claimed.map(withoutLength));
-  const foreign = ips.find((ip) => !held.has(withoutLength(ip)));
+  const held = new Set(claimed.map(hostText));
+  const foreign = ips.find((ip) => !held.has(hostText(ip)));
   if (foreign !== undefined)
     throw new AllocationError(
       'conflict',
       `${refusal}: the pod references an ipam claim with IPs not containing the requested IP "${foreign}"`,
     );
   return ips;
-}
-
-/** `fd00::5` for `FD00:0::5/64`; what is no address stays as it is. */
-function withoutLength(text: string): string {
-  const address: Address | undefined = text.includes('/')
-    ? parseInterfaceAddress(text)
-    : parseAddress(text);
-  return address === undefined ? text : formatAddress(address);
 }

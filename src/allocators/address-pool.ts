@@ -15,12 +15,44 @@ import { RoundRobin } from './round-robin.ts';
 /** IPv6 subnets hand out addresses of their first 65536 only (api.md §6.9). */
 const MAX_IPV6_ADDRESSES = 65_536n;
 
-export interface AddressPoolOptions {
+/** What there is for pods. */
+export interface AddressSpace {
   readonly subnets: readonly Prefix[];
   /** Never handed out and refused when asked for: gateway, management port, excluded subnets. */
+  readonly excluded: readonly Prefix[];
+}
+
+export interface AddressPoolOptions {
+  readonly subnets: readonly Prefix[];
   readonly excluded?: readonly Prefix[];
   /** Only for owners who ask for an address of it: reserved subnets. */
   readonly onRequestOnly?: readonly Prefix[];
+}
+
+/** Network address and broadcast address (IPv4) belong to nobody. */
+const isHost = (subnet: Prefix, address: Address): boolean =>
+  containsAddress(subnet, address) &&
+  address.value !== subnet.base &&
+  (subnet.family === 'v6' || address.value !== lastOf(subnet));
+
+/** Why no pod can have the address, whether or not somebody has it; undefined if one can. */
+export function notForPods(
+  address: Address,
+  { subnets, excluded }: AddressSpace,
+): AllocationError | undefined {
+  const text = formatAddress(address);
+  if (!subnets.some((subnet) => isHost(subnet, address)))
+    return new AllocationError(
+      'out-of-range',
+      `${text} is no host address of ${subnets.map(formatPrefix).join(', ')}`,
+    );
+  const withheld = excluded.find((prefix) => containsAddress(prefix, address));
+  return withheld === undefined
+    ? undefined
+    : new AllocationError(
+        'taken',
+        `${text} is not for pods: ${formatPrefix(withheld)} is kept free`,
+      );
 }
 
 /** What of one subnet is in use. Offsets count from the base address. */
@@ -36,15 +68,6 @@ class SubnetInUse {
     const last = subnet.family === 'v4' ? size - 2n : min(size, MAX_IPV6_ADDRESSES) - 1n;
     this.#offsets = new RoundRobin(1, Number(last), (offset) =>
       usable({ family: subnet.family, value: subnet.base + BigInt(offset) }),
-    );
-  }
-
-  /** Network address and, for IPv4, broadcast address belong to nobody. */
-  isHost(address: Address): boolean {
-    return (
-      containsAddress(this.subnet, address) &&
-      address.value !== this.subnet.base &&
-      (this.subnet.family === 'v6' || address.value !== lastOf(this.subnet))
     );
   }
 
@@ -145,6 +168,18 @@ export class AddressPool {
     this.#byOwner.set(owner, [...addresses]);
   }
 
+  /** Throws as `exchange` does, and changes nothing. */
+  check(owner: string, addresses: readonly Address[]): void {
+    for (const address of addresses) this.#placeFor(owner, address);
+  }
+
+  /** Gives the owner certain addresses in place of those that it holds, which it keeps when that can't be. Throws as `reserve` does. */
+  exchange(owner: string, addresses: readonly Address[]): void {
+    this.check(owner, addresses);
+    if (!sameAddresses(this.#byOwner.get(owner) ?? [], addresses)) this.release(owner);
+    this.reserve(owner, addresses);
+  }
+
   /** Returns the addresses that the owner held. */
   release(owner: string): readonly InterfaceAddress[] {
     const held = this.addressesOf(owner);
@@ -155,18 +190,10 @@ export class AddressPool {
 
   #placeFor(owner: string, address: Address): SubnetInUse {
     const text = formatAddress(address);
+    const space = { subnets: this.subnets, excluded: this.#excluded };
     const subnet = this.#subnetOf(address);
-    if (subnet === undefined || !subnet.isHost(address))
-      throw new AllocationError(
-        'out-of-range',
-        `${text} is no host address of ${this.subnets.map(formatPrefix).join(', ')}`,
-      );
-    const withheld = this.#excluded.find((prefix) => containsAddress(prefix, address));
-    if (withheld !== undefined)
-      throw new AllocationError(
-        'taken',
-        `${text} is not for pods: ${formatPrefix(withheld)} is kept free`,
-      );
+    const problem = notForPods(address, space);
+    if (problem !== undefined || subnet === undefined) throw problem ?? new Error(text);
     const other = subnet.owners.get(address.value);
     if (other !== undefined && other !== owner)
       throw new AllocationError('taken', `${text} is already allocated to ${other}`);

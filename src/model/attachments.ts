@@ -1,4 +1,4 @@
-/** Pods → their interfaces on networks. */
+/** Pods → what they say of their interfaces. */
 import {
   isWithoutNetworks,
   openDefaultPorts,
@@ -6,10 +6,12 @@ import {
   OPEN_DEFAULT_PORTS,
   POD_NETWORKS,
 } from '../api/annotations/pod-annotations.ts';
+import { NETWORKS } from '../api/annotations/network-selection.ts';
 import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import type { Pod } from '../api/types.ts';
 import type { NamedPort, PodFacts, PodInterface } from './model.ts';
+import { SELECTED_PRIMARY } from './pod-plan.ts';
 import { optional, type ObjectReading, reading } from './reading.ts';
 
 /** A pod as selectors see it; undefined for one without ports. */
@@ -26,10 +28,10 @@ export function readPod(pod: Pod): PodFacts | undefined {
   return { namespace, name, node: pod.spec.nodeName ?? '', labels, namedPorts };
 }
 
-/** A pod's interfaces in the order of its annotation; none for a pod without ports. */
-export function readInterfaces(pod: Pod): ObjectReading<readonly PodInterface[]> {
+/** A pod's interfaces in the order of its annotation, read in a round of the process; none for a pod without ports. */
+export function readInterfaces(pod: Pod, since: number): ObjectReading<readonly PodInterface[]> {
   if (isWithoutNetworks(pod)) return { kind: 'value', value: [] };
-  const { name, namespace = '', uid = '' } = pod.metadata;
+  const { name, namespace = '', uid = '', creationTimestamp: created = '' } = pod.metadata;
   return reading(() => {
     const networks = optional(podNetworks(pod));
     if (networks === undefined) return [];
@@ -39,8 +41,9 @@ export function readInterfaces(pod: Pod): ObjectReading<readonly PodInterface[]>
       pod: name,
       node: pod.spec.nodeName ?? '',
       podUid: uid,
+      created,
+      since,
       nadKey,
-      role: podNetwork.role ?? (nadKey === DEFAULT_NAD_KEY ? 'primary' : 'secondary'),
       macAddress: podNetwork.macAddress,
       addresses: podNetwork.addresses,
       ...(podNetwork.tunnelId === undefined ? {} : { tunnelId: podNetwork.tunnelId }),
@@ -60,7 +63,10 @@ export function openPortsProblem(pod: Pod): string | undefined {
 export const interfaceTexts = (pod: Pod): readonly unknown[] => [
   pod.metadata.uid,
   pod.spec.nodeName,
+  pod.metadata.creationTimestamp,
   isWithoutNetworks(pod),
   annotationOf(pod, POD_NETWORKS),
   annotationOf(pod, OPEN_DEFAULT_PORTS),
+  annotationOf(pod, NETWORKS),
+  annotationOf(pod, SELECTED_PRIMARY),
 ];

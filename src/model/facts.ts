@@ -4,7 +4,6 @@
  */
 import { DerivedFacts, FactTable, tupleKey, type KeySource } from '../desired/facts.ts';
 import { ReadRecorder } from '../desired/reads.ts';
-import { DEFAULT_NAD_KEY, nadOfKey } from '../api/nad/nad-key.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import type { ClusterNetworkConnect } from '../api/types.ts';
 import { admitNetwork, admitNode, comesBefore, identitiesOf } from './admission.ts';
@@ -31,6 +30,16 @@ import {
 } from './networks.ts';
 import { prefixesOfPort, switchesOf } from './names.ts';
 import { hasGateway } from './network-addresses.ts';
+import { claimComesBefore, claimProblem, claimsOf } from './pod-claims.ts';
+import {
+  labelOf,
+  permitAttachment,
+  refusedEntry,
+  type PlannedNad,
+  type PodContext,
+  type PodWish,
+} from './pod-plan.ts';
+import { addressingProblem, nodeRanges, sharedRanges, type PodRanges } from './pod-ranges.ts';
 import { PolicyFacts } from './policy-facts.ts';
 import { ProblemList, type ModelProblem } from './problems.ts';
 import type { ObjectReading } from './reading.ts';
@@ -74,6 +83,18 @@ interface Refreshed {
   refresh(): void;
 }
 
+/** Keys of two sources that have none in common. */
+const either = (a: KeySource, b: KeySource): KeySource => ({
+  *tuples() {
+    yield* a.tuples();
+    yield* b.tuples();
+  },
+  onKeys(listener) {
+    a.onKeys(listener);
+    b.onKeys(listener);
+  },
+});
+
 /** Networks that NADs ask for, and the default one. */
 const withDefault = (source: KeySource): KeySource => ({
   *tuples() {
@@ -108,7 +129,9 @@ export class ZoneFacts {
   readonly definitions: FactTable<NetworkDefinition>;
   /** What the NADs of each network say together, by network. */
   readonly registrations: FactTable<NetworkRegistration>;
-  /** Interfaces of this node's pods, by namespace, pod and NAD key. */
+  /** What these pods ask for, by namespace and name. */
+  readonly wishes: FactTable<PodWish>;
+  /** What they say of their interfaces, by namespace, pod and NAD key. */
   readonly interfaces: FactTable<PodInterface>;
   /** Those of the pods of other nodes, by the same key; none while nothing asks for them. */
   readonly remoteInterfaces: FactTable<PodInterface>;
@@ -123,7 +146,7 @@ export class ZoneFacts {
   readonly remoteNodes: FactTable<NodeFacts>;
   /** Every network that is known, rendered or not. */
   readonly networks: FactTable<Network>;
-  /** Interfaces with their networks, by namespace, pod and NAD key. */
+  /** Interfaces that pods may have, with their networks, by namespace, pod and NAD key. */
   readonly attachments: FactTable<Attachment>;
   /** Those of the pods of other nodes. */
   readonly remoteAttachments: FactTable<Attachment>;
@@ -140,6 +163,11 @@ export class ZoneFacts {
   readonly #nodeAdmissions: DerivedFacts<ObjectReading<NodeFacts>>;
   readonly #assemblies: DerivedFacts<ObjectReading<Network>>;
   readonly #admissions: DerivedFacts<ObjectReading<Network>>;
+  /** Interfaces by themselves. */
+  readonly #permits: DerivedFacts<ObjectReading<Attachment>>;
+  /** Interfaces beside each other. */
+  readonly #claims: DerivedFacts<ObjectReading<Attachment>>;
+  #round = 0;
   /** In the order in which they follow from each other. */
   readonly #beforeUsage: readonly Refreshed[];
   readonly #afterUsage: readonly Refreshed[];
@@ -158,6 +186,7 @@ export class ZoneFacts {
       indexes: { namespace: ({ namespace }) => [namespace] },
     });
     this.registrations = new FactTable('registrations', recorder);
+    this.wishes = new FactTable('wishes', recorder, { arity: 2 });
     this.interfaces = new FactTable('interfaces', recorder, { arity: 3 });
     this.remoteInterfaces = new FactTable('remoteInterfaces', recorder, { arity: 3 });
     this.pods = new FactTable('pods', recorder, {
@@ -208,12 +237,32 @@ export class ZoneFacts {
       (name) => this.#admitNetwork(name),
       { indexes: { problem: isProblem } },
     );
-    const attachmentsOf = (name: string, interfaces: FactTable<PodInterface>) =>
+    this.#permits = new DerivedFacts(
+      'permits',
+      recorder,
+      either(this.interfaces, this.remoteInterfaces),
+      (...key) => this.#permit(key),
+      {
+        arity: 3,
+        indexes: {
+          problem: isProblem,
+          claim: (permit) => (permit.kind === 'value' ? claimsOf(permit.value) : []),
+        },
+      },
+    );
+    this.#claims = new DerivedFacts(
+      'claims',
+      recorder,
+      this.#permits.table,
+      (...key) => this.#claim(key),
+      { arity: 3, indexes: { problem: isProblem } },
+    );
+    const attachmentsOf = (name: string, interfaces: KeySource) =>
       new DerivedFacts(
         name,
         recorder,
         interfaces,
-        (...key) => this.#attach(interfaces.get(...key)),
+        (...key) => valueOf(this.#claims.table.get(...key)),
         {
           arity: 3,
           indexes: {
@@ -250,6 +299,8 @@ export class ZoneFacts {
       this.#assemblies,
       networks,
       this.#admissions,
+      this.#permits,
+      this.#claims,
       attachments,
       remoteAttachments,
     ];
@@ -271,9 +322,18 @@ export class ZoneFacts {
    * this node is known no network has rows.
    */
   refresh(now: number): void {
+    this.#round += 1;
     for (const derived of this.#beforeUsage) derived.refresh();
     this.usage.expire(now);
     for (const derived of this.#afterUsage) derived.refresh();
+  }
+
+  /**
+   * Grows with each refresh: what is read in one round came at the same time. Pods of other nodes that were there when they were
+   * asked for came with those of the start.
+   */
+  roundFor(isOwn: boolean): number {
+    return isOwn || this.#otherPods.peek('')?.isKnown === true ? this.#round : 0;
   }
 
   /** False while rows that nobody wants may be those of something that could not be read. */
@@ -376,6 +436,14 @@ export class ZoneFacts {
       yield* problemOf(`Network ${name}`, this.#assemblies.table.peek(name));
     for (const name of this.#admissions.table.keysBy('problem', ''))
       yield* problemOf(this.networks.peek(name)?.object ?? '', this.#admissions.table.peek(name));
+    for (const { table } of [this.#permits, this.#claims])
+      for (const key of table.keysBy('problem', '')) {
+        const tuple = JSON.parse(key) as readonly string[];
+        const [namespace = '', pod = ''] = tuple;
+        // Nodes report their own pods.
+        if (this.interfaces.peek(...tuple) === undefined) continue;
+        yield* problemOf(`Pod ${namespace}/${pod}`, table.peek(...tuple));
+      }
   }
 
   /** Objects that wait for an allocation, and which. */
@@ -426,14 +494,77 @@ export class ZoneFacts {
     });
   }
 
-  /** An interface names a NAD; its network is the one that the NAD stands for. */
-  #attach(found: PodInterface | undefined): Attachment | undefined {
-    if (found === undefined) return undefined;
-    const network =
-      found.nadKey === DEFAULT_NAD_KEY
-        ? DEFAULT_NETWORK
-        : this.definitions.part(nadOfKey(found.nadKey), 'network');
-    return network === undefined ? undefined : { ...found, network: network as NetworkName };
+  /** An interface that the pod may have, whatever other pods have (api.md §6.9). */
+  #permit(key: readonly string[]): ObjectReading<Attachment> | undefined {
+    const [namespace = '', pod = '', nadKey = ''] = key;
+    const found = this.interfaces.get(...key) ?? this.remoteInterfaces.get(...key);
+    const wish = this.wishes.get(namespace, pod);
+    if (found === undefined || wish === undefined) return undefined;
+    const permit = permitAttachment(nadKey, wish, this.#podContext(namespace));
+    if (permit?.kind !== 'value') return permit;
+    const { nad, role, request } = permit.value;
+    const network = (nad?.config.name ?? DEFAULT_NETWORK) as NetworkName;
+    const ranges = this.#rangesOf(network, nad, found.node);
+    const problem = ranges && addressingProblem(found, ranges, request.ips);
+    if (problem !== undefined) return refusedEntry(nadKey, problem);
+    const { tunnelId: _tunnelId, ...rest } = found;
+    const named = ranges?.firstTunnelId === undefined ? rest : found;
+    return { kind: 'value', value: { ...named, network, role } };
+  }
+
+  /** … and that no other pod has what it claims. */
+  #claim(key: readonly string[]): ObjectReading<Attachment> | undefined {
+    const permit = this.#permits.table.get(...key);
+    if (permit?.kind !== 'value') return undefined;
+    const claim = permit.value;
+    const problem = claimProblem(claim, (claimed) =>
+      this.#permits.table
+        .by('claim', claimed)
+        .map(valueOf)
+        .filter((other) => other !== undefined)
+        .find(
+          (other) =>
+            claimComesBefore(other, claim) &&
+            this.#claims.table.get(other.namespace, other.pod, other.nadKey)?.kind === 'value',
+        ),
+    );
+    return problem === undefined ? permit : refusedEntry(claim.nadKey, problem);
+  }
+
+  #podContext(namespace: string): PodContext {
+    const nad = (key: string): PlannedNad | undefined => {
+      const definition = this.definitions.get(key);
+      const config = definition && this.registrations.part(definition.network, 'config');
+      if (definition === undefined || config === undefined) return undefined;
+      const name = key.slice(definition.namespace.length + 1);
+      return { key, namespace: definition.namespace, name, config };
+    };
+    const own = (): readonly PlannedNad[] =>
+      this.definitions
+        .keysBy('namespace', namespace)
+        .map(nad)
+        .filter((one) => one !== undefined);
+    return {
+      isLabelled: labelOf(namespace, this.namespaces.part(namespace, 'isLabelled')),
+      get primaries() {
+        return own().filter(({ config }) => config.role === 'primary');
+      },
+      nad,
+      isOfNamespace: (network) => own().some(({ config }) => config.name === network),
+    };
+  }
+
+  /** Addresses for pods of a node; undefined while those are not known: then there is no port either. */
+  #rangesOf(network: string, nad: PlannedNad | undefined, node: string): PodRanges | undefined {
+    if (nad !== undefined && nad.config.topology !== 'layer3') return sharedRanges(nad.config);
+    const subnets = this.nodeSubnets.get(network, node);
+    if (subnets === undefined || subnets.unreadable !== undefined) return undefined;
+    const ranges = nodeRanges(network, subnets.cidrs);
+    const mac =
+      nad === undefined && node === this.nodeName
+        ? this.self.part(node, 'managementPortMac')
+        : undefined;
+    return mac === undefined ? ranges : { ...ranges, reservedMacs: [...ranges.reservedMacs, mac] };
   }
 
   #groupOf(nad: string, rendered: FactTable<Network>): GroupedNamespace | undefined {

@@ -25,13 +25,20 @@ import type { PodInterface } from './model.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
 import { closedPolicy, needsPods, readNetworkPolicy } from './policies.ts';
-import { isTorn, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
+import { isTorn as isTornNode, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
+import { readWish } from './pod-plan.ts';
 
 /** One change of an object; `after` absent = gone. */
 export interface ModelChange<T extends KubeObject> {
   readonly key: ObjectKey;
   readonly after: T | undefined;
 }
+
+/** True for the same claim of the same pod. */
+const hasSameAddresses = (a: PodInterface, b: PodInterface): boolean =>
+  a.podUid === b.podUid &&
+  a.macAddress === b.macAddress &&
+  a.addresses.join() === b.addresses.join();
 
 export class ObjectIntake {
   readonly #facts: ZoneFacts;
@@ -87,7 +94,7 @@ export class ObjectIntake {
 
   /** Pods of other nodes are kept from the moment on that something asks for them; their nodes report what is wrong with them. */
   pod({ key, after }: ModelChange<Pod>): void {
-    const { nodeName, pods, problems, areOtherPodsWanted } = this.#facts;
+    const { nodeName, pods, wishes, problems, areOtherPodsWanted } = this.#facts;
     const isOwn = after?.spec.nodeName === nodeName;
     const isOther = areOtherPodsWanted && !isOwn && after?.spec.nodeName !== undefined;
     const pod = isOwn || isOther ? after : undefined;
@@ -95,7 +102,7 @@ export class ObjectIntake {
     pods.put([namespace, name], pod && readPod(pod));
     const object = `Pod ${key}`;
     if (!this.#hasChanged(object, pod && interfaceTexts(pod))) return;
-    const reading = pod && readInterfaces(pod);
+    const reading = pod && readInterfaces(pod, this.#facts.roundFor(isOwn));
     const openPorts = pod && openPortsProblem(pod);
     problems.note(object, 'interfaces', isOwn ? reading : undefined);
     problems.note(
@@ -103,10 +110,16 @@ export class ObjectIntake {
       'open ports',
       !isOwn || openPorts === undefined ? undefined : { kind: 'problem', message: openPorts },
     );
-    if (reading?.kind === 'problem' && this.#isOfPod(key, pod)) return;
+    const isTorn = reading?.kind === 'problem' && this.#isOfPod(key, pod);
+    const wish = pod && readWish(pod);
+    // Of a torn annotation what was read last stays in force, as far as the pod may have it.
+    const carried = (isTorn ? wishes.peek(namespace, name) : wish)?.carried ?? [];
+    wishes.put([namespace, name], wish && { ...wish, carried });
+    if (isTorn) return;
     const interfaces = reading?.kind === 'value' ? reading.value : [];
-    this.#putInterfaces(this.#facts.interfaces, key, isOwn ? interfaces : []);
-    this.#putInterfaces(this.#facts.remoteInterfaces, key, isOwn ? [] : interfaces);
+    const { interfaces: own, remoteInterfaces: remote } = this.#facts;
+    this.#putInterfaces(isOwn ? remote : own, key, []);
+    this.#putInterfaces(isOwn ? own : remote, key, interfaces);
   }
 
   #putInterfaces(
@@ -119,7 +132,11 @@ export class ObjectIntake {
     const nadKeys = interfaces.map(({ nadKey }) => nadKey);
     for (const nadKey of known?.get(key) ?? [])
       if (!nadKeys.includes(nadKey)) table.delete([namespace, name, nadKey]);
-    for (const one of interfaces) table.put([namespace, name, one.nadKey], one);
+    for (const one of interfaces) {
+      const before = table.peek(namespace, name, one.nadKey);
+      const { since } = before !== undefined && hasSameAddresses(before, one) ? before : one;
+      table.put([namespace, name, one.nadKey], { ...one, since });
+    }
     if (nadKeys.length === 0) known?.delete(key);
     else if (known === undefined) this.#nadKeys.set(table, new Map([[key, nadKeys]]));
     else known.set(key, nadKeys);
@@ -201,7 +218,9 @@ export class ObjectIntake {
       const isUnknown = nodes.peek(name) === undefined && reading?.kind === 'problem';
       unreadableNodes.put(
         name,
-        isUnknown && node !== undefined && isTorn(node) ? { reason: reading.message } : undefined,
+        isUnknown && node !== undefined && isTornNode(node)
+          ? { reason: reading.message }
+          : undefined,
       );
     }
   }

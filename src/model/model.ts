@@ -158,7 +158,7 @@ export interface ClusterSettings {
   readonly configNamespace: string;
 }
 
-/** One interface of a pod, whose network is named by a NAD. */
+/** What the annotation of a pod says of one interface. Whether that may be is decided by others. */
 export interface PodInterface {
   readonly namespace: string;
   readonly pod: string;
@@ -166,21 +166,25 @@ export interface PodInterface {
   readonly node: string;
   /** UID of the pod; `iface-id-ver` of its logical switch port. */
   readonly podUid: string;
+  /** When the pod was created. */
+  readonly created: string;
   /** `default`, or `<namespace>/<nad>` with `/<k>` for a repeated attachment. */
   readonly nadKey: string;
-  readonly role: 'primary' | 'secondary' | 'infrastructure-locked';
   readonly macAddress: string;
   /** With prefix length; empty without IPAM. */
   readonly addresses: readonly string[];
   /** Tunnel key of the port, the same in every zone; layer2 only. */
   readonly tunnelId?: number;
+  /** Round of the process in which the pod was first seen with these addresses. */
+  readonly since: number;
   /** Ports of `k8s.ovn.org/open-default-ports`; only on the default network of a pod with a primary UDN. */
   readonly openDefaultPorts: readonly OpenPort[];
 }
 
-/** An interface, and the network that its NAD stands for. */
+/** An interface that the pod may have, with the network that its NAD stands for, and what it is for the pod (api.md §6.9). */
 export interface Attachment extends PodInterface {
   readonly network: NetworkName;
+  readonly role: 'primary' | 'secondary' | 'infrastructure-locked';
 }
 
 export interface OpenPort {

@@ -15,6 +15,7 @@ import { pod as podWith, type PodNetwork } from './pods.ts';
 
 export const SELF = 'w1';
 const OTHERS = ['w2', 'w3', 'w4'];
+const PODS = ['web', 'db', SELF, 'tstor-w2'];
 const NAMESPACES = ['blue', 'red', 'k8s-red', 'default'];
 const SUBNETS = 'k8s.ovn.org/node-subnets';
 
@@ -155,7 +156,8 @@ export class ZoneObjects {
   }
 
   #putNamespace(name: string): Namespace {
-    const isLabelled = this.#random.is(0.7);
+    // The label of a namespace can't come or go; of one that nothing is expected of it may.
+    const isLabelled = name !== 'default' || this.#random.is(0.7);
     return this.#put({
       apiVersion: 'v1',
       kind: 'Namespace',
@@ -186,8 +188,8 @@ export class ZoneObjects {
   #putPod(): Pod {
     const random = this.#random;
     const namespace = random.pick(NAMESPACES);
-    const name = random.pick(['web', 'db', SELF, 'tstor-w2']);
-    const number = 10 * NAMESPACES.indexOf(namespace) + name.length + 3;
+    const name = random.pick(PODS);
+    const number = 10 * NAMESPACES.indexOf(namespace) + PODS.indexOf(name) + 3;
     const primary = NETWORKS.flatMap(({ role, id, nads }) =>
       role === 'primary' ? nads.map((nad) => ({ nad, id })) : [],
     ).find(({ nad }) => nad.startsWith(`${namespace}/`));
@@ -212,7 +214,13 @@ export class ZoneObjects {
         role: 'secondary',
       });
     const node = random.is(0.8) ? SELF : 'w2';
-    const made = podWith(`${namespace}/${name}`, node, networks, `uid-${random.below(2)}`) as Pod;
+    const bare = podWith(`${namespace}/${name}`, node, networks, `uid-${random.below(2)}`) as Pod;
+    const selection =
+      other.role === 'secondary' ? { 'k8s.v1.cni.cncf.io/networks': other.nads[0] ?? '' } : {};
+    const made: Pod = {
+      ...bare,
+      metadata: { ...bare.metadata, annotations: { ...bare.metadata.annotations, ...selection } },
+    };
     if (!random.is(0.3)) return this.#put(made) as Pod;
     const openPorts = '- protocol: tcp\n  port: 80\n';
     const annotations = {

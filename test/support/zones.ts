@@ -7,6 +7,7 @@ import {
 } from '../../src/model/networks.ts';
 import { nadOfKey } from '../../src/api/nad/nad-key.ts';
 import { tupleKey, type FactTable } from '../../src/desired/facts.ts';
+import type { PodWish } from '../../src/model/pod-plan.ts';
 import { ZoneFacts, type ZoneFactsOptions } from '../../src/model/facts.ts';
 import type {
   AllowedDefaultService,
@@ -266,6 +267,8 @@ export const bluePod: Attachment = {
   pod: 'pod1',
   node: 'ovn-worker',
   podUid: 'b7a2d6c0-0000-4000-8000-000000000001',
+  created: '2026-01-01T00:00:00Z',
+  since: 0,
   network: blue.name,
   nadKey: 'blue/blue',
   role: 'primary',
@@ -314,6 +317,10 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     ({ config }) => [config.name],
   );
   replace(facts.nodeSubnets, before && subnetsOf(before), subnetsOf(after), (subnet) => subnet.key);
+  replace(facts.wishes, before && wishesOf(before), wishesOf(after), ({ namespace, pod }) => [
+    namespace,
+    pod,
+  ]);
   replace(
     facts.interfaces,
     before?.attachments,
@@ -351,6 +358,24 @@ const namespacesOf = (zone: Zone): NamespaceFacts[] => {
     logging: {},
   }));
 };
+
+/** Pods that ask for what they are attached to. */
+const wishesOf = ({ attachments }: Zone): (PodWish & { readonly pod: string })[] =>
+  [...Map.groupBy(attachments, ({ namespace, pod }) => tupleKey(namespace, pod)).values()].map(
+    (ofPod) => ({
+      namespace: ofPod[0]?.namespace ?? '',
+      pod: ofPod[0]?.pod ?? '',
+      selections: ofPod
+        .filter(({ role }) => role === 'secondary')
+        .map(({ nadKey }) => {
+          const [namespace = '', name = ''] = nadKey.split('/');
+          return { namespace, name, nadKey, interfaceName: 'net1', ips: [], defaultRoute: [] };
+        }),
+      unreadable: undefined,
+      selected: undefined,
+      carried: ofPod.map(({ nadKey }) => nadKey),
+    }),
+  );
 
 /** NADs of each network; NADs of pods that no network lists stand for the pod's network. */
 const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string })[] =>

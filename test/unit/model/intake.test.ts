@@ -189,7 +189,8 @@ describe('objects become facts', () => {
       'apiVersion: v1\nkind: Pod\nmetadata: {name: far, namespace: blue, labels: {app: web}}\n' +
         'spec: {nodeName: ovn-worker2, containers: [{ports: [{name: http, containerPort: 80}, {containerPort: 81}]}]}\n',
     );
-    const far = annotated(pod as Pod, { 'k8s.ovn.org/pod-networks': POD_NETWORKS });
+    const networks = POD_NETWORKS.replaceAll('.0.3/24', '.1.3/24');
+    const far = annotated(pod as Pod, { 'k8s.ovn.org/pod-networks': networks });
     const reader = readerWith(...everything(), far);
     const others = (): unknown =>
       reader.facts.pods.all().filter(({ node }) => node !== 'ovn-worker');

@@ -71,11 +71,18 @@ describe('a pod', () => {
   });
 
   test('of a namespace that a network does not serve is in no group of it', () => {
-    const pod: Attachment = { ...bluePod, namespace: 'green', nadKey: 'blue/blue-network/1' };
-    expect(heads(rowsOf(withPods(pod), /^pods\/port /))).toEqual([
-      'Logical_Switch_Port blue.blue.network.1_green_pod1',
+    const pod: Attachment = {
+      ...bluePod,
+      namespace: 'default',
+      nadKey: 'default/blue-network',
+      role: 'secondary',
+    };
+    const networks = [defaultNetwork, { ...blue, role: 'secondary' as const }];
+    const zone = { ...withPods(pod), networks };
+    expect(heads(rowsOf(zone, /^pods\/port /))).toEqual([
+      'Logical_Switch_Port default.blue.network_default_pod1',
     ]);
-    expect(rowsOf(withPods(pod), /^pods\/port /)[0]?.containers.map(({ key }) => key)).toEqual([
+    expect(rowsOf(zone, /^pods\/port /)[0]?.containers.map(({ key }) => key)).toEqual([
       'blue_blue_ovn-worker',
     ]);
   });

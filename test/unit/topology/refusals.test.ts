@@ -15,6 +15,7 @@ import {
   type Zone,
 } from '../../support/zones.ts';
 import { builtUnits } from '../../support/built-rows.ts';
+import { macOf } from '../../support/layer3-by-hand.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import { ZoneEngine } from '../../support/zone-engine.ts';
 import { heads, rowsOf } from './unit-texts.ts';
@@ -23,7 +24,12 @@ const NORTHBOUND = parseSchema(
   JSON.parse(readFileSync('schemas/ovn-nb.ovsschema', 'utf8')) as JsonValue,
 );
 
-const withPods = (...attachments: Attachment[]): Zone => ({ ...exampleZone, attachments });
+const withPods = (...attachments: Attachment[]): Zone => ({
+  ...exampleZone,
+  namespaces: [...exampleZone.namespaces, ...attachments.map(({ namespace }) => namespace)],
+  attachments,
+});
+
 /** What is wrong with objects, without the objects' names in front. */
 function reasons(zone: Zone): string[] {
   const facts = factsOf(zone);
@@ -80,26 +86,37 @@ describe('names that somebody has already', () => {
   });
 
   test('a pod may not take the name of a transit port', () => {
-    const network = { ...blue, name: networkName('a-b_c'), nads: ['c/x'] };
-    const zone: Zone = {
-      ...exampleZone,
-      networks: [defaultNetwork, network],
-      attachments: [
-        {
-          ...bluePod,
-          network: network.name,
-          namespace: 'c',
-          pod: 'tstor-ovn-worker',
-          nadKey: 'a/b',
-        },
-      ],
+    const network = {
+      ...blue,
+      name: networkName('a-b_c'),
+      role: 'secondary' as const,
+      nads: ['c/x'],
     };
-    expect(reasons(zone)).toHaveLength(1);
+    const pod = {
+      ...bluePod,
+      network: network.name,
+      role: 'secondary' as const,
+      namespace: 'c',
+      pod: 'tstor-ovn-worker',
+      nadKey: 'a/b',
+    };
+    const zone: Zone = { ...withPods(pod), networks: [defaultNetwork, network] };
+    expect(reasons(zone)).toEqual([
+      expect.stringContaining('would be "a.b_c_tstor-ovn-worker", a name that another port has'),
+    ]);
     expectNoTwins(zone);
   });
 
   test('NADs that differ in a dash and a dot: one attachment has the port', () => {
-    const zone = withPods({ ...bluePod, nadKey: 'blue/a-b' }, { ...bluePod, nadKey: 'blue/a.b' });
+    const on = (nadKey: string, host: number): Attachment => ({
+      ...bluePod,
+      nadKey,
+      role: 'secondary',
+      addresses: [`103.103.0.${host}/24`],
+      macAddress: macOf(`103.103.0.${host}`),
+    });
+    const networks = [defaultNetwork, { ...blue, role: 'secondary' as const }];
+    const zone = { ...withPods(on('blue/a-b', 3), on('blue/a.b', 4)), networks };
     const northbound = new MemoryDatabase(NORTHBOUND);
     const { changes, problems } = new ZoneEngine(zone, [northbound]).plan(zone, northbound);
     expect(problems.filter(({ kind }) => kind === 'name-taken').map(({ unit }) => unit)).toEqual([
@@ -183,7 +200,7 @@ describe('subnets that are too small', () => {
       networks: [defaultNetwork, network],
       attachments: [bluePod, bluePodDefault],
     };
-    expect(reasons(zone)).toEqual([`network "blue_blue": ${reason}`]);
+    expect(reasons(zone)).toContain(`network "blue_blue": ${reason}`);
     expect(keys(zone).filter((key) => key.includes('blue_blue'))).toEqual([]);
     expect(keys(zone)).toContain('Logical_Router GR_ovn-worker');
     expect(keys(zone)).toContain('Logical_Switch_Port blue_pod1');

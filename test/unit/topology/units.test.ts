@@ -6,6 +6,7 @@ import type { ZoneFactsOptions } from '../../../src/model/facts.ts';
 import type { Attachment } from '../../../src/model/model.ts';
 import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows.ts';
 import { builtUnits } from '../../support/built-rows.ts';
+import { macOf } from '../../support/layer3-by-hand.ts';
 import { rowTexts } from '../../support/row-text.ts';
 import { engineOver } from '../../support/zone-engine.ts';
 import {
@@ -170,7 +171,12 @@ describe('what a change makes anew', () => {
   });
 
   test('a pod: itself', () => {
-    const pod: Attachment = { ...bluePod, pod: 'pod2', addresses: ['103.103.0.4/24'] };
+    const pod: Attachment = {
+      ...bluePod,
+      pod: 'pod2',
+      addresses: ['103.103.0.4/24'],
+      macAddress: '0a:58:67:67:00:04',
+    };
     const after = { ...busyZone, attachments: [...busyZone.attachments, pod] };
     expect(changes(busyZone, after)).toEqual(['pods/port blue pod2 blue/blue']);
     expect(changes(after, busyZone)).toEqual(['pods/port blue pod2 blue/blue']);
@@ -251,20 +257,23 @@ describe('units built in a large zone', () => {
         id,
         masquerade: {},
         nads: [`tenant/net${id}`],
-        namespaces: [],
+        namespaces: ['tenant'],
       },
       nodes,
       `103.${id}`,
     );
-  const pod = (id: number, name = 'pod'): Attachment => ({
+  const pod = (id: number, host = 3): Attachment => ({
     ...bluePod,
     namespace: 'tenant',
-    pod: name,
+    pod: `pod${id}-${host}`,
+    addresses: [`103.103.0.${host}/24`],
+    macAddress: macOf(`103.103.0.${host}`),
     network: networkName(`tenant_net${id}`),
     nadKey: `tenant/net${id}`,
   });
   const large: Zone = {
     ...exampleZone,
+    namespaces: [...exampleZone.namespaces, 'tenant'],
     remoteNodes: nodes,
     networks: [
       withSubnets(defaultNetwork, nodes, '10.244'),
@@ -275,19 +284,19 @@ describe('units built in a large zone', () => {
 
   test('rows of a network that nothing uses: none, but those of the default network', () => {
     const { rows } = new Running({ ...large, attachments: [] }, {});
-    const texts = rowTexts(rows).filter((text) => text.includes('tenant'));
+    const texts = rowTexts(rows).filter((text) => text.includes('tenant_net'));
     expect(texts).toEqual([]);
     expect(rowTexts(rows).some((text) => text.startsWith('Logical_Switch ovn-worker '))).toBe(true);
   });
 
   test('a pod more on a network in use: 1', () => {
-    const attachments = [...large.attachments, pod(1, 'other')];
+    const attachments = [...large.attachments, pod(1, 4)];
     expect(new Running(large, {}).count({ ...large, attachments })).toBe(1);
   });
 
-  test('the first pod on a network: the network, its part of each node, the pod', () => {
+  test('the first pod on a network: the network, the group of its namespace, its part of each node, the pod', () => {
     const attachments = [...large.attachments, pod(30)];
-    expect(new Running(large, {}).count({ ...large, attachments })).toBe(2 + nodes.length);
+    expect(new Running(large, {}).count({ ...large, attachments })).toBe(3 + nodes.length);
   });
 
   test('a node more, with 20 networks in use: 22', () => {

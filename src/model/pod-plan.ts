@@ -1,27 +1,33 @@
-/** Which networks a pod is attached to, and as what (api.md §6.9, §8, §10). Pure. */
+/**
+ * Which networks a pod is attached to, and as what (api.md §6.9, §8, §10): the one decision of those who give addresses and of those
+ * who render ports. What a pod carries is no argument in it. Pure.
+ */
 import { formatPrefix, overlaps, parsePrefix } from '../allocators/addresses.ts';
 import { explain } from '../api/annotations/annotations.ts';
-import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
+import { DEFAULT_NAD_KEY, nadOfKey } from '../api/nad/nad-key.ts';
 import { familyCidrs } from '../api/nad/network-config.ts';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import {
   DEFAULT_NETWORK_SELECTION,
   defaultNetworkSelection,
+  NETWORKS,
   networkSelections,
   type NetworkSelection,
 } from '../api/annotations/network-selection.ts';
 import { SYSTEM_NAMESPACES } from '../api/built-in-kinds.ts';
 import {
   isWithoutNetworks,
+  POD_NETWORKS,
   podNetworks,
   primaryUdnIpamClaim,
   requestedPrimaryUdn,
   type AttachmentRole,
   type PodNetwork,
 } from '../api/annotations/pod-annotations.ts';
-import type { Namespace, Pod } from '../api/types.ts';
+import type { Pod } from '../api/types.ts';
 import { invalidPrimaryNetwork } from '../api/nad/primary-networks.ts';
-import type { RegisteredNad } from '../api/nad/registered-nad.ts';
+import type { NetworkConfig } from '../api/nad/network-config.ts';
+import type { ObjectReading } from './reading.ts';
 
 /** What the cluster manager chose for a pod among several primary networks: the NAD's key. */
 export const SELECTED_PRIMARY = 'k8s.ovn.org/selected-primary-udn';
@@ -36,12 +42,21 @@ export interface AttachmentRequest {
   readonly defaultRoute: readonly string[];
 }
 
+/** A NAD that stands for a network. */
+export interface PlannedNad {
+  /** `<namespace>/<name>`. */
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly config: NetworkConfig;
+}
+
 export interface WantedAttachment {
   /** Key in the pod's annotation: `default`, or the NAD's key with `/<k>` for a repetition. */
   readonly nadKey: string;
   readonly role: AttachmentRole;
   /** Undefined for the cluster default network. */
-  readonly nad: RegisteredNad | undefined;
+  readonly nad: PlannedNad | undefined;
   readonly request: AttachmentRequest;
 }
 
@@ -53,21 +68,54 @@ export type PodPlan =
   /** Several primary networks are possible, and none is chosen yet. */
   | {
       readonly kind: 'undecided';
-      readonly candidates: readonly RegisteredNad[];
+      readonly candidates: readonly PlannedNad[];
       readonly request: AttachmentRequest;
     }
   | { readonly kind: 'attachments'; readonly attachments: readonly WantedAttachment[] };
 
 /** What the plan is made from besides the pod. */
 export interface PodContext {
-  readonly namespace: Namespace | undefined;
+  /** Whether the pod's namespace asks for a primary network of its own; undefined when there is no such namespace. */
+  readonly isLabelled: boolean | undefined;
   /** Primary networks of the pod's namespace that have an id, the first one first. */
-  readonly primaries: readonly RegisteredNad[];
+  readonly primaries: readonly PlannedNad[];
   /** The NAD of that key, if it stands for a network with an id; `other` = a NAD that is not ours. */
-  readonly nad: (key: string) => RegisteredNad | 'other' | undefined;
-  /** Namespace of the cluster default network's NAD. */
-  readonly configNamespace: string;
+  readonly nad: (key: string) => PlannedNad | 'other' | undefined;
+  /** True if a NAD in the pod's namespace stands for the network. */
+  readonly isOfNamespace: (network: string) => boolean;
 }
+
+/** What of a pod decides on its networks, as plain values. */
+export interface PodWish {
+  readonly namespace: string;
+  /** What it asks for besides its primary network. */
+  readonly selections: readonly NetworkSelection[];
+  /** Why that can't be read. */
+  readonly unreadable: string | undefined;
+  /** What the cluster manager chose among several primary networks. */
+  readonly selected: string | undefined;
+  /** Keys of the attachments that it carries. */
+  readonly carried: readonly string[];
+}
+
+export function readWish(pod: Pod): PodWish {
+  const { value = [], errors } = networkSelections(pod);
+  const [problem] = errors;
+  return {
+    namespace: pod.metadata.namespace ?? '',
+    selections: value,
+    unreadable: problem && explain(problem),
+    selected: pod.metadata.annotations?.[SELECTED_PRIMARY],
+    carried: [...annotatedNetworks(pod).keys()],
+  };
+}
+
+/** Whether a namespace asks for a primary network: those that every cluster has may lack an object. */
+export const labelOf = (namespace: string, isLabelled: boolean | undefined): boolean | undefined =>
+  isLabelled ?? (SYSTEM_NAMESPACES.includes(namespace) ? false : undefined);
+
+/** Namespace whose secondary networks pods of every namespace may name, as Multus has it where it isolates namespaces. */
+const SHARED_NAMESPACE = 'default';
 
 const NO_REQUEST: AttachmentRequest = { ips: [], defaultRoute: [] };
 
@@ -75,36 +123,106 @@ const NO_REQUEST: AttachmentRequest = { ips: [], defaultRoute: [] };
 export const annotatedNetworks = (pod: Pod): ReadonlyMap<string, PodNetwork> =>
   podNetworks(pod).value ?? new Map<string, PodNetwork>();
 
-export function planPod(pod: Pod, context: PodContext): PodPlan {
+/** `configNamespace` is that of the cluster default network's NAD. */
+export function planPod(pod: Pod, context: PodContext, configNamespace: string): PodPlan {
   if (isWithoutNetworks(pod) || pod.spec.nodeName === undefined) return { kind: 'none' };
-  const { namespace } = context;
-  if (namespace === undefined && !SYSTEM_NAMESPACES.includes(pod.metadata.namespace ?? ''))
-    return {
-      kind: 'invalid',
-      reportedBy: 'cluster',
-      message: `metadata.namespace: there is no namespace "${pod.metadata.namespace ?? ''}": create it, or correct the name`,
-    };
-  const secondaries = secondaryAttachments(pod, context);
+  const wish = readWish(pod);
+  if (context.isLabelled === undefined)
+    return { kind: 'invalid', reportedBy: 'cluster', message: noNamespace(wish) };
+  const secondaries = secondaryAttachments(wish, context);
   if (typeof secondaries === 'string')
     return { kind: 'invalid', reportedBy: 'node', message: secondaries };
-  const hasPrimary = Object.hasOwn(namespace?.metadata.labels ?? {}, PRIMARY_NETWORK_LABEL);
-  const standard = (role: AttachmentRole): WantedAttachment => ({
-    nadKey: DEFAULT_NETWORK,
-    role,
-    nad: undefined,
-    request: NO_REQUEST,
-  });
-  if (!hasPrimary) return withoutOverlap(pod, [standard('primary'), ...secondaries]);
-  const primary = choosePrimary(pod, context.primaries);
+  const standard = defaultAttachment(context.isLabelled);
+  if (!context.isLabelled) return withoutOverlap(pod, [standard, ...secondaries]);
+  const primary = choosePrimary(pod, wish, context.primaries);
   if (typeof primary === 'string') return { kind: 'invalid', reportedBy: 'node', message: primary };
-  const request = primaryRequest(pod, context.configNamespace);
+  const request = primaryRequest(pod, configNamespace);
   if (typeof request === 'string') return { kind: 'invalid', reportedBy: 'node', message: request };
   if (primary === undefined) return { kind: 'undecided', candidates: context.primaries, request };
   return withoutOverlap(pod, [
-    standard('infrastructure-locked'),
+    standard,
     { nadKey: primary.key, role: 'primary', nad: primary, request },
     ...secondaries,
   ]);
+}
+
+const noNamespace = ({ namespace }: PodWish): string =>
+  `metadata.namespace: there is no namespace "${namespace}": create it, or correct the name`;
+
+const defaultAttachment = (isLabelled: boolean): WantedAttachment => ({
+  nadKey: DEFAULT_NAD_KEY,
+  role: isLabelled ? 'infrastructure-locked' : 'primary',
+  nad: undefined,
+  request: NO_REQUEST,
+});
+
+/** Why an entry of the annotation doesn't count. */
+export const refusedEntry = (nadKey: string, why: string): ObjectReading<never> => ({
+  kind: 'problem',
+  message: `annotation ${POD_NETWORKS}: "${nadKey}": ${why}; delete the pod, so that its networks are worked out again`,
+});
+
+/**
+ * The attachment that a key of the pod's annotation stands for, or why the pod may not have it; undefined when there is no network of
+ * ours behind the key (yet).
+ */
+export function permitAttachment(
+  nadKey: string,
+  wish: PodWish,
+  context: PodContext,
+): ObjectReading<WantedAttachment> | undefined {
+  const refuse = (why: string): ObjectReading<never> => refusedEntry(nadKey, why);
+  const { isLabelled } = context;
+  if (isLabelled === undefined) return { kind: 'problem', message: noNamespace(wish) };
+  if (nadKey === DEFAULT_NAD_KEY) return { kind: 'value', value: defaultAttachment(isLabelled) };
+  const nad = context.nad(nadOfKey(nadKey));
+  if (nad === undefined || nad === 'other') return undefined;
+  const network = `network "${nad.config.name}"`;
+  if (nad.config.role === 'primary') {
+    const { namespace } = wish;
+    if (nad.namespace !== namespace || nad.key !== nadKey)
+      return refuse(`${network} is no primary network of namespace "${namespace}"`);
+    if (!isLabelled) return refuse(`namespace "${namespace}" is on the cluster default network`);
+    const settled = settledPrimary(wish, context.primaries);
+    if (settled?.key !== nadKey)
+      return refuse(`the pod's primary network is "${settled?.key ?? ''}" already`);
+    return {
+      kind: 'value',
+      value: { nadKey, role: 'primary', nad, request: NO_REQUEST },
+    };
+  }
+  if (wish.unreadable !== undefined) return refuse(wish.unreadable);
+  const selection = wish.selections.find((one) => one.nadKey === nadKey);
+  if (selection === undefined)
+    return refuse(`the pod does not ask for ${network} in its annotation ${NETWORKS}`);
+  const foreign = foreignNamespace(nad, wish, context);
+  if (foreign !== undefined) return refuse(foreign);
+  return {
+    kind: 'value',
+    value: { nadKey, role: 'secondary', nad, request: requestOf(selection) },
+  };
+}
+
+/** The primary network that a pod carries, whatever was asked for later; the cluster manager's choice counts first. */
+function settledPrimary(
+  { carried, selected }: PodWish,
+  primaries: readonly PlannedNad[],
+): PlannedNad | undefined {
+  const held = primaries
+    .filter(({ key }) => carried.includes(key))
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  return held.find(({ key }) => key === selected) ?? held[0];
+}
+
+/** Why pods of a namespace may not join the network of another one (seed 001: not without permission). */
+function foreignNamespace(
+  { key, namespace, config }: PlannedNad,
+  wish: PodWish,
+  { isOfNamespace }: PodContext,
+): string | undefined {
+  if (namespace === wish.namespace || namespace === SHARED_NAMESPACE) return undefined;
+  if (isOfNamespace(config.name)) return undefined;
+  return `NAD ${key} is that of another namespace, and namespace "${wish.namespace}" has none of network "${config.name}": ask for one of its own, or of namespace "${SHARED_NAMESPACE}"`;
 }
 
 /** A pod on two networks with the same addresses could not tell them apart (seed 000); one that is wired stays so. */
@@ -142,17 +260,13 @@ function withoutOverlap(pod: Pod, attachments: readonly WantedAttachment[]): Pod
 /** The primary network of a pod, undefined while it is to be chosen, or why there is none. */
 function choosePrimary(
   pod: Pod,
-  primaries: readonly RegisteredNad[],
-): RegisteredNad | undefined | string {
-  const namespace = pod.metadata.namespace ?? '';
+  wish: PodWish,
+  primaries: readonly PlannedNad[],
+): PlannedNad | undefined | string {
+  const { namespace, selected } = wish;
   if (primaries.length === 0) return invalidPrimaryNetwork(namespace);
-  // What a pod carries is settled, whatever was asked for later.
-  const carried = annotatedNetworks(pod);
-  const settled = primaries.find(({ key }) => carried.get(key)?.role === 'primary');
+  const settled = settledPrimary(wish, primaries) ?? primaries.find(({ key }) => key === selected);
   if (settled !== undefined) return settled;
-  const selected = pod.metadata.annotations?.[SELECTED_PRIMARY];
-  const chosen = primaries.find(({ key }) => key === selected);
-  if (chosen !== undefined) return chosen;
   const requested = requestedPrimaryUdn(pod);
   const [problem] = requested.errors;
   if (problem !== undefined) return explain(problem);
@@ -193,21 +307,21 @@ function primaryRequest(pod: Pod, configNamespace: string): AttachmentRequest | 
 
 /** Attachments that the pod asks for, or what is wrong with them. NADs of other plugins are none of ours. */
 function secondaryAttachments(
-  pod: Pod,
-  { nad: lookUp }: PodContext,
+  wish: PodWish,
+  context: PodContext,
 ): readonly WantedAttachment[] | string {
-  const selections = networkSelections(pod);
-  const [problem] = selections.errors;
-  if (problem !== undefined) return explain(problem);
+  if (wish.unreadable !== undefined) return wish.unreadable;
   const attachments: WantedAttachment[] = [];
-  for (const selection of selections.value ?? []) {
+  for (const selection of wish.selections) {
     const key = `${selection.namespace}/${selection.name}`;
-    const nad = lookUp(key);
+    const nad = context.nad(key);
     if (nad === 'other') continue;
     if (nad === undefined)
-      return `annotation k8s.v1.cni.cncf.io/networks: there is no network-attachment-definition "${key}" with a network yet: create it, or correct the name`;
+      return `annotation ${NETWORKS}: there is no network-attachment-definition "${key}" with a network yet: create it, or correct the name`;
     if (nad.config.role === 'primary')
-      return `unexpected primary network "${nad.config.name}" specified with a NetworkSelectionElement ${key}: remove it from the annotation k8s.v1.cni.cncf.io/networks`;
+      return `unexpected primary network "${nad.config.name}" specified with a NetworkSelectionElement ${key}: remove it from the annotation ${NETWORKS}`;
+    const foreign = foreignNamespace(nad, wish, context);
+    if (foreign !== undefined) return `annotation ${NETWORKS}: ${foreign}`;
     attachments.push({
       nadKey: selection.nadKey,
       role: 'secondary',

@@ -105,12 +105,14 @@ export class PolicyWorld {
     const space = random.pick(NAMESPACES);
     const name = random.pick(NAMES);
     const number = 10 + 10 * NAMESPACES.indexOf(space) + NAMES.indexOf(name);
+    const node = random.pick(NODES);
+    const subnet = `${space === OWN ? '103.103' : '10.244'}.${node === 'ovn-worker2' ? 1 : 0}`;
     const pod: WorldPod = {
       namespace: space,
       name,
-      node: random.pick(NODES),
+      node,
       labels: this.#labels(),
-      address: space === OWN ? `103.103.0.${number}` : `10.244.0.${number}`,
+      address: `${subnet}.${number}`,
       ports: random.list(2, () => ({
         name: random.pick(['http', 'other']),
         containerPort: random.pick(PORTS),

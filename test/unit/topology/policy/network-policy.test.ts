@@ -256,7 +256,7 @@ describe('who a selector means', () => {
   const pods = [
     web,
     policedPod('default/a', { address: '10.244.0.5/16', labels: { app: 'web' } }),
-    policedPod('default/b', { address: '10.244.0.6/16', node: 'ovn-worker2' }),
+    policedPod('default/b', { address: '10.244.1.6/16', node: 'ovn-worker2' }),
     policedPod('red/c', { address: '10.244.0.7/16', labels: { app: 'web' } }),
   ];
   const addressesFor = (...from: object[]): unknown => {
@@ -276,11 +276,11 @@ describe('who a selector means', () => {
 
   test.each([
     ['pods of the policy’s own namespace', [{ podSelector: app }], [['10.244.0.5']]],
-    ['all pods of it, by an empty selector', [{ podSelector: {} }], [['10.244.0.5', '10.244.0.6']]],
+    ['all pods of it, by an empty selector', [{ podSelector: {} }], [['10.244.0.5', '10.244.1.6']]],
     [
       'pods of all namespaces, on this network alone',
       [{ namespaceSelector: {} }],
-      [['10.244.0.5', '10.244.0.6', '10.244.0.7']],
+      [['10.244.0.5', '10.244.1.6', '10.244.0.7']],
     ],
     [
       'pods of some namespaces',
@@ -296,7 +296,7 @@ describe('who a selector means', () => {
     [
       'pods without a label',
       [{ podSelector: { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] } }],
-      [['10.244.0.6']],
+      [['10.244.1.6']],
     ],
   ])('%s', (_, from, expected) => {
     expect(addressesFor(...from)).toEqual(expected);

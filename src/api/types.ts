@@ -81,6 +81,8 @@ export interface ClusterNetworkSpec {
 
 export interface NetworkStatus {
   readonly conditions?: readonly Condition[];
+  /** Appended ranges that the network does not have; these alone may be removed again. */
+  readonly refusedSubnets?: readonly string[];
 }
 
 export interface UserDefinedNetwork extends KubeObject {

@@ -188,13 +188,18 @@ export class NetworkController {
     const decisions = new Map<string, NadDecision>();
     const key = networkObjectKey(object);
     this.#undecided.delete(key);
-    for (const namespace of targets)
+    const growth = this.#nads.grow(object, targets);
+    for (const { cidr: _, ...refusal } of [...growth.refused, ...growth.missing])
+      problems.push({ namespace: object.metadata.namespace ?? '', ...refusal });
+    const everywhere = this.#nads.refusalsEverywhere(object, targets);
+    problems.push(...everywhere);
+    for (const namespace of everywhere.length > 0 ? [] : targets)
       try {
-        decisions.set(namespace, this.#nads.decide(object, namespace));
+        decisions.set(namespace, this.#nads.decide(growth.object, namespace));
       } catch (error) {
         problems.push(problemOf(namespace, error));
-        this.#undecided.add(key);
       }
+    if (problems.length > 0) this.#undecided.add(key);
     const open = new Set(decisions.values());
     try {
       await this.#protect(object, signal);
@@ -222,7 +227,8 @@ export class NetworkController {
       const problem = await this.#nads.remove(nad, signal);
       if (problem !== undefined) problems.push(problem);
     }
-    return { ready: ready.toSorted(), deleting: deleting.toSorted(), problems };
+    const refusedSubnets = growth.refused.map(({ cidr }) => cidr);
+    return { ready: ready.toSorted(), deleting: deleting.toSorted(), problems, refusedSubnets };
   }
 
   async #reconcileDelete(object: NetworkObject, signal: AbortSignal): Promise<NetworkOutcome> {

@@ -16,6 +16,8 @@ export interface NetworkOutcome {
   /** NADs on their way out, `<namespace>/<name>`. */
   readonly deleting: readonly string[];
   readonly problems: readonly NetworkProblem[];
+  /** Appended ranges that the network does not have, as the object has them: those can be taken back. */
+  readonly refusedSubnets?: readonly string[];
 }
 
 /** Condition `NetworkCreated`. */

@@ -1,7 +1,7 @@
 /** The networks that the NADs declare, with ids and tunnel keys: what every controller of the manager reads. In memory. */
 import type { TunnelKeyAllocator } from '../../allocators/tunnel-keys.ts';
 import { NadRegistry } from '../../api/nad/nad-registry.ts';
-import type { NetworkConfig } from '../../api/nad/network-config.ts';
+import type { NetworkConfig, SubnetEntry } from '../../api/nad/network-config.ts';
 import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import { NetworkIdentities, type NetworkIdentity } from './network-identities.ts';
@@ -21,6 +21,8 @@ export class NetworkRegistry extends NadRegistry {
   readonly #reserved = new Set<string>();
   /** Networks whose NADs exist and can't be read, by NAD. */
   readonly #unreadable = new Map<string, string>();
+  /** Ranges that networks may grow by, whether or not their NADs show them yet. */
+  readonly #granted = new Map<string, readonly SubnetEntry[]>();
 
   constructor(options: RegistryOptions) {
     super();
@@ -121,9 +123,21 @@ export class NetworkRegistry extends NadRegistry {
     return this.#identities.allocate(name, config);
   }
 
+  /** Ranges that the network may grow by. */
+  grantedTo(name: string): readonly SubnetEntry[] {
+    return this.#granted.get(name) ?? [];
+  }
+
+  /** Lets the network grow by these ranges, and by none that it was granted before: nobody else gets them from now on. */
+  grant(name: string, subnets: readonly SubnetEntry[]): void {
+    if (subnets.length === 0) this.#granted.delete(name);
+    else this.#granted.set(name, subnets);
+  }
+
   /** Gives id and keys of a network back unless a NAD stands for it. True if it did. */
   release(name: string): boolean {
     if (this.network(name) !== undefined || this.isUnreadable(name)) return false;
+    this.#granted.delete(name);
     return this.#identities.release(name);
   }
 }

@@ -1,6 +1,6 @@
-/** Rules for a network that has no NAD in a namespace yet; one that has is not taken away by them (api.md §4.2, §8). */
-import { parsePrefix } from '../../allocators/addresses.ts';
-import type { NetworkConfig } from '../../api/nad/network-config.ts';
+/** Rules for a network that comes to a namespace, or to a further range; what it has is not taken away by them (api.md §4.2, §8). */
+import { formatPrefix, overlaps, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
+import type { NetworkConfig, SubnetEntry } from '../../api/nad/network-config.ts';
 import { hostCidrs } from '../../api/annotations/node-annotations.ts';
 import { nodeOverlap } from '../../api/validation/overlap.ts';
 import type { Node } from '../../api/types.ts';
@@ -79,7 +79,57 @@ function externalClash(
   return message === undefined ? undefined : { message };
 }
 
+const WHOLE_REASONS: readonly (string | undefined)[] = [
+  'NamespaceSelectorMismatch',
+  'OverlappingNetworkSubnets',
+];
+
+/**
+ * Why a primary ClusterUserDefinedNetwork that is nowhere yet comes to no namespace at all (seed 003): it does not match a primary network
+ * of one of them. Undefined if that is not so.
+ */
+export function refusalEverywhere(
+  object: NetworkObject,
+  namespace: string,
+  config: NetworkConfig,
+  context: NewNetworkContext,
+): NetworkRefusalText | undefined {
+  if (object.kind !== 'ClusterUserDefinedNetwork' || config.role !== 'primary') return undefined;
+  const refusal = siblingRefusal(object, namespace, config, context);
+  return WHOLE_REASONS.includes(refusal?.reason) ? refusal : undefined;
+}
+
+/** Why a network can't grow by a range; undefined if it can. `namespaces`: where it is, and where it is to be. */
+export function refusalOfRange(
+  { cidr }: SubnetEntry,
+  { name, role }: Pick<NetworkConfig, 'name' | 'role'>,
+  namespaces: readonly string[],
+  context: NewNetworkContext,
+): NetworkRefusalText | undefined {
+  const range = parsePrefix(cidr);
+  if (role !== 'primary' || range === undefined) return undefined;
+  for (const namespace of namespaces)
+    for (const { network, subnets } of primariesOf(namespace, context)) {
+      const theirs = network === name ? undefined : subnets.find((one) => overlaps(one, range));
+      if (theirs !== undefined)
+        return {
+          reason: 'OverlappingNetworkSubnets',
+          message: `subnet ${cidr} can't be appended to network ${name}: it overlaps subnet ${formatPrefix(theirs)} of network ${network}, which is in namespace "${namespace}", too: take it back, or append another one`,
+        };
+    }
+  return nodeRefusal([{ cidr }], context);
+}
+
 function primaryRefusal(
+  object: NetworkObject,
+  namespace: string,
+  config: NetworkConfig,
+  context: NewNetworkContext,
+): NetworkRefusalText | undefined {
+  return siblingRefusal(object, namespace, config, context) ?? nodeRefusal(config.subnets, context);
+}
+
+function siblingRefusal(
   object: NetworkObject,
   namespace: string,
   config: NetworkConfig,
@@ -89,14 +139,19 @@ function primaryRefusal(
     nad: `${namespace}/${object.metadata.name}`,
     network: config.name,
     ownerKind: object.kind === 'OVNSecondaryNetwork' ? undefined : object.kind,
-    subnets: prefixesOf(config),
+    subnets: prefixesOf(config.subnets),
     ...(object.kind === 'ClusterUserDefinedNetwork'
       ? { namespaceSelector: object.spec.namespaceSelector }
       : {}),
   });
-  if (conflict !== undefined)
-    return conflict.reason === 'PrimaryNetworkExists' ? { message: conflict.message } : conflict;
-  const overlap = nodeOverlap(config.subnets, nodesOf(context));
+  return conflict?.reason === 'PrimaryNetworkExists' ? { message: conflict.message } : conflict;
+}
+
+function nodeRefusal(
+  subnets: readonly SubnetEntry[],
+  context: NewNetworkContext,
+): NetworkRefusalText | undefined {
+  const overlap = nodeOverlap(subnets, nodesOf(context));
   return overlap === undefined
     ? undefined
     : {
@@ -104,7 +159,7 @@ function primaryRefusal(
       };
 }
 
-/** Primary networks that the namespace has. */
+/** Primary networks that the namespace has, with what they may grow by. */
 const primariesOf = (
   namespace: string,
   { registry, informers }: NewNetworkContext,
@@ -114,17 +169,23 @@ const primariesOf = (
       nad.ownerKind === 'ClusterUserDefinedNetwork'
         ? informers.cudns.list().find(({ metadata }) => metadata.uid === nad.ownerUid)
         : undefined;
+    const { name, subnets } = nad.config;
     return {
       nad: nad.key,
-      network: nad.config.name,
+      network: name,
       ownerKind:
         nad.ownerKind === 'UserDefinedNetwork' || nad.ownerKind === 'ClusterUserDefinedNetwork'
           ? nad.ownerKind
           : undefined,
-      subnets: prefixesOf(nad.config),
+      // Another NAD of the network may show the longer list.
+      subnets: prefixesOf([
+        ...subnets,
+        ...(registry.network(name)?.config.subnets ?? []),
+        ...registry.grantedTo(name),
+      ]),
       ...(owner === undefined ? {} : { namespaceSelector: owner.spec.namespaceSelector }),
     };
   });
 
-const prefixesOf = (config: NetworkConfig): PrimaryNetwork['subnets'] =>
-  config.subnets.map(({ cidr }) => parsePrefix(cidr)).filter((prefix) => prefix !== undefined);
+const prefixesOf = (subnets: readonly SubnetEntry[]): readonly Prefix[] =>
+  subnets.map(({ cidr }) => parsePrefix(cidr)).filter((prefix) => prefix !== undefined);

@@ -8,13 +8,14 @@ import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import type { NetworkObject } from '../../api/nad/network-spec.ts';
-import { networkObjectKey, roleOf, unsupportedNetwork } from './network-objects.ts';
+import { networkObjectKey, networkOf, roleOf, unsupportedNetwork } from './network-objects.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { readNad, type RegisteredNad } from '../../api/nad/registered-nad.ts';
 import { correctNad, withIdentity } from './nads.ts';
 import type { NetworkProblem } from './network-outcome.ts';
 import type { NetworkRegistry } from './network-registry.ts';
-import { refusalOfNew } from './new-network-rules.ts';
+import { growthOf, type Growth } from './appended-subnets.ts';
+import { refusalEverywhere, refusalOfNew, type NewNetworkContext } from './new-network-rules.ts';
 import { OrphanedNads, ownerKeyOf } from './orphaned-nads.ts';
 import { podsUsing } from './pods-using.ts';
 import type { Log } from '../../store/log.ts';
@@ -91,6 +92,42 @@ export class OwnedNads {
     return [...shown, ...found.filter((nad) => nad !== undefined)];
   }
 
+  get #context(): NewNetworkContext {
+    const { informers, registry, settings } = this.#options;
+    return { informers, registry, limits: settings.limits };
+  }
+
+  /** Which ranges of the object its network has and gets. At once: what it gets is nobody else's from now on. */
+  grow(object: NetworkObject, namespaces: readonly string[]): Growth {
+    const { registry, settings, onDropped } = this.#options;
+    const name = networkOf(object);
+    const growth = growthOf(object, namespaces, { ...this.#context, cluster: settings.cluster });
+    const before = registry.grantedTo(name);
+    registry.grant(name, growth.appended);
+    const isLess = before.some(({ cidr }) => growth.appended.every((one) => one.cidr !== cidr));
+    if (isLess) onDropped();
+    return growth;
+  }
+
+  /** Why a network that has no NAD yet may come to none of the namespaces; see `refusalEverywhere`. */
+  refusalsEverywhere(
+    object: NetworkObject,
+    namespaces: readonly string[],
+  ): readonly NetworkProblem[] {
+    const { registry, settings } = this.#options;
+    const isNew = !registry
+      .ofNetwork(networkOf(object))
+      .some(({ ownerUid }) => ownerUid === object.metadata.uid);
+    if (!isNew || this.of(object).length > 0) return [];
+    return namespaces.flatMap((namespace) => {
+      const nad = renderNad(object, namespace, settings.cluster);
+      const read = nad.ok ? readNad(nad.value, settings.cluster) : undefined;
+      if (read?.kind !== 'network') return [];
+      const refusal = refusalEverywhere(object, namespace, read.nad.config, this.#context);
+      return refusal === undefined ? [] : [{ namespace, ...refusal }];
+    });
+  }
+
   /**
    * What the NAD of one namespace needs. At once, in memory: a NAD that is to be made is in the registry from now on, so that what is
    * decided next counts with it, and its write can take as long as it takes. Throws; see `problemOf`.
@@ -124,11 +161,7 @@ export class OwnedNads {
     }
     const read = this.#read(nad);
     const { config } = read;
-    const refusal = refusalOfNew(object, namespace, config, {
-      informers,
-      registry,
-      limits: settings.limits,
-    });
+    const refusal = refusalOfNew(object, namespace, config, this.#context);
     if (refusal !== undefined) throw new NetworkRefusal(refusal.message, refusal.reason);
     const identity = registry.identify(config.name, config);
     registry.reserve({ ...read, networkId: identity.id, tunnelKeys: identity.tunnelKeys });

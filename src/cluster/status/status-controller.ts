@@ -151,7 +151,10 @@ export class StatusController {
             'NetworkAllocationSucceeded',
             'NetworkReady',
           ],
-          ...(isCluster ? { fields: { activeNamespaces: outcome.ready } } : {}),
+          fields: {
+            ...(isCluster ? { activeNamespaces: outcome.ready } : {}),
+            refusedSubnets: refusedSubnetsOf(outcome),
+          },
         },
         signal,
       );
@@ -226,6 +229,10 @@ export class StatusController {
       .filter((nad) => nad !== undefined);
   }
 }
+
+/** Null takes the field away. */
+const refusedSubnetsOf = ({ refusedSubnets = [] }: NetworkOutcome): readonly string[] | null =>
+  refusedSubnets.length === 0 ? null : refusedSubnets;
 
 type NetworkReports = ReadonlyMap<string, ZoneNetworkStatus>;
 

@@ -13,6 +13,12 @@ import {
   runTakeover,
   straight,
 } from '../../support/cluster-history.ts';
+import {
+  growths,
+  refusedAndTakenBack,
+  runGrowth,
+  selectorMismatch,
+} from '../../support/growing-networks.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import {
@@ -58,4 +64,18 @@ test.each([3, 17, 30])(
 test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring])(
   'a pod that nobody has wired yet gets what there is now: %o',
   (scenario) => onManifests(scenario),
+);
+
+test.each([refusedAndTakenBack, selectorMismatch])('%o', (scenario) => onManifests(scenario));
+
+test(
+  'networks that grow beside each other keep what they have, and leave nothing',
+  async () => {
+    expect.hasAssertions();
+    await fc.assert(
+      fc.asyncProperty(growths, (history) => onManifests((store) => runGrowth(store, history))),
+      runs(3),
+    );
+  },
+  HISTORIES_LIMIT,
 );

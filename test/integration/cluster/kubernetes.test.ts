@@ -12,6 +12,12 @@ import {
   straight,
   wipe,
 } from '../../support/cluster-history.ts';
+import {
+  growths,
+  refusedAndTakenBack,
+  runGrowth,
+  selectorMismatch,
+} from '../../support/growing-networks.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { servedDefinitions } from '../../support/served-definitions.ts';
@@ -77,5 +83,19 @@ describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () =>
   test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring])(
     'a pod that nobody has wired yet gets what there is now: %o',
     (scenario) => onKubernetes(scenario),
+  );
+
+  test.each([refusedAndTakenBack, selectorMismatch])('%o', (scenario) => onKubernetes(scenario));
+
+  test(
+    'networks that grow beside each other keep what they have, and leave nothing',
+    async () => {
+      expect.hasAssertions();
+      await fc.assert(
+        fc.asyncProperty(growths, (history) => onKubernetes((store) => runGrowth(store, history))),
+        { ...runs(2), endOnFailure: true },
+      );
+    },
+    HISTORIES_LIMIT,
   );
 });

@@ -94,7 +94,7 @@ describe('primary networks of one namespace', () => {
     ]);
   });
 
-  test('net1 on a, b, c and net2 on c, d, e: net2 is not ready in c', async () => {
+  test('net1 on a, b, c and net2 on c, d, e: net2 comes to no namespace until net1 is gone', async () => {
     const store = new MemoryStore();
     await using running = startManager(store);
     await apply(store, ...['a', 'b', 'c', 'd', 'e'].map((name) => namespace(name)));
@@ -105,21 +105,39 @@ describe('primary networks of one namespace', () => {
       ALLOCATED,
       'NetworkCreated=True NetworkAttachmentDefinitionCreated: NetworkAttachmentDefinition has been created in following namespaces: [a, b, c]',
     ]);
-    expect((await conditions(store, 'net2'))[1]).toBe(
+    expect(await conditions(store, 'net2')).toEqual([
       'NetworkCreated=False NamespaceSelectorMismatch: primary network already exist in namespace "c": "c/net1": a further primary network needs the same spec.namespaceSelector as network cluster_udn_net1',
-    );
+    ]);
     expect(await nadLines(store)).toEqual([
       'a/net1 name=cluster_udn_net1 id=1 keys=[]',
       'b/net1 name=cluster_udn_net1 id=1 keys=[]',
       'c/net1 name=cluster_udn_net1 id=1 keys=[]',
-      'd/net2 name=cluster_udn_net2 id=2 keys=[]',
-      'e/net2 name=cluster_udn_net2 id=2 keys=[]',
     ]);
     const net2 = await store.get(clusterUserDefinedNetworks, 'net2');
-    expect(net2?.status?.activeNamespaces).toEqual(['d', 'e']);
+    expect(net2?.status?.activeNamespaces).toEqual([]);
     await remove.cudn(store, 'net1');
     await running.settled();
     expect((await conditions(store, 'net2'))[1]).toContain('in following namespaces: [c, d, e]');
+  });
+
+  test('a network that is there goes on when its selector comes to a namespace of another one', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, ...['c', 'd', 'e'].map((name) => namespace(name)));
+    await apply(store, clusterLayer3('net1', inNamespaces('c'), '10.20.0.0/16'));
+    await apply(store, clusterLayer3('net2', inNamespaces('d', 'e'), '10.30.0.0/16'));
+    await running.settled();
+    const before = await nadLines(store);
+    const namespaceSelector = inNamespaces('c', 'd', 'e');
+    await store.patch(
+      clusterUserDefinedNetworks,
+      'net2',
+      { spec: { namespaceSelector } },
+      { fieldManager: 'user' },
+    );
+    await running.settled();
+    expect(await nadLines(store)).toEqual(before);
+    expect((await conditions(store, 'net2'))[1]).toContain('=False NamespaceSelectorMismatch');
   });
 });
 

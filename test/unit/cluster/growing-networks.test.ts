@@ -1,0 +1,29 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { objectRules } from '../../../src/store/object-rules.ts';
+import { HISTORIES_LIMIT, runs } from '../../support/cluster-history.ts';
+import {
+  growths,
+  refusedAndTakenBack,
+  runGrowth,
+  selectorMismatch,
+} from '../../support/growing-networks.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+describe('primary networks that share namespaces', () => {
+  test.each([refusedAndTakenBack, selectorMismatch])('%o', (scenario) =>
+    scenario(new MemoryStore(objectRules)),
+  );
+
+  test(
+    'whatever is appended, taken back, selected and deleted: what was there keeps what it has, and nothing is left',
+    async () => {
+      expect.hasAssertions();
+      await fc.assert(
+        fc.asyncProperty(growths, (history) => runGrowth(new MemoryStore(objectRules), history)),
+        runs(20),
+      );
+    },
+    HISTORIES_LIMIT,
+  );
+});

@@ -19,7 +19,10 @@ import type {
   NetworkName,
   NodeFacts,
   NodeSubnet,
+  PodFacts,
 } from '../../src/model/model.ts';
+
+import type { Policy } from '../../src/model/policies.ts';
 
 /** A network, and its subnets by node. */
 export interface ZoneNetwork extends Network {
@@ -37,6 +40,9 @@ export interface Zone {
   readonly networks: readonly ZoneNetwork[];
   readonly attachments: readonly Attachment[];
   readonly allowedDefaultServices: readonly AllowedDefaultService[];
+  /** Pods of all nodes, as far as policies are to know their labels. */
+  readonly pods?: readonly PodFacts[];
+  readonly policies?: readonly Policy[];
 }
 
 export const CHASSIS_1 = 'c1111111-1111-4111-8111-111111111111';
@@ -327,6 +333,16 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     after.attachments,
     ({ namespace, pod, nadKey }) => [namespace, pod, nadKey],
   );
+  if (after.pods !== undefined) {
+    facts.wantOtherPods();
+    facts.otherPodsKnown();
+  }
+  const named = <T extends { namespace: string; name: string }>({ namespace, name }: T) => [
+    namespace,
+    name,
+  ];
+  replace(facts.pods, before?.pods, after.pods ?? [], named);
+  replace(facts.policing.policies, before?.policies, after.policies ?? [], named);
   replace(
     facts.services,
     before?.allowedDefaultServices,

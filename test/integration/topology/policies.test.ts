@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Policy } from '../../../src/model/policies.ts';
+import { readNetworkPolicy } from '../../../src/model/policies.ts';
+import type { Attachment, PodFacts } from '../../../src/model/model.ts';
+import { networkPolicy } from '../../support/policed-zone.ts';
+import { macOf } from '../../support/layer3-by-hand.ts';
+import { OvnZone } from '../../support/ovn-zone.ts';
+import { bluePod, exampleZone, type Zone } from '../../support/zones.ts';
+
+const NETWORK = 'blue_blue_ovn-worker';
+
+const read = (name: string, spec: object): Policy => {
+  const reading = readNetworkPolicy(networkPolicy(`blue/${name}`, spec));
+  if (reading.kind !== 'value') throw new Error(JSON.stringify(reading));
+  return reading.value;
+};
+
+const attachment = (pod: string, address: string): Attachment => ({
+  ...bluePod,
+  pod,
+  macAddress: macOf(address),
+  addresses: [`${address}/24`],
+});
+const labelled = (name: string, labels: Record<string, string>): PodFacts => ({
+  namespace: 'blue',
+  name,
+  node: 'ovn-worker',
+  labels,
+  namedPorts: name === 'web' ? [{ name: 'http', protocol: 'TCP', port: 8080 }] : [],
+});
+
+const ADDRESSES = { web: '103.103.0.4', friend: '103.103.0.5', stranger: '103.103.0.6' } as const;
+type Name = keyof typeof ADDRESSES;
+
+const zone: Zone = {
+  ...exampleZone,
+  attachments: Object.entries(ADDRESSES).map(([name, address]) => attachment(name, address)),
+  pods: [
+    labelled('web', { app: 'web' }),
+    labelled('friend', { role: 'friend' }),
+    labelled('stranger', {}),
+  ],
+};
+
+const web = read('web', {
+  podSelector: { matchLabels: { app: 'web' } },
+  ingress: [
+    {
+      from: [{ podSelector: { matchLabels: { role: 'friend' } } }],
+      ports: [{ port: 80 }, { port: 90, endPort: 99 }, { port: 'http' }],
+    },
+    {
+      from: [{ ipBlock: { cidr: '103.103.0.0/16', except: ['103.103.0.5/32'] } }],
+      ports: [{ port: 443 }],
+    },
+  ],
+  egress: [{ ports: [{ protocol: 'UDP', port: 53 }] }],
+});
+
+let ovn: OvnZone;
+
+beforeAll(async () => {
+  ovn = await OvnZone.start();
+});
+
+afterAll(async () => {
+  await ovn[Symbol.asyncDispose]();
+});
+
+/** Whether the first packet of a connection arrives. */
+async function reaches(from: Name, to: Name, rest: string): Promise<boolean> {
+  const [src, dst] = [ADDRESSES[from], ADDRESSES[to]];
+  const steps = await ovn.trace(
+    NETWORK,
+    `inport=="blue.blue_blue_${from}" && eth.src==${macOf(src)} && eth.dst==${macOf(dst)} && ip4.src==${src} && ip4.dst==${dst} && ip.ttl==64 && ${rest}`,
+  );
+  return steps.some((step) => step.startsWith(`output("blue.blue_blue_${to}"`));
+}
+
+const PACKETS: readonly (readonly [Name, Name, string, boolean])[] = [
+  ['friend', 'web', 'tcp.dst==80', true],
+  ['friend', 'web', 'tcp.dst==95', true],
+  ['friend', 'web', 'tcp.dst==8080', true],
+  ['friend', 'web', 'tcp.dst==81', false],
+  ['friend', 'web', 'udp.dst==80', false],
+  ['friend', 'web', 'tcp.dst==443', false],
+  ['stranger', 'web', 'tcp.dst==443', true],
+  ['stranger', 'web', 'tcp.dst==80', false],
+  ['web', 'stranger', 'udp.dst==53', true],
+  ['web', 'stranger', 'tcp.dst==53', false],
+  ['stranger', 'friend', 'tcp.dst==1', true],
+];
+
+const verdicts = async (): Promise<boolean[]> => {
+  const found: boolean[] = [];
+  for (const [from, to, rest] of PACKETS) found.push(await reaches(from, to, rest));
+  return found;
+};
+
+test('ovn-northd makes of the rows of a policy what the policy means, and has nothing to say against them', async () => {
+  expect(await ovn.apply(zone)).toEqual([]);
+  expect(await verdicts()).toEqual(PACKETS.map(() => true));
+
+  expect(await ovn.apply({ ...zone, policies: [web] })).toEqual([]);
+  expect(await verdicts()).toEqual(PACKETS.map(([, , , arrives]) => arrives));
+  expect(ovn.planOf({ ...zone, policies: [web] }, 'Northbound')).toMatchObject({
+    isEmpty: true,
+    problems: [],
+  });
+  expect(ovn.warnings().filter((warning) => !warning.includes('rtoe-GR_'))).toEqual([]);
+
+  // What a label changes is what is in a set: no ACL is touched.
+  const stranger = (zone.pods ?? []).map((pod) =>
+    pod.name === 'stranger' ? { ...pod, labels: { role: 'friend' } } : pod,
+  );
+  const befriended = { ...zone, policies: [web], pods: stranger };
+  const plan = ovn.planOf(befriended, 'Northbound');
+  expect(plan.changes.map(({ table, action }) => `${action} ${table}`)).toEqual([
+    'update Address_Set',
+  ]);
+  await ovn.apply(befriended);
+  expect(await reaches('stranger', 'web', 'tcp.dst==80')).toBe(true);
+
+  expect(await ovn.apply(zone)).toEqual([]);
+  expect(await verdicts()).toEqual(PACKETS.map(() => true));
+  for (const table of ['ACL', 'Port_Group', 'Address_Set'])
+    expect(await ovn.nbctl('--columns=external_ids', 'list', table)).not.toContain('NetworkPolicy');
+});

@@ -8,6 +8,7 @@ import type {
   EgressQoS,
   EgressService,
   IPAMClaim,
+  MultiNetworkPolicy,
   Namespace,
   NetworkAttachmentDefinition,
   NetworkPolicy,
@@ -122,6 +123,13 @@ export const networkPolicies: ResourceKind<NetworkPolicy> = {
   plural: 'networkpolicies',
   namespaced: true,
 };
+export const multiNetworkPolicies: ResourceKind<MultiNetworkPolicy> = {
+  apiVersion: 'k8s.cni.cncf.io/v1beta1',
+  kind: 'MultiNetworkPolicy',
+  plural: 'multi-networkpolicies',
+  namespaced: true,
+  hasStatus: false,
+};
 export const leases: ResourceKind = {
   apiVersion: 'coordination.k8s.io/v1',
   kind: 'Lease',
@@ -154,16 +162,19 @@ export const resourceKinds: readonly ResourceKind[] = [
   services,
   endpointSlices,
   networkPolicies,
+  multiNetworkPolicies,
   leases,
   events,
 ];
+
+const OTHERS_DEFINE: readonly string[] = ['IPAMClaim', 'MultiNetworkPolicy'];
 
 /**
  * Kinds of features that a cluster may go without: nothing of them exists where their definition is not installed. NADs are
  * what every network is made of.
  */
 export const isOptionalKind = ({ apiVersion, kind }: ResourceKind): boolean =>
-  apiVersion.startsWith('k8s.ovn.org/') || kind === 'IPAMClaim';
+  apiVersion.startsWith('k8s.ovn.org/') || OTHERS_DEFINE.includes(kind);
 
 /** Versions in which a kind may be written, besides the one that is stored. */
 const SERVED_VERSIONS: Readonly<Record<string, ResourceKind>> = {

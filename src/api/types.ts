@@ -297,3 +297,9 @@ export interface NetworkPolicy extends KubeObject {
   readonly kind: 'NetworkPolicy';
   readonly spec: NetworkPolicySpec;
 }
+
+/** The same for interfaces on secondary networks; an annotation names their NADs. */
+export interface MultiNetworkPolicy extends KubeObject {
+  readonly kind: 'MultiNetworkPolicy';
+  readonly spec: NetworkPolicySpec;
+}

@@ -1,6 +1,7 @@
 /** The informers of a process → the facts of its zone. */
 import {
   clusterNetworkConnects,
+  multiNetworkPolicies,
   namespaces,
   networkAttachmentDefinitions,
   networkPolicies,
@@ -39,7 +40,8 @@ export class ZoneInformers {
     );
     this.#follow(clusterNetworkConnects, (change) => intake.clusterNetworkConnect(change));
     this.#follow(services, (change) => intake.service(change));
-    this.#follow(networkPolicies, (change) => intake.networkPolicy(change));
+    this.#follow(networkPolicies, (change) => intake.policy('NetworkPolicy', change));
+    this.#follow(multiNetworkPolicies, (change) => intake.policy('MultiNetworkPolicy', change));
     this.#follow(pods, (change) => intake.pod(change));
     options.facts.onOtherPodsWanted(() => {
       this.#otherPods = this.#followOtherPods(intake);

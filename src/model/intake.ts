@@ -11,6 +11,7 @@ import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
 import { type KubeObject, type ObjectKey } from '../api/objects.ts';
 import type {
   ClusterNetworkConnect,
+  MultiNetworkPolicy,
   Namespace,
   NetworkAttachmentDefinition,
   NetworkPolicy,
@@ -24,7 +25,7 @@ import type { ZoneFacts } from './facts.ts';
 import type { PodInterface } from './model.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
-import { closedPolicy, needsPods, readNetworkPolicy } from './policies.ts';
+import { closedPolicy, needsPods, readPolicy, type Policy } from './policies.ts';
 import { isTorn as isTornNode, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
 import { readWish } from './pod-plan.ts';
 
@@ -163,17 +164,19 @@ export class ObjectIntake {
   }
 
   /** What can't be read leaves in force what was read last; where that is nothing, the pods of the namespace are closed. */
-  networkPolicy({ key, after }: ModelChange<NetworkPolicy>): void {
+  policy(
+    kind: Policy['kind'],
+    { key, after }: ModelChange<NetworkPolicy | MultiNetworkPolicy>,
+  ): void {
     const { policies } = this.#facts.policing;
-    const [namespace = '', name = ''] = key.split('/');
-    const reading = after && readNetworkPolicy(after);
-    this.#facts.problems.note(`NetworkPolicy ${key}`, 'policy', reading);
+    const path = [...key.split('/'), kind];
+    const reading = after && readPolicy(after);
+    this.#facts.problems.note(`${kind} ${key}`, 'policy', reading);
     if (reading?.kind === 'value') {
-      policies.put([namespace, name], reading.value);
+      policies.put(path, reading.value);
       if (needsPods(reading.value)) this.#facts.wantOtherPods();
-    } else if (after === undefined) policies.delete([namespace, name]);
-    else if (policies.peek(namespace, name) === undefined)
-      policies.put([namespace, name], closedPolicy(namespace, name));
+    } else if (after === undefined) policies.delete(path);
+    else if (policies.peek(...path) === undefined) policies.put(path, closedPolicy(after));
   }
 
   clusterNetworkConnect({ key, after }: ModelChange<ClusterNetworkConnect>): void {

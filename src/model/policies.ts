@@ -1,8 +1,11 @@
 /** Network policies as values: which pods they select, what they let through. */
 import { formatPrefix, parsePrefix } from '../allocators/addresses.ts';
+import { explain } from '../api/annotations/annotations.ts';
+import { POLICY_FOR, policyFor } from '../api/annotations/policy-for.ts';
 import type { PlainObject } from '../api/plain-object.ts';
 import type {
   LabelSelector,
+  MultiNetworkPolicy,
   NetworkPolicy,
   NetworkPolicyPeer,
   NetworkPolicyPort,
@@ -41,10 +44,11 @@ export interface PolicyRule {
 }
 
 export interface Policy {
+  readonly kind: 'NetworkPolicy' | 'MultiNetworkPolicy';
   readonly namespace: string;
   readonly name: string;
-  /** `NetworkPolicy blue/allow-web`. */
-  readonly object: string;
+  /** Keys of the NADs of the secondary networks that it is for; the others are for the primary network of their namespace. */
+  readonly nads?: readonly string[];
   readonly podSelector: LabelSelector;
   /** Directions in which its pods get nothing but what policies let through. */
   readonly directions: readonly PolicyDirection[];
@@ -118,7 +122,16 @@ const refusal = ([first, ...more]: readonly FieldError[]): string =>
 const UNTIL_THEN =
   'correct it; until then what was read of it before stays in force, and where that is nothing the pods of its namespace get and send nothing';
 
-export function readNetworkPolicy(policy: NetworkPolicy): ObjectReading<Policy> {
+/** What is read of a policy as it is stored, whatever it says. */
+export function readPolicy(policy: NetworkPolicy | MultiNetworkPolicy): ObjectReading<Policy> {
+  const nads = policy.kind === 'MultiNetworkPolicy' ? policyFor(policy) : undefined;
+  const [torn] = nads?.errors ?? [];
+  if (torn !== undefined) return { kind: 'problem', message: `${explain(torn)}; ${UNTIL_THEN}` };
+  if (nads !== undefined && nads.value === undefined)
+    return {
+      kind: 'problem',
+      message: `annotation ${POLICY_FOR} is missing: the policy is for no network; write the NADs of those that it is for`,
+    };
   const { spec, errors } = checkNetworkPolicy(policy as unknown as PlainObject);
   if (errors.length > 0) return { kind: 'problem', message: `${refusal(errors)}; ${UNTIL_THEN}` };
   const { name, namespace = '' } = policy.metadata;
@@ -134,9 +147,10 @@ export function readNetworkPolicy(policy: NetworkPolicy): ObjectReading<Policy> 
   return {
     kind: 'value',
     value: {
+      kind: policy.kind,
       namespace,
       name,
-      object: `NetworkPolicy ${namespace}/${name}`,
+      ...(nads?.value === undefined ? {} : { nads: nads.value }),
       podSelector: spec.podSelector ?? {},
       directions,
       rules: directions.flatMap((direction) => rules[direction]),
@@ -145,14 +159,23 @@ export function readNetworkPolicy(policy: NetworkPolicy): ObjectReading<Policy> 
 }
 
 /** In place of a policy that could never be read: no pod of its namespace gets or sends anything by it. */
-export const closedPolicy = (namespace: string, name: string): Policy => ({
-  namespace,
-  name,
-  object: `NetworkPolicy ${namespace}/${name}`,
-  podSelector: {},
-  directions: ['Ingress', 'Egress'],
-  rules: [],
-});
+export function closedPolicy(policy: NetworkPolicy | MultiNetworkPolicy): Policy {
+  const { name, namespace = '' } = policy.metadata;
+  const nads = policy.kind === 'MultiNetworkPolicy' ? (policyFor(policy).value ?? []) : undefined;
+  return {
+    kind: policy.kind,
+    namespace,
+    name,
+    ...(nads === undefined ? {} : { nads }),
+    podSelector: {},
+    directions: ['Ingress', 'Egress'],
+    rules: [],
+  };
+}
+
+/** `NetworkPolicy blue/allow-web`. */
+export const policyObject = ({ kind, namespace, name }: Policy): string =>
+  `${kind} ${namespace}/${name}`;
 
 /** A port that a rule means by a name, on pods that a selection has. */
 export interface PortQuery {

@@ -86,7 +86,7 @@ const uniqueBy = <T>(items: readonly T[], key: (item: T) => string): T[] => [
 ];
 
 export class PolicyFacts {
-  /** Policies by namespace and name. */
+  /** Policies by namespace, name and kind. */
   readonly policies: FactTable<Policy>;
   /** Selections that some policy needs, by network and id. */
   readonly selections: FactTable<PlacedSelection>;
@@ -96,7 +96,7 @@ export class PolicyFacts {
   readonly namedNumbers: FactTable<NamedNumber>;
   /** By the keys of attachments. */
   readonly ports: FactTable<PolicedPort>;
-  /** By namespace and name of the policy. */
+  /** By the keys of policies. */
   readonly placements: FactTable<Placement>;
 
   readonly #facts: ZoneFacts;
@@ -108,7 +108,7 @@ export class PolicyFacts {
     const { recorder } = facts;
     this.#facts = facts;
     this.policies = new FactTable('policies', recorder, {
-      arity: 2,
+      arity: 3,
       indexes: { namespace: ({ namespace }) => [namespace] },
     });
     const namespaceNetworks = new DerivedFacts<NamespaceNetworks>(
@@ -123,10 +123,12 @@ export class PolicyFacts {
       this.policies,
       (...key) => this.#place(key),
       {
-        arity: 2,
+        arity: 3,
         indexes: {
           unit: ({ policy, networks }) =>
-            networks.map((network) => tupleKey(network, policy.namespace, policy.name)),
+            networks.map((network) =>
+              tupleKey(network, policy.namespace, policy.name, policy.kind),
+            ),
           namespace: ({ policy, networks }) =>
             networks.map((network) => tupleKey(network, policy.namespace)),
           selection: ({ networks, selections }) =>
@@ -244,10 +246,24 @@ export class PolicyFacts {
     return [...(isAlone ? [] : [DEFAULT_NETWORK]), ...[...primary].sort()] as NetworkName[];
   }
 
+  /** Networks of NADs; primary ones have the policies of Kubernetes. */
+  #secondaryNetworks(nads: readonly string[]): readonly NetworkName[] {
+    const { definitions, networks } = this.#facts;
+    const found = nads
+      .map((nad) => definitions.part(nad, 'network') ?? DEFAULT_NETWORK)
+      .filter(
+        (network) => network !== DEFAULT_NETWORK && networks.part(network, 'role') === 'secondary',
+      );
+    return [...new Set(found)].sort() as NetworkName[];
+  }
+
   #place(key: readonly string[]): Placement | undefined {
     const policy = this.policies.get(...key);
     if (policy === undefined) return undefined;
-    const networks = this.#namespaceNetworks.get(policy.namespace)?.networks ?? [];
+    const networks =
+      policy.nads === undefined
+        ? (this.#namespaceNetworks.get(policy.namespace)?.networks ?? [])
+        : this.#secondaryNetworks(policy.nads);
     const ports = policy.rules.flatMap((rule) => portQueries(policy, rule));
     const selections = [
       ...policy.rules.flatMap(({ peers }) => peers),
@@ -327,10 +343,10 @@ export class PolicyFacts {
     return { selection, addresses, ports };
   }
 
-  /** Policies are for the network of the namespace: of a pod's other interfaces they say nothing. */
+  /** A pod's interface on the default network beside a primary one is closed anyway. */
   #policiesOf(key: readonly string[]): PolicedPort | undefined {
     const attachment = this.#facts.attachments.get(...key);
-    if (attachment?.role !== 'primary') return undefined;
+    if (attachment === undefined || attachment.role === 'infrastructure-locked') return undefined;
     const { namespace, pod, network } = attachment;
     const labels = this.#facts.pods.part(tupleKey(namespace, pod), 'labels');
     const found = this.placements

@@ -1,7 +1,7 @@
 /** A zone of test/support/zones.ts into which namespaces, pods and policies are fed as objects, as a daemon feeds them. */
 import type { KubeObject } from '../../src/api/objects.ts';
 import { objectKey } from '../../src/api/objects.ts';
-import type { Namespace, NetworkPolicy, Pod } from '../../src/api/types.ts';
+import type { MultiNetworkPolicy, Namespace, NetworkPolicy, Pod } from '../../src/api/types.ts';
 import type { DesiredRow } from '../../src/desired/rows.ts';
 import { ObjectIntake } from '../../src/model/intake.ts';
 import type { ZoneFacts } from '../../src/model/facts.ts';
@@ -52,6 +52,22 @@ export const namespace = (
 /** A namespace whose pods have a primary network of their own. */
 export const ownNetwork = { 'k8s.ovn.org/primary-user-defined-network': '' };
 
+/** A MultiNetworkPolicy; without NADs it has no annotation. */
+export function multiPolicy(
+  key: string,
+  policyFor: string | undefined,
+  spec: unknown,
+): MultiNetworkPolicy {
+  const annotations = policyFor === undefined ? {} : { 'k8s.v1.cni.cncf.io/policy-for': policyFor };
+  const { metadata } = networkPolicy(key, spec);
+  return {
+    apiVersion: 'k8s.cni.cncf.io/v1beta1',
+    kind: 'MultiNetworkPolicy',
+    metadata: { ...metadata, annotations },
+    spec,
+  } as MultiNetworkPolicy;
+}
+
 /** The spec may be anything: what is no policy is to be refused. */
 export function networkPolicy(key: string, spec: unknown): NetworkPolicy {
   const [space = '', name = ''] = key.split('/');
@@ -99,8 +115,8 @@ export class PolicedZone {
     if (object.kind === 'Pod') this.#intake.pod({ key, after: after as Pod | undefined });
     else if (object.kind === 'Namespace')
       this.#intake.namespace({ key, after: after as Namespace | undefined });
-    else if (object.kind === 'NetworkPolicy')
-      this.#intake.networkPolicy({ key, after: after as NetworkPolicy | undefined });
+    else if (object.kind === 'NetworkPolicy' || object.kind === 'MultiNetworkPolicy')
+      this.#intake.policy(object.kind, { key, after: after as NetworkPolicy | undefined });
     else throw new Error(`a zone has no use for a ${object.kind}`);
   }
 

@@ -342,7 +342,12 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     name,
   ];
   replace(facts.pods, before?.pods, after.pods ?? [], named);
-  replace(facts.policing.policies, before?.policies, after.policies ?? [], named);
+  replace(
+    facts.policing.policies,
+    before?.policies,
+    after.policies ?? [],
+    ({ namespace, name, kind }) => [namespace, name, kind],
+  );
   replace(
     facts.services,
     before?.allowedDefaultServices,

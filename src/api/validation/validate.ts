@@ -147,7 +147,7 @@ function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
     namespaced: kind.namespaced,
     nameIsLabel: kind.kind === 'Namespace' || kind.kind === 'Service',
   });
-  if (kind.kind === 'NetworkPolicy') {
+  if (kind.kind === 'NetworkPolicy' || kind.kind === 'MultiNetworkPolicy') {
     const policy = checkNetworkPolicy(value);
     return {
       object: { ...value, metadata, spec: policy.spec },

@@ -1,11 +1,11 @@
-/** What a NetworkPolicy lets through (topology.md §16.1). */
+/** What a NetworkPolicy, or a MultiNetworkPolicy on a secondary network, lets through (topology.md §16.1, §16.3). */
 
 import { FAMILIES, type Family } from '../../allocators/addresses.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { NetworkName } from '../../model/model.ts';
 import { controllerOf } from '../../model/names.ts';
-import { portQueries, type Policy, type PolicyRule } from '../../model/policies.ts';
+import { policyObject, portQueries, type Policy, type PolicyRule } from '../../model/policies.ts';
 import { ACL_CLAIM, addAcl, ofGroup } from '../acls.ts';
 import { selectedPods } from '../address-sets.ts';
 import { networkOf, networkRank } from '../network/network-feature.ts';
@@ -30,7 +30,7 @@ interface Match {
 /** The group alone: pods join it, and are closed, also while what is let through can't be worked out. */
 export const policyGroup: Feature<ZoneFacts> = {
   name: 'policy/group',
-  over: (facts) => facts.policing.placements.distinct('unit', 3),
+  over: (facts) => facts.policing.placements.distinct('unit', 4),
   rank: networkRank,
   subject: networkOf,
   rules: {
@@ -40,17 +40,18 @@ export const policyGroup: Feature<ZoneFacts> = {
     },
   },
   claims: [PORT_GROUP_CLAIM],
-  build(facts, [network = '', namespace = '', name = ''], out) {
-    const policy = facts.policing.policies.get(namespace, name);
+  build(facts, [network = '', ...key], out) {
+    const policy = facts.policing.policies.get(...key);
     if (policy === undefined) return;
+    const { namespace, name } = policy;
     const group = policyPortGroup(controllerOf(network as NetworkName), namespace, name);
-    addPortGroup(Rows.northbound(out, policy.object).by('group'), group);
+    addPortGroup(Rows.northbound(out, policyObject(policy)).by('group'), group);
   },
 };
 
 export const policyRules: Feature<ZoneFacts> = {
   name: 'policy/rules',
-  over: (facts) => facts.policing.placements.distinct('unit', 3),
+  over: (facts) => facts.policing.placements.distinct('unit', 4),
   rank: networkRank,
   subject: networkOf,
   rules: {
@@ -64,12 +65,17 @@ export const policyRules: Feature<ZoneFacts> = {
     },
   },
   claims: [ACL_CLAIM],
-  build(facts, [network = '', namespace = '', name = ''], out) {
-    const policy = facts.policing.policies.get(namespace, name);
+  build(facts, [network = '', ...key], out) {
+    const policy = facts.policing.policies.get(...key);
     if (policy === undefined) return;
-    const rows = Rows.northbound(out, policy.object);
+    const rows = Rows.northbound(out, policyObject(policy));
     const on = { facts, network, controller: controllerOf(network as NetworkName), policy };
     const families = familiesOf(facts, network);
+    if (families.length === 0 && policy.rules.some(({ peers }) => peers.length > 0))
+      out.problem(
+        policyObject(policy),
+        `network ${network} gives its pods no addresses: peers by selectors are nobody there; write address blocks`,
+      );
     for (const rule of policy.rules) addRule(rows, on, rule, families);
   },
 };

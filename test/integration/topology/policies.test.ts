@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Policy } from '../../../src/model/policies.ts';
-import { readNetworkPolicy } from '../../../src/model/policies.ts';
+import { readPolicy } from '../../../src/model/policies.ts';
 import type { Attachment, PodFacts } from '../../../src/model/model.ts';
 import { networkPolicy } from '../../support/policed-zone.ts';
 import { macOf } from '../../support/layer3-by-hand.ts';
@@ -10,7 +10,7 @@ import { bluePod, exampleZone, type Zone } from '../../support/zones.ts';
 const NETWORK = 'blue_blue_ovn-worker';
 
 const read = (name: string, spec: object): Policy => {
-  const reading = readNetworkPolicy(networkPolicy(`blue/${name}`, spec));
+  const reading = readPolicy(networkPolicy(`blue/${name}`, spec));
   if (reading.kind !== 'value') throw new Error(JSON.stringify(reading));
   return reading.value;
 };

@@ -359,16 +359,16 @@ describe('the network of a policy', () => {
       .map(({ unit }) => unit);
 
   test('is the primary one of its namespace', () => {
-    expect(networks(blue, policy)).toEqual(['policy/group blue_blue blue p']);
+    expect(networks(blue, policy)).toEqual(['policy/group blue_blue blue p NetworkPolicy']);
     expect(networks(namespace('green'), networkPolicy('green/p', {}))).toEqual([
-      'policy/group default green p',
+      'policy/group default green p NetworkPolicy',
     ]);
   });
 
   test('is the default one too where the namespace did not ask for another', () => {
     expect(networks(namespace('blue'), policy)).toEqual([
-      'policy/group default blue p',
-      'policy/group blue_blue blue p',
+      'policy/group default blue p NetworkPolicy',
+      'policy/group blue_blue blue p NetworkPolicy',
     ]);
   });
 });

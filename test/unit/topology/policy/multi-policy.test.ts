@@ -29,6 +29,7 @@ const storage: ZoneNetwork = {
   namespaces: [],
   nads: ['blue/sec-l3'],
   subnets: [{ cidr: '10.77.0.0/16', hostLength: 24 }],
+  nodeSubnets: new Map([['ovn-worker', ['10.77.0.0/24']]]),
   object: 'UserDefinedNetwork blue/sec-l3',
 };
 const zone: Zone = { ...exampleZone, networks: [defaultNetwork, blue, storage] };
@@ -43,7 +44,8 @@ const podOn = (name: string, number: number, labels: Record<string, string>): Po
     { nadKey: 'blue/blue', address: `103.103.0.${number}/24`, role: 'primary' },
     { nadKey: 'blue/sec-l3', address: `10.77.0.${number}/24`, role: 'secondary' },
   ]) as Pod;
-  return { ...pod, metadata: { ...pod.metadata, labels } };
+  const annotations = { ...pod.metadata.annotations, 'k8s.v1.cni.cncf.io/networks': 'sec-l3' };
+  return { ...pod, metadata: { ...pod.metadata, labels, annotations } };
 };
 const web = podOn('web', 3, { app: 'web' });
 

@@ -29,6 +29,7 @@ import {
 } from './connect-selection.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { familiesOf } from '../networks/nads.ts';
+import { hostAddressesOf } from '../networks/new-network-rules.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import { oldestFirst } from '../../api/order.ts';
 import type { Log } from '../../store/log.ts';
@@ -129,8 +130,9 @@ export class ConnectController {
       if (isChanged || !isDeepStrictEqual(labels, labelsBefore)) this.networksChanged();
     });
     nodes.onChange(({ before, after }) => {
-      if (before === undefined || after === undefined || hasChassis(before) !== hasChassis(after))
-        this.networksChanged();
+      const said = (node: typeof after): string =>
+        JSON.stringify([node?.metadata.name, node && hasChassis(node), hostAddressesOf(node)]);
+      if (said(before) !== said(after)) this.networksChanged();
     });
     zones.onChange(({ before, after }) => {
       const reports = [before, after].map((zone) => zone?.status?.connects ?? []);
@@ -163,7 +165,7 @@ export class ConnectController {
 
   /** Validates and allocates. A connection that stops being valid keeps what it holds, and says why it is not accepted. */
   #decide(connect: ClusterNetworkConnect): ConnectProblem | undefined {
-    const { registry, settings } = this.#options;
+    const { informers, registry, settings } = this.#options;
     const { name } = connect.metadata;
     const networks = this.#select(connect);
     const allocations = this.#allocationsOf(connect);
@@ -182,6 +184,10 @@ export class ConnectController {
       ranges: allocations.ranges,
       others,
       settings: settings.cluster,
+      nodes: informers.nodes
+        .list()
+        .map((node) => ({ name: node.metadata.name, hostAddresses: hostAddressesOf(node) })),
+      isServing: !allocations.isEmpty,
     });
     if (invalid !== undefined) return invalid;
     registry.tunnelKeys.allocateDynamic(ownerOf(name), 1);

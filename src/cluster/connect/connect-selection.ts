@@ -16,6 +16,7 @@ import type {
   Namespace,
 } from '../../api/types.ts';
 import type { ClusterSettings } from '../../model/model.ts';
+import type { NodeAddresses } from '../../api/validation/overlap.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 
 export type ConnectReason =
@@ -103,15 +104,23 @@ export interface ConnectCheck {
   readonly ranges: readonly ConnectRange[];
   readonly others: readonly AcceptedConnect[];
   readonly settings: ClusterSettings;
+  readonly nodes: readonly NodeAddresses[];
+  /** True when networks hold connect subnets already. */
+  readonly isServing: boolean;
 }
 
-/** The first rule that is broken, always in this order; undefined when the networks can be connected. */
+/**
+ * The first rule that is broken, always in this order; undefined when the networks can be connected. What only another connection could
+ * mend, for connectSubnets can't change, comes before what more networks would.
+ */
 export function checkConnect(check: ConnectCheck): ConnectProblem | undefined {
   return (
     unsupported(check) ??
-    insufficient(check) ??
-    conflictWithCluster(check) ??
+    conflictWithRanges(check, serviceRanges(check.settings)) ??
     conflictWithNetworks(check) ??
+    conflictWithRanges(check, podRanges(check.settings)) ??
+    conflictWithNodes(check) ??
+    insufficient(check) ??
     overlappingNetworks(check) ??
     familyMismatch(check) ??
     overlapWithOthers(check)
@@ -164,24 +173,58 @@ function firstPair(
   return undefined;
 }
 
-/** What of the cluster's own ranges the connect subnets run into. */
-export function conflictWithCluster({
-  ranges,
-  settings,
-}: {
-  readonly ranges: readonly ConnectRange[];
-  readonly settings: Pick<ClusterSettings, 'serviceSubnets' | 'masqueradeSubnets'>;
-}): ConnectProblem | undefined {
-  const kinds = [
-    ['service', settings.serviceSubnets],
-    ['masquerade', familyCidrs(settings.masqueradeSubnets)],
-  ] as const;
+type RangesByKind = readonly (readonly [kind: string, cidrs: readonly string[]])[];
+
+const serviceRanges = (settings: ConnectCluster): RangesByKind => [
+  ['service', settings.serviceSubnets],
+  ['masquerade', familyCidrs(settings.masqueradeSubnets)],
+];
+
+/** Ranges of the cluster default network: its pods are beside the connected networks on every node. */
+const podRanges = (settings: ConnectCluster): RangesByKind => [
+  ['pod', settings.clusterSubnets.map(({ cidr }) => cidr)],
+  ['join', familyCidrs(settings.joinSubnets)],
+  ['transit', familyCidrs(settings.transitSubnets)],
+];
+
+type ConnectCluster = Pick<
+  ClusterSettings,
+  'clusterSubnets' | 'joinSubnets' | 'masqueradeSubnets' | 'serviceSubnets' | 'transitSubnets'
+>;
+
+function conflictWithRanges(
+  { ranges }: Pick<ConnectCheck, 'ranges'>,
+  kinds: RangesByKind,
+): ConnectProblem | undefined {
   for (const [kind, cidrs] of kinds) {
     const pair = firstPair(ranges, prefixes(cidrs));
     if (pair !== undefined)
       return {
         reason: 'ConnectSubnetConflict',
         message: `Connect subnet ${pair.cidr} conflicts with ${kind} subnet ${pair.other} of the cluster`,
+      };
+  }
+  return undefined;
+}
+
+/** What of the cluster's own ranges the connect subnets run into. */
+export const conflictWithCluster = ({
+  ranges,
+  settings,
+}: {
+  readonly ranges: readonly ConnectRange[];
+  readonly settings: ConnectCluster;
+}): ConnectProblem | undefined =>
+  conflictWithRanges({ ranges }, [...serviceRanges(settings), ...podRanges(settings)]);
+
+/** Networks that nodes are attached to: a connection that serves already is not withdrawn by an address that a node gets later. */
+function conflictWithNodes({ ranges, nodes, isServing }: ConnectCheck): ConnectProblem | undefined {
+  for (const { name, hostAddresses } of isServing ? [] : nodes) {
+    const pair = firstPair(ranges, prefixes(hostAddresses));
+    if (pair !== undefined)
+      return {
+        reason: 'ConnectSubnetConflict',
+        message: `Connect subnet ${pair.cidr} conflicts with the network ${pair.other} of node '${name}'`,
       };
   }
   return undefined;

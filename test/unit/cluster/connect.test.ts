@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { clusterNetworkConnects, namespaces, zoneStatuses } from '../../../src/api/kinds.ts';
+import { clusterNetworkConnects, namespaces, nodes, zoneStatuses } from '../../../src/api/kinds.ts';
 import type { ClusterNetworkConnect } from '../../../src/api/types.ts';
 import type { ZoneConnectStatus, ZoneStatus } from '../../../src/api/zone-status.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -112,6 +112,30 @@ describe('is refused, with the reason', () => {
     ],
     [
       'ConnectSubnetConflict',
+      [layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16')],
+      '10.244.128.0/17/24',
+      'Connect subnet 10.244.128.0/17 conflicts with pod subnet 10.244.0.0/16 of the cluster',
+    ],
+    [
+      'ConnectSubnetConflict',
+      [layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16')],
+      '100.64.0.0/17/24',
+      'Connect subnet 100.64.0.0/17 conflicts with join subnet 100.64.0.0/16 of the cluster',
+    ],
+    [
+      'ConnectSubnetConflict',
+      [layer2('a/net', '10.1.0.0/16')],
+      '10.244.128.0/17/24',
+      'Connect subnet 10.244.128.0/17 conflicts with pod subnet 10.244.0.0/16 of the cluster',
+    ],
+    [
+      'ConnectSubnetConflict',
+      [layer3('a/net', '192.168.1.0/24/26')],
+      '192.168.0.0/16/24',
+      "Connect subnet 192.168.0.0/16 conflicts with pod subnet 192.168.1.0/24 of network 'a/net'",
+    ],
+    [
+      'ConnectSubnetConflict',
       [layer3('a/net', '192.168.1.0/24/26'), layer3('b/net', '10.2.0.0/16')],
       '192.168.0.0/16/24',
       "Connect subnet 192.168.0.0/16 conflicts with pod subnet 192.168.1.0/24 of network 'a/net'",
@@ -153,6 +177,30 @@ describe('is refused, with the reason', () => {
     expect(await statusOf(store, 'all')).toEqual(refused(reason, message));
     expect(store.events).toMatchObject([{ type: 'Warning', reason, message }]);
     expect(running.manager.problems()).toEqual([{ object: 'ClusterNetworkConnect all', message }]);
+  });
+
+  test('the network of a node, unless networks are connected already', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    const at = (address: string): Readonly<Record<string, string>> => ({
+      'k8s.ovn.org/host-cidrs': JSON.stringify([address]),
+    });
+    await apply(store, namespace('a'), namespace('b'), node('n1', at('172.18.0.2/16')));
+    await apply(store, layer3('a/net', '10.1.0.0/16'), layer3('b/net', '10.2.0.0/16'));
+    await apply(store, connect('late', ['a', 'b'], '172.18.128.0/17/24'));
+    await apply(store, connect('early', ['a', 'b'], '192.168.0.0/16/24'));
+    await running.settled();
+    expect(await statusOf(store, 'late')).toEqual(
+      refused(
+        'ConnectSubnetConflict',
+        "Connect subnet 172.18.128.0/17 conflicts with the network 172.18.0.0/16 of node 'n1'",
+      ),
+    );
+    const metadata = { annotations: at('192.168.7.2/24') };
+    await store.patch(nodes, 'n1', { metadata }, { fieldManager: 'user' });
+    await running.settled();
+    expect(await statusOf(store, 'late')).toEqual(ACCEPTED);
+    expect(await statusOf(store, 'early')).toEqual(ACCEPTED);
   });
 
   test('IPFamilyMismatch', async () => {

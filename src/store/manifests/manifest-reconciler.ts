@@ -1,6 +1,6 @@
 /** Brings the records in line with the manifests: what is new, what changed, what is gone. */
 import { join } from 'node:path';
-import { objectKey } from '../../api/objects.ts';
+import { objectKey, type OwnerReference } from '../../api/objects.ts';
 import { timestamp, type Clock } from '../clock.ts';
 import type { ObjectRules, Problem } from './manifest-rules.ts';
 import type { ManifestSource, SourcedObject, Wanted } from './manifest-source.ts';
@@ -14,6 +14,7 @@ import {
   isReplacement,
   objectId,
   objectOf,
+  ownerOf,
   type ObjectId,
   type ObjectRecord,
 } from './object-record.ts';
@@ -90,6 +91,15 @@ export class ManifestReconciler {
   /** The record that `wanted` makes of `record`: the same one if nothing is to be done; undefined if it must go first. */
   #successor(wanted: SourcedObject, record: ObjectRecord | undefined): ObjectRecord | undefined {
     this.#refusals.delete(wanted);
+    const owner = record === undefined ? undefined : ownerOf(record);
+    if (record !== undefined && record.deleted === undefined && owner !== undefined) {
+      this.#refuse(
+        wanted,
+        record,
+        `is the name of an object that was made for ${this.#describeOwner(owner, record)}: choose another name for this one; the object stays as it was`,
+      );
+      return record;
+    }
     if (
       record !== undefined &&
       (record.deleted !== undefined || isReplacement(record, wanted.object))
@@ -104,15 +114,24 @@ export class ManifestReconciler {
     }
     const errors = this.#options.rules.validate(objectOf(next), objectOf(record));
     if (errors.length === 0) return next;
+    this.#refuse(wanted, record, `${errors.join('; ')}; the object stays as it was`);
+    return record;
+  }
+
+  #describeOwner({ apiVersion, kind, name }: OwnerReference, { namespace }: ObjectRecord): string {
+    const isClusterWide = this.#options.rules.kindOf(apiVersion, kind)?.namespaced === false;
+    return describeRecord({ kind, name, namespace: isClusterWide ? '' : namespace });
+  }
+
+  #refuse(wanted: SourcedObject, record: ObjectRecord, message: string): void {
     this.#refusals.set(wanted, {
       severity: 'error',
       file: join(this.#options.manifests, wanted.file),
       line: wanted.line,
       object: describeRecord(record),
-      message: `${errors.join('; ')}; the object stays as it was`,
+      message,
     });
     this.#settled.set(wanted, record);
-    return record;
   }
 
   /** Objects (of `ids`, or any) whose manifest or whose last owner has been gone for the grace time. */

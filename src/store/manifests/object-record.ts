@@ -5,7 +5,7 @@
  * `kubectl apply` does: what the user changed wins, what controllers wrote elsewhere stays.
  */
 import { createHash } from 'node:crypto';
-import type { KubeObject, ObjectMeta } from '../../api/objects.ts';
+import type { KubeObject, ObjectMeta, OwnerReference } from '../../api/objects.ts';
 import {
   applyMergePatch,
   canonicalJson,
@@ -164,6 +164,13 @@ export function createdRecord({ object, now }: Birth): ObjectRecord {
   const { uid: _uid, creationTimestamp: _created, ...metadata } = object.metadata;
   const born = { ...object, metadata: metadata as ObjectMeta };
   return { ...newRecord({ object: born, now }), written: contentOf(object) };
+}
+
+/** The object that this one was made for by a controller; undefined for one that a manifest declares, or that stands for itself. */
+export function ownerOf(record: ObjectRecord): OwnerReference | undefined {
+  if (record.manifest !== undefined) return undefined;
+  const { ownerReferences = [] } = objectOf(record).metadata;
+  return ownerReferences.find(({ controller }) => controller === true) ?? ownerReferences[0];
 }
 
 /** True when the manifest asks for another object under the same name (its uid was given, and is a different one). */

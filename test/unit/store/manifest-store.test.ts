@@ -315,6 +315,27 @@ describe('manifests store', () => {
     await expect.poll(() => keys(store, nads)).toEqual(['tenant-a/red']);
   });
 
+  test('a manifest with the name of what was made for another object is refused until that is gone', async () => {
+    await write('blue.yaml', network('blue'));
+    const store = await start();
+    const owner = await store.get(userDefinedNetworks, 'tenant-a/blue');
+    if (owner === undefined) expect.unreachable();
+    await store.create(nads, nad('blue', owner) as never, WRITER);
+    const made = await store.get(nads, 'tenant-a/blue');
+    const metadata = 'name: blue, namespace: tenant-a, labels: { mine: "yes" }';
+    const text = `apiVersion: ${nads.apiVersion}\nkind: ${nads.kind}\nmetadata: { ${metadata} }\n`;
+    await write('nad.yaml', text);
+    await expect
+      .poll(() => problems(store))
+      .toEqual([
+        'manifests/nad.yaml:1: NetworkAttachmentDefinition tenant-a/blue: is the name of an object that was made for UserDefinedNetwork tenant-a/blue: choose another name for this one; the object stays as it was',
+      ]);
+    expect(await store.get(nads, 'tenant-a/blue')).toEqual(made);
+    await store.delete(nads, 'tenant-a/blue');
+    await expect.poll(() => problems(store)).toEqual([]);
+    expect((await store.get(nads, 'tenant-a/blue'))?.metadata.labels).toEqual({ mine: 'yes' });
+  });
+
   test('objects from manifests are not collected because their owner is unknown here', async () => {
     const owner = 'apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: abc-1';
     await write(

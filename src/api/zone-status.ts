@@ -38,7 +38,10 @@ export interface ZoneStatusContent {
   /** Why nothing could be done at all (no connection, node unknown …). */
   readonly message?: string;
   readonly networks: readonly ZoneNetworkStatus[];
-  /** Absent in what daemons wrote that did not report them. */
+  /** Names of the networks that are not `Unused`; absent, as what follows, in what daemons wrote that did not report them. */
+  readonly used?: readonly string[];
+  /** Whether each of those is in the data plane, and changes reach it. */
+  readonly ready?: boolean;
   readonly connects?: readonly ZoneConnectStatus[];
   readonly problems: readonly ZoneProblem[];
 }

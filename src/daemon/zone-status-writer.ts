@@ -12,7 +12,7 @@ import type { ZoneController } from './zone-controller.ts';
 
 /** All but the time of writing. What is absent is not known yet: what was reported before stands. */
 export type ZoneReport = Pick<ZoneStatusContent, 'message' | 'problems'> &
-  Partial<Pick<ZoneStatusContent, 'networks' | 'connects'>>;
+  Partial<Pick<ZoneStatusContent, 'networks' | 'used' | 'ready' | 'connects'>>;
 
 /** What the parts of a zone say of it. */
 export interface ZoneSources {
@@ -25,9 +25,14 @@ export interface ZoneSources {
 
 /** What is known of the zone, for the cluster manager and for people. */
 export function zoneReport({ controller, connects, problems, message }: ZoneSources): ZoneReport {
+  const networks = controller.networks();
+  const used = networks.filter(({ state }) => state !== 'Unused');
+  const ready = message === undefined && used.every(({ state }) => state === 'Programmed');
   return {
-    ...(message === undefined ? {} : { message }),
-    ...(controller.hasWritten ? { networks: controller.networks(), connects } : {}),
+    ...(message === undefined ? {} : { message, ready }),
+    ...(controller.hasWritten
+      ? { networks, used: used.map(({ name }) => name), ready, connects }
+      : {}),
     problems,
   };
 }

@@ -1,5 +1,5 @@
 /** Conditions in an object's status: several writers, each with types of its own. */
-import { withCondition, withoutCondition } from '../api/conditions.ts';
+import { withCondition, withoutCondition, type NewCondition } from '../api/conditions.ts';
 import { objectKey, type Condition, type KubeObject, type ResourceKind } from '../api/objects.ts';
 import { timestamp, type Clock } from './clock.ts';
 import type { Store } from './store.ts';
@@ -13,7 +13,7 @@ export type StatedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'me
  */
 function mergeConditions(
   current: readonly Condition[],
-  stated: readonly StatedCondition[],
+  stated: readonly NewCondition[],
   now: string,
   removed: readonly string[] = [],
 ): readonly Condition[] {
@@ -29,6 +29,8 @@ export const conditionsOf = (object: KubeObject): readonly Condition[] => {
 
 export interface StatusChange {
   readonly conditions: readonly StatedCondition[];
+  /** Generation of the object that the conditions are about; without it the one of the object that is written to. */
+  readonly observedGeneration?: number | undefined;
   /** Condition types to take away unless stated. */
   readonly removed?: readonly string[];
   /** Further fields of `status`; undefined leaves a field alone. */
@@ -61,9 +63,12 @@ export class StatusWriter {
   ): Promise<boolean> {
     const { store, clock, fieldManager } = this.#options;
     const current = conditionsOf(object);
+    const { observedGeneration = object.metadata.generation } = change;
     const conditions = mergeConditions(
       current,
-      change.conditions,
+      change.conditions.map((one) =>
+        observedGeneration === undefined ? one : { ...one, observedGeneration },
+      ),
       timestamp(clock.now()),
       change.removed,
     );

@@ -151,17 +151,27 @@ function renderConfig(
   return clash === undefined ? succeed(config) : fail(clash);
 }
 
+/**
+ * By these kubectl, Helm, Argo CD, Flux, kapp and others know what they applied. A NAD was applied by none of them: one that carried them
+ * would be taken for something that is theirs to remove.
+ */
+const TRACKING =
+  /^(kubectl\.kubernetes\.io|applyset\.kubernetes\.io|meta\.helm\.sh|argocd\.argoproj\.io|([a-z]+\.)?toolkit\.fluxcd\.io|kapp\.k14s\.io|objectset\.rio\.cattle\.io)\/|^app\.kubernetes\.io\/(instance|managed-by)$|^config\.k8s\.io\/owning-inventory$/;
+
+const withoutTracking = (texts: Readonly<Record<string, string>> = {}): [string, string][] =>
+  Object.entries(texts).filter(([key]) => !TRACKING.test(key));
+
 /** Labels of a NAD: those of its owner win over ours. */
 const nadLabels = (object: NetworkObject): Record<string, string> => ({
   [NETWORK_LABEL]: '',
-  ...object.metadata.labels,
+  ...Object.fromEntries(withoutTracking(object.metadata.labels)),
 });
 
-/** Annotations that a NAD takes over from its owner: all but those of our own prefix. */
+/** Annotations that a NAD takes over from its owner: all but those of our own prefix and of tools. */
 const inheritedAnnotations = (
   object: NetworkObject,
 ): Readonly<Record<string, string>> | undefined => {
-  const kept = Object.entries(object.metadata.annotations ?? {}).filter(
+  const kept = withoutTracking(object.metadata.annotations).filter(
     ([key]) => !key.startsWith(OUR_ANNOTATIONS),
   );
   return kept.length === 0 ? undefined : Object.fromEntries(kept);

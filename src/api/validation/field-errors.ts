@@ -39,7 +39,7 @@ export function formatPath(path: FieldPath): string {
   return text === '' ? '<nil>' : text;
 }
 
-const LONGEST_VALUE = 200;
+const LONGEST_VALUE = 80;
 const DEEPEST_VALUE = 8;
 
 /** The value with what lies too deep left out: JSON of hostile nesting would run out of stack. */

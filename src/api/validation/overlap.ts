@@ -236,7 +236,7 @@ export function findTransitSubnets(
       } else if (
         !sides.some(({ type, cidr }) => type === 'transit switch subnet' && cidr === candidate)
       ) {
-        return failed(formatOverlap(overlap));
+        return fail(formatOverlap(overlap));
       } else {
         const next = afterLarger(sides, candidate);
         if (attempt + 1 >= ATTEMPTS || next === undefined) {

@@ -1,7 +1,7 @@
 /** Checks a value against the structural part of a schema with ajv, and words the result like an API server. */
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { Ajv } from 'ajv';
-import { parsePrefix } from '../../allocators/addresses.ts';
+import { isCidrFormat } from './cidr-format.ts';
 import type { FieldError, FieldPath } from './field-errors.ts';
 import { formatPath, formatValue } from './field-errors.ts';
 import type { Schema } from './schema.ts';
@@ -33,7 +33,7 @@ function validatorOf(schema: Schema): ValidateFunction {
       },
       int64: { type: 'number', validate: Number.isInteger },
       'date-time': isDateTime,
-      cidr: (text: string) => parsePrefix(text) !== undefined,
+      cidr: isCidrFormat,
     },
   });
   const validator = compiler.compile(schema);

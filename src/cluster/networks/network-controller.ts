@@ -151,7 +151,7 @@ export class NetworkController {
       : await this.#reconcileNads(object, signal);
     durations.nadSync(networkOf(object), clock.now() - began);
     this.#measured.set(key, networkOf(object));
-    this.#outcomes.set(key, outcome);
+    this.#outcomes.set(key, { ...outcome, generation: object.metadata.generation });
     this.#options.onOutcome(key);
   }
 

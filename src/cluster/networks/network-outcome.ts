@@ -18,6 +18,8 @@ export interface NetworkOutcome {
   readonly problems: readonly NetworkProblem[];
   /** Appended ranges that the network does not have, as the object has them: those can be taken back. */
   readonly refusedSubnets?: readonly string[];
+  /** Generation of the object that this became of. */
+  readonly generation?: number | undefined;
 }
 
 /** Condition `NetworkCreated`. */

@@ -145,6 +145,7 @@ export class StatusController {
         object,
         {
           conditions,
+          observedGeneration: outcome.generation,
           removed: [
             'TransportAccepted',
             'PrimaryNetworkConflict',

@@ -12,8 +12,10 @@ import {
 import { systemClock } from '../../../src/store/clock.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
+import { CIDR_TEXTS } from '../../unit/api/cidr-texts.ts';
 import { problemsOf } from '../../unit/api/objects.ts';
 import { ruleCases } from '../../unit/api/rule-cases.ts';
+import { egress } from '../../unit/api/rule-objects.ts';
 
 const started = await startKubeApi();
 if (typeof started === 'string') {
@@ -196,6 +198,14 @@ describe.skipIf(typeof started === 'string')('a real API server agrees on', () =
         mtu: 9000,
         subnets: ['10.0.0.0/24'],
       });
+    }
+  });
+
+  test('texts of a field of format cidr', async () => {
+    for (const [text, isValid] of CIDR_TEXTS) {
+      const object = egress('EgressQoS', { egress: [{ dscp: 1, dstCIDR: text }] }) as TestObject;
+      const { status } = await api.call('POST', `${collection(object)}?dryRun=All`, object);
+      expect(status === 201, text).toBe(isValid);
     }
   });
 

@@ -223,8 +223,6 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     expect(unusedPermissions(nodeProxy.requests, 'node-rbac.yaml')).toEqual([
       // An event that is said again.
       'get /events',
-      // Whether the report is still there, every half minute.
-      'get k8s.ovn.org/zonestatuses',
       'patch /events',
     ]);
   }, 60_000);

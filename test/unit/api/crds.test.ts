@@ -24,18 +24,55 @@ test('the generated file holds what schemas/crds say (else: node schemas/generat
   expect(definitions).toEqual(yaml);
 });
 
+const AGE = 'Age .metadata.creationTimestamp date';
+const NETWORK_CONDITIONS = [
+  "Created .status.conditions[?(@.type=='NetworkCreated')].status string",
+  "Ready .status.conditions[?(@.type=='NetworkReady')].status string",
+];
+const NETWORK_COLUMNS = [
+  'Topology .spec..topology string',
+  'Role .spec..role string',
+  'Subnets .spec..subnets string',
+  ...NETWORK_CONDITIONS,
+  AGE,
+];
+
+/** Fields without a description, as paths. */
+const undescribed = (schema: Schema, path = ''): string[] => [
+  ...(path === '' || schema.description !== undefined ? [] : [path]),
+  ...[schema, schema.items, schema.additionalProperties].flatMap((level) =>
+    Object.entries(level?.properties ?? {}).flatMap(([name, child]) =>
+      undescribed(child, `${path}.${name}`),
+    ),
+  ),
+];
+
 describe('a CRD', () => {
+  test('says of every field what it is', () => {
+    const fields = definitions.flatMap(({ spec }) =>
+      spec.versions.flatMap(({ schema }) => undescribed(schema.openAPIV3Schema)),
+    );
+    const standard = ['.apiVersion', '.kind', '.metadata'];
+    expect(fields.filter((field) => !standard.includes(field))).toEqual([]);
+  });
+
   // api.md §1.1.
   test.each([
-    ['userdefinednetworks', 'Namespaced', ['udn'], ['v1', 'v1alpha1'], true, []],
-    ['clusteruserdefinednetworks', 'Cluster', ['cudn'], ['v1', 'v1alpha1'], true, []],
+    ['userdefinednetworks', 'Namespaced', ['udn'], ['v1', 'v1alpha1'], true, NETWORK_COLUMNS],
+    ['clusteruserdefinednetworks', 'Cluster', ['cudn'], ['v1', 'v1alpha1'], true, NETWORK_COLUMNS],
     [
       'clusternetworkconnects',
       'Cluster',
       ['cnc'],
       ['v1'],
       true,
-      ['Age .metadata.creationTimestamp date', 'Status .status.status string'],
+      [
+        'Connectivity .spec.connectivity string',
+        'Subnets .spec.connectSubnets string',
+        "Accepted .status.conditions[?(@.type=='Accepted')].status string",
+        'Status .status.status string',
+        AGE,
+      ],
     ],
     [
       'egressips',
@@ -66,7 +103,32 @@ describe('a CRD', () => {
       true,
       ['Assigned Host .status.host string'],
     ],
-    ['ovnsecondarynetworks', 'Namespaced', ['osn'], ['v1alpha1'], true, []],
+    [
+      'ovnsecondarynetworks',
+      'Namespaced',
+      ['osn'],
+      ['v1alpha1'],
+      true,
+      [
+        'Subnet .spec.subnet string',
+        'External .spec.hasExternalConnectivity boolean',
+        ...NETWORK_CONDITIONS,
+        AGE,
+      ],
+    ],
+    [
+      'zonestatuses',
+      'Cluster',
+      ['zs'],
+      ['v1alpha1'],
+      true,
+      [
+        'Networks .status.used string',
+        'Ready .status.ready boolean',
+        'Message .status.message string',
+        AGE,
+      ],
+    ],
     ['network-attachment-definitions', 'Namespaced', ['net-attach-def'], ['v1'], false, []],
     ['ipamclaims', 'Namespaced', undefined, ['v1alpha1'], true, []],
   ])('%s is as documented', (plural, scope, shortNames, versions, hasStatus, columns) => {

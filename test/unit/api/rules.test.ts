@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { definitions } from '../../../src/api/validation/catalog.ts';
 import type { Schema } from '../../../src/api/validation/schema.ts';
+import { CIDR_TEXTS } from './cidr-texts.ts';
 import { problemsOf } from './objects.ts';
 import { ruleCases } from './rule-cases.ts';
+import { egress } from './rule-objects.ts';
 
 describe.each(ruleCases)('$rule', ({ old, valid, invalid, message }) => {
   test('accepts what obeys it', () => {
@@ -68,3 +70,12 @@ test('of the subnets of a Primary network those may be removed that its status s
     ).toMatch(new RegExp(`^${path}: .*Removing existing subnets is not allowed`));
   }
 });
+
+test.each(CIDR_TEXTS)(
+  'EgressQoS dstCIDR "%s" is valid, as an API server says: %s',
+  (text, isValid) => {
+    const rules = [{ dscp: 1, dstCIDR: text }];
+    const problems = problemsOf(egress('EgressQoS', { egress: rules }));
+    expect(problems.join()).toMatch(isValid ? /^$/ : /must be of type cidr/);
+  },
+);

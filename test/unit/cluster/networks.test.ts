@@ -10,6 +10,7 @@ import {
   apply,
   conditions,
   CREATED,
+  layer2,
   layer3,
   nadLines,
   namespace,
@@ -188,6 +189,65 @@ describe('a network that is there', () => {
     expect({ ...after?.metadata, ...counted }).toEqual({ ...before?.metadata, ...counted });
     expect(after?.spec).toEqual(before?.spec);
     expect(await nodeLines(store)).toEqual(nodesBefore);
+  });
+
+  test('says for which generation of the object its conditions are', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16'));
+    const observed = async (): Promise<readonly unknown[]> => {
+      await running.settled();
+      const found = await store.get(userDefinedNetworks, 'blue/net');
+      const generations = found?.status?.conditions?.map((one) => one.observedGeneration) ?? [];
+      return [found?.metadata.generation, ...new Set(generations)];
+    };
+    expect(await observed()).toEqual([1, 1]);
+    const subnets = ['10.20.0.0/16', '10.21.0.0/16'].map((cidr) => ({ cidr }));
+    const patch = { spec: { layer3: { subnets } } };
+    await store.patch(userDefinedNetworks, 'blue/net', patch, { fieldManager: 'user' });
+    expect(await observed()).toEqual([2, 2]);
+  });
+
+  test('has a NAD without what tools wrote to know what they applied', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    const { metadata, ...rest } = layer3('blue/net', '10.20.0.0/16');
+    const labels = {
+      team: 'a',
+      'app.kubernetes.io/instance': 'tenants',
+      'app.kubernetes.io/managed-by': 'Helm',
+      'kustomize.toolkit.fluxcd.io/name': 'tenants',
+      'applyset.kubernetes.io/part-of': 'x',
+    };
+    const annotations = {
+      note: 'b',
+      'kubectl.kubernetes.io/last-applied-configuration': '{}',
+      'argocd.argoproj.io/tracking-id': 'x',
+      'meta.helm.sh/release-name': 'x',
+    };
+    await apply(store, namespace('blue'), {
+      ...rest,
+      metadata: { ...metadata, labels, annotations },
+    });
+    await running.settled();
+    const nad = await store.get(networkAttachmentDefinitions, 'blue/net');
+    expect(nad?.metadata.labels).toEqual({ 'k8s.ovn.org/user-defined-network': '', team: 'a' });
+    expect(Object.keys(nad?.metadata.annotations ?? {}).toSorted()).toEqual([
+      'k8s.ovn.org/network-id',
+      'k8s.ovn.org/network-name',
+      'k8s.ovn.org/tunnel-keys',
+      'note',
+    ]);
+  });
+
+  test('of topology Layer2 that is refused is told why, and nothing of ranges that its user did not choose', async () => {
+    const store = new MemoryStore();
+    await using running = startManager(store);
+    await apply(store, namespace('blue'), layer2('blue/net', '10.244.0.0/16'));
+    await running.settled();
+    const [created = ''] = await conditions(store, 'blue/net');
+    expect(created).toContain('"10.244.0.0/16" overlaps cluster subnet');
+    expect(created).not.toMatch(/transit/);
   });
 
   test('grows by an appended subnet, which serves nodes that found none', async () => {

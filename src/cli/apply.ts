@@ -39,6 +39,24 @@ export function register(program: Command): void {
   });
 }
 
+/** Makes the host as it should be; waits for the devices that Open vSwitch makes, if it is to. */
+async function settleHost(
+  { host, controller }: ZoneRuntime,
+  wait: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  if (host === undefined) return;
+  await host.start();
+  await until(
+    async () => {
+      const blocked = await host.controller.flush(controller.isComplete, signal);
+      return blocked === undefined && (!wait || host.controller.awaited === undefined);
+    },
+    signal,
+    () => `the host: ${host.controller.awaited ?? 'it changes faster than it can be followed'}`,
+  );
+}
+
 interface ApplyOptions {
   readonly wait: boolean;
   readonly json?: boolean;
@@ -83,6 +101,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
       signal,
       'the databases to take the changes',
     );
+    await settleHost(runtime, options.wait, signal);
     if (!options.wait) return;
     const { configured } = controller.sequence;
     if (controller.sequence.reached < configured)

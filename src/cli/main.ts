@@ -11,6 +11,7 @@ interface CommandModule {
 /** Loaded on demand, so that a command starts without the modules of the others. */
 const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   apply: () => import('./apply.ts'),
+  cleanup: () => import('./cleanup.ts'),
   cluster: () => import('./cluster.ts'),
   diff: () => import('./plan.ts'),
   graph: () => import('./graph.ts'),

@@ -7,6 +7,8 @@ import type { LabelSelector } from '../api/types.ts';
 import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
+import type { HostSettings } from '../node/host-network.ts';
+import { HIGHEST_ROUTING_TABLE, LOWEST_ROUTING_TABLE, ROUTING_TABLES } from '../node/numbers.ts';
 import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
 import { defaultSocket } from './control-protocol.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
@@ -43,6 +45,9 @@ export interface Configuration {
   readonly socket?: string;
   readonly nb?: string;
   readonly sb?: string;
+  /** The node's own Open_vSwitch database; without it the host is left alone. */
+  readonly ovs?: string;
+  readonly host: HostSettings;
   readonly tls: TlsFiles;
   readonly settings: ClusterSettings;
   readonly manager: ManagerSettings;
@@ -144,6 +149,14 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     ...controlSocket(given, sources),
     ...optional('nb', 'nb'),
     ...optional('sb', 'sb'),
+    ...optional('ovs', 'ovs'),
+    host: {
+      routingTables: read(
+        'routing-table-id-start',
+        integer(LOWEST_ROUTING_TABLE, HIGHEST_ROUTING_TABLE - MAX_NETWORKS),
+        ROUTING_TABLES,
+      ),
+    },
     tls: {
       ...optional('private-key', 'privateKey'),
       ...optional('certificate', 'certificate'),

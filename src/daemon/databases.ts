@@ -15,8 +15,8 @@ import type { ZoneDatabase } from './zone-controller.ts';
 export const ZONE_LOCK = 'heddle_zone';
 
 export interface DatabaseOptions {
-  readonly name: 'OVN_Northbound' | 'OVN_Southbound';
-  /** `--nb` or `--sb`, for error messages. */
+  readonly name: 'OVN_Northbound' | 'OVN_Southbound' | 'Open_vSwitch';
+  /** `--nb`, `--sb` or `--ovs`, for error messages. */
   readonly flag: string;
   readonly remotes: string;
   readonly tls: TlsFiles;
@@ -28,6 +28,11 @@ export interface DatabaseOptions {
   /** Called when the database may have become writable. */
   readonly onAvailable?: () => void;
 }
+
+/** Of a database of the zone. */
+export type ZoneDatabaseOptions = DatabaseOptions & {
+  readonly name: 'OVN_Northbound' | 'OVN_Southbound';
+};
 
 export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
   /** Resolves when contents (and lock) are there; rejects with what was waited for. */

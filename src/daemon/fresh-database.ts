@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseSchema, Replica, type JsonValue } from '../ovsdb/index.ts';
 import { creationCommands, type Plan } from '../desired/ovsdb/index.ts';
-import type { DatabaseOptions, OpenDatabase } from './databases.ts';
+import type { ZoneDatabaseOptions, OpenDatabase } from './databases.ts';
 
 const SCHEMAS = {
   OVN_Northbound: 'ovn-nb.ovsschema',
@@ -20,13 +20,13 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   OVN_Southbound: 'ovn-sbctl',
 };
 
-const FRESH_ROWS: Readonly<Record<DatabaseOptions['name'], JsonValue>> = {
+const FRESH_ROWS: Readonly<Record<ZoneDatabaseOptions['name'], JsonValue>> = {
   OVN_Northbound: { NB_Global: { [GLOBAL_ROW]: { initial: {} } } },
   OVN_Southbound: {},
 };
 
 /** A fresh database of the schema that Heddle was made for. Nothing can be written into it. */
-export function freshDatabase({ name }: Pick<DatabaseOptions, 'name'>): OpenDatabase {
+export function freshDatabase({ name }: Pick<ZoneDatabaseOptions, 'name'>): OpenDatabase {
   const path = fileURLToPath(new URL(`../../schemas/${SCHEMAS[name]}`, import.meta.url));
   const replica = new Replica(parseSchema(JSON.parse(readFileSync(path, 'utf8')) as JsonValue));
   replica.apply(FRESH_ROWS[name], 'update2', 'contents');

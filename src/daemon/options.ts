@@ -48,6 +48,12 @@ export const OPTIONS = [
   ),
   option('sb', 'where', 'REMOTE', 'OVN Southbound, for the chassis of remote nodes'),
   option(
+    'ovs',
+    'where',
+    'REMOTE',
+    "the node's own Open_vSwitch database: the host is kept, too (ports, VRFs, routes, rules)",
+  ),
+  option(
     'socket',
     'control',
     'PATH',
@@ -202,6 +208,13 @@ export const OPTIONS = [
     ),
     isSwitch: true,
   },
+  option(
+    'routing-table-id-start',
+    'behaviour',
+    'NUMBER',
+    "the routing table of a network's VRF is this number and the network's id",
+    '10000',
+  ),
   option('timeout', 'behaviour', 'SECONDS', 'limit of every wait of a command', '30'),
   option(
     'metrics-bind-address',

@@ -29,6 +29,12 @@ export interface RenderedZone extends AsyncDisposable {
   report(): Promise<PlanReport>;
 }
 
+/** The host is not what is asked about. */
+const withoutHost = <C extends Configuration>({
+  ovs: _host,
+  ...configuration
+}: C): Omit<C, 'ovs'> => configuration;
+
 /** What is still to be allocated is allocated in memory; the state directory, where there is one, says what was before. */
 export async function renderedZone(
   configuration: Configuration & { readonly node: string },
@@ -44,7 +50,7 @@ export async function renderedZone(
   const runtime = opened.use(
     await ZoneRuntime.open({
       configuration: {
-        ...configuration,
+        ...withoutHost(configuration),
         ...(temporary === undefined ? {} : { state: temporary }),
         nb: 'a fresh database',
         sb: 'a fresh database',

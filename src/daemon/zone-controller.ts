@@ -3,7 +3,8 @@
  * Opens nothing; databases and logger come from outside.
  */
 import type { ZoneNetworkStatus, ZoneProblem } from '../api/zone-status.ts';
-import { claimsOf, Engine } from '../desired/engine.ts';
+import { claimsOf, Engine, type RowTarget } from '../desired/engine.ts';
+import type { Feature } from '../desired/features.ts';
 import {
   commitPlan,
   Reconciler,
@@ -14,6 +15,7 @@ import {
 import type { FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import type { Topology } from '../model/model.ts';
+import type { LinuxProblem } from '../node/drivers/linux-plan.ts';
 import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { CLUSTER } from '../topology/rows.ts';
@@ -43,6 +45,8 @@ export interface ZoneControllerOptions {
   readonly northbound: ZoneDatabase;
   /** Without it the chassis of remote nodes are not managed. */
   readonly southbound?: ZoneDatabase;
+  /** Without it the host is left alone. */
+  readonly host?: ZoneHost;
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
@@ -79,6 +83,17 @@ export type FlushResult =
   | { readonly kind: 'settled'; readonly committed: number }
   /** Not everything could be written now; a later pass may do it. */
   | { readonly kind: 'again'; readonly reason: string };
+
+/** What is kept beside the databases of the zone: the host of its node. */
+export interface ZoneHost {
+  readonly features: readonly Feature<ZoneFacts>[];
+  readonly targets: readonly RowTarget[];
+  /** What is wrong with units there. */
+  problems(): readonly Pick<
+    PlanProblem | LinuxProblem,
+    'kind' | 'unit' | 'object' | 'table' | 'key' | 'message'
+  >[];
+}
 
 interface Target {
   readonly name: Database;
@@ -122,7 +137,7 @@ export class ZoneController {
       facts,
       recorder: facts.recorder,
       refresh: () => facts.refresh(this.#now()),
-      features: zoneFeatures,
+      features: [...zoneFeatures, ...(options.host?.features ?? [])],
     });
     facts.rendered.onKeys(([network = ''], isPresent) => {
       if (!isPresent) {
@@ -162,7 +177,7 @@ export class ZoneController {
   /** Rows that an ovn-kubernetes left, that nobody wants and that stay unless they are taken over, by database. */
   left(): readonly (UnmarkedRow & { readonly database: Database })[] {
     // Before every unit was built nobody knows what is not wanted.
-    if (!this.#isComplete) return [];
+    if (!this.isComplete) return [];
     return this.#targets.flatMap(({ name, reconciler }) =>
       reconciler.unmarked(this.#isLeft).map((row) => ({ ...row, database: name })),
     );
@@ -235,13 +250,17 @@ export class ZoneController {
           message: `could not be built, its rows stay as they are: ${state.error}`,
         });
     }
-    for (const { name, problems: found, heldBack } of this.#targets) {
-      for (const { kind, table, key, object, message } of found) {
-        if (kind === 'awaited') continue;
-        // What settings want has no object but the row.
-        const isOfObject = object !== undefined && object !== CLUSTER;
-        problems.push({ object: isOfObject ? object : `${table} "${key}"`, message });
-      }
+    const ofRows = [
+      ...this.#targets.flatMap((target) => target.problems),
+      ...(this.#options.host?.problems() ?? []),
+    ];
+    for (const { kind, table, key, object, message } of ofRows) {
+      if (kind === 'awaited') continue;
+      // What settings want has no object but the row.
+      const isOfObject = object !== undefined && object !== CLUSTER;
+      problems.push({ object: isOfObject ? object : `${table} "${key}"`, message });
+    }
+    for (const { name, heldBack } of this.#targets) {
       if (heldBack > 0)
         problems.push({
           object: `database ${name}`,
@@ -272,13 +291,19 @@ export class ZoneController {
       else if (state.kind === 'waiting') waiting.set(network, state.for);
     }
     // The first cause counts; what is blocked by another row's problem comes behind it.
-    const found = this.#targets.flatMap(({ problems }) => problems);
+    const ofHost = this.#options.host?.problems() ?? [];
+    const found = [...this.#targets.flatMap(({ problems }) => problems), ...ofHost];
     for (const { kind, unit, message } of [
       ...found.filter((one) => one.kind !== 'blocked'),
       ...found.filter((one) => one.kind === 'blocked'),
     ]) {
       const network = kind === 'awaited' ? undefined : this.#engine.subjectOf(unit);
       if (network !== undefined && !failed.has(network)) failed.set(network, message);
+    }
+    // The host waits for Open vSwitch.
+    for (const { kind, unit, message } of ofHost) {
+      const network = kind === 'awaited' ? this.#engine.subjectOf(unit) : undefined;
+      if (network !== undefined && !waiting.has(network)) waiting.set(network, message);
     }
     const { reached } = this.sequence;
     return [...facts.networks.entries()]
@@ -325,10 +350,14 @@ export class ZoneController {
       target('Northbound', northbound),
       ...(southbound === undefined ? [] : [target('Southbound', southbound)]),
     ];
-    this.#engine.connect(this.#targets.map(({ reconciler }) => reconciler));
+    this.#engine.connect([
+      ...this.#targets.map(({ reconciler }) => reconciler),
+      ...(this.#options.host?.targets ?? []),
+    ]);
   }
 
-  get #isComplete(): boolean {
+  /** True when every unit was built: only then is it known what nobody wants. */
+  get isComplete(): boolean {
     return this.#options.facts.isComplete && this.#engine.isComplete && !this.#engine.isDirty;
   }
 
@@ -368,7 +397,7 @@ export class ZoneController {
   }
 
   #plan(target: Target): Plan {
-    const isComplete = this.#isComplete;
+    const isComplete = this.isComplete;
     if (isComplete) this.#takeOverOnce();
     const plan = target.reconciler.plan({ now: this.#now(), isComplete });
     target.problems = plan.problems;

@@ -96,6 +96,7 @@ class ZoneDaemon {
   readonly #status: ZoneStatusWriter;
   #isAllocated = false;
   #isFollowing = false;
+  #hearsOfHost = false;
   readonly #startedAt = performance.now();
   #hasResumed = false;
   #reported: string | undefined;
@@ -135,6 +136,25 @@ class ZoneDaemon {
 
   /** Writes what differs; returns why it could not, if so. */
   async #write(signal: AbortSignal): Promise<string | undefined> {
+    const zone = this.#writeZone(signal);
+    // The host is kept as it should be also while databases can't be written.
+    await zone.catch(() => undefined);
+    const host = await this.#writeHost(signal);
+    return (await zone) ?? host;
+  }
+
+  async #writeHost(signal: AbortSignal): Promise<string | undefined> {
+    const { host, controller } = this.#runtime;
+    if (host === undefined || !controller.isStarted) return undefined;
+    if (!this.#hearsOfHost) {
+      await host.start();
+      host.openVswitch.replica.subscribe(() => this.#notifier.notify());
+      this.#hearsOfHost = true;
+    }
+    return host.controller.flush(controller.isComplete, signal);
+  }
+
+  async #writeZone(signal: AbortSignal): Promise<string | undefined> {
     const { configuration, controller, northbound, southbound } = this.#runtime;
     for (const [name, database] of [
       ['Northbound', northbound],

@@ -2,10 +2,13 @@
 import type { ZoneProblem } from '../api/zone-status.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { featureOf } from '../desired/engine.ts';
-import type { Rule } from '../desired/features.ts';
+import type { Feature, Rule } from '../desired/features.ts';
 import { planToJson, renderPlan, type Plan, type UnmarkedRow } from '../desired/ovsdb/index.ts';
+import { linuxPlanToJson, renderLinuxPlan } from '../node/drivers/linux-plan-text.ts';
+import { LINUX } from '../node/linux-rows.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { distinctProblems } from './distinct-problems.ts';
+import type { HostController } from './host-controller.ts';
 import type { Complaint, OpenObjects } from './object-store.ts';
 import { overviewOf, type Overview, type OverviewObjects } from './overview.ts';
 import { readOverviewObjects, unprogrammedProblems } from './overview-objects.ts';
@@ -66,15 +69,21 @@ export interface PlannedZone {
   readonly configuration: { readonly node: string };
   readonly store: OpenObjects;
   readonly controller: {
+    readonly isComplete: boolean;
     plans(): readonly Plan[];
     left(): PlanReport['left'];
   };
+  /** Absent when the host is left alone. */
+  readonly host?: { readonly controller: Pick<HostController, 'features' | 'plans'> } | undefined;
   problems(): readonly ZoneProblem[];
 }
 
-function rulesOf(plans: readonly Plan[]): PlanReport['rules'] {
+function rulesOf(
+  changes: readonly { readonly unit: string; readonly rule: string | undefined }[],
+  features: readonly Pick<Feature<never>, 'name' | 'rules'>[],
+): PlanReport['rules'] {
   const named = new Map<string, Set<string>>();
-  for (const { unit, rule } of plans.flatMap(({ changes }) => changes)) {
+  for (const { unit, rule } of changes) {
     if (rule === undefined) continue;
     const feature = featureOf(unit);
     const rules = named.get(feature);
@@ -82,7 +91,7 @@ function rulesOf(plans: readonly Plan[]): PlanReport['rules'] {
     else rules.add(rule);
   }
   return Object.fromEntries(
-    zoneFeatures
+    features
       .filter(({ name }) => named.has(name))
       .map(({ name, rules }) => [
         name,
@@ -100,28 +109,39 @@ function rulesOf(plans: readonly Plan[]): PlanReport['rules'] {
 export async function planReport(
   zone: PlannedZone,
   format: PlanFormat,
-  exclusively: (report: () => PlanReport) => Promise<PlanReport> = async (report) => report(),
+  exclusively: (report: () => Promise<PlanReport>) => Promise<PlanReport> = async (report) =>
+    report(),
 ): Promise<PlanReport> {
   const unprogrammed = await unprogrammedProblems(zone.store.objects);
   return exclusively(() => reportOf(zone, format, unprogrammed));
 }
 
-function reportOf(
+async function reportOf(
   zone: PlannedZone,
   format: PlanFormat,
   unprogrammed: readonly ZoneProblem[],
-): PlanReport {
-  const { store } = zone;
-  const plans = zone.controller.plans();
+): Promise<PlanReport> {
+  const { store, controller, host } = zone;
+  const ofZone = controller.plans();
+  const ofHost = await host?.controller.plans(controller.isComplete);
+  const plans = ofHost === undefined ? ofZone : [...ofZone, ofHost.openVswitch];
+  const linux = ofHost === undefined ? [] : [ofHost.linux];
+  const all = [...plans, ...linux];
   const problems = distinctProblems([...zone.problems(), ...unprogrammed]);
   return {
     node: zone.configuration.node,
-    databases: plans.map(planToJson),
-    rules: rulesOf(plans),
-    texts: plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
-    left: zone.controller.left(),
-    hasChanges: plans.some(({ isEmpty }) => !isEmpty),
-    hasBlockedRows: plans.some((plan) => plan.problems.some(({ kind }) => kind !== 'awaited')),
+    databases: [...plans.map(planToJson), ...linux.map(linuxPlanToJson)],
+    rules: rulesOf(
+      all.flatMap(({ changes }) => [...changes]),
+      [...zoneFeatures, ...(host?.controller.features ?? [])],
+    ),
+    texts: [
+      ...plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
+      ...linux.map((plan) => ({ database: LINUX, text: renderLinuxPlan(plan) })),
+    ],
+    left: controller.left(),
+    hasChanges: all.some(({ isEmpty }) => !isEmpty),
+    hasBlockedRows: all.some(({ problems: found }) => found.some(({ kind }) => kind !== 'awaited')),
     problems: problems.map((problem) => {
       const place = store.placeOf(problem.object);
       return place === undefined ? problem : { ...problem, place };

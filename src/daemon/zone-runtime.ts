@@ -13,8 +13,14 @@ import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
 import type { Configuration } from './configuration.ts';
 import { distinctProblems } from './distinct-problems.ts';
-import { openDatabase, ZONE_LOCK, type DatabaseOptions, type OpenDatabase } from './databases.ts';
+import {
+  openDatabase,
+  ZONE_LOCK,
+  type OpenDatabase,
+  type ZoneDatabaseOptions,
+} from './databases.ts';
 import { northboundTables, southboundTables } from './monitored-columns.ts';
+import { openHost, type OpenHost } from './host.ts';
 import type { Logger } from './logger.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 import { orGiveUp, TimedOutError, until } from './waiting.ts';
@@ -35,7 +41,7 @@ export interface RuntimeOptions {
   readonly onCommit?: (commit: CommitRecord) => void;
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
   /** Opens the zone's databases; by default those that the configuration names. */
-  readonly openDatabase?: (options: DatabaseOptions) => OpenDatabase;
+  readonly openDatabase?: (options: ZoneDatabaseOptions) => OpenDatabase;
   /** Called when there may be something to do. */
   readonly onWork?: () => void;
 }
@@ -63,6 +69,8 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly facts: ZoneFacts;
   readonly northbound: OpenDatabase;
   readonly southbound: OpenDatabase | undefined;
+  /** Absent when the host is left alone. */
+  readonly host: OpenHost | undefined;
   readonly controller: ZoneController;
   readonly #options: RuntimeOptions;
   readonly #stop = new AbortController();
@@ -115,11 +123,22 @@ export class ZoneRuntime implements AsyncDisposable {
             remotes: configuration.sb,
             tables: southboundTables,
           });
+    this.host =
+      configuration.ovs === undefined
+        ? undefined
+        : openHost({
+            configuration,
+            openVswitch: configuration.ovs,
+            mayWrite: mode === 'write',
+            log,
+            onWork,
+          });
     this.controller = new ZoneController({
       facts: this.facts,
       takeOver: configuration.takeOver,
       northbound: this.northbound,
       ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
+      ...(this.host === undefined ? {} : { host: this.host.controller }),
       log,
       ...(options.onCommit === undefined ? {} : { onCommit: options.onCommit }),
       ...(options.onNetworkWritten === undefined
@@ -238,6 +257,7 @@ export class ZoneRuntime implements AsyncDisposable {
   async connected(signal: AbortSignal): Promise<void> {
     await this.northbound.ready(signal);
     await this.southbound?.ready(signal);
+    await this.host?.openVswitch.ready(signal);
   }
 
   /** Builds what the facts changed. Throws NotReadyError when the node is not known well enough. */
@@ -308,6 +328,7 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#stop.abort();
     this.controller.close();
     await this.#running;
+    await this.host?.[Symbol.asyncDispose]();
     await this.southbound?.[Symbol.asyncDispose]();
     await this.northbound[Symbol.asyncDispose]();
     await this.store[Symbol.asyncDispose]();

@@ -1,5 +1,5 @@
 /** The host's port on a network: an internal port of Open vSwitch that OVN takes for the network's management port (node.md §2.2). */
-import { RowReference, type TableClaim } from '../desired/rows.ts';
+import type { TableClaim } from '../desired/rows.ts';
 import { hostAddress, type HostPart } from './host-network.ts';
 import { OPEN_VSWITCH } from './host-rows.ts';
 import { INTEGRATION_BRIDGE } from './names.ts';
@@ -44,7 +44,7 @@ export const managementPort: HostPart = {
     rows.openVswitch(
       'Port',
       device,
-      { name: device, interfaces: [new RowReference('Interface', device)] },
+      { name: device },
       { table: 'Bridge', key: INTEGRATION_BRIDGE, column: 'ports' },
     );
     rows.openVswitch(

@@ -13,6 +13,7 @@ export const DEFAULT_TABLE = 253;
 export const ROUTING_TABLES = 10_000;
 /** Tables below it are other programs' (node.md §1.2). */
 export const LOWEST_ROUTING_TABLE = 1000;
+export const HIGHEST_ROUTING_TABLE = 2 ** 31 - 1;
 
 /** Packet mark of a network towards OVN, added to its id (node.md §1.2). */
 const PACKET_MARK = 4096;

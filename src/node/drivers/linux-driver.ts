@@ -78,6 +78,7 @@ export class LinuxDriver implements RowTarget, Disposable {
   async start(): Promise<void> {
     const { ip, onDrift, onTrouble } = this.#options;
     await ip.check();
+    this.#monitor?.[Symbol.dispose]();
     this.#monitor = new IpMonitor({
       program: ip.program,
       protocol: PROTOCOL,

@@ -16,7 +16,7 @@ function zone(objects: MemoryStore): PlannedZone {
   return {
     configuration: { node: 'n1' },
     store,
-    controller: { plans: () => [], left: () => [] },
+    controller: { isComplete: true, plans: () => [], left: () => [] },
     problems: () => [],
   };
 }

@@ -67,7 +67,7 @@ describe('network B on its host (node.md §0)', () => {
   test('has a management port on the integration bridge (§2.2, 2)', () => {
     expect(rowTexts(rows.filter(({ database }) => database === 'Open_vSwitch'))).toEqual([
       'Interface ovn-k8s-mp2 external_ids={iface-id=k8s-blue_l3net_ovn-worker k8s.ovn.org/network=blue_l3net} mac=0a:58:0a:14:01:02 mtu_request=1400 type=internal < Port/ovn-k8s-mp2.interfaces',
-      'Port ovn-k8s-mp2 interfaces=[Interface/ovn-k8s-mp2] < Bridge/br-int.ports',
+      'Port ovn-k8s-mp2 < Bridge/br-int.ports',
     ]);
   });
 

@@ -1,0 +1,63 @@
+/** `heddle cleanup`: takes what is ours off the host of a node. */
+import type { Command } from 'commander';
+import { ConfigurationError } from '../daemon/configuration.ts';
+import { hostPlansText, openHost } from '../daemon/host.ts';
+import { createLogger } from '../daemon/logger.ts';
+import { until, within } from '../daemon/waiting.ts';
+import { addSettings, configurationOf } from './options.ts';
+import { print } from './output.ts';
+
+export function register(program: Command): void {
+  addSettings(
+    program
+      .command('cleanup')
+      .description(
+        'take management ports, VRFs, routes, rules and neighbours of Heddle off this host',
+      )
+      .option('--dry-run', 'only show what would go')
+      .addHelpText(
+        'after',
+        '\nNeeds --ovs alone. Stop heddle node first: while it runs it holds the lock, and nothing is removed.\nDatabases of OVN are left as they are.',
+      ),
+    ['where', 'tls', 'behaviour'],
+  ).action(async (options: { readonly dryRun?: boolean }, command: Command) => {
+    const configuration = configurationOf(command);
+    const { ovs, timeout, logLevel } = configuration;
+    if (ovs === undefined)
+      throw new ConfigurationError(
+        '--ovs',
+        "is needed: the node's own Open_vSwitch database, as unix:/run/openvswitch/db.sock",
+      );
+    const mayWrite = options.dryRun !== true;
+    await using host = openHost({
+      configuration,
+      openVswitch: ovs,
+      mayWrite,
+      log: createLogger(logLevel === 'info' ? 'error' : logLevel),
+      onWork: () => undefined,
+    });
+    await within(timeout, async (signal) => {
+      await host.openVswitch.ready(signal);
+      await host.start();
+      // Nothing is wanted, and that is known.
+      print(hostPlansText(await host.controller.plans(true)));
+      if (!mayWrite) return;
+      await until(
+        async () => {
+          const blocked = await host.controller.flush(true, signal);
+          return blocked === undefined;
+        },
+        signal,
+        'what is ours to go',
+      );
+      const refused = host.controller.problems();
+      if (refused.length > 0)
+        throw new CleanupError(refused.map(({ message }) => message).join('\n'));
+    });
+  });
+}
+
+/** Something of ours could not be removed. */
+class CleanupError extends Error {
+  readonly code = 'NOT_REMOVED';
+}

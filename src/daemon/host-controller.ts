@@ -1,0 +1,138 @@
+/**
+ * Keeps the host of a node as its features say: ports in the local Open_vSwitch database, and the kernel's network stack. Opens nothing;
+ * database, driver and logger come from outside.
+ */
+import { claimsOf, type RowTarget } from '../desired/engine.ts';
+import type { Feature } from '../desired/features.ts';
+import { commitPlan, Reconciler, type Plan, type PlanProblem } from '../desired/ovsdb/index.ts';
+import type { ZoneFacts } from '../model/facts.ts';
+import type { LinuxDriver } from '../node/drivers/linux-driver.ts';
+import type { LinuxPlan, LinuxProblem } from '../node/drivers/linux-plan.ts';
+import { hostFeatures } from '../node/features.ts';
+import type { HostSettings } from '../node/host-network.ts';
+import { OPEN_VSWITCH } from '../node/host-rows.ts';
+import type { Logger } from './logger.ts';
+import type { ZoneDatabase, ZoneHost } from './zone-controller.ts';
+
+export interface HostControllerOptions {
+  readonly settings: HostSettings;
+  readonly openVswitch: ZoneDatabase;
+  readonly linux: LinuxDriver;
+  readonly log: Logger;
+  /** Milliseconds on a monotonic clock. */
+  readonly now?: () => number;
+}
+
+export interface HostPlans {
+  readonly openVswitch: Plan;
+  readonly linux: LinuxPlan;
+}
+
+/** A plan made on a state that moved meanwhile is made again this often before the pass is given up. */
+const MAX_ATTEMPTS = 10;
+
+export class HostController implements ZoneHost, Disposable {
+  readonly features: readonly Feature<ZoneFacts>[];
+  readonly #options: HostControllerOptions;
+  readonly #reconciler: Reconciler;
+  readonly #now: () => number;
+  readonly #stopFollowing: () => void;
+  #portProblems: readonly PlanProblem[] = [];
+  #linuxProblems: readonly LinuxProblem[] = [];
+
+  constructor(options: HostControllerOptions) {
+    this.#options = options;
+    this.#now = options.now ?? ((): number => performance.now());
+    this.features = hostFeatures(options.settings);
+    const claims = claimsOf(this.features, OPEN_VSWITCH);
+    this.#reconciler = new Reconciler(options.openVswitch.replica, claims);
+    this.#stopFollowing = this.#reconciler.follow();
+  }
+
+  get targets(): readonly RowTarget[] {
+    return [this.#reconciler, this.#options.linux];
+  }
+
+  problems(): readonly (PlanProblem | LinuxProblem)[] {
+    return [...this.#portProblems, ...this.#linuxProblems];
+  }
+
+  /** What a pass would change now. */
+  async plans(isComplete: boolean): Promise<HostPlans> {
+    await this.#options.linux.refresh(this.#now());
+    const now = this.#now();
+    const linux = this.#options.linux.plan(now, isComplete);
+    const openVswitch = this.#reconciler.plan({ now, isComplete });
+    this.#portProblems = openVswitch.problems;
+    this.#linuxProblems = linux.problems;
+    return { openVswitch, linux };
+  }
+
+  /**
+   * Makes what differs as it should be. Returns why not everything could be tried, if so. What leads to a port goes before the port, and
+   * comes when Open vSwitch has made its device.
+   */
+  async flush(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const linux = await this.#flushLinux(isComplete, signal);
+    const ports = await this.#flushPorts(isComplete, signal);
+    return linux ?? ports;
+  }
+
+  /** What is waited for until the host is as it should be, or undefined. */
+  get awaited(): string | undefined {
+    return this.problems().find(({ kind }) => kind === 'awaited')?.message;
+  }
+
+  [Symbol.dispose](): void {
+    this.#stopFollowing();
+    this.#options.linux[Symbol.dispose]();
+  }
+
+  async #flushLinux(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const { linux, log } = this.#options;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      signal.throwIfAborted();
+      await linux.refresh(this.#now());
+      const plan = linux.plan(this.#now(), isComplete);
+      this.#linuxProblems = plan.problems;
+      if (plan.isEmpty) return undefined;
+      const began = this.#now();
+      const { applied, refused } = await linux.apply(plan, began);
+      const duration = this.#now() - began;
+      log.info(
+        { component: 'host', applied, refused: refused.length, duration },
+        'network stack changed',
+      );
+      for (const { table, key, message } of refused)
+        log.error({ component: 'host', table, key }, message);
+    }
+    return 'the network stack of the host changes faster than it can be followed';
+  }
+
+  async #flushPorts(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const { openVswitch, log } = this.#options;
+    const { transactor, lock } = openVswitch;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const unavailable = openVswitch.unavailable();
+      if (unavailable !== undefined) return unavailable;
+      const plan = this.#reconciler.plan({ now: this.#now(), isComplete });
+      this.#portProblems = plan.problems;
+      if (plan.isEmpty) return undefined;
+      const result = await commitPlan(transactor, plan, {
+        ...(lock === undefined ? {} : { lock }),
+        comment: 'heddle',
+        signal,
+      });
+      const { kind, committed, refused } = result;
+      log.info(
+        { component: 'host', outcome: kind, rows: committed, refused: refused.length },
+        'ports changed',
+      );
+      this.#reconciler.refused(refused, this.#now());
+      for (const { table, key, message } of refused)
+        log.error({ component: 'host', table, key }, message);
+      if (kind === 'not-locked' || kind === 'unknown') return result.reason ?? kind;
+    }
+    return 'the Open_vSwitch database changes faster than it can be followed';
+  }
+}

@@ -1,0 +1,85 @@
+/** The host of a node as the configuration names it: the local Open_vSwitch database, and the kernel. */
+import { claimsOf } from '../desired/engine.ts';
+import { claimedSelection, renderPlan } from '../desired/ovsdb/index.ts';
+import { IpProgram } from '../node/drivers/ip-program.ts';
+import { LinuxDriver } from '../node/drivers/linux-driver.ts';
+import { renderLinuxPlan } from '../node/drivers/linux-plan-text.ts';
+import { kernelSysctls } from '../node/drivers/sysctls.ts';
+import { hostFeatures } from '../node/features.ts';
+import type { HostSettings } from '../node/host-network.ts';
+import { OPEN_VSWITCH } from '../node/host-rows.ts';
+import { LINUX } from '../node/linux-rows.ts';
+import type { SelectTables } from '../ovsdb/index.ts';
+import type { Configuration } from './configuration.ts';
+import { openDatabase, type OpenDatabase } from './databases.ts';
+import { HostController, type HostPlans } from './host-controller.ts';
+import type { Logger } from './logger.ts';
+
+/** Lock of the local Open_vSwitch server that makes one process the writer of the host. */
+const HOST_LOCK = 'heddle_host';
+
+export interface HostOptions {
+  readonly configuration: Pick<Configuration, 'tls' | 'host'>;
+  /** Remote of the local Open_vSwitch database. */
+  readonly openVswitch: string;
+  /** Whether it is to be changed. */
+  readonly mayWrite: boolean;
+  readonly log: Logger;
+  /** Called when there may be something to do. */
+  readonly onWork: () => void;
+}
+
+export interface OpenHost extends AsyncDisposable {
+  readonly controller: HostController;
+  readonly openVswitch: OpenDatabase;
+  /** Begins to hear of changes. Throws when the kernel can't be reached. */
+  start(): Promise<void>;
+}
+
+/** What is followed of the local Open_vSwitch database. */
+export const hostTables =
+  (settings: HostSettings): SelectTables =>
+  (schema) =>
+    claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema);
+
+/** Plans for people. */
+export const hostPlansText = ({ linux, openVswitch }: HostPlans): string =>
+  [`${LINUX}\n${renderLinuxPlan(linux)}`, `${OPEN_VSWITCH}\n${renderPlan(openVswitch)}`].join('\n');
+
+/** Begins to connect. Throws ConfigurationError for a remote that can't be used. */
+export function openHost({
+  configuration,
+  openVswitch: remotes,
+  mayWrite,
+  log,
+  onWork,
+}: HostOptions): OpenHost {
+  const settings = configuration.host;
+  const openVswitch = openDatabase({
+    name: OPEN_VSWITCH,
+    flag: '--ovs',
+    remotes,
+    tls: configuration.tls,
+    tables: hostTables(settings),
+    ...(mayWrite ? { lock: HOST_LOCK } : {}),
+    log,
+    onAvailable: onWork,
+  });
+  const ip = new IpProgram();
+  const linux = new LinuxDriver({
+    ip,
+    sysctls: kernelSysctls,
+    onDrift: onWork,
+    onTrouble: (text) => log.warn({ component: 'host' }, text),
+  });
+  const controller = new HostController({ settings, openVswitch, linux, log });
+  return {
+    controller,
+    openVswitch,
+    start: () => (mayWrite ? linux.start() : ip.check()),
+    async [Symbol.asyncDispose]() {
+      controller[Symbol.dispose]();
+      await openVswitch[Symbol.asyncDispose]();
+    },
+  };
+}

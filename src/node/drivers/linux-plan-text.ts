@@ -1,0 +1,55 @@
+/** A plan of the network stack for people and for programs, as those of databases are. */
+import type { LinuxChange, LinuxPlan } from './linux-plan.ts';
+import { LINUX } from '../linux-rows.ts';
+
+const ACTIONS = { add: 'insert', change: 'update', remove: 'delete' } as const;
+const SIGNS = { add: '+', change: '~', remove: '-' } as const;
+const WORDS = { add: 'to add', change: 'to change', remove: 'to remove' } as const;
+
+/**
+ * ```
+ * rule: 1 to add
+ *   + priority 2000 fwmark 0x1001 lookup 10001
+ * ```
+ */
+export function renderLinuxPlan({ changes, problems, isEmpty }: LinuxPlan): string {
+  const lines: string[] = [];
+  for (const [table, all] of [...Map.groupBy(changes, (change) => change.table)].sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  )) {
+    const counts = (Object.keys(WORDS) as (keyof typeof WORDS)[]).flatMap((action) => {
+      const count = all.filter((change) => change.action === action).length;
+      return count === 0 ? [] : [`${count} ${WORDS[action]}`];
+    });
+    lines.push(`${table}: ${counts.join(', ')}`, ...all.map(changeText));
+  }
+  if (isEmpty) lines.push('Nothing to do.');
+  for (const { message } of problems) lines.push(`! ${message}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** The text of an object names it, but for devices and settings. */
+function changeText({ action, table, key, before, after }: LinuxChange): string {
+  const name = table === 'link' || table === 'sysctl' ? `${key}: ` : '';
+  const text = action === 'change' ? `${before ?? ''} → ${after}` : (after ?? before);
+  return `  ${SIGNS[action]} ${name}${text}`;
+}
+
+export function linuxPlanToJson({ changes, problems, isEmpty, heldBack }: LinuxPlan): unknown {
+  return {
+    database: LINUX,
+    empty: isEmpty,
+    changes: changes.map(({ action, table, key, unit, object, rule, before, after }) => ({
+      action: ACTIONS[action],
+      table,
+      key,
+      unit,
+      object,
+      rule,
+      before,
+      after,
+    })),
+    problems,
+    heldBack,
+  };
+}

@@ -1,0 +1,177 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { HostController } from '../../../src/daemon/host-controller.ts';
+import { openDatabase, type OpenDatabase } from '../../../src/daemon/databases.ts';
+import { hostTables } from '../../../src/daemon/host.ts';
+import { createLogger } from '../../../src/daemon/logger.ts';
+import { Engine } from '../../../src/desired/engine.ts';
+import type { ZoneFacts } from '../../../src/model/facts.ts';
+import { IpProgram } from '../../../src/node/drivers/ip-program.ts';
+import { LinuxDriver } from '../../../src/node/drivers/linux-driver.ts';
+import { HOST_SETTINGS } from '../../support/host-units.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
+import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb-server.ts';
+import { until } from '../../support/until.ts';
+import { defaultNetwork, exampleZone, factsOf, type Zone } from '../../support/zones.ts';
+
+/** The default network alone: it needs no VRF. */
+const zone: Zone = { ...exampleZone, networks: [defaultNetwork] };
+
+/** The local database is a real server; what ovs-vswitchd does, which is not there, the tests do. */
+describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
+  const log = createLogger('silent');
+  const signal = AbortSignal.timeout(60_000);
+  let server: OvsdbServer;
+  let namespace: NetworkNamespace;
+  let database: OpenDatabase;
+  let controller: HostController;
+
+  const vsctl = (...words: string[]): Promise<string> =>
+    runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', ...words]);
+
+  const open = async (): Promise<void> => {
+    database = openDatabase({
+      name: 'Open_vSwitch',
+      flag: '--ovs',
+      remotes: server.remote,
+      tls: {},
+      tables: hostTables(HOST_SETTINGS),
+      lock: 'heddle_host',
+      log,
+    });
+    const ip = new IpProgram({ program: namespace.program });
+    const linux = new LinuxDriver({ ip, sysctls: namespace.sysctls });
+    await linux.start();
+    controller = new HostController({ settings: HOST_SETTINGS, openVswitch: database, linux, log });
+    await database.ready(signal);
+  };
+
+  const close = async (): Promise<void> => {
+    controller[Symbol.dispose]();
+    await database[Symbol.asyncDispose]();
+  };
+
+  const build = (): Engine<ZoneFacts> => {
+    const facts = factsOf(zone);
+    const { recorder } = facts;
+    const engine = new Engine({
+      facts,
+      recorder,
+      refresh: () => facts.refresh(0),
+      features: controller.features,
+    });
+    engine.connect(controller.targets);
+    engine.build();
+    return engine;
+  };
+
+  const settled = async (isComplete = true): Promise<void> => {
+    await until('the host to be settled', async () => {
+      if ((await controller.flush(isComplete, signal)) !== undefined) return false;
+      const { linux, openVswitch } = await controller.plans(isComplete);
+      return linux.isEmpty && openVswitch.isEmpty;
+    });
+  };
+
+  beforeEach(async () => {
+    server = await OvsdbServer.start({ schema: join(SCHEMAS, 'vswitch.ovsschema') });
+    namespace = await NetworkNamespace.create();
+    for (const line of [
+      'link add name breth0 type bridge',
+      'link set dev breth0 up',
+      'address add 172.18.0.3/16 dev breth0',
+    ])
+      namespace.ip(line);
+    await open();
+  });
+  afterEach(async () => {
+    await close();
+    namespace[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+
+  test('waits for the integration bridge, asks for ports, uses their devices, and goes without a trace', async () => {
+    await vsctl('init');
+    const before = namespace.picture();
+    const engine = build();
+    await settled();
+    expect(controller.awaited).toMatch(/ovn-k8s-mp0 is not there yet|Bridge/);
+    expect(await vsctl('show')).not.toContain('ovn-k8s-mp0');
+    await vsctl(
+      'add-br',
+      'br-int',
+      '--',
+      'add-port',
+      'br-int',
+      'other',
+      '--',
+      'set',
+      'Interface',
+      'other',
+      'type=internal',
+    );
+    const withBridge = await vsctl('show');
+    await until('the port', async () => {
+      await settled();
+      return (await vsctl('list-ports', 'br-int')).includes('ovn-k8s-mp0');
+    });
+    expect(
+      await vsctl(
+        'get',
+        'Interface',
+        'ovn-k8s-mp0',
+        'type',
+        'mac',
+        'mtu_request',
+        'external_ids:iface-id',
+      ),
+    ).toBe('internal\n"0a:58:0a:f4:00:02"\n1400\nk8s-ovn-worker\n');
+    // ovn-controller has a key of its own there.
+    await vsctl('set', 'Interface', 'ovn-k8s-mp0', 'external_ids:ovn-installed=true');
+    namespace.ip('link add name ovn-k8s-mp0 type bridge');
+    expect(controller.awaited).toContain('ovn-k8s-mp0 is not there yet');
+    namespace.ip('link set dev ovn-k8s-mp0 address 0a:58:0a:f4:00:02');
+    await until('the device to be used', async () => {
+      await settled();
+      return namespace.ip('route show').includes('10.244.0.0/16 via 10.244.0.1 dev ovn-k8s-mp0');
+    });
+    expect(await vsctl('get', 'Interface', 'ovn-k8s-mp0', 'external_ids:ovn-installed')).toBe(
+      '"true"\n',
+    );
+    expect(engine.isComplete).toBe(true);
+    expect(controller.problems()).toEqual([]);
+
+    // Another process finds everything right; one that knows of nothing wanted removes nothing until it knows that it is nothing.
+    const right = namespace.picture();
+    await close();
+    await open();
+    build();
+    const { linux, openVswitch } = await controller.plans(true);
+    expect([linux.changes, openVswitch.changes]).toEqual([[], []]);
+    await close();
+    await open();
+    await settled(false);
+    expect(namespace.picture()).toBe(right);
+    await settled();
+    expect(await vsctl('show')).toBe(withBridge);
+    namespace.ip('link delete dev ovn-k8s-mp0'); // as ovs-vswitchd does
+    expect(namespace.picture()).toBe(before);
+  });
+
+  test('is kept by one process at a time', async () => {
+    const other = openDatabase({
+      name: 'Open_vSwitch',
+      flag: '--ovs',
+      remotes: server.remote,
+      tls: {},
+      tables: hostTables(HOST_SETTINGS),
+      lock: 'heddle_host',
+      log,
+    });
+    await until(
+      'the other one to be told',
+      () => other.unavailable()?.includes('another Heddle process holds the lock') === true,
+    );
+    await other[Symbol.asyncDispose]();
+  });
+});

@@ -51,6 +51,8 @@ export interface PodAddressesOptions {
   readonly onFailure: (failure: Failure) => void;
   /** Addresses that outlive pods; only where networks are shared. */
   readonly claims?: PersistentAddresses;
+  /** True for a NAD whose network is being deleted: it gets a new pod only where no other network has room. */
+  readonly isLeaving?: (nadKey: string) => boolean;
   readonly randomBytes?: (count: number) => Uint8Array;
 }
 
@@ -216,8 +218,12 @@ export class PodAddresses {
       await this.#report(pod, [{ message, isEvent: false }]);
       return;
     }
+    const { isLeaving = () => false } = this.#options;
     const full: string[] = [];
-    for (const nad of candidates) {
+    for (const nad of [
+      ...candidates.filter(({ key }) => !isLeaving(key)),
+      ...candidates.filter(({ key }) => isLeaving(key)),
+    ]) {
       const attachment: WantedAttachment = {
         nadKey: nad.key,
         role: 'primary',

@@ -13,6 +13,7 @@ import { IdentityController } from './networks/identity-controller.ts';
 import { caughtUp } from '../store/caught-up.ts';
 import { ClusterInformers } from './informers.ts';
 import { NO_RECORDER, registerDurations, registerMetrics } from './metrics.ts';
+import { isLeaving } from './networks/orphaned-nads.ts';
 import { NetworkController } from './networks/network-controller.ts';
 import { fencedStore } from './fenced-store.ts';
 import { NetworkRegistry } from './networks/network-registry.ts';
@@ -137,6 +138,7 @@ export class ClusterManager {
       ...common,
       settings: settings.cluster,
       scope: { kind: 'cluster' },
+      isLeaving: (nadKey) => isLeaving(nadKey, informers),
       claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
     });
     this.#connects = new ConnectController({ ...common, whenIdle });

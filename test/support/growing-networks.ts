@@ -7,6 +7,7 @@ import {
   clusterUserDefinedNetworks,
   networkAttachmentDefinitions,
   nodes,
+  pods,
   userDefinedNetworks,
 } from '../../src/api/kinds.ts';
 import { objectKey } from '../../src/api/objects.ts';
@@ -31,6 +32,7 @@ import {
   remove,
   startManager,
 } from './cluster.ts';
+import { startProcess } from './cluster-process.ts';
 import { checkNothingTwice } from './cluster-history.ts';
 
 const USER = { fieldManager: 'user' };
@@ -102,6 +104,39 @@ export async function selectorMismatch(store: Store): Promise<void> {
   await manager.settled();
   expect((await conditions(store, 'net2')).join()).toContain('following namespaces: [c, d]');
 }
+
+/** A network is deleted that a pod is on: new pods go to the other one, and who is in the way is said as it is now. */
+export async function deletedWhileInUse(store: Store): Promise<void> {
+  await using process = startProcess(store, ['n1']);
+  await apply(store, node('n1'), namespace('blue'), layer3('blue/one', '10.20.0.0/16/24'));
+  await process.settled();
+  await apply(store, pod('blue/first', 'n1'));
+  await process.settled();
+  await apply(store, layer3('blue/two', '10.30.0.0/16/24'));
+  await process.settled();
+  await remove.udn(store, 'blue/one');
+  await process.settled();
+  const inUse = async (): Promise<string | undefined> =>
+    (await conditions(store, 'blue/one')).find((line) => line.includes('in use by'));
+  expect(await inUse()).toContain('in use by the following pods: [blue/first]');
+  await apply(store, pod('blue/second', 'n1'));
+  await apply(store, pod('blue/third', 'n1', { 'k8s.ovn.org/requested-primary-udn': 'one' }));
+  await process.settled();
+  expect(await networksOf(store, 'blue/second')).toEqual(['blue/two', 'default']);
+  expect(await inUse()).toContain('in use by the following pods: [blue/first blue/third]');
+  await remove.pod(store, 'blue/first');
+  await process.settled();
+  expect(await inUse()).toContain('in use by the following pods: [blue/third]');
+  await remove.pod(store, 'blue/third');
+  await process.settled();
+  expect(await store.get(userDefinedNetworks, 'blue/one')).toBeUndefined();
+  expect(await networksOf(store, 'blue/second')).toEqual(['blue/two', 'default']);
+}
+
+const networksOf = async (store: Store, key: string): Promise<readonly string[]> => {
+  const text = (await store.get(pods, key))?.metadata.annotations?.['k8s.ovn.org/pod-networks'];
+  return Object.keys(JSON.parse(text ?? '{}') as object).sort();
+};
 
 /** Networks that come and go; those of a row share a namespace, but for `odd`, whose selector matches nobody's. */
 const NETWORKS = ['a/one', 'a/two', 'c-one', 'c-two', 'odd'];

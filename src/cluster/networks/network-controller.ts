@@ -1,5 +1,6 @@
 /** Objects that declare networks → NADs in the namespaces that should have them (api.md §4). */
 import { NETWORK_FINALIZER } from '../../api/nad/nad.ts';
+import { POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
@@ -95,7 +96,10 @@ export class NetworkController {
     });
     pods.onChange(({ before, after }) => {
       const namespace = (after ?? before)?.metadata.namespace;
-      if (after === undefined && namespace !== undefined) this.#podGone(namespace);
+      const carried = (pod: typeof after): string | undefined =>
+        pod?.metadata.annotations?.[POD_NETWORKS];
+      if (namespace !== undefined && (after === undefined || carried(before) !== carried(after)))
+        this.#podsChanged(namespace);
     });
   }
 
@@ -123,7 +127,8 @@ export class NetworkController {
     if (owner !== undefined) this.queue.add(owner);
   }
 
-  #podGone(namespace: string): void {
+  /** What is in use there may be used by others now, or by nobody. */
+  #podsChanged(namespace: string): void {
     for (const [key, { problems }] of this.#outcomes)
       if (problems.some((problem) => problem.namespace === namespace)) this.queue.add(key);
   }

@@ -6,6 +6,7 @@ import { parseNetworkObjectKey, isNetworkObjectKind, kindOf } from './network-ob
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Index, ObjectView } from '../../store/informer.ts';
 import type { Store } from '../../store/store.ts';
+import type { ClusterInformers } from '../informers.ts';
 
 const controllerOf = ({
   metadata,
@@ -25,6 +26,19 @@ export function ownerKeyOf(nad: NetworkAttachmentDefinition): string | undefined
   return owner.kind === 'ClusterUserDefinedNetwork'
     ? `${owner.kind}/${owner.name}`
     : `${owner.kind}/${nad.metadata.namespace ?? ''}/${owner.name}`;
+}
+
+/** True for a NAD that is on its way out, or whose object is, or is gone. */
+export function isLeaving(
+  nadKey: string,
+  informers: Pick<ClusterInformers, 'nads' | 'networkObject'>,
+): boolean {
+  const nad = informers.nads.get(nadKey);
+  const owner = nad === undefined ? undefined : ownerKeyOf(nad);
+  if (nad?.metadata.deletionTimestamp !== undefined) return true;
+  if (owner === undefined) return false;
+  const object = informers.networkObject(owner);
+  return object === undefined || object.metadata.deletionTimestamp !== undefined;
 }
 
 export class OrphanedNads {

@@ -14,6 +14,7 @@ import {
   straight,
 } from '../../support/cluster-history.ts';
 import {
+  deletedWhileInUse,
   growths,
   refusedAndTakenBack,
   runGrowth,
@@ -66,7 +67,9 @@ test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring])(
   (scenario) => onManifests(scenario),
 );
 
-test.each([refusedAndTakenBack, selectorMismatch])('%o', (scenario) => onManifests(scenario));
+test.each([refusedAndTakenBack, selectorMismatch, deletedWhileInUse])('%o', (scenario) =>
+  onManifests(scenario),
+);
 
 test(
   'networks that grow beside each other keep what they have, and leave nothing',

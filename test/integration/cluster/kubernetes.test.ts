@@ -13,6 +13,7 @@ import {
   wipe,
 } from '../../support/cluster-history.ts';
 import {
+  deletedWhileInUse,
   growths,
   refusedAndTakenBack,
   runGrowth,
@@ -85,7 +86,9 @@ describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () =>
     (scenario) => onKubernetes(scenario),
   );
 
-  test.each([refusedAndTakenBack, selectorMismatch])('%o', (scenario) => onKubernetes(scenario));
+  test.each([refusedAndTakenBack, selectorMismatch, deletedWhileInUse])('%o', (scenario) =>
+    onKubernetes(scenario),
+  );
 
   test(
     'networks that grow beside each other keep what they have, and leave nothing',

@@ -17,9 +17,9 @@ import {
 } from '../../src/api/kinds.ts';
 import { connectSubnets } from '../../src/api/annotations/network-annotations.ts';
 import { nodeSubnets } from '../../src/api/annotations/node-annotations.ts';
-import { objectKey, type KubeObject } from '../../src/api/objects.ts';
+import { objectKey, type KubeObject, type ResourceKind } from '../../src/api/objects.ts';
 import { podNetworks } from '../../src/api/annotations/pod-annotations.ts';
-import type { Store } from '../../src/store/store.ts';
+import { StoreError, type Store } from '../../src/store/store.ts';
 import { describeConditions } from './cluster.ts';
 import { anyOrder, inTurn, LASTING, mixed, NODES, remove, type Step } from './cluster-scenarios.ts';
 import { startProcess, type Life } from './cluster-process.ts';
@@ -158,9 +158,19 @@ export async function checkNothingTwice(store: Store): Promise<void> {
   }
 }
 
+/** What there is of a kind; nothing where its definition is not installed. */
+async function listed(store: Store, kind: ResourceKind): Promise<readonly KubeObject[]> {
+  try {
+    return await store.list(kind);
+  } catch (error) {
+    if (error instanceof StoreError && error.code === 'not-installed') return [];
+    throw error;
+  }
+}
+
 /** Every object as `<kind> <key> <version>`, but those of a new manager's own: it leads, and says again what is wrong. */
 export async function versions(store: Store): Promise<readonly string[]> {
-  const lists = await Promise.all(resourceKinds.map((kind) => store.list(kind)));
+  const lists = await Promise.all(resourceKinds.map((kind) => listed(store, kind)));
   return sorted(
     lists
       .flat()
@@ -283,7 +293,7 @@ export async function runTakeover(store: Store, writes: number): Promise<unknown
 /** Removes every object, whatever holds it. */
 export async function wipe(store: Store): Promise<void> {
   for (const kind of resourceKinds)
-    for (const { metadata } of await store.list(kind)) {
+    for (const { metadata } of await listed(store, kind)) {
       const key = objectKey(metadata);
       if ((metadata.finalizers ?? []).length > 0)
         await store.patch(kind, key, { metadata: { finalizers: [] } }, { fieldManager: 'user' });

@@ -100,3 +100,7 @@ export class TunnelKeyAllocator {
 // Fixed keys follow from the network id, which is unique by itself.
 const isFixed = (key: number): boolean =>
   Number.isInteger(key) && key >= SWITCH_TUNNEL_KEY_BASE && key < FIRST_DYNAMIC_TUNNEL_KEY;
+
+/** True for keys that routers spanning zones may have. */
+export const isDynamicTunnelKey = (key: number): boolean =>
+  Number.isInteger(key) && key >= FIRST_DYNAMIC_TUNNEL_KEY && key <= MAX_TUNNEL_KEY;

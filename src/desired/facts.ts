@@ -37,8 +37,8 @@ class Index<V> {
   /** Readers of which members there are. */
   readonly members = new CellMap();
   readonly listeners: ((tuple: readonly string[], isPresent: boolean) => void)[] = [];
-  /** Who hears of the members of one bucket. */
-  readonly memberListeners = new Map<string, ((key: string, isPresent: boolean) => void)[]>();
+  /** Who hears of the members of each bucket. */
+  readonly memberListeners: ((bucket: string, key: string, isPresent: boolean) => void)[] = [];
 
   constructor(by: IndexBy<V>) {
     this.by = by;
@@ -146,9 +146,33 @@ export class FactTable<V extends object> implements KeySource {
     return {
       tuples: () => [...(found.buckets.get(bucket) ?? [])].map((key) => this.#tuple(key)),
       onKeys: (listener) => {
-        const listeners = found.memberListeners.get(bucket) ?? [];
-        listeners.push((key, isPresent) => listener(this.#tuple(key), isPresent));
-        found.memberListeners.set(bucket, listeners);
+        found.memberListeners.push((moved, key, isPresent) => {
+          if (moved === bucket) listener(this.#tuple(key), isPresent);
+        });
+      },
+    };
+  }
+
+  /** The keys of those buckets that are keys of `buckets`. */
+  buckets(index: string, buckets: KeySource): KeySource {
+    const found = this.#index(index);
+    const membersOf = (bucket = ''): (readonly string[])[] =>
+      [...(found.buckets.get(bucket) ?? [])].map((key) => this.#tuple(key));
+    return {
+      *tuples() {
+        for (const [bucket] of buckets.tuples()) yield* membersOf(bucket);
+      },
+      onKeys: (listener) => {
+        const present = new Set<string>();
+        for (const [bucket = ''] of buckets.tuples()) present.add(bucket);
+        buckets.onKeys(([bucket = ''], isPresent) => {
+          if (isPresent) present.add(bucket);
+          else present.delete(bucket);
+          for (const key of membersOf(bucket)) listener(key, isPresent);
+        });
+        found.memberListeners.push((bucket, key, isPresent) => {
+          if (present.has(bucket)) listener(this.#tuple(key), isPresent);
+        });
       },
     };
   }
@@ -216,7 +240,7 @@ export class FactTable<V extends object> implements KeySource {
           for (const listener of index.listeners) listener([bucket], false);
         }
       }
-      for (const listener of index.memberListeners.get(bucket) ?? []) listener(key, isMember);
+      for (const listener of index.memberListeners) listener(bucket, key, isMember);
     }
   }
 }

@@ -3,10 +3,14 @@
  * are too small for the addresses that rows need. Pure; of two that clash the one of the lower id wins.
  */
 import { hasAddress } from '../allocators/addresses.ts';
+import { isDynamicTunnelKey } from '../allocators/tunnel-keys.ts';
+import { TUNNEL_KEYS } from '../api/annotations/network-annotations.ts';
+import { familyCidrs } from '../api/nad/network-config.ts';
+import { ovnPrefix } from '../api/nad/network-name.ts';
 import { networkMasqueradeOffsets, POD_SUBNET_OFFSETS } from '../allocators/node-addresses.ts';
 import type { ClusterSettings, Network, NodeFacts } from './model.ts';
 import { isDefault, switchesOf } from './names.ts';
-import { clusterFamilies, hasGateway, joinSubnets } from './network-addresses.ts';
+import { clusterFamilies, hasGateway, hasTransitLink, joinSubnets } from './network-addresses.ts';
 import type { ObjectReading } from './reading.ts';
 import { whyNotRendered } from './rendering.ts';
 
@@ -54,39 +58,100 @@ export function admitNode(
   return { kind: 'value', value: node };
 }
 
+/** Something that no two networks of a zone can both have. */
+interface NetworkIdentity {
+  readonly id: string;
+  /** What is wrong when another network has it too, and what to do. */
+  readonly clash: (owner: string) => string;
+}
+
+/** Key of a Layer2 network's transit router; undefined for other networks, and while the cluster manager has given none. */
+export const transitRouterKey = ({
+  topology,
+  role,
+  tunnelKeys,
+}: Pick<Network, 'topology' | 'role' | 'tunnelKeys'>): number | undefined =>
+  topology === 'layer2' && role === 'primary' ? tunnelKeys[1] : undefined;
+
+const ANOTHER_KEY = `remove the annotation ${TUNNEL_KEYS} from its NADs: the cluster manager gives another one`;
+
+function networkIdentities(network: Network, node: string): readonly NetworkIdentity[] {
+  const prefix = ovnPrefix(network.name);
+  const key = transitRouterKey(network);
+  return [
+    ...switchesOf(network, node).map((name) => ({
+      id: `switch ${name}`,
+      clash: (owner: string) =>
+        `its switch "${name}" would have the name of one of network "${owner}"; rename one of the two`,
+    })),
+    {
+      id: `prefix ${prefix}`,
+      clash: (owner) =>
+        `its rows would have the prefix "${prefix}", as those of network "${owner}"; rename one of the two`,
+    },
+    ...(key === undefined
+      ? []
+      : [
+          {
+            id: `tunnel key ${key}`,
+            clash: (owner: string) =>
+              `the tunnel key ${key} of its router is that of network "${owner}" too; ${ANOTHER_KEY}`,
+          },
+        ]),
+  ];
+}
+
+export const idsOfNetwork = (network: Network, node: string): readonly string[] =>
+  networkIdentities(network, node).map(({ id }) => id);
+
 export interface AdmissionContext {
   readonly settings: ClusterSettings;
   readonly node: Pick<NodeFacts, 'name' | 'id'>;
-  /** Subnets of the network on this node. */
+  /** Subnets of the network on this node; layer3 only. */
   readonly nodeSubnets: readonly string[];
-  /** The admitted network of a lower id that has a switch of that name. */
-  readonly ownerOf: (logicalSwitch: string) => string | undefined;
+  /** The admitted network of a lower id that has that identity. */
+  readonly ownerOf: (identity: string) => string | undefined;
 }
 
-/** A network that gets rows here once something uses it; pending: one that this release does not render. */
+/** A network that gets rows here once something uses it; pending: one that this release does not render, or without keys yet. */
 export function admitNetwork(network: Network, context: AdmissionContext): ObjectReading<Network> {
-  const notRendered = whyNotRendered(network);
-  if (notRendered !== undefined && !isDefault(network))
-    return { kind: 'pending', waitsFor: notRendered };
+  const waitsFor = isDefault(network)
+    ? undefined
+    : (whyNotRendered(network) ?? missingKeys(network));
+  if (waitsFor !== undefined) return { kind: 'pending', waitsFor };
   const problem =
     nameProblem(network.name, context.node.name) ??
+    wrongKey(network) ??
     smallSubnet(network, context) ??
-    takenSwitch(network, context);
+    takenIdentity(network, context);
   return problem === undefined
     ? { kind: 'value', value: network }
     : { kind: 'problem', message: `network ${JSON.stringify(network.name)}: ${problem}` };
 }
 
+/** A router that spans zones has one key in all of them, or packets of one network would arrive in another. */
+const missingKeys = (network: Network): string | undefined =>
+  network.topology === 'layer2' && network.role === 'primary' && network.tunnelKeys.length < 2
+    ? `waits for tunnel keys of its switch and router (annotation ${TUNNEL_KEYS} of its NADs)`
+    : undefined;
+
+/** Keys of other ranges are those of switches, and those that ovn-northd gives. */
+function wrongKey(network: Network): string | undefined {
+  const key = transitRouterKey(network);
+  return key === undefined || isDynamicTunnelKey(key)
+    ? undefined
+    : `the tunnel key ${key} of its router is none that routers have; ${ANOTHER_KEY}`;
+}
+
 /**
  * UDNs `a-b` and `a.b` have one prefix, a node `join` would have the join switch for its pods.
  */
-function takenSwitch(network: Network, { node, ownerOf }: AdmissionContext): string | undefined {
-  const switches = switchesOf(network, node.name);
-  for (const name of switches) {
-    const owner = ownerOf(name);
-    if (owner !== undefined)
-      return `its switch "${name}" would have the name of one of network "${owner}"; rename one of the two`;
+function takenIdentity(network: Network, { node, ownerOf }: AdmissionContext): string | undefined {
+  for (const { id, clash } of networkIdentities(network, node.name)) {
+    const owner = ownerOf(id);
+    if (owner !== undefined) return clash(owner);
   }
+  const switches = switchesOf(network, node.name);
   return new Set(switches).size < switches.length
     ? `node "${node.name}" has the name of a switch of every network; rename the node`
     : undefined;
@@ -98,9 +163,19 @@ function smallSubnet(
   { settings, node, nodeSubnets }: AdmissionContext,
 ): string | undefined {
   const firstPod = POD_SUBNET_OFFSETS.managementPort + 1;
-  const podSubnet = nodeSubnets.find((cidr) => !hasAddress(cidr, firstPod));
-  if (podSubnet !== undefined)
-    return `subnet ${podSubnet} of node "${node.name}" has no room for a gateway, a management port and pods; give its nodes larger subnets`;
+  const isSmall = (cidr: string): boolean => !hasAddress(cidr, firstPod);
+  if (network.topology === 'layer3') {
+    const podSubnet = nodeSubnets.find(isSmall);
+    if (podSubnet !== undefined)
+      return `subnet ${podSubnet} of node "${node.name}" has no room for a gateway, a management port and pods; give its nodes larger subnets`;
+  } else if (hasGateway(network)) {
+    const subnet = network.subnets.map(({ cidr }) => cidr).find(isSmall);
+    if (subnet !== undefined)
+      return `subnet ${subnet} has no room for a gateway, a management port and pods; give the network a larger one`;
+    const transit = familyCidrs(network.transitSubnets).find((one) => !hasTransitLink(one, node));
+    if (transit !== undefined)
+      return `transit subnet ${transit} has no pair of addresses for node "${node.name}" with id ${node.id}; give the network a larger one`;
+  }
   const join = joinSubnets(settings, network).find((subnet) => !hasAddress(subnet, node.id));
   if (join !== undefined)
     return `join subnet ${join} has no address for node "${node.name}" with id ${node.id}; give the network a larger one`;

@@ -6,7 +6,7 @@ import { DerivedFacts, FactTable, tupleKey, type KeySource } from '../desired/fa
 import { ReadRecorder } from '../desired/reads.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import type { ClusterNetworkConnect } from '../api/types.ts';
-import { admitNetwork, admitNode, comesBefore, identitiesOf } from './admission.ts';
+import { admitNetwork, admitNode, comesBefore, identitiesOf, idsOfNetwork } from './admission.ts';
 import type {
   AllowedDefaultService,
   Attachment,
@@ -28,7 +28,7 @@ import {
   type NetworkDefinition,
   type NetworkRegistration,
 } from './networks.ts';
-import { prefixesOfPort, switchesOf } from './names.ts';
+import { prefixesOfPort } from './names.ts';
 import { hasGateway } from './network-addresses.ts';
 import { claimComesBefore, claimProblem, claimsOf } from './pod-claims.ts';
 import {
@@ -83,15 +83,19 @@ interface Refreshed {
   refresh(): void;
 }
 
-/** Keys of two sources that have none in common. */
-const either = (a: KeySource, b: KeySource): KeySource => ({
+/** Keys of two tables. One that moves from the one to the other is never gone. */
+const either = <V extends object>(a: FactTable<V>, b: FactTable<V>): KeySource => ({
   *tuples() {
     yield* a.tuples();
-    yield* b.tuples();
+    for (const tuple of b.tuples()) if (a.peek(...tuple) === undefined) yield tuple;
   },
   onKeys(listener) {
-    a.onKeys(listener);
-    b.onKeys(listener);
+    const follow = (table: FactTable<V>, other: FactTable<V>): void =>
+      table.onKeys((tuple, isPresent) => {
+        if (other.peek(...tuple) === undefined) listener(tuple, isPresent);
+      });
+    follow(a, b);
+    follow(b, a);
   },
 });
 
@@ -225,7 +229,7 @@ export class ZoneFacts {
       (name) => valueOf(this.#assemblies.table.get(name)),
       {
         indexes: {
-          switch: (network) => switchesOf(network, nodeName),
+          identity: (network) => idsOfNetwork(network, nodeName),
           prefix: ({ name }) => [ovnPrefix(name)],
         },
       },
@@ -483,9 +487,9 @@ export class ZoneFacts {
       settings: this.settings,
       node: { name: this.nodeName, id },
       nodeSubnets: this.nodeSubnets.get(name, this.nodeName)?.cidrs ?? [],
-      ownerOf: (logicalSwitch) =>
+      ownerOf: (identity) =>
         this.networks
-          .by('switch', logicalSwitch)
+          .by('identity', identity)
           .find(
             (other) =>
               comesBefore(other, network) &&

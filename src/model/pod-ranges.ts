@@ -66,14 +66,23 @@ export function sharedRanges(config: NetworkConfig): PodRanges {
   const infrastructure = prefixes(config.infrastructureSubnets);
   const isPrimary = config.topology === 'layer2' && config.role === 'primary';
   const configured = config.defaultGatewayIPs.map(parseAddress).filter((one) => one !== undefined);
+  // What has no room for a gateway and a management port has none for pods.
+  const tooSmall = isPrimary ? subnets.filter((subnet) => sizeOf(subnet) <= 2n) : [];
   const ends = isPrimary
-    ? subnets.map((subnet) => layer2Ends(subnet, infrastructure, configured))
+    ? subnets
+        .filter((subnet) => !tooSmall.includes(subnet))
+        .map((subnet) => layer2Ends(subnet, infrastructure, configured))
     : [];
   const addresses = ends.flatMap(({ gateway, management }) => [gateway, management]);
   return {
     network: config.name,
     subnets,
-    excluded: [...prefixes(config.excludeSubnets), ...infrastructure, ...addresses.map(single)],
+    excluded: [
+      ...prefixes(config.excludeSubnets),
+      ...infrastructure,
+      ...tooSmall,
+      ...addresses.map(single),
+    ],
     onRequestOnly: prefixes(config.reservedSubnets),
     gateways: ends.map(({ gateway }) => gateway),
     reservedMacs: addresses.map(macOfAddress),

@@ -6,12 +6,9 @@ import type { Network } from './model.ts';
  * than it asks for: pods of a network without overlay must not be tunnelled.
  */
 export function whyNotRendered({
-  topology,
   transport,
   uplink,
-}: Pick<Network, 'topology' | 'transport' | 'uplink'>): string | undefined {
-  if (topology !== 'layer3')
-    return `${topology} networks are allocated, but not rendered in this release`;
+}: Pick<Network, 'transport' | 'uplink'>): string | undefined {
   if (transport !== undefined)
     return `networks with transport "${transport}" are allocated, but not rendered in this release`;
   if (uplink !== undefined)

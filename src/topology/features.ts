@@ -8,7 +8,11 @@ import { egressAddresses } from './egress/node-addresses.ts';
 import { ownChassis, remoteChassis } from './interconnect/chassis.ts';
 import { remoteNode } from './interconnect/remote-node.ts';
 import { secondaryPods } from './isolation/secondary-pods.ts';
+import { layer2Network } from './layer2/network.ts';
+import { remoteGateway } from './layer2/remote-gateway.ts';
+import { remotePodPorts } from './layer2/remote-port.ts';
 import { layer3Network } from './layer3/network.ts';
+import { localnetNetwork } from './localnet/network.ts';
 import { defaultDeny } from './policy/default-deny.ts';
 import { policyGroup, policyRules } from './policy/network-policy.ts';
 import { podAddresses, portAddresses } from './policy/pod-addresses.ts';
@@ -26,6 +30,9 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   remoteChassis,
   layer3Network,
   remoteNode,
+  layer2Network,
+  remoteGateway,
+  localnetNetwork,
   defaultNamespaceGroups,
   namespaceGroups,
   podAddresses,
@@ -34,4 +41,5 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   policyGroup,
   policyRules,
   podPorts,
+  remotePodPorts,
 ];

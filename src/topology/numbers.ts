@@ -3,9 +3,22 @@
 /** Offset of the distributed router in the join subnet; gateway routers have that of their node's id. */
 export const JOIN_CLUSTER_ROUTER = 1;
 
-/** Tunnel key of a network's transit switch: base and network id, the same on every zone. */
+/** Tunnel key of a network's transit switch, or of its one switch on Layer2: base and network id, the same on every zone. */
 const TRANSIT_SWITCH_KEY = 16711683;
 export const transitSwitchKey = (networkId: number): number => TRANSIT_SWITCH_KEY + networkId;
+
+/** Tunnel keys of a transit router's ports, the same on every zone: to the switch, and to the gateway router of a node. */
+export const TRANSIT_ROUTER_SWITCH_PORT = 1;
+export const transitRouterGatewayPort = (nodeId: number): number => 10 + nodeId;
+
+/** What a Layer2 network's router says of itself to IPv6 pods (topology.md §9.2); intervals in seconds. */
+export const ROUTER_ADVERTISEMENT = {
+  address_mode: 'dhcpv6_stateful',
+  send_periodic: 'true',
+  max_interval: '900',
+  min_interval: '300',
+  router_preference: 'LOW',
+} as const;
 
 /** Seconds after which a gateway router forgets an unused neighbour. */
 export const NEIGHBOUR_AGE = 300;

@@ -21,6 +21,15 @@ export const QOS_CLAIM: TableClaim = {
   keyOf: idKey,
 };
 
+/** What a switch says of itself that all zones of its network have a copy of (topology.md §9.1, §13.1). */
+export const sharedSwitchConfig = (name: string, tunnelKey: number): Record<string, string> => ({
+  'interconn-ts': name,
+  'requested-tnl-key': String(tunnelKey),
+  mcast_snoop: 'true',
+  mcast_querier: 'false',
+  mcast_flood_unregistered: 'true',
+});
+
 /** What a switch says of the subnets of its pods. */
 export const subnetConfig = (cidrs: readonly string[]): Record<string, string> =>
   Object.fromEntries(

@@ -32,7 +32,7 @@ export function exposedPorts(
       );
     const namespace = ids.get('namespace') ?? '';
     const isLocked =
-      ['blue', 'red', 'k8s-red'].includes(namespace) &&
+      ['blue', 'red', 'k8s-red', 'wide'].includes(namespace) &&
       name === `${namespace}_${name.slice(namespace.length + 1)}`;
     if (
       isLocked &&

@@ -1,4 +1,4 @@
-/** The databases of node ovn-worker (zones.ts) and ovn-northd as they really run: what northd makes of our rows. */
+/** The databases of a node (zones.ts) and ovn-northd as they really run: what northd makes of our rows. */
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -55,7 +55,8 @@ export class OvnZone implements AsyncDisposable {
     );
   }
 
-  static async start(): Promise<OvnZone> {
+  /** For the node with that chassis and tunnel address; ovn-worker unless something else is said. */
+  static async start(chassis = CHASSIS_1, address = '172.18.0.3'): Promise<OvnZone> {
     const northbound = await OvsdbServer.start({ name: 'northbound' });
     const southbound = await OvsdbServer.start({
       name: 'southbound',
@@ -64,7 +65,7 @@ export class OvnZone implements AsyncDisposable {
     const zone = new OvnZone(northbound, southbound);
     for (const client of Object.values(zone.#clients)) await client.ready(soon());
     // ovn-controller's part: this node's own chassis.
-    await zone.sbctl('chassis-add', CHASSIS_1, 'geneve', '172.18.0.3');
+    await zone.sbctl('chassis-add', chassis, 'geneve', address);
     return zone;
   }
 

@@ -8,6 +8,7 @@ export interface PodNetwork {
   readonly role: 'primary' | 'secondary' | 'infrastructure-locked';
   readonly gateway?: string;
   readonly routes?: readonly { dest: string; nextHop: string }[];
+  readonly tunnelId?: number;
 }
 
 /** A pod with its pod-networks annotation. */
@@ -18,7 +19,7 @@ export function pod(
   uid = `uid-of-${key}`,
 ): KubeObject {
   const [namespace = '', name = ''] = key.split('/');
-  const entries = networks.map(({ nadKey, address, role, gateway, routes }) => [
+  const entries = networks.map(({ nadKey, address, role, gateway, routes, tunnelId }) => [
     nadKey,
     {
       ip_addresses: [address],
@@ -26,6 +27,7 @@ export function pod(
       ip_address: address,
       ...(gateway === undefined ? {} : { gateway_ips: [gateway], gateway_ip: gateway }),
       ...(routes === undefined ? {} : { routes }),
+      ...(tunnelId === undefined ? {} : { tunnel_id: tunnelId }),
       role,
     },
   ]);

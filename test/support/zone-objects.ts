@@ -16,7 +16,7 @@ import { pod as podWith, type PodNetwork } from './pods.ts';
 export const SELF = 'w1';
 const OTHERS = ['w2', 'w3', 'w4'];
 const PODS = ['web', 'db', SELF, 'tstor-w2'];
-const NAMESPACES = ['blue', 'red', 'k8s-red', 'default'];
+const NAMESPACES = ['blue', 'red', 'k8s-red', 'wide', 'default'];
 const SUBNETS = 'k8s.ovn.org/node-subnets';
 
 /** A network that may be asked for, and the NADs that ask for it. */
@@ -24,7 +24,7 @@ interface Asked {
   readonly name: string;
   readonly id: number;
   readonly role: 'primary' | 'secondary';
-  readonly topology: 'layer3' | 'layer2';
+  readonly topology: 'layer3' | 'layer2' | 'localnet';
   readonly nads: readonly string[];
 }
 
@@ -52,6 +52,9 @@ const NETWORKS: readonly Asked[] = [
   },
   { name: '__proto__', id: 9, role: 'secondary', topology: 'layer3', nads: ['red/proto'] },
   { name: 'red', id: 10, role: 'secondary', topology: 'layer3', nads: ['red/short'] },
+  { name: 'wide', id: 11, role: 'primary', topology: 'layer2', nads: ['wide/wide'] },
+  { name: 'flat', id: 12, role: 'secondary', topology: 'layer2', nads: ['blue/flat'] },
+  { name: 'vlan', id: 13, role: 'secondary', topology: 'localnet', nads: ['red/vlan'] },
 ];
 
 const config = ({ name, id, role, topology }: Asked, nad: string): string =>
@@ -178,10 +181,22 @@ export class ZoneObjects {
         ...place(key),
         uid: `uid-of-${key}`,
         creationTimestamp: '2026-01-01T00:00:00Z',
-        annotations: hasId ? { 'k8s.ovn.org/network-id': String(asked.id) } : {},
+        annotations: hasId
+          ? {
+              'k8s.ovn.org/network-id': String(asked.id),
+              ...this.#tunnelKeys(asked),
+            }
+          : {},
       },
       spec: { config: config(asked, key) },
     }) as NetworkAttachmentDefinition;
+  }
+
+  /** Those of primary Layer2 networks; now and then there are none, or those of another network. */
+  #tunnelKeys({ role, topology }: Asked): Readonly<Record<string, string>> {
+    if (role !== 'primary' || topology !== 'layer2' || this.#random.is(0.1)) return {};
+    const router = 16_715_779 + this.#random.below(2);
+    return { 'k8s.ovn.org/tunnel-keys': `[16711683,${router}]` };
   }
 
   /** Pods of a namespace ask for its primary network and for a secondary one, wherever those are. */
@@ -194,6 +209,7 @@ export class ZoneObjects {
       role === 'primary' ? nads.map((nad) => ({ nad, id })) : [],
     ).find(({ nad }) => nad.startsWith(`${namespace}/`));
     const networks: PodNetwork[] = [];
+    const tunnelId = random.is(0.9) ? { tunnelId: number } : {};
     if (random.is(0.9))
       networks.push({
         nadKey: 'default',
@@ -205,6 +221,7 @@ export class ZoneObjects {
         nadKey: primary.nad,
         address: `10.${primary.id}.1.${number}/24`,
         role: 'primary',
+        ...tunnelId,
       });
     const other = random.pick(NETWORKS);
     if (other.role === 'secondary' && random.is(0.5))
@@ -212,6 +229,7 @@ export class ZoneObjects {
         nadKey: other.nads[0] ?? '',
         address: `10.${other.id}.1.${number}/24`,
         role: 'secondary',
+        ...tunnelId,
       });
     const node = random.is(0.8) ? SELF : 'w2';
     const bare = podWith(`${namespace}/${name}`, node, networks, `uid-${random.below(2)}`) as Pod;

@@ -39,6 +39,8 @@ export interface Zone {
   readonly namespaces: readonly string[];
   readonly networks: readonly ZoneNetwork[];
   readonly attachments: readonly Attachment[];
+  /** Interfaces of other nodes' pods. */
+  readonly remoteAttachments?: readonly Attachment[];
   readonly allowedDefaultServices: readonly AllowedDefaultService[];
   /** Pods of all nodes, as far as policies are to know their labels. */
   readonly pods?: readonly PodFacts[];
@@ -149,6 +151,50 @@ export const blue: ZoneNetwork = {
   object: 'UserDefinedNetwork blue/blue',
 };
 
+/** A primary Layer2 network: `cluster_udn_yellow-net` of topology.md §1 and §2. */
+export const yellow: ZoneNetwork = {
+  ...blue,
+  name: networkName('cluster_udn_yellow-net'),
+  id: 3,
+  topology: 'layer2',
+  subnets: [{ cidr: '105.105.0.0/16' }],
+  transitSubnets: { v4: '100.88.0.0/16' },
+  masquerade: { v4: { gatewayRouter: '169.254.0.15', managementPort: '169.254.0.16' } },
+  nads: ['yellow/yellow-net'],
+  tunnelKeys: [16711686, 16715780],
+  namespaces: ['yellow'],
+  nodeSubnets: new Map(),
+  object: 'ClusterUserDefinedNetwork yellow-net',
+};
+
+export const layer2Secondary: ZoneNetwork = {
+  ...yellow,
+  name: networkName('blue_l2'),
+  id: 4,
+  role: 'secondary',
+  subnets: [{ cidr: '10.40.0.0/16' }],
+  transitSubnets: {},
+  joinSubnets: {},
+  masquerade: {},
+  nads: ['blue/l2'],
+  tunnelKeys: [],
+  namespaces: [],
+  object: 'UserDefinedNetwork blue/l2',
+};
+
+export const localnet: ZoneNetwork = {
+  ...layer2Secondary,
+  name: networkName('blue_ln'),
+  id: 5,
+  topology: 'localnet',
+  subnets: [{ cidr: '10.50.0.0/16' }],
+  excludeSubnets: ['10.50.0.0/24'],
+  physicalNetworkName: 'tenants',
+  vlan: 50,
+  nads: ['blue/ln'],
+  object: 'NetworkAttachmentDefinition blue/ln',
+};
+
 export const exampleZone: Zone = {
   settings: ipv4Settings,
   node: worker,
@@ -256,6 +302,18 @@ export const ipv6Zone: Zone = {
   allowedDefaultServices: [{ key: 'default/kubernetes', clusterIps: ['fd00:10:96::1'] }],
 };
 
+/** Network yellow-net with addresses of both families. */
+export const dualYellow: ZoneNetwork = {
+  ...yellow,
+  subnets: [...yellow.subnets, { cidr: 'fd20:105::/64' }],
+  joinSubnets: { v4: '100.65.0.0/16', v6: 'fd99::/64' },
+  transitSubnets: { v4: '100.88.0.0/16', v6: 'fd97::/64' },
+  masquerade: {
+    ...yellow.masquerade,
+    v6: { gatewayRouter: 'fd69::f', managementPort: 'fd69::10' },
+  },
+};
+
 /** The same zone in local gateway mode. */
 export const inLocalMode = (zone: Zone): Zone => ({
   ...zone,
@@ -281,6 +339,28 @@ export const bluePod: Attachment = {
   macAddress: '0a:58:67:67:00:03',
   addresses: ['103.103.0.3/24'],
   openDefaultPorts: [],
+};
+
+/** A pod of namespace yellow on network yellow-net. */
+export const yellowPod: Attachment = {
+  ...bluePod,
+  namespace: 'yellow',
+  pod: 'pod2',
+  network: yellow.name,
+  nadKey: 'yellow/yellow-net',
+  macAddress: '0a:58:69:69:00:03',
+  addresses: ['105.105.0.3/16'],
+  tunnelId: 10,
+};
+
+/** One of node ovn-worker2 on the same network. */
+export const farYellowPod: Attachment = {
+  ...yellowPod,
+  pod: 'far',
+  node: 'ovn-worker2',
+  macAddress: '0a:58:69:69:00:04',
+  addresses: ['105.105.0.4/16'],
+  tunnelId: 11,
 };
 
 export const bluePodDefault: Attachment = {
@@ -349,6 +429,12 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     ({ namespace, name, kind }) => [namespace, name, kind],
   );
   replace(
+    facts.remoteInterfaces,
+    before?.remoteAttachments,
+    after.remoteAttachments ?? [],
+    ({ namespace, pod, nadKey }) => [namespace, pod, nadKey],
+  );
+  replace(
     facts.services,
     before?.allowedDefaultServices,
     after.allowedDefaultServices,
@@ -381,29 +467,34 @@ const namespacesOf = (zone: Zone): NamespaceFacts[] => {
 };
 
 /** Pods that ask for what they are attached to. */
-const wishesOf = ({ attachments }: Zone): (PodWish & { readonly pod: string })[] =>
-  [...Map.groupBy(attachments, ({ namespace, pod }) => tupleKey(namespace, pod)).values()].map(
-    (ofPod) => ({
-      namespace: ofPod[0]?.namespace ?? '',
-      pod: ofPod[0]?.pod ?? '',
-      selections: ofPod
-        .filter(({ role }) => role === 'secondary')
-        .map(({ nadKey }) => {
-          const [namespace = '', name = ''] = nadKey.split('/');
-          return { namespace, name, nadKey, interfaceName: 'net1', ips: [], defaultRoute: [] };
-        }),
-      unreadable: undefined,
-      selected: undefined,
-      carried: ofPod.map(({ nadKey }) => nadKey),
-    }),
-  );
+const wishesOf = ({
+  attachments,
+  remoteAttachments = [],
+}: Zone): (PodWish & { readonly pod: string })[] =>
+  [
+    ...Map.groupBy([...attachments, ...remoteAttachments], ({ namespace, pod }) =>
+      tupleKey(namespace, pod),
+    ).values(),
+  ].map((ofPod) => ({
+    namespace: ofPod[0]?.namespace ?? '',
+    pod: ofPod[0]?.pod ?? '',
+    selections: ofPod
+      .filter(({ role }) => role === 'secondary')
+      .map(({ nadKey }) => {
+        const [namespace = '', name = ''] = nadKey.split('/');
+        return { namespace, name, nadKey, interfaceName: 'net1', ips: [], defaultRoute: [] };
+      }),
+    unreadable: undefined,
+    selected: undefined,
+    carried: ofPod.map(({ nadKey }) => nadKey),
+  }));
 
 /** NADs of each network; NADs of pods that no network lists stand for the pod's network. */
 const definitionsOf = (zone: Zone): (NetworkDefinition & { readonly key: string })[] =>
   zone.networks
     .filter(({ id }) => id !== 0)
     .flatMap(({ name, nads }) => {
-      const ofPods = zone.attachments
+      const ofPods = [...zone.attachments, ...(zone.remoteAttachments ?? [])]
         .filter(({ network }) => network === name)
         .map(({ nadKey }) => nadOfKey(nadKey));
       return [...new Set([...nads, ...ofPods])].map((key) => ({

@@ -8,7 +8,7 @@ import type {
   Outcome,
 } from './network-config.ts';
 import { formatValue } from '../validation/field-errors.ts';
-import { formatOverlap, networkOverlap } from '../validation/overlap.ts';
+import { findTransitSubnets, formatOverlap, networkOverlap } from '../validation/overlap.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { isPlainObject, own } from '../plain-object.ts';
 import { isSafeNetworkName } from './network-name.ts';
@@ -341,7 +341,6 @@ function checkFamilies(config: NetworkConfig, settings: ClusterAddressing): void
 }
 
 function read(plugin: PlainObject, nadKey: string, settings: ClusterAddressing): NadConfig {
-  const warnings: string[] = [];
   const { name, role } = checkIdentity(plugin, nadKey);
   const transport = transportOf(plugin);
   const topology = checkTopology(plugin, role);
@@ -349,9 +348,6 @@ function read(plugin: PlainObject, nadKey: string, settings: ClusterAddressing):
   const vlan = integer(plugin, 'vlanID', 4094);
   const physicalNetworkName = text(plugin, 'physicalNetworkName');
   const ranges = addressing(plugin, topology, role, settings);
-  if (topology === 'layer2' && role === 'primary' && text(plugin, 'transitSubnet') === '') {
-    warnings.push('transitSubnet is not set; it is computed');
-  }
   const config: NetworkConfig = {
     name,
     topology,
@@ -372,7 +368,14 @@ function read(plugin: PlainObject, nadKey: string, settings: ClusterAddressing):
     );
   }
   checkFamilies(config, settings);
-  return { outcome: 'network', config, warnings };
+  const hasTransit = topology === 'layer2' && role === 'primary';
+  if (!hasTransit || text(plugin, 'transitSubnet') !== '')
+    return { outcome: 'network', config, warnings: [] };
+  return {
+    outcome: 'network',
+    config: { ...config, transitSubnets: unwrap(findTransitSubnets(config, settings)) },
+    warnings: ['transitSubnet is not set; it is computed'],
+  };
 }
 
 /**

@@ -5,7 +5,12 @@ import type { NetworkPart } from '../network/part.ts';
 import { transitSwitchKey } from '../numbers.ts';
 import { ROUTER_PORT_CLAIM } from '../router-rows.ts';
 import { holds } from '../rows.ts';
-import { addRouterPeer, SWITCH_CLAIM, SWITCH_PORT_CLAIM } from '../switch-rows.ts';
+import {
+  addRouterPeer,
+  sharedSwitchConfig,
+  SWITCH_CLAIM,
+  SWITCH_PORT_CLAIM,
+} from '../switch-rows.ts';
 import { PORT_NODE_ID, transitEnd } from './transit-end.ts';
 
 export const transitSwitch: NetworkPart<Layer3Names> = {
@@ -20,13 +25,7 @@ export const transitSwitch: NetworkPart<Layer3Names> = {
     const rows = all.by('transit-switch');
     const { names, node, network } = on;
     rows.named('Logical_Switch', names.transitSwitch, {
-      other_config: {
-        'interconn-ts': names.transitSwitch,
-        'requested-tnl-key': String(transitSwitchKey(network.id)),
-        mcast_snoop: 'true',
-        mcast_querier: 'false',
-        mcast_flood_unregistered: 'true',
-      },
+      other_config: sharedSwitchConfig(names.transitSwitch, transitSwitchKey(network.id)),
       external_ids: on.networkRoleIds,
     });
     const end = transitEnd(node.transitAddresses);

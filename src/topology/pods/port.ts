@@ -1,16 +1,12 @@
-/** Ports of pods (topology.md §14). */
+/** Ports of this node's pods (topology.md §14). */
 
-import { withoutPrefix } from '../../allocators/addresses.ts';
-import { ovnPrefix } from '../../api/nad/network-name.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { Containment } from '../../desired/rows.ts';
-import { nameProblem } from '../../model/admission.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { Attachment } from '../../model/model.ts';
-import { controllerOf, isDefault, podPort } from '../../model/names.ts';
+import { controllerOf, isDefault, podSwitch } from '../../model/names.ts';
 import { ACL_CLAIM } from '../acls.ts';
 import { addOpenPortAcls } from '../isolation/open-ports.ts';
-import { NAD_ID, networkIds } from '../object-ids.ts';
 import {
   closedPortGroup,
   inGroup,
@@ -20,14 +16,12 @@ import {
 } from '../port-groups.ts';
 import { holds, Rows } from '../rows.ts';
 import { SWITCH_PORT_CLAIM } from '../switch-rows.ts';
-
-/** Behind every network: no pod takes a name from infrastructure. */
-const RANK = Number.MAX_SAFE_INTEGER;
+import { addPodPort, checkedPort, POD_RANK } from './port-row.ts';
 
 export const podPorts: Feature<ZoneFacts> = {
   name: 'pods/port',
   over: (facts) => facts.attachments,
-  rank: () => RANK,
+  rank: () => POD_RANK,
   subject: (facts, args) => facts.attachments.get(...args)?.network,
   rules: {
     port: {
@@ -43,41 +37,23 @@ export const podPorts: Feature<ZoneFacts> = {
   build(facts, args, out) {
     const attachment = facts.attachments.get(...args);
     if (attachment === undefined) return;
-    const { namespace, pod, nadKey, network } = attachment;
-    const object = `Pod ${namespace}/${pod}`;
-    const problem = nameProblem(namespace, pod, nadKey);
-    if (problem !== undefined)
-      out.reject(object, `pod ${JSON.stringify(`${namespace}/${pod}`)}: ${problem}`);
-    const port = podPort(nadKey, namespace, pod);
-    if (facts.isInfrastructurePort(port, pod))
-      out.reject(
-        object,
-        `pod "${namespace}/${pod}": its port on "${nadKey}" would be "${port}", a name that another port has; rename the pod or its namespace`,
-      );
+    const { network } = attachment;
+    const port = checkedPort(facts, attachment, out);
     const topology = facts.rendered.part(network, 'topology');
     if (topology === undefined) return out.waitFor(`network ${network} on node ${facts.nodeName}`);
-    if (facts.subnetsOn(network, facts.nodeName).length === 0)
+    if (topology === 'layer3' && facts.subnetsOn(network, facts.nodeName).length === 0)
       return out.waitFor(`a subnet of network ${network} on node ${facts.nodeName}`);
-    const rows = Rows.northbound(out, object);
-    const address = [attachment.macAddress, ...attachment.addresses.map(withoutPrefix)].join(' ');
-    rows.by('port').named(
-      'Logical_Switch_Port',
+    if (topology === 'layer2' && attachment.tunnelId === undefined)
+      return out.waitFor(
+        `a tunnel id of pod ${attachment.namespace}/${attachment.pod} on network ${network}`,
+      );
+    const rows = Rows.northbound(out, `Pod ${attachment.namespace}/${attachment.pod}`);
+    addPodPort(
+      rows.by('port'),
       port,
-      {
-        addresses: [address],
-        port_security: [address],
-        options: {
-          'iface-id-ver': attachment.podUid,
-          'requested-chassis': facts.own('chassisId'),
-        },
-        external_ids: {
-          namespace,
-          pod: 'true',
-          ...networkIds({ name: network, topology }),
-          ...(isDefault({ name: network }) ? {} : { [NAD_ID]: nadKey }),
-        },
-      },
-      holds('Logical_Switch', `${ovnPrefix(network)}${facts.nodeName}`, 'ports'),
+      { ...attachment, topology },
+      facts.own('chassisId'),
+      holds('Logical_Switch', podSwitch({ name: network, topology }, facts.nodeName), 'ports'),
       ...groupsOf(facts, attachment),
     );
     if (isIsolated(attachment)) addOpenPortAcls(rows.by('open-ports'), attachment);

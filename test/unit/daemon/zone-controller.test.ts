@@ -14,7 +14,10 @@ import {
   bluePodDefault,
   exampleZone,
   factsOf,
+  layer2Secondary,
+  localnet,
   putZone,
+  yellow,
   type Zone,
 } from '../../support/zones.ts';
 
@@ -308,7 +311,6 @@ describe('zone controller', () => {
   });
 
   test.each([
-    [{ topology: 'layer2' }, 'layer2 networks'],
     [{ transport: 'no-overlay' }, 'networks with transport "no-overlay"'],
     [{ transport: 'evpn' }, 'networks with transport "evpn"'],
     [{ uplink: 'eth1' }, 'networks with an uplink of their own ("eth1")'],
@@ -332,6 +334,38 @@ describe('zone controller', () => {
       message: `${what} are allocated, but not rendered in this release`,
     });
     expect(JSON.stringify(database.transactions)).not.toContain('red_other');
+  });
+
+  test('a primary Layer2 network waits for its tunnel keys, and is rendered with them', async () => {
+    const { controller, put } = bed({ ...exampleZone, networks: [{ ...yellow, tunnelKeys: [] }] });
+    const state = (): unknown => controller.networks().find(({ name }) => name === yellow.name);
+    await controller.flush(signal);
+    expect(state()).toMatchObject({
+      state: 'Pending',
+      message:
+        'waits for tunnel keys of its switch and router (annotation k8s.ovn.org/tunnel-keys of its NADs)',
+    });
+    put({ ...exampleZone, networks: [yellow] });
+    await controller.flush(signal);
+    expect(state()).toMatchObject({ state: 'Committed' });
+  });
+
+  test('networks of every topology are committed', async () => {
+    const { controller, database } = bed({
+      ...exampleZone,
+      networks: [...exampleZone.networks, yellow, layer2Secondary, localnet],
+    });
+    await controller.flush(signal);
+    const names: readonly string[] = [yellow, layer2Secondary, localnet].map(({ name }) => name);
+    const states = controller.networks().filter(({ name }) => names.includes(name));
+    expect(states.map(({ state }) => state)).toEqual(['Committed', 'Committed', 'Committed']);
+    expect(database.rows('Logical_Switch').map((row) => row.column('name'))).toEqual(
+      expect.arrayContaining([
+        'cluster_udn_yellow.net_ovn_layer2_switch',
+        'blue_l2_ovn_layer2_switch',
+        'blue_ln_ovn_localnet_switch',
+      ]),
+    );
   });
 });
 
@@ -409,7 +443,7 @@ describe('a database that an ovn-kubernetes filled', () => {
     if (blue === undefined) throw new Error('the example has this network');
     const zone = {
       ...exampleZone,
-      networks: [...only('default').networks, { ...blue, topology: 'layer2' as const }],
+      networks: [...only('default').networks, { ...blue, transport: 'no-overlay' as const }],
     };
     const { controller } = bed(zone, { database, takeOver: true });
     await controller.flush(signal);

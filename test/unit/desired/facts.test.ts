@@ -262,6 +262,30 @@ describe('keys', () => {
     ]);
     expect([...ONE.tuples()]).toEqual([[]]);
   });
+
+  test('of those buckets that another source has as keys', () => {
+    const recorder = new ReadRecorder();
+    const nodes = new FactTable<Pod>('nodes', recorder);
+    const pods = new FactTable<Pod>('pods', recorder, {
+      arity: 2,
+      indexes: { node: ({ node }) => [node] },
+    });
+    nodes.put('n1', pod('n1'));
+    pods.put(['ns', 'a'], pod('n1'));
+    pods.put(['ns', 'b'], pod('n2'));
+    const source = pods.buckets('node', nodes);
+    expect([...source.tuples()]).toEqual([['ns', 'a']]);
+    const seen: string[] = [];
+    source.onKeys((tuple, isPresent) => seen.push(`${isPresent ? '+' : '-'}${tuple.join('.')}`));
+    nodes.put('n2', pod('n2'));
+    pods.put(['ns', 'c'], pod('n2'));
+    pods.put(['ns', 'd'], pod('n3'));
+    pods.put(['ns', 'c'], pod('n3'));
+    nodes.delete('n1');
+    pods.delete(['ns', 'a']);
+    expect(seen).toEqual(['+ns.b', '+ns.c', '-ns.c', '-ns.a']);
+    expect([...source.tuples()]).toEqual([['ns', 'b']]);
+  });
 });
 
 describe('derived facts', () => {

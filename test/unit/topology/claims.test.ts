@@ -15,10 +15,15 @@ import {
   bluePodDefault,
   dualZone,
   exampleZone,
+  farYellowPod,
   factsOf,
   inLocalMode,
   ipv6Zone,
+  layer2Secondary,
+  localnet,
   networkName,
+  yellow,
+  yellowPod,
   type Zone,
 } from '../../support/zones.ts';
 
@@ -26,6 +31,9 @@ const busy = (zone: Zone): Zone => ({
   ...zone,
   networks: [
     ...zone.networks,
+    yellow,
+    layer2Secondary,
+    localnet,
     {
       ...blue,
       name: networkName('cluster_udn_store-1'),
@@ -40,7 +48,13 @@ const busy = (zone: Zone): Zone => ({
     ...zone.settings,
     features: { egressIp: true, egressFirewall: true, multicast: true },
   },
-  attachments: [bluePod, { ...bluePodDefault, openDefaultPorts: [{ protocol: 'icmp' }] }],
+  attachments: [
+    bluePod,
+    { ...bluePodDefault, openDefaultPorts: [{ protocol: 'icmp' }] },
+    yellowPod,
+  ],
+  namespaces: [...zone.namespaces, 'yellow'],
+  remoteAttachments: [farYellowPod],
 });
 
 const ZONES: readonly (readonly [string, Zone])[] = [
@@ -107,9 +121,14 @@ test('rows are marked with the object for which they are there', () => {
   const objects = Map.groupBy(rowsOf(busy(exampleZone)), ({ object }) => object);
   expect([...objects.keys()].sort()).toEqual([
     'ClusterUserDefinedNetwork store-1',
+    'ClusterUserDefinedNetwork yellow-net',
+    'NetworkAttachmentDefinition blue/ln',
     'Node ovn-worker2',
     'Pod blue/pod1',
+    'Pod yellow/far',
+    'Pod yellow/pod2',
     'UserDefinedNetwork blue/blue',
+    'UserDefinedNetwork blue/l2',
     'cluster',
   ]);
   expect(objects.get('Node ovn-worker2')?.map(({ table, key }) => `${table} ${key}`)).toEqual([

@@ -11,7 +11,10 @@ import {
   exampleZone,
   factsOf,
   furtherNode,
+  localnet,
   networkName,
+  yellow,
+  yellowPod,
   type Zone,
 } from '../../support/zones.ts';
 import { builtUnits } from '../../support/built-rows.ts';
@@ -55,6 +58,35 @@ describe('names that somebody has already', () => {
     ]);
     expect(keys(zone)).toContain('Logical_Switch blue_a.b_ovn-worker');
     expectNoTwins(zone);
+  });
+
+  test('one prefix in two topologies: the network of the lower id has rows', () => {
+    const dashed = { ...localnet, name: networkName('blue_a-b'), id: 5 };
+    const dotted = { ...blue, name: networkName('blue_a.b'), id: 4, nads: ['blue/a.b'] };
+    const zone = { ...exampleZone, networks: [dashed, dotted, defaultNetwork] };
+    expect(reasons(zone)).toEqual([
+      'network "blue_a-b": its rows would have the prefix "blue_a.b_", as those of network "blue_a.b"; rename one of the two',
+    ]);
+    expectNoTwins(zone);
+  });
+
+  test('two Layer2 networks with one tunnel key: packets of one would arrive in the other', () => {
+    const twin = { ...yellow, name: networkName('twin'), id: 9, nads: ['twin/twin'] };
+    const zone = { ...exampleZone, networks: [defaultNetwork, twin, yellow] };
+    expect(reasons(zone)).toEqual([
+      'network "twin": the tunnel key 16715780 of its router is that of network "cluster_udn_yellow-net" too; remove the annotation k8s.ovn.org/tunnel-keys from its NADs: the cluster manager gives another one',
+    ]);
+    expect(keys(zone).filter((key) => key.includes('twin'))).toEqual([]);
+  });
+
+  test("a Layer2 network's router may not have the key of a switch", () => {
+    const zone = {
+      ...exampleZone,
+      networks: [defaultNetwork, { ...yellow, tunnelKeys: [16711686, 16711684] }],
+    };
+    expect(reasons(zone)).toEqual([
+      'network "cluster_udn_yellow-net": the tunnel key 16711684 of its router is none that routers have; remove the annotation k8s.ovn.org/tunnel-keys from its NADs: the cluster manager gives another one',
+    ]);
   });
 
   test('a network called ext would have the external switch of the default network', () => {
@@ -218,6 +250,54 @@ describe('subnets that are too small', () => {
     };
     expect(reasons(zone)).toEqual([
       'network "blue_blue": masquerade subnet fd69::/125 has no addresses for network id 1; configure a larger one',
+    ]);
+  });
+
+  test.each([
+    [
+      'transit subnet',
+      { transitSubnets: { v4: '100.99.0.0/30' } },
+      'transit subnet 100.99.0.0/30 has no pair of addresses for node "ovn-worker" with id 2; give the network a larger one',
+    ],
+    [
+      'subnet',
+      { subnets: [{ cidr: '105.105.0.0/31' }] },
+      'subnet 105.105.0.0/31 has no room for a gateway, a management port and pods; give the network a larger one',
+    ],
+  ])('%s of a Layer2 network: it is refused', (_which, more, reason) => {
+    const network = { ...yellow, ...more };
+    const zone: Zone = {
+      ...exampleZone,
+      namespaces: ['yellow'],
+      networks: [defaultNetwork, network],
+      attachments: [yellowPod],
+    };
+    expect(reasons(zone)[0]).toBe(`network "cluster_udn_yellow-net": ${reason}`);
+    const ofNetwork = keys(zone).filter((key) => /yellow.net/.test(key));
+    expect(ofNetwork).toEqual([]);
+  });
+
+  test("another node's id that does not fit into a Layer2 network's subnets: no port to that node", () => {
+    const node = furtherNode(20);
+    const zone: Zone = {
+      ...exampleZone,
+      remoteNodes: [...exampleZone.remoteNodes, node],
+      networks: [
+        defaultNetwork,
+        {
+          ...yellow,
+          transitSubnets: { v4: '100.99.0.0/27' },
+          joinSubnets: { v4: '100.70.0.0/28' },
+        },
+      ],
+    };
+    expect(reasons(zone)).toEqual([
+      'node "node-20": subnet 100.99.0.0/27 of network "cluster_udn_yellow-net" has no address for its id 20; give the network a larger one',
+      'node "node-20": subnet 100.70.0.0/28 of network "cluster_udn_yellow-net" has no address for its id 20; give the network a larger one',
+    ]);
+    expect(heads(rowsOf(zone, /^layer2\/remote-gateway /))).toEqual([
+      'Logical_Router_Port trtor-GR_cluster_udn_yellow.net_ovn-worker2',
+      'Logical_Router_Static_Route cluster_udn_yellow.net_transit_router 100.70.0.3 any -',
     ]);
   });
 

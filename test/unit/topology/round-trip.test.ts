@@ -11,8 +11,13 @@ import {
   defaultNetwork,
   dualZone,
   exampleZone,
+  farYellowPod,
   inLocalMode,
+  layer2Secondary,
+  localnet,
   worker,
+  yellow,
+  yellowPod,
   type Zone,
 } from '../../support/zones.ts';
 import { ZoneEngine } from '../../support/zone-engine.ts';
@@ -23,6 +28,15 @@ const schemaOf = (name: string) =>
 const busyZone: Zone = {
   ...exampleZone,
   attachments: [bluePod, { ...bluePodDefault, openDefaultPorts: [{ protocol: 'tcp', port: 80 }] }],
+};
+
+/** Networks of all topologies beside the example's. */
+const mixedZone: Zone = {
+  ...busyZone,
+  networks: [...busyZone.networks, yellow, layer2Secondary, localnet],
+  attachments: [...busyZone.attachments, yellowPod],
+  namespaces: [...busyZone.namespaces, 'yellow'],
+  remoteAttachments: [farYellowPod],
 };
 
 /** Everything that a database holds, as text. */
@@ -74,6 +88,7 @@ describe('what the zone wants, in a Northbound database', () => {
   test.each([
     ['IPv4', busyZone],
     ['both families', dualZone],
+    ['networks of all topologies', mixedZone],
   ])('%s: fits the schema, and a second look finds nothing to do', async (_name, zone) => {
     expect((await apply(zone)).length).toBeGreaterThan(120);
     expect(await apply(zone)).toEqual([]);
@@ -89,6 +104,29 @@ describe('what the zone wants, in a Northbound database', () => {
     expect(removed).toEqual(made.map(opposite).sort());
     expect(northbound.rows('Logical_Switch').length).toBe(before);
     expect(contents(northbound)).not.toContain('blue_blue');
+  });
+
+  test('nothing of a Layer2 or localnet network remains when it is gone', async () => {
+    const without = { ...mixedZone, networks: busyZone.networks };
+    await apply(without);
+    const before = contents(northbound);
+    const made = await apply(mixedZone);
+    expect(made.length).toBeGreaterThan(50);
+    const removed = await apply(without);
+    const opposite = (text: string): string => text.replace('insert', 'delete');
+    expect(removed).toEqual(made.map(opposite).sort());
+    expect(contents(northbound)).toBe(before);
+  });
+
+  test('a former life left Layer2 networks: all of their rows go, also those that carry no ids', async () => {
+    await apply(mixedZone);
+    restart();
+    const removed = await apply(busyZone);
+    expect(removed).toContain('delete Load_Balancer_Group blue_l2_clusterRouterLBGroup');
+    expect(removed).toContain(
+      'delete Gateway_Chassis trtos-cluster_udn_yellow.net_ovn_layer2_switch-c1111111-1111-4111-8111-111111111111',
+    );
+    expect(contents(northbound)).not.toMatch(/yellow|blue_l2|blue_ln/);
   });
 
   test('rows of a whole network that a former life left are removed at the first look', async () => {

@@ -17,12 +17,17 @@ import {
   dualZone,
   exampleZone,
   factsOf,
+  farYellowPod,
   furtherNode,
   inLocalMode,
   ipv6Zone,
+  layer2Secondary,
+  localnet,
   networkName,
   putZone,
   worker2,
+  yellow,
+  yellowPod,
   type Zone,
   type ZoneNetwork,
 } from '../../support/zones.ts';
@@ -49,6 +54,14 @@ const busyZone: Zone = {
   ],
 };
 
+const layer2Zone: Zone = {
+  ...exampleZone,
+  namespaces: [...exampleZone.namespaces, 'yellow'],
+  networks: [...exampleZone.networks, yellow, layer2Secondary, localnet],
+  attachments: [yellowPod],
+  remoteAttachments: [farYellowPod],
+};
+
 describe('the rows of a zone', () => {
   test.each([
     ['example', exampleZone],
@@ -56,6 +69,7 @@ describe('the rows of a zone', () => {
     ['both families', dualZone],
     ['IPv6', ipv6Zone],
     ['secondary network and pods', busyZone],
+    ['Layer2 and localnet', layer2Zone],
     [
       'multicast',
       {
@@ -229,6 +243,76 @@ describe('what a change makes anew', () => {
     expect(changes(busyZone, before)).toEqual(units);
   });
 
+  test("another node's pod on a Layer2 network: itself; on other networks: nothing", () => {
+    const more: Attachment = {
+      ...farYellowPod,
+      pod: 'further',
+      macAddress: '0a:58:69:69:00:05',
+      addresses: ['105.105.0.5/16'],
+      tunnelId: 12,
+    };
+    const onBlue: Attachment = {
+      ...bluePod,
+      pod: 'further',
+      node: 'ovn-worker2',
+      macAddress: '0a:58:67:67:01:05',
+      addresses: ['103.103.1.5/24'],
+    };
+    const after = { ...layer2Zone, remoteAttachments: [farYellowPod, more, onBlue] };
+    const unit = 'layer2/remote-port yellow further yellow/yellow-net';
+    expect(changes(layer2Zone, after)).toEqual([unit]);
+    expect(changes(after, layer2Zone)).toEqual([unit]);
+    expect(new Running(layer2Zone).count(after)).toBe(1);
+  });
+
+  test('a pod of the same name that comes to this node instead: its port there goes, its port here comes', () => {
+    const here: Attachment = { ...farYellowPod, node: 'ovn-worker', podUid: 'another' };
+    const after = { ...layer2Zone, attachments: [yellowPod, here], remoteAttachments: [] };
+    const units = [
+      'layer2/remote-port yellow far yellow/yellow-net',
+      'pods/port yellow far yellow/yellow-net',
+    ];
+    expect(changes(layer2Zone, after)).toEqual(units);
+    expect(changes(after, layer2Zone)).toEqual(units);
+  });
+
+  test('a node: its gateway router of each primary Layer2 network', () => {
+    const after = { ...layer2Zone, remoteNodes: [worker2, furtherNode(4)] };
+    expect(changes(layer2Zone, after)).toEqual([
+      'egress/node-addresses',
+      'interconnect/chassis node-4',
+      'layer2/remote-gateway cluster_udn_yellow-net node-4',
+    ]);
+  });
+
+  test('a Layer2 network: its own units, and those of its pods everywhere', () => {
+    const before = {
+      ...layer2Zone,
+      networks: [...exampleZone.networks, layer2Secondary, localnet],
+    };
+    const units = [
+      'layer2/network cluster_udn_yellow-net',
+      'layer2/remote-gateway cluster_udn_yellow-net ovn-worker2',
+      'layer2/remote-port yellow far yellow/yellow-net',
+      'pods/namespace-groups cluster_udn_yellow-net yellow',
+      'pods/port yellow pod2 yellow/yellow-net',
+    ];
+    expect(changes(before, layer2Zone)).toEqual(units);
+    expect(changes(layer2Zone, before)).toEqual(units);
+  });
+
+  test('a network that becomes one of another topology: the units of both', () => {
+    const secondaryNow = { ...layer2Secondary, topology: 'localnet' as const };
+    const after = {
+      ...layer2Zone,
+      networks: [...exampleZone.networks, yellow, secondaryNow, localnet],
+    };
+    expect(changes(layer2Zone, after)).toEqual([
+      'layer2/network blue_l2',
+      'localnet/network blue_l2',
+    ]);
+  });
+
   test('a namespace: its group on the default network', () => {
     const after = { ...busyZone, namespaces: [...busyZone.namespaces, 'red'] };
     expect(changes(busyZone, after)).toEqual(['pods/default-namespace-groups red']);
@@ -372,6 +456,14 @@ describe('rebuilding what changed', () => {
     { ...blue, namespaces: ['blue', 'green'], nads: ['blue/blue', 'green/blue'] },
     { ...blue, nodeSubnets: new Map([['ovn-worker', ['103.103.7.0/24']]]) },
     { ...blue, name: networkName('red-red'), id: 4, masquerade: {}, nads: ['red/odd'] },
+    { ...yellow, name: networkName('red_red'), namespaces: ['red'], nads: ['red/red'] },
+    yellow,
+    { ...yellow, role: 'secondary' as const },
+    { ...yellow, tunnelKeys: [] },
+    { ...layer2Secondary, tunnelKeys: yellow.tunnelKeys, role: 'primary' as const },
+    layer2Secondary,
+    { ...localnet, name: layer2Secondary.name },
+    localnet,
   ];
   const node = fc
     .record({ id: fc.integer({ min: 4, max: 8 }), shared: fc.boolean() })
@@ -380,29 +472,60 @@ describe('rebuilding what changed', () => {
       // Some nodes claim to be others.
       ...(shared ? { chassisId: 'shared' } : {}),
     }));
-  const attachment = fc.record({
-    pod: fc.constantFrom('pod1', 'pod2', 'pod3'),
-    network: fc.constantFrom('blue_blue', 'default', 'red_red', 'gone').map(networkName),
-    role: fc.constantFrom('primary' as const, 'infrastructure-locked' as const),
-  });
+  /** Where pods of a network are, and what their addresses begin with. */
+  const places = {
+    blue_blue: { namespace: 'blue', nadKey: 'blue/blue', subnet: '103.103.0' },
+    default: { namespace: 'blue', nadKey: 'default', subnet: '10.244.0' },
+    red_red: { namespace: 'red', nadKey: 'red/red', subnet: '103.103.0' },
+    gone: { namespace: 'blue', nadKey: 'blue/gone', subnet: '103.103.0' },
+    'cluster_udn_yellow-net': {
+      namespace: 'yellow',
+      nadKey: 'yellow/yellow-net',
+      subnet: '105.105.0',
+    },
+    blue_l2: { namespace: 'blue', nadKey: 'blue/l2', subnet: '10.40.0' },
+    blue_ln: { namespace: 'blue', nadKey: 'blue/ln', subnet: '10.50.1' },
+  } as const;
+  const attachment = fc
+    .record({
+      pod: fc.constantFrom('pod1', 'pod2', 'pod3'),
+      network: fc.constantFrom(...(Object.keys(places) as (keyof typeof places)[])),
+      tunnelId: fc.constantFrom(undefined, 10, 11),
+      isRemote: fc.boolean(),
+      role: fc.constantFrom('primary' as const, 'secondary' as const),
+    })
+    .map(({ pod, network, tunnelId, isRemote, role }): Attachment => {
+      const { namespace, nadKey, subnet } = places[network];
+      const address = `${subnet}.${pod.slice(-1)}${isRemote ? 1 : 0}`;
+      return {
+        ...bluePod,
+        namespace,
+        nadKey,
+        pod,
+        role,
+        network: networkName(network),
+        node: isRemote ? 'node-5' : 'ovn-worker',
+        macAddress: macOf(address),
+        addresses: [`${address}/24`],
+        ...(tunnelId === undefined ? {} : { tunnelId: tunnelId + Number(pod.slice(-1)) }),
+      };
+    });
   const zone: fc.Arbitrary<Zone> = fc
     .record({
       networks: fc.uniqueArray(fc.constantFrom(...networks), { selector: ({ name }) => name }),
       remoteNodes: fc.uniqueArray(node, { selector: ({ name }) => name }),
-      namespaces: fc.subarray(['blue', 'default', 'green', 'red']),
+      namespaces: fc.subarray(['blue', 'default', 'green', 'red', 'yellow']),
       attachments: fc.uniqueArray(attachment, {
         selector: (pod) => `${pod.pod} ${pod.network}`,
-        maxLength: 6,
+        maxLength: 8,
       }),
       isLocal: fc.boolean(),
     })
     .map(({ isLocal, attachments, ...rest }) => {
-      const pods = attachments.map((pod) => ({
-        ...bluePod,
-        ...pod,
-        nadKey: pod.network === 'default' ? 'default' : pod.network.replace('_', '/'),
-      }));
-      const built = { ...exampleZone, ...rest, attachments: pods };
+      const [here, elsewhere] = [true, false].map((isHere) =>
+        attachments.filter(({ node }) => (node === 'ovn-worker') === isHere),
+      );
+      const built = { ...exampleZone, ...rest, attachments: here!, remoteAttachments: elsewhere! };
       return isLocal ? inLocalMode(built) : built;
     });
 

@@ -1,0 +1,64 @@
+/** The row of a pod's port, wherever the pod is (topology.md §14). */
+
+import { withoutPrefix } from '../../allocators/addresses.ts';
+import type { Sink } from '../../desired/features.ts';
+import type { Containment } from '../../desired/rows.ts';
+import { nameProblem } from '../../model/admission.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import type { Attachment, Topology } from '../../model/model.ts';
+import { isDefault, podPort } from '../../model/names.ts';
+import { NAD_ID, networkIds } from '../object-ids.ts';
+import type { Rows } from '../rows.ts';
+
+/** Behind every network: no pod takes a name from infrastructure. */
+export const POD_RANK = Number.MAX_SAFE_INTEGER;
+
+/** The name of the pod's port. Rejects a pod that would harm others by its name. */
+export function checkedPort(facts: ZoneFacts, attachment: Attachment, out: Sink): string {
+  const { namespace, pod, nadKey } = attachment;
+  const object = `Pod ${namespace}/${pod}`;
+  const problem = nameProblem(namespace, pod, nadKey);
+  if (problem !== undefined)
+    out.reject(object, `pod ${JSON.stringify(`${namespace}/${pod}`)}: ${problem}`);
+  const port = podPort(nadKey, namespace, pod);
+  if (facts.isInfrastructurePort(port, pod))
+    out.reject(
+      object,
+      `pod "${namespace}/${pod}": its port on "${nadKey}" would be "${port}", a name that another port has; rename the pod or its namespace`,
+    );
+  return port;
+}
+
+/** The port of a pod on `chassisId`; of type `remote` where the pod's zone is another one. */
+export function addPodPort(
+  rows: Rows,
+  port: string,
+  attachment: Attachment & { readonly topology: Topology; readonly isRemote?: boolean },
+  chassisId: string,
+  ...containers: Containment[]
+): void {
+  const { namespace, network, nadKey, topology, tunnelId, isRemote = false } = attachment;
+  const address = [attachment.macAddress, ...attachment.addresses.map(withoutPrefix)].join(' ');
+  rows.named(
+    'Logical_Switch_Port',
+    port,
+    {
+      type: isRemote ? 'remote' : undefined,
+      addresses: [address],
+      port_security: [address],
+      options: {
+        'iface-id-ver': attachment.podUid,
+        'requested-chassis': chassisId,
+        // The switch spans zones, which must agree on the keys of its ports.
+        ...(topology === 'layer2' ? { 'requested-tnl-key': String(tunnelId) } : {}),
+      },
+      external_ids: {
+        namespace,
+        pod: 'true',
+        ...networkIds({ name: network, topology }),
+        ...(isDefault({ name: network }) ? {} : { [NAD_ID]: nadKey }),
+      },
+    },
+    ...containers,
+  );
+}

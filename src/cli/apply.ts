@@ -134,7 +134,6 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     status.write(
       zoneReport({
         controller,
-        connects: runtime.connects(),
         problems: runtime.problems(),
       }),
       signal,

@@ -40,12 +40,7 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
         withStatus(
           objects,
           configuration.node,
-          zoneReport({
-            controller,
-            connects: runtime.connects(),
-            problems: runtime.problems(),
-            message: notReady(),
-          }),
+          zoneReport({ controller, problems: runtime.problems(), message: notReady() }),
         ),
       ),
     plan,

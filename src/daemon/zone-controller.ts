@@ -2,9 +2,16 @@
  * Keeps one zone's databases as facts and features say: facts → units → rows → plan → commit → confirmation by the data plane.
  * Opens nothing; databases and logger come from outside.
  */
-import type { ZoneNetworkStatus, ZoneProblem } from '../api/zone-status.ts';
+import type {
+  NetworkState,
+  ZoneConnectStatus,
+  ZoneNetworkStatus,
+  ZoneProblem,
+} from '../api/zone-status.ts';
 import { claimsOf, Engine, type RowTarget } from '../desired/engine.ts';
 import type { Feature } from '../desired/features.ts';
+import { linkFailure } from '../model/connects.ts';
+import { connectObject } from '../topology/connect/connect-rows.ts';
 import {
   commitPlan,
   Reconciler,
@@ -56,6 +63,12 @@ export interface ZoneControllerOptions {
   readonly onCommit?: (commit: CommitRecord) => void;
   /** Called once for each network that came into use after the start, when all its rows are in the Northbound database. */
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
+}
+
+/** Reasons by what units count for: the name of a network, or a connection. */
+interface Causes {
+  readonly failed: ReadonlyMap<string, string>;
+  readonly waiting: ReadonlyMap<string, string>;
 }
 
 export interface NetworkWritten {
@@ -145,6 +158,11 @@ export class ZoneController {
         this.#sequenceOf.delete(network);
         this.#programmedBefore.delete(network);
       } else if (this.isStarted) this.#firstUsed.set(network, this.#now());
+    });
+    facts.connects.onKeys(([connect = ''], isPresent) => {
+      if (isPresent) return;
+      this.#sequenceOf.delete(connectObject(connect));
+      this.#programmedBefore.delete(connectObject(connect));
     });
   }
 
@@ -275,20 +293,20 @@ export class ZoneController {
     return this.#targets.flatMap(({ unsupported }) => [...unsupported]);
   }
 
-  /** How far each network is here. */
-  networks(): readonly ZoneNetworkStatus[] {
+  /** What is wrong with units, and what is waited for, by what they count for. */
+  #causes(): Causes {
     const { facts } = this.#options;
-    if (!this.isStarted) return [];
     const failed = new Map<string, string>();
     const waiting = new Map<string, string>();
     for (const { id, state } of this.#engine.notable()) {
-      const network = this.#engine.subjectOf(id);
-      if (network === undefined) continue;
-      if (state.kind === 'failed') failed.set(network, state.error);
+      const subject = this.#engine.subjectOf(id);
+      if (subject === undefined) continue;
+      const object = facts.networks.peek(subject)?.object ?? subject;
+      if (state.kind === 'failed') failed.set(subject, state.error);
       // A pod that is rejected harms itself alone.
-      else if (state.kind === 'rejected' && state.object === facts.networks.peek(network)?.object)
-        failed.set(network, state.reason);
-      else if (state.kind === 'waiting') waiting.set(network, state.for);
+      else if (state.kind === 'rejected' && state.object === object)
+        failed.set(subject, state.reason);
+      else if (state.kind === 'waiting') waiting.set(subject, state.for);
     }
     // The first cause counts; what is blocked by another row's problem comes behind it.
     const ofHost = this.#options.host?.problems() ?? [];
@@ -297,15 +315,58 @@ export class ZoneController {
       ...found.filter((one) => one.kind !== 'blocked'),
       ...found.filter((one) => one.kind === 'blocked'),
     ]) {
-      const network = kind === 'awaited' ? undefined : this.#engine.subjectOf(unit);
-      if (network !== undefined && !failed.has(network)) failed.set(network, message);
+      const subject = kind === 'awaited' ? undefined : this.#engine.subjectOf(unit);
+      if (subject !== undefined && !failed.has(subject)) failed.set(subject, message);
     }
     // The host waits for Open vSwitch.
     for (const { kind, unit, message } of ofHost) {
-      const network = kind === 'awaited' ? this.#engine.subjectOf(unit) : undefined;
-      if (network !== undefined && !waiting.has(network)) waiting.set(network, message);
+      const subject = kind === 'awaited' ? this.#engine.subjectOf(unit) : undefined;
+      if (subject !== undefined && !waiting.has(subject)) waiting.set(subject, message);
     }
-    const { reached } = this.sequence;
+    return { failed, waiting };
+  }
+
+  /** How far something is that has rows here, by what its units count for. */
+  #progress(
+    subject: string,
+    { failed, waiting }: Causes,
+  ): { readonly state: NetworkState; readonly message?: string } {
+    const failure = failed.get(subject);
+    if (failure !== undefined) return { state: 'Failed', message: failure };
+    const waitsFor = waiting.get(subject);
+    if (waitsFor !== undefined) return { state: 'Pending', message: waitsFor };
+    if (this.#unannounced.has(subject)) return { state: 'Committed' };
+    const ours = this.#sequenceOf.get(subject);
+    const isReached = this.sequence.reached >= (ours ?? this.#firstSequence ?? Infinity);
+    const wasReached = ours === undefined && this.#programmedBefore.has(subject);
+    return { state: isReached || wasReached ? 'Programmed' : 'Committed' };
+  }
+
+  /** How far each ClusterNetworkConnect is here that was accepted. */
+  connects(): readonly ZoneConnectStatus[] {
+    const { facts } = this.#options;
+    const node = facts.self.peek(facts.nodeName);
+    if (!this.isStarted || node === undefined) return [];
+    const causes = this.#causes();
+    return [...facts.connects.entries()]
+      .map(([, connect]) => connect)
+      .filter(({ isAccepted }) => isAccepted)
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map((connect): ZoneConnectStatus => {
+        const { name } = connect;
+        const failure = linkFailure(connect, node, (id) => facts.networkOfId(id)?.name);
+        if (failure !== undefined) return { name, state: 'Failed', message: failure };
+        return facts.isConnectRendered(name)
+          ? { name, ...this.#progress(connectObject(name), causes) }
+          : { name, state: 'Unused' };
+      });
+  }
+
+  /** How far each network is here. */
+  networks(): readonly ZoneNetworkStatus[] {
+    const { facts } = this.#options;
+    if (!this.isStarted) return [];
+    const causes = this.#causes();
     return [...facts.networks.entries()]
       .map(([, network]) => network)
       .sort((a, b) => a.id - b.id || (a.name < b.name ? -1 : 1))
@@ -316,15 +377,7 @@ export class ZoneController {
         if (admission?.kind === 'pending')
           return { name, state: 'Pending', message: admission.waitsFor };
         if (facts.rendered.peek(name) === undefined) return { name, state: 'Unused' };
-        const failure = failed.get(name);
-        if (failure !== undefined) return { name, state: 'Failed', message: failure };
-        const waitsFor = waiting.get(name);
-        if (waitsFor !== undefined) return { name, state: 'Pending', message: waitsFor };
-        if (this.#unannounced.has(name)) return { name, state: 'Committed' };
-        const ours = this.#sequenceOf.get(name);
-        const isReached = reached >= (ours ?? this.#firstSequence ?? Infinity);
-        const wasReached = ours === undefined && this.#programmedBefore.has(name);
-        return { name, state: isReached || wasReached ? 'Programmed' : 'Committed' };
+        return { name, ...this.#progress(name, causes) };
       });
   }
 

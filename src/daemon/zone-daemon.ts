@@ -209,7 +209,6 @@ class ZoneDaemon {
     if (!(await this.#resumed(signal))) return false;
     const report = zoneReport({
       controller,
-      connects: this.#runtime.connects(),
       problems,
       message: this.notReady,
     });

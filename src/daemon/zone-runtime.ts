@@ -6,8 +6,7 @@ import { ClusterManager } from '../cluster/manager.ts';
 import { NodePodAddresses } from '../node/pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import { pods } from '../api/kinds.ts';
-import type { ZoneConnectStatus, ZoneProblem } from '../api/zone-status.ts';
-import { zoneConnects } from '../model/connects.ts';
+import type { ZoneProblem } from '../api/zone-status.ts';
 import { ZoneFacts } from '../model/facts.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
@@ -271,19 +270,6 @@ export class ZoneRuntime implements AsyncDisposable {
         ? `--node ${node}: no Node of this name in ${manifests ?? 'the cluster'}; add it or correct the name`
         : `${object}: ${found.message}`,
     );
-  }
-
-  /** How far each accepted ClusterNetworkConnect is on the node; none while the node itself is not known. */
-  connects(): readonly ZoneConnectStatus[] {
-    const { self, nodeName, connects, networks } = this.facts;
-    const node = self.peek(nodeName);
-    return node === undefined
-      ? []
-      : zoneConnects(
-          [...connects.entries()].map(([, connect]) => connect),
-          node,
-          [...networks.entries()].map(([, network]) => network),
-        );
   }
 
   /** Everything that is wrong with some object, each once, from allocation to rows. */

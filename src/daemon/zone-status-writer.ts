@@ -2,11 +2,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { zoneStatuses } from '../api/kinds.ts';
 import type {
-  ZoneConnectStatus,
+  ZoneNetworkStatus,
   ZoneProblem,
   ZoneStatus,
   ZoneStatusContent,
 } from '../api/zone-status.ts';
+import { connectObject } from '../topology/connect/connect-rows.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import type { ZoneController } from './zone-controller.ts';
 
@@ -17,21 +18,20 @@ export type ZoneReport = Pick<ZoneStatusContent, 'message' | 'problems'> &
 /** What the parts of a zone say of it. */
 export interface ZoneSources {
   readonly controller: ZoneController;
-  readonly connects: readonly ZoneConnectStatus[];
   readonly problems: readonly ZoneProblem[];
   /** Why nothing works, if so. */
   readonly message?: string | undefined;
 }
 
 /** What is known of the zone, for the cluster manager and for people. */
-export function zoneReport({ controller, connects, problems, message }: ZoneSources): ZoneReport {
+export function zoneReport({ controller, problems, message }: ZoneSources): ZoneReport {
   const networks = controller.networks();
   const used = networks.filter(({ state }) => state !== 'Unused');
   const ready = message === undefined && used.every(({ state }) => state === 'Programmed');
   return {
     ...(message === undefined ? {} : { message, ready }),
     ...(controller.hasWritten
-      ? { networks, used: used.map(({ name }) => name), ready, connects }
+      ? { networks, used: used.map(({ name }) => name), ready, connects: controller.connects() }
       : {}),
     problems,
   };
@@ -64,8 +64,12 @@ export class ZoneStatusWriter {
     const { observedAt: _observedAt, ...report } = found.status;
     this.#written = { report, version: found.metadata.resourceVersion };
     this.#seenAt = this.#now().getTime();
-    const programmed = report.networks.filter(({ state }) => state === 'Programmed');
-    controller.rememberProgrammed(programmed.map(({ name }) => name));
+    const programmed = (entries: readonly ZoneNetworkStatus[] = []): readonly string[] =>
+      entries.filter(({ state }) => state === 'Programmed').map(({ name }) => name);
+    controller.rememberProgrammed([
+      ...programmed(report.networks),
+      ...programmed(report.connects).map(connectObject),
+    ]);
   }
 
   /** Writes `report` unless it is what was written last and nobody touched that. */

@@ -5,7 +5,7 @@
 import { DerivedFacts, FactTable, tupleKey, type KeySource } from '../desired/facts.ts';
 import { ReadRecorder } from '../desired/reads.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
-import type { ClusterNetworkConnect } from '../api/types.ts';
+import type { Connect } from './connects.ts';
 import { admitNetwork, admitNode, comesBefore, identitiesOf, idsOfNetwork } from './admission.ts';
 import type {
   AllowedDefaultService,
@@ -66,6 +66,7 @@ const DEFAULT_GRACE_PERIOD = 60_000;
 /** User of a network that is always in use. */
 const ALWAYS = 'always';
 const PODS = 'pods';
+const CONNECTS = 'connects';
 
 const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] =>
   kind === 'problem' ? [''] : [];
@@ -143,7 +144,8 @@ export class ZoneFacts {
   readonly pods: FactTable<PodFacts>;
   /** Services open to every primary network. */
   readonly services: FactTable<AllowedDefaultService>;
-  readonly connects: FactTable<ClusterNetworkConnect>;
+  /** Connections of networks, by name, as soon as they have subnets. */
+  readonly connects: FactTable<Connect>;
   readonly usage: NetworkUsage;
 
   /** Other nodes, as far as no node of a lower id has their identities. */
@@ -161,6 +163,8 @@ export class ZoneFacts {
   /** Network policies, and what follows from them. */
   readonly policing: PolicyFacts;
 
+  /** Networks that are used here for themselves, and by whom. */
+  readonly #directUse: FactTable<{ readonly users: readonly string[] }>;
   /** Whether the pods of other nodes are known; no entry while nothing asks for them. */
   readonly #otherPods: FactTable<{ readonly isKnown: boolean }>;
   #onOtherPodsWanted: (() => void) | undefined;
@@ -173,7 +177,7 @@ export class ZoneFacts {
   readonly #claims: DerivedFacts<ObjectReading<Attachment>>;
   #round = 0;
   /** In the order in which they follow from each other. */
-  readonly #beforeUsage: readonly Refreshed[];
+  readonly #beforeUsage: Refreshed[];
   readonly #afterUsage: readonly Refreshed[];
 
   constructor(nodeName: string, settings: ClusterSettings, options: ZoneFactsOptions = {}) {
@@ -199,7 +203,13 @@ export class ZoneFacts {
     });
     this.#otherPods = new FactTable('otherPods', recorder);
     this.services = new FactTable('services', recorder);
-    this.connects = new FactTable('connects', recorder);
+    this.connects = new FactTable('connects', recorder, {
+      indexes: {
+        member: ({ name, members }) =>
+          members.map(({ networkId }) => tupleKey(name, String(networkId))),
+      },
+    });
+    this.#directUse = new FactTable('directUse', recorder);
     this.usage = new NetworkUsage(recorder, options.gracePeriod ?? DEFAULT_GRACE_PERIOD);
 
     this.#nodeAdmissions = new DerivedFacts(
@@ -231,6 +241,7 @@ export class ZoneFacts {
         indexes: {
           identity: (network) => idsOfNetwork(network, nodeName),
           prefix: ({ name }) => [ovnPrefix(name)],
+          id: ({ id }) => [String(id)],
         },
       },
     );
@@ -310,6 +321,14 @@ export class ZoneFacts {
     ];
     this.policing = new PolicyFacts(this);
     this.#afterUsage = [rendered, groupedNamespaces, this.policing];
+    const connectUses = new DerivedFacts(
+      'connectUses',
+      recorder,
+      this.connects,
+      (name) => this.#useThroughConnect(name),
+      { indexes: { network: ({ networks }) => networks } },
+    );
+    this.#beforeUsage.push(connectUses);
 
     this.usage.use(DEFAULT_NETWORK, ALWAYS);
     const follow = (source: KeySource, user: string): void =>
@@ -317,7 +336,18 @@ export class ZoneFacts {
         if (isPresent) this.usage.use(network, user);
         else this.usage.release(network, user);
       });
-    follow(this.attachments.distinct('network'), PODS);
+    /** Of uses that reach as far as networks are connected: not those that come from connections. */
+    const followDirect = (source: KeySource, user: string): void => {
+      follow(source, user);
+      source.onKeys(([network = ''], isPresent) => {
+        const users = new Set(this.#directUse.peek(network)?.users);
+        if (isPresent) users.add(user);
+        else users.delete(user);
+        this.#directUse.put(network, users.size === 0 ? undefined : { users: [...users] });
+      });
+    };
+    followDirect(this.attachments.distinct('network'), PODS);
+    follow(connectUses.table.distinct('network'), CONNECTS);
     if (options.renderEverywhere === true) follow(this.networks, ALWAYS);
   }
 
@@ -366,6 +396,31 @@ export class ZoneFacts {
   /** Every pod of other nodes that existed when they were asked for is in the facts. */
   otherPodsKnown(): void {
     this.#otherPods.put('', { isKnown: true });
+  }
+
+  /** The network of an id, as far as it is known. */
+  networkOfId(id: number): Network | undefined {
+    const [network] = this.networks.by('id', String(id));
+    return network;
+  }
+
+  /** A network in use brings those that it is connected with: their services and routers have to be here. */
+  #useThroughConnect(connect: string): { readonly networks: readonly string[] } | undefined {
+    const members = this.connects.part(connect, 'members') ?? [];
+    const networks = members.flatMap(({ networkId }) =>
+      this.networks.keysBy('id', String(networkId)),
+    );
+    const isUsed = networks.some((network) => this.#directUse.get(network) !== undefined);
+    return isUsed ? { networks } : undefined;
+  }
+
+  /** True if a network of the connection has rows here: the others have no use of it. */
+  isConnectRendered(connect: string): boolean {
+    return (this.connects.part(connect, 'members') ?? []).some(({ networkId }) =>
+      this.networks
+        .keysBy('id', String(networkId))
+        .some((network) => this.rendered.part(network, 'name') !== undefined),
+    );
   }
 
   /** For who builds something of the pods of all nodes. Throws `Unreadable` before they are known. */

@@ -8,6 +8,7 @@ import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { NadRegistry } from '../api/nad/nad-registry.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
+import { readConnect } from './connects.ts';
 import { type KubeObject, type ObjectKey } from '../api/objects.ts';
 import type {
   ClusterNetworkConnect,
@@ -180,7 +181,15 @@ export class ObjectIntake {
   }
 
   clusterNetworkConnect({ key, after }: ModelChange<ClusterNetworkConnect>): void {
-    this.#facts.connects.put(key, after);
+    const reading = after && readConnect(after);
+    // One that has no subnets yet may never get them: its conditions say why.
+    this.#facts.problems.note(
+      `ClusterNetworkConnect ${key}`,
+      'allocations',
+      reading?.kind === 'problem' ? reading : undefined,
+    );
+    if (reading?.kind === 'problem') return;
+    this.#facts.connects.put(key, reading?.kind === 'value' ? reading.value : undefined);
   }
 
   /** Takes over what the NADs of a network are decided to say together. */

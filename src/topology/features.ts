@@ -2,6 +2,9 @@
 
 import type { Feature } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/facts.ts';
+import { connectedNetworks } from './connect/network.ts';
+import { connectedRemoteNodes } from './connect/remote-node.ts';
+import { connectRouters } from './connect/router.ts';
 import { zoneName } from './database/global.ts';
 import { controlPlaneProtection } from './database/protection.ts';
 import { egressAddresses } from './egress/node-addresses.ts';
@@ -33,6 +36,9 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   layer2Network,
   remoteGateway,
   localnetNetwork,
+  connectRouters,
+  connectedNetworks,
+  connectedRemoteNodes,
   defaultNamespaceGroups,
   namespaceGroups,
   podAddresses,

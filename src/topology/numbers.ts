@@ -24,6 +24,7 @@ export const ROUTER_ADVERTISEMENT = {
 export const NEIGHBOUR_AGE = 300;
 
 /** Priorities of logical router policies. */
+export const POLICY_CONNECT = 9001;
 export const POLICY_NODE_ADDRESS = 1004;
 export const POLICY_NO_REROUTE = 102;
 
@@ -34,6 +35,9 @@ export const MARK_EGRESS_REPLY = 42;
 export const MARK_EGRESS_TO_NODE = 1008;
 
 /** Priorities and tiers of ACLs. */
+export const ACL_CONNECT_SERVICE = 500;
+export const ACL_CONNECT_OWN = 475;
+export const ACL_CONNECT_DROP = 450;
 export const ACL_DEFAULT_DENY = 1000;
 export const ACL_DEFAULT_ALLOW = 1001;
 export const ACL_MULTICAST_DENY = 1011;

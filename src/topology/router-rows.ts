@@ -82,6 +82,23 @@ export function addRoute(rows: Rows, router: string, route: Route): void {
   );
 }
 
+/** A route that is known by its object id: its prefix may change. */
+export function addIdentifiedRoute(
+  rows: Rows,
+  router: string,
+  route: Omit<Route, 'externalIds'> & {
+    readonly externalIds: ExternalIds & { readonly [OBJECT_ID]: string };
+  },
+): void {
+  const { prefix, nexthop, externalIds } = route;
+  rows.keyed(
+    'Logical_Router_Static_Route',
+    externalIds[OBJECT_ID],
+    { ip_prefix: prefix, nexthop, external_ids: externalIds },
+    holds('Logical_Router', router, 'static_routes'),
+  );
+}
+
 export interface Snat {
   readonly logicalIp: string;
   readonly externalIp: string;

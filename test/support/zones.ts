@@ -9,6 +9,7 @@ import { nadOfKey } from '../../src/api/nad/nad-key.ts';
 import { tupleKey, type FactTable } from '../../src/desired/facts.ts';
 import type { PodWish } from '../../src/model/pod-plan.ts';
 import { ZoneFacts, type ZoneFactsOptions } from '../../src/model/facts.ts';
+import type { Connect } from '../../src/model/connects.ts';
 import type {
   AllowedDefaultService,
   Attachment,
@@ -45,6 +46,7 @@ export interface Zone {
   /** Pods of all nodes, as far as policies are to know their labels. */
   readonly pods?: readonly PodFacts[];
   readonly policies?: readonly Policy[];
+  readonly connects?: readonly Connect[];
 }
 
 export const CHASSIS_1 = 'c1111111-1111-4111-8111-111111111111';
@@ -206,6 +208,45 @@ export const exampleZone: Zone = {
     { key: 'default/kubernetes', clusterIps: ['10.96.0.1'] },
     { key: 'kube-system/kube-dns', clusterIps: ['10.96.0.10'] },
   ],
+};
+
+/** A second network, of several namespaces. */
+export const green: ZoneNetwork = {
+  ...blue,
+  name: networkName('cluster_udn_green-net'),
+  id: 3,
+  subnets: [
+    { cidr: '104.104.0.0/16', hostLength: 24 },
+    { cidr: '105.0.0.0/16', hostLength: 24 },
+  ],
+  masquerade: { v4: { gatewayRouter: '169.254.0.15', managementPort: '169.254.0.16' } },
+  nads: ['green/green-net'],
+  namespaces: ['green'],
+  object: 'ClusterUserDefinedNetwork green-net',
+  nodeSubnets: new Map([
+    ['ovn-worker', ['104.104.0.0/24']],
+    ['ovn-worker2', ['104.104.1.0/24']],
+  ]),
+};
+
+/** A connection of both. */
+export const colored: Connect = {
+  name: 'colored-net',
+  isAccepted: true,
+  tunnelKey: 16715782,
+  ranges: [{ cidr: '192.168.0.0/16', networkPrefix: 24 }],
+  hasPods: true,
+  hasServices: false,
+  members: [
+    { networkId: 1, topology: 'layer3', subnets: ['192.168.0.0/24'] },
+    { networkId: 3, topology: 'layer3', subnets: ['192.168.1.0/24'] },
+  ],
+};
+
+export const connectedZone: Zone = {
+  ...exampleZone,
+  networks: [...exampleZone.networks, green],
+  connects: [colored],
 };
 
 /** The example with addresses of both families. */
@@ -428,6 +469,7 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     after.policies ?? [],
     ({ namespace, name, kind }) => [namespace, name, kind],
   );
+  replace(facts.connects, before?.connects, after.connects ?? [], ({ name }) => [name]);
   replace(
     facts.remoteInterfaces,
     before?.remoteAttachments,

@@ -12,12 +12,16 @@ function readyInZone(
   { state, message }: Omit<ZoneConnectStatus, 'name'>,
 ): StatedCondition {
   const type = `${PREFIX}${node}`;
-  return state === 'Programmed'
+  const isReady = state === 'Programmed' || state === 'Unused';
+  return isReady
     ? {
         type,
         status: 'True',
         reason: 'OVNSetupSucceeded',
-        message: 'Connect router and all ports created successfully',
+        message:
+          state === 'Unused'
+            ? 'Nothing to set up: no network of this connection is in use on the node'
+            : 'Connect router and all ports created successfully',
       }
     : { type, status: 'False', reason: 'OVNSetupFailed', message: message ?? state };
 }

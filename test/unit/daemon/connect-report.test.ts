@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { clusterNetworkConnects, resourceKinds } from '../../../src/api/kinds.ts';
-import { zoneConnects } from '../../../src/model/connects.ts';
+import { linkFailure } from '../../../src/model/connects.ts';
+import type { ZoneConnectStatus } from '../../../src/api/zone-status.ts';
 import { ZoneFacts } from '../../../src/model/facts.ts';
 import { ZoneInformers } from '../../../src/daemon/zone-informers.ts';
 import { Informers } from '../../../src/store/informers.ts';
@@ -54,11 +55,14 @@ test('what a node says of a ClusterNetworkConnect becomes its condition, until t
     facts.refresh(0);
     const self = facts.self.peek('n1');
     if (self === undefined) throw new Error('the node is not known');
-    const connects = zoneConnects(
-      [...facts.connects.entries()].map(([, one]) => one),
-      self,
-      [...facts.networks.entries()].map(([, network]) => network),
-    );
+    const connects = [...facts.connects.entries()]
+      .filter(([, { isAccepted }]) => isAccepted)
+      .map(([connect, one]): ZoneConnectStatus => {
+        const failure = linkFailure(one, self, (id) => facts.networkOfId(id)?.name);
+        return failure === undefined
+          ? { name: connect, state: 'Programmed' }
+          : { name: connect, state: 'Failed', message: failure };
+      });
     await writer.write({ networks: [], connects, problems: [] }, signal);
     await running.settled();
     const found = await store.get(clusterNetworkConnects, name);
@@ -66,9 +70,9 @@ test('what a node says of a ClusterNetworkConnect becomes its condition, until t
   };
   const accepted = 'Accepted=True ValidationSucceeded: All validation checks passed successfully';
   expect(await reported('roomy')).toEqual([
-    'Failure',
+    'Success',
     accepted,
-    'Ready-In-Zone-n1=False OVNSetupFailed: connected networks are allocated, but not rendered in this release',
+    'Ready-In-Zone-n1=True OVNSetupSucceeded: Connect router and all ports created successfully',
   ]);
   expect(await reported('tight')).toEqual([
     'Failure',

@@ -5,6 +5,8 @@ import { parseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import {
   bluePod,
+  colored,
+  connectedZone,
   bluePodDefault,
   CHASSIS_1,
   CHASSIS_2,
@@ -89,6 +91,11 @@ describe('what the zone wants, in a Northbound database', () => {
     ['IPv4', busyZone],
     ['both families', dualZone],
     ['networks of all topologies', mixedZone],
+    ['connected networks', connectedZone],
+    [
+      'networks whose services alone are connected',
+      { ...connectedZone, connects: [{ ...colored, hasPods: false, hasServices: true }] },
+    ],
   ])('%s: fits the schema, and a second look finds nothing to do', async (_name, zone) => {
     expect((await apply(zone)).length).toBeGreaterThan(120);
     expect(await apply(zone)).toEqual([]);

@@ -1,0 +1,88 @@
+/** What rows of connections have in common: names, ids, and which router of a network takes part (topology.md §19). */
+
+import { macOf, type Family } from '../../allocators/addresses.ts';
+import type { Connect, ConnectMember, LinkEnds } from '../../model/connects.ts';
+import type { Network } from '../../model/model.ts';
+import { layer2Names, layer3Names } from '../../model/names.ts';
+import { objectIds, type ExternalIds } from '../object-ids.ts';
+
+export const CONNECT_CONTROLLER = 'ovnkube-network-connect-controller';
+export const CONNECT_TYPE = 'ClusterNetworkConnect';
+
+/** The node id in rows of Layer2 networks, whose link is the same on every node. */
+const ANY_NODE = 0;
+
+/** What rows of a connection are marked with, and what its units count for. */
+export const connectObject = (connect: string): string => `${CONNECT_TYPE} ${connect}`;
+
+export const connectRouter = (connect: string): string => `connect_router_${connect}`;
+
+/** Ports of the link to a network; `node` of Layer3 networks alone. */
+export const connectPorts = (
+  connect: string,
+  network: string,
+  node: string | undefined,
+): { readonly onConnectRouter: string; readonly onNetworkRouter: string } => {
+  const place = node === undefined ? network : `${network}_${node}`;
+  return {
+    onConnectRouter: `crtor-${connect}_${place}`,
+    onNetworkRouter: `rtocr-${place}_${connect}`,
+  };
+};
+
+/** The network's router, and its port to the pods of this node. */
+export function routerOf(
+  { name, topology }: Pick<Network, 'name' | 'topology'>,
+  node: string,
+): { readonly router: string; readonly portToPods: string } {
+  const { clusterRouter, routerToSwitch } =
+    topology === 'layer2' ? layer2Names(name, node) : layer3Names(name, node);
+  return { router: clusterRouter, portToPods: routerToSwitch };
+}
+
+/** The node that a row of a member is about. */
+export const nodeIdOf = (member: Pick<ConnectMember, 'topology'>, nodeId: number): number =>
+  member.topology === 'layer2' ? ANY_NODE : nodeId;
+
+export const portIds = (
+  connect: string,
+  networkId: number,
+  nodeId: number,
+  router: string,
+): ExternalIds =>
+  objectIds(CONNECT_CONTROLLER, CONNECT_TYPE, {
+    name: connect,
+    'network-id': String(networkId),
+    'node-id': String(nodeId),
+    'router-name': router,
+  });
+
+export const routeIds = (connect: string, networkId: number, nodeId: number, family: Family) =>
+  objectIds(CONNECT_CONTROLLER, CONNECT_TYPE, {
+    name: connect,
+    'network-id': String(networkId),
+    'node-id': String(nodeId),
+    'ip-family': family,
+  });
+
+/** One end of a link as a router port: its MAC is that of its first address. */
+export function portEnd(
+  ends: readonly LinkEnds[],
+  side: 'connectRouter' | 'networkRouter',
+): { readonly mac: string; readonly networks: readonly string[] } {
+  const first = ends[0]?.[side] ?? '';
+  return { mac: macOf(first), networks: ends.map((end) => end[`${side}Interface`]) };
+}
+
+/** The member of a connection that stands for a network. */
+export const memberOf = (
+  connect: Connect | undefined,
+  networkId: number,
+): ConnectMember | undefined => connect?.members.find((member) => member.networkId === networkId);
+
+/** Subnets of a network in a family. */
+export const subnetsIn = (
+  { subnets }: Pick<Network, 'subnets'>,
+  family: Family,
+): readonly string[] =>
+  subnets.map(({ cidr }) => cidr).filter((cidr) => cidr.includes(':') === (family === 'v6'));

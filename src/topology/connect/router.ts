@@ -1,0 +1,54 @@
+/** The router that joins connected networks (topology.md §19.1). */
+
+import { RowReference } from '../../desired/rows.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import { COPP } from '../database/protection.ts';
+import { OWNER_CONTROLLER_ID, OWNER_TYPE_ID, NAME_ID } from '../object-ids.ts';
+import { ROUTER_CLAIM } from '../router-rows.ts';
+import { Rows } from '../rows.ts';
+import { CONNECT_CONTROLLER, CONNECT_TYPE, connectObject, connectRouter } from './connect-rows.ts';
+import { addServicesOnly, SERVICES_ONLY_CLAIMS, SERVICES_ONLY_RULES } from './services-only.ts';
+
+export const connectRouters: Feature<ZoneFacts> = {
+  name: 'connect/router',
+  over: (facts) => facts.connects,
+  subject: (_facts, [name = '']) => connectObject(name),
+  rules: {
+    'connect-router': {
+      text: 'Networks of a connection are joined by a router of their own, where one of them is in use.',
+      source: 'topology.md §19.1',
+    },
+    ...SERVICES_ONLY_RULES,
+  },
+  claims: [ROUTER_CLAIM, ...SERVICES_ONLY_CLAIMS],
+  build(facts, [name = ''], out) {
+    const connect = facts.connects.get(name);
+    if (connect === undefined || !facts.isConnectRendered(name)) return;
+    const rows = Rows.northbound(out, connectObject(name));
+    rows.by('connect-router').named('Logical_Router', connectRouter(name), {
+      copp: new RowReference('Copp', COPP),
+      options: { 'requested-tnl-key': String(connect.tunnelKey) },
+      external_ids: {
+        [OWNER_CONTROLLER_ID]: CONNECT_CONTROLLER,
+        [OWNER_TYPE_ID]: CONNECT_TYPE,
+        [NAME_ID]: name,
+      },
+    });
+    if (connect.hasPods) return;
+    // In the unit of the router: links refer to it, so that they wait for what keeps pods apart.
+    const connected = connect.members
+      .map(({ networkId }) => facts.networkOfId(networkId))
+      .filter((network) => network !== undefined);
+    const here = connected.filter(
+      ({ name: network }) => facts.rendered.part(network, 'name') !== undefined,
+    );
+    addServicesOnly(
+      rows.by('services-only'),
+      name,
+      { connected, here },
+      facts.settings.serviceSubnets,
+      facts.nodeName,
+    );
+  },
+};

@@ -209,13 +209,18 @@ export class PodAddresses {
   /** Several primary networks: the cluster manager alone chooses the first one with room for what the pod asks (seed 003). */
   async #choose(
     pod: Pod,
-    { candidates, request }: Extract<PodPlan, { kind: 'undecided' }>,
+    { candidates, isRequested, request }: Extract<PodPlan, { kind: 'undecided' }>,
     signal: AbortSignal,
   ): Promise<void> {
     if (this.#options.scope.kind === 'node') {
       const names = candidates.map(({ name }) => name).join(', ');
       const message = `waits for the cluster manager to choose among the primary networks ${names}`;
       await this.#report(pod, [{ message, isEvent: false }]);
+      return;
+    }
+    const [first] = candidates;
+    if (isRequested && first !== undefined) {
+      await this.#patch(pod, { [SELECTED_PRIMARY]: first.key }, signal);
       return;
     }
     const { isLeaving = () => false } = this.#options;

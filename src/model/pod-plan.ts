@@ -65,10 +65,11 @@ export type PodPlan =
   | { readonly kind: 'none' }
   /** Can't be wired as it is, and who says so: the pod's node, or the cluster manager where no node would. */
   | { readonly kind: 'invalid'; readonly message: string; readonly reportedBy: 'node' | 'cluster' }
-  /** Several primary networks are possible, and none is chosen yet. */
+  /** Several primary networks are possible, and none is chosen yet; `candidates` is the one that the pod asks for if it does. */
   | {
       readonly kind: 'undecided';
       readonly candidates: readonly PlannedNad[];
+      readonly isRequested: boolean;
       readonly request: AttachmentRequest;
     }
   | { readonly kind: 'attachments'; readonly attachments: readonly WantedAttachment[] };
@@ -125,8 +126,9 @@ export const annotatedNetworks = (pod: Pod): ReadonlyMap<string, PodNetwork> =>
 
 /** `configNamespace` is that of the cluster default network's NAD. */
 export function planPod(pod: Pod, context: PodContext, configNamespace: string): PodPlan {
-  if (isWithoutNetworks(pod) || pod.spec.nodeName === undefined) return { kind: 'none' };
+  if (isWithoutNetworks(pod)) return { kind: 'none' };
   const wish = readWish(pod);
+  if (pod.spec.nodeName === undefined) return planUnscheduled(pod, wish, context);
   if (context.isLabelled === undefined)
     return { kind: 'invalid', reportedBy: 'cluster', message: noNamespace(wish) };
   const secondaries = secondaryAttachments(wish, context);
@@ -138,12 +140,20 @@ export function planPod(pod: Pod, context: PodContext, configNamespace: string):
   if (typeof primary === 'string') return { kind: 'invalid', reportedBy: 'node', message: primary };
   const request = primaryRequest(pod, configNamespace);
   if (typeof request === 'string') return { kind: 'invalid', reportedBy: 'node', message: request };
-  if (primary === undefined) return { kind: 'undecided', candidates: context.primaries, request };
+  if ('candidates' in primary) return { kind: 'undecided', ...primary, request };
   return withoutOverlap(pod, [
     standard,
     { nadKey: primary.key, role: 'primary', nad: primary, request },
     ...secondaries,
   ]);
+}
+
+/** What a pod asks for when it is created counts, whatever it asks for when it is scheduled (seed 003): that is to be written down. */
+function planUnscheduled(pod: Pod, wish: PodWish, { isLabelled, primaries }: PodContext): PodPlan {
+  const primary = isLabelled === true ? choosePrimary(pod, wish, primaries) : undefined;
+  return typeof primary === 'object' && 'candidates' in primary && primary.isRequested
+    ? { kind: 'undecided', ...primary, request: NO_REQUEST }
+    : { kind: 'none' };
 }
 
 const noNamespace = ({ namespace }: PodWish): string =>
@@ -257,29 +267,34 @@ function withoutOverlap(pod: Pod, attachments: readonly WantedAttachment[]): Pod
   return { kind: 'attachments', attachments };
 }
 
-/** The primary network of a pod, undefined while it is to be chosen, or why there is none. */
+type OpenChoice = Pick<Extract<PodPlan, { kind: 'undecided' }>, 'candidates' | 'isRequested'>;
+
+/**
+ * The primary network of a pod, those among which it is to be chosen, or why there is none. Of several the cluster manager's choice
+ * counts, also for a pod that asks for one: what is asked for later has no effect then (seed 003).
+ */
 function choosePrimary(
   pod: Pod,
   wish: PodWish,
   primaries: readonly PlannedNad[],
-): PlannedNad | undefined | string {
+): PlannedNad | OpenChoice | string {
   const { namespace, selected } = wish;
-  if (primaries.length === 0) return invalidPrimaryNetwork(namespace);
+  const [first, ...more] = primaries;
+  if (first === undefined) return invalidPrimaryNetwork(namespace);
   const settled = settledPrimary(wish, primaries) ?? primaries.find(({ key }) => key === selected);
   if (settled !== undefined) return settled;
   const requested = requestedPrimaryUdn(pod);
   const [problem] = requested.errors;
   if (problem !== undefined) return explain(problem);
-  if (requested.value !== undefined) {
-    const wanted = requested.value.includes('/')
-      ? requested.value
-      : `${namespace}/${requested.value}`;
-    return (
-      primaries.find(({ key }) => key === wanted) ??
-      `requested primary network "${requested.value}" is no primary network of namespace "${namespace}": ask for one of ${primaries.map(({ name }) => name).join(', ')}`
-    );
-  }
-  return primaries.length === 1 ? primaries[0] : undefined;
+  if (requested.value === undefined)
+    return more.length === 0 ? first : { candidates: primaries, isRequested: false };
+  const wanted = requested.value.includes('/')
+    ? requested.value
+    : `${namespace}/${requested.value}`;
+  const found = primaries.find(({ key }) => key === wanted);
+  if (found === undefined)
+    return `requested primary network "${requested.value}" is no primary network of namespace "${namespace}": ask for one of ${primaries.map(({ name }) => name).join(', ')}`;
+  return { candidates: [found], isRequested: true };
 }
 
 /** What the pod asks of its primary network, or what is wrong with that. */

@@ -94,3 +94,33 @@ export async function layer2ReplacedBeforeWiring(store: Store): Promise<void> {
   await settle(manager, daemon);
   expect(await networksOf(store, 'blue/web')).toEqual(['blue/one', 'default']);
 }
+
+/** A pod asks for a network and, before anybody wires it, for another one. */
+export async function requestChangedBeforeWiring(store: Store): Promise<void> {
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/one', '10.20.0.0/16/24'));
+  const asking = (name: string): Readonly<Record<string, string>> => ({
+    'k8s.ovn.org/requested-primary-udn': name,
+  });
+  await using manager = startManager(store);
+  await settle(manager);
+  await apply(store, pod('blue/early', 'node1', asking('one')));
+  await settle(manager);
+  await apply(store, layer3('blue/two', '10.40.0.0/16/24'));
+  await settle(manager);
+  await apply(store, pod('blue/late', 'node1', asking('two')), pod('blue/any', 'node1'));
+  await settle(manager);
+  for (const [name, other] of [
+    ['early', 'two'],
+    ['late', 'blue/one'],
+    ['any', 'two'],
+  ] as const) {
+    const metadata = { annotations: asking(other) };
+    await store.patch(pods, `blue/${name}`, { metadata }, { fieldManager: 'user' });
+  }
+  await settle(manager);
+  await using daemon = startNode(store, 'node1');
+  await settle(daemon, manager);
+  expect(await networksOf(store, 'blue/early')).toEqual(['blue/one', 'default']);
+  expect(await networksOf(store, 'blue/late')).toEqual(['blue/two', 'default']);
+  expect(await networksOf(store, 'blue/any')).toEqual(['blue/one', 'default']);
+}

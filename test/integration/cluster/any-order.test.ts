@@ -24,6 +24,7 @@ import { ownFolder } from '../../support/left-behind.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import {
   layer2ReplacedBeforeWiring,
+  requestChangedBeforeWiring,
   secondPrimaryBeforeWiring,
 } from '../../support/unwired-pods.ts';
 
@@ -62,7 +63,7 @@ test.each([3, 17, 30])(
   120_000,
 );
 
-test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring])(
+test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring, requestChangedBeforeWiring])(
   'a pod that nobody has wired yet gets what there is now: %o',
   (scenario) => onManifests(scenario),
 );

@@ -24,6 +24,7 @@ import { MemoryStore } from '../../support/memory-store.ts';
 import { servedDefinitions } from '../../support/served-definitions.ts';
 import {
   layer2ReplacedBeforeWiring,
+  requestChangedBeforeWiring,
   secondPrimaryBeforeWiring,
 } from '../../support/unwired-pods.ts';
 
@@ -81,7 +82,7 @@ describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () =>
     HISTORIES_LIMIT,
   );
 
-  test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring])(
+  test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring, requestChangedBeforeWiring])(
     'a pod that nobody has wired yet gets what there is now: %o',
     (scenario) => onKubernetes(scenario),
   );

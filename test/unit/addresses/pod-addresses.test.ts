@@ -19,6 +19,7 @@ import {
 import { MemoryStore } from '../../support/memory-store.ts';
 import {
   layer2ReplacedBeforeWiring,
+  requestChangedBeforeWiring,
   secondPrimaryBeforeWiring,
 } from '../../support/unwired-pods.ts';
 
@@ -447,6 +448,27 @@ describe('a pod that nobody has wired yet gets what there is now, without a rest
 });
 
 describe('several primary networks', () => {
+  test('what a pod asks for when it is created counts, not what it asks for later', () =>
+    requestChangedBeforeWiring(new MemoryStore()));
+
+  test('what a pod asks for counts from before it is scheduled', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('blue'), layer3('blue/one', '10.20.0.0/16/24'));
+    await apply(store, layer3('blue/two', '10.30.0.0/16/24'));
+    await running.settled();
+    const asking = (name: string): object => ({ 'k8s.ovn.org/requested-primary-udn': name });
+    await apply(store, pod('blue/web', undefined, { ...asking('two') }));
+    await running.settled();
+    const patch = { metadata: { annotations: asking('one') }, spec: { nodeName: 'node1' } };
+    await store.patch(pods, 'blue/web', patch, { fieldManager: 'user' });
+    await running.settled();
+    expect(Object.keys(await addressesOf(store, 'blue/web')).toSorted()).toEqual([
+      'blue/two',
+      'default',
+    ]);
+  });
+
   test('a pod takes the first one with room for what it asks, or the one that it names', async () => {
     const store = new MemoryStore();
     await using running = start(store, 'node1');

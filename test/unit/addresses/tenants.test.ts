@@ -164,8 +164,8 @@ async function tenants(): Promise<Cluster> {
       [NETWORKS]: 'store,raw',
       'k8s.ovn.org/requested-primary-udn': 'net',
     }),
-    pod('mallory/old', 'node1'),
   );
+  await cluster.create(pod('mallory/old', 'node1'));
   return cluster;
 }
 

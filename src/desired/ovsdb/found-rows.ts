@@ -145,11 +145,14 @@ export class FoundRows {
       const table = this.#tables.get(name);
       if (table === undefined) continue;
       for (const change of rows) {
-        const isMarkChanged = table.ids !== undefined && this.#isMarkChanged(table, change);
-        if (isForUs(table, change)) enqueue(table, change.uuid, isMarkChanged);
+        const columns = tableChanges.columns?.(change.uuid) ?? [...change.old.keys()];
+        const isMarkChanged =
+          columns.includes('external_ids') && this.#isMarkChanged(table, change);
+        if (isForUs(table, change.kind, columns)) enqueue(table, change.uuid, isMarkChanged);
         for (const column of table.sets.values()) {
           const target = this.#tables.get(column.type.key.refTable ?? '');
           if (target === undefined) continue;
+          if (change.kind !== 'inserted' && !columns.includes(column.name)) continue;
           for (const uuid of this.#movedMembers(table, column, change, tableChanges))
             enqueue(target, uuid);
         }
@@ -176,7 +179,7 @@ export class FoundRows {
   }
 
   #isMarkChanged(table: ClaimedTable, { kind, uuid, old }: RowChange): boolean {
-    if (kind !== 'modified' || !old.has('external_ids')) return false;
+    if (kind !== 'modified' || table.ids === undefined) return false;
     const ids = old.get('external_ids');
     const row = this.#replica.row(table.name, uuid);
     return (ids instanceof Map && ids.has(MARK)) !== (row?.includes('external_ids', MARK) === true);
@@ -189,11 +192,9 @@ export class FoundRows {
     change: RowChange,
     changes: TableChanges,
   ): Iterable<string> {
-    const isNew = change.kind === 'inserted';
-    if (!isNew && !change.old.has(column.name)) return [];
     const moved = changes.moved?.(change.uuid, column.name);
     if (moved !== undefined) return moved as readonly string[];
-    const before = isNew ? [] : asMembers(change.old.get(column.name));
+    const before = asMembers(change.old.get(column.name));
     const row = change.kind === 'deleted' ? undefined : this.#replica.row(table.name, change.uuid);
     const after = row === undefined ? [] : asMembers(row.column(column.name));
     return new Set(before).symmetricDifference(new Set(after));
@@ -268,9 +269,13 @@ export class FoundRows {
 }
 
 /** False for a change of nothing but foreign columns and of sets, of which the members hear. */
-function isForUs(table: ClaimedTable, { kind, old }: RowChange): boolean {
+function isForUs(
+  table: ClaimedTable,
+  kind: RowChange['kind'],
+  columns: readonly string[],
+): boolean {
   if (kind !== 'modified') return true;
-  for (const name of old.keys()) {
+  for (const name of columns) {
     const column = table.column(name);
     if (column !== undefined && column.kind !== 'members') return true;
   }

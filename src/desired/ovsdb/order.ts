@@ -85,65 +85,78 @@ function stage(changes: readonly PlannedChange[]): number {
 export function inOrder(plans: Plans): readonly PlannedGroup[] {
   const nodes = new Map<OwnedRows, Node>();
   for (const plan of plans.values())
-    if (plan.changes.length > 0)
-      nodes.set(plan.owned, { plan, number: 0, low: 0, group: undefined });
+    if (plan.changes.length > 0) nodes.set(plan.owned, new Node(plan));
+  for (const node of nodes.values())
+    for (const owned of needsOf(node.plan, plans)) {
+      const need = nodes.get(owned);
+      if (need !== undefined) node.needs.push(need);
+    }
   const sorted = [...nodes.values()]
     .map((node) => ({ node, stage: stage(node.plan.changes) }))
     .sort(
       (a, b) =>
         a.stage - b.stage || (a.node.plan.owned.owner.id < b.node.plan.owned.owner.id ? -1 : 1),
     );
-  const search = new CircleSearch(nodes, plans);
+  const search = new CircleSearch();
   for (const { node } of sorted) search.visit(node);
   return search.groups;
 }
 
-interface Node {
+/** A unit in the search for circles. */
+class Node {
   readonly plan: UnitPlan;
-  number: number;
-  low: number;
+  readonly needs: Node[] = [];
+  /** How many needs were looked at. */
+  seen = 0;
+  number = 0;
+  low = 0;
   group: PlannedGroup | undefined;
+
+  constructor(plan: UnitPlan) {
+    this.plan = plan;
+  }
 }
 
 /** Tarjan's search for strongly connected components: it finds each group after all that it needs. */
 class CircleSearch {
   readonly groups: PlannedGroup[] = [];
-  readonly #nodes: ReadonlyMap<OwnedRows, Node>;
-  readonly #plans: Plans;
+  /** Units that are in no group yet. */
   readonly #open: Node[] = [];
   #count = 0;
 
-  constructor(nodes: ReadonlyMap<OwnedRows, Node>, plans: Plans) {
-    this.#nodes = nodes;
-    this.#plans = plans;
+  visit(start: Node): void {
+    if (start.number > 0) return;
+    // A list and no recursion: chains of units may be as long as there are units.
+    const path = [this.#enter(start)];
+    for (let node = path.at(-1); node !== undefined; node = path.at(-1)) {
+      const need = node.needs[node.seen];
+      if (need === undefined) {
+        path.pop();
+        if (node.low === node.number) this.#close(node);
+      } else if (need.number === 0) path.push(this.#enter(need));
+      else {
+        if (need.group === undefined) node.low = Math.min(node.low, need.low);
+        node.seen += 1;
+      }
+    }
   }
 
-  visit(node: Node): void {
-    if (node.number > 0) return;
+  #enter(node: Node): Node {
     node.number = node.low = this.#count += 1;
-    const first = this.#open.push(node) - 1;
-    const needs = this.#needs(node);
-    for (const need of needs) {
-      this.visit(need);
-      if (need.group === undefined) node.low = Math.min(node.low, need.low);
-    }
-    if (node.low < node.number) return;
-    const members = this.#open.splice(first);
+    this.#open.push(node);
+    return node;
+  }
+
+  #close(first: Node): void {
+    const members = this.#open.splice(this.#open.lastIndexOf(first));
+    const needs = new Set(members.flatMap((member) => member.needs.map((need) => need.group)));
     const group: PlannedGroup = {
       units: members.map(({ plan }) => plan.owned.owner.id),
       changes: members.flatMap(({ plan }) => plan.changes),
-      needs: [
-        ...new Set(members.flatMap((member) => this.#needs(member).map((need) => need.group))),
-      ].filter((need) => need !== undefined),
+      needs: [...needs].filter((need) => need !== undefined),
     };
     for (const member of members) member.group = group;
     this.groups.push(group);
-  }
-
-  #needs({ plan }: Node): readonly Node[] {
-    return [...needsOf(plan, this.#plans)]
-      .map((owned) => this.#nodes.get(owned))
-      .filter((node) => node !== undefined);
   }
 }
 

@@ -5,13 +5,15 @@ import type { RowChange, TableChanges } from './replica-view.ts';
 
 const NOTHING: ReadonlyMap<string, Datum> = new Map();
 
+const isSet = ({ codec }: StoredColumn): boolean => codec.kind === 'set';
+
 /** What one message does to one table, row by row. Each row is to be noted before it changes. */
 export class CollectedChanges implements TableChanges {
   readonly #table: ReplicaTable;
   readonly #appeared: RowChange[] = [];
   readonly #others: RowChange[] = [];
-  /** By row and column. */
-  readonly #moved = new Map<string, ReadonlyMap<string, readonly Atom[]>>();
+  /** Of rows whose sets changed: all columns that did, with the members that came or went. */
+  readonly #moved = new Map<string, ReadonlyMap<string, readonly Atom[] | undefined>>();
 
   constructor(table: ReplicaTable) {
     this.#table = table;
@@ -30,21 +32,27 @@ export class CollectedChanges implements TableChanges {
   modified(slot: number, changed: readonly number[]): void {
     const { store } = this.#table;
     const changing: StoredColumn[] = [];
-    let moved: Map<string, readonly Atom[]> | undefined;
-    for (let i = 0; i < changed.length; i += 2) {
-      const column = store.columns[changed[i] as number] as StoredColumn;
-      changing.push(column);
-      if (column.codec.kind !== 'set' || this.#table.unexpressed.has(slot)) continue;
-      const before = store.cell(slot, column.position);
-      (moved ??= new Map()).set(column.name, column.codec.moved(before, changed[i + 1] as number));
+    for (let i = 0; i < changed.length; i += 2)
+      changing.push(store.columns[changed[i] as number] as StoredColumn);
+    if (changing.some(isSet) && !this.#table.unexpressed.has(slot)) {
+      const moved = changing.map((column, i) => {
+        const before = store.cell(slot, column.position);
+        const now = changed[2 * i + 1] as number;
+        return [column.name, isSet(column) ? column.codec.moved(before, now) : undefined] as const;
+      });
+      const uuid = store.pools.uuids.atom(store.uuids[slot] as number);
+      this.#moved.set(uuid, new Map(moved));
     }
-    if (moved !== undefined)
-      this.#moved.set(store.pools.uuids.atom(store.uuids[slot] as number), moved);
     this.#note('modified', slot, changing);
   }
 
   moved(uuid: string, column: string): readonly Atom[] | undefined {
     return this.#moved.get(uuid)?.get(column);
+  }
+
+  columns(uuid: string): readonly string[] | undefined {
+    const moved = this.#moved.get(uuid);
+    return moved === undefined ? undefined : [...moved.keys()];
   }
 
   deleted(slot: number): void {
@@ -56,14 +64,14 @@ export class CollectedChanges implements TableChanges {
     const known = unexpressed.get(slot);
     // Most columns of most rows have their default.
     const places: number[] = [];
-    const values: Datum[] = [];
+    const values: (Datum | (() => Datum))[] = [];
     for (let i = 0; i < columns.length; i++) {
       const { position, codec } = columns[i] as StoredColumn;
       const cell = store.cell(slot, position);
       const isKnown = known?.has(position) === true;
       if (!isKnown && cell === codec.defaultCell) continue;
       places.push(i);
-      values.push(isKnown ? known.get(position) : codec.datum(cell));
+      values.push(isKnown ? known.get(position) : codec.later(cell));
     }
     const uuid = store.pools.uuids.atom(store.uuids[slot] as number);
     this.#others.push(changeOf(kind, uuid, columns, places, values));
@@ -85,7 +93,7 @@ function changeOf(
   uuid: Uuid,
   columns: readonly StoredColumn[],
   places: readonly number[],
-  values: readonly Datum[],
+  values: readonly (Datum | (() => Datum))[],
 ): RowChange {
   let old: Map<string, Datum> | undefined;
   return {
@@ -94,8 +102,13 @@ function changeOf(
     get old() {
       if (old === undefined) {
         old = new Map(columns.map(({ name, codec }) => [name, codec.datum(codec.defaultCell)]));
-        for (const [i, place] of places.entries())
-          old.set((columns[place] as StoredColumn).name, values[i]);
+        for (const [i, place] of places.entries()) {
+          const value = values[i];
+          old.set(
+            (columns[place] as StoredColumn).name,
+            typeof value === 'function' ? value() : value,
+          );
+        }
       }
       return old;
     },

@@ -372,8 +372,8 @@ export class ReplicaTable {
   }
 
   #edgeIndex(column: StoredColumn, part: 'key' | 'value'): KeptEdges {
-    const index = new EdgeIndex(this.store, column, part);
-    this.store.follow(index);
+    const index = new EdgeIndex(column, part);
+    this.store.followCells(column, index);
     const sources = (id: number): readonly number[] => {
       const slots = index.sources(id);
       return slots.length < 2 ? slots : [...new Set(slots)];

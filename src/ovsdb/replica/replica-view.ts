@@ -77,6 +77,8 @@ export interface TableChanges {
    * or did not change; views that keep no sets of their own have no such answer.
    */
   moved?(uuid: string, column: string): readonly Atom[] | undefined;
+  /** Names of the columns of a modified row that changed, told without reading their old values. Undefined where `moved` has no answer. */
+  columns?(uuid: string): readonly string[] | undefined;
 }
 
 /** All that one message of the server (or one resync) changed; the replica already shows the new state. */

@@ -19,6 +19,8 @@ export interface AtomCodec {
   /** True when the code is this atom's, which must be of the codec's type. */
   equals(code: number, atom: Atom): boolean;
   atom(code: number): Atom;
+  /** Copies what these codes stand for now; the function makes the atoms of it. For types whose atoms take long to make. */
+  copies?(codes: Uint32Array): () => Atom[];
   compare(a: number, b: number): number;
   retain(code: number): void;
   release(code: number): void;

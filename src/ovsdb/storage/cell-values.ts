@@ -5,6 +5,9 @@ import type { AtomCodec } from './atom-codec.ts';
 import { grown } from './id-table.ts';
 import type { SequencePool } from './word-pool.ts';
 
+/** From so many members on a set is not decoded before somebody asks for it. */
+const LARGE = 64;
+
 /** Room for the codes of one set or map that is being read, compared or put together. */
 export class Members {
   words: Uint32Array = new Uint32Array(1024);
@@ -95,18 +98,34 @@ export class CellValues {
     }
   }
 
+  /**
+   * The value in a cell as it is now, for who may never look at it: of a large set of UUIDs only the bytes are copied, and
+   * the set is made when the function is called, whatever became of the cell by then.
+   */
+  later(cell: number): Datum | (() => Datum) {
+    const { keys } = this;
+    if (this.kind !== 'set' || keys.copies === undefined || this.sequences.length(cell) < LARGE)
+      return this.datum(cell);
+    return keys.copies(this.codes(cell));
+  }
+
   /** Members that one of two sets has and the other has not. Equal members have equal codes, so only these are made. */
   moved(a: number, b: number): readonly Atom[] {
     const [left, right] = [this.codes(a), this.codes(b)];
     const result: Atom[] = [];
     for (let i = 0, k = 0; i < left.length || k < right.length;) {
-      const [x, y] = [left[i], right[k]];
-      const order =
-        x === y ? 0 : x === undefined ? 1 : y === undefined ? -1 : this.keys.compare(x, y);
-      if (order < 0) result.push(this.keys.atom(x as number));
-      if (order > 0) result.push(this.keys.atom(y as number));
-      if (order <= 0) i++;
-      if (order >= 0) k++;
+      const x = i < left.length ? left[i] : undefined;
+      const y = k < right.length ? right[k] : undefined;
+      if (x === y) {
+        i++;
+        k++;
+      } else if (y === undefined || (x !== undefined && this.keys.compare(x, y) < 0)) {
+        result.push(this.keys.atom(x as number));
+        i++;
+      } else {
+        result.push(this.keys.atom(y));
+        k++;
+      }
     }
     return result;
   }

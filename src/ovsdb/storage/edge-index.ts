@@ -1,13 +1,19 @@
 import { grown } from './id-table.ts';
-import type { RowFollower, StoredColumn, TableStore } from './table-store.ts';
+import type { CellFollower, StoredColumn } from './table-store.ts';
+import type { SequencePool } from './word-pool.ts';
 
 const bucketOf = (target: number, mask: number): number =>
   (Math.imul(target, 0x9e3779b1) >>> 7) & mask;
 
+/** Where a sequence is, from where on, and how long it is. */
+const wordsOf = (sequences: SequencePool, id: number): readonly [Uint32Array, number, number] => [
+  sequences.words(id),
+  sequences.offset(id),
+  sequences.length(id),
+];
+
 /** Rows by the rows that one of their sets or maps refers to. */
-export class EdgeIndex implements RowFollower {
-  readonly columns: ReadonlySet<number>;
-  readonly #store: TableStore;
+export class EdgeIndex implements CellFollower {
   readonly #column: StoredColumn;
   /** First member of a sequence to look at, and the distance to the next: keys or values of a map, members of a set. */
   readonly #first: number;
@@ -19,36 +25,45 @@ export class EdgeIndex implements RowFollower {
   #top = 1;
   readonly #free: number[] = [];
 
-  constructor(store: TableStore, column: StoredColumn, part: 'key' | 'value') {
-    this.#store = store;
+  constructor(column: StoredColumn, part: 'key' | 'value') {
     this.#column = column;
     this.#step = column.codec.kind === 'map' ? 2 : 1;
     this.#first = part === 'value' ? 1 : 0;
-    this.columns = new Set([column.position]);
   }
 
-  #each(slot: number, visit: (target: number) => void): void {
+  changed(slot: number, before: number, after: number): void {
     const { sequences } = this.#column.codec;
-    const cell = this.#store.cell(slot, this.#column.position);
-    const length = sequences.length(cell);
-    if (length === 0) return;
-    const [words, offset] = [sequences.words(cell), sequences.offset(cell)];
-    for (let i = this.#first; i < length; i += this.#step) visit(words[offset + i] as number);
+    const [old, oldAt, oldLength] = wordsOf(sequences, before);
+    const [now, nowAt, nowLength] = wordsOf(sequences, after);
+    // Nearly all members of a large set stay: what both begin and end with is passed over.
+    const shorter = Math.min(oldLength, nowLength);
+    let head = 0;
+    while (head < shorter && old[oldAt + head] === now[nowAt + head]) head++;
+    let tail = 0;
+    while (
+      tail < shorter - head &&
+      old[oldAt + oldLength - 1 - tail] === now[nowAt + nowLength - 1 - tail]
+    )
+      tail++;
+    head -= head % this.#step;
+    tail -= tail % this.#step;
+    for (let i = head + this.#first; i < oldLength - tail; i += this.#step)
+      this.#remove(slot, old[oldAt + i] as number);
+    for (let i = head + this.#first; i < nowLength - tail; i += this.#step)
+      this.#add(slot, now[nowAt + i] as number);
   }
 
-  added(slot: number): void {
-    this.#each(slot, (target) => {
-      const edge = this.#free.pop() ?? this.#top++;
-      if (edge >= this.#target.length) {
-        this.#target = grown(this.#target, edge + 1);
-        this.#source = grown(this.#source, edge + 1);
-        this.#next = grown(this.#next, edge + 1);
-      }
-      if (this.#top > this.#heads.length) this.#rehash();
-      this.#target[edge] = target;
-      this.#source[edge] = slot;
-      this.#link(edge);
-    });
+  #add(slot: number, target: number): void {
+    const edge = this.#free.pop() ?? this.#top++;
+    if (edge >= this.#target.length) {
+      this.#target = grown(this.#target, edge + 1);
+      this.#source = grown(this.#source, edge + 1);
+      this.#next = grown(this.#next, edge + 1);
+    }
+    if (this.#top > this.#heads.length) this.#rehash();
+    this.#target[edge] = target;
+    this.#source[edge] = slot;
+    this.#link(edge);
   }
 
   #link(edge: number): void {
@@ -69,20 +84,18 @@ export class EdgeIndex implements RowFollower {
     }
   }
 
-  removing(slot: number): void {
-    this.#each(slot, (target) => {
-      const bucket = bucketOf(target, this.#heads.length - 1);
-      let previous = 0;
-      let edge = this.#heads[bucket] as number;
-      while (edge !== 0 && !(this.#target[edge] === target && this.#source[edge] === slot)) {
-        previous = edge;
-        edge = this.#next[edge] as number;
-      }
-      if (edge === 0) return;
-      if (previous === 0) this.#heads[bucket] = this.#next[edge] as number;
-      else this.#next[previous] = this.#next[edge] as number;
-      this.#free.push(edge);
-    });
+  #remove(slot: number, target: number): void {
+    const bucket = bucketOf(target, this.#heads.length - 1);
+    let previous = 0;
+    let edge = this.#heads[bucket] as number;
+    while (edge !== 0 && !(this.#target[edge] === target && this.#source[edge] === slot)) {
+      previous = edge;
+      edge = this.#next[edge] as number;
+    }
+    if (edge === 0) return;
+    if (previous === 0) this.#heads[bucket] = this.#next[edge] as number;
+    else this.#next[previous] = this.#next[edge] as number;
+    this.#free.push(edge);
   }
 
   /** Slots of the rows that refer to this one. */

@@ -8,7 +8,13 @@ export interface StoredColumn {
   readonly name: string;
   readonly position: number;
   readonly codec: ColumnCodec;
+  readonly followers: CellFollower[];
   cells: Uint32Array | undefined;
+}
+
+/** Something that follows the cells of one column: called before a cell becomes another one. A new row has the default. */
+export interface CellFollower {
+  changed(slot: number, before: number, after: number): void;
 }
 
 /** Something that follows the rows of a table: called before a row's cells change and after. */
@@ -60,6 +66,7 @@ export class TableStore {
       name: column.name,
       position,
       codec: pools.column(column.type),
+      followers: [],
       cells: undefined,
     }));
     this.#positions = new Map(this.columns.map((column) => [column.name, column.position]));
@@ -156,6 +163,7 @@ export class TableStore {
     }
     const before = column.cells[slot] as number;
     if (before === cell) return;
+    for (const follower of column.followers) follower.changed(slot, before, cell);
     column.cells[slot] = cell;
     if (cell !== codec.defaultCell) codec.retain(cell);
     if (before !== codec.defaultCell) codec.release(before);
@@ -207,6 +215,12 @@ export class TableStore {
   follow(follower: RowFollower): void {
     this.#followers.push(follower);
     for (const slot of this.slots()) follower.added(slot);
+  }
+
+  /** Lets something that is still empty follow a column. */
+  followCells({ position, followers }: StoredColumn, follower: CellFollower): void {
+    followers.push(follower);
+    for (const slot of this.slots()) follower.changed(slot, 0, this.cell(slot, position));
   }
 
   *slots(): Generator<number> {

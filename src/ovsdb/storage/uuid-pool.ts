@@ -120,8 +120,21 @@ export class UuidPool extends WordPool implements AtomCodec {
   }
 
   atom(id: number): Uuid {
-    const words = id === 0 ? ZERO : this.words(id);
-    const at = id === 0 ? 0 : this.offset(id);
+    return id === 0 ? this.#textOf(ZERO, 0) : this.#textOf(this.words(id), this.offset(id));
+  }
+
+  copies(ids: Uint32Array): () => Uuid[] {
+    const copy = new Uint32Array(4 * ids.length);
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i] as number;
+      if (id === 0) continue;
+      const [words, at] = [this.words(id), this.offset(id)];
+      for (let k = 0; k < 4; k++) copy[4 * i + k] = words[at + k] as number;
+    }
+    return () => Array.from(ids, (_id, i) => this.#textOf(copy, 4 * i));
+  }
+
+  #textOf(words: Uint32Array, at: number): Uuid {
     const text = this.#text;
     for (let i = 0; i < 16; i++) {
       const byte = (words[at + (i >> 2)] as number) >>> (24 - (i & 3) * 8);

@@ -514,6 +514,52 @@ test('which members entered or left a set is told without the other members', ()
   expect(moved).toEqual([['b', 'c', 'h'], undefined, undefined]);
 });
 
+test('large sets of references: who refers to a row, and old values read late, stay right', () => {
+  const ROWS = 200;
+  const targets = Array.from({ length: ROWS }, (_, n) => uuid(100 + n));
+  const references = (members: readonly string[]): JsonValue => [
+    'set',
+    members.map((member) => ['uuid', member]),
+  ];
+  const member = { key: { type: 'uuid', refTable: 'Port', refType: 'weak' } } as const;
+  const schema = parseSchema({
+    name: 'D',
+    tables: {
+      Port: { columns: { name: { type: 'string' } } },
+      Group: { columns: { ports: { type: { ...member, min: 0, max: 'unlimited' } } } },
+    },
+  });
+  const wanted = fc.array(fc.subarray(targets, { minLength: ROWS / 2 }), { minLength: 1 });
+  fc.assert(
+    fc.property(wanted, (steps) => {
+      const replica = new Replica(schema);
+      const ports = Object.fromEntries(targets.map((target) => [target, { initial: {} }]));
+      const group = { [uuid(1)]: { initial: { ports: references(targets) } } };
+      replica.apply({ Port: ports, Group: group }, 'update2', 'contents');
+      replica.referrers('Port', uuid(1));
+      const told: ReplicaChanges[] = [];
+      replica.subscribe((changes) => told.push(changes));
+      const shown = [targets];
+      for (const members of steps) {
+        const before = shown.at(-1) ?? [];
+        const moved = [...new Set(before).symmetricDifference(new Set(members))];
+        if (moved.length === 0) continue;
+        shown.push(members);
+        const modify = { ports: references(moved) };
+        replica.apply({ Group: { [uuid(1)]: { modify } } }, 'update2');
+        for (const target of targets)
+          expect(replica.referrers('Port', target).length).toBe(members.includes(target) ? 1 : 0);
+      }
+      replica.apply({ Group: { [uuid(1)]: { delete: null } } }, 'update2');
+      expect(targets.flatMap((target) => replica.referrers('Port', target))).toEqual([]);
+      expect(told.map(({ tables }) => tables.get('Group')?.rows[0]?.old.get('ports'))).toEqual(
+        shown,
+      );
+    }),
+    { numRuns: 20 },
+  );
+});
+
 test('a row that goes with the conversion is told with the values it had', () => {
   const schema = (type: JsonValue) =>
     parseSchema({ name: 'D', tables: { T: { columns: { c: { type } } } } });

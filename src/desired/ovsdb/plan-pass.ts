@@ -75,20 +75,19 @@ export class PlanPass {
     for (const entry of owned.entries) if (!entry.isFound) this.resolve(entry);
   }
 
-  /** The row of an entry that has only one, which is ours: no more is to be found out about it. */
+  /** The row of a wanted entry that has only one, which is ours: no more is to be found out about it. */
   onlyRow(entry: Entry): ReplicaRow | undefined {
-    const uuid = entry.onlyFound;
-    const row = uuid === undefined ? undefined : this.replica.row(entry.table.name, uuid);
-    return row !== undefined && this.isOurs(entry, row) ? row : undefined;
+    const { owner, onlyFound } = entry;
+    if (owner === undefined || onlyFound === undefined) return undefined;
+    const row = this.replica.row(entry.table.name, onlyFound);
+    if (row === undefined) return undefined;
+    // Of an owner whose rows were all found right they are ours.
+    return owner.rows === undefined || this.isOurs(entry, row) ? row : undefined;
   }
 
   resolve(entry: Entry): Resolution {
-    const { owner, onlyFound } = entry;
-    // Of an owner whose rows were all found right the key has one row, of ours.
-    if (onlyFound !== undefined && owner !== undefined && owner.rows === undefined) {
-      const row = this.replica.row(entry.table.name, onlyFound);
-      if (row !== undefined) return found(row);
-    }
+    const only = this.onlyRow(entry);
+    if (only !== undefined) return found(only);
     const known = this.#resolved.get(entry);
     if (known !== undefined) return known;
     const resolution = this.#resolve(entry);

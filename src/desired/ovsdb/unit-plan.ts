@@ -1,5 +1,11 @@
 /** What one owner's rows need: all of it or, where something is in the way, nothing. */
-import { OvsdbError, type Atom, type ReplicaRow, type Writable } from '../../ovsdb/index.ts';
+import {
+  OvsdbError,
+  type Atom,
+  type Referrer,
+  type ReplicaRow,
+  type Writable,
+} from '../../ovsdb/index.ts';
 import { MARK, RowReference, type DesiredRow, type DesiredValue } from '../rows.ts';
 import type {
   PlannedChange,
@@ -267,12 +273,14 @@ export class UnitPlanner {
   ): readonly PlannedMembership[] {
     const homes: PlannedMembership[] = [];
     const changes: PlannedMembership[] = [];
+    const places =
+      found === undefined ? [] : this.#pass.replica.referrers(entry.table.name, found.uuid);
     for (const { table, key, column } of row.containers) {
       if (this.#isUnsupported(table, column)) continue;
       const holder = this.#target(entry, { table, key }, `belongs into ${column} of`);
       const home = { action: 'add', table, key, uuid: holder.uuid, column } as const;
       homes.push(home);
-      if (found !== undefined && holder.row?.includes(column, found.uuid) === true) continue;
+      if (places.some((place) => isPlace(home, place))) continue;
       // Who should want it could not be built since the start: what is others' is not changed in its place.
       if (
         holder.entry.owner === undefined &&
@@ -286,7 +294,7 @@ export class UnitPlanner {
       changes.push(home);
     }
     if (found !== undefined) {
-      if (row.partial !== true) this.#leaveWrongSets(entry, found, homes, changes);
+      if (row.partial !== true) this.#leaveWrongSets(places, homes, changes);
     } else if (!entry.table.isRoot && homes.length === 0 && row.containers.length > 0)
       // Without a place such a row would vanish at once.
       throw new Obstacle('missing-row', 'the server has no column that could hold the row');
@@ -294,16 +302,13 @@ export class UnitPlanner {
   }
 
   #leaveWrongSets(
-    entry: Entry,
-    found: ReplicaRow,
+    places: readonly Referrer[],
     homes: readonly PlannedMembership[],
     changes: PlannedMembership[],
   ): void {
-    for (const { table, column, uuid } of this.#pass.replica.referrers(
-      entry.table.name,
-      found.uuid,
-    )) {
-      if (homes.some((home) => home.uuid === uuid && home.column === column)) continue;
+    for (const place of places) {
+      if (homes.some((home) => isPlace(home, place))) continue;
+      const { table, column, uuid } = place;
       const holders = this.#pass.index.tables.get(table);
       const set = holders?.sets.get(column);
       const holder = this.#pass.holder(holders, uuid);
@@ -334,6 +339,9 @@ export class UnitPlanner {
     return true;
   }
 }
+
+const isPlace = (home: PlannedMembership, place: Referrer): boolean =>
+  home.uuid === place.uuid && home.column === place.column;
 
 /**
  * What was found right is not looked at again until something touches it. A row that stands for a key but does not have it

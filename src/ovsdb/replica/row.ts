@@ -2,7 +2,7 @@ import { toAtom, toDatum } from '../data/datum.ts';
 import { OvsdbError } from '../data/error.ts';
 import type { ReplicaRow } from './replica-view.ts';
 import type { AtomCodec } from '../storage/atom-codec.ts';
-import { matches } from '../storage/cell-match.ts';
+import { hasKey, matches } from '../storage/cell-match.ts';
 import type { StoredColumn, TableStore } from '../storage/table-store.ts';
 import type { Atom, Datum, Uuid, Writable, WritableAtom } from '../data/value.ts';
 import type { BaseType } from '../data/column-type.ts';
@@ -105,6 +105,8 @@ export class RowView implements ReplicaRow {
     const column = this.#column(name);
     const { codec } = column;
     const cell = this.#cell(column);
+    const isKey = value === undefined ? hasKey(codec, cell, member) : undefined;
+    if (isKey !== undefined) return isKey;
     const key = findAtom(codec.keys, codec.type.key, member);
     if (key === -1) return false;
     if (codec.kind === 'scalar') return cell === key;

@@ -92,6 +92,19 @@ function mapMatches(
   return count === length;
 }
 
+/** Whether a small map from strings has this key, compared where it is stored; undefined for any other column. */
+export function hasKey(
+  { kind, sequences, keys, type }: ColumnCodec,
+  cell: number,
+  key: WritableAtom,
+): boolean | undefined {
+  if (kind !== 'map' || type.key.type !== 'string' || typeof key !== 'string') return undefined;
+  const length = sequences.length(cell);
+  if (length > 2 * MOST_KEYS) return undefined;
+  if (length === 0) return false;
+  return keyPosition(keys, sequences.words(cell), sequences.offset(cell), length, key) !== -1;
+}
+
 function keyPosition(
   keys: AtomCodec,
   words: Uint32Array,

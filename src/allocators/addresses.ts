@@ -173,6 +173,23 @@ export function contains(cidr: string, address: string): boolean {
   return valueOf(withoutPrefix(cidr)) >> shift === valueOf(withoutPrefix(address)) >> shift;
 }
 
+/** As `contains` of any of the CIDRs, for many addresses. */
+export function withinAny(cidrs: readonly string[]): (address: string) => boolean {
+  const ranges = cidrs
+    .filter((cidr) => familyOf(cidr) === 'v4')
+    .map((cidr) => {
+      const size = 2 ** (32 - prefixLength(cidr));
+      const first = Math.floor(ipv4Of(withoutPrefix(cidr)) / size) * size;
+      return { first, last: first + size - 1 };
+    });
+  const others = cidrs.filter((cidr) => familyOf(cidr) === 'v6');
+  return (address) => {
+    if (familyOf(address) === 'v6') return others.some((cidr) => contains(cidr, address));
+    const value = ipv4Of(address);
+    return ranges.some(({ first, last }) => value >= first && value <= last);
+  };
+}
+
 /** Rows hold many IPv4 addresses: 32-bit numbers are several times faster than bigints. */
 function ipv4Of(address: string): number {
   const [a = '', b = '', c = '', d = ''] = address.split('.');

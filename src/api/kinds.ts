@@ -7,6 +7,7 @@ import type {
   EgressIP,
   EgressQoS,
   EgressService,
+  EndpointSlice,
   IPAMClaim,
   MultiNetworkPolicy,
   Namespace,
@@ -111,7 +112,7 @@ export const services: ResourceKind<Service> = {
   plural: 'services',
   namespaced: true,
 };
-export const endpointSlices: ResourceKind = {
+export const endpointSlices: ResourceKind<EndpointSlice> = {
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
   plural: 'endpointslices',

@@ -229,7 +229,7 @@ export interface ContainerPort {
   readonly name?: string;
   readonly containerPort: number;
   /** `TCP` where the pod says nothing. */
-  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  readonly protocol: Protocol;
 }
 
 /** The part of a Pod that we read. */
@@ -250,6 +250,15 @@ export interface Pod extends KubeObject {
   };
 }
 
+export type Protocol = 'TCP' | 'UDP' | 'SCTP';
+
+export interface ServicePort {
+  readonly name?: string;
+  readonly protocol?: Protocol;
+  readonly port: number;
+  readonly nodePort?: number;
+}
+
 /** The part of a Service that we read. */
 export interface Service extends KubeObject {
   readonly kind: 'Service';
@@ -257,6 +266,20 @@ export interface Service extends KubeObject {
     readonly type?: string;
     /** Canonical addresses; empty for headless services and before allocation. */
     readonly clusterIPs: readonly string[];
+    /** Canonical addresses. */
+    readonly externalIPs?: readonly string[];
+    readonly ports?: readonly ServicePort[];
+    readonly externalTrafficPolicy?: string;
+    readonly internalTrafficPolicy?: string;
+    readonly sessionAffinity?: string;
+    readonly sessionAffinityConfig?: { readonly clientIP?: { readonly timeoutSeconds?: number } };
+    readonly publishNotReadyAddresses?: boolean;
+  };
+  readonly status?: {
+    readonly loadBalancer?: {
+      /** Canonical addresses. */
+      readonly ingress?: readonly { readonly ip?: string; readonly ipMode?: string }[];
+    };
   };
 }
 
@@ -302,4 +325,32 @@ export interface NetworkPolicy extends KubeObject {
 export interface MultiNetworkPolicy extends KubeObject {
   readonly kind: 'MultiNetworkPolicy';
   readonly spec: NetworkPolicySpec;
+}
+
+export interface EndpointConditions {
+  readonly ready?: boolean;
+  readonly serving?: boolean;
+  readonly terminating?: boolean;
+}
+
+/** The part of an EndpointSlice that we read. */
+export interface EndpointSlice extends KubeObject {
+  readonly kind: 'EndpointSlice';
+  readonly addressType?: string;
+  readonly endpoints?:
+    | readonly {
+        /** Canonical addresses. */
+        readonly addresses?: readonly string[];
+        readonly conditions?: EndpointConditions;
+        readonly nodeName?: string;
+      }[]
+    | null;
+  readonly ports?:
+    | readonly {
+        readonly name?: string;
+        readonly protocol?: Protocol;
+        /** Absent: all ports. */
+        readonly port?: number;
+      }[]
+    | null;
 }

@@ -2,6 +2,7 @@
 import {
   clusterNetworkConnects,
   multiNetworkPolicies,
+  endpointSlices,
   namespaces,
   networkAttachmentDefinitions,
   networkPolicies,
@@ -42,6 +43,7 @@ export class ZoneInformers {
     this.#follow(services, (change) => intake.service(change));
     this.#follow(networkPolicies, (change) => intake.policy('NetworkPolicy', change));
     this.#follow(multiNetworkPolicies, (change) => intake.policy('MultiNetworkPolicy', change));
+    this.#follow(endpointSlices, (change) => intake.endpointSlice(change));
     this.#follow(pods, (change) => intake.pod(change));
     options.facts.onOtherPodsWanted(() => {
       this.#otherPods = this.#followOtherPods(intake);

@@ -7,6 +7,8 @@ import { ReadRecorder } from '../desired/reads.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import type { Connect } from './connects.ts';
 import { admitNetwork, admitNode, comesBefore, identitiesOf, idsOfNetwork } from './admission.ts';
+import { backendsOf, type Backends } from './backends.ts';
+import type { SliceFacts } from './endpoint-slices.ts';
 import type {
   AllowedDefaultService,
   Attachment,
@@ -43,6 +45,7 @@ import { addressingProblem, nodeRanges, sharedRanges, type PodRanges } from './p
 import { PolicyFacts } from './policy-facts.ts';
 import { ProblemList, type ModelProblem } from './problems.ts';
 import type { ObjectReading } from './reading.ts';
+import type { ServiceFacts, ServiceNetworks } from './services.ts';
 import { NetworkUsage } from './usage.ts';
 
 /** Thrown by the reading of a fact that can't be known: what is built from it stays as it is. */
@@ -67,6 +70,7 @@ const DEFAULT_GRACE_PERIOD = 60_000;
 const ALWAYS = 'always';
 const PODS = 'pods';
 const CONNECTS = 'connects';
+const SERVICES = 'services';
 
 const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] =>
   kind === 'problem' ? [''] : [];
@@ -143,7 +147,11 @@ export class ZoneFacts {
   /** Pods by namespace and name: this node's, and those of other nodes as soon as something asks for them. */
   readonly pods: FactTable<PodFacts>;
   /** Services open to every primary network. */
-  readonly services: FactTable<AllowedDefaultService>;
+  readonly enabledServices: FactTable<AllowedDefaultService>;
+  /** Services with cluster IPs, by namespace and name as one text. */
+  readonly services: FactTable<ServiceFacts>;
+  /** By namespace and name as one text. */
+  readonly endpointSlices: FactTable<SliceFacts>;
   /** Connections of networks, by name, as soon as they have subnets. */
   readonly connects: FactTable<Connect>;
   readonly usage: NetworkUsage;
@@ -162,6 +170,8 @@ export class ZoneFacts {
   readonly groupedNamespaces: FactTable<GroupedNamespace>;
   /** Network policies, and what follows from them. */
   readonly policing: PolicyFacts;
+  /** Endpoints of services on rendered networks, by network and service. */
+  readonly backends: FactTable<Backends>;
 
   /** Networks that are used here for themselves, and by whom. */
   readonly #directUse: FactTable<{ readonly users: readonly string[] }>;
@@ -202,7 +212,11 @@ export class ZoneFacts {
       indexes: { namespace: ({ namespace }) => [namespace] },
     });
     this.#otherPods = new FactTable('otherPods', recorder);
+    this.enabledServices = new FactTable('enabledServices', recorder);
     this.services = new FactTable('services', recorder);
+    this.endpointSlices = new FactTable('endpointSlices', recorder, {
+      indexes: { service: ({ network, service }) => [tupleKey(network, service)] },
+    });
     this.connects = new FactTable('connects', recorder, {
       indexes: {
         member: ({ name, members }) =>
@@ -295,6 +309,31 @@ export class ZoneFacts {
       (name) => valueOf(this.#admissions.table.get(name)),
       { indexes: { topology: topologiesOf } },
     );
+    const serviceNetworks = new DerivedFacts(
+      'serviceNetworks',
+      recorder,
+      this.services,
+      (service) => this.#networksOf(service),
+      {
+        indexes: {
+          place: ({ networks: names, service }) => names.map((name) => tupleKey(name, service)),
+          exposed: ({ networks: names, isExposed }) => (isExposed ? names : []),
+        },
+      },
+    );
+    const backends = new DerivedFacts(
+      'backends',
+      recorder,
+      serviceNetworks.table.distinct('place', 2),
+      (network, service) => this.#backendsOf(network ?? '', service ?? '', rendered.table),
+      {
+        arity: 2,
+        indexes: {
+          hosts: ({ network, ports }) =>
+            ports.some(({ hasHostEndpoints }) => hasHostEndpoints) ? [network] : [],
+        },
+      },
+    );
     const groupedNamespaces = new DerivedFacts(
       'groupedNamespaces',
       recorder,
@@ -308,6 +347,7 @@ export class ZoneFacts {
     this.remoteAttachments = remoteAttachments.table;
     this.rendered = rendered.table;
     this.groupedNamespaces = groupedNamespaces.table;
+    this.backends = backends.table;
     this.#beforeUsage = [
       this.#nodeAdmissions,
       remoteNodes,
@@ -318,9 +358,10 @@ export class ZoneFacts {
       this.#claims,
       attachments,
       remoteAttachments,
+      serviceNetworks,
     ];
     this.policing = new PolicyFacts(this);
-    this.#afterUsage = [rendered, groupedNamespaces, this.policing];
+    this.#afterUsage = [rendered, groupedNamespaces, backends, this.policing];
     const connectUses = new DerivedFacts(
       'connectUses',
       recorder,
@@ -347,6 +388,7 @@ export class ZoneFacts {
       });
     };
     followDirect(this.attachments.distinct('network'), PODS);
+    followDirect(serviceNetworks.table.distinct('exposed'), SERVICES);
     follow(connectUses.table.distinct('network'), CONNECTS);
     if (options.renderEverywhere === true) follow(this.networks, ALWAYS);
   }
@@ -624,6 +666,29 @@ export class ZoneFacts {
         ? this.self.part(node, 'managementPortMac')
         : undefined;
     return mac === undefined ? ranges : { ...ranges, reservedMacs: [...ranges.reservedMacs, mac] };
+  }
+
+  /** Its namespace's primary networks; while it has none that it asks for, the service is nowhere. */
+  #networksOf(key: string): ServiceNetworks | undefined {
+    const namespace = this.services.part(key, 'namespace') ?? '';
+    const isExposed = this.services.part(key, 'isExposed') ?? false;
+    const isLabelled = this.namespaces.part(namespace, 'isLabelled');
+    if (isLabelled === undefined) return undefined;
+    if (!isLabelled) return { service: key, networks: [DEFAULT_NETWORK], isExposed };
+    const names = this.definitions.by('namespace', namespace).map(({ network }) => network);
+    const networks = [...new Set(names)]
+      .filter((name) => name !== DEFAULT_NETWORK && this.networks.part(name, 'role') === 'primary')
+      .sort();
+    return { service: key, networks, isExposed };
+  }
+
+  #backendsOf(network: string, key: string, rendered: FactTable<Network>): Backends | undefined {
+    const subnets = rendered.part(network, 'subnets');
+    const service = this.services.get(key);
+    if (subnets === undefined || service === undefined) return undefined;
+    const cidrs = subnets.map(({ cidr }) => cidr);
+    const slices = this.endpointSlices.by('service', tupleKey(network, key));
+    return backendsOf(network, cidrs, service, slices, this.nodeName);
   }
 
   #groupOf(nad: string, rendered: FactTable<Network>): GroupedNamespace | undefined {

@@ -2,7 +2,6 @@
  * Objects → facts. Takes the change of one object at a time, reads it again only where a text that matters changed, and
  * puts only what is another now.
  */
-import { parseAddress, formatAddress } from '../allocators/addresses.ts';
 import { aclLogging } from '../api/annotations/acl-logging.ts';
 import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
@@ -12,6 +11,7 @@ import { readConnect } from './connects.ts';
 import { type KubeObject, type ObjectKey } from '../api/objects.ts';
 import type {
   ClusterNetworkConnect,
+  EndpointSlice,
   MultiNetworkPolicy,
   Namespace,
   NetworkAttachmentDefinition,
@@ -22,6 +22,7 @@ import type {
 } from '../api/types.ts';
 import { interfaceTexts, openPortsProblem, readInterfaces, readPod } from './attachments.ts';
 import type { FactTable } from '../desired/facts.ts';
+import { readSlice } from './endpoint-slices.ts';
 import type { ZoneFacts } from './facts.ts';
 import type { PodInterface } from './model.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
@@ -29,6 +30,7 @@ import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.
 import { closedPolicy, needsPods, readPolicy, type Policy } from './policies.ts';
 import { isTorn as isTornNode, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
 import { readWish } from './pod-plan.ts';
+import { readService } from './services.ts';
 
 /** One change of an object; `after` absent = gone. */
 export interface ModelChange<T extends KubeObject> {
@@ -155,13 +157,15 @@ export class ObjectIntake {
   }
 
   service({ key, after }: ModelChange<Service>): void {
-    if (!this.#facts.settings.allowedDefaultServices.includes(key)) return;
-    // A headless service says `None` where others have an address.
-    const clusterIps = (after?.spec.clusterIPs ?? []).flatMap((text) => {
-      const address = parseAddress(text);
-      return address === undefined ? [] : [formatAddress(address)];
-    });
-    this.#facts.services.put(key, clusterIps.length === 0 ? undefined : { key, clusterIps });
+    const { settings, enabledServices, services } = this.#facts;
+    const service = after && readService(after);
+    services.put(key, service);
+    if (!settings.allowedDefaultServices.includes(key)) return;
+    enabledServices.put(key, service && { key, clusterIps: service.clusterIps });
+  }
+
+  endpointSlice({ key, after }: ModelChange<EndpointSlice>): void {
+    this.#facts.endpointSlices.put(key, after && readSlice(after));
   }
 
   /** What can't be read leaves in force what was read last; where that is nothing, the pods of the namespace are closed. */

@@ -22,6 +22,8 @@ import { podAddresses, portAddresses } from './policy/pod-addresses.ts';
 import { defaultNamespaceGroups, namespaceGroups } from './pods/namespace-groups.ts';
 import { podPorts } from './pods/port.ts';
 import { enabledServiceAddresses } from './services/enabled-service-addresses.ts';
+import { loadBalancers } from './services/load-balancers.ts';
+import { templateVariables } from './services/template-variables.ts';
 
 export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   zoneName,
@@ -48,4 +50,6 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   policyRules,
   podPorts,
   remotePodPorts,
+  loadBalancers,
+  templateVariables,
 ];

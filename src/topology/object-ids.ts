@@ -5,7 +5,7 @@ import { isDefault } from '../model/names.ts';
 
 export const NETWORK_ID = 'k8s.ovn.org/network';
 export const TOPOLOGY_ID = 'k8s.ovn.org/topology';
-const ROLE_ID = 'k8s.ovn.org/role';
+export const ROLE_ID = 'k8s.ovn.org/role';
 export const NAD_ID = 'k8s.ovn.org/nad';
 export const OWNER_CONTROLLER_ID = 'k8s.ovn.org/owner-controller';
 export const OWNER_TYPE_ID = 'k8s.ovn.org/owner-type';

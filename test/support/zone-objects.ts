@@ -2,6 +2,7 @@
 import type { KubeObject } from '../../src/api/objects.ts';
 import { objectKey } from '../../src/api/objects.ts';
 import type {
+  EndpointSlice,
   Namespace,
   NetworkAttachmentDefinition,
   Node,
@@ -11,6 +12,7 @@ import type {
 import type { ObjectIntake } from '../../src/model/intake.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { macOf } from './layer3-by-hand.ts';
+import { service, slice } from './services.ts';
 import { pod as podWith, type PodNetwork } from './pods.ts';
 
 export const SELF = 'w1';
@@ -115,7 +117,7 @@ export class ZoneObjects {
     const there = (object: KubeObject): { object: KubeObject; isGone: boolean }[] => [
       { object, isGone: false },
     ];
-    const kind = random.below(20);
+    const kind = random.below(23);
     if (kind < 3) return there(this.#putNad(random.pick(NETWORKS.flatMap(({ nads }) => nads))));
     if (kind < 4) return this.#remove('NetworkAttachmentDefinition');
     if (kind < 9) return there(this.#putPod());
@@ -125,6 +127,8 @@ export class ZoneObjects {
     if (kind < 16) return there(this.#tear());
     if (kind < 17) return there(this.#putService());
     if (kind < 18) return this.#remove('Service');
+    if (kind < 20) return there(this.#putSlice());
+    if (kind < 21) return this.#remove('EndpointSlice');
     return there(this.#putNamespace(random.pick(NAMESPACES)));
   }
 
@@ -248,14 +252,41 @@ export class ZoneObjects {
     return this.#put({ ...made, metadata: { ...made.metadata, annotations } }) as Pod;
   }
 
+  /** Some are in the way of others: two want one node port. */
   #putService(): Service {
-    const clusterIPs = this.#random.pick([['10.96.0.1'], ['10.96.0.7'], ['None'], []]);
-    return this.#put({
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { namespace: 'default', name: 'kubernetes' },
-      spec: { clusterIPs },
-    }) as Service;
+    const random = this.#random;
+    const type = random.pick(['ClusterIP', 'ClusterIP', 'NodePort', 'LoadBalancer']);
+    const key = random.pick(['default/kubernetes', 'default/web', 'blue/web', 'red/web']);
+    return this.#put(
+      service(
+        key,
+        {
+          type,
+          clusterIPs: random.pick([['10.96.0.1'], ['10.96.0.7'], []]),
+          ports: [{ port: 80, ...(type === 'ClusterIP' ? {} : { nodePort: 30080 }) }],
+          externalTrafficPolicy: random.pick(['Cluster', 'Local']),
+          internalTrafficPolicy: random.pick(['Cluster', 'Cluster', 'Local']),
+          sessionAffinity: random.pick(['None', 'None', 'ClientIP']),
+        },
+        random.is(0.5) ? {} : { loadBalancer: { ingress: [{ ip: '172.19.0.9' }] } },
+      ),
+    ) as Service;
+  }
+
+  #putSlice(): EndpointSlice {
+    const random = this.#random;
+    const key = random.pick(['default/kubernetes', 'default/web', 'blue/web', 'red/web']);
+    const network = random.pick(['', 'blue_blue', 'red_red', 'cluster_udn_c']);
+    const octet = NETWORKS.find(({ name }) => name === network)?.id ?? 244;
+    const endpoints = [3, 5, 7]
+      .filter(() => random.is(0.6))
+      .map((host) => `10.${octet}.${host > 5 ? 2 : 1}.${host} on ${host > 5 ? 'w2' : SELF}`);
+    return this.#put(
+      slice(key, random.is(0.2) ? [...endpoints, `172.18.0.1 on ${SELF}`] : endpoints, {
+        name: network === '' ? 'own' : network.replaceAll('_', '-'),
+        ...(network === '' ? {} : { network }),
+      }),
+    ) as EndpointSlice;
   }
 
   #putNode(name: string): Node {
@@ -366,6 +397,8 @@ export function feed(intake: ObjectIntake, object: KubeObject, isGone = false): 
       return intake.pod(change as never);
     case 'Service':
       return intake.service(change as never);
+    case 'EndpointSlice':
+      return intake.endpointSlice(change as never);
     default:
       return intake.networkAttachmentDefinition(change as never);
   }

@@ -6,6 +6,8 @@ import {
   type NetworkRegistration,
 } from '../../src/model/networks.ts';
 import { nadOfKey } from '../../src/api/nad/nad-key.ts';
+import type { SliceFacts } from '../../src/model/endpoint-slices.ts';
+import type { ServiceFacts } from '../../src/model/services.ts';
 import { tupleKey, type FactTable } from '../../src/desired/facts.ts';
 import type { PodWish } from '../../src/model/pod-plan.ts';
 import { ZoneFacts, type ZoneFactsOptions } from '../../src/model/facts.ts';
@@ -47,6 +49,13 @@ export interface Zone {
   readonly pods?: readonly PodFacts[];
   readonly policies?: readonly Policy[];
   readonly connects?: readonly Connect[];
+  readonly services?: readonly ServiceFacts[];
+  readonly endpointSlices?: readonly ZoneSlice[];
+}
+
+/** A slice of endpoints by its name. */
+export interface ZoneSlice extends SliceFacts {
+  readonly name: string;
 }
 
 export const CHASSIS_1 = 'c1111111-1111-4111-8111-111111111111';
@@ -477,11 +486,13 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     ({ namespace, pod, nadKey }) => [namespace, pod, nadKey],
   );
   replace(
-    facts.services,
+    facts.enabledServices,
     before?.allowedDefaultServices,
     after.allowedDefaultServices,
     ({ key }) => [key],
   );
+  replace(facts.services, before?.services, after.services ?? [], ({ key }) => [key]);
+  replace(facts.endpointSlices, before && slicesOf(before), slicesOf(after), ({ key }) => [key]);
 }
 
 function replace<V extends object, W extends V>(
@@ -553,6 +564,9 @@ const registrationsOf = (zone: Zone): NetworkRegistration[] =>
       ...config,
       config,
     }));
+
+const slicesOf = (zone: Zone): (SliceFacts & { readonly key: string })[] =>
+  (zone.endpointSlices ?? []).map(({ name, ...slice }) => ({ ...slice, key: name }));
 
 const subnetsOf = (zone: Zone): (NodeSubnet & { readonly key: readonly string[] })[] =>
   zone.networks.flatMap(({ name, nodeSubnets }) =>

@@ -3,7 +3,12 @@ import { join, resolve } from 'node:path';
 import { Environment } from '@marcbachmann/cel-js';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import type { ResourceKind } from '../../src/api/objects.ts';
 import { definitions } from '../../src/api/validation/catalog.ts';
+import { ZoneInformers } from '../../src/daemon/zone-informers.ts';
+import { ZoneFacts } from '../../src/model/facts.ts';
+import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
+import type { Informers } from '../../src/store/informers.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -108,6 +113,34 @@ describe('permissions', () => {
     const overCluster = roles.filter(({ kind }) => kind === 'ClusterRole');
     for (const { rules } of overCluster)
       expect(rules.flatMap(({ resources }) => resources)).not.toContain('secrets');
+  });
+
+  test('the node daemon reads every kind that it follows', () => {
+    const followed: ResourceKind[] = [];
+    const informers = {
+      of(kind: ResourceKind) {
+        followed.push(kind);
+        return { onChange: () => undefined };
+      },
+    };
+    const zone = new ZoneInformers({
+      informers: informers as unknown as Informers,
+      facts: new ZoneFacts('n1', DEFAULT_SETTINGS),
+      hasOwnPodsOnly: true,
+      onChange: () => undefined,
+    });
+    expect(zone).toBeDefined();
+    const { rules } = named<Role>('ClusterRole', 'heddle-node');
+    const refused = followed.filter(
+      ({ apiVersion, plural }) =>
+        !rules.some(
+          ({ apiGroups, resources, verbs }) =>
+            apiGroups.includes(apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '') &&
+            resources.includes(plural) &&
+            ['list', 'watch'].every((verb) => verbs.includes(verb)),
+        ),
+    );
+    expect(refused).toEqual([]);
   });
 
   test('the node daemon writes about nodes, pods and zones, never about networks', () => {

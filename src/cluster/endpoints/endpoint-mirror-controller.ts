@@ -1,4 +1,5 @@
 /** Keeps a mirror of every service's EndpointSlices for the primary networks of its namespace (api.md §9). */
+import { SLICE_NETWORK } from '../../api/annotations/endpoint-slice-annotations.ts';
 import { endpointSlices } from '../../api/kinds.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import { objectKey, type ResourceKind } from '../../api/objects.ts';
@@ -12,7 +13,6 @@ import {
   isMirror,
   isSource,
   mirrorOf,
-  SLICE_NETWORK,
   sourceKeyOf,
   type EndpointSlice,
 } from './endpoint-mirror.ts';

@@ -1,4 +1,9 @@
 /** EndpointSlices of services, with the addresses that pods have on their primary networks (api.md §9). Pure. */
+import {
+  MIRRORED_SERVICE_NAME,
+  SERVICE_NAME,
+  SLICE_NETWORK,
+} from '../../api/annotations/endpoint-slice-annotations.ts';
 import { isDnsSubdomain } from '../../api/validation/metadata.ts';
 import { objectKey, type KubeObject } from '../../api/objects.ts';
 import type { Pod } from '../../api/types.ts';
@@ -21,11 +26,8 @@ interface Endpoint {
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const SOURCE_CONTROLLER = 'endpointslice-controller.k8s.io';
 const MIRROR_CONTROLLER = 'endpointslice-mirror-controller.k8s.ovn.org';
-const SERVICE_NAME = 'kubernetes.io/service-name';
-const MIRRORED_SERVICE_NAME = 'k8s.ovn.org/service-name';
 const SOURCE_SLICE = 'k8s.ovn.org/source-endpointslice';
 const SOURCE_VERSION = 'k8s.ovn.org/source-endpointslice-version';
-export const SLICE_NETWORK = 'k8s.ovn.org/endpointslice-network';
 
 /** A slice that the cluster's own controller keeps for a service, of addresses that pods can have. */
 export const isSource = ({ metadata, addressType }: EndpointSlice): boolean =>

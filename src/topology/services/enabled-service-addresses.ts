@@ -18,9 +18,9 @@ export const enabledServiceAddresses: Feature<ZoneFacts> = {
     },
   },
   claims: [ADDRESS_SET_CLAIM],
-  build({ services, settings }, _args, out) {
+  build({ enabledServices, settings }, _args, out) {
     const rows = Rows.northbound(out, CLUSTER).by('addresses');
-    const addresses = services.all().flatMap((service) => service.clusterIps);
+    const addresses = enabledServices.all().flatMap((service) => service.clusterIps);
     for (const family of clusterFamilies(settings)) {
       addAddressSet(
         rows,

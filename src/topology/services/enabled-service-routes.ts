@@ -15,7 +15,7 @@ export const enabledServiceRoutes: NetworkPart = {
   claims: [ROUTE_CLAIM],
   build(rows, on) {
     if (on.isDefault || !on.isPrimary || on.mode === 'local') return;
-    for (const service of on.facts.services.all()) {
+    for (const service of on.facts.enabledServices.all()) {
       for (const address of service.clusterIps) {
         const range = on.podRanges.find((range) => range.family === familyOf(address));
         if (range === undefined) continue;

@@ -61,6 +61,126 @@ describe('a Service', () => {
       'spec.clusterIPs[0]: Invalid value: "1.2.3": must be an IP address',
     ]);
   });
+
+  test('has ports with protocols, and addresses from outside in one spelling', () => {
+    const service = object('Service', {
+      spec: {
+        ports: [{ port: 80, nodePort: 0, targetPort: 'web' }],
+        externalIPs: ['FD00::B'],
+      },
+      status: { loadBalancer: { ingress: [{ ip: 'FD00::C' }, { hostname: 'a.example' }] } },
+    });
+    expect(valid(service)).toMatchObject({
+      spec: {
+        ports: [{ port: 80, protocol: 'TCP', targetPort: 'web' }],
+        externalIPs: ['fd00::b'],
+      },
+      status: { loadBalancer: { ingress: [{ ip: 'fd00::c' }, { hostname: 'a.example' }] } },
+    });
+  });
+
+  test.each([
+    [{ ports: [{ port: 0 }] }, 'spec.ports[0].port: Invalid value: 0: must be a port'],
+    [{ ports: [{ port: '80' }] }, 'spec.ports[0].port: Invalid value: "80": must be a port'],
+    [{ ports: [80] }, 'spec.ports[0]: Invalid value: 80: must be a map'],
+    [
+      { ports: [{ port: 80, nodePort: 70000 }] },
+      'spec.ports[0].nodePort: Invalid value: 70000: must be a port',
+    ],
+    [
+      { ports: [{ port: 80, protocol: 'ICMP' }] },
+      'spec.ports[0].protocol: Invalid value: "ICMP": must be a protocol: TCP, UDP or SCTP',
+    ],
+    [
+      {
+        ports: [
+          { name: 'a', port: 80 },
+          { name: 'b', port: 80 },
+        ],
+      },
+      'spec.ports[1].port: Duplicate value: 80',
+    ],
+    [
+      {
+        ports: [
+          { name: 'a', port: 80 },
+          { name: 'a', port: 81 },
+        ],
+      },
+      'spec.ports[1].name: Duplicate value: "a"',
+    ],
+    [{ externalIPs: ['x'] }, 'spec.externalIPs[0]: Invalid value: "x": must be an IP address'],
+    [
+      { externalTrafficPolicy: 5 },
+      'spec.externalTrafficPolicy: Invalid value: 5: must be a string',
+    ],
+    [
+      { sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_401 } } },
+      'spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 86401: must be a number of seconds',
+    ],
+  ])('is refused with %j', (spec, message) => {
+    const [problem, ...others] = problemsOf(object('Service', { spec }));
+    expect(problem).toContain(message);
+    expect(others).toEqual([]);
+  });
+
+  test('is refused with an address of its load balancer that is none', () => {
+    const status = { loadBalancer: { ingress: [{ ip: '1.2.3' }] } };
+    expect(problemsOf(object('Service', { spec: {}, status }))).toEqual([
+      'status.loadBalancer.ingress[0].ip: Invalid value: "1.2.3": must be an IP address',
+    ]);
+  });
+});
+
+describe('an EndpointSlice', () => {
+  const slice = (rest: object): object => ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'a', namespace: 'blue' },
+    addressType: 'IPv6',
+    ...rest,
+  });
+
+  test('has addresses in one spelling, and keeps what we do not read', () => {
+    const endpoint = { addresses: ['FD00::A'], zone: 'z', conditions: { ready: true } };
+    const ports = [{ name: 'http', port: 80, appProtocol: 'http' }, { port: null }];
+    expect(valid(slice({ endpoints: [endpoint], ports }))).toMatchObject({
+      endpoints: [{ addresses: ['fd00::a'], zone: 'z', conditions: { ready: true } }],
+      ports: [
+        { name: 'http', port: 80, protocol: 'TCP', appProtocol: 'http' },
+        { protocol: 'TCP' },
+      ],
+    });
+    expect(valid(slice({ endpoints: null, ports: null }))).toMatchObject({
+      endpoints: null,
+      ports: null,
+    });
+    const names = { addressType: 'FQDN', endpoints: [{ addresses: ['a.example'] }] };
+    expect(valid(slice(names))).toMatchObject(names);
+  });
+
+  test.each([
+    [{ endpoints: [{ addresses: ['x'] }] }, 'endpoints[0].addresses[0]: Invalid value: "x"'],
+    [
+      { endpoints: [{ addresses: ['10.0.0.1'] }] },
+      'endpoints[0].addresses: Invalid value: ["10.0.0.1"]: must be a list of addresses of the slice',
+    ],
+    [{ endpoints: ['x'] }, 'endpoints[0]: Invalid value: "x": must be a map'],
+    [
+      { endpoints: [{ conditions: { ready: 'yes' } }] },
+      'endpoints[0].conditions.ready: Invalid value: "yes": must be a boolean',
+    ],
+    [{ endpoints: [{ nodeName: 5 }] }, 'endpoints[0].nodeName: Invalid value: 5: must be a string'],
+    [
+      { endpoints: [{ targetRef: [] }] },
+      'endpoints[0].targetRef: Invalid value: []: must be a map',
+    ],
+    [{ ports: [{ port: 65536 }] }, 'ports[0].port: Invalid value: 65536: must be a port'],
+  ])('is refused with %j', (rest, message) => {
+    const [problem, ...others] = problemsOf(slice(rest));
+    expect(problem).toContain(message);
+    expect(others).toEqual([]);
+  });
 });
 
 test('a Node has addresses of known types', () => {

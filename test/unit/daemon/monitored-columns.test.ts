@@ -118,7 +118,7 @@ describe('what is followed', () => {
       ['Logical_Switch_Port', 'dynamic_addresses'],
       ['Logical_Router_Port', 'status'],
       ['NB_Global', 'nb_cfg_timestamp'],
-      ['Load_Balancer', 'vips'],
+      ['Load_Balancer_Health_Check', 'vip'],
       ['DNS', 'records'],
     ] as const)
       expect(isFollowed(followed.OVN_Northbound, table, column), `${table} ${column}`).toBe(false);

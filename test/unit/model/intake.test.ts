@@ -5,6 +5,7 @@ import { parseManifest } from '../../../src/api/validation/manifest.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { objectKey } from '../../../src/api/objects.ts';
 import type {
+  EndpointSlice,
   Namespace,
   NetworkAttachmentDefinition,
   Node,
@@ -15,6 +16,8 @@ import type { ClusterSettings } from '../../../src/model/model.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { ZoneFacts, type ZoneFactsOptions } from '../../../src/model/facts.ts';
 import { ObjectIntake } from '../../../src/model/intake.ts';
+import { isSame } from '../../../src/desired/same.ts';
+import { service as serviceOf, slice } from '../../support/services.ts';
 import { builtUnits } from '../../support/built-rows.ts';
 import { engineOver } from '../../support/zone-engine.ts';
 
@@ -78,6 +81,9 @@ class Reader {
         break;
       case 'Service':
         this.#intake.service({ key, after: after as Service | undefined });
+        break;
+      case 'EndpointSlice':
+        this.#intake.endpointSlice({ key, after: after as EndpointSlice | undefined });
         break;
       case 'NetworkAttachmentDefinition':
         this.#intake.networkAttachmentDefinition({
@@ -162,7 +168,7 @@ describe('objects become facts', () => {
     expect(facts.isGrouped('blue_blue', 'blue')).toBe(true);
     expect(facts.subnetsOn('blue_blue', 'ovn-worker')).toEqual(['103.103.0.0/24']);
     expect(facts.subnetsOn('blue_blue', 'ovn-worker2')).toEqual(['103.103.1.0/24']);
-    expect(facts.services.all().map(({ clusterIps }) => clusterIps)).toEqual([
+    expect(facts.enabledServices.all().map(({ clusterIps }) => clusterIps)).toEqual([
       ['10.96.0.1'],
       ['10.96.0.10'],
     ]);
@@ -264,13 +270,69 @@ describe('objects become facts', () => {
 
   test('a headless service has no address', () => {
     const [service] = fixture('services.yaml') as readonly [Service];
-    const headless = { ...service, spec: { ...service.spec, clusterIPs: ['None'] } };
     const reader = readerWith(...everything());
-    const before = reader.facts.services.size;
-    reader.feed(headless);
-    expect(reader.facts.services.size).toBe(before - 1);
-    const rows = builtUnits(reader.facts).flatMap((unit) => unit.rows);
-    expect(JSON.stringify(rows)).not.toContain('None');
+    const before = reader.facts.enabledServices.size;
+    reader.feed({ ...service, spec: { ...service.spec, clusterIPs: [] } });
+    expect(reader.facts.enabledServices.size).toBe(before - 1);
+    expect(reader.facts.services.peek(objectKey(service.metadata))).toBeUndefined();
+  });
+});
+
+describe('services', () => {
+  const web = serviceOf('blue/web', { clusterIPs: ['10.96.1.1'] });
+  const exposed = serviceOf('blue/web', {
+    type: 'NodePort',
+    clusterIPs: ['10.96.1.1'],
+    ports: [{ port: 80, nodePort: 30080 }],
+  });
+  const mirrored = slice('blue/web', ['103.103.0.3'], { network: 'blue_blue' });
+  const targets = ({ facts }: Reader): (readonly string[])[] =>
+    [...facts.backends.entries()].map(([, { network, service, ports }]) => [
+      network,
+      service,
+      ports.map(({ all }) => all.v4).join(' '),
+    ]);
+  const none = targets(readerWith(...everything()));
+  const added = (reader: Reader): (readonly string[])[] =>
+    targets(reader).filter((one) => !none.some((other) => isSame(one, other)));
+
+  test('and their slices may come before or after the network of their namespace', () => {
+    const expected = [['blue_blue', 'blue/web', '103.103.0.3:8080']];
+    expect(added(readerWith(...everything(), web, mirrored))).toEqual(expected);
+    expect(added(readerWith(mirrored, web, ...everything()))).toEqual(expected);
+  });
+
+  test('move to the default network with their namespace, and back', () => {
+    const reader = readerWith(...everything(), web, mirrored);
+    const namespace = fixture('blue.yaml').find(({ kind }) => kind === 'Namespace') as Namespace;
+    reader.feed({ ...namespace, metadata: { ...namespace.metadata, labels: {} } });
+    expect(added(reader)).toEqual([['default', 'blue/web', '']]);
+    reader.feed(namespace);
+    expect(added(reader)).toEqual([['blue_blue', 'blue/web', '103.103.0.3:8080']]);
+  });
+
+  test('go with the service, and lose endpoints with their slice', () => {
+    const reader = readerWith(...everything(), web, mirrored);
+    expect(added(reader.feed(mirrored, true))).toEqual([['blue_blue', 'blue/web', '']]);
+    expect(added(reader.feed(web, true))).toEqual([]);
+  });
+
+  test('that are reached from outside are a use of their network on every node', () => {
+    const rendered = (...objects: readonly KubeObject[]): string[] =>
+      [...everything(), ...objects]
+        .reduce<Reader>((reader, object) => reader.feed(object), new Reader(SETTINGS, {}))
+        .facts.rendered.all()
+        .map(({ name }) => name);
+    expect(rendered(web, mirrored)).toEqual(['default']);
+    expect(rendered(exposed)).toEqual(['blue_blue', 'default']);
+    const outside = serviceOf('blue/web', {
+      clusterIPs: ['10.96.1.1'],
+      externalIPs: ['192.0.2.1'],
+    });
+    expect(rendered(outside)).toEqual(['blue_blue', 'default']);
+    expect(rendered({ ...exposed, metadata: { name: 'web', namespace: 'default' } })).toEqual([
+      'default',
+    ]);
   });
 });
 

@@ -9,6 +9,7 @@ import { isReferenceRow } from '../../../src/topology/reference-rows.ts';
 import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows.ts';
 import { builtUnits } from '../../support/built-rows.ts';
 import { foundRow, readBackRow } from '../../support/found-rows.ts';
+import { servicesOfAllKinds, withServices } from '../../support/services.ts';
 import {
   blue,
   bluePod,
@@ -28,7 +29,7 @@ import {
 } from '../../support/zones.ts';
 
 const busy = (zone: Zone): Zone => ({
-  ...zone,
+  ...withServices(zone, ...servicesOfAllKinds),
   networks: [
     ...zone.networks,
     yellow,
@@ -127,6 +128,10 @@ test('rows are marked with the object for which they are there', () => {
     'Pod blue/pod1',
     'Pod yellow/far',
     'Pod yellow/pod2',
+    'Service blue/outside',
+    'Service blue/web',
+    'Service default/kubernetes',
+    'Service kube-system/agent',
     'UserDefinedNetwork blue/blue',
     'UserDefinedNetwork blue/l2',
     'cluster',

@@ -137,6 +137,7 @@ test('rows that exist once per database (topology.md §5)', () => {
     'Address_Set a1042611113178530741 addresses=[172.18.0.3, 172.18.0.4] external_ids={ip-family=v4 k/id=default-network-controller:ClusterNodeIPs:node-ips:v4 k/name=node-ips k/owner-controller=default-network-controller k/owner-type=ClusterNodeIPs}',
     'Address_Set a13607449821398607916 external_ids={ip-family=v4 k/id=default-network-controller:EgressService:egresssvc-served-pods:v4 k/name=egresssvc-served-pods k/owner-controller=default-network-controller k/owner-type=EgressService}',
     'Address_Set a3613486944346402462 addresses=[10.96.0.1, 10.96.0.10] external_ids={ip-family=v4 k/id=udn-enabled-svc:UDNEnabledService:udn-enabled-svc-cluster-ips:v4 k/name=udn-enabled-svc-cluster-ips k/owner-controller=udn-enabled-svc k/owner-type=UDNEnabledService}',
+    'Chassis_Template_Var C1 chassis=C1 variables={NODEIP_IPv4_0=172.18.0.3}',
     'Copp ovnkube-default meters={arp-resolve=arp-resolve-rate-limiter arp=arp-rate-limiter bfd=bfd-rate-limiter event-elb=event-elb-rate-limiter icmp4-error=icmp4-error-rate-limiter icmp6-error=icmp6-error-rate-limiter reject=reject-rate-limiter svc-monitor=svc-monitor-rate-limiter tcp-reset=tcp-reset-rate-limiter}',
     'Meter acl-logging fair=true unit=pktps',
     'Meter arp-rate-limiter fair=true unit=pktps',

@@ -22,13 +22,14 @@ import {
   yellowPod,
   type Zone,
 } from '../../support/zones.ts';
+import { servicesOfAllKinds, service, slice, withServices } from '../../support/services.ts';
 import { ZoneEngine } from '../../support/zone-engine.ts';
 
 const schemaOf = (name: string) =>
   parseSchema(JSON.parse(readFileSync(`schemas/ovn-${name}.ovsschema`, 'utf8')) as JsonValue);
 
 const busyZone: Zone = {
-  ...exampleZone,
+  ...withServices(exampleZone, ...servicesOfAllKinds),
   attachments: [bluePod, { ...bluePodDefault, openDefaultPorts: [{ protocol: 'tcp', port: 80 }] }],
 };
 
@@ -107,7 +108,11 @@ describe('what the zone wants, in a Northbound database', () => {
     const made = await apply(busyZone);
     expect(made.length).toBeGreaterThan(50);
     const removed = await apply({ ...busyZone, networks: [defaultNetwork] });
-    const opposite = (text: string): string => text.replace('insert', 'delete');
+    // Services of a namespace without primary network are on the default one.
+    const opposite = (text: string): string =>
+      text.startsWith('insert')
+        ? text.replace('insert', 'delete')
+        : text.replace('delete', 'insert');
     expect(removed).toEqual(made.map(opposite).sort());
     expect(northbound.rows('Logical_Switch').length).toBe(before);
     expect(contents(northbound)).not.toContain('blue_blue');
@@ -145,6 +150,63 @@ describe('what the zone wants, in a Northbound database', () => {
     expect(removed).toContain('delete Static_MAC_Binding rtoe-GR_blue_blue_ovn-worker 169.254.0.4');
     expect(removed).toContain('delete Port_Group a6305690735356339486');
     expect(removed).toContain('delete Load_Balancer_Group blue_blue_clusterSwitchLBGroup');
+  });
+
+  test('an endpoint more is one row, and a service that goes leaves nothing', async () => {
+    const web = service('blue/web', { clusterIPs: ['10.96.1.1'] });
+    const endpoints = (...addresses: string[]) =>
+      slice('blue/web', addresses, { network: 'blue_blue' });
+    await apply(withServices(exampleZone, web, endpoints('103.103.0.3')));
+    expect(
+      await apply(withServices(exampleZone, web, endpoints('103.103.0.3', '103.103.1.5'))),
+    ).toEqual(['update Load_Balancer blue_blue_Service_blue/web_TCP_cluster']);
+    expect(await apply(exampleZone)).toEqual([
+      'delete Load_Balancer blue_blue_Service_blue/web_TCP_cluster',
+    ]);
+    expect(contents(northbound)).not.toContain('Service_blue');
+  });
+
+  test("others' load balancers stay, and so do those that an ovn-kubernetes wrote under another name", async () => {
+    northbound.write(
+      { op: 'insert', table: 'Load_Balancer', row: { name: 'lab', protocol: 'tcp' } },
+      {
+        op: 'insert',
+        table: 'Load_Balancer',
+        row: {
+          name: 'Service_gone/web_TCP_cluster',
+          external_ids: [
+            'map',
+            [
+              ['k8s.ovn.org/kind', 'Service'],
+              ['k8s.ovn.org/owner', 'gone/web'],
+            ],
+          ],
+        },
+      },
+      // What ovn-kubernetes wrote is taken over under its name.
+      {
+        op: 'insert',
+        table: 'Load_Balancer',
+        row: {
+          name: 'Service_default/kubernetes_TCP_node_switch_ovn-worker',
+          protocol: 'tcp',
+          vips: ['map', [['10.96.0.1:443', '172.18.0.4:6443']]],
+          external_ids: [
+            'map',
+            [
+              ['k8s.ovn.org/kind', 'Service'],
+              ['k8s.ovn.org/owner', 'default/kubernetes'],
+            ],
+          ],
+        },
+      },
+    );
+    const changes = await apply(busyZone);
+    expect(changes).toContain(
+      'update Load_Balancer Service_default/kubernetes_TCP_node_switch_ovn-worker',
+    );
+    const names = northbound.rows('Load_Balancer').map((row) => row.column('name'));
+    expect(names).toEqual(expect.arrayContaining(['lab', 'Service_gone/web_TCP_cluster']));
   });
 
   test('a change of gateway mode changes a router option, next hops, and routes to services', async () => {

@@ -3,10 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { RowReference, type DesiredRow } from '../../../src/desired/rows.ts';
 import type { RowOwner, RowTarget } from '../../../src/desired/engine.ts';
 import type { ZoneFactsOptions } from '../../../src/model/facts.ts';
+import { objectKey, type KubeObject } from '../../../src/api/objects.ts';
 import type { Attachment } from '../../../src/model/model.ts';
 import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows.ts';
 import { builtUnits } from '../../support/built-rows.ts';
 import { macOf } from '../../support/layer3-by-hand.ts';
+import { service, servicesOfAllKinds, slice, withServices } from '../../support/services.ts';
 import { rowTexts } from '../../support/row-text.ts';
 import { engineOver } from '../../support/zone-engine.ts';
 import {
@@ -70,6 +72,8 @@ describe('the rows of a zone', () => {
     ['IPv6', ipv6Zone],
     ['secondary network and pods', busyZone],
     ['Layer2 and localnet', layer2Zone],
+    ['services', withServices(busyZone, ...servicesOfAllKinds)],
+    ['services, both families', withServices(dualZone, ...servicesOfAllKinds)],
     [
       'multicast',
       {
@@ -218,11 +222,12 @@ describe('what a change makes anew', () => {
     expect(changes(busyZone, after)).toEqual(['egress/node-addresses']);
   });
 
-  test("this node's addresses of the host: that set, and the default network", () => {
+  test("this node's addresses of the host: that set, the default network, what the chassis fills in for node ports", () => {
     const node = { ...busyZone.node, hostAddresses: ['172.18.0.3/16', '10.7.7.7/24'] };
     expect(changes(busyZone, { ...busyZone, node })).toEqual([
       'egress/node-addresses',
       'layer3/network default',
+      'services/template-variables',
     ]);
   });
 
@@ -327,6 +332,51 @@ describe('what a change makes anew', () => {
     expect(changes(exampleZone, after)).toEqual([
       'layer3/network blue_blue',
       'services/enabled-service-addresses',
+    ]);
+  });
+});
+
+describe('what a change of services makes anew', () => {
+  const web = service('blue/web', { clusterIPs: ['10.96.1.1'] });
+  const other = service('blue/other', { clusterIPs: ['10.96.1.2'] });
+  const endpoints = (name: string, ...addresses: string[]) =>
+    slice('blue/web', addresses, { network: 'blue_blue', name });
+  const before = withServices(exampleZone, web, other, endpoints('a', '103.103.0.3'));
+
+  test('an endpoint, a slice: that service', () => {
+    const more = endpoints('a', '103.103.0.3', '103.103.1.5');
+    const unit = ['services/load-balancers blue_blue blue/web'];
+    expect(changes(before, withServices(exampleZone, web, other, more))).toEqual(unit);
+    const second = endpoints('b', '103.103.1.5');
+    const [first] = before.endpointSlices ?? [];
+    const after = withServices(exampleZone, web, other, second);
+    const slices = [...(after.endpointSlices ?? []), ...(first === undefined ? [] : [first])];
+    expect(changes(before, { ...after, endpointSlices: slices })).toEqual(unit);
+  });
+
+  test('an endpoint that takes no traffic: nothing', () => {
+    const unready = { addresses: ['103.103.1.5'], conditions: { ready: false } };
+    const found = slice('blue/web', ['103.103.0.3', unready], { network: 'blue_blue' });
+    expect(changes(before, withServices(exampleZone, web, other, found))).toEqual([]);
+  });
+
+  test('a service: itself', () => {
+    const [first] = before.endpointSlices ?? [];
+    const after = { ...withServices(exampleZone, web), endpointSlices: first ? [first] : [] };
+    expect(changes(before, after)).toEqual(['services/load-balancers blue_blue blue/other']);
+  });
+
+  test('an endpoint on this host, of a service with a node port: that service, and what the chassis fills in', () => {
+    const agent = service('kube-system/agent', {
+      type: 'NodePort',
+      clusterIPs: ['10.96.0.7'],
+      ports: [{ port: 80, nodePort: 30090 }],
+    });
+    const on = (...addresses: string[]) =>
+      withServices(exampleZone, agent, slice('kube-system/agent', addresses));
+    expect(changes(on('172.18.0.4'), on('172.18.0.3', '172.18.0.4'))).toEqual([
+      'services/load-balancers default kube-system/agent',
+      'services/template-variables',
     ]);
   });
 });
@@ -510,8 +560,59 @@ describe('rebuilding what changed', () => {
         ...(tunnelId === undefined ? {} : { tunnelId: tunnelId + Number(pod.slice(-1)) }),
       };
     });
+  const someService = fc
+    .record({
+      key: fc.constantFrom('blue/a', 'blue/b', 'red/a', 'default/a', 'nowhere/a'),
+      type: fc.constantFrom('ClusterIP', 'NodePort', 'LoadBalancer'),
+      policies: fc.constantFrom(
+        {},
+        { externalTrafficPolicy: 'Local' },
+        { internalTrafficPolicy: 'Local' },
+      ),
+      sessionAffinity: fc.constantFrom('None', 'ClientIP'),
+      protocols: fc.subarray(['TCP', 'UDP', 'SCTP'], { minLength: 1 }),
+      externalIPs: fc.subarray(['192.0.2.1', '192.0.2.2']),
+    })
+    .map(({ key, type, policies, protocols, ...rest }) =>
+      service(key, {
+        type,
+        clusterIPs: ['10.96.7.7'],
+        ports: protocols.map((protocol, index) => ({
+          name: protocol.toLowerCase(),
+          protocol,
+          port: 80,
+          ...(type === 'ClusterIP' ? {} : { nodePort: 30000 + index }),
+        })),
+        ...policies,
+        ...rest,
+      }),
+    );
+  const someSlice = fc
+    .record({
+      key: fc.constantFrom('blue/a', 'blue/b', 'red/a', 'default/a'),
+      network: fc.constantFrom('blue_blue', 'red_red', 'default', 'gone'),
+      endpoints: fc.subarray([
+        '103.103.0.3 on ovn-worker',
+        '103.103.1.5 on ovn-worker2',
+        '10.244.0.7 on ovn-worker',
+        '172.18.0.3 on ovn-worker',
+        '172.18.0.4',
+      ]),
+      protocols: fc.subarray(['TCP', 'UDP', 'SCTP']),
+      name: fc.constantFrom('a', 'b'),
+    })
+    .map(({ key, network, endpoints, protocols, name }) =>
+      slice(key, endpoints, {
+        ...(network === 'default' ? {} : { network }),
+        name: `${name}-${network.replace('_', '-')}`,
+        ports: protocols.map((protocol) => ({ name: protocol.toLowerCase(), protocol, port: 80 })),
+      }),
+    );
+  const keyOf = ({ metadata }: KubeObject): string => objectKey(metadata);
   const zone: fc.Arbitrary<Zone> = fc
     .record({
+      services: fc.uniqueArray(someService, { selector: keyOf, maxLength: 4 }),
+      slices: fc.uniqueArray(someSlice, { selector: keyOf, maxLength: 6 }),
       networks: fc.uniqueArray(fc.constantFrom(...networks), { selector: ({ name }) => name }),
       remoteNodes: fc.uniqueArray(node, { selector: ({ name }) => name }),
       namespaces: fc.subarray(['blue', 'default', 'green', 'red', 'yellow']),
@@ -521,11 +622,16 @@ describe('rebuilding what changed', () => {
       }),
       isLocal: fc.boolean(),
     })
-    .map(({ isLocal, attachments, ...rest }) => {
+    .map(({ isLocal, attachments, services, slices, ...rest }) => {
       const [here, elsewhere] = [true, false].map((isHere) =>
         attachments.filter(({ node }) => (node === 'ovn-worker') === isHere),
       );
-      const built = { ...exampleZone, ...rest, attachments: here!, remoteAttachments: elsewhere! };
+      const built = {
+        ...withServices(exampleZone, ...services, ...slices),
+        ...rest,
+        attachments: here!,
+        remoteAttachments: elsewhere!,
+      };
       return isLocal ? inLocalMode(built) : built;
     });
 

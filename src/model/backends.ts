@@ -1,0 +1,126 @@
+/** Which endpoints take a service's traffic on a network, as load balancers list them. Pure. */
+import { familyOf, withinAny } from '../allocators/addresses.ts';
+import type { Endpoint, SliceFacts } from './endpoint-slices.ts';
+import type { ServiceFacts, ServicePort } from './services.ts';
+
+/** Targets of a family as text, `<address>:<port>,…` in the order of the addresses; empty: none. */
+export interface Targets {
+  readonly v4: string;
+  readonly v6: string;
+}
+
+export interface PortBackends {
+  readonly all: Targets;
+  /** Those of this node; the same as `all` for a service that makes no difference. */
+  readonly local: Targets;
+  /** Some endpoint is outside of the network's subnets: it has an address of a host. */
+  readonly hasHostEndpoints: boolean;
+}
+
+/** The endpoints of a service on a network. */
+export interface Backends {
+  readonly network: string;
+  readonly service: string;
+  /** In the order of the service's ports. */
+  readonly ports: readonly PortBackends[];
+}
+
+interface Candidate {
+  readonly endpoint: Endpoint;
+  /** Number of the port in its slice. */
+  readonly port: number;
+}
+
+/** The backends of a service whose endpoints on a network are in `slices`. */
+export function backendsOf(
+  network: string,
+  subnets: readonly string[],
+  service: ServiceFacts,
+  slices: readonly SliceFacts[],
+  node: string,
+): Backends {
+  const isInside = withinAny(subnets);
+  const isLocal = service.isExternallyLocal || service.isInternallyLocal;
+  return {
+    network,
+    service: service.key,
+    ports: service.ports.map((port) => {
+      const candidates = candidatesOf(port, slices);
+      const all = eligible(candidates, service);
+      const local = isLocal
+        ? eligible(
+            candidates.filter(({ endpoint }) => endpoint.node === node),
+            service,
+          )
+        : all;
+      return {
+        all: targetsOf(all),
+        local: targetsOf(local),
+        hasHostEndpoints: all.some(({ endpoint }) => !endpoint.addresses.every(isInside)),
+      };
+    }),
+  };
+}
+
+/** Endpoints that offer a port: those of slices that have it by its name, each with the number that it has there. */
+const candidatesOf = (
+  { name, protocol }: ServicePort,
+  slices: readonly SliceFacts[],
+): readonly Candidate[] =>
+  slices.flatMap(({ ports, endpoints }) => {
+    const found = ports.find((port) => port.name === name && port.protocol === protocol);
+    return found === undefined ? [] : endpoints.map((endpoint) => ({ endpoint, port: found.port }));
+  });
+
+/** Ready ones; while there are none, those that are ending and still serve. */
+function eligible(
+  candidates: readonly Candidate[],
+  { takesUnready }: Pick<ServiceFacts, 'takesUnready'>,
+): readonly Candidate[] {
+  const inState = (state: Endpoint['state']): readonly Candidate[] =>
+    candidates.filter(({ endpoint }) => endpoint.state === state);
+  const ready = takesUnready ? candidates : inState('ready');
+  return ready.length > 0 ? ready : inState('ending');
+}
+
+function targetsOf(candidates: readonly Candidate[]): Targets {
+  // A blank sorts before whatever an address may go on with: these texts are in the order of the addresses.
+  const texts = new Set<string>();
+  for (const { endpoint, port } of candidates)
+    for (const address of endpoint.addresses) texts.add(`${address} ${port}`);
+  const targets = { v4: [] as string[], v6: [] as string[] };
+  for (const text of [...texts].sort()) {
+    const blank = text.indexOf(' ');
+    const address = text.slice(0, blank);
+    targets[familyOf(address)].push(startOf(address) + text.slice(blank + 1));
+  }
+  return { v4: targets.v4.join(','), v6: targets.v6.join(',') };
+}
+
+/** `10.0.0.1:80`, `[fd00::1]:80`: as OVN writes addresses with ports. */
+export const socketAddress = (address: string, port: number): string =>
+  `${startOf(address)}${port}`;
+
+/** Targets of one family, with those at the host's `addresses` at `instead` instead. */
+export function withHostAt(
+  targets: string,
+  addresses: readonly string[],
+  instead: string | undefined,
+): string {
+  if (instead === undefined || targets === '') return targets;
+  const family = familyOf(instead);
+  const starts = addresses
+    .filter((address) => familyOf(address) === family)
+    .map((address) => startOf(address));
+  return targets
+    .split(',')
+    .map((target) => {
+      const start = starts.find((one) => target.startsWith(one));
+      return start === undefined ? target : startOf(instead) + target.slice(start.length);
+    })
+    .join(',');
+}
+
+/** A target without its port. */
+const startOf = (address: string): string =>
+  familyOf(address) === 'v6' ? `[${address}]:` : `${address}:`;

@@ -1,0 +1,194 @@
+/** Load balancers of services, on the networks that the services are on (topology.md §15). */
+
+import { ovnPrefix } from '../../api/nad/network-name.ts';
+import type { Feature, Sink } from '../../desired/features.ts';
+import { isSame } from '../../desired/same.ts';
+import type { Containment } from '../../desired/rows.ts';
+import { nameProblem } from '../../model/admission.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import type { Network, NetworkName } from '../../model/model.ts';
+import { gatewayRouter, isDefault, loadBalancerGroups, podSwitch } from '../../model/names.ts';
+import { clusterFamilies, joinSubnets } from '../../model/network-addresses.ts';
+import type { ServiceFacts } from '../../model/services.ts';
+import { networkOf, networkRank } from '../network/network-feature.ts';
+import { holds, Rows } from '../rows.ts';
+import {
+  addLoadBalancer,
+  LOAD_BALANCER_CLAIM,
+  type LoadBalancer,
+  type LoadBalancerContext,
+} from './load-balancer-rows.ts';
+import { hairpinAddresses, serviceNode } from './service-node.ts';
+import {
+  backedPorts,
+  clusterVips,
+  hasPlainNodePorts,
+  IP_FAMILY,
+  nodeVips,
+  templateVips,
+  type BackedPort,
+} from './service-vips.ts';
+
+const inGroup = (group: string): Containment =>
+  holds('Load_Balancer_Group', group, 'load_balancer');
+
+const PROTOCOLS = ['TCP', 'UDP', 'SCTP'] as const;
+
+export const loadBalancers: Feature<ZoneFacts> = {
+  name: 'services/load-balancers',
+  over: (facts) => facts.backends,
+  rank: networkRank,
+  subject: networkOf,
+  rules: {
+    cluster: {
+      text: 'A service is balanced on the switch and the gateway router of its own network alone, one load balancer per protocol.',
+      source: 'topology.md §15.2',
+    },
+    template: {
+      text: "Node ports of the default network are the same rows on every node: the chassis fills in the node's addresses.",
+      source: 'topology.md §15.2',
+    },
+    node: {
+      text: 'Addresses whose targets differ by node are balanced by rows of the node, at the switch and at the gateway router each with its own.',
+      source: 'topology.md §15.2',
+    },
+  },
+  claims: [LOAD_BALANCER_CLAIM],
+  build(facts, [name = '', key = ''], out) {
+    const service = facts.services.get(key);
+    const backends = facts.backends.get(name, key);
+    const topology = facts.rendered.part(name, 'topology');
+    const role = facts.rendered.part(name, 'role');
+    if (service === undefined || backends === undefined) return;
+    if (topology === undefined || role === undefined) return;
+    const object = `Service ${key}`;
+    const problem = nameProblem(service.namespace, service.name);
+    if (problem !== undefined) out.reject(object, `service ${JSON.stringify(key)}: ${problem}`);
+    const network = { name: name as NetworkName, topology, role };
+    const balanced = new BalancedService(facts, network, service, out);
+    const ports = backedPorts(service, backends);
+    for (const protocol of PROTOCOLS) {
+      const ofProtocol = ports.filter((port) => port.protocol === protocol);
+      if (ofProtocol.length > 0) balanced.build(protocol, ofProtocol);
+    }
+  },
+};
+
+/** What load balancers depend on of their network. */
+type BalancedNetwork = Pick<Network, 'name' | 'topology' | 'role'>;
+
+/** Builds the load balancers of one service on one network. */
+class BalancedService {
+  readonly #facts: ZoneFacts;
+  readonly #network: BalancedNetwork;
+  readonly #service: ServiceFacts;
+  readonly #out: Sink;
+  readonly #rows: Rows;
+  readonly #context: LoadBalancerContext;
+  /** Node ports are left to the chassis. */
+  readonly #usesTemplates: boolean;
+
+  constructor(facts: ZoneFacts, network: BalancedNetwork, service: ServiceFacts, out: Sink) {
+    this.#facts = facts;
+    this.#network = network;
+    this.#service = service;
+    this.#out = out;
+    this.#rows = Rows.northbound(out, `Service ${service.key}`);
+    this.#context = {
+      network,
+      prefix: ovnPrefix(network.name),
+      service,
+      hairpinAddresses: hairpinAddresses(facts.settings),
+    };
+    this.#usesTemplates = isDefault(network) && hasPlainNodePorts(service);
+  }
+
+  build(protocol: string, ports: readonly BackedPort[]): void {
+    this.#onCluster(protocol, ports);
+    const hasNodePorts = ports.some(({ nodePort }) => nodePort !== undefined);
+    if (hasNodePorts && this.#usesTemplates) this.#byTemplate(protocol, ports);
+    const isOnNode =
+      (hasNodePorts && !this.#usesTemplates) ||
+      this.#service.isExternallyLocal ||
+      this.#service.isInternallyLocal ||
+      ports.some(({ backends }) => backends.hasHostEndpoints);
+    if (isOnNode) this.#onNode(protocol, ports);
+  }
+
+  #onCluster(protocol: string, ports: readonly BackedPort[]): void {
+    const vips = clusterVips(this.#service, ports);
+    const { all } = loadBalancerGroups(this.#context.prefix);
+    this.#add('cluster', { protocol, scope: 'cluster', vips }, inGroup(all));
+  }
+
+  #byTemplate(protocol: string, ports: readonly BackedPort[]): void {
+    const { settings } = this.#facts;
+    const node = serviceNode(this.#facts);
+    if (!node.hasNodePorts) return;
+    const { switches, routers } = loadBalancerGroups(this.#context.prefix);
+    const found = templateVips(this.#service, ports, node, clusterFamilies(settings));
+    for (const { family, onSwitch, onRouter } of found) {
+      const at = (place: string, vips: LoadBalancer['vips'], suffix = ''): LoadBalancer => ({
+        protocol,
+        scope: `node_${place}_template_${IP_FAMILY[family]}${suffix}`,
+        vips,
+        template: family,
+      });
+      if (isSame(onSwitch, onRouter)) {
+        const merged = at('switch', onSwitch, '_merged');
+        this.#add('template', merged, inGroup(switches), inGroup(routers));
+      } else {
+        this.#add('template', at('switch', onSwitch), inGroup(switches));
+        this.#add('template', at('router', onRouter), inGroup(routers));
+      }
+    }
+  }
+
+  #onNode(protocol: string, ports: readonly BackedPort[]): void {
+    const { nodeName } = this.#facts;
+    const network = this.#network;
+    const { prefix } = this.#context;
+    // Without a subnet a Layer3 network has no switch here, and no gateway router.
+    if (network.topology === 'layer3' && this.#facts.subnetsOn(network.name, nodeName).length === 0)
+      return this.#out.waitFor(`a subnet of network ${network.name} on node ${nodeName}`);
+    const node = serviceNode(this.#facts);
+    const { onSwitch, onRouter, onRouterLocally } = nodeVips(
+      this.#service,
+      ports,
+      node,
+      !this.#usesTemplates,
+    );
+    const switchOfPods = holds('Logical_Switch', podSwitch(network, nodeName), 'load_balancer');
+    const router = holds('Logical_Router', gatewayRouter(prefix, nodeName), 'load_balancer');
+    const at = (place: string, vips: LoadBalancer['vips']): LoadBalancer => ({
+      protocol,
+      scope: `node_${place}_${nodeName}`,
+      vips,
+    });
+    const hasRouter = this.#hasGatewayRouter();
+    if (hasRouter && isSame(onSwitch, onRouter)) {
+      this.#add('node', at('router+switch', onSwitch), router, switchOfPods);
+      return;
+    }
+    this.#add('node', at('switch', onSwitch), switchOfPods);
+    if (!hasRouter) return;
+    this.#add('node', at('router', onRouter), router);
+    this.#add('node', { ...at('local_router', onRouterLocally), keepsSource: true }, router);
+  }
+
+  /** As the network's own unit decides it, with a subnet on this node. */
+  #hasGatewayRouter(): boolean {
+    const network = this.#network;
+    const joins = this.#facts.rendered.part(network.name, 'joinSubnets') ?? {};
+    return (
+      joinSubnets(this.#facts.settings, { ...network, joinSubnets: joins }).length > 0 &&
+      (this.#facts.own('gateway')?.addresses.length ?? 0) > 0
+    );
+  }
+
+  /** A load balancer without addresses is none. */
+  #add(rule: string, balancer: LoadBalancer, ...containers: readonly Containment[]): void {
+    if (Object.keys(balancer.vips).length > 0)
+      addLoadBalancer(this.#rows.by(rule), this.#context, balancer, ...containers);
+  }
+}

@@ -81,7 +81,7 @@ export interface ClusterNetworkSpec {
 
 export interface NetworkStatus {
   readonly conditions?: readonly Condition[];
-  /** Appended ranges that the network does not have; these alone may be removed again. */
+  /** Ranges that the network does not have; these alone may be removed again. */
   readonly refusedSubnets?: readonly string[];
 }
 

@@ -28,8 +28,8 @@ export interface SubnetRefusal extends NetworkRefusalText {
 export interface Growth {
   /** The object with the ranges that its network has and gets, and no others. */
   readonly object: NetworkObject;
-  /** What the network grows by, whether or not its NADs show it yet. */
-  readonly appended: readonly SubnetEntry[];
+  /** What the network may have from now on, whether or not its NADs show it yet; empty for one that has no NAD. */
+  readonly granted: readonly SubnetEntry[];
   readonly refused: readonly SubnetRefusal[];
   readonly missing: readonly SubnetRefusal[];
 }
@@ -40,49 +40,37 @@ export function growthOf(
   namespaces: readonly string[],
   context: GrowthContext,
 ): Growth {
-  const unchanged = { object, appended: [], refused: [], missing: [] };
+  const { registry } = context;
   const layer3 = layer3Of(object);
   const name = networkOf(object);
-  const nads = context.registry
-    .ofNetwork(name)
-    .filter(({ ownerUid }) => ownerUid === object.metadata.uid);
-  const held = new Map(nads.flatMap(({ config }) => config.subnets.map((one) => [one.cidr, one])));
+  const nads = registry.ofNetwork(name).filter(({ ownerUid }) => ownerUid === object.metadata.uid);
   // A network without a NAD is judged as a new one, in each namespace.
-  if (layer3 === undefined || held.size === 0) return unchanged;
-  const granted = new Set(context.registry.grantedTo(name).map(({ cidr }) => cidr));
+  if (layer3 === undefined || nads.length === 0)
+    return { object, granted: [], refused: [], missing: [] };
+  // Asked of the NADs once: what somebody writes into them later is not the network's.
+  const before = registry.grantedTo(name);
+  const held = new Map(
+    (before.length > 0 ? before : nads.flatMap(({ config }) => config.subnets)).map(
+      (one) => [one.cidr, one] as const,
+    ),
+  );
   const places = [...new Set([...nads.map(({ namespace }) => namespace), ...namespaces])];
   const kept: Layer3Subnet[] = [];
-  const appended: SubnetEntry[] = [];
   const refused: SubnetRefusal[] = [];
   for (const subnet of layer3.subnets) {
     const cidr = canonical(subnet.cidr);
-    const isGranted = granted.has(cidr);
-    const refusal =
-      held.has(cidr) || isGranted
-        ? undefined
-        : (renderRefusal(withSubnets(object, layer3, [...kept, subnet]), places, context) ??
-          refusalOfRange({ cidr }, { name, role: roleOf(object) }, places, context));
-    if (refusal !== undefined) refused.push({ ...refusal, cidr: subnet.cidr });
-    else kept.push(subnet);
-    // What is granted stays so: an informer may yet show a NAD from before.
-    if (refusal === undefined && (isGranted || !held.has(cidr)))
-      appended.push({
-        cidr,
-        ...(subnet.hostSubnet === undefined ? {} : { hostLength: subnet.hostSubnet }),
-      });
+    const refusal = held.has(cidr)
+      ? undefined
+      : (renderRefusal(withSubnets(object, layer3, [...kept, subnet]), places, context) ??
+        refusalOfRange({ cidr }, { name, role: roleOf(object) }, places, context));
+    if (refusal === undefined) kept.push(subnet);
+    else refused.push({ ...refusal, cidr: subnet.cidr });
   }
   const asked = new Set(layer3.subnets.map(({ cidr }) => canonical(cidr)));
   const missing = [...held.values()].filter(({ cidr }) => !asked.has(cidr));
-  const subnets = [
-    ...kept,
-    ...missing.map(({ cidr, hostLength }) => ({
-      cidr,
-      ...(hostLength === undefined ? {} : { hostSubnet: hostLength }),
-    })),
-  ];
   return {
-    object: withSubnets(object, layer3, subnets),
-    appended,
+    object: withSubnets(object, layer3, [...kept, ...missing.map(asWritten)]),
+    granted: [...kept.map(asEntry), ...missing],
     refused,
     missing: missing.map(({ cidr }) => ({
       cidr,
@@ -90,6 +78,20 @@ export function growthOf(
     })),
   };
 }
+
+const asEntry = ({ cidr, hostSubnet }: Layer3Subnet): SubnetEntry => ({
+  cidr: canonical(cidr),
+  ...(hostSubnet === undefined ? {} : { hostLength: hostSubnet }),
+});
+
+const asWritten = ({ cidr, hostLength }: SubnetEntry): Layer3Subnet => ({
+  cidr,
+  ...(hostLength === undefined ? {} : { hostSubnet: hostLength }),
+});
+
+/** Ranges of an object as written; none where they can't change anyway. */
+export const rangesOf = (object: NetworkObject): readonly string[] =>
+  roleOf(object) === 'primary' ? (layer3Of(object)?.subnets ?? []).map(({ cidr }) => cidr) : [];
 
 const canonical = (cidr: string): string => {
   const prefix = parsePrefix(cidr);

@@ -19,6 +19,7 @@ import {
 } from './owned-nads.ts';
 import type { DurationRecorder } from '../metrics.ts';
 import type { NetworkOutcome, NetworkProblem } from './network-outcome.ts';
+import { rangesOf } from './appended-subnets.ts';
 import { hostAddressesOf } from './new-network-rules.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { ownerKeyOf } from './orphaned-nads.ts';
@@ -232,7 +233,9 @@ export class NetworkController {
       const problem = await this.#nads.remove(nad, signal);
       if (problem !== undefined) problems.push(problem);
     }
-    const refusedSubnets = growth.refused.map(({ cidr }) => cidr);
+    const isNowhere = growth.granted.length === 0 && ready.length + deleting.length === 0;
+    const refusedSubnets =
+      isNowhere && problems.length > 0 ? rangesOf(object) : growth.refused.map(({ cidr }) => cidr);
     return { ready: ready.toSorted(), deleting: deleting.toSorted(), problems, refusedSubnets };
   }
 

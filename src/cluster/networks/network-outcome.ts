@@ -16,7 +16,7 @@ export interface NetworkOutcome {
   /** NADs on their way out, `<namespace>/<name>`. */
   readonly deleting: readonly string[];
   readonly problems: readonly NetworkProblem[];
-  /** Appended ranges that the network does not have, as the object has them: those can be taken back. */
+  /** Ranges that the network does not have, as the object has them: those can be taken back. */
   readonly refusedSubnets?: readonly string[];
   /** Generation of the object that this became of. */
   readonly generation?: number | undefined;

@@ -21,7 +21,7 @@ export class NetworkRegistry extends NadRegistry {
   readonly #reserved = new Set<string>();
   /** Networks whose NADs exist and can't be read, by NAD. */
   readonly #unreadable = new Map<string, string>();
-  /** Ranges that networks may grow by, whether or not their NADs show them yet. */
+  /** Ranges that networks may have, whether or not their NADs show them yet. */
   readonly #granted = new Map<string, readonly SubnetEntry[]>();
 
   constructor(options: RegistryOptions) {
@@ -123,12 +123,12 @@ export class NetworkRegistry extends NadRegistry {
     return this.#identities.allocate(name, config);
   }
 
-  /** Ranges that the network may grow by. */
+  /** Ranges that the network may have, as it was last decided; empty until then. */
   grantedTo(name: string): readonly SubnetEntry[] {
     return this.#granted.get(name) ?? [];
   }
 
-  /** Lets the network grow by these ranges, and by none that it was granted before: nobody else gets them from now on. */
+  /** Lets the network have these ranges and no others: nobody beside it gets them from now on. */
   grant(name: string, subnets: readonly SubnetEntry[]): void {
     if (subnets.length === 0) this.#granted.delete(name);
     else this.#granted.set(name, subnets);

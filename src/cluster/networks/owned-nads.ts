@@ -99,13 +99,9 @@ export class OwnedNads {
 
   /** Which ranges of the object its network has and gets. At once: what it gets is nobody else's from now on. */
   grow(object: NetworkObject, namespaces: readonly string[]): Growth {
-    const { registry, settings, onDropped } = this.#options;
-    const name = networkOf(object);
+    const { registry, settings } = this.#options;
     const growth = growthOf(object, namespaces, { ...this.#context, cluster: settings.cluster });
-    const before = registry.grantedTo(name);
-    registry.grant(name, growth.appended);
-    const isLess = before.some(({ cidr }) => growth.appended.every((one) => one.cidr !== cidr));
-    if (isLess) onDropped();
+    registry.grant(networkOf(object), growth.granted);
     return growth;
   }
 
@@ -151,7 +147,10 @@ export class OwnedNads {
       if (!isOwnedBy(existing, object)) throw foreign(key);
       if (existing.metadata.deletionTimestamp !== undefined) return { kind: 'deleting' };
       const patch = correctNad(existing, nad);
-      return patch === undefined ? { kind: 'ready' } : { kind: 'patch', key, patch };
+      if (patch !== undefined) return { kind: 'patch', key, patch };
+      const why = registry.refusedNads(networkOf(object)).get(key);
+      if (why !== undefined) throw new NetworkRefusal(why);
+      return { kind: 'ready' };
     }
     const written = registry.nad(key);
     if (written !== undefined) {

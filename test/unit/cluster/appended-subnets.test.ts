@@ -128,6 +128,20 @@ test('one that is refused can be taken back; others that come with it are append
   expect(await refusedOf(store, 'blue/net')).toBeUndefined();
 });
 
+test('one that comes before the network was made can be taken back, too', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  await apply(store, namespace('blue'));
+  await apply(store, layer3('blue/net', '10.20.0.0/16/24,10.96.0.0/20/24'));
+  await running.settled();
+  expect((await conditions(store, 'blue/net')).join()).toContain('10.96.0.0/20');
+  expect(await refusedOf(store, 'blue/net')).toEqual(['10.20.0.0/16', '10.96.0.0/20']);
+  await ask(store, 'blue/net', '10.20.0.0/16/24');
+  await running.settled();
+  expect(await conditions(store, 'blue/net')).toEqual([ALLOCATED, CREATED]);
+  expect(await refusedOf(store, 'blue/net')).toBeUndefined();
+});
+
 test('one that is refused is appended when what is in its way goes', async () => {
   const store = new MemoryStore();
   await using running = startManager(store);
@@ -175,6 +189,46 @@ test('a range that the network has stays, though its object names it no more', a
     "NetworkCreated=False SyncError: subnet 10.21.0.0/16 is in use by network blue_net and can't be removed: write it again",
   );
   expect(await refusedOf(store, 'blue/net')).toBeUndefined();
+});
+
+test('what somebody writes into the NAD of a network is put right, also a range that was refused', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  await apply(store, namespace('blue'), layer3('blue/one', '10.20.0.0/16/24'));
+  await apply(store, layer3('blue/two', '10.30.0.0/16/24'));
+  await running.settled();
+  await ask(store, 'blue/one', '10.20.0.0/16/24,10.96.0.0/20/24');
+  await running.settled();
+  const nad = await store.get(networkAttachmentDefinitions, 'blue/one');
+  const before = nad?.spec?.config ?? '';
+  for (const forged of ['10.96.0.0/20/24', '10.50.0.0/16/24']) {
+    const config = before.replace('10.20.0.0/16/24', `10.20.0.0/16/24,${forged}`);
+    expect(config).not.toBe(before);
+    await store.patch(networkAttachmentDefinitions, 'blue/one', { spec: { config } }, USER);
+    await running.settled();
+    expect(await subnetsOf(store, 'blue/one')).toBe('10.20.0.0/16/24');
+  }
+  expect(await refusedOf(store, 'blue/one')).toEqual(['10.96.0.0/20']);
+});
+
+test('a network whose NAD does not count, for ranges that overlap already, does not say that it was made', async () => {
+  const store = new MemoryStore();
+  await apply(store, namespace('blue'), layer3('blue/one', '10.20.0.0/16/24'));
+  await apply(store, layer3('blue/two', '10.30.0.0/16/24'));
+  {
+    await using first = startManager(store);
+    await first.settled();
+  }
+  const nad = await store.get(networkAttachmentDefinitions, 'blue/one');
+  const grown = '10.20.0.0/16/24,10.30.0.0/17/24';
+  const config = (nad?.spec?.config ?? '').replace('10.20.0.0/16/24', grown);
+  await store.patch(networkAttachmentDefinitions, 'blue/one', { spec: { config } }, USER);
+  await ask(store, 'blue/one', grown);
+  await using second = startManager(store);
+  await second.settled();
+  const told = await Promise.all(['blue/one', 'blue/two'].map((key) => conditions(store, key)));
+  expect(told.map((lines) => lines.includes(CREATED))).toEqual([true, false]);
+  expect(told[1]?.join()).toMatch(/NetworkCreated=False SyncError: .*blue\/one.*blue\/two/);
 });
 
 test('a network of several namespaces grows in all of them or in none, and comes to new ones without the range', async () => {

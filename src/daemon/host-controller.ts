@@ -34,9 +34,9 @@ const MAX_ATTEMPTS = 10;
 export class HostController implements ZoneHost, Disposable {
   readonly features: readonly Feature<ZoneFacts>[];
   readonly #options: HostControllerOptions;
-  readonly #reconciler: Reconciler;
+  #reconciler: Reconciler | undefined;
   readonly #now: () => number;
-  readonly #stopFollowing: () => void;
+  #stopFollowing: (() => void) | undefined;
   #portProblems: readonly PlanProblem[] = [];
   #linuxProblems: readonly LinuxProblem[] = [];
 
@@ -44,13 +44,11 @@ export class HostController implements ZoneHost, Disposable {
     this.#options = options;
     this.#now = options.now ?? ((): number => performance.now());
     this.features = hostFeatures(options.settings);
-    const claims = claimsOf(this.features, OPEN_VSWITCH);
-    this.#reconciler = new Reconciler(options.openVswitch.replica, claims);
-    this.#stopFollowing = this.#reconciler.follow();
   }
 
+  /** Throws while the database is not loaded. */
   get targets(): readonly RowTarget[] {
-    return [this.#reconciler, this.#options.linux];
+    return [this.#ports, this.#options.linux];
   }
 
   problems(): readonly (PlanProblem | LinuxProblem)[] {
@@ -62,7 +60,7 @@ export class HostController implements ZoneHost, Disposable {
     await this.#options.linux.refresh(this.#now());
     const now = this.#now();
     const linux = this.#options.linux.plan(now, isComplete);
-    const openVswitch = this.#reconciler.plan({ now, isComplete });
+    const openVswitch = this.#ports.plan({ now, isComplete });
     this.#portProblems = openVswitch.problems;
     this.#linuxProblems = linux.problems;
     return { openVswitch, linux };
@@ -84,8 +82,17 @@ export class HostController implements ZoneHost, Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#stopFollowing();
+    this.#stopFollowing?.();
     this.#options.linux[Symbol.dispose]();
+  }
+
+  get #ports(): Reconciler {
+    if (this.#reconciler !== undefined) return this.#reconciler;
+    const { replica } = this.#options.openVswitch;
+    const reconciler = new Reconciler(replica, claimsOf(this.features, OPEN_VSWITCH));
+    this.#stopFollowing = reconciler.follow();
+    this.#reconciler = reconciler;
+    return reconciler;
   }
 
   async #flushLinux(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
@@ -115,7 +122,7 @@ export class HostController implements ZoneHost, Disposable {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const unavailable = openVswitch.unavailable();
       if (unavailable !== undefined) return unavailable;
-      const plan = this.#reconciler.plan({ now: this.#now(), isComplete });
+      const plan = this.#ports.plan({ now: this.#now(), isComplete });
       this.#portProblems = plan.problems;
       if (plan.isEmpty) return undefined;
       const result = await commitPlan(transactor, plan, {
@@ -128,7 +135,7 @@ export class HostController implements ZoneHost, Disposable {
         { component: 'host', outcome: kind, rows: committed, refused: refused.length },
         'ports changed',
       );
-      this.#reconciler.refused(refused, this.#now());
+      this.#ports.refused(refused, this.#now());
       for (const { table, key, message } of refused)
         log.error({ component: 'host', table, key }, message);
       if (kind === 'not-locked' || kind === 'unknown') return result.reason ?? kind;

@@ -165,6 +165,9 @@ class ZoneDaemon {
       this.#metrics.available(name, unavailable === undefined);
       if (unavailable !== undefined) return unavailable;
     }
+    // Ports of the host are known from the first build on.
+    const host = controller.isStarted ? undefined : this.#runtime.host?.openVswitch.unavailable();
+    if (host !== undefined) return host;
     if (!this.#isAllocated) {
       // Before the first allocation is complete a right network could look unwanted.
       const limit = AbortSignal.any([signal, AbortSignal.timeout(configuration.timeout)]);

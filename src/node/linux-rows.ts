@@ -79,12 +79,27 @@ const IPV6_METRIC = 1024;
 const metricOf = ({ family, metric = 0 }: RouteColumns): number =>
   metric === 0 && family === 'v6' ? IPV6_METRIC : metric;
 
-/** What tells a route from all others: of one family, table, destination and metric the kernel has one. */
-export const routeKey = (route: RouteColumns): string =>
-  `${route.family === 'v6' ? 'inet6' : 'inet'} table ${route.table} ${route.dst} metric ${metricOf(route)}`;
+/** Texts of rows are asked for again and again, and rows never change. */
+export function remembered<C extends object>(
+  textOf: (columns: C) => string,
+): (columns: C) => string {
+  const known = new WeakMap<C, string>();
+  return (columns) => {
+    let text = known.get(columns);
+    if (text === undefined) known.set(columns, (text = textOf(columns)));
+    return text;
+  };
+}
 
-export const ruleKey = (rule: RuleColumns): string =>
-  `${rule.family === 'v6' ? 'inet6' : 'inet'} ${ruleWords(rule).join(' ')}`;
+/** What tells a route from all others: of one family, table, destination and metric the kernel has one. */
+export const routeKey = remembered(
+  (route: RouteColumns) =>
+    `${route.family === 'v6' ? 'inet6' : 'inet'} table ${route.table} ${route.dst} metric ${metricOf(route)}`,
+);
+
+export const ruleKey = remembered(
+  (rule: RuleColumns) => `${rule.family === 'v6' ? 'inet6' : 'inet'} ${ruleWords(rule).join(' ')}`,
+);
 
 export const addressKey = ({ dev, address }: Pick<AddressColumns, 'dev' | 'address'>): string =>
   `${dev} ${address}`;

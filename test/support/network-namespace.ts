@@ -91,6 +91,8 @@ export class NetworkNamespace implements Disposable {
         .map((line) =>
           line
             .replace(/ (gc_timer|hello_timer|tcn_timer|topology_change_timer) +[\d.]+/g, '')
+            // Whether something is behind a device is seen sooner or later.
+            .replace(/NO-CARRIER,|,LOWER_UP| state (UP|DOWN|UNKNOWN)| linkdown| noop| noqueue/g, '')
             .trimEnd(),
         )
         .join('\n')

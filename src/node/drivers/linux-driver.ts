@@ -45,6 +45,10 @@ interface Refusal {
   readonly problem: LinuxProblem;
 }
 
+interface Claim extends Wanted {
+  readonly owner: RowOwner;
+}
+
 const idOf = ({ table, key }: { readonly table: string; readonly key: string }): string =>
   `${table} ${key}`;
 
@@ -56,7 +60,14 @@ export class LinuxDriver implements RowTarget, Disposable {
   readonly #options: LinuxDriverOptions;
   readonly #state: LinuxState;
   readonly #wanted = new Map<RowOwner, readonly DesiredRow[]>();
+  /** Who wants an object, the one that has it first. */
+  readonly #claims = new Map<string, Claim[]>();
+  /** Objects that more than one want. */
+  readonly #contested = new Set<string>();
   readonly #refused = new Map<string, Refusal>();
+  #planned:
+    | { readonly version: number; readonly isComplete: boolean; readonly plan: LinuxPlan }
+    | undefined;
   #monitor: IpMonitor | undefined;
   #lastFull = -Infinity;
 
@@ -66,8 +77,11 @@ export class LinuxDriver implements RowTarget, Disposable {
   }
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
+    for (const row of this.#wanted.get(owner) ?? []) this.#release(owner, row);
     if (wanted.length === 0) this.#wanted.delete(owner);
     else this.#wanted.set(owner, wanted);
+    for (const row of wanted) this.#claim(owner, row);
+    this.#planned = undefined;
   }
 
   has(owner: RowOwner): boolean {
@@ -108,15 +122,7 @@ export class LinuxDriver implements RowTarget, Disposable {
 
   /** What is to be done for what is known; `refresh` comes first. */
   plan(now: number, isComplete: boolean): LinuxPlan {
-    const { wanted, problems } = this.#winners();
-    const planner = new LinuxPlanner({
-      links: this.#state.links,
-      routes: this.#state.routes,
-      rules: this.#state.rules,
-      neighbours: this.#state.neighbours,
-      sysctl: (path) => this.#sysctl(path),
-    });
-    const plan = planner.plan(wanted, isComplete);
+    const plan = this.#fullPlan(isComplete);
     const resting = new Map<string, LinuxProblem>();
     for (const change of plan.changes) {
       const refusal = this.#refused.get(idOf(change));
@@ -136,7 +142,7 @@ export class LinuxDriver implements RowTarget, Disposable {
       ...plan,
       changes,
       isEmpty: changes.length === 0,
-      problems: [...problems, ...plan.problems, ...resting.values()],
+      problems: [...this.#contests(), ...plan.problems, ...resting.values()],
     };
   }
 
@@ -176,26 +182,57 @@ export class LinuxDriver implements RowTarget, Disposable {
     this.#monitor?.[Symbol.dispose]();
   }
 
+  /** The plan of everything; made again only when something is another than the last time. */
+  #fullPlan(isComplete: boolean): LinuxPlan {
+    const { version, links, routes, rules, neighbours } = this.#state;
+    const known = this.#planned;
+    if (known?.version === version && known.isComplete === isComplete) return known.plan;
+    const sysctl = (path: string): string | undefined => this.#sysctl(path);
+    const planner = new LinuxPlanner({ links, routes, rules, neighbours, sysctl });
+    const plan = planner.plan(this.#winners(), isComplete);
+    this.#planned = { version, isComplete, plan };
+    return plan;
+  }
+
+  #claim(owner: RowOwner, row: DesiredRow): void {
+    const id = idOf(row);
+    const claims = this.#claims.get(id);
+    if (claims === undefined) {
+      this.#claims.set(id, [{ owner, row }]);
+      return;
+    }
+    claims.push({ owner, row });
+    claims.sort((a, b) => inOrder(a.owner, b.owner));
+    this.#contested.add(id);
+  }
+
+  #release(owner: RowOwner, row: DesiredRow): void {
+    const id = idOf(row);
+    const left = (this.#claims.get(id) ?? []).filter((claim) => claim.owner !== owner);
+    if (left.length < 2) this.#contested.delete(id);
+    if (left.length === 0) this.#claims.delete(id);
+    else this.#claims.set(id, left);
+  }
+
   /** Of several units that want one object one has it. */
-  #winners(): { readonly wanted: readonly Wanted[]; readonly problems: readonly LinuxProblem[] } {
-    const winners = new Map<string, Wanted & { readonly owner: RowOwner }>();
-    const problems: LinuxProblem[] = [];
-    for (const owner of [...this.#wanted.keys()].sort(inOrder))
-      for (const row of this.#wanted.get(owner) ?? []) {
-        const id = idOf(row);
-        const winner = winners.get(id);
-        if (winner === undefined) winners.set(id, { row, owner });
-        else if (winner.owner !== owner)
-          problems.push({
-            kind: 'name-taken',
-            table: row.table as LinuxTable,
-            key: row.key,
-            unit: owner.id,
-            object: row.object,
-            message: `${row.table} ${row.key} is that of ${winner.row.object}; rename one of them`,
-          });
-      }
-    return { wanted: [...winners.values()], problems };
+  *#winners(): Iterable<Wanted> {
+    for (const [winner] of this.#claims.values()) if (winner !== undefined) yield winner;
+  }
+
+  /** The others have a problem. */
+  *#contests(): Iterable<LinuxProblem> {
+    for (const id of this.#contested) {
+      const [winner, ...others] = this.#claims.get(id) ?? [];
+      for (const { owner, row } of others)
+        yield {
+          kind: 'name-taken',
+          table: row.table as LinuxTable,
+          key: row.key,
+          unit: owner.id,
+          object: row.object,
+          message: `${row.table} ${row.key} is that of ${winner?.row.object}; rename one of them`,
+        };
+    }
   }
 
   #sysctl(path: string): string | undefined {
@@ -219,16 +256,16 @@ export class LinuxDriver implements RowTarget, Disposable {
         else batch.push({ index, words });
       }
     }
-    for (const [family, batch] of families) {
-      const found = await this.#options.ip.change(
-        family,
-        batch.map(({ words }) => words),
-      );
-      for (const [place, error] of found.entries()) {
-        const index = batch[place]?.index;
-        if (index !== undefined && error !== undefined) errors[index] ??= error;
-      }
-    }
+    // Nothing of one family needs anything of the other within a stage.
+    await Promise.all(
+      [...families].map(async ([family, batch]) => {
+        const words = batch.map((one) => one.words);
+        for (const [place, error] of (await this.#options.ip.change(family, words)).entries()) {
+          const index = batch[place]?.index;
+          if (index !== undefined && error !== undefined) errors[index] ??= error;
+        }
+      }),
+    );
     return errors;
   }
 
@@ -252,8 +289,8 @@ export class LinuxDriver implements RowTarget, Disposable {
           this.#state.stale({ kind: 'neighbours' });
           break;
         case 'sysctl':
-          this.#state.sysctls.delete(key);
-          if (write !== undefined) this.#state.sysctls.delete(write.path);
+          this.#state.forgetSysctl(key);
+          if (write !== undefined) this.#state.forgetSysctl(write.path);
           break;
       }
     }

@@ -6,6 +6,7 @@ import type { RowOwner } from '../../desired/engine.ts';
 import { MARK, type DesiredRow } from '../../desired/rows.ts';
 import {
   addressKey,
+  remembered,
   routeKey,
   routeWords,
   ruleKey,
@@ -196,9 +197,13 @@ export class LinuxPlanner {
 
   #planLinks(wanted: readonly Wanted[], isComplete: boolean): void {
     const names = new Map<string, Wanted>(wanted.map((one) => [one.row.key, one]));
+    const foreign = new Map<number, FoundLink>();
+    for (const link of this.#state.links.values())
+      if (link.table !== undefined && !isOurAlias(link.alias) && !names.has(link.name))
+        foreign.set(link.table, link);
     for (const one of wanted) {
       const columns = one.row.columns as unknown as LinkColumns;
-      if (columns.kind === 'vrf') this.#planVrf(one, columns, names);
+      if (columns.kind === 'vrf') this.#planVrf(one, columns, foreign);
       else this.#planMaster(one, columns);
     }
     for (const link of this.#state.links.values()) {
@@ -217,7 +222,11 @@ export class LinuxPlanner {
     ];
   }
 
-  #planVrf(wanted: Wanted, { name, table }: LinkColumns, names: ReadonlyMap<string, Wanted>): void {
+  #planVrf(
+    wanted: Wanted,
+    { name, table }: LinkColumns,
+    foreign: ReadonlyMap<number, FoundLink>,
+  ): void {
     const found = this.#state.links.get(name);
     const alias = aliasOf(wanted.row.object);
     const isAdoptable = found?.alias === '' && found.table === table;
@@ -234,13 +243,7 @@ export class LinuxPlanner {
       );
       return;
     }
-    const other = [...this.#state.links.values()].find(
-      (link) =>
-        link.table === table &&
-        link.name !== name &&
-        !isOurAlias(link.alias) &&
-        !names.has(link.name),
-    );
+    const other = foreign.get(table ?? 0);
     if (other !== undefined) {
       this.#problem(
         wanted,
@@ -458,8 +461,9 @@ const addressWords = ({ address, dev, deprecated }: AddressColumns): string[] =>
 const withoutAddress = ({ address, dev }: AddressColumns): LinuxCommand =>
   ip('any', 'address', 'delete', address, 'dev', dev);
 
-const routeText = (route: RouteColumns): string =>
-  `${routeWords(route).join(' ')} table ${route.table}`;
+const routeText = remembered(
+  (route: RouteColumns) => `${routeWords(route).join(' ')} table ${route.table}`,
+);
 
 const routeCommand = (what: 'add' | 'delete', route: RouteColumns): LinuxCommand => {
   const where = ['table', String(route.table), 'proto', String(PROTOCOL)];

@@ -31,6 +31,9 @@ export interface FoundLink {
 
 type Json = Readonly<Record<string, unknown>>;
 
+/** Small values, made the same way each time. */
+const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined;
@@ -190,12 +193,18 @@ export class LinuxState {
   readonly #protocol: number;
   readonly #staleLinks = new StaleSet<string>();
   readonly #staleTables = new StaleSet<number>();
+  #version = 0;
   #areRulesStale = true;
   #areNeighboursStale = true;
 
   constructor(ip: IpProgram, protocol: number) {
     this.#ip = ip;
     this.#protocol = protocol;
+  }
+
+  /** Another number after anything was found to be another than before. */
+  get version(): number {
+    return this.#version;
   }
 
   get isStale(): boolean {
@@ -229,7 +238,7 @@ export class LinuxState {
         this.#staleTables.isAll = true;
         this.#areRulesStale = true;
         this.#areNeighboursStale = true;
-        this.sysctls.clear();
+        this.#forgetSysctls('all');
         break;
     }
   }
@@ -268,14 +277,14 @@ export class LinuxState {
         this.#ip.read('any', [...linkCommands, ...neighbourCommands]),
       ]);
       if (areRulesStale)
-        this.rules = [
+        this.#takeRules([
           ...objects(v4[0]).flatMap((json) => foundRule(json, 'v4') ?? []),
           ...objects(v6[0]).flatMap((json) => foundRule(json, 'v6') ?? []),
-        ];
+        ]);
       const first = ruleCommands.length;
       this.#takeRoutes(tables, [v4.slice(first), v6.slice(first)]);
       if (areNeighboursStale)
-        this.neighbours = objects(both.at(-1)).flatMap((json) => foundNeighbour(json) ?? []);
+        this.#takeNeighbours(objects(both.at(-1)).flatMap((json) => foundNeighbour(json) ?? []));
       return this.#takeLinks(links, both, tables === 'all');
     } catch (error) {
       this.stale({ kind: 'all' });
@@ -283,23 +292,45 @@ export class LinuxState {
     }
   }
 
+  #takeRules(rules: readonly Found<RuleColumns>[]): void {
+    if (isEqual(this.rules, rules)) return;
+    this.rules = rules;
+    this.#version += 1;
+  }
+
+  #takeNeighbours(neighbours: readonly Found<NeighbourColumns>[]): void {
+    if (isEqual(this.neighbours, neighbours)) return;
+    this.neighbours = neighbours;
+    this.#version += 1;
+  }
+
   #takeRoutes(
     tables: readonly number[] | 'all',
     answers: readonly (readonly (readonly unknown[] | undefined)[])[],
   ): void {
-    if (tables === 'all') this.routes.clear();
-    else for (const table of tables) this.routes.delete(table);
+    const found = new Map<number, Found<RouteColumns>[]>();
     for (const [index, family] of (['v4', 'v6'] as const).entries()) {
       for (const [place, answer] of (answers[index] ?? []).entries()) {
         for (const json of objects(answer)) {
-          const found = foundRoute(json, family, this.#protocol);
-          if (found === undefined) continue;
+          const route = foundRoute(json, family, this.#protocol);
+          if (route === undefined) continue;
           // Of a table that was asked for by number the answer does not repeat it.
-          const table = tables === 'all' ? found.columns.table || MAIN : (tables[place] ?? MAIN);
-          const route = { ...found, columns: { ...found.columns, table } };
-          this.routes.set(table, [...(this.routes.get(table) ?? []), route]);
+          const table = tables === 'all' ? route.columns.table || MAIN : (tables[place] ?? MAIN);
+          const one = { ...route, columns: { ...route.columns, table } };
+          const others = found.get(table);
+          if (others === undefined) found.set(table, [one]);
+          else others.push(one);
         }
       }
+    }
+    for (const table of tables === 'all'
+      ? new Set([...this.routes.keys(), ...found.keys()])
+      : tables) {
+      const routes = found.get(table);
+      if (isEqual(this.routes.get(table), routes)) continue;
+      this.#version += 1;
+      if (routes === undefined) this.routes.delete(table);
+      else this.routes.set(table, routes);
     }
   }
 
@@ -318,7 +349,7 @@ export class LinuxState {
     for (const name of names === 'all' ? new Set([...this.links.keys(), ...found.keys()]) : names) {
       const before = this.links.get(name);
       const link = found.get(name);
-      if (JSON.stringify(before) === JSON.stringify(link)) continue;
+      if (isEqual(before, link)) continue;
       changed.add(name);
       if (link === undefined) this.links.delete(name);
       else this.links.set(name, link);
@@ -327,6 +358,7 @@ export class LinuxState {
         this.#areNeighboursStale = true;
     }
     if (changed.size === 0) return false;
+    this.#version += 1;
     // The kernel removes routes of a device that changes, and does not announce all of them.
     if (!areRoutesNew)
       for (const [table, routes] of this.routes)
@@ -342,10 +374,14 @@ export class LinuxState {
     return true;
   }
 
+  /** The value of a key is read again. */
+  forgetSysctl(path: string): void {
+    if (this.sysctls.delete(path)) this.#version += 1;
+  }
+
   #forgetSysctls(dev: string): void {
-    if (dev === 'all' || dev === 'default') this.sysctls.clear();
-    else
-      for (const path of this.sysctls.keys())
-        if (path.split('/').includes(dev)) this.sysctls.delete(path);
+    for (const path of this.sysctls.keys())
+      if (dev === 'all' || dev === 'default' || path.split('/').includes(dev))
+        this.forgetSysctl(path);
   }
 }

@@ -41,8 +41,9 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     });
     const ip = new IpProgram({ program: namespace.program });
     const linux = new LinuxDriver({ ip, sysctls: namespace.sysctls });
-    await linux.start();
+    // Before the database is loaded.
     controller = new HostController({ settings: HOST_SETTINGS, openVswitch: database, linux, log });
+    await linux.start();
     await database.ready(signal);
   };
 

@@ -166,20 +166,20 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
   });
 
   test('is finished by the next process when one was killed in the middle', async () => {
-    const zone = hostZone(20);
+    const zone = hostZone(8);
     makeDevices(zone);
     const [nsenter = '', ...args] = namespace.inside;
     const ip = namespace.program.slice(namespace.inside.length);
     const start = (): ReturnType<typeof spawn> =>
       spawn(
-        ...bound(nsenter, [...args, process.execPath, PROGRAM, '20', hasVrf ? 'vrf' : '', ...ip]),
+        ...bound(nsenter, [...args, process.execPath, PROGRAM, '8', hasVrf ? 'vrf' : '', ...ip]),
         { stdio: 'ignore' },
       );
     const whole = start();
     await once(whole, 'exit');
     expect(whole.exitCode).toBe(0);
     const right = sorted(namespace.picture());
-    for (const events of [10, 60, 150, 250]) {
+    for (const events of [5, 40, 90]) {
       want(undefined);
       await settled(driver);
       drifts = 0;

@@ -1,0 +1,121 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { IpProgram } from '../../src/node/drivers/ip-program.ts';
+import { LinuxDriver } from '../../src/node/drivers/linux-driver.ts';
+import type { LinuxCommand } from '../../src/node/drivers/linux-plan.ts';
+import { devicesOf, hostZone, settled, withoutVrf } from '../support/host-driver.ts';
+import { HostUnits } from '../support/host-units.ts';
+import { NetworkNamespace } from '../support/network-namespace.ts';
+import { temporaryFolder } from '../support/ovsdb-server.ts';
+import type { Zone } from '../support/zones.ts';
+import { peakMemory, timed, type Benchmark, type Figure } from './benchmark.ts';
+
+/** Runs lines as `ip -batch` does, by itself. */
+function batch(namespace: NetworkNamespace, flags: string, lines: readonly string[]): void {
+  using folder = temporaryFolder();
+  const file = join(folder.path, 'batch');
+  writeFileSync(file, lines.join('\n'));
+  namespace.ip(`${flags}-force -batch ${file}`);
+}
+
+/** Devices that the node and Open vSwitch would have made. */
+const deviceLines = (zone: Zone): string[] => [
+  'link add name breth0 type bridge',
+  'link set dev breth0 up',
+  'address add 172.18.0.3/16 dev breth0',
+  'address add fc00:f853::3/64 dev breth0 nodad',
+  ...devicesOf(zone).flatMap(([name, mac]) => [
+    `link add name ${name} type bridge`,
+    `link set dev ${name} address ${mac}`,
+  ]),
+];
+
+const byFamily = (commands: readonly LinuxCommand[]): ReadonlyMap<string, string[]> => {
+  const lines = new Map<string, string[]>();
+  for (const { family, words } of commands) {
+    const flag = family === 'any' ? '' : `-family ${family} `;
+    lines.set(flag, [
+      ...(lines.get(flag) ?? []),
+      words.map((word) => (word.includes(' ') ? `"${word}"` : word)).join(' '),
+    ]);
+  }
+  return lines;
+};
+
+interface Bed extends Disposable {
+  readonly namespace: NetworkNamespace;
+  readonly driver: LinuxDriver;
+  want(zone: Zone): void;
+}
+
+async function bed(zone: Zone): Promise<Bed> {
+  const namespace = await NetworkNamespace.create();
+  batch(namespace, '', deviceLines(zone));
+  const driver = new LinuxDriver({
+    ip: new IpProgram({ program: namespace.program }),
+    // Reading them through a namespace costs a process each, which is not what is measured.
+    sysctls: { read: () => undefined, write: () => undefined },
+  });
+  await driver.start();
+  const units = new HostUnits(driver);
+  const change = namespace.hasVrf ? undefined : withoutVrf;
+  return {
+    namespace,
+    driver,
+    want: (wanted) =>
+      units.want(wanted, (row) =>
+        row.table === 'sysctl' ? undefined : (change ?? ((one) => one))(row),
+      ),
+    [Symbol.dispose]: () => {
+      driver[Symbol.dispose]();
+      namespace[Symbol.dispose]();
+    },
+  };
+}
+
+async function measure(count: number): Promise<readonly Figure[]> {
+  const zone = hostZone(count + 1);
+  const few = hostZone(count);
+  // What `ip -batch` takes for the same commands, when somebody else has worked them out.
+  using plain = await bed(zone);
+  plain.want(few);
+  await plain.driver.refresh(0);
+  const commands = plain.driver.plan(0, true).changes.flatMap((change) => [...change.commands]);
+  const [, floor] = await timed(() => {
+    for (const [flag, lines] of byFamily(commands)) batch(plain.namespace, flag, lines);
+  });
+  using whole = await bed(zone);
+  whole.want(few);
+  const [, first] = await timed(() => settled(whole.driver));
+  const [, again] = await timed(() => settled(whole.driver));
+  whole.want(zone);
+  const [, one] = await timed(() => settled(whole.driver));
+  whole.namespace.ip('route flush table 10001');
+  const [, repaired] = await timed(async () => {
+    while ((await settled(whole.driver)).applied === 0) await pause(1);
+  });
+  const of = `${count} networks`;
+  return [
+    { name: `${of}: all, from nothing`, value: first, unit: 'ms', floor },
+    { name: `${of}: nothing to do`, value: again, unit: 'ms' },
+    { name: `${of}: one more`, value: one, unit: 'ms' },
+    { name: `${of}: the routes of one come back`, value: repaired, unit: 'ms' },
+    { name: `${of}: commands`, value: commands.length, unit: 'operations' },
+  ];
+}
+
+export const benchmarks: readonly Benchmark[] = [
+  {
+    name: 'host-networks',
+    title: "the kernel's network stack with 1, 50 and 500 networks, beside ip -batch",
+    async run(progress) {
+      const figures: Figure[] = [];
+      for (const count of [1, 50, 500]) {
+        progress(`${count} networks`);
+        figures.push(...(await measure(count)));
+      }
+      return [...figures, { name: 'most memory', value: peakMemory(), unit: 'MB' }];
+    },
+  },
+];

@@ -98,11 +98,15 @@ export class OvnZone implements AsyncDisposable {
     return runOvs('ovn-sbctl', [`--db=${this.southbound.remote}`, '--timeout=30', ...command]);
   }
 
-  /** What the logical network does with a packet that enters a switch: ports and changes, in order. */
-  async trace(logicalSwitch: string, packet: string): Promise<string[]> {
+  /**
+   * What the logical network does with a packet that enters a switch: ports and changes, in order. It is of an established connection
+   * unless `options` say otherwise (`--ct=new`, once for each look at connection tracking).
+   */
+  async trace(logicalSwitch: string, packet: string, ...options: string[]): Promise<string[]> {
     const text = await runOvs('ovn-trace', [
       `--db=${this.southbound.remote}`,
       '--minimal',
+      ...options,
       logicalSwitch,
       packet,
     ]);

@@ -8,6 +8,7 @@ import {
   furtherNode,
   green,
   networkName,
+  yellow,
   type Zone,
   type ZoneNetwork,
 } from '../../support/zones.ts';
@@ -88,6 +89,42 @@ describe('two connected Layer3 networks (topology.md §19.1)', () => {
   test('with pods connected there is nothing to keep them apart', () => {
     expect([...of('ACL'), ...of('Address_Set')]).toEqual([]);
   });
+});
+
+test('a Layer2 network has one link, the same on every node, and routes to its whole subnet (topology.md §19.1)', () => {
+  const rows = rowsOf({
+    ...exampleZone,
+    networks: [...exampleZone.networks, yellow],
+    connects: [
+      {
+        ...colored,
+        members: [
+          { networkId: 1, topology: 'layer3', subnets: ['192.168.0.0/24'] },
+          { networkId: 3, topology: 'layer2', subnets: ['192.168.1.0/31'] },
+        ],
+      },
+    ],
+  });
+  const of = (table: string): string[] => rows.filter((text) => text.startsWith(`${table} `));
+  expect(
+    of('Logical_Router_Port')
+      .filter((text) => text.includes('yellow'))
+      .map((text) => text.replace(/ external_ids=\{[^}]*\}/, '')),
+  ).toEqual([
+    'Logical_Router_Port crtor-colored-net_cluster_udn_yellow-net mac=0a:58:c0:a8:01:00 networks=[192.168.1.0/31] options={requested-tnl-key=257} peer=rtocr-cluster_udn_yellow-net_colored-net < Logical_Router/connect_router_colored-net.ports',
+    'Logical_Router_Port rtocr-cluster_udn_yellow-net_colored-net mac=0a:58:c0:a8:01:01 networks=[192.168.1.1/31] peer=crtor-colored-net_cluster_udn_yellow-net < Logical_Router/cluster_udn_yellow.net_transit_router.ports',
+  ]);
+  expect(
+    of('Logical_Router_Static_Route').map((text) => columns(text, 'ip_prefix', 'nexthop')),
+  ).toEqual([
+    'ip_prefix=103.103.0.0/24 nexthop=192.168.0.5',
+    'ip_prefix=103.103.1.0/24 nexthop=192.168.0.7',
+    'ip_prefix=105.105.0.0/16 nexthop=192.168.1.1',
+  ]);
+  expect(of('Logical_Router_Policy').map((text) => /match=.*/.exec(text)?.[0])).toEqual([
+    'match=inport == "rtos-blue_blue_ovn-worker" && ip4.dst == 105.105.0.0/16 nexthops=[192.168.0.4] priority=9001 < Logical_Router/blue_blue_ovn_cluster_router.policies',
+    'match=inport == "trtos-cluster_udn_yellow.net_ovn_layer2_switch" && ip4.dst == 103.103.0.0/16 nexthops=[192.168.1.0] priority=9001 < Logical_Router/cluster_udn_yellow.net_transit_router.policies',
+  ]);
 });
 
 test('connections are not transitive: policies are for networks of one connection', () => {

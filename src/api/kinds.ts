@@ -1,6 +1,8 @@
 /** Every kind that we know, as the store addresses it. */
 import type { ResourceKind } from './objects.ts';
 import type {
+  AdminNetworkPolicy,
+  BaselineAdminNetworkPolicy,
   ClusterNetworkConnect,
   ClusterUserDefinedNetwork,
   EgressFirewall,
@@ -131,6 +133,18 @@ export const multiNetworkPolicies: ResourceKind<MultiNetworkPolicy> = {
   namespaced: true,
   hasStatus: false,
 };
+export const adminNetworkPolicies: ResourceKind<AdminNetworkPolicy> = {
+  apiVersion: 'policy.networking.k8s.io/v1alpha1',
+  kind: 'AdminNetworkPolicy',
+  plural: 'adminnetworkpolicies',
+  namespaced: false,
+};
+export const baselineAdminNetworkPolicies: ResourceKind<BaselineAdminNetworkPolicy> = {
+  apiVersion: 'policy.networking.k8s.io/v1alpha1',
+  kind: 'BaselineAdminNetworkPolicy',
+  plural: 'baselineadminnetworkpolicies',
+  namespaced: false,
+};
 export const leases: ResourceKind = {
   apiVersion: 'coordination.k8s.io/v1',
   kind: 'Lease',
@@ -164,11 +178,18 @@ export const resourceKinds: readonly ResourceKind[] = [
   endpointSlices,
   networkPolicies,
   multiNetworkPolicies,
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
   leases,
   events,
 ];
 
-const OTHERS_DEFINE: readonly string[] = ['IPAMClaim', 'MultiNetworkPolicy'];
+const OTHERS_DEFINE: readonly string[] = [
+  'IPAMClaim',
+  'MultiNetworkPolicy',
+  'AdminNetworkPolicy',
+  'BaselineAdminNetworkPolicy',
+];
 
 /**
  * Kinds of features that a cluster may go without: nothing of them exists where their definition is not installed. NADs are

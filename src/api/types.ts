@@ -354,3 +354,48 @@ export interface EndpointSlice extends KubeObject {
       }[]
     | null;
 }
+
+export interface PodsSelector {
+  readonly namespaceSelector: LabelSelector;
+  readonly podSelector: LabelSelector;
+}
+
+/** One of the three. */
+export interface AdminPolicyPort {
+  readonly portNumber?: { readonly protocol?: string; readonly port: number };
+  readonly namedPort?: string;
+  readonly portRange?: { readonly protocol?: string; readonly start: number; readonly end: number };
+}
+
+/** One of these; the last three only where pods send. */
+export interface AdminPolicyPeer {
+  readonly namespaces?: LabelSelector;
+  readonly pods?: PodsSelector;
+  readonly nodes?: LabelSelector;
+  readonly networks?: readonly string[];
+  readonly domainNames?: readonly string[];
+}
+
+export interface AdminPolicyRule {
+  readonly name?: string;
+  readonly action: 'Allow' | 'Deny' | 'Pass';
+  readonly ports?: readonly AdminPolicyPort[];
+}
+
+export interface AdminPolicySpec {
+  /** 0 comes first; absent in the baseline. */
+  readonly priority?: number;
+  readonly subject: { readonly namespaces?: LabelSelector; readonly pods?: PodsSelector };
+  readonly ingress?: readonly (AdminPolicyRule & { readonly from: readonly AdminPolicyPeer[] })[];
+  readonly egress?: readonly (AdminPolicyRule & { readonly to: readonly AdminPolicyPeer[] })[];
+}
+
+export interface AdminNetworkPolicy extends KubeObject {
+  readonly kind: 'AdminNetworkPolicy';
+  readonly spec: AdminPolicySpec;
+}
+
+export interface BaselineAdminNetworkPolicy extends KubeObject {
+  readonly kind: 'BaselineAdminNetworkPolicy';
+  readonly spec: AdminPolicySpec;
+}

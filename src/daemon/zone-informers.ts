@@ -1,5 +1,7 @@
 /** The informers of a process → the facts of its zone. */
 import {
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
   clusterNetworkConnects,
   multiNetworkPolicies,
   endpointSlices,
@@ -44,6 +46,12 @@ export class ZoneInformers {
     this.#follow(networkPolicies, (change) => intake.policy('NetworkPolicy', change));
     this.#follow(multiNetworkPolicies, (change) => intake.policy('MultiNetworkPolicy', change));
     this.#follow(endpointSlices, (change) => intake.endpointSlice(change));
+    this.#follow(adminNetworkPolicies, (change) =>
+      intake.adminPolicy('AdminNetworkPolicy', change),
+    );
+    this.#follow(baselineAdminNetworkPolicies, (change) =>
+      intake.adminPolicy('BaselineAdminNetworkPolicy', change),
+    );
     this.#follow(pods, (change) => intake.pod(change));
     options.facts.onOtherPodsWanted(() => {
       this.#otherPods = this.#followOtherPods(intake);

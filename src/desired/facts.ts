@@ -353,6 +353,30 @@ export function pairs(first: KeySource, second: KeySource): KeySource {
   };
 }
 
+/** Keys that some source has. */
+export function union(...sources: readonly KeySource[]): KeySource {
+  const all = (): readonly (readonly string[])[] =>
+    sources.flatMap((source) => [...source.tuples()]);
+  return {
+    tuples: () => new Map(all().map((tuple) => [tupleKey(...tuple), tuple])).values(),
+    onKeys(listener) {
+      const counts = new Map<string, number>();
+      for (const tuple of all()) {
+        const key = tupleKey(...tuple);
+        counts.set(key, (counts.get(key) ?? 0) + 1);
+      }
+      for (const source of sources)
+        source.onKeys((tuple, isPresent) => {
+          const key = tupleKey(...tuple);
+          const count = (counts.get(key) ?? 0) + (isPresent ? 1 : -1);
+          if (count === 0) counts.delete(key);
+          else counts.set(key, count);
+          if (count === (isPresent ? 1 : 0)) listener(tuple, isPresent);
+        });
+    },
+  };
+}
+
 /** A source with one key, of no texts: for what there is one of. */
 export const ONE: KeySource = {
   tuples: () => [[]],

@@ -9,7 +9,10 @@ import { NadRegistry } from '../api/nad/nad-registry.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
 import { readConnect } from './connects.ts';
 import { type KubeObject, type ObjectKey } from '../api/objects.ts';
+import type { AdminKind } from '../api/validation/admin-policies.ts';
 import type {
+  AdminNetworkPolicy,
+  BaselineAdminNetworkPolicy,
   ClusterNetworkConnect,
   EndpointSlice,
   MultiNetworkPolicy,
@@ -23,6 +26,7 @@ import type {
 import { interfaceTexts, openPortsProblem, readInterfaces, readPod } from './attachments.ts';
 import type { FactTable } from '../desired/facts.ts';
 import { readSlice } from './endpoint-slices.ts';
+import { readAdminPolicy } from './admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';
 import type { PodInterface } from './model.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
@@ -59,6 +63,8 @@ export class ObjectIntake {
 
   node({ key, after }: ModelChange<Node>): void {
     const object = `Node ${key}`;
+    const { labels = {} } = after?.metadata ?? {};
+    this.#facts.policing.nodeLabels.put(key, after && { name: key, labels });
     if (this.#hasChanged(`${object} facts`, after && nodeTexts(after))) this.#readNode(key, after);
     if (this.#hasChanged(`${object} subnets`, after && [annotationOf(after, NODE_SUBNETS)]))
       this.#readSubnets(key, after);
@@ -182,6 +188,27 @@ export class ObjectIntake {
       if (needsPods(reading.value)) this.#facts.wantOtherPods();
     } else if (after === undefined) policies.delete(path);
     else if (policies.peek(...path) === undefined) policies.put(path, closedPolicy(after));
+  }
+
+  /** What can't be read leaves in force what was read last. */
+  adminPolicy(
+    kind: AdminKind,
+    { key, after }: ModelChange<AdminNetworkPolicy | BaselineAdminNetworkPolicy>,
+  ): void {
+    const { admins } = this.#facts.policing;
+    const reading = after && readAdminPolicy(after);
+    const logging = after && aclLogging(after).errors[0];
+    const object = `${kind} ${key}`;
+    this.#facts.problems.note(object, 'policy', reading);
+    this.#facts.problems.note(
+      object,
+      'logging',
+      logging && { kind: 'problem', message: explain(logging) },
+    );
+    if (after === undefined) admins.delete([kind, key]);
+    if (reading?.kind !== 'value') return;
+    admins.put([kind, key], reading.value);
+    this.#facts.wantOtherPods();
   }
 
   clusterNetworkConnect({ key, after }: ModelChange<ClusterNetworkConnect>): void {

@@ -57,9 +57,11 @@ export interface Policy {
 
 const PROTOCOLS: Readonly<Record<string, Protocol>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' };
 
-function readPort({ protocol = 'TCP', port, endPort }: NetworkPolicyPort): PolicyPort {
+export const readProtocol = (protocol = 'TCP'): Protocol => PROTOCOLS[protocol] ?? 'tcp';
+
+function readPort({ protocol, port, endPort }: NetworkPolicyPort): PolicyPort {
   return {
-    protocol: PROTOCOLS[protocol] ?? 'tcp',
+    protocol: readProtocol(protocol),
     ...(typeof port === 'string' ? { name: port } : {}),
     ...(typeof port === 'number' ? { port } : {}),
     ...(endPort === undefined || endPort === port ? {} : { endPort }),
@@ -115,7 +117,8 @@ function directionsOf({ policyTypes = [], egress = [] }: NetworkPolicySpec): Pol
   return (['Ingress', 'Egress'] as const).filter(isFor);
 }
 
-const refusal = ([first, ...more]: readonly FieldError[]): string =>
+/** The first of several errors, and how many there are besides. */
+export const refusal = ([first, ...more]: readonly FieldError[]): string =>
   `${first === undefined ? '' : formatFieldError(first)}${more.length === 0 ? '' : ` (and ${more.length} more)`}`;
 
 /** What can't be read leaves in force what was read last, and otherwise lets nothing through. */

@@ -5,7 +5,8 @@
 import { withoutPrefix } from '../allocators/addresses.ts';
 import { matchesSelector } from '../api/selectors.ts';
 import type { LabelSelector } from '../api/types.ts';
-import { DerivedFacts, FactTable, tupleKey } from '../desired/facts.ts';
+import { DerivedFacts, FactTable, tupleKey, union } from '../desired/facts.ts';
+import { adminPortQueries, type AdminPolicy } from './admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';
 import type { NetworkName } from './model.ts';
 import { DEFAULT_NETWORK } from './networks.ts';
@@ -24,8 +25,8 @@ interface NamespaceNetworks {
 }
 
 /** A policy, the networks that it has rows on, and whose addresses these need. */
-interface Placement {
-  readonly policy: Policy;
+interface Placement<P = Policy> {
+  readonly policy: P;
   readonly networks: readonly NetworkName[];
   readonly selections: readonly PodSelection[];
   readonly ports: readonly PortQuery[];
@@ -69,8 +70,14 @@ interface NamedNumber {
   readonly port: number;
 }
 
+export interface NodeLabels {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 /** Policies that a port of this node is under. */
 export interface PolicedPort {
+  readonly admins: readonly Pick<AdminPolicy, 'kind' | 'name'>[];
   readonly policies: readonly { readonly namespace: string; readonly name: string }[];
   readonly directions: readonly PolicyDirection[];
 }
@@ -85,9 +92,16 @@ const uniqueBy = <T>(items: readonly T[], key: (item: T) => string): T[] => [
   ...new Map(items.map((item) => [key(item), item])).values(),
 ];
 
+const selectionBuckets = ({ networks, selections }: Omit<Placement, 'policy'>): string[] =>
+  networks.flatMap((network) => selections.map(({ id }) => tupleKey(network, id)));
+
 export class PolicyFacts {
   /** Policies by namespace, name and kind. */
   readonly policies: FactTable<Policy>;
+  /** Those of administrators, by kind and name. */
+  readonly admins: FactTable<AdminPolicy>;
+  /** Labels of all nodes, by name. */
+  readonly nodeLabels: FactTable<NodeLabels>;
   /** Selections that some policy needs, by network and id. */
   readonly selections: FactTable<PlacedSelection>;
   /** Pods of selections, by selection and `tupleKey` of the pod. */
@@ -98,6 +112,8 @@ export class PolicyFacts {
   readonly ports: FactTable<PolicedPort>;
   /** By the keys of policies. */
   readonly placements: FactTable<Placement>;
+  /** By the keys of policies of administrators. */
+  readonly adminPlacements: FactTable<Placement<AdminPolicy>>;
 
   readonly #facts: ZoneFacts;
   readonly #derived: readonly { refresh(): void }[];
@@ -111,10 +127,12 @@ export class PolicyFacts {
       arity: 3,
       indexes: { namespace: ({ namespace }) => [namespace] },
     });
+    this.admins = new FactTable('admins', recorder, { arity: 2 });
+    this.nodeLabels = new FactTable('nodeLabels', recorder);
     const namespaceNetworks = new DerivedFacts<NamespaceNetworks>(
       'namespaceNetworks',
       recorder,
-      this.policies.distinct('namespace'),
+      union(this.policies.distinct('namespace'), facts.namespaces),
       (namespace = '') => ({ networks: this.#primaryNetworks(namespace) }),
     );
     const placements = new DerivedFacts<Placement>(
@@ -131,15 +149,38 @@ export class PolicyFacts {
             ),
           namespace: ({ policy, networks }) =>
             networks.map((network) => tupleKey(network, policy.namespace)),
-          selection: ({ networks, selections }) =>
-            networks.flatMap((network) => selections.map(({ id }) => tupleKey(network, id))),
+          selection: selectionBuckets,
+        },
+      },
+    );
+    const adminPlacements = new DerivedFacts<Placement<AdminPolicy>>(
+      'adminPlacements',
+      recorder,
+      this.admins,
+      (...key) => this.#placeAdmin(key),
+      {
+        arity: 2,
+        indexes: {
+          network: ({ networks }) => networks,
+          unit: ({ policy, networks }) =>
+            networks.map((network) => tupleKey(network, policy.kind, policy.name)),
+          rule: ({ policy: { kind, name, rules }, networks }) =>
+            networks.flatMap((network) =>
+              rules.map(({ direction, index }) =>
+                tupleKey(network, kind, name, direction, String(index)),
+              ),
+            ),
+          selection: selectionBuckets,
         },
       },
     );
     const selections = new DerivedFacts<PlacedSelection>(
       'selections',
       recorder,
-      placements.table.distinct('selection', 2),
+      union(
+        placements.table.distinct('selection', 2),
+        adminPlacements.table.distinct('selection', 2),
+      ),
       (network = '', id = '') => this.#mergeSelection(network as NetworkName, id),
       {
         arity: 2,
@@ -208,6 +249,7 @@ export class PolicyFacts {
       { arity: 3 },
     );
     this.placements = placements.table;
+    this.adminPlacements = adminPlacements.table;
     this.selections = selections.table;
     this.selected = selected.table;
     this.namedNumbers = namedNumbers.table;
@@ -217,6 +259,7 @@ export class PolicyFacts {
     this.#derived = [
       namespaceNetworks,
       placements,
+      adminPlacements,
       selections,
       namespaceSelections,
       podSelections,
@@ -271,16 +314,45 @@ export class PolicyFacts {
     ];
     return {
       policy,
-      networks: networks.filter(
-        (network) => this.#facts.rendered.part(network, 'name') !== undefined,
-      ),
+      networks: this.#renderedOf(networks),
       selections: uniqueBy(selections, ({ id }) => id),
       ports,
     };
   }
 
+  /** The default network, and the primary ones of the namespaces that the policy is about. */
+  #placeAdmin(key: readonly string[]): Placement<AdminPolicy> | undefined {
+    const policy = this.admins.get(...key);
+    if (policy === undefined) return undefined;
+    const { namespaceSelector } = policy.subject;
+    const primary = this.#facts.namespaces
+      .all()
+      .filter(({ labels }) => matchesSelector(namespaceSelector, labels))
+      .flatMap(({ name }) => this.#namespaceNetworks.get(name)?.networks ?? []);
+    const networks = new Set([DEFAULT_NETWORK, ...primary]);
+    const ports = policy.rules.flatMap((rule) => adminPortQueries(policy, rule));
+    const selections = [
+      ...policy.rules.flatMap(({ peers }) => peers),
+      ...ports.map(({ selection }) => selection),
+    ];
+    return {
+      policy,
+      networks: this.#renderedOf([...networks].sort()),
+      selections: uniqueBy(selections, ({ id }) => id),
+      ports,
+    };
+  }
+
+  #renderedOf(networks: readonly NetworkName[]): readonly NetworkName[] {
+    return networks.filter((network) => this.#facts.rendered.part(network, 'name') !== undefined);
+  }
+
   #mergeSelection(network: NetworkName, id: string): PlacedSelection | undefined {
-    const placed = this.placements.by('selection', tupleKey(network, id));
+    const bucket = tupleKey(network, id);
+    const placed = [
+      ...this.placements.by('selection', bucket),
+      ...this.adminPlacements.by('selection', bucket),
+    ];
     const selection = placed[0]?.selections.find((one) => one.id === id);
     if (selection === undefined) return undefined;
     const ports = placed
@@ -353,12 +425,31 @@ export class PolicyFacts {
       .by('namespace', tupleKey(network, namespace))
       .map(({ policy }) => policy)
       .filter(({ podSelector }) => matchesSelector(podSelector, labels));
-    if (found.length === 0) return undefined;
+    const admins = attachment.role === 'primary' ? this.#adminsOf(network, namespace, labels) : [];
+    if (found.length === 0 && admins.length === 0) return undefined;
     return {
+      admins,
       policies: found.map(({ name }) => ({ namespace, name })),
       directions: (['Ingress', 'Egress'] as const).filter((direction) =>
         found.some(({ directions }) => directions.includes(direction)),
       ),
     };
+  }
+
+  #adminsOf(
+    network: NetworkName,
+    namespace: string,
+    labels: Readonly<Record<string, string>> | undefined,
+  ): PolicedPort['admins'] {
+    const spaceLabels = this.#facts.namespaces.part(namespace, 'labels');
+    return this.adminPlacements
+      .by('network', network)
+      .map(({ policy }) => policy)
+      .filter(
+        ({ subject }) =>
+          matchesSelector(subject.namespaceSelector, spaceLabels) &&
+          matchesSelector(subject.podSelector, labels),
+      )
+      .map(({ kind, name }) => ({ kind, name }));
   }
 }

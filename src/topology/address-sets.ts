@@ -67,6 +67,23 @@ export const podsWithPort = (
   family: Family,
 ): AddressSet => selectedPods(controller, `${selection}_PORT{${protocol}/${name}/${port}}`, family);
 
+/** Peers of a rule of a policy of administrators. */
+export const adminPeers = (
+  controller: string,
+  kind: string,
+  policy: string,
+  rule: { readonly direction: string; readonly index: number },
+  family: Family,
+): AddressSet =>
+  addressSet(
+    objectIds(controller, kind, {
+      name: policy,
+      direction: rule.direction,
+      'gress-index': String(rule.index),
+      'ip-family': family,
+    }),
+  );
+
 export function addAddressSet(rows: Rows, set: AddressSet, addresses: readonly string[]): void {
   rows.named('Address_Set', set.name, { addresses, external_ids: set.ids });
 }

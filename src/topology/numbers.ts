@@ -42,5 +42,12 @@ export const ACL_DEFAULT_DENY = 1000;
 export const ACL_DEFAULT_ALLOW = 1001;
 export const ACL_MULTICAST_DENY = 1011;
 export const ACL_MULTICAST_ALLOW = 1012;
+/** Of the first rule of a policy of administrators with priority 0, and of the baseline; each rule has a lower one than the rule before. */
+export const ACL_ADMIN_POLICY = 30000;
+export const ACL_BASELINE_POLICY = 1750;
+/** Rules that a policy of administrators has at most. */
+export const ADMIN_RULES = 100;
 export const TIER_ISOLATION = 0;
+export const TIER_ADMIN_POLICY = 1;
+export const TIER_BASELINE_POLICY = 3;
 export const TIER_POLICY = 2;

@@ -46,6 +46,10 @@ export const closedPortGroup = (
 export const policyPortGroup = (controller: string, namespace: string, policy: string): PortGroup =>
   portGroup(controller, 'NetworkPolicy', `${namespace}:${policy}`);
 
+/** Pods that a policy of administrators is about. */
+export const adminPortGroup = (controller: string, kind: string, policy: string): PortGroup =>
+  portGroup(controller, kind, policy);
+
 /** Default network ports of pods whose primary network is another one. */
 export const SECONDARY_PODS = portGroup(DEFAULT_CONTROLLER, 'UDNIsolation', 'SecondaryPods');
 

@@ -1,7 +1,13 @@
 /** A zone of test/support/zones.ts into which namespaces, pods and policies are fed as objects, as a daemon feeds them. */
 import type { KubeObject } from '../../src/api/objects.ts';
 import { objectKey } from '../../src/api/objects.ts';
-import type { MultiNetworkPolicy, Namespace, NetworkPolicy, Pod } from '../../src/api/types.ts';
+import type {
+  AdminNetworkPolicy,
+  MultiNetworkPolicy,
+  Namespace,
+  NetworkPolicy,
+  Pod,
+} from '../../src/api/types.ts';
 import type { DesiredRow } from '../../src/desired/rows.ts';
 import { ObjectIntake } from '../../src/model/intake.ts';
 import type { ZoneFacts } from '../../src/model/facts.ts';
@@ -68,6 +74,20 @@ export function multiPolicy(
   } as MultiNetworkPolicy;
 }
 
+/** With a priority an AdminNetworkPolicy, without one the baseline. */
+export function adminPolicy(
+  name: string,
+  spec: object,
+  annotations: object = {},
+): AdminNetworkPolicy {
+  return {
+    apiVersion: 'policy.networking.k8s.io/v1alpha1',
+    kind: 'priority' in spec ? 'AdminNetworkPolicy' : 'BaselineAdminNetworkPolicy',
+    metadata: { name, annotations },
+    spec,
+  } as AdminNetworkPolicy;
+}
+
 /** The spec may be anything: what is no policy is to be refused. */
 export function networkPolicy(key: string, spec: unknown): NetworkPolicy {
   const [space = '', name = ''] = key.split('/');
@@ -117,6 +137,11 @@ export class PolicedZone {
       this.#intake.namespace({ key, after: after as Namespace | undefined });
     else if (object.kind === 'NetworkPolicy' || object.kind === 'MultiNetworkPolicy')
       this.#intake.policy(object.kind, { key, after: after as NetworkPolicy | undefined });
+    else if (object.kind === 'AdminNetworkPolicy' || object.kind === 'BaselineAdminNetworkPolicy')
+      this.#intake.adminPolicy(object.kind, {
+        key,
+        after: after as AdminNetworkPolicy | undefined,
+      });
     else throw new Error(`a zone has no use for a ${object.kind}`);
   }
 

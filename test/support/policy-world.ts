@@ -7,7 +7,7 @@ import type {
   NetworkPolicyPort,
   NetworkPolicySpec,
 } from '../../src/api/types.ts';
-import { namespace, networkPolicy, ownNetwork, policedPod } from './policed-zone.ts';
+import { adminPolicy, namespace, networkPolicy, ownNetwork, policedPod } from './policed-zone.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 type Labels = Readonly<Record<string, string>>;
@@ -159,6 +159,32 @@ export class PolicyWorld {
       ...(kind !== 0 ? { podSelector: this.#selector() } : {}),
       ...(kind !== 1 ? { namespaceSelector: this.#selector() } : {}),
     };
+  }
+
+  /** A policy of administrators: of these there are two. */
+  adminPolicy(): KubeObject {
+    const random = this.#random;
+    const peer = () =>
+      random.is(0.5)
+        ? { namespaces: this.#selector() }
+        : { pods: { namespaceSelector: this.#selector(), podSelector: this.#selector() } };
+    const rules = (field: string) =>
+      random.list(2, () => ({
+        action: random.pick(['Allow', 'Deny', 'Pass']),
+        [field]: [peer(), ...random.list(1, peer)],
+        ports: random.list(2, () =>
+          random.pick([
+            { namedPort: 'http' },
+            { portNumber: { protocol: random.pick(PROTOCOLS), port: random.pick(PORTS) } },
+          ]),
+        ),
+      }));
+    return adminPolicy(random.pick(['guard', 'other']), {
+      priority: random.below(3),
+      subject: peer(),
+      ingress: rules('from'),
+      egress: rules('to'),
+    });
   }
 
   #port(): NetworkPolicyPort {

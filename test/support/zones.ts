@@ -25,6 +25,7 @@ import type {
   PodFacts,
 } from '../../src/model/model.ts';
 
+import type { AdminPolicy } from '../../src/model/admin-policies.ts';
 import type { Policy } from '../../src/model/policies.ts';
 
 /** A network, and its subnets by node. */
@@ -49,6 +50,7 @@ export interface Zone {
   readonly pods?: readonly PodFacts[];
   readonly policies?: readonly Policy[];
   readonly connects?: readonly Connect[];
+  readonly admins?: readonly AdminPolicy[];
   readonly services?: readonly ServiceFacts[];
   readonly endpointSlices?: readonly ZoneSlice[];
 }
@@ -472,6 +474,10 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     name,
   ];
   replace(facts.pods, before?.pods, after.pods ?? [], named);
+  replace(facts.policing.admins, before?.admins, after.admins ?? [], ({ kind, name }) => [
+    kind,
+    name,
+  ]);
   replace(
     facts.policing.policies,
     before?.policies,

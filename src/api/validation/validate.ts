@@ -1,4 +1,5 @@
 /** The validation that an API server with our CRDs would do, as one function of values. */
+import { checkAdminPolicy, isAdminKind } from './admin-policies.ts';
 import { parseBuiltIn } from '../built-in-kinds.ts';
 import { schemaOf } from './catalog.ts';
 import { convertObject, flatPath, V1, V1ALPHA1 } from '../conversion/conversion.ts';
@@ -138,6 +139,9 @@ function checkFlat(checked: Checked, old: unknown, kind: ResourceKind): Checked 
   };
 }
 
+const isPolicyKind = (kind: string): boolean =>
+  isAdminKind(kind) || kind === 'NetworkPolicy' || kind === 'MultiNetworkPolicy';
+
 function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
   const {
     metadata,
@@ -147,8 +151,10 @@ function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
     namespaced: kind.namespaced,
     nameIsLabel: kind.kind === 'Namespace' || kind.kind === 'Service',
   });
-  if (kind.kind === 'NetworkPolicy' || kind.kind === 'MultiNetworkPolicy') {
-    const policy = checkNetworkPolicy(value);
+  if (isPolicyKind(kind.kind)) {
+    const policy = isAdminKind(kind.kind)
+      ? checkAdminPolicy(kind.kind, value)
+      : checkNetworkPolicy(value);
     return {
       object: { ...value, metadata, spec: policy.spec },
       errors: [...metadataErrors, ...policy.errors],

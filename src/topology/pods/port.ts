@@ -8,6 +8,7 @@ import { controllerOf, isDefault, podSwitch } from '../../model/names.ts';
 import { ACL_CLAIM } from '../acls.ts';
 import { addOpenPortAcls } from '../isolation/open-ports.ts';
 import {
+  adminPortGroup,
   closedPortGroup,
   inGroup,
   namespacePortGroup,
@@ -78,6 +79,9 @@ function groupsOf(facts: ZoneFacts, attachment: Attachment): readonly Containmen
     ),
     ...(policed?.policies ?? []).map((policy) =>
       inGroup(policyPortGroup(controller, policy.namespace, policy.name)),
+    ),
+    ...(policed?.admins ?? []).map(({ kind, name }) =>
+      inGroup(adminPortGroup(controller, kind, name)),
     ),
     ...(isIsolated(attachment) ? [inGroup(SECONDARY_PODS)] : []),
   ];

@@ -13,7 +13,7 @@ import { familiesOf } from './placed.ts';
 
 export const podAddresses: Feature<ZoneFacts> = {
   name: 'policy/pod-addresses',
-  over: (facts) => facts.policing.selections,
+  over: (facts) => facts.policing.placements.distinct('selection', 2),
   rank: networkRank,
   subject: networkOf,
   rules: {

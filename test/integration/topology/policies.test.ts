@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readAdminPolicy } from '../../../src/model/admin-policies.ts';
 import type { Policy } from '../../../src/model/policies.ts';
 import { readPolicy } from '../../../src/model/policies.ts';
 import type { Attachment, PodFacts } from '../../../src/model/model.ts';
-import { networkPolicy } from '../../support/policed-zone.ts';
+import { adminPolicy, networkPolicy } from '../../support/policed-zone.ts';
 import { macOf } from '../../support/layer3-by-hand.ts';
 import { OvnZone } from '../../support/ovn-zone.ts';
 import { bluePod, exampleZone, type Zone } from '../../support/zones.ts';
@@ -125,4 +126,34 @@ test('ovn-northd makes of the rows of a policy what the policy means, and has no
   expect(await verdicts()).toEqual(PACKETS.map(() => true));
   for (const table of ['ACL', 'Port_Group', 'Address_Set'])
     expect(await ovn.nbctl('--columns=external_ids', 'list', table)).not.toContain('NetworkPolicy');
+});
+
+test('policies of administrators come before those of namespaces, on a primary network too', async () => {
+  const reading = readAdminPolicy(
+    adminPolicy('guard', {
+      priority: 3,
+      subject: { namespaces: {} },
+      ingress: [
+        {
+          action: 'Pass',
+          from: [
+            { pods: { namespaceSelector: {}, podSelector: { matchLabels: { role: 'friend' } } } },
+          ],
+        },
+        { action: 'Deny', from: [{ namespaces: {} }], ports: [{ portNumber: { port: 443 } }] },
+      ],
+      egress: [{ action: 'Deny', to: [{ networks: ['103.103.0.5/32'] }] }],
+    }),
+  );
+  if (reading.kind !== 'value') throw new Error(JSON.stringify(reading));
+  const guarded = { ...zone, policies: [web], admins: [reading.value] };
+  expect(await ovn.apply(guarded)).toEqual([]);
+  expect(await reaches('friend', 'web', 'tcp.dst==80')).toBe(true);
+  expect(await reaches('friend', 'web', 'tcp.dst==81')).toBe(false);
+  expect(await reaches('stranger', 'web', 'tcp.dst==443')).toBe(false);
+  expect(await reaches('stranger', 'friend', 'udp.dst==1')).toBe(false);
+  expect(await reaches('friend', 'stranger', 'tcp.dst==1')).toBe(true);
+  expect(ovn.warnings().filter((warning) => !warning.includes('rtoe-GR_'))).toEqual([]);
+  expect(await ovn.apply(zone)).toEqual([]);
+  expect(await ovn.nbctl('--columns=external_ids', 'list', 'ACL')).not.toContain('AdminNetwork');
 });

@@ -1,6 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DerivedFacts, FactTable, ONE, pairs, tupleKey } from '../../../src/desired/facts.ts';
+import {
+  DerivedFacts,
+  FactTable,
+  ONE,
+  pairs,
+  union,
+  tupleKey,
+} from '../../../src/desired/facts.ts';
 import { CellMap, forgetReads, ReadRecorder, type Reader } from '../../../src/desired/reads.ts';
 
 /** A reader that counts how often it was invalidated since it ran. */
@@ -364,4 +371,28 @@ describe('derived facts', () => {
       }),
     );
   });
+});
+
+test('keys of a union come with the first source that has them and go with the last one', () => {
+  const recorder = new ReadRecorder();
+  const tables = [
+    new FactTable<Pod>('one', recorder),
+    new FactTable<Pod>('two', recorder),
+  ] as const;
+  const [one, two] = tables;
+  one.put('a', pod('n1'));
+  two.put('a', pod('n1'));
+  const both = union(one, two);
+  const heard: string[] = [];
+  both.onKeys(([key = ''], isPresent) => heard.push(`${isPresent ? '+' : '-'}${key}`));
+  expect([...both.tuples()]).toEqual([['a']]);
+  one.delete('a');
+  two.put('b', pod('n1'));
+  one.put('b', pod('n1'));
+  expect(heard).toEqual(['+b']);
+  two.delete('a');
+  two.delete('b');
+  one.delete('b');
+  expect(heard).toEqual(['+b', '-a', '-b']);
+  expect([...both.tuples()]).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../../src/api/objects.ts';
 import type { RowOwner, RowTarget } from '../../../../src/desired/engine.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import { podPort } from '../../../../src/model/names.ts';
@@ -77,18 +78,29 @@ test('what changed, built anew, gives the rows that building everything gives', 
     const engine = engineOver(zone.facts);
     engine.connect([target]);
     engine.build();
+    const admins = new Map<string, KubeObject>();
     for (let step = 0; step < 25; step += 1) {
       for (let i = 0; i <= random.below(2); i += 1) {
         const { object, isGone } = world.change();
         if (isGone) zone.remove(object);
         else zone.put(object);
       }
+      if (random.is(0.3)) {
+        const admin = world.adminPolicy();
+        if (admins.has(admin.metadata.name) && random.is(0.5)) {
+          zone.remove(admin);
+          admins.delete(admin.metadata.name);
+        } else {
+          zone.put(admin);
+          admins.set(admin.metadata.name, admin);
+        }
+      }
       engine.build();
       expect(engine.factsError).toBeUndefined();
       const ofPolicies = [...rows]
         .filter(([id]) => POLICED.test((JSON.parse(id) as string[])[0] ?? ''))
         .flatMap(([, wanted]) => wanted);
-      const fresh = PolicedZone.of(exampleZone, ...world.objects());
+      const fresh = PolicedZone.of(exampleZone, ...world.objects(), ...admins.values());
       expect(rowTexts(ofPolicies), `seed ${random.seed}, run ${run}, step ${step}`).toEqual(
         rowTexts(fresh.rows(POLICED)),
       );

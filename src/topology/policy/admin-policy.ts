@@ -1,0 +1,180 @@
+/**
+ * AdminNetworkPolicies, and the BaselineAdminNetworkPolicy behind all others (topology.md §16.2). The reference has them on the default
+ * network alone; here they hold on primary networks too, under each network's controller.
+ */
+
+import { familyOf, withoutPrefix, type Family } from '../../allocators/addresses.ts';
+import { matchesSelector } from '../../api/selectors.ts';
+import { isAdminKind } from '../../api/validation/admin-policies.ts';
+import { tupleKey } from '../../desired/facts.ts';
+import type { Feature } from '../../desired/features.ts';
+import { adminPortQueries, type AdminPolicy, type AdminRule } from '../../model/admin-policies.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import type { NetworkName } from '../../model/model.ts';
+import { controllerOf } from '../../model/names.ts';
+import { ACL_CLAIM, addAcl, ofGroup, type Acl } from '../acls.ts';
+import { ADDRESS_SET_CLAIM, addAddressSet, adminPeers } from '../address-sets.ts';
+import { networkOf, networkRank } from '../network/network-feature.ts';
+import {
+  ACL_ADMIN_POLICY,
+  ACL_BASELINE_POLICY,
+  ADMIN_RULES,
+  TIER_ADMIN_POLICY,
+  TIER_BASELINE_POLICY,
+} from '../numbers.ts';
+import { objectIds } from '../object-ids.ts';
+import { addPortGroup, adminPortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
+import { holds, Rows } from '../rows.ts';
+import { byProtocol, peerEnd } from './matches.ts';
+import { namedPortMatches } from './named-ports.ts';
+import { familiesOf } from './placed.ts';
+
+const ACTIONS = { Allow: 'allow-related', Deny: 'drop', Pass: 'pass' } as const;
+
+const objectOf = ({ kind, name }: AdminPolicy): string => `${kind} ${name}`;
+
+/** Peers of each rule: pods by selectors, nodes by their labels, and ranges. */
+export const adminAddresses: Feature<ZoneFacts> = {
+  name: 'policy/admin-addresses',
+  over: (facts) => facts.policing.adminPlacements.distinct('rule', 5),
+  rank: networkRank,
+  subject: networkOf,
+  rules: {
+    addresses: {
+      text: 'Peers of a rule of a policy of administrators are in one set: pods of all nodes on this network, nodes and ranges.',
+      source: 'topology.md §16.2',
+    },
+  },
+  claims: [ADDRESS_SET_CLAIM],
+  build(facts, [network = '', kind = '', name = '', direction, index], out) {
+    const policy = facts.policing.admins.get(kind, name);
+    const rule = policy?.rules.find(
+      (one) => one.direction === direction && String(one.index) === index,
+    );
+    if (policy === undefined || rule === undefined) return;
+    if (rule.peers.length > 0) facts.requireOtherPods();
+    const addresses = [
+      ...rule.peers
+        .flatMap(({ id }) => facts.policing.selected.by('selection', tupleKey(network, id)))
+        .flatMap((pod) => pod.addresses),
+      ...nodeAddresses(facts, rule),
+      ...rule.networks,
+    ];
+    const rows = Rows.northbound(out, objectOf(policy)).by('addresses');
+    const controller = controllerOf(network as NetworkName);
+    for (const family of familiesOf(facts, network))
+      addAddressSet(rows, adminPeers(controller, kind, name, rule, family), [
+        ...new Set(addresses.filter((address) => familyOf(address) === family)),
+      ]);
+  },
+};
+
+function nodeAddresses(facts: ZoneFacts, { nodes }: AdminRule): readonly string[] {
+  if (nodes.length === 0) return [];
+  return facts.policing.nodeLabels
+    .all()
+    .filter(({ labels }) => nodes.some((selector) => matchesSelector(selector, labels)))
+    .flatMap(({ name }) =>
+      name === facts.nodeName
+        ? facts.own('hostAddresses')
+        : (facts.nodes.part(name, 'hostAddresses') ?? []),
+    )
+    .map(withoutPrefix);
+}
+
+export const adminPolicy: Feature<ZoneFacts> = {
+  name: 'policy/admin-policy',
+  over: (facts) => facts.policing.adminPlacements.distinct('unit', 3),
+  rank: networkRank,
+  subject: networkOf,
+  rules: {
+    group: {
+      text: 'A policy of administrators has a group of the pods that it is about.',
+      source: 'topology.md §16.2',
+    },
+    rule: {
+      text: 'Of the rules of such a policy the first that matches decides, or passes the packet on to the policies of namespaces.',
+      source: 'topology.md §16.2',
+    },
+  },
+  claims: [PORT_GROUP_CLAIM, ACL_CLAIM],
+  build(facts, [network = '', kind = '', name = ''], out) {
+    const policy = facts.policing.admins.get(kind, name);
+    if (policy === undefined || !isAdminKind(kind)) return;
+    const controller = controllerOf(network as NetworkName);
+    const rows = Rows.northbound(out, objectOf(policy));
+    addPortGroup(rows.by('group'), adminPortGroup(controller, kind, name));
+    const families = familiesOf(facts, network);
+    for (const rule of policy.rules)
+      addRule(rows.by('rule'), { facts, network, controller, policy, families }, rule);
+  },
+};
+
+interface AdminOnNetwork {
+  readonly facts: ZoneFacts;
+  readonly network: string;
+  readonly controller: string;
+  readonly policy: AdminPolicy;
+  readonly families: readonly Family[];
+}
+
+function addRule(rows: Rows, on: AdminOnNetwork, rule: AdminRule): void {
+  const { facts, network, controller, policy, families } = on;
+  const { kind, name } = policy;
+  if (families.length === 0) return;
+  const port = ofGroup(rule.direction, adminPortGroup(controller, kind, name).name);
+  const end = peerEnd(rule.direction);
+  const sets = families.map((family) => adminPeers(controller, kind, name, rule, family).name);
+  const terms = families.map(
+    (family, i) => `${family === 'v4' ? 'ip4' : 'ip6'}.${end} == $${sets[i]}`,
+  );
+  const peers = `((${terms.join(' || ')}))`;
+  if (rule.ports.length === 0) addRow(rows, on, rule, 'None', `${port} && ${peers}`, sets);
+  for (const [protocol, match] of byProtocol(rule.ports))
+    addRow(rows, on, rule, protocol, `${port} && ${peers} && ${match}`, sets);
+  const queries = adminPortQueries(policy, rule);
+  if (queries.length > 0) facts.requireOtherPods();
+  const named = namedPortMatches(facts, network, controller, families, queries);
+  for (const [protocol, { match, sets: more }] of named)
+    addRow(
+      rows,
+      on,
+      rule,
+      `${protocol}-namedPort`,
+      rule.direction === 'Egress' ? `${port} && ${match}` : `${port} && ${peers} && ${match}`,
+      rule.direction === 'Egress' ? more : [...sets, ...more],
+    );
+}
+
+function addRow(
+  rows: Rows,
+  { controller, policy }: AdminOnNetwork,
+  { direction, index, action }: AdminRule,
+  protocol: string,
+  match: string,
+  sets: readonly string[],
+): void {
+  const { kind, name, priority, logging } = policy;
+  const isBaseline = kind === 'BaselineAdminNetworkPolicy';
+  const severity = { Allow: logging.allow, Deny: logging.deny, Pass: logging.pass }[action];
+  const acl: Acl = {
+    ids: objectIds(controller, kind, {
+      name,
+      direction,
+      'gress-index': String(index),
+      'port-policy-protocol': protocol,
+    }),
+    name: `${isBaseline ? 'BANP' : 'ANP'}:${name}:${direction}:${index}`,
+    direction,
+    priority: isBaseline
+      ? ACL_BASELINE_POLICY - index
+      : ACL_ADMIN_POLICY - priority * ADMIN_RULES - index,
+    tier: isBaseline ? TIER_BASELINE_POLICY : TIER_ADMIN_POLICY,
+    action: ACTIONS[action],
+    match,
+    sets,
+    severity,
+    afterLoadBalancing: true,
+  };
+  addAcl(rows, acl, holds('Port_Group', adminPortGroup(controller, kind, name).name, 'acls'));
+}

@@ -1,0 +1,268 @@
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../../src/api/objects.ts';
+import { podPort } from '../../../../src/model/names.ts';
+import { AclPipeline } from '../../../support/acl-packets.ts';
+import {
+  adminPolicy,
+  namespace,
+  networkPolicy,
+  ownNetwork,
+  PolicedZone,
+  policedPod,
+} from '../../../support/policed-zone.ts';
+import { rowTexts } from '../../../support/row-text.ts';
+import { dualZone, exampleZone } from '../../../support/zones.ts';
+import { problemsOf } from '../../api/objects.ts';
+import { short } from '../unit-texts.ts';
+
+const blue = namespace('blue', ownNetwork);
+const space = namespace('default', { team: 'red' });
+const all = { namespaces: {} };
+const team = { namespaces: { matchLabels: { team: 'red' } } };
+
+const ADDRESSES = { a: '10.244.0.5', b: '10.244.0.6', c: '10.244.0.7' } as const;
+type Name = keyof typeof ADDRESSES;
+const pods = Object.entries(ADDRESSES).map(([name, address]) =>
+  policedPod(`default/${name}`, {
+    address: `${address}/24`,
+    labels: { name },
+    ports: [{ name: 'web', containerPort: 8080 }],
+  }),
+);
+const named = (name: Name): object => ({
+  pods: { namespaceSelector: {}, podSelector: { matchLabels: { name } } },
+});
+
+test('a policy has a group, a row per rule and protocol and a set per rule, before the policies of namespaces', () => {
+  const zone = PolicedZone.of(
+    exampleZone,
+    space,
+    ...pods,
+    adminPolicy(
+      'guard',
+      {
+        priority: 5,
+        subject: team,
+        ingress: [
+          { action: 'Deny', from: [named('b')], ports: [{ portNumber: { port: 80 } }] },
+          { action: 'Pass', from: [all] },
+        ],
+        egress: [
+          {
+            action: 'Allow',
+            to: [{ networks: ['192.0.2.9/24'] }],
+            ports: [{ portRange: { protocol: 'UDP', start: 5, end: 9 } }],
+          },
+        ],
+      },
+      { 'k8s.ovn.org/acl-logging': '{"deny": "alert", "pass": "info"}' },
+    ),
+  );
+  const ids = (more: string): string =>
+    `k/id=default-network-controller:AdminNetworkPolicy:guard${more}`;
+  const owner =
+    'k/name=guard k/owner-controller=default-network-controller k/owner-type=AdminNetworkPolicy';
+  const texts = rowTexts(zone.rows(/^policy\/admin/)).map(short);
+  expect(texts.map((text) => text.replaceAll(/a\d{15,}/g, 'a…')).toSorted()).toEqual(
+    [
+      `ACL default-network-controller:AdminNetworkPolicy:guard:Egress:0:udp action=allow-related direction=from-lport external_ids={direction=Egress gress-index=0 ${ids(':Egress:0:udp')} ${owner} port-policy-protocol=udp} match=inport == @a… && ((ip4.dst == $a…)) && udp && 5<=udp.dst<=9 meter=acl-logging name=ANP:guard:Egress:0 options={apply-after-lb=true} priority=29500 tier=1 < Port_Group/a….acls`,
+      `ACL default-network-controller:AdminNetworkPolicy:guard:Ingress:0:tcp action=drop direction=to-lport external_ids={direction=Ingress gress-index=0 ${ids(':Ingress:0:tcp')} ${owner} port-policy-protocol=tcp} log=true match=outport == @a… && ((ip4.src == $a…)) && tcp && tcp.dst==80 meter=acl-logging name=ANP:guard:Ingress:0 priority=29500 severity=alert tier=1 < Port_Group/a….acls`,
+      `ACL default-network-controller:AdminNetworkPolicy:guard:Ingress:1:None action=pass direction=to-lport external_ids={direction=Ingress gress-index=1 ${ids(':Ingress:1:None')} ${owner} port-policy-protocol=None} log=true match=outport == @a… && ((ip4.src == $a…)) meter=acl-logging name=ANP:guard:Ingress:1 priority=29499 severity=info tier=1 < Port_Group/a….acls`,
+      ...[
+        [':Egress:0', '192.0.2.0/24', 'direction=Egress gress-index=0'],
+        [':Ingress:0', '10.244.0.6', 'direction=Ingress gress-index=0'],
+        [':Ingress:1', '10.244.0.5, 10.244.0.6, 10.244.0.7', 'direction=Ingress gress-index=1'],
+      ].map(
+        ([rule = '', addresses, keys]) =>
+          `Address_Set a… addresses=[${addresses}] external_ids={${keys} ip-family=v4 ${ids(`${rule}:v4`)} ${owner}}`,
+      ),
+      `Port_Group a… external_ids={${ids('')} ${owner}}`,
+    ].toSorted(),
+  );
+});
+
+describe('who reaches whom', () => {
+  const passes = (from: Name, to: Name, port: number, ...objects: KubeObject[]): boolean => {
+    const rows = PolicedZone.of(exampleZone, space, ...pods, ...objects).rows(
+      /^(policy|pods\/port)/,
+    );
+    return new AclPipeline(rows).passes({
+      inport: podPort('default', 'default', from),
+      outport: podPort('default', 'default', to),
+      src: ADDRESSES[from],
+      dst: ADDRESSES[to],
+      protocol: 'tcp',
+      port,
+    });
+  };
+  const ingress = (action: string, from: object, ports?: object[]): object => ({
+    action,
+    from: [from],
+    ...(ports === undefined ? {} : { ports }),
+  });
+  const closed = networkPolicy('default/closed', { podSelector: {} });
+  const open = networkPolicy('default/open', { ingress: [{}] });
+  const guard = (...rules: object[]) =>
+    adminPolicy('guard', { priority: 1, subject: named('a'), ingress: rules });
+  const baseline = (...rules: object[]) =>
+    adminPolicy('default', { subject: named('a'), ingress: rules });
+
+  test('what an administrator denies no policy of a namespace lets through, and the other way round', () => {
+    expect(passes('b', 'a', 80, guard(ingress('Deny', all)), open)).toBe(false);
+    expect(passes('b', 'a', 80, guard(ingress('Allow', all)), closed)).toBe(true);
+    expect(passes('b', 'c', 80, guard(ingress('Deny', all)), open)).toBe(true);
+  });
+
+  test('the first rule that matches counts, and the policy of the lower priority number', () => {
+    const rules = [ingress('Allow', named('b')), ingress('Deny', all)];
+    expect(passes('b', 'a', 80, guard(...rules))).toBe(true);
+    expect(passes('c', 'a', 80, guard(...rules))).toBe(false);
+    const first = adminPolicy('first', {
+      priority: 0,
+      subject: named('a'),
+      ingress: [ingress('Deny', all)],
+    });
+    expect(passes('b', 'a', 80, guard(...rules), first)).toBe(false);
+  });
+
+  test('what is passed on is decided by policies of namespaces, and by the baseline where there is none', () => {
+    const rules = [ingress('Pass', named('b')), ingress('Deny', all)];
+    expect(passes('b', 'a', 80, guard(...rules), closed)).toBe(false);
+    expect(passes('b', 'a', 80, guard(...rules), open)).toBe(true);
+    expect(passes('b', 'a', 80, guard(...rules))).toBe(true);
+    expect(passes('b', 'a', 80, guard(...rules), baseline(ingress('Deny', all)))).toBe(false);
+    expect(passes('b', 'a', 80, guard(...rules), baseline(ingress('Deny', all)), open)).toBe(true);
+    expect(passes('c', 'a', 80, guard(...rules), open)).toBe(false);
+  });
+
+  test('a port by its name is that of the pods that it reaches', () => {
+    const rule = ingress('Deny', all, [{ namedPort: 'web' }]);
+    expect(passes('b', 'a', 8080, guard(rule))).toBe(false);
+    expect(passes('b', 'a', 80, guard(rule))).toBe(true);
+  });
+});
+
+describe('the networks of such a policy', () => {
+  const web = policedPod('blue/web', { on: 'blue/blue', address: '103.103.0.3/24' });
+  const objects = [blue, space, web, ...pods];
+  const policy = adminPolicy('guard', {
+    priority: 0,
+    subject: all,
+    ingress: [{ action: 'Deny', from: [all] }],
+  });
+
+  test('are the default one and the primary ones of the namespaces that it is about', () => {
+    const units = (...subject: KubeObject[]): string[] =>
+      PolicedZone.of(exampleZone, ...objects, ...subject)
+        .units(/^policy\/admin-policy /)
+        .map(({ unit }) => unit.split(' ')[1] ?? '');
+    expect(units(policy)).toEqual(['blue_blue', 'default']);
+    const about = { priority: 0, subject: team, ingress: [] };
+    expect(units(adminPolicy('guard', about))).toEqual(['default']);
+  });
+
+  test('on each of them peers are its own pods', () => {
+    const zone = PolicedZone.of(exampleZone, ...objects, policy);
+    const sets = zone
+      .units(/^policy\/admin-addresses /)
+      .map(({ unit, rows }) => [unit.split(' ')[1], rows[0]?.columns['addresses']]);
+    expect(sets).toEqual([
+      ['blue_blue', ['103.103.0.3']],
+      ['default', Object.values(ADDRESSES)],
+    ]);
+    const port = zone.rows(/^pods\/port blue /)[0];
+    // The group of the namespace and that of the policy.
+    expect(port?.containers.filter(({ table }) => table === 'Port_Group')).toHaveLength(2);
+  });
+});
+
+test('nodes are peers by their labels, with all their addresses', () => {
+  const zone = PolicedZone.of(
+    dualZone,
+    space,
+    adminPolicy('guard', {
+      priority: 0,
+      subject: all,
+      egress: [{ action: 'Deny', to: [{ nodes: { matchLabels: { role: 'gate' } } }] }],
+    }),
+  );
+  zone.facts.policing.nodeLabels.put('ovn-worker2', {
+    name: 'ovn-worker2',
+    labels: { role: 'gate' },
+  });
+  zone.facts.policing.nodeLabels.put('ovn-worker', { name: 'ovn-worker', labels: {} });
+  expect(
+    zone.rows(/^policy\/admin-addresses default /).map(({ columns }) => columns['addresses']),
+  ).toEqual([['172.18.0.4'], ['fc00:f853::4']]);
+  expect(zone.rows(/^policy\/admin-policy default /)[1]?.columns['match']).toMatch(
+    /^inport == @a\d+ && \(\(ip4\.dst == \$a\d+ \|\| ip6\.dst == \$a\d+\)\)$/,
+  );
+});
+
+describe('a policy that can’t be had', () => {
+  const good = adminPolicy('guard', { priority: 0, subject: all, ingress: [] });
+  test.each([
+    [{ priority: 100, subject: all }, 'OVN has room for priorities 0 to 99'],
+    [{ priority: 0, subject: {} }, 'spec.subject: Invalid value: []: exactly one of its fields'],
+    [
+      {
+        priority: 0,
+        subject: all,
+        egress: [{ action: 'Allow', to: [{ domainNames: ['example.com'] }] }],
+      },
+      'peers by domainNames are not looked up',
+    ],
+  ])('%j is reported, and what was read before stays in force', (spec, problem) => {
+    const zone = PolicedZone.of(exampleZone, space, good);
+    zone.put(adminPolicy('guard', spec));
+    expect([...zone.facts.modelProblems()]).toEqual([
+      { object: 'AdminNetworkPolicy guard', message: expect.stringContaining(problem) as string },
+    ]);
+    expect(zone.units(/^policy\/admin-policy /).length).toBeGreaterThan(0);
+    zone.remove(good);
+    expect(zone.units(/^policy\/admin-policy /)).toEqual([]);
+  });
+});
+
+describe('an API server refuses', () => {
+  test.each([
+    [
+      adminPolicy('x', { subject: all }),
+      'metadata.name: Invalid value: "x": must be "default": there is one in a cluster',
+    ],
+    [
+      adminPolicy('x', { priority: 1001, subject: all }),
+      'spec.priority: Invalid value: 1001: must be between 0 and 1000, inclusive',
+    ],
+    [
+      adminPolicy('x', { priority: 1, subject: all, ingress: [{ action: 'Drop', from: [all] }] }),
+      'spec.ingress[0].action: Unsupported value: "Drop": supported values: "Allow", "Deny", "Pass"',
+    ],
+    [
+      adminPolicy('default', { subject: all, ingress: [{ action: 'Pass', from: [all] }] }),
+      'spec.ingress[0].action: Unsupported value: "Pass": supported values: "Allow", "Deny"',
+    ],
+    [
+      adminPolicy('x', { priority: 1, subject: all, ingress: [{ action: 'Deny', from: [] }] }),
+      'spec.ingress[0].from: Invalid value: 0: must have 1 to 100 items',
+    ],
+    [
+      adminPolicy('x', {
+        priority: 1,
+        subject: all,
+        egress: [{ action: 'Deny', to: [{ networks: ['10.0.0.0/99'] }] }],
+      }),
+      'spec.egress[0].to[0].networks[0]: Invalid value: "10.0.0.0/99": must be a valid CIDR value',
+    ],
+    [
+      adminPolicy('x', {
+        priority: 1,
+        subject: all,
+        ingress: [{ action: 'Deny', from: [all], ports: [{ portRange: { start: 9, end: 5 } }] }],
+      }),
+      'spec.ingress[0].ports[0].portRange: Invalid value: {"start":9,"end":5}: must end behind its start',
+    ],
+  ])('%j', (object, problem) => {
+    expect(problemsOf(object)).toEqual([problem]);
+  });
+});

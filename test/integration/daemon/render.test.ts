@@ -70,6 +70,78 @@ test('rendered rows say by which rule and for which object they are there', asyn
   expect(rules['layer3/network']?.['node-switch']?.text).toContain('one switch');
 });
 
+const LAYER2_AND_LOCALNET = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: flat, labels: {k8s.ovn.org/primary-user-defined-network: ""}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: plain, labels: {kubernetes.io/metadata.name: plain}}
+---
+apiVersion: k8s.ovn.org/v1
+kind: UserDefinedNetwork
+metadata: {name: net, namespace: flat}
+spec: {topology: Layer2, layer2: {role: Primary, subnets: [10.70.0.0/16], infrastructureSubnets: [10.70.1.0/29], reservedSubnets: [10.70.2.0/24]}}
+---
+apiVersion: k8s.ovn.org/v1
+kind: ClusterUserDefinedNetwork
+metadata: {name: vlan}
+spec:
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: plain}}
+  network: {topology: Localnet, localnet: {role: Secondary, physicalNetworkName: tenants, vlan: {mode: Access, access: {id: 20}}, subnets: [10.80.0.0/24], excludeSubnets: [10.80.0.0/28]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: flat}
+spec: {nodeName: ovn-worker}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b, namespace: flat}
+spec: {nodeName: ovn-worker2}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: c, namespace: plain, annotations: {k8s.v1.cni.cncf.io/networks: vlan}}
+spec: {nodeName: ovn-worker}
+`;
+
+test('Layer2 and localnet networks are rendered from manifests alone, with the pods of other nodes', async () => {
+  using heddle = new Installation(SETTINGS);
+  heddle.copy(WORKED_EXAMPLE);
+  heddle.write('layer2.yaml', LAYER2_AND_LOCALNET);
+  const { code, stdout, stderr } = await heddle.run('render', '--json');
+  expect([code, stderr]).toEqual([0, '']);
+  const { databases } = JSON.parse(stdout) as {
+    databases: { changes: { table: string; key: string; columns: object }[] }[];
+  };
+  const rows = databases.flatMap(({ changes }) => changes);
+  const row = (key: string): unknown => rows.find((change) => change.key === key)?.columns;
+  expect(row('flat_net_transit_router')).toMatchObject({
+    options: { after: { 'requested-tnl-key': expect.stringMatching(/^167157[79]\d$/) as string } },
+  });
+  expect(row('trtos-flat_net_ovn_layer2_switch')).toMatchObject({
+    networks: { after: ['10.70.1.0/16'] },
+  });
+  expect(row('flat.net_flat_a')).toMatchObject({
+    addresses: { after: ['0a:58:0a:46:00:01 10.70.0.1'] },
+    options: { after: { 'requested-tnl-key': '10' } },
+  });
+  expect(row('flat.net_flat_b')).toMatchObject({
+    type: { after: 'remote' },
+    options: { after: { 'requested-tnl-key': '11' } },
+  });
+  expect(row('cluster_udn_vlan_ovn_localnet_port')).toMatchObject({
+    options: { after: { network_name: 'tenants' } },
+    tag_request: { after: 20 },
+  });
+  // The first address that is not excluded.
+  expect(row('plain.vlan_plain_c')).toMatchObject({
+    addresses: { after: ['0a:58:0a:50:00:10 10.80.0.16'] },
+  });
+});
+
 test('what cannot be rendered is said, the rest is rendered', async () => {
   using heddle = new Installation(SETTINGS);
   heddle.copy(WORKED_EXAMPLE);

@@ -8,6 +8,7 @@ import {
   dualYellow,
   dualZone,
   exampleZone,
+  farYellowPod,
   inLocalMode,
   layer2Secondary,
   localnet,
@@ -19,17 +20,8 @@ import {
 } from '../../support/zones.ts';
 
 const SWITCH = 'cluster_udn_yellow.net_ovn_layer2_switch';
-const FAR = '0a:58:69:69:00:04';
+const FAR = farYellowPod.macAddress;
 
-/** A pod on node ovn-worker2. */
-const farPod: Attachment = {
-  ...yellowPod,
-  pod: 'far',
-  node: 'ovn-worker2',
-  macAddress: FAR,
-  addresses: ['105.105.0.4/16'],
-  tunnelId: 11,
-};
 const onSecondary: Attachment = {
   ...bluePod,
   network: layer2Secondary.name,
@@ -49,9 +41,10 @@ const onLocalnet: Attachment = {
 
 const here: Zone = {
   ...exampleZone,
+  namespaces: [...exampleZone.namespaces, 'yellow'],
   networks: [defaultNetwork, yellow, layer2Secondary, localnet],
   attachments: [yellowPod, onSecondary, onLocalnet],
-  remoteAttachments: [farPod],
+  remoteAttachments: [farYellowPod],
 };
 
 /** The same network as the other node's zone has it. */
@@ -69,7 +62,7 @@ const there: Zone = {
   },
   remoteNodes: [worker],
   networks: [defaultNetwork, yellow],
-  attachments: [farPod],
+  attachments: [farYellowPod],
   remoteAttachments: [yellowPod],
 };
 
@@ -243,6 +236,7 @@ describe('ovn-northd and other Layer2 networks', () => {
       'both families, multicast',
       {
         ...dualZone,
+        namespaces: here.namespaces,
         settings: { ...dualZone.settings, features: multicast },
         networks: [...dualZone.networks.slice(0, 1), dualYellow],
         attachments: [{ ...yellowPod, addresses: ['105.105.0.3/16', 'fd20:105::3/64'] }],

@@ -3,14 +3,15 @@
  * are too small for the addresses that rows need. Pure; of two that clash the one of the lower id wins.
  */
 import { hasAddress } from '../allocators/addresses.ts';
-import { isDynamicTunnelKey } from '../allocators/tunnel-keys.ts';
-import { TUNNEL_KEYS } from '../api/annotations/network-annotations.ts';
+import { isDynamicTunnelKey, switchTunnelKey } from '../allocators/tunnel-keys.ts';
+import { NETWORK_ID, TUNNEL_KEYS } from '../api/annotations/network-annotations.ts';
 import { familyCidrs } from '../api/nad/network-config.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import { networkMasqueradeOffsets, POD_SUBNET_OFFSETS } from '../allocators/node-addresses.ts';
 import type { ClusterSettings, Network, NodeFacts } from './model.ts';
 import { isDefault, switchesOf } from './names.ts';
 import { clusterFamilies, hasGateway, hasTransitLink, joinSubnets } from './network-addresses.ts';
+import type { NetworkRegistration } from './networks.ts';
 import type { ObjectReading } from './reading.ts';
 import { whyNotRendered } from './rendering.ts';
 
@@ -36,6 +37,26 @@ interface Ranked {
 
 export const comesBefore = (a: Ranked, b: Ranked): boolean =>
   a.id < b.id || (a.id === b.id && a.name < b.name);
+
+/** A node keeps what it had before another one says that it has it; of those of a start the lower id comes first. */
+export const nodeComesBefore = (a: NodeFacts, b: NodeFacts): boolean =>
+  (a.since ?? 0) === (b.since ?? 0) ? comesBefore(a, b) : (a.since ?? 0) < (b.since ?? 0);
+
+/** A network with what decides who has a tunnel key. */
+export type KeyedNetwork = Pick<NetworkRegistration, 'id' | 'tunnelKeys' | 'since' | 'created'> & {
+  readonly name: string;
+};
+
+/** Keys of a network's datapaths, those that follow from its id included: packets between nodes are told apart by nothing else. */
+export const tunnelKeysOf = ({ id, tunnelKeys }: KeyedNetwork): readonly string[] => [
+  ...new Set([...tunnelKeys.toReversed(), switchTunnelKey(id)].map(String)),
+];
+
+/** As for nodes; of networks of a start the older one comes first. */
+export function keyedNetworkComesBefore(a: KeyedNetwork, b: KeyedNetwork): boolean {
+  if (a.since !== b.since) return a.since < b.since;
+  return a.created === b.created ? comesBefore(a, b) : a.created < b.created;
+}
 
 /** What belongs to one node alone. */
 export const identitiesOf = (node: NodeFacts): readonly string[] => [
@@ -77,7 +98,6 @@ const ANOTHER_KEY = `remove the annotation ${TUNNEL_KEYS} from its NADs: the clu
 
 function networkIdentities(network: Network, node: string): readonly NetworkIdentity[] {
   const prefix = ovnPrefix(network.name);
-  const key = transitRouterKey(network);
   return [
     ...switchesOf(network, node).map((name) => ({
       id: `switch ${name}`,
@@ -89,15 +109,6 @@ function networkIdentities(network: Network, node: string): readonly NetworkIden
       clash: (owner) =>
         `its rows would have the prefix "${prefix}", as those of network "${owner}"; rename one of the two`,
     },
-    ...(key === undefined
-      ? []
-      : [
-          {
-            id: `tunnel key ${key}`,
-            clash: (owner: string) =>
-              `the tunnel key ${key} of its router is that of network "${owner}" too; ${ANOTHER_KEY}`,
-          },
-        ]),
   ];
 }
 
@@ -111,6 +122,8 @@ export interface AdmissionContext {
   readonly nodeSubnets: readonly string[];
   /** The admitted network of a lower id that has that identity. */
   readonly ownerOf: (identity: string) => string | undefined;
+  /** A tunnel key of it that another network had before it. */
+  readonly takenKey: { readonly key: string; readonly owner: string } | undefined;
 }
 
 /** A network that gets rows here once something uses it; pending: one that this release does not render, or without keys yet. */
@@ -123,7 +136,8 @@ export function admitNetwork(network: Network, context: AdmissionContext): Objec
     nameProblem(network.name, context.node.name) ??
     wrongKey(network) ??
     smallSubnet(network, context) ??
-    takenIdentity(network, context);
+    takenIdentity(network, context) ??
+    keyProblem(network, context);
   return problem === undefined
     ? { kind: 'value', value: network }
     : { kind: 'problem', message: `network ${JSON.stringify(network.name)}: ${problem}` };
@@ -155,6 +169,15 @@ function takenIdentity(network: Network, { node, ownerOf }: AdmissionContext): s
   return new Set(switches).size < switches.length
     ? `node "${node.name}" has the name of a switch of every network; rename the node`
     : undefined;
+}
+
+/** Datapaths of one key are one network to a node that gets a packet of it. */
+function keyProblem(network: Network, { takenKey }: AdmissionContext): string | undefined {
+  if (takenKey === undefined) return undefined;
+  const { key, owner } = takenKey;
+  return key === String(transitRouterKey(network))
+    ? `the tunnel key ${key} of its router is that of network "${owner}" too; ${ANOTHER_KEY}`
+    : `the tunnel key ${key} (network id ${network.id}) is that of network "${owner}" too; remove the annotations ${NETWORK_ID} and ${TUNNEL_KEYS} from its NADs: the cluster manager gives others`;
 }
 
 /** Which subnet has no room for what this node needs of it, and what to do. */

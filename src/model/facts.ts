@@ -5,8 +5,18 @@
 import { DerivedFacts, FactTable, tupleKey, type KeySource } from '../desired/facts.ts';
 import { ReadRecorder } from '../desired/reads.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
+import { switchTunnelKey } from '../allocators/tunnel-keys.ts';
 import type { Connect } from './connects.ts';
-import { admitNetwork, admitNode, comesBefore, identitiesOf, idsOfNetwork } from './admission.ts';
+import {
+  admitNetwork,
+  admitNode,
+  comesBefore,
+  identitiesOf,
+  idsOfNetwork,
+  keyedNetworkComesBefore,
+  nodeComesBefore,
+  tunnelKeysOf,
+} from './admission.ts';
 import { backendsOf, type Backends } from './backends.ts';
 import type { SliceFacts } from './endpoint-slices.ts';
 import type {
@@ -203,7 +213,9 @@ export class ZoneFacts {
     this.definitions = new FactTable('definitions', recorder, {
       indexes: { namespace: ({ namespace }) => [namespace] },
     });
-    this.registrations = new FactTable('registrations', recorder);
+    this.registrations = new FactTable('registrations', recorder, {
+      indexes: { key: (registration, name) => tunnelKeysOf({ ...registration, name }) },
+    });
     this.wishes = new FactTable('wishes', recorder, { arity: 2 });
     this.interfaces = new FactTable('interfaces', recorder, { arity: 3 });
     this.remoteInterfaces = new FactTable('remoteInterfaces', recorder, { arity: 3 });
@@ -564,7 +576,7 @@ export class ZoneFacts {
             .by('identity', identity)
             .find(
               (other) =>
-                comesBefore(other, node) &&
+                nodeComesBefore(other, node) &&
                 this.#nodeAdmissions.table.get(other.name)?.kind === 'value',
             )?.name,
     );
@@ -592,7 +604,28 @@ export class ZoneFacts {
               comesBefore(other, network) &&
               this.#admissions.table.get(other.name)?.kind === 'value',
           )?.name,
+      takenKey: this.#takenKey(name),
     });
+  }
+
+  /** A tunnel key of a network that another one had before it, and which. */
+  #takenKey(name: string): { readonly key: string; readonly owner: string } | undefined {
+    const registration = this.registrations.get(name);
+    if (registration === undefined) return undefined;
+    const network = { ...registration, name };
+    for (const key of tunnelKeysOf(network)) {
+      if (key === String(switchTunnelKey(0))) return { key, owner: DEFAULT_NETWORK };
+      const owner = this.registrations.keysBy('key', key).find((other) => {
+        const found = this.registrations.get(other);
+        return (
+          found !== undefined &&
+          keyedNetworkComesBefore({ ...found, name: other }, network) &&
+          this.#admissions.table.get(other)?.kind !== 'problem'
+        );
+      });
+      if (owner !== undefined) return { key, owner };
+    }
+    return undefined;
   }
 
   /** An interface that the pod may have, whatever other pods have (api.md §6.9). */

@@ -28,7 +28,8 @@ import type { FactTable } from '../desired/facts.ts';
 import { readSlice } from './endpoint-slices.ts';
 import { readAdminPolicy } from './admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';
-import type { PodInterface } from './model.ts';
+import { identitiesOf } from './admission.ts';
+import type { NodeFacts, PodInterface } from './model.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
 import { closedPolicy, needsPods, readPolicy, type Policy } from './policies.ts';
@@ -227,7 +228,13 @@ export class ObjectIntake {
   #register(name: string): void {
     const { definitions, registrations } = this.#facts;
     const network = this.#registry.network(name);
-    registrations.put(name, network && registrationOf(network));
+    const [before, after] = [
+      registrations.peek(name),
+      network && registrationOf(network, this.#facts.roundFor(true)),
+    ];
+    const isSame =
+      before?.id === after?.id && before?.tunnelKeys.join() === after?.tunnelKeys.join();
+    registrations.put(name, after && { ...after, since: (isSame ? before : after)?.since ?? 0 });
     // Its switch spans all zones: each has a port for every pod of it.
     if (network?.config.topology === 'layer2') this.#facts.wantOtherPods();
     const refused = this.#registry.refusedNads(name);
@@ -257,7 +264,7 @@ export class ObjectIntake {
       const reading = node && readNodeFacts(node);
       problems.note(`Node ${name}`, 'facts', reading);
       if (node === undefined) nodes.delete(name);
-      else if (reading?.kind === 'value') nodes.put(name, reading.value);
+      else if (reading?.kind === 'value') nodes.put(name, this.#dated(reading.value));
       const isUnknown = nodes.peek(name) === undefined && reading?.kind === 'problem';
       unreadableNodes.put(
         name,
@@ -266,6 +273,14 @@ export class ObjectIntake {
           : undefined,
       );
     }
+  }
+
+  /** With the round in which the node first had its identities. */
+  #dated(node: NodeFacts): NodeFacts {
+    const before = this.#facts.nodes.peek(node.name);
+    const isSame =
+      before !== undefined && identitiesOf(before).join() === identitiesOf(node).join();
+    return { ...node, since: (isSame ? before.since : undefined) ?? this.#facts.roundFor(true) };
   }
 
   #readSubnets(name: string, node: Node | undefined): void {

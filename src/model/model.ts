@@ -109,6 +109,8 @@ export interface NodeFacts {
   readonly transitAddresses: PerFamily<string>;
   /** Every address of the host with prefix length (`k8s.ovn.org/host-cidrs`); empty if the node said none. */
   readonly hostAddresses: readonly string[];
+  /** Round of the process in which the node was first seen with its id, chassis and tunnel addresses; of another node only. */
+  readonly since?: number;
 }
 
 /** The node whose zone is being built. */

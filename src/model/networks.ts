@@ -38,6 +38,10 @@ export interface NetworkRegistration {
   readonly config: NetworkConfig;
   readonly id: number;
   readonly tunnelKeys: readonly number[];
+  /** When the NAD was created that decides what the network is. */
+  readonly created: string;
+  /** Round of the process in which the network was first seen with its id and keys. */
+  readonly since: number;
   /** Keys of the NADs that count, sorted. */
   readonly nads: readonly string[];
   /** The object that asks for the network: `UserDefinedNetwork blue/blue`, or the NAD that decides what it is. */
@@ -76,13 +80,18 @@ export function readDefinition(
 }
 
 /** A network as the registry of NADs decided, as a fact; undefined before it has an id. */
-export function registrationOf(network: RegisteredNetwork): NetworkRegistration | undefined {
+export function registrationOf(
+  network: RegisteredNetwork,
+  since: number,
+): NetworkRegistration | undefined {
   const [first] = network.nads;
   if (first === undefined || network.id === undefined) return undefined;
   return {
     config: network.config,
     id: network.id,
     tunnelKeys: first.tunnelKeys ?? [],
+    created: first.creationTimestamp,
+    since,
     nads: network.nads.map(({ key }) => key).sort(),
     object: objectOf(first),
   };

@@ -569,6 +569,8 @@ const registrationsOf = (zone: Zone): NetworkRegistration[] =>
     .map(({ nodeSubnets: _subnets, namespaces: _namespaces, ...config }) => ({
       ...config,
       config,
+      created: '',
+      since: 0,
     }));
 
 const slicesOf = (zone: Zone): (SliceFacts & { readonly key: string })[] =>

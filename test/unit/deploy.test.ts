@@ -149,6 +149,7 @@ describe('permissions', () => {
       'create k8s.ovn.org/zonestatuses',
       'patch events',
       'patch k8s.ovn.org/zonestatuses/status',
+      'patch nodes/status',
       'patch pods/status',
     ]);
   });
@@ -186,6 +187,17 @@ describe('permissions', () => {
 describe('admission policies', () => {
   const cel = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true });
 
+  // The API server asks its authorizer: here an administrator may everything, and others may nothing.
+  const same = (authorizer: unknown): unknown => authorizer;
+  cel.registerFunction('map.group(string): map', same);
+  cel.registerFunction('map.resource(string): map', same);
+  cel.registerFunction('map.check(string): map', same);
+  cel.registerFunction('map.allowed(): bool', (authorizer: unknown) =>
+    authorizer instanceof Map
+      ? authorizer.get('isAdmin') === true
+      : (authorizer as { isAdmin: boolean }).isAdmin,
+  );
+
   /** Messages of the validations that refuse a request; `[]` = admitted. */
   function verdict(name: string, request: Record<string, unknown>): string[] {
     const {
@@ -193,7 +205,14 @@ describe('admission policies', () => {
       validations,
       matchConditions = [],
     } = named<Policy>('ValidatingAdmissionPolicy', name).spec;
-    const context: Record<string, unknown> = { oldObject: null, ...request, variables: {} };
+    const { userInfo } = (request['request'] ?? {}) as { userInfo?: { username: string } };
+    const authorizer = { isAdmin: userInfo?.username === 'admin' };
+    const context: Record<string, unknown> = {
+      oldObject: null,
+      ...request,
+      authorizer,
+      variables: {},
+    };
     const evaluate = (expression: string): unknown => cel.parse(expression)(context);
     if (!matchConditions.every(({ expression }) => evaluate(expression) === true)) return [];
     for (const variable of variables) {
@@ -360,6 +379,90 @@ describe('admission policies', () => {
     );
   });
 
+  const NODE = 'system:serviceaccount:heddle:heddle-node';
+  const KUBELET = 'system:node:n1';
+  const ADMIN = 'admin';
+
+  /** Who may write an annotation that Heddle goes by: set it on a new object, add, change and remove it. */
+  const writers = (policy: string, key: string, resource: string): string[] =>
+    [MANAGER, NODE, KUBELET, ADMIN, 'anna'].filter((username) => {
+      const request = { userInfo: { username }, resource: { resource } };
+      const [one, other] = [annotated({ [key]: '1', a: 'b' }), annotated({ [key]: '2' })];
+      const refusals = [
+        [null, one],
+        [{ metadata: {} }, one],
+        [one, other],
+        [one, { metadata: {} }],
+      ].map(([oldObject, object]) => verdict(policy, { request, oldObject, object }).length);
+      const untouched = annotated({ [key]: '1', a: 'c' });
+      expect(verdict(policy, { request, oldObject: one, object: untouched })).toEqual([]);
+      expect(verdict(policy, { request, oldObject: null, object: { metadata: {} } })).toEqual([]);
+      // Nobody may some of it.
+      expect(new Set(refusals.map((count) => count > 0)).size).toBe(1);
+      return refusals[0] === 0;
+    });
+
+  test.each([
+    ['heddle-pod-networks', 'pods', 'pod-networks', [MANAGER, NODE]],
+    ['heddle-node-allocations', 'nodes', 'node-subnets', [MANAGER]],
+    ['heddle-node-allocations', 'nodes', 'node-id', [MANAGER]],
+    ['heddle-node-allocations', 'nodes', 'node-transit-switch-port-ifaddr', [MANAGER]],
+    ['heddle-node-allocations', 'nodes', 'network-ids', [MANAGER]],
+    ['heddle-node-facts', 'nodes', 'node-chassis-id', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'node-encap-ips', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'node-primary-ifaddr', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'host-cidrs', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'l3-gateway-config', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'gateway-mtu-support', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'node-mgmt-port-mac-addresses', [NODE, ADMIN]],
+    ['heddle-network-definitions', 'network-attachment-definitions', 'network-id', [MANAGER]],
+    ['heddle-network-definitions', 'network-attachment-definitions', 'network-name', [MANAGER]],
+    ['heddle-network-definitions', 'network-attachment-definitions', 'tunnel-keys', [MANAGER]],
+  ])('%s: of %s, %s', (policy, resource, key, expected) => {
+    expect(writers(policy, `k8s.ovn.org/${key}`, resource)).toEqual(expected);
+  });
+
+  test('every way by which annotations get onto a pod or a node is watched', () => {
+    const resources = (name: string): string[] =>
+      named<Policy & { spec: { matchConstraints: { resourceRules: { resources: string[] }[] } } }>(
+        'ValidatingAdmissionPolicy',
+        name,
+      ).spec.matchConstraints.resourceRules.flatMap((rule) => rule.resources);
+    expect(resources('heddle-pod-networks')).toEqual([
+      'pods',
+      'pods/status',
+      'pods/binding',
+      'bindings',
+    ]);
+    for (const name of ['heddle-node-allocations', 'heddle-node-facts'])
+      expect(resources(name)).toEqual(['nodes', 'nodes/status']);
+  });
+
+  const definition = (config: string, more: object = {}): object => ({
+    metadata: { annotations: {}, ...more },
+    spec: { config },
+  });
+  const OURS = '{"type":"ovn-k8s-cni-overlay","name":"victim"}';
+  const OWNED = { ownerReferences: [{ kind: 'ClusterUserDefinedNetwork', name: 'x' }] };
+  test.each<[string, string, object | null, object, boolean]>([
+    ['a user’s, of another plugin', 'anna', null, definition('{"type":"macvlan"}'), true],
+    ['a user’s, without configuration', 'anna', null, { metadata: {} }, true],
+    ['a user’s', 'anna', null, definition(OURS), false],
+    ['… in a list', 'anna', null, definition(`{"plugins":[${OURS}]}`), false],
+    ['… of the old type', 'anna', null, definition('{"type":"ovn-kubernetes"}'), false],
+    ['… with an escape in its type', 'anna', null, definition(OURS.replace('-', '\\u002d')), false],
+    ['that becomes ours', 'anna', definition('{"type":"macvlan"}'), definition(OURS), false],
+    ['that gets an owner', 'anna', definition(OURS), definition(OURS, OWNED), false],
+    ['that gets a label', 'anna', definition(OURS), definition(OURS, { labels: { a: 'b' } }), true],
+    ['an administrator’s', ADMIN, null, definition(OURS), true],
+    ['the cluster manager’s', MANAGER, null, definition(OURS, OWNED), true],
+  ])('a definition of a network: %s', (_what, username, oldObject, object, admitted) => {
+    const request = { userInfo: { username } };
+    expect(verdict('heddle-network-definitions', { request, oldObject, object })).toHaveLength(
+      admitted ? 0 : 1,
+    );
+  });
+
   describe('a node daemon', () => {
     const daemon = {
       username: 'system:serviceaccount:heddle:heddle-node',
@@ -386,10 +489,12 @@ describe('admission policies', () => {
       status: { phase: 'Running' },
     });
 
+    const gateway = { 'k8s.ovn.org/l3-gateway-config': '{}' };
+    const networks = { 'k8s.ovn.org/pod-networks': '{}' };
+
     test('writes annotations of its node, its pods, and the status of its zone', () => {
-      const gateway = { 'k8s.ovn.org/l3-gateway-config': '{}' };
       expect(write('nodes', node('n1', gateway), node('n1'))).toEqual([]);
-      expect(write('pods', pod('n1', { a: 'b' }), pod('n1'))).toEqual([]);
+      expect(write('pods', pod('n1', networks), pod('n1'))).toEqual([]);
       expect(write('zonestatuses', { metadata: { name: 'n1' }, status: { x: 1 } }, null)).toEqual(
         [],
       );
@@ -397,8 +502,8 @@ describe('admission policies', () => {
 
     test('writes nothing about another node, its pods or its zone', () => {
       const message = 'the Heddle daemon of node "n1" may only write about that node and its pods';
-      expect(write('nodes', node('n2', { a: 'b' }), node('n2'))).toEqual([message]);
-      expect(write('pods', pod('n2', { a: 'b' }), pod('n2'))).toEqual([message]);
+      expect(write('nodes', node('n2', gateway), node('n2'))).toEqual([message]);
+      expect(write('pods', pod('n2', networks), pod('n2'))).toEqual([message]);
       expect(write('zonestatuses', { metadata: { name: 'n2' } }, null)).toEqual([message]);
       const unbound = { username: daemon.username, extra: {} };
       expect(write('nodes', node('n1'), node('n1'), unbound)).toHaveLength(1);
@@ -408,10 +513,41 @@ describe('admission policies', () => {
       expect(write('nodes', node('n1', {}, { phase: 'x' }), node('n1'))).toEqual([
         'the Heddle daemon writes annotations of nodes and pods, not their status',
       ]);
-      for (const key of ['node-subnets', 'node-id', 'node-transit-switch-port-ifaddr'])
-        expect(write('nodes', node('n1', { [`k8s.ovn.org/${key}`]: '7' }), node('n1'))).toEqual([
-          'node-subnets, node-id and node-transit-switch-port-ifaddr are written by the cluster manager',
+      for (const key of ['node-subnets', 'node-id', 'node-transit-switch-port-ifaddr']) {
+        const given = { [`k8s.ovn.org/${key}`]: '7' };
+        for (const [before, after] of [
+          [{}, given],
+          [given, {}],
+        ])
+          expect(write('nodes', node('n1', after), node('n1', before))).toEqual([
+            expect.stringContaining('writes these annotations alone: k8s.ovn.org/node-chassis-id'),
+          ]);
+      }
+    });
+
+    test('writes no annotation that others go by, no label, no finalizer and no owner', () => {
+      const other = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'false' };
+      expect(write('nodes', node('n1', other), node('n1'))).toHaveLength(1);
+      expect(write('pods', pod('n1', gateway), pod('n1'))).toHaveLength(1);
+      for (const more of [
+        { labels: { 'node-role.kubernetes.io/control-plane': '' } },
+        { finalizers: ['mine'] },
+        { ownerReferences: [{ kind: 'Node', name: 'n1' }] },
+      ]) {
+        const changed = { metadata: { name: 'n1', annotations: {}, ...more }, status: {} };
+        expect(write('nodes', changed, node('n1'))).toEqual([
+          'the Heddle daemon writes annotations of nodes and pods, not their labels, finalizers and owners',
         ]);
+      }
+    });
+
+    test('does not become another machine', () => {
+      const chassis = (id: string): object => node('n1', { 'k8s.ovn.org/node-chassis-id': id });
+      const message = 'node-chassis-id of a node does not change once it is set';
+      expect(write('nodes', chassis('a'), node('n1'))).toEqual([]);
+      expect(write('nodes', chassis('a'), chassis('a'))).toEqual([]);
+      expect(write('nodes', chassis('b'), chassis('a'))).toEqual([message]);
+      expect(write('nodes', node('n1'), chassis('a'))).toEqual([message]);
     });
 
     test('is the only one that this is asked of', () => {

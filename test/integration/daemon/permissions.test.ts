@@ -224,6 +224,8 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       // An event that is said again.
       'get /events',
       'patch /events',
+      // What a node says about itself, while somebody else says it.
+      'patch /nodes/status',
     ]);
   }, 60_000);
 });

@@ -32,6 +32,9 @@ const PLAIN = /^[\w.:/@+%=-]+$/;
 /** As PLAIN, with the blanks of a mark. */
 const QUOTABLE = /^[\w .:/@+%=-]+$/;
 
+/** True for a text that is one word of a command, and nothing else. */
+export const isWord = (text: string): boolean => PLAIN.test(text);
+
 /** A line of a batch file. Throws for a word that could be read as anything but itself. */
 export const batchLine = (words: Words): string =>
   words
@@ -41,6 +44,16 @@ export const batchLine = (words: Words): string =>
       throw new IpError(`${JSON.stringify(word)} can't be a word of an ip command`);
     })
     .join(' ');
+
+/** Why a command can't be run, or undefined. */
+function unusable(words: Words): string | undefined {
+  try {
+    batchLine(words);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
 
 /** Messages by the number of the command that failed, counted from 0. */
 export function failures(stderr: string): ReadonlyMap<number, string> {
@@ -88,12 +101,15 @@ export class IpProgram {
     family: IpFamily,
     commands: readonly Words[],
   ): Promise<readonly (string | undefined)[]> {
-    if (commands.length === 0) return [];
-    const ended = await this.#batch(family, [], commands);
+    const errors = commands.map(unusable);
+    const usable = commands.filter((_, index) => errors[index] === undefined);
+    if (usable.length === 0) return errors;
+    const ended = await this.#batch(family, [], usable);
     const failed = failures(ended.stderr);
     if (ended.code !== 0 && failed.size === 0)
       throw new IpError(`ip -batch ended with ${ended.code}: ${ended.stderr.trim()}`);
-    return commands.map((_, index) => failed.get(index));
+    let next = 0;
+    return errors.map((error) => error ?? failed.get(next++));
   }
 
   /** The objects that each command shows; undefined for one that failed, as that for a device that is not there. */

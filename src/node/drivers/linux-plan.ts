@@ -101,7 +101,8 @@ const ADD = {
 const LONGEST_ALIAS = 255;
 
 /** Alias of a device of ours: for whom it is there. */
-export const aliasOf = (object: string): string => `${MARK} ${object}`.slice(0, LONGEST_ALIAS);
+export const aliasOf = (object: string): string =>
+  `${MARK} ${object}`.replaceAll(/[^\w .:/-]/g, '_').slice(0, LONGEST_ALIAS);
 const isOurAlias = (alias: string): boolean => alias.startsWith(`${MARK} `);
 
 const familyFlag = (family: 'v4' | 'v6'): IpFamily => (family === 'v6' ? 'inet6' : 'inet');

@@ -8,7 +8,7 @@ import {
   type RuleColumns,
 } from '../linux-rows.ts';
 import type { Stale } from './ip-monitor.ts';
-import type { IpProgram, Words } from './ip-program.ts';
+import { isWord, type IpProgram, type Words } from './ip-program.ts';
 
 /** An object as found: what a feature could want, and whether somebody marked it as ours. */
 export interface Found<C> {
@@ -219,7 +219,9 @@ export class LinuxState {
   stale(what: Stale): void {
     switch (what.kind) {
       case 'link':
-        this.#staleLinks.some.add(what.dev);
+        // Others give devices names that are no words of a command.
+        if (isWord(what.dev)) this.#staleLinks.some.add(what.dev);
+        else this.#staleLinks.isAll = true;
         break;
       case 'routes':
         this.#staleTables.some.add(what.table);
@@ -368,7 +370,7 @@ export class LinuxState {
     const byIndex = new Map<number, string>();
     for (const { index, name } of this.links.values()) {
       const other = byIndex.get(index);
-      if (other !== undefined) for (const one of [other, name]) this.#staleLinks.some.add(one);
+      if (other !== undefined) this.#staleLinks.isAll = true;
       byIndex.set(index, name);
     }
     return true;

@@ -36,6 +36,18 @@ const script = (text: string, timeout?: number): IpProgram =>
   });
 
 describe('what ip answers', () => {
+  test('a command that can not be written harms itself alone', async () => {
+    const ip = script(
+      'read -r line; [ "$line" = "route add a" ] && echo "Error: no." >&2 && echo "Command failed -:1" >&2; exit 1',
+    );
+    expect(
+      await ip.change('inet', [
+        ['link', 'set', 'dev', 'a b\nlink delete lo'],
+        ['route', 'add', 'a'],
+      ]),
+    ).toEqual([expect.stringContaining("can't be a word of an ip command"), 'no.']);
+  });
+
   test('is read again when a dump was interrupted', async () => {
     using folder = temporaryFolder();
     const ip = script(

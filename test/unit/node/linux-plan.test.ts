@@ -12,6 +12,12 @@ import { blue, dualZone, type Zone } from '../../support/zones.ts';
 
 const BLUE = aliasOf('UserDefinedNetwork blue/blue');
 
+test('an alias is one that ip takes and the kernel keeps, whatever the object is called', () => {
+  expect(aliasOf('UserDefinedNetwork blue/net')).toBe('heddle UserDefinedNetwork blue/net');
+  expect(aliasOf('a"b\nc#$')).toBe('heddle a_b_c__');
+  expect(aliasOf('x'.repeat(400))).toHaveLength(255);
+});
+
 const wantedBy = (zone: Zone): Wanted[] =>
   hostUnits(zone).flatMap(({ unit, rows }) =>
     rows

@@ -5,11 +5,7 @@ import { ClusterManager } from '../cluster/manager.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { Configuration } from './configuration.ts';
 import { systemClock } from '../store/clock.ts';
-import {
-  conversionService,
-  serveConversions,
-  type ConversionWebhook,
-} from './conversion-webhook.ts';
+import type { ConversionWebhook } from './conversion-webhook.ts';
 import { parseBindAddress, serveHealth } from './health.ts';
 import type { Logger } from './logger.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
@@ -26,6 +22,8 @@ async function conversions(
   signal: AbortSignal,
 ): Promise<ConversionWebhook | undefined> {
   if (address === '' || isEmbedded) return undefined;
+  // It brings the rules of our CRDs, which nothing else needs beside an API server.
+  const { conversionService, serveConversions } = await import('./conversion-webhook.ts');
   const { host, port } = parseBindAddress(address, '--conversion-bind-address');
   const { name, namespace } = conversionService();
   const options = {

@@ -1,15 +1,7 @@
-/** The object source that a configuration names, opened. */
+/** The object source that a configuration names, opened. What the other source needs (the rules of our CRDs, or TLS) is not loaded. */
 import { systemClock } from '../store/clock.ts';
-import { kubeconfigConnection } from '../store/kubernetes/kubeconfig.ts';
-import {
-  inClusterConnection,
-  type KubernetesConnection,
-} from '../store/kubernetes/kubernetes-connection.ts';
+import type { KubernetesConnection } from '../store/kubernetes/kubernetes-connection.ts';
 import type { LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
-import { KubernetesStore } from '../store/kubernetes/kubernetes-store.ts';
-import { formatProblem, type Problem } from '../store/manifests/manifest-rules.ts';
-import { ManifestStore } from '../store/manifests/manifest-store.ts';
-import { objectRules } from '../store/object-rules.ts';
 import type { Store } from '../store/store.ts';
 import { ConfigurationError, type Configuration } from './configuration.ts';
 
@@ -82,7 +74,16 @@ async function openManifests(
   { manifests, state }: Extract<ObjectSource, { kind: 'manifests' }>,
   dryRun: boolean,
 ): Promise<OpenObjects> {
+  const [{ ManifestStore }, { formatProblem }, { objectRules }] = await Promise.all([
+    import('../store/manifests/manifest-store.ts'),
+    import('../store/manifests/manifest-rules.ts'),
+    import('../store/object-rules.ts'),
+  ]);
   const store = await ManifestStore.open({ manifests, state, dryRun, rules: objectRules });
+  const complaint = (problem: (typeof store.problems)[number]): Complaint => ({
+    severity: problem.severity,
+    text: formatProblem(problem),
+  });
   return {
     objects: store,
     isEmbedded: true,
@@ -104,15 +105,8 @@ async function openKubernetes(
   { files, context }: Extract<ObjectSource, { kind: 'kubernetes' }>,
   leaseTiming: LeaseTiming | undefined,
 ): Promise<OpenObjects> {
-  const connection: KubernetesConnection =
-    files.length === 0
-      ? await inClusterConnection(process.env)
-      : await kubeconfigConnection({
-          files,
-          clock: systemClock,
-          environment: process.env,
-          ...(context === undefined ? {} : { context }),
-        });
+  const { KubernetesStore } = await import('../store/kubernetes/kubernetes-store.ts');
+  const connection = await kubernetesConnection(files, context);
   const store = new KubernetesStore({
     connection,
     ...(leaseTiming === undefined ? {} : { leaseTiming }),
@@ -131,7 +125,20 @@ async function openKubernetes(
   };
 }
 
-const complaint = (problem: Problem): Complaint => ({
-  severity: problem.severity,
-  text: formatProblem(problem),
-});
+/** By files, or by the service account of the pod when there are none. */
+async function kubernetesConnection(
+  files: readonly string[],
+  context: string | undefined,
+): Promise<KubernetesConnection> {
+  if (files.length === 0) {
+    const { inClusterConnection } = await import('../store/kubernetes/kubernetes-connection.ts');
+    return inClusterConnection(process.env);
+  }
+  const { kubeconfigConnection } = await import('../store/kubernetes/kubeconfig.ts');
+  return kubeconfigConnection({
+    files,
+    clock: systemClock,
+    environment: process.env,
+    ...(context === undefined ? {} : { context }),
+  });
+}

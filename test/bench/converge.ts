@@ -35,7 +35,7 @@ const LIMIT = 180_000;
 /** Node daemons are started for so many nodes at most; the others are remote to them. */
 const MOST_ZONES = 3;
 
-const tenant = (k: number): readonly KubeObject[] => [
+export const tenant = (k: number): readonly KubeObject[] => [
   namespace(`t${k}`),
   layer3(`t${k}/net`, '10.100.0.0/16/24'),
 ];
@@ -65,7 +65,7 @@ function readyNode(index: number): KubeObject {
   });
 }
 
-const readyNodes = (count: number): readonly KubeObject[] =>
+export const readyNodes = (count: number): readonly KubeObject[] =>
   Array.from({ length: count }, (_, index) => readyNode(index + 1));
 
 /** True when `networks` NADs have an id, and every node a subnet of each and of the default network. */

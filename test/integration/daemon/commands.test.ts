@@ -327,6 +327,18 @@ describe('heddle node', () => {
     expect(await isThere()).toBe(true);
   });
 
+  test('is one process with a small young generation, whose compiled modules are kept for the next start', async () => {
+    await using bed = await zone();
+    await using daemon = bed.heddle.daemon();
+    await until('the lock', () => daemon.log.includes('"isHeld":true'), 30_000);
+    const about = (file: string): readonly string[] =>
+      readFileSync(`/proc/${daemon.pid}/${file}`, 'utf8').split('\0');
+    expect(about('cmdline').filter((part) => part.startsWith('--max-semi'))).toHaveLength(1);
+    const cache = about('environ').find((line) => line.startsWith('NODE_COMPILE_CACHE='));
+    expect(readdirSync(cache?.split('=')[1] ?? '', { recursive: true }).length).toBeGreaterThan(50);
+    expect(await daemon.end('SIGTERM')).toBe(0);
+  });
+
   test('started again, beside an OVN that is slow, it says nothing of networks that it did not say before', async () => {
     await using bed = await zone();
     const { manifests, state } = bed.heddle;
@@ -396,6 +408,35 @@ spec: { topology: Layer3, layer3: { role: Secondary, subnets: [{ cidr: 10.244.0.
     await daemon.end('SIGTERM');
     await store.close();
   }, 60_000);
+
+  test('that is the manager itself, from its first start: a NAD that never gets an id holds up nobody else', async () => {
+    await using bed = await zone();
+    for (const [name, subnet] of [
+      ['first', '10.1.0.0/16/24'],
+      ['second', '10.2.0.0/16/24'],
+    ])
+      bed.heddle.write(
+        `${name}.yaml`,
+        `apiVersion: k8s.cni.cncf.io/v1
+kind: NetworkAttachmentDefinition
+metadata: { name: ${name}, namespace: blue }
+spec:
+  config: '{"cniVersion":"1.1.0","name":"twice","netAttachDefName":"blue/${name}","subnets":"${subnet}","topology":"layer3","type":"ovn-k8s-cni-overlay"}'
+`,
+      );
+    for (const _start of ['first', 'second']) {
+      await using daemon = bed.heddle.daemon();
+      const rows = (): Promise<string[]> => names(bed.server, 'Logical_Switch');
+      await until('the rows', async () => (await rows()).includes('blue_blue_ovn-worker'), {
+        limit: 30_000,
+        pause: 100,
+        output: () => daemon.log,
+      });
+      await until('the problem', () => /NetworkAttachmentDefinition blue\/second/.test(daemon.log));
+      await nbctl(bed.server, 'ls-del', 'blue_blue_ovn-worker');
+      await daemon.end('SIGKILL');
+    }
+  });
 
   test('beside the manager of another process, a NAD that never gets an id holds up nobody else', async () => {
     await using bed = await zone();

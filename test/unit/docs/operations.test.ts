@@ -44,7 +44,7 @@ test('every metric of ours is listed', async () => {
 
 test('README lists the commands that there are', () => {
   const table = [...read('README.md').matchAll(/^\| `heddle (\w+)/gm)].map(([, name]) => name);
-  const commands = [...read('src/cli/main.ts').matchAll(/^ {2}(\w+): \(\) => import\(/gm)].map(
+  const commands = [...read('src/cli/program.ts').matchAll(/^ {2}(\w+): \(\) => import\(/gm)].map(
     ([, name]) => name,
   );
   expect(commands.length).toBeGreaterThan(5);

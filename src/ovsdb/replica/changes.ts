@@ -66,8 +66,8 @@ export class CollectedChanges implements TableChanges {
     const places: number[] = [];
     const values: (Datum | (() => Datum))[] = [];
     for (let i = 0; i < columns.length; i++) {
-      const { position, codec } = columns[i] as StoredColumn;
-      const cell = store.cell(slot, position);
+      const { position, codec, cells } = columns[i] as StoredColumn;
+      const cell = cells?.[slot] ?? codec.defaultCell;
       const isKnown = known?.has(position) === true;
       if (!isKnown && cell === codec.defaultCell) continue;
       places.push(i);

@@ -190,7 +190,8 @@ export class TableStore {
 
   delete(slot: number): void {
     this.begin(slot);
-    for (const column of this.columns) this.set(slot, column.position, column.codec.defaultCell);
+    for (const { cells, position, codec } of this.columns)
+      if (cells !== undefined) this.set(slot, position, codec.defaultCell);
     const uuid = this.uuids[slot] as number;
     this.#slots.remove(slot, hashId(uuid));
     this.uuids[slot] = 0;

@@ -94,6 +94,13 @@ export class FactTable<V extends object> implements KeySource {
     return this.#sorted(found, bucket).map((key) => this.#facts.get(key) as V);
   }
 
+  /** The facts of one bucket in no particular order, for large buckets of which a reader makes a set. */
+  setBy(index: string, bucket: string): readonly V[] {
+    const found = this.#index(index);
+    found.contents.note(bucket, this.#recorder);
+    return [...(found.buckets.get(bucket) ?? [])].map((key) => this.#facts.get(key) as V);
+  }
+
   /** The keys of one bucket, sorted, for readers to which only matters which facts there are. */
   keysBy(index: string, bucket: string): readonly string[] {
     const found = this.#index(index);

@@ -34,7 +34,7 @@ const RUNS = 15;
 const WARM_UP = 5;
 
 /** A node's daemon without its process: informers, facts, controller, a real database. */
-class Zone implements AsyncDisposable {
+export class Zone implements AsyncDisposable {
   readonly store: MemoryStore;
   readonly facts = new ZoneFacts(OWN_NODE, BENCH_SETTINGS);
   readonly controller: ZoneController;

@@ -55,7 +55,7 @@ export const adminAddresses: Feature<ZoneFacts> = {
     if (rule.peers.length > 0) facts.requireOtherPods();
     const addresses = [
       ...rule.peers
-        .flatMap(({ id }) => facts.policing.selected.by('selection', tupleKey(network, id)))
+        .flatMap(({ id }) => facts.policing.selected.setBy('selection', tupleKey(network, id)))
         .flatMap((pod) => pod.addresses),
       ...nodeAddresses(facts, rule),
       ...rule.networks,
@@ -64,7 +64,7 @@ export const adminAddresses: Feature<ZoneFacts> = {
     const controller = controllerOf(network as NetworkName);
     for (const family of familiesOf(facts, network))
       addAddressSet(rows, adminPeers(controller, kind, name, rule, family), [
-        ...new Set(addresses.filter((address) => familyOf(address) === family)),
+        ...new Set(addresses.filter((address) => familyOf(address) === family).sort()),
       ]);
   },
 };

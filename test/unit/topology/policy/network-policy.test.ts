@@ -66,7 +66,7 @@ test('a policy of a primary network has the rows of topology.md §16.1', () => {
     'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow action=allow direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress:arpAllow k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=arpAllow} match=outport == @a596975034919718098 && (arp || nd) meter=acl-logging name=NP:blue:Ingress priority=1001 tier=2 < Port_Group/a596975034919718098.acls',
     'ACL blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny action=drop direction=to-lport external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress:defaultDeny k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=defaultDeny} match=outport == @a596975034919718098 meter=acl-logging name=NP:blue:Ingress priority=1000 tier=2 < Port_Group/a596975034919718098.acls',
     'ACL blue_blue-network-controller:NetworkPolicy:blue:allow-web:Ingress:0:tcp:-1 action=allow-related direction=to-lport external_ids={direction=Ingress gress-index=0 ip-block-index=-1 k/id=blue_blue-network-controller:NetworkPolicy:blue:allow-web:Ingress:0:tcp:-1 k/name=blue:allow-web k/owner-controller=blue_blue-network-controller k/owner-type=NetworkPolicy port-policy-protocol=tcp} match=ip4.src == {$a1180045912855858732} && tcp && tcp.dst==80 && outport == @a16207731574440755792 meter=acl-logging name=NP:blue:allow-web:Ingress:0 priority=1001 tier=2 < Port_Group/a16207731574440755792.acls',
-    'Address_Set a1180045912855858732 addresses=[103.103.1.5, 103.103.0.3] external_ids={ip-family=v4 k/id=blue_blue-network-controller:PodSelector:blue_LS{ML:{app: web,},}:v4 k/name=blue_LS{ML:{app: web,},} k/owner-controller=blue_blue-network-controller k/owner-type=PodSelector}',
+    'Address_Set a1180045912855858732 addresses=[103.103.0.3, 103.103.1.5] external_ids={ip-family=v4 k/id=blue_blue-network-controller:PodSelector:blue_LS{ML:{app: web,},}:v4 k/name=blue_LS{ML:{app: web,},} k/owner-controller=blue_blue-network-controller k/owner-type=PodSelector}',
     'Port_Group a16207731574440755792 external_ids={k/id=blue_blue-network-controller:NetworkPolicy:blue:allow-web k/name=blue:allow-web k/owner-controller=blue_blue-network-controller k/owner-type=NetworkPolicy}',
     'Port_Group a3172182252284646592 external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace}',
     'Port_Group a596975034919718098 external_ids={direction=Ingress k/id=blue_blue-network-controller:NetpolNamespace:blue:Ingress k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace}',
@@ -280,7 +280,7 @@ describe('who a selector means', () => {
     [
       'pods of all namespaces, on this network alone',
       [{ namespaceSelector: {} }],
-      [['10.244.0.5', '10.244.1.6', '10.244.0.7']],
+      [['10.244.0.5', '10.244.0.7', '10.244.1.6']],
     ],
     [
       'pods of some namespaces',

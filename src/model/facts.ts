@@ -233,6 +233,7 @@ export class ZoneFacts {
       indexes: {
         member: ({ name, members }) =>
           members.map(({ networkId }) => tupleKey(name, String(networkId))),
+        network: ({ members }) => members.map(({ networkId }) => String(networkId)),
       },
     });
     this.#directUse = new FactTable('directUse', recorder);
@@ -466,6 +467,13 @@ export class ZoneFacts {
     );
     const isUsed = networks.some((network) => this.#directUse.get(network) !== undefined);
     return isUsed ? { networks } : undefined;
+  }
+
+  /** Connections that share the services of a network. */
+  connectsSharingServices(networkId: number): readonly string[] {
+    return this.connects
+      .keysBy('network', String(networkId))
+      .filter((connect) => this.connects.part(connect, 'hasServices') === true);
   }
 
   /** True if a network of the connection has rows here: the others have no use of it. */

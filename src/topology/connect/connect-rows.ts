@@ -17,6 +17,13 @@ export const connectObject = (connect: string): string => `${CONNECT_TYPE} ${con
 
 export const connectRouter = (connect: string): string => `connect_router_${connect}`;
 
+/** The group of load balancers that all networks of a connection have on their switches. */
+export const connectServices = (connect: string): string => `cnc_svc_${connect}`;
+
+/** The connection whose group that is. */
+export const connectOfServices = (group: string): string | undefined =>
+  /^cnc_svc_(.+)$/.exec(group)?.[1];
+
 /** Ports of the link to a network; `node` of Layer3 networks alone. */
 export const connectPorts = (
   connect: string,

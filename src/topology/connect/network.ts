@@ -57,6 +57,12 @@ export const connectedNetworks: Feature<ZoneFacts> = {
     const network = known && facts.rendered.get(known.name);
     if (connect === undefined || member === undefined || network === undefined) return;
     const node = { name: facts.nodeName, id: facts.own('id') };
+    const pods =
+      member.topology === 'layer3'
+        ? facts.subnetsOn(network.name, node.name)
+        : network.subnets.map(({ cidr }) => cidr);
+    if (pods.length === 0)
+      return out.waitFor(`a subnet of network ${network.name} on node ${node.name}`);
     const link = connectLink(connect, member, node, network.name);
     if (typeof link === 'string') return out.reject(connectObject(name), link);
     const all = Rows.northbound(out, connectObject(name));
@@ -90,10 +96,6 @@ export const connectedNetworks: Feature<ZoneFacts> = {
       },
       holds('Logical_Router', router, 'ports'),
     );
-    const pods =
-      member.topology === 'layer3'
-        ? facts.subnetsOn(network.name, node.name)
-        : network.subnets.map(({ cidr }) => cidr);
     for (const subnet of pods) {
       const family = familyOf(subnet);
       const end = link.ends.find((one) => one.family === family);

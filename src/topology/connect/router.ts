@@ -6,8 +6,16 @@ import type { ZoneFacts } from '../../model/facts.ts';
 import { COPP } from '../database/protection.ts';
 import { OWNER_CONTROLLER_ID, OWNER_TYPE_ID, NAME_ID } from '../object-ids.ts';
 import { ROUTER_CLAIM } from '../router-rows.ts';
-import { Rows } from '../rows.ts';
-import { CONNECT_CONTROLLER, CONNECT_TYPE, connectObject, connectRouter } from './connect-rows.ts';
+import { holds, Rows } from '../rows.ts';
+import { podSwitch } from '../../model/names.ts';
+import { LOAD_BALANCER_GROUP_CLAIM } from '../network/load-balancer-groups.ts';
+import {
+  CONNECT_CONTROLLER,
+  CONNECT_TYPE,
+  connectObject,
+  connectRouter,
+  connectServices,
+} from './connect-rows.ts';
 import { addServicesOnly, SERVICES_ONLY_CLAIMS, SERVICES_ONLY_RULES } from './services-only.ts';
 
 export const connectRouters: Feature<ZoneFacts> = {
@@ -19,9 +27,13 @@ export const connectRouters: Feature<ZoneFacts> = {
       text: 'Networks of a connection are joined by a router of their own, where one of them is in use.',
       source: 'topology.md §19.1',
     },
+    'shared-services': {
+      text: 'Where services are connected, cluster IPs of each network of the connection are balanced on the switches of all.',
+      source: 'topology.md §19.2',
+    },
     ...SERVICES_ONLY_RULES,
   },
-  claims: [ROUTER_CLAIM, ...SERVICES_ONLY_CLAIMS],
+  claims: [ROUTER_CLAIM, LOAD_BALANCER_GROUP_CLAIM, ...SERVICES_ONLY_CLAIMS],
   build(facts, [name = ''], out) {
     const connect = facts.connects.get(name);
     if (connect === undefined || !facts.isConnectRendered(name)) return;
@@ -35,14 +47,28 @@ export const connectRouters: Feature<ZoneFacts> = {
         [NAME_ID]: name,
       },
     });
-    if (connect.hasPods) return;
-    // In the unit of the router: links refer to it, so that they wait for what keeps pods apart.
     const connected = connect.members
       .map(({ networkId }) => facts.networkOfId(networkId))
       .filter((network) => network !== undefined);
+    // A Layer3 network without a subnet on this node has no switch here.
     const here = connected.filter(
-      ({ name: network }) => facts.rendered.part(network, 'name') !== undefined,
+      ({ name: network, topology }) =>
+        facts.rendered.part(network, 'name') !== undefined &&
+        (topology !== 'layer3' || facts.subnetsOn(network, facts.nodeName).length > 0),
     );
+    if (connect.hasServices)
+      rows
+        .by('shared-services')
+        .named(
+          'Load_Balancer_Group',
+          connectServices(name),
+          {},
+          ...here.map((network) =>
+            holds('Logical_Switch', podSwitch(network, facts.nodeName), 'load_balancer_group'),
+          ),
+        );
+    if (connect.hasPods) return;
+    // In the unit of the router: links refer to it, so that they wait for what keeps pods apart.
     addServicesOnly(
       rows.by('services-only'),
       name,

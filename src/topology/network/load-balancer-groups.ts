@@ -2,16 +2,20 @@
 
 import { RowReference } from '../../desired/rows.ts';
 import { clusterRouter, layer2Switch, loadBalancerGroups as groupsOf } from '../../model/names.ts';
+import { connectOfServices, connectRouter } from '../connect/connect-rows.ts';
 import { claimByName, textOf } from '../found.ts';
 import { holds, NORTHBOUND } from '../rows.ts';
 import type { NetworkPart } from './part.ts';
 
 const GROUP_NAME = /^(.*)cluster(?:Switch|Router)?LBGroup$/;
 
-/** The table has no `external_ids`: a group belongs to the network whose prefix it has. */
-const LOAD_BALANCER_GROUP_CLAIM = claimByName(NORTHBOUND, 'Load_Balancer_Group', {
+/** The table has no `external_ids`: a group belongs to the network whose prefix it has, or to the connection that it names. */
+export const LOAD_BALANCER_GROUP_CLAIM = claimByName(NORTHBOUND, 'Load_Balancer_Group', {
   markedBy(row) {
-    const prefix = GROUP_NAME.exec(textOf(row, 'name') ?? '')?.[1];
+    const name = textOf(row, 'name') ?? '';
+    const connect = connectOfServices(name);
+    if (connect !== undefined) return [new RowReference('Logical_Router', connectRouter(connect))];
+    const prefix = GROUP_NAME.exec(name)?.[1];
     return prefix === undefined
       ? []
       : [

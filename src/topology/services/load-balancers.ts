@@ -10,6 +10,7 @@ import type { Network, NetworkName } from '../../model/model.ts';
 import { gatewayRouter, isDefault, loadBalancerGroups, podSwitch } from '../../model/names.ts';
 import { clusterFamilies, joinSubnets } from '../../model/network-addresses.ts';
 import type { ServiceFacts } from '../../model/services.ts';
+import { connectServices } from '../connect/connect-rows.ts';
 import { networkOf, networkRank } from '../network/network-feature.ts';
 import { holds, Rows } from '../rows.ts';
 import {
@@ -118,7 +119,9 @@ class BalancedService {
   #onCluster(protocol: string, ports: readonly BackedPort[]): void {
     const vips = clusterVips(this.#service, ports);
     const { all } = loadBalancerGroups(this.#context.prefix);
-    this.#add('cluster', { protocol, scope: 'cluster', vips }, inGroup(all));
+    const id = this.#facts.networks.part(this.#network.name, 'id') ?? 0;
+    const connected = this.#facts.connectsSharingServices(id).map(connectServices);
+    this.#add('cluster', { protocol, scope: 'cluster', vips }, ...[all, ...connected].map(inGroup));
   }
 
   #byTemplate(protocol: string, ports: readonly BackedPort[]): void {

@@ -106,6 +106,46 @@ describe('ovn-northd and a connection of a Layer3 with a Layer2 network', () => 
     ).toBe('output("yellow.yellow.net_yellow_far");');
   });
 
+  test('a service of one is reached from the other where services are connected, and only there', async () => {
+    const web: Zone = {
+      ...connected,
+      services: [
+        {
+          key: 'blue/web',
+          namespace: 'blue',
+          name: 'web',
+          clusterIps: ['10.96.1.1'],
+          externalIps: [],
+          ports: [{ name: '', protocol: 'TCP', port: 80 }],
+          isExternallyLocal: false,
+          isInternallyLocal: false,
+          takesUnready: false,
+          isExposed: false,
+        },
+      ],
+      endpointSlices: [
+        {
+          name: 'blue/web-1',
+          network: 'blue_blue',
+          service: 'blue/web',
+          ports: [{ name: '', protocol: 'TCP', port: 8080 }],
+          endpoints: [{ addresses: ['103.103.0.3'], node: 'ovn-worker', state: 'ready' }],
+        },
+      ],
+    };
+    const begins = ['--ct=new', '--ct=new', '--ct=new', '--ct=new'];
+    const toService = fromYellow('10.96.1.1').replace('icmp4', 'tcp && tcp.dst==80');
+    const output = async (zone: Zone): Promise<string | undefined> => {
+      expect(await ovn.apply(zone)).toEqual([]);
+      return (await ovn.trace(SWITCH, toService, ...begins)).at(-1);
+    };
+    const reached = 'output("blue.blue_blue_pod1");';
+    const services = { ...mixed, hasServices: true };
+    expect(await output({ ...web, connects: [services] })).toBe(reached);
+    expect(await output({ ...web, connects: [{ ...services, hasPods: false }] })).toBe(reached);
+    expect(await output(web)).not.toBe(reached);
+  });
+
   test('after its end nothing of it is left, and the networks are apart', async () => {
     expect(await ovn.apply({ ...connected, connects: [] })).toEqual([]);
     const ids = 'external_ids:k8s.ovn.org/owner-type=ClusterNetworkConnect';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Connect } from '../../../src/model/connects.ts';
+import type { ServiceFacts } from '../../../src/model/services.ts';
 import { builtUnits } from '../../support/built-rows.ts';
 import {
   colored,
@@ -200,4 +201,36 @@ test('a node whose id is too large has no links, and says so; other nodes go on 
       'ClusterNetworkConnect colored-net: network cluster_udn_green-net, node ovn-worker: node id 10 does',
     ),
   ]);
+});
+
+describe('where services are connected (topology.md §19.2)', () => {
+  const service: ServiceFacts = {
+    key: 'blue/web',
+    namespace: 'blue',
+    name: 'web',
+    clusterIps: ['10.96.1.1'],
+    externalIps: [],
+    ports: [{ name: '', protocol: 'TCP', port: 80 }],
+    isExternallyLocal: false,
+    isInternallyLocal: false,
+    takesUnready: false,
+    isExposed: false,
+  };
+  const rowsWith = (connect: Connect): string[] =>
+    textsOf({ ...zoneWith(connect), services: [service] }, /^(connect|services)\//);
+
+  test('a group of them is on the switches of all networks of the connection', () => {
+    expect(
+      rowsWith({ ...colored, hasServices: true }).filter((text) => text.includes('cnc_svc_')),
+    ).toEqual([
+      expect.stringMatching(
+        /^Load_Balancer blue_blue_Service_blue\/web_TCP_cluster .* < Load_Balancer_Group\/blue_blue_clusterLBGroup.load_balancer < Load_Balancer_Group\/cnc_svc_colored-net.load_balancer$/,
+      ),
+      'Load_Balancer_Group cnc_svc_colored-net < Logical_Switch/blue_blue_ovn-worker.load_balancer_group < Logical_Switch/cluster_udn_green.net_ovn-worker.load_balancer_group',
+    ]);
+  });
+
+  test('with pods alone connected a service stays in its own network', () => {
+    expect(rowsWith(colored).filter((text) => text.includes('cnc_svc_'))).toEqual([]);
+  });
 });

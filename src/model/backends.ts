@@ -47,15 +47,17 @@ export function backendsOf(
     ports: service.ports.map((port) => {
       const candidates = candidatesOf(port, slices);
       const all = eligible(candidates, service);
-      const local = isLocal
-        ? eligible(
-            candidates.filter(({ endpoint }) => endpoint.node === node),
-            service,
-          )
-        : all;
+      const targets = targetsOf(all);
       return {
-        all: targetsOf(all),
-        local: targetsOf(local),
+        all: targets,
+        local: isLocal
+          ? targetsOf(
+              eligible(
+                candidates.filter(({ endpoint }) => endpoint.node === node),
+                service,
+              ),
+            )
+          : targets,
         hasHostEndpoints: all.some(({ endpoint }) => !endpoint.addresses.every(isInside)),
       };
     }),

@@ -227,7 +227,7 @@ async function costsOf(size: ZoneSize, progress: (text: string) => void): Promis
 }
 
 /** A daemon that starts on a right database: the load of its replica, and everything from there to the end of the first pass. */
-async function restartOn(
+export async function restartOn(
   server: OvsdbServer,
   store: MemoryStore,
 ): Promise<readonly [number, number]> {

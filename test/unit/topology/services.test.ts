@@ -10,6 +10,7 @@ import {
   exampleZone,
   factsOf,
   networkName,
+  yellow,
   type Zone,
 } from '../../support/zones.ts';
 import { rowsOf, short } from './unit-texts.ts';
@@ -545,6 +546,24 @@ describe('on which networks a service is', () => {
       },
     });
   });
+});
+
+test('on a Layer2 network, rows of the node are on the switch that all nodes share and on the gateway router', () => {
+  const zone = {
+    ...withServices(
+      exampleZone,
+      service('yellow/web', { clusterIPs: ['10.96.1.8'], internalTrafficPolicy: 'Local' }),
+      slice('yellow/web', ['105.105.0.5 on ovn-worker'], { network: 'cluster_udn_yellow-net' }),
+    ),
+    namespaces: [...exampleZone.namespaces, 'yellow'],
+    networks: [...exampleZone.networks, yellow],
+  };
+  const places = rowsOf(zone, /^services\/load-balancers/).map(({ containers }) =>
+    containers.map(({ key }) => key),
+  );
+  expect(places).toEqual([
+    ['cluster_udn_yellow.net_ovn_layer2_switch', 'GR_cluster_udn_yellow.net_ovn-worker'].reverse(),
+  ]);
 });
 
 describe('where the network is not as it should be', () => {

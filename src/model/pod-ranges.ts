@@ -5,7 +5,9 @@ import {
   containsAddress,
   formatAddress,
   formatPrefix,
+  macOf,
   macOfAddress,
+  nthAddress,
   parseAddress,
   parseInterfaceAddress,
   parsePrefix,
@@ -18,6 +20,7 @@ import { layer2Ends } from '../allocators/layer2-ends.ts';
 import { gatewayAddress, managementAddress } from '../allocators/node-addresses.ts';
 import type { PodNetwork } from '../api/annotations/pod-annotations.ts';
 import type { NetworkConfig } from '../api/nad/network-config.ts';
+import { announcedSubnets } from './flat-networks.ts';
 
 export interface PodRanges extends AddressSpace {
   /** For messages. */
@@ -85,7 +88,10 @@ export function sharedRanges(config: NetworkConfig): PodRanges {
     ],
     onRequestOnly: prefixes(config.reservedSubnets),
     gateways: ends.map(({ gateway }) => gateway),
-    reservedMacs: addresses.map(macOfAddress),
+    reservedMacs: [
+      ...addresses.map(macOfAddress),
+      ...announcedSubnets(config).map((cidr) => macOf(nthAddress(cidr, 0))),
+    ],
     ...(config.topology === 'layer2'
       ? { firstTunnelId: isPrimary ? FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID : 1 }
       : {}),

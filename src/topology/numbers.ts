@@ -20,6 +20,16 @@ export const ROUTER_ADVERTISEMENT = {
   router_preference: 'LOW',
 } as const;
 
+/**
+ * Key of the port by which a switch that spans zones has a router of each zone: the last one that ports can have, for pods are given theirs
+ * from 1 on.
+ */
+export const ANNOUNCING_SWITCH_PORT = 32767;
+
+/** The address by which OVN answers DHCP, and the seconds that an answer holds (topology.md §14). */
+export const DHCP_SERVER = '169.254.1.1';
+export const DHCP_LEASE_TIME = 3500;
+
 /** Seconds after which a gateway router forgets an unused neighbour. */
 export const NEIGHBOUR_AGE = 300;
 

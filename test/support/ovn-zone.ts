@@ -103,17 +103,17 @@ export class OvnZone implements AsyncDisposable {
    * unless `options` say otherwise (`--ct=new`, once for each look at connection tracking).
    */
   async trace(logicalSwitch: string, packet: string, ...options: string[]): Promise<string[]> {
-    const text = await runOvs('ovn-trace', [
-      `--db=${this.southbound.remote}`,
-      '--minimal',
-      ...options,
-      logicalSwitch,
-      packet,
-    ]);
+    const text = await this.traceText(logicalSwitch, packet, '--minimal', ...options);
     return text
       .split('\n')
       .map((line) => line.trim())
       .filter((line) => /^(output|eth\.dst|ct_snat)/.test(line));
+  }
+
+  /** The same in full: every step of the way. */
+  traceText(logicalSwitch: string, packet: string, ...options: string[]): Promise<string> {
+    const remote = `--db=${this.southbound.remote}`;
+    return runOvs('ovn-trace', [remote, ...options, logicalSwitch, packet]);
   }
 
   /** Warnings and errors that northd wrote, without time. */

@@ -208,6 +208,29 @@ export const localnet: ZoneNetwork = {
   object: 'NetworkAttachmentDefinition blue/ln',
 };
 
+/** The network of OVNSecondaryNetwork blue/overlay, with one IPv6 subnet. */
+export const overlay: ZoneNetwork = {
+  ...layer2Secondary,
+  name: networkName('secondary_blue_overlay'),
+  id: 6,
+  subnets: [{ cidr: 'fd20:60::/64' }],
+  mtu: 1300,
+  nads: ['blue/overlay'],
+  object: 'OVNSecondaryNetwork blue/overlay',
+};
+
+/** That of OVNSecondaryNetwork blue/underlay: on the underlay, with an IPv4 subnet. */
+export const underlay: ZoneNetwork = {
+  ...overlay,
+  name: networkName('secondary_blue_underlay'),
+  id: 7,
+  topology: 'localnet',
+  subnets: [{ cidr: '10.70.0.0/16' }],
+  physicalNetworkName: 'physnet',
+  nads: ['blue/underlay'],
+  object: 'OVNSecondaryNetwork blue/underlay',
+};
+
 export const exampleZone: Zone = {
   settings: ipv4Settings,
   node: worker,
@@ -413,6 +436,17 @@ export const farYellowPod: Attachment = {
   macAddress: '0a:58:69:69:00:04',
   addresses: ['105.105.0.4/16'],
   tunnelId: 11,
+};
+
+/** pod1 of namespace blue on network overlay. */
+export const overlayPod: Attachment = {
+  ...bluePod,
+  network: overlay.name,
+  nadKey: 'blue/overlay',
+  role: 'secondary',
+  macAddress: '0a:58:3e:11:22:33',
+  addresses: ['fd20:60::5/64'],
+  tunnelId: 1,
 };
 
 export const bluePodDefault: Attachment = {

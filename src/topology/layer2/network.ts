@@ -9,6 +9,7 @@ import { gatewayNat } from '../gateway/nat.ts';
 import { nodeAddressPolicies } from '../gateway/node-address-policies.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
 import { multicastDeny } from '../multicast/default-deny.ts';
+import { dhcpOptions } from '../network/dhcp.ts';
 import { hairpin } from '../network/hairpin.ts';
 import { loadBalancerGroups } from '../network/load-balancer-groups.ts';
 import { managementPort } from '../network/management-port.ts';
@@ -19,11 +20,14 @@ import { podGroups } from '../network/pod-groups.ts';
 import { enabledServiceRoutes } from '../services/enabled-service-routes.ts';
 import { gatewayLink } from './gateway-link.ts';
 import { layer2Switch } from './layer2-switch.ts';
+import { routerAdvertisements } from './router-advertisements.ts';
 import { transitRouter } from './transit-router.ts';
 
 const PARTS: readonly NetworkPart<Layer2Names>[] = [
   transitRouter,
   layer2Switch,
+  routerAdvertisements,
+  dhcpOptions,
   loadBalancerGroups,
   podGroups,
   hairpin,

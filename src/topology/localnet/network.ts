@@ -4,6 +4,7 @@ import { ovnPrefix } from '../../api/nad/network-name.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { localnetPort, localnetSwitch } from '../../model/names.ts';
+import { addDhcpOptions, dhcpOptions } from '../network/dhcp.ts';
 import { networkOf, networkRank } from '../network/network-feature.ts';
 import { networkRoleIds } from '../object-ids.ts';
 import { holds, Rows } from '../rows.ts';
@@ -15,6 +16,7 @@ export const localnetNetwork: Feature<ZoneFacts> = {
   rank: networkRank,
   subject: networkOf,
   rules: {
+    ...dhcpOptions.rules,
     'localnet-switch': {
       text: 'The pods of a localnet network on this node are on one switch; nothing of it is tunnelled.',
       source: 'topology.md §11',
@@ -24,7 +26,7 @@ export const localnetNetwork: Feature<ZoneFacts> = {
       source: 'topology.md §11',
     },
   },
-  claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM],
+  claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ...dhcpOptions.claims],
   build(facts, [name = ''], out) {
     const network = facts.rendered.get(name);
     if (network === undefined) return;
@@ -45,5 +47,6 @@ export const localnetNetwork: Feature<ZoneFacts> = {
       },
       holds('Logical_Switch', localnetSwitch(prefix), 'ports'),
     );
+    addDhcpOptions(rows.by('dhcp'), network);
   },
 };

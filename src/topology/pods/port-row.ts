@@ -1,8 +1,8 @@
 /** The row of a pod's port, wherever the pod is (topology.md §14). */
 
-import { withoutPrefix } from '../../allocators/addresses.ts';
+import { withoutPrefix, type Family } from '../../allocators/addresses.ts';
 import type { Sink } from '../../desired/features.ts';
-import type { Containment } from '../../desired/rows.ts';
+import { RowReference, type Containment } from '../../desired/rows.ts';
 import { nameProblem } from '../../model/admission.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { Attachment, Topology } from '../../model/model.ts';
@@ -33,11 +33,20 @@ export function checkedPort(facts: ZoneFacts, attachment: Attachment, out: Sink)
 export function addPodPort(
   rows: Rows,
   port: string,
-  attachment: Attachment & { readonly topology: Topology; readonly isRemote?: boolean },
+  attachment: Attachment & {
+    readonly topology: Topology;
+    readonly isRemote?: boolean;
+    /** What OVN answers the pod when it asks by DHCP, by family. */
+    readonly dhcp?: ReadonlyMap<Family, string>;
+  },
   chassisId: string,
   ...containers: Containment[]
 ): void {
-  const { namespace, network, nadKey, topology, tunnelId, isRemote = false } = attachment;
+  const { namespace, network, nadKey, topology, tunnelId, isRemote = false, dhcp } = attachment;
+  const answer = (family: Family): RowReference | undefined => {
+    const key = dhcp?.get(family);
+    return key === undefined ? undefined : new RowReference('DHCP_Options', key);
+  };
   const address = [attachment.macAddress, ...attachment.addresses.map(withoutPrefix)].join(' ');
   rows.named(
     'Logical_Switch_Port',
@@ -46,6 +55,8 @@ export function addPodPort(
       type: isRemote ? 'remote' : undefined,
       addresses: [address],
       port_security: [address],
+      dhcpv4_options: answer('v4'),
+      dhcpv6_options: answer('v6'),
       options: {
         'iface-id-ver': attachment.podUid,
         'requested-chassis': chassisId,

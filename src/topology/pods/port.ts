@@ -1,12 +1,15 @@
 /** Ports of this node's pods (topology.md §14). */
 
+import type { Family } from '../../allocators/addresses.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { Containment } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
-import type { Attachment } from '../../model/model.ts';
+import { isServed } from '../../model/flat-networks.ts';
+import type { Attachment, NetworkName } from '../../model/model.ts';
 import { controllerOf, isDefault, podSwitch } from '../../model/names.ts';
 import { ACL_CLAIM } from '../acls.ts';
 import { addOpenPortAcls } from '../isolation/open-ports.ts';
+import { dhcpKeys } from '../network/dhcp.ts';
 import {
   adminPortGroup,
   closedPortGroup,
@@ -52,7 +55,7 @@ export const podPorts: Feature<ZoneFacts> = {
     addPodPort(
       rows.by('port'),
       port,
-      { ...attachment, topology },
+      { ...attachment, topology, dhcp: dhcpOf(facts, network) },
       facts.own('chassisId'),
       holds('Logical_Switch', podSwitch({ name: network, topology }, facts.nodeName), 'ports'),
       ...groupsOf(facts, attachment),
@@ -60,6 +63,13 @@ export const podPorts: Feature<ZoneFacts> = {
     if (isIsolated(attachment)) addOpenPortAcls(rows.by('open-ports'), attachment);
   },
 };
+
+/** Other networks have no such rows: what they say of their subnets is not read. */
+function dhcpOf(facts: ZoneFacts, name: NetworkName): ReadonlyMap<Family, string> {
+  return isServed(name)
+    ? dhcpKeys({ name, subnets: facts.rendered.part(name, 'subnets') ?? [] })
+    : new Map();
+}
 
 /** The port on the default network of a pod whose primary network is another one. */
 const isIsolated = ({ network, role }: Attachment): boolean =>

@@ -64,10 +64,15 @@ export class Tenants {
   async unexpected(seconds = 8): Promise<string[]> {
     const ends = await this.endpoints();
     const networkOf = new Map(ends.map((end) => [end.pod, end.nadKey]));
-    return unexpected(
-      await connectivity(this.lab, ends, seconds),
-      (from, to) => networkOf.get(from) === networkOf.get(to),
-    );
+    return this.unexpectedBy((from, to) => networkOf.get(from) === networkOf.get(to), seconds);
+  }
+
+  /** The same where `expected` says whether a packet from one pod should arrive at the other. */
+  async unexpectedBy(
+    expected: (from: string, to: string) => boolean,
+    seconds = 8,
+  ): Promise<string[]> {
+    return unexpected(await connectivity(this.lab, await this.endpoints(), seconds), expected);
   }
 
   /** All rows of a database of one node, as text, one row a line, in no order. */

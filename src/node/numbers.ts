@@ -33,3 +33,57 @@ export const UNREACHABLE_METRIC = 4_278_198_272;
 
 /** Reverse path filter: any way back counts, as replies take another one than requests (node.md §2.5). */
 export const RP_FILTER_LOOSE = '2';
+
+/** Conntrack mark of a network in the zone of what leaves the node, added to its id (node.md §1.2). */
+const CONNTRACK_MARK = 3;
+const CONNTRACK_MARK_DEFAULT = '0x1';
+/** Mark of the host's own connections. */
+export const CONNTRACK_MARK_HOST = '0x2';
+/** As Open vSwitch prints it. */
+export const conntrackMark = (networkId: number): string =>
+  networkId === 0 ? CONNTRACK_MARK_DEFAULT : `0x${(CONNTRACK_MARK + networkId).toString(16)}`;
+
+/** Packet mark of what the bridge gives the node's address: pods' traffic for egress (node.md §1.2). */
+export const MARK_TO_NODE_ADDRESS = '0x3f0';
+
+/** Conntrack zones of the external bridge (node.md §1.2). */
+export const ZONES = {
+  /** What leaves the node, of OVN and of the host, and the replies to it. */
+  uplink: 64_000,
+  /** The host's traffic to services. */
+  services: 64_001,
+  /** OVN's traffic to the host. */
+  hairpin: 64_002,
+  /** Fragments are put together. */
+  fragments: 64_004,
+} as const;
+
+/** OpenFlow tables of the external bridge (node.md §4.2); that of neighbours is our own. */
+export const FLOW_TABLES = {
+  classify: 0,
+  replies: 1,
+  toOvn: 2,
+  toHost: 3,
+  hairpin: 4,
+  hairpinReplies: 5,
+  tooLarge: 11,
+  neighbours: 20,
+} as const;
+
+/** Cookies of our flows (node.md §4.1); no other flow is ever changed. */
+export const COOKIE = '0xdeff105';
+export const COOKIE_PATH_MTU = '0x304';
+/** Cookie of what a network learns of neighbours: it has a limit of its own. */
+export const learnedCookie = (networkId: number): string =>
+  `0x${((0xdeff105n << 32n) | BigInt(networkId)).toString(16)}`;
+
+/** Port of BFD (RFC 5881 §4), and of Geneve (RFC 8926 §3.3). */
+export const BFD_PORT = 3784;
+export const GENEVE_PORT = 6081;
+/** Bytes of an Ethernet header. */
+export const ETHERNET_HEADER = 14;
+
+/** Seconds for which a gateway router that asked for a neighbour gets the answer. */
+export const NEIGHBOUR_WAIT = 3;
+/** Neighbours that one network can ask for within that time. */
+export const NEIGHBOUR_LIMIT = 256;

@@ -1,0 +1,158 @@
+/** What leaves the node, and how replies find back: each network has a conntrack mark (node.md §4.3, §4.4). */
+import type { BridgeNetwork, BridgePart, ExternalBridge } from './bridge-network.ts';
+import { conntrack, goOnIn, NORMAL, output } from './flow-actions.ts';
+import { LOCAL, UPLINK, type FlowRows } from './flow-rows.ts';
+import {
+  BFD_PORT,
+  CONNTRACK_MARK_HOST,
+  FLOW_TABLES,
+  GENEVE_PORT,
+  MARK_TO_NODE_ADDRESS,
+  ZONES,
+} from './numbers.ts';
+
+const { classify, replies, tooLarge } = FLOW_TABLES;
+/** Replies belong to connections that are known, or are errors of them. */
+const OF_CONNECTION = ['ct_state=+est+trk', 'ct_state=+rel+trk'];
+
+export const uplinkFlows: BridgePart = {
+  rules: {
+    tunnels: {
+      text: 'Tunnel packets go between the uplink and the host, and are not tracked.',
+      source: 'node.md §4.3, 200 and 205',
+    },
+    fragments: {
+      text: 'Fragments are put together before anything looks at ports.',
+      source: 'node.md §4.3, 110',
+    },
+    'host-out': {
+      text: 'What the host sends is tracked with the mark of the host.',
+      source: 'node.md §4.3, 100 and 102',
+    },
+    'network-out': {
+      text: "What a network sends leaves with the node's address, and is tracked with the network's mark.",
+      source: 'node.md §4.3, 100, 102 and 105',
+    },
+    replies: {
+      text: 'Replies go where the mark of their connection says: to the host, or to one network.',
+      source: 'node.md §4.3, 50; §4.4, table 1',
+    },
+    'other-traffic': {
+      text: 'What belongs to no connection of OVN is for the host.',
+      source: 'node.md §4.4, table 1',
+    },
+    'too-large': {
+      text: 'What is too large for a network goes to the host, which says so to the sender.',
+      source: 'node.md §4.4, table 11',
+    },
+    bfd: {
+      text: 'BFD reaches the default network and the host.',
+      source: 'node.md §4.3, 650; §4.4, table 1, 13',
+    },
+  },
+  common(rows, on) {
+    for (const { words, hostSubnets } of on.families) {
+      const { ip, udp, dst } = words;
+      const tunnels = rows.by('tunnels');
+      const geneve = `tp_dst=${GENEVE_PORT}`;
+      const fromUplink = `in_port=${UPLINK}`;
+      tunnels.flow(classify, 205, [udp, fromUplink, `dl_dst=${on.mac}`, geneve], [LOCAL]);
+      tunnels.flow(classify, 200, [udp, fromUplink, geneve], [NORMAL]);
+      tunnels.flow(classify, 200, [udp, `in_port=${LOCAL}`, geneve], [output(UPLINK)]);
+      if (on.mode === 'shared')
+        rows
+          .by('fragments')
+          .flow(
+            classify,
+            110,
+            [ip, fromUplink, 'nw_frag=yes'],
+            [conntrack({ table: classify, zone: ZONES.fragments })],
+          );
+      const track = conntrack({ commit: true, zone: ZONES.uplink, mark: CONNTRACK_MARK_HOST });
+      const host = [`in_port=${LOCAL}`, `dl_src=${on.mac}`];
+      for (const subnet of hostSubnets)
+        rows.by('host-out').flow(classify, 102, [ip, ...host, `${dst}=${subnet}`], [track, NORMAL]);
+      rows.by('host-out').flow(classify, 100, [ip, `in_port=${LOCAL}`], [track, output(UPLINK)]);
+      rows
+        .by('replies')
+        .flow(
+          classify,
+          50,
+          [ip, `dl_dst=${on.mac}`],
+          [conntrack({ table: replies, zone: ZONES.uplink, nat: '' })],
+        );
+      for (const state of OF_CONNECTION)
+        rows
+          .by('replies')
+          .flow(replies, 100, [ip, state, `ct_mark=${CONNTRACK_MARK_HOST}`], [LOCAL]);
+      rows
+        .by('bfd')
+        .flow(
+          replies,
+          13,
+          [udp, fromUplink, `tp_dst=${BFD_PORT}`],
+          [output(on.defaultPort), LOCAL],
+        );
+    }
+    const other = rows.by('other-traffic');
+    other.flow(replies, 10, [`dl_dst=${on.mac}`], [LOCAL]);
+    other.flow(replies, 0, [], [NORMAL]);
+    if (checksSizes(on)) {
+      rows.by('too-large').flow(tooLarge, 10, ['reg0=0x1'], [LOCAL]);
+      rows.by('too-large').flow(tooLarge, 1, [], [output(on.defaultPort)]);
+    }
+  },
+  network(rows, to) {
+    addWaysOut(rows.by('network-out'), to);
+    addReplies(rows, to);
+  },
+};
+
+const checksSizes = ({ mode, largestFrame }: ExternalBridge): boolean =>
+  mode === 'local' && largestFrame !== undefined;
+
+function addWaysOut(
+  rows: FlowRows,
+  { on, port, network, isDefault, conntrackMark: mark }: BridgeNetwork,
+): void {
+  const out = [`in_port=${port}`, `dl_src=${on.mac}`];
+  const track = { commit: true, zone: ZONES.uplink, mark } as const;
+  for (const { family, words, nodeAddress, hostSubnets } of on.families) {
+    const asNode = [conntrack({ ...track, nat: `src=${nodeAddress}` }), output(UPLINK)];
+    const { ip, src, dst } = words;
+    rows.flow(classify, 105, [ip, ...out, `pkt_mark=${MARK_TO_NODE_ADDRESS}`], asNode);
+    if (!isDefault) {
+      const own = network.masquerade[family]?.gatewayRouter;
+      if (own !== undefined) rows.flow(classify, 100, [ip, ...out, `${src}=${own}`], asNode);
+      continue;
+    }
+    if (on.mode === 'shared')
+      for (const subnet of hostSubnets)
+        rows.flow(classify, 102, [ip, ...out, `${dst}=${subnet}`], [conntrack(track), NORMAL]);
+    rows.flow(classify, 100, [ip, ...out], [conntrack(track), output(UPLINK)]);
+  }
+}
+
+function addReplies(
+  rows: FlowRows,
+  { on, port, isDefault, conntrackMark: mark }: BridgeNetwork,
+): void {
+  const to = checksSizes(on)
+    ? [`check_pkt_larger(${on.largestFrame})->NXM_NX_REG0[0]`, goOnIn(tooLarge)]
+    : [output(port)];
+  for (const { words } of on.families) {
+    for (const state of OF_CONNECTION)
+      rows.by('replies').flow(replies, 100, [words.ip, state, `ct_mark=${mark}`], to);
+    if (on.mode === 'local')
+      rows
+        .by('bfd')
+        .flow(
+          classify,
+          650,
+          [words.udp, `in_port=${port}`, `dl_src=${on.mac}`, `tp_dst=${BFD_PORT}`],
+          [output(UPLINK)],
+        );
+  }
+  if (checksSizes(on) && !isDefault)
+    rows.by('too-large').flow(tooLarge, 5, [`ct_mark=${mark}`], [output(port)]);
+}

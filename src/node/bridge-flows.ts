@@ -1,0 +1,63 @@
+/** Flows of the external bridge: what is there once for all networks, and what each network has (node.md §4). */
+import { ONE } from '../desired/facts.ts';
+import type { Feature, Rule } from '../desired/features.ts';
+import type { ZoneFacts } from '../model/facts.ts';
+import { hasGateway } from '../model/network-addresses.ts';
+import { dropFlows } from './bridge-flows-drops.ts';
+import { hostFlows } from './bridge-flows-host.ts';
+import { neighbourFlows } from './bridge-flows-neighbours.ts';
+import { uplinkFlows } from './bridge-flows-uplink.ts';
+import {
+  bridgeNetwork,
+  externalBridge,
+  type BridgePart,
+  type ExternalBridge,
+} from './bridge-network.ts';
+import { FlowRows } from './flow-rows.ts';
+
+const PARTS: readonly BridgePart[] = [uplinkFlows, hostFlows, neighbourFlows, dropFlows];
+const RULES = Object.assign({}, ...PARTS.map((part) => part.rules)) as Record<string, Rule>;
+
+/** What settings want. */
+const CLUSTER = 'cluster';
+
+/** The bridge, where flows can be made for it. */
+function usableBridge(facts: ZoneFacts): ExternalBridge | undefined {
+  return facts.own('gateway')?.vlan === 0 ? externalBridge(facts) : undefined;
+}
+
+export const bridgeFlows: Feature<ZoneFacts> = {
+  name: 'host/bridge-flows',
+  over: () => ONE,
+  rules: RULES,
+  claims: [],
+  build(facts, _args, out) {
+    const vlan = facts.own('gateway')?.vlan ?? 0;
+    if (vlan !== 0)
+      out.problem(
+        `Node ${facts.nodeName}`,
+        `the gateway of the node has VLAN ${vlan}, for which no flows are made: networks don't leave the node by the bridge; give the host the VLAN as a device of its own, and the bridge that device`,
+      );
+    const on = usableBridge(facts);
+    if (on === undefined) return;
+    const rows = new FlowRows(out, on.name, CLUSTER);
+    for (const part of PARTS) part.common?.(rows, on);
+  },
+};
+
+export const bridgeFlowsOfNetwork: Feature<ZoneFacts> = {
+  name: 'host/bridge-flows-of-network',
+  over: ({ rendered }) => rendered,
+  rules: RULES,
+  claims: [],
+  subject: (_facts, [network]) => network,
+  build(facts, [name = ''], out) {
+    const network = facts.rendered.get(name);
+    if (network === undefined || !hasGateway(network) || network.topology === 'localnet') return;
+    const on = usableBridge(facts);
+    if (on === undefined) return;
+    const rows = new FlowRows(out, on.name, network.object);
+    const to = bridgeNetwork(facts, on, network);
+    for (const part of PARTS) part.network?.(rows, to);
+  },
+};

@@ -1,0 +1,30 @@
+/** Actions of flows, as `ovs-ofctl dump-flows` prints them. */
+import { LOCAL } from './flow-rows.ts';
+
+export interface Conntrack {
+  readonly commit?: true;
+  /** Table to go on in. */
+  readonly table?: number;
+  readonly zone: number;
+  /** `''`: as the connection was translated before. */
+  readonly nat?: '' | `src=${string}` | `dst=${string}`;
+  readonly mark?: string;
+}
+
+export function conntrack({ commit, table, zone, nat, mark }: Conntrack): string {
+  const words = [
+    ...(commit === undefined ? [] : ['commit']),
+    ...(table === undefined ? [] : [`table=${table}`]),
+    `zone=${zone}`,
+    ...(nat === undefined ? [] : [nat === '' ? 'nat' : `nat(${nat})`]),
+    ...(mark === undefined ? [] : [`exec(set_field:${mark}->ct_mark)`]),
+  ];
+  return `ct(${words.join(',')})`;
+}
+
+export const output = (port: string): string => (port === LOCAL ? LOCAL : `output:${port}`);
+export const goOnIn = (table: number): string => `resubmit(,${table})`;
+export const destination = (mac: string): string => `set_field:${mac}->eth_dst`;
+/** As a switch would: by what it learned of addresses. */
+export const NORMAL = 'NORMAL';
+export const DROP = 'drop';

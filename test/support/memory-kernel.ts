@@ -1,6 +1,8 @@
 /** A kernel's network stack in memory: takes the changes of plans as the real one takes their commands. */
 import type { FoundState, LinuxChange } from '../../src/node/drivers/linux-plan.ts';
-import type { Found, FoundLink } from '../../src/node/drivers/linux-state.ts';
+import { formatPrefix, parsePrefix } from '../../src/allocators/addresses.ts';
+import { connectedKey, type Found, type FoundLink } from '../../src/node/drivers/linux-state.ts';
+import { MAIN_TABLE } from '../../src/node/numbers.ts';
 import {
   addressKey,
   routeKey,
@@ -31,9 +33,24 @@ export class MemoryKernel implements FoundState {
   rules: Found<RuleColumns>[] = [];
   neighbours: Found<NeighbourColumns>[] = [];
   readonly values = new Map<string, string>();
+  /** Networks of addresses whose routes somebody removed. */
+  readonly disconnected = new Set<string>();
   #index = 0;
 
   readonly sysctl = (path: string): string | undefined => this.values.get(path);
+
+  get connected(): ReadonlyMap<number, ReadonlySet<string>> {
+    const found = new Map<number, Set<string>>();
+    for (const { name, master = '', addresses } of this.links.values())
+      for (const { columns } of addresses) {
+        const prefix = parsePrefix(columns.address);
+        const network = prefix === undefined ? '' : connectedKey(formatPrefix(prefix), name);
+        if (this.disconnected.has(network)) continue;
+        const table = this.links.get(master)?.table ?? MAIN_TABLE;
+        found.set(table, (found.get(table) ?? new Set()).add(network));
+      }
+    return found;
+  }
 
   addDevice(name: string, mac: string, more: Partial<FoundLink> = {}): void {
     this.#index += 1;
@@ -45,6 +62,7 @@ export class MemoryKernel implements FoundState {
       table: undefined,
       master: undefined,
       isUp: false,
+      hasCarrier: true,
       alias: '',
       addresses: [],
       ...more,
@@ -118,6 +136,7 @@ export class MemoryKernel implements FoundState {
     const dev = given.get('dev') ?? '';
     const { addresses = [] } = this.links.get(dev) ?? {};
     const others = addresses.filter(({ columns }) => columns.address !== address);
+    this.disconnected.clear();
     if ((verb === 'add') !== (others.length === addresses.length))
       throw new Error(`${verb} ${address}: File exists, or not`);
     const columns: AddressColumns = {

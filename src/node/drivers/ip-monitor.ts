@@ -14,6 +14,8 @@ export type Stale =
 
 const LINE = /^\[(LINK|ADDR|ROUTE|RULE|NEIGH|NETCONF)\](.*)$/;
 const MAIN = 254;
+/** A route that the kernel made for an address of a management port, and that somebody removes. */
+const KERNELS_OF_OURS = /^Deleted .* dev ovn-k8s-mp.* proto 2 /;
 
 /** What a line of `ip -N -d monitor label` means for somebody whose routes and neighbours have `protocol`; undefined: nothing. */
 export function staleAfter(line: string, protocol: number): Stale | undefined {
@@ -27,7 +29,7 @@ export function staleAfter(line: string, protocol: number): Stale | undefined {
     }
     case 'ROUTE':
       // A route of somebody else is nothing to us, however many there are.
-      if (!isMarked) return undefined;
+      if (!isMarked && !KERNELS_OF_OURS.test(text)) return undefined;
       return { kind: 'routes', table: Number(/ table (\d+)/.exec(text)?.[1] ?? MAIN) };
     case 'RULE':
       return { kind: 'rules' };

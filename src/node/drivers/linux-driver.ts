@@ -65,6 +65,8 @@ export class LinuxDriver implements RowTarget, Disposable {
   /** Objects that more than one want. */
   readonly #contested = new Set<string>();
   readonly #refused = new Map<string, Refusal>();
+  /** Objects that were made anew, and until when that is enough. */
+  readonly #renewed = new Map<string, number>();
   #planned:
     | { readonly version: number; readonly isComplete: boolean; readonly plan: LinuxPlan }
     | undefined;
@@ -122,7 +124,13 @@ export class LinuxDriver implements RowTarget, Disposable {
 
   /** What is to be done for what is known; `refresh` comes first. */
   plan(now: number, isComplete: boolean): LinuxPlan {
-    const plan = this.#fullPlan(isComplete);
+    const full = this.#fullPlan(isComplete);
+    const plan = {
+      ...full,
+      changes: full.changes.filter(
+        (change) => change.isRenewal !== true || (this.#renewed.get(idOf(change)) ?? 0) <= now,
+      ),
+    };
     const resting = new Map<string, LinuxProblem>();
     for (const change of plan.changes) {
       const refusal = this.#refused.get(idOf(change));
@@ -161,6 +169,7 @@ export class LinuxDriver implements RowTarget, Disposable {
         const isThere = change.table === 'rule' && change.action === 'add' && error === FILE_EXISTS;
         if (error === undefined || isThere) {
           applied += 1;
+          if (change.isRenewal === true) this.#renewed.set(idOf(change), now + REFUSED_REST);
           continue;
         }
         const problem = refusedProblem(change, error);
@@ -184,11 +193,11 @@ export class LinuxDriver implements RowTarget, Disposable {
 
   /** The plan of everything; made again only when something is another than the last time. */
   #fullPlan(isComplete: boolean): LinuxPlan {
-    const { version, links, routes, rules, neighbours } = this.#state;
+    const { version, links, routes, connected, rules, neighbours } = this.#state;
     const known = this.#planned;
     if (known?.version === version && known.isComplete === isComplete) return known.plan;
     const sysctl = (path: string): string | undefined => this.#sysctl(path);
-    const planner = new LinuxPlanner({ links, routes, rules, neighbours, sysctl });
+    const planner = new LinuxPlanner({ links, routes, connected, rules, neighbours, sysctl });
     const plan = planner.plan(this.#winners(), isComplete);
     this.#planned = { version, isComplete, plan };
     return plan;

@@ -2,6 +2,7 @@
  * What differs between the wanted and the found state of the network stack, and the smallest change that ends it. Pure. What is marked and
  * nobody wants goes; what is not marked is never changed: an equal object of somebody else will do, another one in the way is a problem.
  */
+import { bitsOf, formatPrefix, parsePrefix } from '../../allocators/addresses.ts';
 import type { RowOwner } from '../../desired/engine.ts';
 import { MARK, type DesiredRow } from '../../desired/rows.ts';
 import {
@@ -19,9 +20,9 @@ import {
   type RuleColumns,
   type SysctlColumns,
 } from '../linux-rows.ts';
-import { PROTOCOL, PROTOCOL_KERNEL } from '../numbers.ts';
+import { MAIN_TABLE, PROTOCOL, PROTOCOL_KERNEL } from '../numbers.ts';
 import type { IpFamily, Words } from './ip-program.ts';
-import type { Found, FoundLink } from './linux-state.ts';
+import { connectedKey, type Found, type FoundLink } from './linux-state.ts';
 
 /** A row, and who wants it. */
 export interface Wanted {
@@ -33,6 +34,8 @@ export interface Wanted {
 export interface FoundState {
   readonly links: ReadonlyMap<string, FoundLink>;
   readonly routes: ReadonlyMap<number, readonly Found<RouteColumns>[]>;
+  /** Networks that the kernel reaches over devices by itself, by table. */
+  readonly connected: ReadonlyMap<number, ReadonlySet<string>>;
   readonly rules: readonly Found<RuleColumns>[];
   readonly neighbours: readonly Found<NeighbourColumns>[];
   /** Value of a key; undefined where the kernel has no such key. */
@@ -58,6 +61,8 @@ export interface LinuxChange {
   /** Changes of a lower stage come first; what fails in one ends the later ones of its unit. */
   readonly stage: number;
   readonly commands: readonly LinuxCommand[];
+  /** An object that is as it should be, and is made anew for what the kernel made with it and has no more: not at once again. */
+  readonly isRenewal?: true;
   /** Path and value to write, of a sysctl. */
   readonly write?: { readonly path: string; readonly value: string };
 }
@@ -144,7 +149,10 @@ export class LinuxPlanner {
 
   #change(
     { row, owner }: Wanted,
-    change: Pick<LinuxChange, 'action' | 'before' | 'after' | 'stage' | 'commands' | 'write'>,
+    change: Pick<
+      LinuxChange,
+      'action' | 'before' | 'after' | 'stage' | 'commands' | 'write' | 'isRenewal'
+    >,
   ): void {
     const { key, rule, object } = row;
     this.#changes.push({
@@ -326,6 +334,18 @@ export class LinuxPlanner {
     }
   }
 
+  /** False if the kernel's route for the network of an address was removed; the address makes it when it comes. */
+  #isConnected({ dev, address }: AddressColumns): boolean {
+    const link = this.#state.links.get(dev);
+    if (link === undefined || !link.isUp || !link.hasCarrier || link.addresses.length === 0)
+      return true;
+    const network = parsePrefix(address);
+    if (network === undefined || network.length === bitsOf(network.family)) return true;
+    const vrf = link.master === undefined ? undefined : this.#state.links.get(link.master);
+    const networks = this.#state.connected.get(vrf?.table ?? MAIN_TABLE);
+    return networks?.has(connectedKey(formatPrefix(network), dev)) === true;
+  }
+
   #planAddresses(wanted: readonly Wanted[], isComplete: boolean): void {
     const keys = new Set(wanted.map(({ row }) => row.key));
     for (const one of wanted) {
@@ -336,7 +356,9 @@ export class LinuxPlanner {
       const found = all.find((other) => other.columns.address === address);
       const text = addressText(columns);
       const isOurs = found?.protocol === PROTOCOL;
-      if (found !== undefined && (!isOurs || addressText(found.columns) === text)) continue;
+      const isRight = found !== undefined && addressText(found.columns) === text;
+      const isRenewal = isRight && isOurs && !this.#isConnected(columns);
+      if (found !== undefined && !isRenewal && (!isOurs || isRight)) continue;
       const add = ip('any', 'address', 'add', ...addressWords(columns), 'proto', String(PROTOCOL));
       this.#change(one, {
         action: found === undefined ? 'add' : 'change',
@@ -344,6 +366,7 @@ export class LinuxPlanner {
         after: text,
         stage: ADD.address,
         commands: found === undefined ? [add] : [withoutAddress(columns), add],
+        ...(isRenewal ? { isRenewal } : {}),
       });
     }
     for (const { addresses } of this.#state.links.values())

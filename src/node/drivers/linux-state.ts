@@ -7,6 +7,7 @@ import {
   type RouteColumns,
   type RuleColumns,
 } from '../linux-rows.ts';
+import { PROTOCOL_KERNEL } from '../numbers.ts';
 import type { Stale } from './ip-monitor.ts';
 import { isWord, type IpProgram, type Words } from './ip-program.ts';
 
@@ -25,11 +26,16 @@ export interface FoundLink {
   readonly master: string | undefined;
   readonly mac: string | undefined;
   readonly isUp: boolean;
+  /** False while nothing is behind it: the kernel has no routes for its IPv6 addresses then. */
+  readonly hasCarrier: boolean;
   readonly alias: string;
   readonly addresses: readonly Found<AddressColumns>[];
 }
 
 type Json = Readonly<Record<string, unknown>>;
+
+/** A network that is reached over a device without a gateway. */
+export const connectedKey = (network: string, dev: string): string => `${network} ${dev}`;
 
 /** Small values, made the same way each time. */
 const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
@@ -62,6 +68,7 @@ export function foundLink(json: Json): FoundLink | undefined {
     master: text(json['master']),
     mac: text(json['address']),
     isUp: flags.includes('UP'),
+    hasCarrier: flags.includes('LOWER_UP'),
     alias: text(json['ifalias']) ?? '',
     addresses: addresses.flatMap((address) => {
       const local = text(address['local']);
@@ -185,6 +192,8 @@ export class LinuxState {
   readonly links = new Map<string, FoundLink>();
   /** Routes that are marked as ours, by table. */
   readonly routes = new Map<number, readonly Found<RouteColumns>[]>();
+  /** Networks that the kernel reaches over devices by itself, by table: `10.20.0.0/24 ovn-k8s-mp1`. */
+  readonly connected = new Map<number, ReadonlySet<string>>();
   rules: readonly Found<RuleColumns>[] = [];
   neighbours: readonly Found<NeighbourColumns>[] = [];
   /** Values by path; undefined where the kernel has no such key. */
@@ -255,6 +264,7 @@ export class LinuxState {
 
   async #read(): Promise<boolean> {
     const links = this.#staleLinks.take();
+    this.#staleRoutesOf(links);
     const tables = this.#staleTables.take();
     const areRulesStale = this.#areRulesStale;
     const areNeighboursStale = this.#areNeighboursStale;
@@ -267,14 +277,19 @@ export class LinuxState {
       tables === 'all'
         ? [['route', 'show', 'table', 'all', ...protocol]]
         : tables.map((table) => ['route', 'show', 'table', String(table), ...protocol]);
+    // Those that the kernel makes for addresses, which it does not make again when somebody removes them.
+    const kernelCommands: readonly Words[] = routeCommands.map((words) => [
+      ...words.slice(0, -1),
+      String(PROTOCOL_KERNEL),
+    ]);
     const ruleCommands: readonly Words[] = areRulesStale ? [['rule', 'show']] : [];
     const neighbourCommands: readonly Words[] = areNeighboursStale
       ? [['neighbour', 'show', 'nud', 'permanent']]
       : [];
     try {
       const [v4, v6, both] = await Promise.all([
-        this.#ip.read('inet', [...ruleCommands, ...routeCommands]),
-        this.#ip.read('inet6', [...ruleCommands, ...routeCommands]),
+        this.#ip.read('inet', [...ruleCommands, ...routeCommands, ...kernelCommands]),
+        this.#ip.read('inet6', [...ruleCommands, ...routeCommands, ...kernelCommands]),
         // Addresses of both families: `ip -family inet` would show IPv4 addresses alone.
         this.#ip.read('any', [...linkCommands, ...neighbourCommands]),
       ]);
@@ -284,7 +299,9 @@ export class LinuxState {
           ...objects(v6[0]).flatMap((json) => foundRule(json, 'v6') ?? []),
         ]);
       const first = ruleCommands.length;
-      this.#takeRoutes(tables, [v4.slice(first), v6.slice(first)]);
+      const second = first + routeCommands.length;
+      this.#takeConnected(tables, [...v4.slice(second), ...v6.slice(second)]);
+      this.#takeRoutes(tables, [v4.slice(first, second), v6.slice(first, second)]);
       if (areNeighboursStale)
         this.#takeNeighbours(objects(both.at(-1)).flatMap((json) => foundNeighbour(json) ?? []));
       return this.#takeLinks(links, both, tables === 'all');
@@ -292,6 +309,18 @@ export class LinuxState {
       this.stale({ kind: 'all' });
       throw error;
     }
+  }
+
+  /** The kernel removes routes of a device that changes, or loses an address for a moment, and does not announce all of them. */
+  #staleRoutesOf(links: readonly string[] | 'all'): void {
+    if (links === 'all') {
+      this.#staleTables.isAll = true;
+      return;
+    }
+    const devices = new Set(links);
+    for (const [table, routes] of this.routes)
+      if (routes.some(({ columns }) => devices.has(columns.dev ?? '')))
+        this.#staleTables.some.add(table);
   }
 
   #takeRules(rules: readonly Found<RuleColumns>[]): void {
@@ -304,6 +333,31 @@ export class LinuxState {
     if (isEqual(this.neighbours, neighbours)) return;
     this.neighbours = neighbours;
     this.#version += 1;
+  }
+
+  #takeConnected(
+    tables: readonly number[] | 'all',
+    answers: readonly (readonly unknown[] | undefined)[],
+  ): void {
+    const found = new Map<number, Set<string>>();
+    for (const [place, answer] of answers.entries())
+      for (const json of objects(answer)) {
+        const [dst, dev] = [text(json['dst']), text(json['dev'])];
+        if (dst === undefined || dev === undefined || json['type'] !== UNICAST) continue;
+        const asked = tables === 'all' ? number(json['table']) : tables[place % tables.length];
+        const table = asked ?? MAIN;
+        const networks = found.get(table);
+        const network = connectedKey(asHostIfBare(dst), dev);
+        if (networks === undefined) found.set(table, new Set([network]));
+        else networks.add(network);
+      }
+    const all = tables === 'all' ? new Set([...this.connected.keys(), ...found.keys()]) : tables;
+    for (const table of all) {
+      const networks = found.get(table) ?? new Set();
+      if (this.connected.get(table)?.symmetricDifference(networks).size === 0) continue;
+      this.connected.set(table, networks);
+      this.#version += 1;
+    }
   }
 
   #takeRoutes(
@@ -348,6 +402,7 @@ export class LinuxState {
         if (link !== undefined) found.set(link.name, link);
       }
     const changed = new Set<string>();
+    const withAddresses: FoundLink[] = [];
     for (const name of names === 'all' ? new Set([...this.links.keys(), ...found.keys()]) : names) {
       const before = this.links.get(name);
       const link = found.get(name);
@@ -356,16 +411,18 @@ export class LinuxState {
       if (link === undefined) this.links.delete(name);
       else this.links.set(name, link);
       this.#forgetSysctls(name);
+      if (link?.addresses.some(({ protocol }) => protocol === this.#protocol) === true)
+        withAddresses.push(link);
       if (before?.isUp !== link?.isUp || before?.index !== link?.index)
         this.#areNeighboursStale = true;
     }
     if (changed.size === 0) return false;
     this.#version += 1;
-    // The kernel removes routes of a device that changes, and does not announce all of them.
-    if (!areRoutesNew)
-      for (const [table, routes] of this.routes)
-        if (routes.some(({ columns }) => changed.has(columns.dev ?? '')))
-          this.#staleTables.some.add(table);
+    if (!areRoutesNew) {
+      this.#staleRoutesOf([...changed]);
+      for (const { master = '' } of withAddresses)
+        this.#staleTables.some.add(this.links.get(master)?.table ?? MAIN);
+    }
     // A device that was renamed is known under its old name, too.
     const byIndex = new Map<number, string>();
     for (const { index, name } of this.links.values()) {

@@ -39,8 +39,10 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
 
   /** What the node and Open vSwitch would have made. */
   const makeDevices = (zone: Zone): void => {
+    // With something behind them, as the kernel has routes for IPv6 addresses then alone.
     const make = (name: string, mac: string): string[] => [
-      `link add name ${name} type bridge`,
+      `link add name ${name} type veth peer name to-${name.slice(-6)}`,
+      `link set dev to-${name.slice(-6)} up`,
       `link set dev ${name} address ${mac}`,
     ];
     batch([
@@ -110,6 +112,9 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
       'route flush table 10002',
       '-6 route flush table 10001',
       'route delete 10.244.0.0/16',
+      // Routes that the kernel made for the addresses of the device are among them.
+      `route flush dev ovn-k8s-mp2 table ${hasVrf ? 10_002 : 'main'}`,
+      `-6 route flush dev ovn-k8s-mp2 table ${hasVrf ? 10_002 : 'main'}`,
       'address delete 103.100.2.18/28 dev ovn-k8s-mp2',
       'address delete 169.254.0.2/17 dev breth0',
       'link set dev breth0 down',

@@ -22,6 +22,10 @@ test.each([
     { kind: 'neighbours' },
   ],
   ['[NETCONF]inet mp2 rp_filter loose ', { kind: 'sysctls', dev: 'mp2' }],
+  [
+    '[ROUTE]Deleted 1 10.20.1.0/24 dev ovn-k8s-mp2 table 10002 proto 2 scope 253 src 10.20.1.2 ',
+    { kind: 'routes', table: 10_002 },
+  ],
 ])('%s', (line, stale) => {
   expect(staleAfter(line, 85)).toEqual(stale);
 });

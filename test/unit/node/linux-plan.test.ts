@@ -179,6 +179,23 @@ describe('a plan', () => {
     ).toEqual([]);
   });
 
+  test('makes an address anew when the route that the kernel made for it is gone', () => {
+    const kernel = host();
+    kernel.apply(plan(kernel).changes);
+    kernel.disconnected.add('103.103.0.0/24 ovn-k8s-mp1');
+    const { changes } = plan(kernel);
+    expect(changes).toMatchObject([{ key: 'ovn-k8s-mp1 103.103.0.2/24', isRenewal: true }]);
+    kernel.apply(changes);
+    expect(plan(kernel).isEmpty).toBe(true);
+    // Without anything behind the device there is no such route.
+    kernel.disconnected.add('103.103.0.0/24 ovn-k8s-mp1');
+    const device = kernel.links.get('ovn-k8s-mp1') as NonNullable<
+      ReturnType<typeof kernel.links.get>
+    >;
+    kernel.links.set(device.name, { ...device, hasCarrier: false });
+    expect(plan(kernel).isEmpty).toBe(true);
+  });
+
   test('tells people what it is about', () => {
     const change = plan(host()).changes.find(({ table }) => table === 'rule');
     expect(change).toMatchObject({ action: 'add', rule: 'kernel-rules', object: 'cluster' });

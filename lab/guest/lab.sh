@@ -129,11 +129,11 @@ I
 
 # base_flows NODE: br-ex before any gateway router exists: the flows of the reference's external bridge that concern the host
 # itself, and nothing for patch ports. There is no NORMAL action, so br-ex can't learn the node's MAC on a patch port
-# (gateway routers carry it), and Geneve always reaches the host. Cookie 0x1ab = laid down by the lab; a node agent that
-# manages br-ex replaces them all.
+# (gateway routers carry it), and Geneve always reaches the host. The cookie is that of heddle node, which replaces them all at once
+# when it is told to keep the host (--ovs).
 base_flows() {
   local mac; mac=$(node_mac "$1")
-  sed 's/^/cookie=0x1ab,/' <<F
+  sed 's/^/cookie=0xdeff105,/' <<F
 table=0,priority=205,in_port=eth0,dl_dst=$mac,udp,udp_dst=6081,actions=LOCAL
 table=0,priority=205,in_port=eth0,dl_dst=$mac,udp6,udp_dst=6081,actions=LOCAL
 table=0,priority=200,in_port=LOCAL,udp,udp_dst=6081,actions=output:eth0

@@ -1,11 +1,13 @@
 /**
- * Keeps the host of a node as its features say: ports in the local Open_vSwitch database, and the kernel's network stack. Opens nothing;
- * database, driver and logger come from outside.
+ * Keeps the host of a node as its features say: ports in the local Open_vSwitch database, the kernel's network stack, and flows of the external
+ * bridge. Opens nothing; database, drivers and logger come from outside.
  */
 import { claimsOf, type RowTarget } from '../desired/engine.ts';
 import type { Feature } from '../desired/features.ts';
 import { commitPlan, Reconciler, type Plan, type PlanProblem } from '../desired/ovsdb/index.ts';
 import type { ZoneFacts } from '../model/facts.ts';
+import type { FlowDriver } from '../node/drivers/flow-driver.ts';
+import type { FlowPlan, FlowProblem } from '../node/drivers/flow-plan.ts';
 import type { LinuxDriver } from '../node/drivers/linux-driver.ts';
 import type { LinuxPlan, LinuxProblem } from '../node/drivers/linux-plan.ts';
 import { hostFeatures } from '../node/features.ts';
@@ -18,6 +20,7 @@ export interface HostControllerOptions {
   readonly settings: HostSettings;
   readonly openVswitch: ZoneDatabase;
   readonly linux: LinuxDriver;
+  readonly flows: FlowDriver;
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
@@ -26,7 +29,15 @@ export interface HostControllerOptions {
 export interface HostPlans {
   readonly openVswitch: Plan;
   readonly linux: LinuxPlan;
+  readonly flows: FlowPlan;
 }
+
+/** Of what settings want it is not known whether it can be: a node may have no uplink. */
+const isAwaited = ({ kind, object }: FlowProblem): boolean =>
+  kind === 'awaited' && object !== CLUSTER;
+
+/** What settings want. */
+const CLUSTER = 'cluster';
 
 /** A plan made on a state that moved meanwhile is made again this often before the pass is given up. */
 const MAX_ATTEMPTS = 10;
@@ -39,6 +50,7 @@ export class HostController implements ZoneHost, Disposable {
   #stopFollowing: (() => void) | undefined;
   #portProblems: readonly PlanProblem[] = [];
   #linuxProblems: readonly LinuxProblem[] = [];
+  #flowProblems: readonly FlowProblem[] = [];
 
   constructor(options: HostControllerOptions) {
     this.#options = options;
@@ -48,22 +60,25 @@ export class HostController implements ZoneHost, Disposable {
 
   /** Throws while the database is not loaded. */
   get targets(): readonly RowTarget[] {
-    return [this.#ports, this.#options.linux];
+    return [this.#ports, this.#options.linux, this.#options.flows];
   }
 
-  problems(): readonly (PlanProblem | LinuxProblem)[] {
-    return [...this.#portProblems, ...this.#linuxProblems];
+  problems(): readonly (PlanProblem | LinuxProblem | FlowProblem)[] {
+    return [...this.#portProblems, ...this.#linuxProblems, ...this.#flowProblems];
   }
 
   /** What a pass would change now. */
   async plans(isComplete: boolean): Promise<HostPlans> {
     await this.#options.linux.refresh(this.#now());
+    await this.#options.flows.refresh(this.#now());
     const now = this.#now();
     const linux = this.#options.linux.plan(now, isComplete);
+    const flows = this.#options.flows.plan(now, isComplete);
     const openVswitch = this.#ports.plan({ now, isComplete });
     this.#portProblems = openVswitch.problems;
     this.#linuxProblems = linux.problems;
-    return { openVswitch, linux };
+    this.#flowProblems = flows.problems;
+    return { openVswitch, linux, flows };
   }
 
   /**
@@ -73,17 +88,22 @@ export class HostController implements ZoneHost, Disposable {
   async flush(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
     const linux = await this.#flushLinux(isComplete, signal);
     const ports = await this.#flushPorts(isComplete, signal);
-    return linux ?? ports;
+    const flows = await this.#flushFlows(isComplete, signal);
+    return linux ?? ports ?? flows;
   }
 
   /** What is waited for until the host is as it should be, or undefined. */
   get awaited(): string | undefined {
-    return this.problems().find(({ kind }) => kind === 'awaited')?.message;
+    const found = [...this.#portProblems, ...this.#linuxProblems].find(
+      ({ kind }) => kind === 'awaited',
+    );
+    return (found ?? this.#flowProblems.find(isAwaited))?.message;
   }
 
   [Symbol.dispose](): void {
     this.#stopFollowing?.();
     this.#options.linux[Symbol.dispose]();
+    this.#options.flows[Symbol.dispose]();
   }
 
   get #ports(): Reconciler {
@@ -114,6 +134,27 @@ export class HostController implements ZoneHost, Disposable {
         log.error({ component: 'host', table, key }, message);
     }
     return 'the network stack of the host changes faster than it can be followed';
+  }
+
+  async #flushFlows(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const { flows, openVswitch, log } = this.#options;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      signal.throwIfAborted();
+      // Numbers of ports would be those of before, and another process may be at work.
+      const unavailable = openVswitch.unavailable();
+      if (unavailable !== undefined) return unavailable;
+      await flows.refresh(this.#now());
+      const plan = flows.plan(this.#now(), isComplete);
+      this.#flowProblems = plan.problems;
+      if (plan.isEmpty) return undefined;
+      const began = this.#now();
+      const { applied, refused } = await flows.apply(plan, began);
+      const duration = this.#now() - began;
+      log.info({ component: 'host', applied, refused: refused.length, duration }, 'flows changed');
+      for (const { table, key, message } of refused)
+        log.error({ component: 'host', table, key }, message);
+    }
+    return 'flows of the external bridge change faster than they can be followed';
   }
 
   async #flushPorts(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {

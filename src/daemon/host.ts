@@ -1,15 +1,20 @@
 /** The host of a node as the configuration names it: the local Open_vSwitch database, and the kernel. */
 import { claimsOf } from '../desired/engine.ts';
 import { claimedSelection, renderPlan } from '../desired/ovsdb/index.ts';
+import { FlowDriver } from '../node/drivers/flow-driver.ts';
+import { renderFlowPlan } from '../node/drivers/flow-plan-text.ts';
 import { IpProgram } from '../node/drivers/ip-program.ts';
 import { LinuxDriver } from '../node/drivers/linux-driver.ts';
 import { renderLinuxPlan } from '../node/drivers/linux-plan-text.ts';
+import { OfctlProgram } from '../node/drivers/ofctl-program.ts';
 import { kernelSysctls } from '../node/drivers/sysctls.ts';
 import { hostFeatures } from '../node/features.ts';
+import { OPENFLOW } from '../node/flow-rows.ts';
 import type { HostSettings } from '../node/host-network.ts';
 import { OPEN_VSWITCH } from '../node/host-rows.ts';
 import { LINUX } from '../node/linux-rows.ts';
 import type { SelectTables } from '../ovsdb/index.ts';
+import { bridgePorts, PORT_COLUMNS } from './bridge-ports.ts';
 import type { Configuration } from './configuration.ts';
 import { openDatabase, type OpenDatabase } from './databases.ts';
 import { HostController, type HostPlans } from './host-controller.ts';
@@ -40,11 +45,20 @@ export interface OpenHost extends AsyncDisposable {
 export const hostTables =
   (settings: HostSettings): SelectTables =>
   (schema) =>
-    claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema);
+    claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema, PORT_COLUMNS);
 
 /** Plans for people. */
-export const hostPlansText = ({ linux, openVswitch }: HostPlans): string =>
-  [`${LINUX}\n${renderLinuxPlan(linux)}`, `${OPEN_VSWITCH}\n${renderPlan(openVswitch)}`].join('\n');
+export const hostPlansText = ({ linux, openVswitch, flows }: HostPlans): string =>
+  [
+    `${LINUX}\n${renderLinuxPlan(linux)}`,
+    `${OPEN_VSWITCH}\n${renderPlan(openVswitch)}`,
+    `${OPENFLOW}\n${renderFlowPlan(flows)}`,
+  ].join('\n');
+
+const SOCKET = /^unix:(\/.+)\/[^/]+$/;
+
+/** Open vSwitch has the sockets of its bridges beside that of its database. */
+const folderOf = (remote: string): string | undefined => SOCKET.exec(remote)?.[1];
 
 /** Begins to connect. Throws ConfigurationError for a remote that can't be used. */
 export function openHost({
@@ -72,11 +86,21 @@ export function openHost({
     onDrift: onWork,
     onTrouble: (text) => log.warn({ component: 'host' }, text),
   });
-  const controller = new HostController({ settings, openVswitch, linux, log });
+  const folder = folderOf(remotes);
+  const flows = new FlowDriver({
+    ofctl: new OfctlProgram(folder === undefined ? {} : { folder }),
+    ports: bridgePorts(() => openVswitch.replica),
+    onDrift: onWork,
+  });
+  const controller = new HostController({ settings, openVswitch, linux, flows, log });
   return {
     controller,
     openVswitch,
-    start: () => (mayWrite ? linux.start() : ip.check()),
+    start: async () => {
+      if (!mayWrite) return ip.check();
+      flows.start();
+      return linux.start();
+    },
     async [Symbol.asyncDispose]() {
       controller[Symbol.dispose]();
       await openVswitch[Symbol.asyncDispose]();

@@ -22,6 +22,7 @@ import {
 import type { FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import type { Topology } from '../model/model.ts';
+import type { FlowProblem } from '../node/drivers/flow-plan.ts';
 import type { LinuxProblem } from '../node/drivers/linux-plan.ts';
 import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
 import { zoneFeatures } from '../topology/features.ts';
@@ -103,7 +104,7 @@ export interface ZoneHost {
   readonly targets: readonly RowTarget[];
   /** What is wrong with units there. */
   problems(): readonly Pick<
-    PlanProblem | LinuxProblem,
+    PlanProblem | LinuxProblem | FlowProblem,
     'kind' | 'unit' | 'object' | 'table' | 'key' | 'message'
   >[];
 }

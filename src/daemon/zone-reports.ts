@@ -4,7 +4,9 @@ import type { ClusterSettings } from '../model/model.ts';
 import { featureOf } from '../desired/engine.ts';
 import type { Feature, Rule } from '../desired/features.ts';
 import { planToJson, renderPlan, type Plan, type UnmarkedRow } from '../desired/ovsdb/index.ts';
+import { flowPlanToJson, renderFlowPlan } from '../node/drivers/flow-plan-text.ts';
 import { linuxPlanToJson, renderLinuxPlan } from '../node/drivers/linux-plan-text.ts';
+import { OPENFLOW } from '../node/flow-rows.ts';
 import { LINUX } from '../node/linux-rows.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { distinctProblems } from './distinct-problems.ts';
@@ -126,11 +128,16 @@ async function reportOf(
   const ofHost = await host?.controller.plans(controller.isComplete);
   const plans = ofHost === undefined ? ofZone : [...ofZone, ofHost.openVswitch];
   const linux = ofHost === undefined ? [] : [ofHost.linux];
-  const all = [...plans, ...linux];
+  const flows = ofHost === undefined ? [] : [ofHost.flows];
+  const all = [...plans, ...linux, ...flows];
   const problems = distinctProblems([...zone.problems(), ...unprogrammed]);
   return {
     node: zone.configuration.node,
-    databases: [...plans.map(planToJson), ...linux.map(linuxPlanToJson)],
+    databases: [
+      ...plans.map(planToJson),
+      ...linux.map(linuxPlanToJson),
+      ...flows.map(flowPlanToJson),
+    ],
     rules: rulesOf(
       all.flatMap(({ changes }) => [...changes]),
       [...zoneFeatures, ...(host?.controller.features ?? [])],
@@ -138,6 +145,7 @@ async function reportOf(
     texts: [
       ...plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
       ...linux.map((plan) => ({ database: LINUX, text: renderLinuxPlan(plan) })),
+      ...flows.map((plan) => ({ database: OPENFLOW, text: renderFlowPlan(plan) })),
     ],
     left: controller.left(),
     hasChanges: all.some(({ isEmpty }) => !isEmpty),

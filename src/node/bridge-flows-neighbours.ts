@@ -1,6 +1,6 @@
 /**
  * ARP and neighbour discovery. Every gateway router has the node's address and MAC address, so an answer does not say which of them asked:
- * the bridge remembers who did, for some seconds, and nothing is ever handed to all of them (docs/host.md says why).
+ * the bridge remembers who did, for some seconds, and nothing is ever handed to all of them (docs/bridge.md says why).
  */
 import type { BridgePart } from './bridge-network.ts';
 import { conntrack, goOnIn, NORMAL, output } from './flow-actions.ts';
@@ -41,7 +41,7 @@ const QUESTIONS = {
 } as const;
 
 const learn = (networkId: number, answer: string): string =>
-  `learn(table=${neighbours},hard_timeout=${NEIGHBOUR_WAIT},priority=100,cookie=${learnedCookie(networkId)},delete_learned,limit=${NEIGHBOUR_LIMIT},${answer},output:NXM_OF_IN_PORT[])`;
+  `learn(table=${neighbours},hard_timeout=${NEIGHBOUR_WAIT},priority=100,delete_learned,cookie=${learnedCookie(networkId)},limit=${NEIGHBOUR_LIMIT},${answer},output:NXM_OF_IN_PORT[])`;
 
 export const neighbourFlows: BridgePart = {
   rules: {

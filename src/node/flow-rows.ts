@@ -31,7 +31,9 @@ export interface PortColumns {
 /** The port of the host itself. */
 export const LOCAL = 'LOCAL';
 /** The port by which the bridge reaches the network outside, whatever its name is. */
-export const UPLINK = '{:uplink}';
+export const UPLINK_PORT = ':uplink';
+/** How it stands in a flow. */
+export const UPLINK = `{${UPLINK_PORT}}`;
 
 /** Names of ports that can stand in a flow: those of ovn-controller and of network cards. */
 const PORT_NAME = /^[\w.@-]+$/;

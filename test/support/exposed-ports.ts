@@ -10,14 +10,11 @@ export function exposedPorts(
 ): ReadonlySet<string> {
   const result = new Set<string>();
   const groups = database.rows('Port_Group');
-  const drops = (group: ReplicaRow, priority: number, match: string): number =>
+  const drops = (group: ReplicaRow, priority: number): number =>
     members(group.column('acls'))
       .map((uuid) => database.row('ACL', String(uuid)))
       .filter(
-        (acl) =>
-          acl?.column('action') === 'drop' &&
-          Number(acl.column('priority')) === priority &&
-          (acl.column('match') as string).includes(match),
+        (acl) => acl?.column('action') === 'drop' && Number(acl.column('priority')) === priority,
       ).length;
   const switches = database.rows('Logical_Switch');
   // Whatever somebody called the switch.
@@ -31,9 +28,7 @@ export function exposedPorts(
         (group) =>
           idsOf(group).get('k8s.ovn.org/id') === ownerName &&
           group.includes('ports', port.uuid) &&
-          // What somebody moved here from another group drops nothing of this one's ports.
-          drops(group, priority, priority === 1000 ? `@${group.column('name') as string}` : '') >=
-            2,
+          drops(group, priority) >= 2,
       );
     const namespace = ids.get('namespace') ?? '';
     const isLocked =

@@ -1,6 +1,8 @@
 /** Units of host features as a driver gets them, without an engine. */
 import type { RowOwner, RowTarget } from '../../src/desired/engine.ts';
+import type { Feature } from '../../src/desired/features.ts';
 import type { DesiredRow } from '../../src/desired/rows.ts';
+import type { ZoneFacts } from '../../src/model/facts.ts';
 import { hostFeatures } from '../../src/node/features.ts';
 import { builtUnits, type BuiltUnit } from './built-rows.ts';
 import { factsOf, type Zone } from './zones.ts';
@@ -18,23 +20,27 @@ const ownerOf = ({ unit, rank, rows }: BuiltUnit, order: number): RowOwner => ({
   rowsIn: (database) => rows.filter((row) => row.database === database),
 });
 
-/** Gives a driver what a zone wants, and takes from it what it was given before. */
-export class HostUnits {
+/** Gives a driver what features want of a zone, and takes from it what it was given before. */
+export class FeatureUnits {
   readonly #target: RowTarget;
+  readonly #features: readonly Feature<ZoneFacts>[];
   readonly #owners = new Map<string, RowOwner>();
 
-  constructor(target: RowTarget) {
+  constructor(target: RowTarget, features: readonly Feature<ZoneFacts>[]) {
     this.#target = target;
+    this.#features = features;
   }
 
   want(
     zone: Zone | undefined,
     change: (row: DesiredRow) => DesiredRow | undefined = (row) => row,
   ): void {
-    const units = (zone === undefined ? [] : hostUnits(zone)).map((unit) => ({
-      ...unit,
-      rows: unit.rows.flatMap((row) => change(row) ?? []),
-    }));
+    const units = (zone === undefined ? [] : builtUnits(factsOf(zone), this.#features)).map(
+      (unit) => ({
+        ...unit,
+        rows: unit.rows.flatMap((row) => change(row) ?? []),
+      }),
+    );
     const before = new Set(this.#owners.keys());
     for (const [order, unit] of units.entries()) {
       before.delete(unit.unit);
@@ -50,5 +56,12 @@ export class HostUnits {
       if (owner !== undefined) this.#target.set(owner, []);
       this.#owners.delete(unit);
     }
+  }
+}
+
+/** All of the host. */
+export class HostUnits extends FeatureUnits {
+  constructor(target: RowTarget) {
+    super(target, hostFeatures(HOST_SETTINGS));
   }
 }

@@ -15,7 +15,14 @@ export interface Program {
   readonly args: readonly string[];
 }
 
-const FOLDERS = ['usr/sbin', 'usr/bin', 'usr/share/ovn/scripts', 'usr/share/openvswitch/scripts'];
+/** `usr/sbin/ovs-vswitchd` is a link to a path outside of that root. */
+const FOLDERS = [
+  'usr/lib/openvswitch-switch',
+  'usr/sbin',
+  'usr/bin',
+  'usr/share/ovn/scripts',
+  'usr/share/openvswitch/scripts',
+];
 
 const LIBRARIES = ['usr/lib/x86_64-linux-gnu', 'usr/lib/aarch64-linux-gnu'];
 const LOADERS = ['lib64/ld-linux-x86-64.so.2', 'lib/ld-linux-aarch64.so.1'];

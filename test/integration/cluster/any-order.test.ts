@@ -14,7 +14,6 @@ import {
   straight,
 } from '../../support/cluster-history.ts';
 import {
-  connectionOnTakenRanges,
   deletedWhileInUse,
   growths,
   refusedAndTakenBack,
@@ -69,9 +68,8 @@ test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring, requestChanged
   (scenario) => onManifests(scenario),
 );
 
-test.each([refusedAndTakenBack, selectorMismatch, connectionOnTakenRanges, deletedWhileInUse])(
-  '%o',
-  (scenario) => onManifests(scenario),
+test.each([refusedAndTakenBack, selectorMismatch, deletedWhileInUse])('%o', (scenario) =>
+  onManifests(scenario),
 );
 
 test(

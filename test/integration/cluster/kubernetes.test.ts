@@ -13,7 +13,6 @@ import {
   wipe,
 } from '../../support/cluster-history.ts';
 import {
-  connectionOnTakenRanges,
   deletedWhileInUse,
   growths,
   refusedAndTakenBack,
@@ -88,9 +87,8 @@ describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () =>
     (scenario) => onKubernetes(scenario),
   );
 
-  test.each([refusedAndTakenBack, selectorMismatch, connectionOnTakenRanges, deletedWhileInUse])(
-    '%o',
-    (scenario) => onKubernetes(scenario),
+  test.each([refusedAndTakenBack, selectorMismatch, deletedWhileInUse])('%o', (scenario) =>
+    onKubernetes(scenario),
   );
 
   test(

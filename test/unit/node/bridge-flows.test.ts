@@ -80,7 +80,7 @@ table=5 0 ip → ct(commit,table=2,zone=64001,nat)
 
 const MAC = '02:42:ac:12:00:03';
 
-/** What the example says and we do not, and the other way round: each with a reason in docs/host.md. */
+/** What the example says and we do not, and the other way round: each with a reason in docs/bridge.md. */
 const LEFT_OUT = [
   // Nothing is handed to every network.
   `table=0 11 arp,dl_dst=ff:ff:ff:ff:ff:ff,in_port=1 → output:2,output:3,output:4,NORMAL`,
@@ -92,7 +92,7 @@ const LEFT_OUT = [
   'table=0 9 in_port=4 → drop',
 ];
 const question = (port: number, id: number): string =>
-  `table=0 110 arp,arp_op=1,dl_src=${MAC},in_port=${port} → learn(table=20,hard_timeout=3,priority=100,cookie=0xdeff1050000000${id},delete_learned,limit=256,eth_type=0x806,arp_op=2,NXM_OF_ARP_SPA[]=NXM_OF_ARP_TPA[],output:NXM_OF_IN_PORT[]),NORMAL`;
+  `table=0 110 arp,arp_op=1,dl_src=${MAC},in_port=${port} → learn(table=20,hard_timeout=3,priority=100,delete_learned,cookie=0xdeff1050000000${id},limit=256,eth_type=0x806,arp_op=2,NXM_OF_ARP_SPA[]=NXM_OF_ARP_TPA[],output:NXM_OF_IN_PORT[]),NORMAL`;
 const ADDED = [
   `table=0 11 dl_dst=${MAC} → resubmit(,20),output:2,LOCAL`,
   question(3, 2),
@@ -171,7 +171,7 @@ describe('flows of the external bridge', () => {
       `table=0 102 dl_src=${MAC},icmp6,icmp_type=136,in_port=LOCAL → ct(commit,zone=64000,exec(set_field:0x2->ct_mark)),NORMAL`,
       'table=1 14 icmp6,icmp_type=136 → resubmit(,20),output:2,LOCAL',
       'table=4 0 ipv6 → ct(commit,table=3,zone=64002,nat(src=fd69::1))',
-      `table=0 110 dl_src=${MAC},icmp6,icmp_type=135,in_port=3,nw_ttl=255 → learn(table=20,hard_timeout=3,priority=100,cookie=0xdeff10500000001,delete_learned,limit=256,eth_type=0x86dd,nw_proto=58,icmpv6_type=136,NXM_NX_ND_TARGET[],output:NXM_OF_IN_PORT[]),NORMAL`,
+      `table=0 110 dl_src=${MAC},icmp6,icmp_type=135,in_port=3,nw_ttl=255 → learn(table=20,hard_timeout=3,priority=100,delete_learned,cookie=0xdeff10500000001,limit=256,eth_type=0x86dd,nw_proto=58,icmpv6_type=136,NXM_NX_ND_TARGET[],output:NXM_OF_IN_PORT[]),NORMAL`,
     ];
     expect(lines).toEqual(expect.arrayContaining(twins));
   });

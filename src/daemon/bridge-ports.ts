@@ -1,0 +1,82 @@
+/** Numbers of bridges' ports, as the local Open_vSwitch database has them (node.md §4.1, §5). */
+import type { BridgePorts, PortNumbers } from '../node/drivers/flow-driver.ts';
+import { UPLINK_PORT } from '../node/flow-rows.ts';
+import type { ReplicaRow, ReplicaView } from '../ovsdb/index.ts';
+
+/** Columns that are followed for it. */
+export const PORT_COLUMNS = {
+  Bridge: ['name', 'ports', 'external_ids'],
+  Port: ['name', 'interfaces'],
+  Interface: ['name', 'type', 'ofport'],
+} as const;
+
+/** Key in a bridge's `external_ids` that names its uplink. */
+const UPLINK_ID = 'bridge-uplink';
+/** Types of interfaces that no network card has. */
+const VIRTUAL = new Set(['patch', 'internal', 'geneve', 'vxlan', 'gre', 'stt', 'erspan', 'tap']);
+
+const textOf = (row: ReplicaRow, column: string): string => {
+  const value = row.column(column);
+  return typeof value === 'string' ? value : '';
+};
+
+/** Open vSwitch numbers ports from 1; what it has not made, or can't make, has none, or −1. */
+function numberOf(row: ReplicaRow): string | undefined {
+  const value = row.column('ofport');
+  return (typeof value === 'number' || typeof value === 'bigint') && value > 0
+    ? String(value)
+    : undefined;
+}
+
+/** Ports of all bridges, read from a replica that is loaded when they are first asked for. */
+export const bridgePorts = (replica: () => ReplicaView): BridgePorts => ({
+  get sequence() {
+    return replica().sequence;
+  },
+  read: () => readPorts(replica()),
+  follow: (listener) =>
+    replica().subscribe(({ tables }) => listener(tables.has('Bridge')), {
+      tables: Object.keys(PORT_COLUMNS),
+    }),
+});
+
+function readPorts(replica: ReplicaView): ReadonlyMap<string, PortNumbers> {
+  const bridges = new Map<string, PortNumbers>();
+  for (const bridge of replica.rows('Bridge')) {
+    const name = textOf(bridge, 'name');
+    const ports = new Map<string, string>();
+    const cards: string[] = [];
+    for (const port of members(replica, bridge, 'ports', 'Port'))
+      for (const one of members(replica, port, 'interfaces', 'Interface')) {
+        const number = numberOf(one);
+        if (number === undefined) continue;
+        const interfaceName = textOf(one, 'name');
+        ports.set(interfaceName, number);
+        if (interfaceName !== name && !VIRTUAL.has(textOf(one, 'type'))) cards.push(interfaceName);
+      }
+    const named = idOf(bridge, UPLINK_ID);
+    // Of several network cards nobody knows which it is.
+    const uplink = named ?? (cards.length === 1 ? cards[0] : undefined);
+    const number = uplink === undefined ? undefined : ports.get(uplink);
+    if (number !== undefined) ports.set(UPLINK_PORT, number);
+    bridges.set(name, ports);
+  }
+  return bridges;
+}
+
+function members(
+  replica: ReplicaView,
+  row: ReplicaRow,
+  column: string,
+  table: string,
+): readonly ReplicaRow[] {
+  const value = row.column(column);
+  return (Array.isArray(value) ? (value as readonly unknown[]) : []).flatMap(
+    (uuid) => replica.row(table, String(uuid)) ?? [],
+  );
+}
+
+function idOf(row: ReplicaRow, key: string): string | undefined {
+  const ids = row.column('external_ids');
+  return ids instanceof Map ? (ids as ReadonlyMap<string, string>).get(key) : undefined;
+}

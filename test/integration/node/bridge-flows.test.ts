@@ -1,0 +1,341 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { bridgePorts, PORT_COLUMNS } from '../../../src/daemon/bridge-ports.ts';
+import { openDatabase, type OpenDatabase } from '../../../src/daemon/databases.ts';
+import { createLogger } from '../../../src/daemon/logger.ts';
+import { FlowDriver } from '../../../src/node/drivers/flow-driver.ts';
+import type { FlowProblem } from '../../../src/node/drivers/flow-plan.ts';
+import {
+  bridgeFeatures,
+  bridgeZone,
+  crowdedBridgeZone,
+  dualBridgeZone,
+  patchPortOf,
+} from '../../support/bridge-zones.ts';
+import { FeatureUnits } from '../../support/host-units.ts';
+import { until } from '../../support/until.ts';
+import { bridgeWords, patchWords, Vswitchd } from '../../support/vswitchd.ts';
+import { inLocalMode, type Zone } from '../../support/zones.ts';
+
+const BRIDGE = 'breth0';
+const MAC = '02:42:ac:12:00:03';
+const BROADCAST = 'ff:ff:ff:ff:ff:ff';
+const STRANGER = '02:00:00:00:00:99';
+
+/** A real ovs-vswitchd with a datapath in its own memory; what ovn-controller does, the tests do. */
+describe('flows of the external bridge', () => {
+  const signal = AbortSignal.timeout(240_000);
+  let vswitchd: Vswitchd;
+  let database: OpenDatabase;
+  let driver: FlowDriver;
+  let units: FeatureUnits;
+  let drifts = 0;
+
+  const open = async (): Promise<void> => {
+    database = openDatabase({
+      name: 'Open_vSwitch',
+      flag: '--ovs',
+      remotes: vswitchd.database.remote,
+      tls: {},
+      tables: () =>
+        Object.fromEntries(
+          Object.entries(PORT_COLUMNS).map(([table, columns]) => [table, { columns }]),
+        ),
+      log: createLogger('silent'),
+    });
+    await database.ready(signal);
+    driver = new FlowDriver({
+      ofctl: vswitchd.ofctl,
+      ports: bridgePorts(() => database.replica),
+      onDrift: () => (drifts += 1),
+    });
+    driver.start();
+    units = new FeatureUnits(driver, bridgeFeatures);
+  };
+  const close = async (): Promise<void> => {
+    driver[Symbol.dispose]();
+    await database[Symbol.asyncDispose]();
+  };
+
+  const settled = async (
+    isComplete = true,
+  ): Promise<{ readonly applied: number; readonly problems: readonly FlowProblem[] }> => {
+    let applied = 0;
+    for (let round = 0; round < 20; round += 1) {
+      await driver.refresh(performance.now());
+      const plan = driver.plan(performance.now(), isComplete);
+      if (plan.isEmpty) return { applied, problems: plan.problems };
+      applied += (await driver.apply(plan, performance.now())).applied;
+    }
+    const left = driver.plan(performance.now(), isComplete).changes.slice(0, 6);
+    throw new Error(
+      `flows are not as they should be after 20 rounds: ${JSON.stringify(left, undefined, 1)}`,
+    );
+  };
+  const withBridge = (zone: Zone): Promise<string> =>
+    vswitchd.vsctl(...bridgeWords(BRIDGE, MAC, zone.networks.map(patchPortOf)));
+
+  beforeEach(async () => {
+    drifts = 0;
+    vswitchd = await Vswitchd.start();
+    await open();
+  });
+  afterEach(async () => {
+    await close();
+    await vswitchd[Symbol.asyncDispose]();
+  });
+
+  test.for([
+    ['IPv4, shared gateway', bridgeZone],
+    ['IPv4, local gateway', inLocalMode(bridgeZone)],
+    ['both families, shared gateway', dualBridgeZone],
+    ['both families, local gateway', inLocalMode(dualBridgeZone)],
+  ] as const)('are found as they were written, and go without a trace (%s)', async ([, zone]) => {
+    await withBridge(zone);
+    await vswitchd.ofctlOn(BRIDGE, 'add-flow', 'cookie=0x77,priority=7,in_port=1,udp,actions=drop');
+    const before = await vswitchd.flows(BRIDGE);
+    await until('ports', async () => {
+      units.want(zone);
+      return (await settled()).problems.length === 0;
+    });
+    const there = await vswitchd.flows(BRIDGE);
+    expect(there.length).toBeGreaterThan(60);
+    expect(await settled()).toEqual({ applied: 0, problems: [] });
+    // Another process finds them right.
+    await close();
+    await open();
+    units.want(zone);
+    expect(await settled()).toEqual({ applied: 0, problems: [] });
+    expect(await vswitchd.flows(BRIDGE)).toEqual(there);
+    expect(before.every((line) => there.includes(line))).toBe(true);
+    units.want(undefined);
+    await settled(false);
+    expect(await vswitchd.flows(BRIDGE)).toEqual(there);
+    await settled();
+    expect(await vswitchd.flows(BRIDGE)).toEqual(before);
+  });
+
+  test('are repaired within a second when somebody deletes or changes them; those of others stay', async () => {
+    await withBridge(bridgeZone);
+    await vswitchd.ofctlOn(BRIDGE, 'add-flow', 'cookie=0x77,priority=9,in_port=3,actions=drop');
+    units.want(bridgeZone);
+    await until('ports', async () => (await settled()).problems.length === 0);
+    const there = await vswitchd.flows(BRIDGE);
+    for (const [command, ...words] of [
+      ['del-flows', 'cookie=0xdeff105/-1'],
+      ['del-flows', 'cookie=0xdeff105/-1,table=1'],
+      ['mod-flows', 'cookie=0xdeff105/-1,table=1,actions=drop'],
+      ['add-flow', 'cookie=0xdeff105,priority=999,in_port=3,actions=output:1'],
+    ] as const) {
+      const began = performance.now();
+      drifts = 0;
+      await vswitchd.ofctlOn(BRIDGE, command, ...words);
+      await until('word of it', () => drifts > 0);
+      await settled();
+      // The machine may be busy; the event itself is what counts.
+      expect(performance.now() - began).toBeLessThan(5000);
+      expect((await vswitchd.flows(BRIDGE)).toSorted()).toEqual(there.toSorted());
+    }
+    // A flow with the match of ours that is somebody else's is left alone, and named.
+    await vswitchd.ofctlOn(
+      BRIDGE,
+      'add-flow',
+      'cookie=0x88,priority=103,in_port=3,ip,nw_src=10.20.0.0/16,actions=output:1',
+    );
+    await until('the problem', async () => {
+      const { problems } = await settled();
+      return problems.some(
+        ({ kind, object }) =>
+          kind === 'held-by-other' && object === 'UserDefinedNetwork blue/l3net',
+      );
+    });
+  });
+
+  test('follow ports that get other numbers, and a restart of Open vSwitch', async () => {
+    await withBridge(bridgeZone);
+    units.want(bridgeZone);
+    await until('ports', async () => (await settled()).problems.length === 0);
+    const [, layer3 = ''] = bridgeZone.networks.map(patchPortOf);
+    const flowsOfPort = async (number: number): Promise<number> =>
+      (await vswitchd.flows(BRIDGE)).filter((line) =>
+        new RegExp(`in_port=${number}\\b|output:${number}\\b`).test(line),
+      ).length;
+    const count = await flowsOfPort(3);
+    await vswitchd.vsctl('del-port', BRIDGE, layer3);
+    await until('the port to be missed', async () =>
+      (await settled()).problems.some(
+        ({ kind, message }) => kind === 'awaited' && message.includes(layer3),
+      ),
+    );
+    expect(await flowsOfPort(3)).toBe(0);
+    await vswitchd.vsctl(
+      'del-port',
+      'br-int',
+      `peer-of-${layer3}`,
+      ...patchWords(BRIDGE, layer3, 33),
+    );
+    await until('the new number', async () => {
+      await settled();
+      return (await flowsOfPort(33)) === count;
+    });
+    const there = await vswitchd.flows(BRIDGE);
+    await vswitchd.kill();
+    await vswitchd.launch();
+    await until('flows to be back', async () => {
+      await settled();
+      const now = await vswitchd.flows(BRIDGE).catch((): readonly string[] => []);
+      return now.length === there.length && there.every((line) => now.includes(line));
+    });
+    expect(await vswitchd.ofctl.ports(BRIDGE)).toMatch(/ 33\(.*\n\s+config: +NO_FLOOD/);
+  });
+
+  test('what is wrong with one network harms it alone', async () => {
+    await withBridge(bridgeZone);
+    units.want(bridgeZone, (row) =>
+      row.object === 'UserDefinedNetwork blue/l3net' && row.key.includes('priority=105')
+        ? { ...row, columns: { ...row.columns, actions: 'goto_nowhere' } }
+        : row,
+    );
+    await until('ports', async () => {
+      const { problems } = await settled();
+      return problems.length > 0 && problems.every(({ kind }) => kind === 'refused');
+    });
+    const { problems } = await settled();
+    expect(new Set(problems.map(({ object }) => object))).toEqual(
+      new Set(['UserDefinedNetwork blue/l3net']),
+    );
+    const lines = (await vswitchd.flows(BRIDGE)).join('\n');
+    expect(lines).toContain('in_port=4');
+    expect(lines).not.toContain('in_port=3');
+  });
+
+  test('a broadcast, a question and an answer cost the same with 1, 50 and 500 networks', async () => {
+    const costs: Record<string, readonly [resubmits: number, outputs: string]>[] = [];
+    let made = 0;
+    for (const count of [1, 50, 500]) {
+      const zone = crowdedBridgeZone(count);
+      const ports = zone.networks.map(patchPortOf);
+      if (made === 0) await withBridge(zone);
+      else
+        await vswitchd.vsctl(
+          ...ports
+            .slice(made)
+            .flatMap((name, index) => patchWords(BRIDGE, name, made + index + 2))
+            .slice(1),
+        );
+      made = ports.length;
+      units.want(zone);
+      await until('ports', async () => (await settled()).problems.length === 0, { limit: 120_000 });
+      const costOf = async (packet: string): Promise<readonly [number, string]> => {
+        const text = await vswitchd.trace(BRIDGE, packet);
+        const actions = /Datapath actions: (.*)/.exec(text)?.[1] ?? '';
+        return [
+          text.split('\n').filter((line) => /^ *\d+\. /.test(line)).length,
+          actions.replaceAll(/\d+/g, 'N'),
+        ];
+      };
+      const arp = `arp,arp_spa=172.18.0.1,arp_sha=${STRANGER},dl_src=${STRANGER}`;
+      costs.push({
+        request: await costOf(`in_port=1,dl_dst=${BROADCAST},${arp},arp_op=1,arp_tpa=172.18.0.77`),
+        gratuitous: await costOf(
+          `in_port=1,dl_dst=${BROADCAST},${arp},arp_op=1,arp_tpa=172.18.0.1`,
+        ),
+        'for the node': await costOf(
+          `in_port=1,dl_dst=${BROADCAST},${arp},arp_op=1,arp_tpa=172.18.0.3`,
+        ),
+        answer: await costOf(
+          `in_port=1,dl_dst=${MAC},${arp},arp_op=2,arp_tpa=172.18.0.3,arp_tha=${MAC}`,
+        ),
+        question: await costOf(
+          `in_port=3,dl_src=${MAC},dl_dst=${BROADCAST},arp,arp_op=1,arp_spa=172.18.0.3,arp_tpa=172.18.0.1,arp_sha=${MAC}`,
+        ),
+        'unsolicited advertisement': await costOf(
+          `in_port=1,dl_src=${STRANGER},dl_dst=33:33:00:00:00:01,icmp6,icmpv6_type=136,icmpv6_code=0,nw_ttl=255,ipv6_src=fe80::99,ipv6_dst=ff02::1,nd_target=fc00:f853::1`,
+        ),
+      });
+    }
+    const [one, fifty, fiveHundred] = costs;
+    expect(fifty).toEqual(one);
+    expect(fiveHundred).toEqual(one);
+    for (const [resubmits] of Object.values(one ?? {})) expect(resubmits).toBeLessThan(8);
+  }, 200_000);
+
+  test('packets of networks with one subnet leave with the address of the node and their marks, and with no other (node.md §4.8)', async () => {
+    const zone: Zone = {
+      ...bridgeZone,
+      allowedDefaultServices: [{ key: 'default/kubernetes', clusterIps: ['10.96.0.1'] }],
+    };
+    await withBridge(zone);
+    units.want(zone);
+    await until('ports', async () => (await settled()).problems.length === 0);
+    const actions = async (packet: string): Promise<string> => {
+      const text = await vswitchd.trace(BRIDGE, packet);
+      return (
+        text
+          .match(/Datapath actions: .*/g)
+          ?.at(-1)
+          ?.replace('Datapath actions: ', '') ?? text
+      );
+    };
+    const out = (port: number, source: string): string =>
+      `in_port=${port},dl_src=${MAC},dl_dst=${STRANGER},tcp,nw_src=${source},nw_dst=8.8.8.8,tp_src=4000,tp_dst=80,nw_ttl=60`;
+    // Out: the node's address, and the network's mark.
+    expect(await actions(out(3, '169.254.0.13'))).toMatch(
+      /^ct\(commit,zone=64000,mark=0x5\/0xffffffff,nat\(src=172\.18\.0\.3\)\),\d+$/,
+    );
+    expect(await actions(out(4, '169.254.0.15'))).toMatch(/mark=0x6\/.*nat\(src=172\.18\.0\.3\)/);
+    // Addresses of pods, of the other network, and any other address: nothing leaves.
+    for (const source of ['10.20.1.5', '169.254.0.15', '192.0.2.1', '172.18.0.3'])
+      expect(await actions(out(3, source))).toBe('drop');
+    expect(await actions(out(2, '10.244.0.7'))).toBe('drop');
+    // What egress features marked gets the node's address.
+    expect(await actions(`${out(3, '10.20.1.5')},pkt_mark=0x3f0`)).toMatch(
+      /nat\(src=172\.18\.0\.3\)/,
+    );
+    // A question in the name of a pod's neighbour is no way around.
+    expect(await actions(`in_port=3,dl_src=${STRANGER},dl_dst=${BROADCAST},arp,arp_op=1`)).toBe(
+      'drop',
+    );
+    // Pods of B reach the shared service by the default network, and no other service there.
+    const service = (address: string): string =>
+      `in_port=LOCAL,dl_src=${MAC},dl_dst=${STRANGER},tcp,nw_src=169.254.0.14,nw_dst=${address},tp_dst=443,nw_ttl=60`;
+    const inDefaultNetwork = async (address: string): Promise<boolean> =>
+      (await vswitchd.trace(BRIDGE, service(address), '--ct-next', 'trk,new')).includes('output:2');
+    expect(await inDefaultNetwork('10.96.0.1')).toBe(true);
+    expect(await inDefaultNetwork('10.96.0.7')).toBe(false);
+  });
+
+  test('an answer goes to the network that asked, to the default network and to the host', async () => {
+    await withBridge(bridgeZone);
+    units.want(bridgeZone);
+    await until('ports', async () => (await settled()).problems.length === 0);
+    const ask = (port: number): Promise<string> =>
+      vswitchd.ofctlOn(
+        BRIDGE,
+        'packet-out',
+        `in_port=${port},packet=${ARP_REQUEST},actions=resubmit(,0)`,
+      );
+    const answer = async (): Promise<readonly string[]> => {
+      const text = await vswitchd.trace(
+        BRIDGE,
+        `in_port=1,dl_src=${STRANGER},dl_dst=${MAC},arp,arp_op=2,arp_spa=172.18.0.1,arp_tpa=172.18.0.3,arp_sha=${STRANGER},arp_tha=${MAC}`,
+      );
+      return [...text.matchAll(/output:(\w+)| (LOCAL)$/gm)].map(
+        ([, port, local]) => port ?? local ?? '',
+      );
+    };
+    expect(await answer()).toEqual(['2', 'LOCAL']);
+    await ask(3);
+    await until('it to be remembered', async () => (await answer()).includes('3'));
+    expect(await answer()).toEqual(['3', '2', 'LOCAL']);
+    await ask(4);
+    await until('the other one', async () => (await answer()).includes('4'));
+    expect(await answer()).toEqual(['4', '2', 'LOCAL']);
+    expect((await settled()).applied).toBe(0);
+    await until('it to be forgotten', async () => (await answer()).join() === '2,LOCAL', {
+      pause: 300,
+    });
+  });
+});
+
+/** 172.18.0.3 (the bridge's MAC address) asks for 172.18.0.1. */
+const ARP_REQUEST = `ffffffffffff0242ac120003080600010800060400010242ac120003ac120003000000000000ac120001${'00'.repeat(18)}`;

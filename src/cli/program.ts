@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<CommandModule>>> = {
   apply: () => import('./apply.ts'),
   cleanup: () => import('./cleanup.ts'),
   cluster: () => import('./cluster.ts'),
+  cni: () => import('./cni.ts'),
   diff: () => import('./plan.ts'),
   graph: () => import('./graph.ts'),
   lab: () => import('./lab.ts'),

@@ -6,7 +6,10 @@ import { DEFAULT_NAD_KEY, nadOfKey } from '../api/nad/nad-key.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import { objectKey, type KubeObject } from '../api/objects.ts';
 import { isPlainObject } from '../api/plain-object.ts';
-import { CniError, type CniInterface } from './result.ts';
+import { NETWORKS, networkSelections } from '../api/annotations/network-selection.ts';
+import { CNI_CODE, CniError } from './cni-error.ts';
+import type { AddRequest } from './request.ts';
+import type { CniInterface } from './result.ts';
 
 /** Network name by NAD, for `k8s.ovn.org/network`. */
 export type NetworkNames = ReadonlyMap<string, string>;
@@ -59,7 +62,10 @@ function configuredName(nad: KubeObject): string | undefined {
 export function orderedNetworks(pod: KubeObject): readonly (readonly [string, PodNetwork])[] {
   const networks = readable(podNetworks(pod));
   if (networks === undefined)
-    throw new CniError(`pod ${objectKey(pod.metadata)}: annotation ${POD_NETWORKS} is not set`);
+    throw new CniError(
+      `pod ${objectKey(pod.metadata)}: annotation ${POD_NETWORKS} is not set`,
+      CNI_CODE.tryAgainLater,
+    );
   return [...networks].sort(([a], [b]) =>
     a === DEFAULT_NAD_KEY ? -1 : b === DEFAULT_NAD_KEY ? 1 : a < b ? -1 : 1,
   );
@@ -72,31 +78,44 @@ function readable<T>({ value, errors }: Reading<T>): T | undefined {
   return value;
 }
 
+/** MTU of a network by its name; of the default network for undefined. */
+export type MtuOf = (network: string | undefined) => number;
+
 /** The interfaces of a pod whose sandbox has the id `sandbox`. Throws CniError. */
 export function podInterfaces(
   pod: KubeObject,
   sandbox: string,
   names: NetworkNames,
+  mtuOf: MtuOf = () => DEFAULT_MTU,
 ): readonly CniInterface[] {
   const { name, namespace = 'default', uid } = pod.metadata;
   if (uid === undefined) throw new CniError(`pod ${namespace}/${name}: metadata.uid is not set`);
+  const selected = new Map(
+    (networkSelections(pod).value ?? []).map((one) => [one.nadKey, one.interfaceName]),
+  );
   let secondaries = 0;
   return orderedNetworks(pod).map(([nadKey, network], index): CniInterface => {
     const isDefault = nadKey === DEFAULT_NAD_KEY;
     const role = network.role ?? (isDefault ? 'primary' : 'secondary');
-    const device = isDefault ? 'eth0' : role === 'primary' ? 'ovn-udn1' : `net${++secondaries}`;
+    const device = isDefault
+      ? 'eth0'
+      : role === 'primary'
+        ? 'ovn-udn1'
+        : (selected.get(nadKey) ?? `net${++secondaries}`);
     const nad = nadOfKey(nadKey);
     const networkName = names.get(nad);
     if (!isDefault && networkName === undefined)
       throw new CniError(
         `pod ${namespace}/${name}: annotation ${POD_NETWORKS}: entry "${nadKey}": there is no NetworkAttachmentDefinition ${nad}`,
+        CNI_CODE.tryAgainLater,
       );
     const { macAddress, addresses, gateways, routes } = network;
     return {
       device,
       hostDevice: hostDevice(sandbox, index),
       mac: macAddress,
-      mtu: DEFAULT_MTU,
+      mtu: mtuOf(isDefault ? undefined : networkName),
+      isPrimary: role === 'primary',
       addresses,
       gateways,
       routes,
@@ -120,4 +139,75 @@ export function podInterfaces(
 function hostDevice(sandbox: string, index: number): string {
   const suffix = index === 0 ? '' : `_${index + 2}`;
   return sandbox.slice(0, LONGEST_DEVICE - suffix.length) + suffix;
+}
+
+const CONFIG_SOURCE = 'kubernetes.io/config.source';
+
+/**
+ * The interfaces that a request is for: those of the default and the primary network at once, or one secondary one. What may still come
+ * (addresses, a newer pod) is an error with the code for "try again later". Throws CniError.
+ */
+export function requestedInterfaces(
+  pod: KubeObject,
+  request: AddRequest,
+  names: NetworkNames,
+  mtuOf: MtuOf,
+): readonly CniInterface[] {
+  const key = objectKey(pod.metadata);
+  const { uid } = request.pod;
+  // The runtime knows a static pod by the hash of its file.
+  const source = pod.metadata.annotations?.[CONFIG_SOURCE] ?? 'api';
+  if (uid !== undefined && source === 'api' && uid !== pod.metadata.uid)
+    throw new CniError(
+      `pod ${key} has the UID ${pod.metadata.uid}, the runtime asks for ${uid}`,
+      CNI_CODE.tryAgainLater,
+    );
+  if (specField(pod, 'hostNetwork') === true)
+    throw new CniError(`pod ${key} is on the host's network: it has no interfaces`);
+  const all = podInterfaces(pod, request.container, names, mtuOf);
+  return request.nad === undefined
+    ? ownInterfaces(key, all, request.device)
+    : [secondaryInterface(key, all, request.nad, request.device)];
+}
+
+/** Of the default network, named as the runtime wants it, and of the primary one, if that is another. */
+function ownInterfaces(
+  pod: string,
+  all: readonly CniInterface[],
+  device: string,
+): readonly CniInterface[] {
+  const first = all.find(({ nadKey }) => nadKey === DEFAULT_NAD_KEY);
+  const primary = all.find(({ isPrimary }) => isPrimary);
+  const missing = first === undefined ? 'the default network' : 'its primary network';
+  if (first === undefined || primary === undefined)
+    throw new CniError(
+      `pod ${pod}: annotation ${POD_NETWORKS} has no entry for ${missing} yet`,
+      CNI_CODE.tryAgainLater,
+    );
+  const named = {
+    ...first,
+    device,
+    externalIds: { ...first.externalIds, 'pod-if-name': device },
+  };
+  return primary === first ? [named] : [named, primary];
+}
+
+function secondaryInterface(
+  pod: string,
+  all: readonly CniInterface[],
+  nad: string,
+  device: string,
+): CniInterface {
+  const ofNad = all.filter(({ nadKey }) => nadOfKey(nadKey) === nad);
+  const found = ofNad.find((one) => one.device === device && !one.isPrimary);
+  if (found !== undefined) return found;
+  if (ofNad.some(({ isPrimary }) => isPrimary))
+    throw new CniError(
+      `pod ${pod}: ${nad} is its primary network, which it has without asking: take it out of ${NETWORKS}`,
+      CNI_CODE.invalidConfig,
+    );
+  throw new CniError(
+    `pod ${pod}: annotation ${POD_NETWORKS} has no entry of ${nad} for interface ${device} yet`,
+    CNI_CODE.tryAgainLater,
+  );
 }

@@ -43,6 +43,8 @@ export interface Configuration {
   readonly node?: string;
   /** The control socket of the daemon of `node`. */
   readonly socket?: string;
+  /** Where container runtimes are answered. */
+  readonly cniSocket?: string;
   readonly nb?: string;
   readonly sb?: string;
   /** The node's own Open_vSwitch database; without it the host is left alone. */
@@ -147,6 +149,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     ...optional('context', 'context'),
     ...optional('node', 'node'),
     ...controlSocket(given, sources),
+    ...optional('cni-socket', 'cniSocket'),
     ...optional('nb', 'nb'),
     ...optional('sb', 'sb'),
     ...optional('ovs', 'ovs'),

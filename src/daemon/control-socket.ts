@@ -1,7 +1,5 @@
 /** The control socket of a daemon: JSON-RPC 2.0, one request a line, for root (the daemon's user) alone. */
-import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, statSync, type Stats } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
-import { dirname } from 'node:path';
+import { createServer, type Socket } from 'node:net';
 import {
   createJSONRPCErrorResponse,
   JSONRPCErrorCode,
@@ -11,9 +9,9 @@ import {
   type JSONRPCResponse,
 } from 'json-rpc-2.0';
 import { isPlainObject } from '../api/plain-object.ts';
-import { ConfigurationError } from './configuration.ts';
-import { jsonLine, linesOf, LONGEST_REQUEST, LONGEST_SOCKET_PATH } from './control-protocol.ts';
+import { jsonLine, linesOf, LONGEST_REQUEST } from './control-protocol.ts';
 import type { Logger } from './logger.ts';
+import { listenPrivately } from './private-socket.ts';
 
 /** Answers a request; `signal` aborts when the daemon stops, or the connection breaks. */
 export type ControlMethod = (params: unknown, signal: AbortSignal) => Promise<unknown>;
@@ -27,8 +25,6 @@ export interface ControlOptions {
 const MOST_CONNECTIONS = 32;
 /** Milliseconds after which a connection without a request is closed. */
 const IDLE_LIMIT = 60_000;
-/** Milliseconds that a process on the socket gets to accept us before it counts as alive. */
-const PROBE_LIMIT = 1000;
 /** JSON-RPC leaves -32000 to -32099 to servers. */
 const METHOD_FAILED = -32_000;
 
@@ -45,13 +41,6 @@ export async function serveControl({
   methods,
   log,
 }: ControlOptions): Promise<AsyncDisposable> {
-  if (Buffer.byteLength(path) > LONGEST_SOCKET_PATH)
-    throw new ConfigurationError(
-      '--socket',
-      `${path} has more than ${LONGEST_SOCKET_PATH} bytes: unix sockets need a shorter path`,
-    );
-  prepareFolder(dirname(path));
-  await clear(path);
   const rpc = rpcServer(methods, log);
   const stop = new AbortController();
   const connections = new Set<Socket>();
@@ -61,14 +50,7 @@ export async function serveControl({
     void converse(socket, rpc, stop.signal, log);
   });
   server.maxConnections = MOST_CONNECTIONS;
-  const listening = new Promise<void>((resolve, reject) => {
-    server.once('error', reject).once('listening', resolve);
-  });
-  server.listen(path);
-  await listening.catch((error: NodeJS.ErrnoException) => {
-    throw new ConfigurationError('--socket', `can't listen on ${path}: ${error.message}`);
-  });
-  chmodSync(path, 0o600);
+  await listenPrivately(server, path, '--socket');
   server.on('error', (error) => log.warn({ component: 'control', error }, 'control socket'));
   return {
     async [Symbol.asyncDispose]() {
@@ -78,58 +60,6 @@ export async function serveControl({
       await closed;
     },
   };
-}
-
-/** Makes the folder if there is none. Others must not be able to write into it: they could put a socket in place of ours. */
-function prepareFolder(folder: string): void {
-  let found: Stats;
-  try {
-    if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
-    found = statSync(folder);
-  } catch (error) {
-    throw new ConfigurationError(
-      '--socket',
-      `folder ${folder} can't be used: ${messageOf(error)}; name a socket in another one, or "none"`,
-    );
-  }
-  const isOurs = found.uid === 0 || found.uid === process.getuid?.();
-  if (!isOurs || (found.mode & 0o022) !== 0)
-    throw new ConfigurationError(
-      '--socket',
-      `others may write into folder ${folder}: chmod 700 it, or name a socket in another one`,
-    );
-}
-
-/** Removes what a daemon that has ended left at `path`. */
-async function clear(path: string): Promise<void> {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return;
-  if (!found.isSocket())
-    throw new ConfigurationError(
-      '--socket',
-      `${path} is no socket: remove it, or name another path`,
-    );
-  if (await isAnswered(path))
-    throw new ConfigurationError(
-      '--socket',
-      `a process answers on ${path} already: end it, or name another path`,
-    );
-  rmSync(path, { force: true });
-}
-
-function isAnswered(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = connect(path);
-    const done = (answer: boolean): void => {
-      probe.destroy();
-      resolve(answer);
-    };
-    probe.setTimeout(PROBE_LIMIT, () => done(true));
-    probe.once('connect', () => done(true));
-    probe.once('error', (error: NodeJS.ErrnoException) =>
-      done(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'),
-    );
-  });
 }
 
 function rpcServer(

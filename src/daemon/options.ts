@@ -59,6 +59,13 @@ export const OPTIONS = [
     'PATH',
     "unix socket on which the daemon of --node answers status, plan and diff; 'none': nowhere; default: NODE.sock in /run/heddle, or in heddle of a user's XDG_RUNTIME_DIR",
   ),
+  option(
+    'cni-socket',
+    'control',
+    'PATH',
+    'unix socket on which the CNI plugin of heddle cni install is answered, /run/heddle/cni.sock if nothing else was said there; needs --ovs; empty: nowhere',
+    '',
+  ),
   option('private-key', 'tls', 'FILE', 'private key for ssl: remotes'),
   option('certificate', 'tls', 'FILE', 'certificate for ssl: remotes'),
   option('ca-cert', 'tls', 'FILE', 'certificates that the databases are verified with'),

@@ -7,6 +7,7 @@ import { serveHealth } from './health.ts';
 import type { Logger } from './logger.ts';
 import { ZoneMetrics } from './metrics.ts';
 import { problemText } from './problem-text.ts';
+import { serveZoneCni } from './zone-cni.ts';
 import { ZoneRuntime, type ZoneConfiguration } from './zone-runtime.ts';
 import { ZoneStatusWriter, zoneReport } from './zone-status-writer.ts';
 
@@ -70,6 +71,7 @@ export async function runZone(
   const daemon = new ZoneDaemon(runtime, metrics, log, notifier);
   const passes = new Exclusive();
   await using _control = await serveZone(runtime, { notReady: () => notReady, passes }, log);
+  await using _cni = await serveZoneCni(runtime, log);
   const reported = new Set<string>();
   runtime.store.onComplaints((complaints) => {
     for (const { text } of complaints)

@@ -8,7 +8,8 @@ import {
   podInterfaces,
   type NetworkNames,
 } from '../cni/pod-interfaces.ts';
-import { CniError, type CniInterface } from '../cni/result.ts';
+import { CniError } from '../cni/cni-error.ts';
+import type { CniInterface } from '../cni/result.ts';
 import { LabError } from './paths.ts';
 
 export interface LabPod {

@@ -1,6 +1,6 @@
 /** Pods as the API holds them once they have their networks. */
 import type { KubeObject } from '../../src/api/objects.ts';
-import { macOf } from './layer3-by-hand.ts';
+import { macOf } from '../../src/allocators/addresses.ts';
 
 export interface PodNetwork {
   readonly nadKey: string;

@@ -16,10 +16,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Of pods: what the cluster manager and the nodes share.
   addresses: ['store', 'model', 'api', 'allocators'],
   cluster: ['addresses', 'store', 'model', 'api', 'allocators'],
-  node: ['addresses', 'store', 'model', 'desired', 'api', 'allocators'],
+  // Of the plugin: the links that it asks for.
+  node: ['cni', 'addresses', 'store', 'model', 'desired', 'api', 'allocators'],
   daemon: [
     'cluster',
     'node',
+    'cni',
     'topology',
     'store',
     'model',
@@ -32,6 +34,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   lab: ['cni', 'daemon', 'store', 'model', 'api', 'allocators', 'ovsdb'],
   cli: [
     'lab',
+    'cni',
     'graph',
     'daemon',
     'cluster',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isAttachable, networkNames, podInterfaces } from '../../../src/cni/pod-interfaces.ts';
-import { CniError } from '../../../src/cni/result.ts';
+import { CNI_CODE, CniError } from '../../../src/cni/cni-error.ts';
 import { nad, pod } from '../../support/pods.ts';
 
 const SANDBOX = '0123456789abcdef'.repeat(4);
@@ -39,11 +39,15 @@ describe('a pod', () => {
   test('without annotation, or with a NAD that is not there, is an error that names it', () => {
     const bare = { ...web, metadata: { ...web.metadata, annotations: {} } };
     expect(() => podInterfaces(bare, SANDBOX, names)).toThrow(
-      new CniError('pod blue/web-1: annotation k8s.ovn.org/pod-networks is not set'),
+      new CniError(
+        'pod blue/web-1: annotation k8s.ovn.org/pod-networks is not set',
+        CNI_CODE.tryAgainLater,
+      ),
     );
     expect(() => podInterfaces(web, SANDBOX, new Map())).toThrow(
       new CniError(
         'pod blue/web-1: annotation k8s.ovn.org/pod-networks: entry "blue/extra": there is no NetworkAttachmentDefinition blue/extra',
+        CNI_CODE.tryAgainLater,
       ),
     );
   });

@@ -34,6 +34,7 @@ describe('attachments of a pod', () => {
         gateways: [],
         routes: [{ dest: '10.244.0.0/16', nextHop: '10.244.1.1' }],
         nadKey: 'default',
+        isPrimary: false,
         externalIds: {
           attached_mac: '0a:58:0a:f4:01:05',
           'iface-id': 'blue_web-1',
@@ -52,6 +53,7 @@ describe('attachments of a pod', () => {
         gateways: ['10.20.1.1'],
         routes: [{ dest: '10.20.0.0/16', nextHop: '10.20.1.1' }],
         nadKey: 'blue/l3-net',
+        isPrimary: true,
         externalIds: {
           attached_mac: '0a:58:0a:14:01:05',
           'iface-id': 'blue.l3.net_blue_web-1',

@@ -1,0 +1,425 @@
+/** Answers container runtimes: gives pods their interfaces and takes them away again (node.md §6). */
+import { pods as podKind } from '../api/kinds.ts';
+import { podNetworks } from '../api/annotations/pod-annotations.ts';
+import { nadOfKey } from '../api/nad/nad-key.ts';
+import { objectKey } from '../api/objects.ts';
+import type { NetworkAttachmentDefinition, Pod } from '../api/types.ts';
+import { CNI_CODE, CniError } from '../cni/cni-error.ts';
+import { hostMac } from '../cni/link-commands.ts';
+import { networkNames, requestedInterfaces, type MtuOf } from '../cni/pod-interfaces.ts';
+import { NETWORK_STATUS, networkStatus } from '../cni/network-status.ts';
+import {
+  readRequest,
+  splitRequest,
+  versionOf,
+  type AddRequest,
+  type CheckRequest,
+  type CniRequest,
+  type DelRequest,
+  type GcRequest,
+} from '../cni/request.ts';
+import { addResult, errorResult, versionResult, type CniInterface } from '../cni/result.ts';
+import type { PodLinks } from '../node/drivers/pod-links.ts';
+import type { ObjectView } from '../store/informer.ts';
+import type { Store } from '../store/store.ts';
+import { Exclusive } from './exclusive.ts';
+import type { Logger } from './logger.ts';
+import type { PodPorts } from './pod-ports.ts';
+
+export interface CniPluginOptions {
+  readonly node: string;
+  readonly pods: ObjectView<Pod>;
+  readonly nads: ObjectView<NetworkAttachmentDefinition>;
+  readonly store: Pick<Store, 'patchStatus'>;
+  readonly ports: PodPorts;
+  readonly links: PodLinks;
+  readonly mtuOf: MtuOf;
+  /** What is known to be wrong with an object, `Pod <namespace>/<name>`. */
+  readonly problemsOf: (object: string) => readonly string[];
+  readonly log: Logger;
+  /** Milliseconds for one request. */
+  readonly limit?: number;
+}
+
+export interface CniAnswer {
+  readonly isError: boolean;
+  /** JSON, or nothing. */
+  readonly body: string;
+}
+
+/** Less than the two minutes after which kubelet gives up (node.md §6.1). */
+const REQUEST_LIMIT = 110_000;
+
+/** What an ADD is told that a DEL overtook. */
+const OVERTAKEN = 'the runtime deletes the container meanwhile';
+
+/** What happens to one container, one after the other. */
+class Turns {
+  readonly exclusive = new Exclusive();
+  users = 0;
+  /** Ends the ADD that is running or waits. */
+  readonly adds = new Set<AbortController>();
+}
+
+export class CniPlugin {
+  readonly #options: CniPluginOptions;
+  readonly #limit: number;
+  readonly #turns = new Map<string, Turns>();
+
+  constructor(options: CniPluginOptions) {
+    this.#options = options;
+    this.#limit = options.limit ?? REQUEST_LIMIT;
+  }
+
+  /** `text` as the shim sends it. `signal` aborts when nobody waits for the answer any more. */
+  async answer(text: string, signal: AbortSignal): Promise<CniAnswer> {
+    const began = performance.now();
+    let request: CniRequest | undefined;
+    try {
+      request = readRequest(text);
+      const result = await this.#do(request, signal);
+      this.#log(request, began);
+      return { isError: false, body: result === undefined ? '' : JSON.stringify(result) };
+    } catch (error) {
+      this.#log(request, began, error);
+      return { isError: true, body: JSON.stringify(errorResult(versionIn(text), error)) };
+    }
+  }
+
+  #log(request: CniRequest | undefined, began: number, error?: unknown): void {
+    const { log } = this.#options;
+    const { command } = request ?? {};
+    const fields = {
+      component: 'cni',
+      command,
+      ...(request !== undefined && 'container' in request
+        ? { container: request.container, device: request.device }
+        : {}),
+      ...(request?.command === 'ADD' ? { pod: objectKey(request.pod) } : {}),
+      duration: Math.round(performance.now() - began),
+    };
+    if (error === undefined) log.debug(fields, 'answered');
+    else log.warn({ ...fields, error }, 'a request of the container runtime failed');
+  }
+
+  async #do(request: CniRequest, signal: AbortSignal): Promise<object | undefined> {
+    switch (request.command) {
+      case 'VERSION':
+        return versionResult(request.version);
+      case 'STATUS':
+        this.#checkStatus();
+        return undefined;
+      case 'ADD':
+        return this.#add(request, signal);
+      case 'DEL':
+        await this.#delete(request);
+        return undefined;
+      case 'CHECK':
+        await this.#inTurn(request.container, () => this.#check(request));
+        return undefined;
+      case 'GC':
+        await this.#collect(request);
+        return undefined;
+    }
+  }
+
+  #checkStatus(): void {
+    const why = this.#options.ports.unavailable();
+    if (why !== undefined) throw new CniError(why, CNI_CODE.notAvailable);
+  }
+
+  async #add(request: AddRequest, signal: AbortSignal): Promise<object> {
+    const overtaken = new AbortController();
+    const limit = AbortSignal.any([signal, overtaken.signal, AbortSignal.timeout(this.#limit)]);
+    return this.#inTurn(
+      request.container,
+      async () => {
+        const interfaces = await this.#attach(request, limit);
+        return addResult(
+          request.version,
+          interfaces.map((one) => ({ ...one, hostMac: hostMac(request.container, one.device) })),
+          request.netns,
+        );
+      },
+      overtaken,
+    );
+  }
+
+  async #attach(request: AddRequest, signal: AbortSignal): Promise<readonly CniInterface[]> {
+    const { ports, links } = this.#options;
+    const { container, netns } = request;
+    links.checkNamespace(netns);
+    ports.checkAvailable();
+    const interfaces = await this.#wanted(request, signal);
+    const devices = new Set(interfaces.map(({ device }) => device));
+    const present = [...ports.list(container), ...(await links.list(container))].find(
+      ({ device }) => device === '' || devices.has(device),
+    );
+    if (present !== undefined)
+      throw new CniError(
+        `container ${container} has an interface ${present.device || present.name} already: DEL comes before another ADD`,
+      );
+    try {
+      await links.create(interfaces, container, netns);
+      signal.throwIfAborted();
+      await ports.add(interfaces);
+      await this.#installed(request, interfaces, signal);
+    } catch (error) {
+      await this.#remove(container, (device) => device === '' || devices.has(device)).catch(
+        (failure: unknown) =>
+          this.#options.log.error(
+            { component: 'cni', container, error: failure },
+            'an ADD that failed left something, which DEL or GC removes',
+          ),
+      );
+      throw signal.aborted && !(error instanceof CniError)
+        ? new CniError(reasonOf(signal), CNI_CODE.tryAgainLater)
+        : error;
+    }
+    if (request.nad === undefined) await this.#writeStatus(request, interfaces, signal);
+    return interfaces;
+  }
+
+  /** Waits for the pod and its addresses. */
+  async #wanted(request: AddRequest, signal: AbortSignal): Promise<readonly CniInterface[]> {
+    const { pods, nads, mtuOf } = this.#options;
+    const key = objectKey(request.pod);
+    const look = (): readonly CniInterface[] => {
+      const pod = this.#podOf(request);
+      const used = [...(podNetworks(pod).value?.keys() ?? [])]
+        .map((nadKey) => nads.get(nadOfKey(nadKey)))
+        .filter((nad) => nad !== undefined);
+      return requestedInterfaces(pod, request, networkNames(used), mtuOf);
+    };
+    return this.#awaited(
+      look,
+      (listener) => [
+        pods.onChange((change) => {
+          if (change.key === key) listener();
+        }),
+        nads.onChange(listener),
+      ],
+      key,
+      signal,
+    );
+  }
+
+  #podOf(request: AddRequest): Pod {
+    const key = objectKey(request.pod);
+    const pod = this.#options.pods.get(key);
+    const on = pod?.spec.nodeName;
+    if (pod !== undefined && on === this.#options.node) return pod;
+    if (on !== undefined) throw new CniError(`pod ${key} is on node ${on}`, CNI_CODE.tryAgainLater);
+    throw new CniError(`there is no pod ${key} on this node`, CNI_CODE.tryAgainLater);
+  }
+
+  /** Waits until ovn-controller has the ports in the data plane; the pod must stay what it is. */
+  async #installed(
+    request: AddRequest,
+    interfaces: readonly CniInterface[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { ports, pods } = this.#options;
+    const key = objectKey(request.pod);
+    const names = interfaces.map(({ hostDevice }) => hostDevice);
+    const uid = interfaces[0]?.externalIds['iface-id-ver'];
+    const look = (): void => {
+      if (pods.get(key)?.metadata.uid !== uid) throw new CniError(`pod ${key} is gone`);
+      const found = names.map((name) => ports.get(name));
+      const lost = names.find((_, index) => found[index] === undefined);
+      if (lost !== undefined) throw new CniError(`port ${lost} of pod ${key} was removed`);
+      const missing = found.flatMap((port) =>
+        port === undefined || port.isInstalled ? [] : [port.logicalPort],
+      );
+      if (missing.length > 0)
+        throw new CniError(
+          `ovn-controller has not installed logical port ${missing.join(' and ')}`,
+          CNI_CODE.tryAgainLater,
+        );
+    };
+    try {
+      await this.#awaited(
+        look,
+        (listener) => [
+          ports.onChange(listener),
+          pods.onChange((change) => {
+            if (change.key === key) listener();
+          }),
+        ],
+        key,
+        signal,
+      );
+    } catch (error) {
+      if (!isTemporary(error)) throw error;
+      const said = await ports.errors(names).catch(() => []);
+      throw said.length === 0
+        ? error
+        : new CniError(error.message, error.code, [error.details, ...said].join('; '));
+    }
+  }
+
+  /** Looks again with each change until `look` does not say "try again later". */
+  async #awaited<T>(
+    look: () => T,
+    follow: (listener: () => void) => readonly (() => void)[],
+    pod: string,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    let missing: CniError | undefined;
+    let isFollowing = false;
+    const attempt = (): void => {
+      if (!isFollowing) return;
+      try {
+        resolve(look());
+      } catch (error) {
+        if (isTemporary(error)) missing = error;
+        else reject(error);
+      }
+    };
+    const giveUp = (): void => {
+      const problems = this.#options.problemsOf(`Pod ${pod}`);
+      const what = missing?.message ?? `pod ${pod}`;
+      reject(
+        new CniError(
+          `${reasonOf(signal)}: ${[what, ...problems].join('; ')}`,
+          CNI_CODE.tryAgainLater,
+        ),
+      );
+    };
+    const ends = follow(attempt);
+    isFollowing = true;
+    attempt();
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+      for (const end of ends) end();
+    }
+  }
+
+  /** For people and programs; the pod works without it. */
+  async #writeStatus(
+    request: AddRequest,
+    interfaces: readonly CniInterface[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, log } = this.#options;
+    const annotations = { [NETWORK_STATUS]: networkStatus(request.network, interfaces) };
+    try {
+      await store.patchStatus(
+        podKind,
+        objectKey(request.pod),
+        { metadata: { annotations } },
+        { fieldManager: 'heddle-cni', signal },
+      );
+    } catch (error) {
+      log.warn(
+        { component: 'cni', pod: objectKey(request.pod), error },
+        `annotation ${NETWORK_STATUS} could not be written`,
+      );
+    }
+  }
+
+  /** Of the pod's own networks: everything of the container. Nothing that is gone already is missed. */
+  async #delete({ container, device, nad }: DelRequest): Promise<void> {
+    for (const add of this.#turns.get(container)?.adds ?? []) add.abort(new Error(OVERTAKEN));
+    await this.#inTurn(container, async () => {
+      this.#options.ports.checkAvailable();
+      await this.#remove(container, (found) => nad === undefined || found === device);
+    });
+  }
+
+  /** Ports first: what has none is out of the network, whatever becomes of its link. */
+  async #remove(container: string, isWanted: (device: string) => boolean): Promise<void> {
+    const { ports, links } = this.#options;
+    const chosen = ({ device }: { readonly device: string }): boolean => isWanted(device);
+    const names = ports
+      .list(container)
+      .filter(chosen)
+      .map(({ name }) => name);
+    await ports.remove(names);
+    const found = (await links.list(container)).filter(chosen).map(({ name }) => name);
+    await links.remove([...new Set([...names, ...found])]);
+  }
+
+  async #check({ container, device, netns, addresses, nad }: CheckRequest): Promise<void> {
+    const { ports, links } = this.#options;
+    ports.checkAvailable();
+    links.checkNamespace(netns);
+    const own = ports.list(container).filter((port) => nad === undefined || port.device === device);
+    if (!own.some((port) => port.device === device))
+      throw new CniError(
+        `container ${container} has no interface ${device}`,
+        CNI_CODE.unknownContainer,
+      );
+    const there: string[] = [];
+    for (const { device: name, logicalPort, isInstalled } of own) {
+      const found = await links.addresses(netns, name);
+      if (found === undefined)
+        throw new CniError(`container ${container}: interface ${name} is not there, or not up`);
+      if (!isInstalled)
+        throw new CniError(
+          `container ${container}: logical port ${logicalPort} is not in the data plane`,
+        );
+      there.push(...found);
+    }
+    const lost = addresses.find((address) => !there.includes(address));
+    if (lost !== undefined)
+      throw new CniError(`container ${container}: address ${lost} is not on its interfaces`);
+  }
+
+  /** Removes what no container that the runtime knows has. One that is being worked on is known. */
+  async #collect({ containers, nad }: GcRequest): Promise<void> {
+    const { ports, links } = this.#options;
+    ports.checkAvailable();
+    const isUnknown = (container: string): boolean =>
+      !containers.has(container) && !this.#turns.has(container);
+    const ofNad = ports
+      .list()
+      .filter(({ nadKey }) => nad === undefined || nadOfKey(nadKey ?? '') === nad);
+    const lost = new Map<string, Set<string>>();
+    // A link without port says nothing of its network: the pod's own networks take it along.
+    for (const { container, device } of [
+      ...ofNad,
+      ...(nad === undefined ? await links.list() : []),
+    ])
+      if (isUnknown(container)) lost.set(container, (lost.get(container) ?? new Set()).add(device));
+    for (const [container, devices] of lost)
+      await this.#inTurn(container, () => this.#remove(container, (device) => devices.has(device)));
+  }
+
+  async #inTurn<T>(container: string, task: () => Promise<T>, add?: AbortController): Promise<T> {
+    const turns = this.#turns.get(container) ?? new Turns();
+    this.#turns.set(container, turns);
+    turns.users += 1;
+    if (add !== undefined) turns.adds.add(add);
+    try {
+      return await turns.exclusive.run(task);
+    } finally {
+      turns.users -= 1;
+      if (add !== undefined) turns.adds.delete(add);
+      if (turns.users === 0) this.#turns.delete(container);
+    }
+  }
+}
+
+const isTemporary = (error: unknown): error is CniError =>
+  error instanceof CniError && error.code === CNI_CODE.tryAgainLater;
+
+const reasonOf = ({ reason }: AbortSignal): string =>
+  reason instanceof Error && reason.message === OVERTAKEN
+    ? OVERTAKEN
+    : reason instanceof Error && reason.name === 'TimeoutError'
+      ? 'gave up waiting'
+      : 'the request was ended';
+
+function versionIn(text: string): string {
+  try {
+    return versionOf(splitRequest(text).input);
+  } catch {
+    return versionOf('');
+  }
+}

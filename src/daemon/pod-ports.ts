@@ -1,0 +1,205 @@
+/** Ports of pods on br-int, in the node's Open_vSwitch database: made and removed as a whole, and watched until ovn-controller has them. */
+import { CNI_CODE, CniError } from '../cni/cni-error.ts';
+import type { CniInterface } from '../cni/result.ts';
+import { INTEGRATION_BRIDGE } from '../node/names.ts';
+import {
+  OutcomeError,
+  type JsonValue,
+  type Operation,
+  type OperationResult,
+  type ReplicaRow,
+} from '../ovsdb/index.ts';
+import type { ZoneDatabase } from './zone-controller.ts';
+
+/** A port of a pod. */
+export interface PodPort {
+  /** Of the port and of the link on the host. */
+  readonly name: string;
+  readonly container: string;
+  /** Name in the pod. */
+  readonly device: string;
+  readonly logicalPort: string;
+  readonly nadKey: string | undefined;
+  readonly isInstalled: boolean;
+}
+
+const byName = (
+  name: string,
+): readonly [readonly [column: string, function_: '==', value: JsonValue]] => [
+  ['name', '==', name],
+];
+
+const mapOf = (entries: Readonly<Record<string, string>>): JsonValue => [
+  'map',
+  Object.entries(entries),
+];
+
+export class PodPorts {
+  readonly #database: ZoneDatabase;
+
+  constructor(database: ZoneDatabase) {
+    this.#database = database;
+  }
+
+  /** Why ports can't be made now, or undefined. */
+  unavailable(): string | undefined {
+    return this.#database.unavailable();
+  }
+
+  /** Throws CniError while the database can't be written: what it holds would be guessed. */
+  checkAvailable(): void {
+    const why = this.unavailable();
+    if (why !== undefined) throw new CniError(why, CNI_CODE.tryAgainLater);
+  }
+
+  /** Of one container, or of all. */
+  list(container?: string): readonly PodPort[] {
+    const { replica } = this.#database;
+    const rows =
+      container === undefined
+        ? [...replica.rows('Interface')]
+        : replica.find('Interface', [{ column: 'external_ids', key: 'sandbox' }], [container]);
+    return rows.flatMap(podPort);
+  }
+
+  get(name: string): PodPort | undefined {
+    return this.#named(name).flatMap(podPort)[0];
+  }
+
+  /** Adds all ports in one transaction; other ports of the same logical ports go with it (node.md §6.3). */
+  async add(interfaces: readonly CniInterface[]): Promise<void> {
+    for (const { hostDevice } of interfaces)
+      if (this.#named(hostDevice).length > 0)
+        throw new CniError(`${INTEGRATION_BRIDGE} has a port ${hostDevice} already`);
+    const stale = interfaces.flatMap(({ externalIds }) =>
+      this.#database.replica
+        .find(
+          'Interface',
+          [{ column: 'external_ids', key: 'iface-id' }],
+          [externalIds['iface-id'] ?? ''],
+        )
+        .flatMap((row) => this.#portUuids(row)),
+    );
+    const rows = interfaces.flatMap(({ hostDevice, externalIds }, index): Operation[] => [
+      {
+        op: 'insert',
+        table: 'Interface',
+        'uuid-name': `interface${index}`,
+        row: { name: hostDevice, external_ids: mapOf(externalIds) },
+      },
+      {
+        op: 'insert',
+        table: 'Port',
+        'uuid-name': `port${index}`,
+        row: {
+          name: hostDevice,
+          interfaces: ['named-uuid', `interface${index}`],
+          // ovs-vsctl removes it when the machine was started anew.
+          other_config: mapOf({ transient: 'true' }),
+        },
+      },
+    ]);
+    const added: JsonValue = [
+      'set',
+      interfaces.map((_, index): JsonValue => ['named-uuid', `port${index}`]),
+    ];
+    const results = await this.#transact([
+      ...rows,
+      {
+        op: 'mutate',
+        table: 'Bridge',
+        where: byName(INTEGRATION_BRIDGE),
+        mutations: [
+          ...(stale.length === 0 ? [] : [['ports', 'delete', uuids(stale)] as const]),
+          ['ports', 'insert', added],
+        ],
+      },
+    ]);
+    if (results.at(rows.length)?.count !== 1)
+      throw new CniError(
+        `there is no bridge ${INTEGRATION_BRIDGE}: is ovn-controller running?`,
+        CNI_CODE.tryAgainLater,
+      );
+  }
+
+  /** Removes ports by name; those that are gone already are no error. */
+  async remove(names: readonly string[]): Promise<void> {
+    const ports = names.flatMap((name) => this.#named(name).flatMap((row) => this.#portUuids(row)));
+    if (ports.length === 0) return;
+    await this.#transact([
+      {
+        op: 'mutate',
+        table: 'Bridge',
+        where: byName(INTEGRATION_BRIDGE),
+        mutations: [['ports', 'delete', uuids(ports)]],
+      },
+    ]);
+  }
+
+  /** What ovs-vswitchd says is wrong with ports, by name. */
+  async errors(names: readonly string[]): Promise<readonly string[]> {
+    const results = await this.#transact(
+      names.map((name) => ({
+        op: 'select',
+        table: 'Interface',
+        where: byName(name),
+        columns: ['name', 'error'],
+      })),
+    );
+    return results
+      .flatMap(({ rows = [] }) => rows)
+      .flatMap(({ name, error }) =>
+        typeof name === 'string' && typeof error === 'string' ? [`${name}: ${error}`] : [],
+      );
+  }
+
+  /** Calls `listener` when ports may have changed. */
+  onChange(listener: () => void): () => void {
+    return this.#database.replica.subscribe(listener, { tables: ['Interface'] });
+  }
+
+  #named(name: string): readonly ReplicaRow[] {
+    return this.#database.replica.find('Interface', ['name'], [name]);
+  }
+
+  #portUuids({ uuid }: ReplicaRow): readonly string[] {
+    return this.#database.replica
+      .referrers('Interface', uuid)
+      .flatMap((referrer) => (referrer.table === 'Port' ? [referrer.uuid] : []));
+  }
+
+  async #transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
+    const outcome = await this.#database.transactor.transact([
+      ...operations,
+      { op: 'comment', comment: 'heddle cni' },
+    ]);
+    if (outcome.kind === 'success') return outcome.results;
+    if (outcome.kind === 'unchanged') return [];
+    const { message } = new OutcomeError(outcome);
+    throw new CniError(
+      `Open_vSwitch: ${message}`,
+      outcome.kind === 'error' ? CNI_CODE.failed : CNI_CODE.tryAgainLater,
+    );
+  }
+}
+
+const uuids = (list: readonly string[]): JsonValue => [
+  'set',
+  list.map((uuid): JsonValue => ['uuid', uuid]),
+];
+
+/** Nothing for an interface that is no pod's. */
+function podPort(row: ReplicaRow): PodPort[] {
+  const name = row.column('name');
+  const ids = row.column('external_ids');
+  if (typeof name !== 'string' || !(ids instanceof Map)) return [];
+  const text = (key: string): string | undefined => {
+    const value: unknown = ids.get(key);
+    return typeof value === 'string' ? value : undefined;
+  };
+  const [container, device, logicalPort] = [text('sandbox'), text('pod-if-name'), text('iface-id')];
+  if (container === undefined || device === undefined || logicalPort === undefined) return [];
+  const nadKey = text('k8s.ovn.org/nad');
+  const isInstalled = text('ovn-installed') === 'true';
+  return [{ name, container, device, logicalPort, nadKey, isInstalled }];
+}

@@ -1,0 +1,155 @@
+/** Links of pods: veth pairs between the host and the pods' network namespaces, by `ip` as everything of the kernel. */
+import { spawn } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { CNI_CODE, CniError } from '../../cni/cni-error.ts';
+import {
+  hostCommands,
+  isHostDeviceOf,
+  ownerOf,
+  podCommands,
+  podSysctls,
+} from '../../cni/link-commands.ts';
+import type { CniInterface } from '../../cni/result.ts';
+import { isPlainObject } from '../../api/plain-object.ts';
+import { IpProgram, type Words } from './ip-program.ts';
+
+/** A link of ours on the host. */
+export interface PodLink {
+  readonly name: string;
+  readonly container: string;
+  /** Name in the pod; empty when that is not known. */
+  readonly device: string;
+}
+
+export interface PodLinksOptions {
+  /** On the host; default `ip` of the PATH. */
+  readonly ip?: IpProgram;
+  /** What `ip` is inside a pod, after nsenter. */
+  readonly program?: Words;
+}
+
+/** Writes pairs of a path below /proc/sys and a value. */
+const WRITE_SYSCTLS = 'while [ $# -gt 0 ]; do echo "$2" > "/proc/sys/$1" || exit 1; shift 2; done';
+
+const enter = (netns: string): Words => ['nsenter', `--net=${netns}`];
+
+export class PodLinks {
+  readonly #ip: IpProgram;
+  readonly #program: Words;
+
+  constructor({ ip = new IpProgram(), program = ['ip'] }: PodLinksOptions = {}) {
+    this.#ip = ip;
+    this.#program = program;
+  }
+
+  /** Throws CniError for a path that is no network namespace, or that of the host. */
+  checkNamespace(netns: string): void {
+    let inode: number;
+    try {
+      inode = statSync(netns).ino;
+    } catch (error) {
+      throw new CniError(
+        `CNI_NETNS ${netns} can't be opened: ${error instanceof Error ? error.message : String(error)}`,
+        CNI_CODE.invalidEnvironment,
+      );
+    }
+    if (inode === statSync('/proc/self/ns/net').ino)
+      throw new CniError(
+        `CNI_NETNS ${netns} is the network namespace of the host`,
+        CNI_CODE.invalidEnvironment,
+      );
+  }
+
+  /** Makes the links with their addresses and routes. Throws CniError; what was made until then is still there. */
+  async create(
+    interfaces: readonly CniInterface[],
+    container: string,
+    netns: string,
+  ): Promise<void> {
+    // One by one: what comes after a link that could not be made would be done to somebody else's.
+    for (const one of interfaces) {
+      const [make, ...rest] = hostCommands(one, container, netns);
+      await this.#all(this.#ip, make === undefined ? [] : [make], `interface ${one.device}`);
+      await this.#all(this.#ip, rest, `link ${one.hostDevice}`);
+    }
+    await writeSysctls(netns, interfaces.flatMap(podSysctls));
+    const inside = this.#inside(netns);
+    const commands = interfaces.flatMap(podCommands);
+    await this.#all(inside, [['link', 'set', 'dev', 'lo', 'up'], ...commands], 'inside the pod');
+  }
+
+  /** Links of ours, of this container or of all. */
+  async list(container?: string): Promise<readonly PodLink[]> {
+    const [links = []] = await this.#ip.read('any', [['link', 'show', 'type', 'veth']]);
+    return links.flatMap((link): PodLink[] => {
+      if (!isPlainObject(link)) return [];
+      const { ifname, ifalias } = link;
+      if (typeof ifname !== 'string') return [];
+      const owner = typeof ifalias === 'string' ? ownerOf(ifalias) : undefined;
+      if (owner === undefined) {
+        // Made by an ADD that was killed before it said whose it is.
+        const isOurs =
+          ifalias === undefined && container !== undefined && isHostDeviceOf(container, ifname);
+        return isOurs ? [{ name: ifname, container, device: '' }] : [];
+      }
+      return container === undefined || owner.container === container
+        ? [{ name: ifname, ...owner }]
+        : [];
+    });
+  }
+
+  /** Removes links, and their ends in pods with them; those that are gone already are no error. */
+  async remove(names: readonly string[]): Promise<void> {
+    const answers = await this.#ip.change(
+      'any',
+      names.map((name) => ['link', 'delete', 'dev', name]),
+    );
+    const failed = answers.find(
+      (answer) => answer !== undefined && !/Cannot find device|No such device/.test(answer),
+    );
+    if (failed !== undefined) throw new CniError(`links of the pod can't be removed: ${failed}`);
+  }
+
+  /** Addresses of a device of the pod, with prefix length; undefined when it is not there, or not up. */
+  async addresses(netns: string, device: string): Promise<readonly string[] | undefined> {
+    const [found] = await this.#inside(netns).read('any', [['address', 'show', 'dev', device]]);
+    const [link] = found ?? [];
+    if (!isPlainObject(link) || !Array.isArray(link['flags']) || !link['flags'].includes('UP'))
+      return undefined;
+    const list: readonly unknown[] = Array.isArray(link['addr_info']) ? link['addr_info'] : [];
+    return list.flatMap((one) =>
+      isPlainObject(one) ? [`${String(one['local'])}/${String(one['prefixlen'])}`] : [],
+    );
+  }
+
+  #inside(netns: string): IpProgram {
+    return new IpProgram({ program: [...enter(netns), ...this.#program] });
+  }
+
+  async #all(ip: IpProgram, commands: readonly Words[], what: string): Promise<void> {
+    const answers = await ip.change('any', commands);
+    const at = answers.findIndex((answer) => answer !== undefined);
+    if (at === -1) return;
+    throw new CniError(`${what}: ${answers[at]} (ip ${commands[at]?.join(' ')})`);
+  }
+}
+
+/** Each network namespace has settings of its own, which only a process inside can write. */
+async function writeSysctls(
+  netns: string,
+  settings: readonly (readonly [string, string])[],
+): Promise<void> {
+  if (settings.length === 0) return;
+  const shell = ['sh', '-c', WRITE_SYSCTLS, 'sh', ...settings.flat()];
+  const [command = '', ...args] = [...enter(netns), ...shell];
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const messages: string[] = [];
+  child.stderr.setEncoding('utf8').on('data', (text: string) => messages.push(text));
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  child.once('error', reject);
+  child.once('close', (code) => {
+    if (code === 0) resolve();
+    else reject(new CniError(`settings inside the pod: ${messages.join('').trim()}`));
+  });
+  await promise;
+}

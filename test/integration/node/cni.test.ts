@@ -1,0 +1,359 @@
+/** The CNI plugin as a runtime calls it: the shim, the daemon's socket, a real ovsdb-server and the kernel. ovn-controller is the test. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { pods } from '../../../src/api/kinds.ts';
+import { install, uninstall } from '../../../src/cli/cni.ts';
+import { startCniNode, type CniNode, type CniNodeOptions } from '../../support/cni-node.ts';
+import { bound } from '../../support/left-behind.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
+import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb-server.ts';
+import { nad, pod } from '../../support/pods.ts';
+import { until } from '../../support/until.ts';
+
+const ID = '0123456789abcdef'.repeat(4);
+const EVERYTHING = { cniVersion: '1.1.0', name: 'ovn-kubernetes', type: 'heddle-cni' };
+const objects = [
+  nad('blue/l3-net', 'blue_l3-net'),
+  pod('blue/web', 'n1', [
+    {
+      nadKey: 'default',
+      address: '10.244.1.5/24',
+      role: 'infrastructure-locked',
+      routes: [{ dest: '10.244.0.0/16', nextHop: '10.244.1.1' }],
+    },
+    {
+      nadKey: 'blue/l3-net',
+      address: '10.20.1.5/24',
+      role: 'primary',
+      gateway: '10.20.1.1',
+      routes: [{ dest: '10.96.0.0/16', nextHop: '10.20.1.1' }],
+    },
+  ]),
+  pod('blue/six', 'n1', [
+    {
+      nadKey: 'default',
+      address: 'fd00::5/64',
+      role: 'primary',
+      gateway: 'fd00::1',
+      routes: [{ dest: 'fd96::/112', nextHop: 'fd00::1' }],
+    },
+  ]),
+];
+
+interface Call {
+  readonly pod?: string;
+  readonly id?: string;
+  readonly config?: object;
+  readonly variables?: object;
+}
+
+interface Answer {
+  readonly code: number | null;
+  readonly body: unknown;
+}
+
+describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
+  let server: OvsdbServer;
+  let host: NetworkNamespace;
+  let inside: NetworkNamespace;
+  let node: CniNode | undefined;
+  let options: CniNodeOptions;
+  let plugin: string;
+
+  const vsctl = (...words: string[]): Promise<string> =>
+    runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', ...words]);
+  const ports = async (): Promise<string[]> =>
+    (await vsctl('list-ports', 'br-int')).split('\n').filter((name) => name !== '');
+  const hostLinks = (): string[] =>
+    host
+      .ip('-brief link show type veth')
+      .split('\n')
+      .filter((line) => line !== '');
+
+  /** Path of the pod's network namespace. */
+  const netns = (): string => inside.inside[1]?.replace('--net=', '') ?? '';
+
+  async function call(
+    command: string,
+    { pod: name = 'web', id = ID, config, variables }: Call = {},
+  ): Promise<Answer> {
+    const child = spawn(plugin, {
+      env: {
+        PATH: process.env['PATH'],
+        CNI_COMMAND: command,
+        CNI_CONTAINERID: id,
+        CNI_NETNS: netns(),
+        CNI_IFNAME: 'eth0',
+        CNI_ARGS: `K8S_POD_NAMESPACE=blue;K8S_POD_NAME=${name};K8S_POD_UID=uid-of-blue/${name}`,
+        CNI_PATH: '/opt/cni/bin',
+        ...variables,
+      },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(JSON.stringify({ ...EVERYTHING, ...config }));
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece;
+    });
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
+  }
+
+  /** What ovn-controller does when the ports are in the data plane. */
+  async function installed(count: number): Promise<void> {
+    await until('ports', async () => (await ports()).length === count);
+    for (const name of await ports())
+      await vsctl('set', 'Interface', name, 'external_ids:ovn-installed=true');
+  }
+
+  async function added(name = 'web', count = 2): Promise<Answer> {
+    const adding = call('ADD', { pod: name });
+    const ended = async (): Promise<void> => {
+      const { code, body } = await adding;
+      if (code !== 0) throw new Error(JSON.stringify(body));
+    };
+    await Promise.all([ended(), installed(count)]);
+    return adding;
+  }
+
+  const nothingIsLeft = async (): Promise<void> => {
+    expect(await ports()).toEqual([]);
+    expect(hostLinks()).toEqual([]);
+  };
+
+  beforeEach(async () => {
+    server = await OvsdbServer.start({ schema: join(SCHEMAS, 'vswitch.ovsschema') });
+    host = await NetworkNamespace.create();
+    inside = await NetworkNamespace.create();
+    await vsctl('init');
+    await vsctl('add-br', 'br-int');
+    const socket = join(server.folder, 'run', 'cni.sock');
+    options = { socket, ovs: server.remote, program: host.program, objects };
+    const folders = { binDir: join(server.folder, 'bin'), confDir: join(server.folder, 'conf') };
+    install(folders, socket);
+    plugin = join(folders.binDir, 'heddle-cni');
+  });
+  afterEach(async () => {
+    await node?.[Symbol.asyncDispose]();
+    node = undefined;
+    host[Symbol.dispose]();
+    inside[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+
+  test('ADD gives both networks, their routes and ports; CHECK finds them; DEL takes all away, twice', async () => {
+    node = await startCniNode(options);
+    const { code, body } = await added();
+    expect(code, JSON.stringify(body)).toBe(0);
+    expect(body).toMatchObject({
+      cniVersion: '1.1.0',
+      interfaces: [
+        { name: '0123456789abcde', mtu: 1400 },
+        { name: 'eth0', mac: '0a:58:0a:f4:01:05', sandbox: netns() },
+        { name: '0123456789abc_3', mtu: 1300 },
+        { name: 'ovn-udn1', mac: '0a:58:0a:14:01:05' },
+      ],
+      ips: [
+        { address: '10.244.1.5/24', interface: 1 },
+        { address: '10.20.1.5/24', interface: 3, gateway: '10.20.1.1' },
+      ],
+    });
+    expect(
+      inside
+        .ip('route show')
+        .split('\n')
+        .map((line) => line.trim())
+        .filter(Boolean)
+        .toSorted(),
+    ).toEqual([
+      '10.20.1.0/24 dev ovn-udn1 proto kernel scope link src 10.20.1.5',
+      '10.244.0.0/16 via 10.244.1.1 dev eth0',
+      '10.244.1.0/24 dev eth0 proto kernel scope link src 10.244.1.5',
+      '10.96.0.0/16 via 10.20.1.1 dev ovn-udn1',
+      'default via 10.20.1.1 dev ovn-udn1',
+    ]);
+    expect(inside.ip('link show dev ovn-udn1')).toMatch(/mtu 1300 .*0a:58:0a:14:01:05/s);
+    expect(await vsctl('get', 'Interface', '0123456789abc_3', 'external_ids')).toBe(
+      `{attached_mac="0a:58:0a:14:01:05", iface-id=blue.l3.net_blue_web, iface-id-ver="uid-of-blue/web", ip_addresses="10.20.1.5/24", "k8s.ovn.org/nad"="blue/l3-net", "k8s.ovn.org/network"=blue_l3-net, ovn-installed="true", pod-if-name=ovn-udn1, sandbox="${ID}"}\n`,
+    );
+    const shown = (await node.store.get(pods, 'blue/web'))?.metadata.annotations;
+    expect(JSON.parse(shown?.['k8s.v1.cni.cncf.io/network-status'] ?? '')).toMatchObject([
+      { interface: 'eth0', ips: ['10.244.1.5'] },
+      { interface: 'ovn-udn1', ips: ['10.20.1.5'], default: true },
+    ]);
+
+    const again = await call('ADD');
+    expect(again).toMatchObject({ code: 1, body: { code: 100 } });
+    expect((again.body as { msg: string }).msg).toContain('has an interface eth0 already');
+    expect(await ports()).toHaveLength(2);
+
+    const config = { prevResult: body };
+    expect(await call('CHECK', { config })).toEqual({ code: 0, body: undefined });
+    inside.ip('address delete 10.20.1.5/24 dev ovn-udn1');
+    expect(await call('CHECK', { config })).toMatchObject({
+      code: 1,
+      body: { msg: `container ${ID}: address 10.20.1.5/24 is not on its interfaces` },
+    });
+
+    expect(await call('DEL')).toEqual({ code: 0, body: undefined });
+    await nothingIsLeft();
+    expect(await call('DEL', { variables: { CNI_NETNS: '' } })).toEqual({
+      code: 0,
+      body: undefined,
+    });
+    expect(await call('CHECK', { config })).toMatchObject({ code: 1, body: { code: 3 } });
+  });
+
+  test('an IPv6 address is no longer tentative when ADD answers', async () => {
+    node = await startCniNode(options);
+    const { code, body } = await added('six', 1);
+    expect(code, JSON.stringify(body)).toBe(0);
+    const addresses = inside.ip('-6 address show dev eth0');
+    expect(addresses).toContain('fd00::5/64');
+    expect(addresses).not.toContain('tentative');
+    const routes = inside.ip('-6 route show');
+    expect(routes).toMatch(/default via fd00::1 dev eth0/);
+    expect(routes).toMatch(/fd96::\/112 via fd00::1 dev eth0/);
+  });
+
+  test('DEL works when the namespace is gone, and for what was never there', async () => {
+    node = await startCniNode(options);
+    await added();
+    inside[Symbol.dispose]();
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    await nothingIsLeft();
+    expect(await call('DEL', { id: 'never' })).toMatchObject({ code: 0 });
+  });
+
+  test('what does not come in time is named, and nothing is left', async () => {
+    node = await startCniNode({ ...options, limit: 300 });
+    expect(await call('ADD')).toMatchObject({
+      code: 1,
+      body: {
+        code: 11,
+        msg: 'gave up waiting: ovn-controller has not installed logical port blue_web and blue.l3.net_blue_web',
+      },
+    });
+    await nothingIsLeft();
+    expect(await call('ADD', { pod: 'poor' })).toMatchObject({
+      body: {
+        code: 11,
+        msg: 'gave up waiting: there is no pod blue/poor on this node; no address is left',
+      },
+    });
+  });
+
+  test('a pod that comes later is waited for', async () => {
+    const [network, web] = objects;
+    if (network === undefined || web === undefined) throw new Error('no objects');
+    node = await startCniNode({ ...options, objects: [network] });
+    const adding = call('ADD');
+    await node.store.create(pods, web as never, { fieldManager: 'test' });
+    await installed(2);
+    expect(await adding).toMatchObject({ code: 0 });
+  });
+
+  test('a DEL ends the ADD that waits; of two ADDs at once one is refused', async () => {
+    node = await startCniNode(options);
+    const adding = call('ADD');
+    await until('ports', async () => (await ports()).length === 2);
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    expect(await adding).toMatchObject({ code: 1, body: { code: 11 } });
+    await nothingIsLeft();
+    const both = [call('ADD'), call('ADD')];
+    await installed(2);
+    const codes = (await Promise.all(both)).map(({ code }) => code);
+    expect(new Set(codes)).toEqual(new Set([0, 1]));
+    expect(await ports()).toHaveLength(2);
+  });
+
+  test('a name that is taken on the host is an error, and stays', async () => {
+    node = await startCniNode(options);
+    host.ip('link add name 0123456789abc_3 type bridge');
+    expect(await call('ADD')).toMatchObject({ code: 1, body: { code: 100 } });
+    await nothingIsLeft();
+    expect(host.ip('link show dev 0123456789abc_3')).toContain('0123456789abc_3');
+    expect(inside.ip('-brief link show')).not.toContain('eth0');
+  });
+
+  test('what a killed daemon left half-way is removed by DEL, or by GC when no runtime knows it', async () => {
+    const main = resolve(import.meta.dirname, '../../support/cni-node.ts');
+    const killed = async (id: string): Promise<void> => {
+      const daemon = spawn(...bound(process.execPath, [main, JSON.stringify(options)]), {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      await once(daemon.stdout, 'data');
+      const adding = call('ADD', { id });
+      await until('ports', async () => (await ports()).length === 2);
+      daemon.kill('SIGKILL');
+      expect(await adding).toMatchObject({ code: 1, body: { code: 11 } });
+    };
+    await killed(ID);
+    expect(await call('DEL')).toMatchObject({ code: 1, body: { code: 11 } });
+    node = await startCniNode(options);
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    await nothingIsLeft();
+    await node[Symbol.asyncDispose]();
+
+    await killed('a-container-that-nobody-knows');
+    node = await startCniNode(options);
+    const attachments = (...ids: string[]): object => ({
+      config: { 'cni.dev/valid-attachments': ids.map((containerID) => ({ containerID })) },
+    });
+    expect(await call('GC', attachments('a-container-that-nobody-knows'))).toMatchObject({
+      code: 0,
+    });
+    expect(await ports()).toHaveLength(2);
+    expect(await call('GC', attachments(ID))).toMatchObject({ code: 0 });
+    await nothingIsLeft();
+  });
+
+  test('STATUS and VERSION; a namespace that is the host; a daemon that is not there', async () => {
+    expect(await call('STATUS')).toMatchObject({ code: 1, body: { code: 50 } });
+    expect(await call('ADD')).toEqual({
+      code: 1,
+      body: {
+        cniVersion: '1.0.0',
+        code: 11,
+        msg: `heddle node does not answer on ${options.socket} (curl ended with 7): is it running?`,
+      },
+    });
+    node = await startCniNode(options);
+    expect(await call('STATUS')).toEqual({ code: 0, body: undefined });
+    expect(await call('VERSION')).toMatchObject({ code: 0, body: { cniVersion: '1.1.0' } });
+    expect(await call('ADD', { variables: { CNI_NETNS: '/proc/self/ns/net' } })).toMatchObject({
+      code: 1,
+      body: { code: 4 },
+    });
+    expect(await call('ADD', { config: { more: 'x'.repeat(5 << 20) } })).toMatchObject({
+      code: 1,
+      body: { code: 6 },
+    });
+    await vsctl('del-br', 'br-int');
+    expect(await call('ADD')).toMatchObject({ code: 1, body: { code: 11 } });
+    expect(hostLinks()).toEqual([]);
+  });
+});
+
+test('install replaces nothing that is not ours, leaves no other file, and uninstall removes what is', async () => {
+  await using server = await OvsdbServer.start();
+  const [binDir, confDir] = [join(server.folder, 'bin'), join(server.folder, 'conf')];
+  install({ binDir, confDir }, '/run/heddle/cni.sock');
+  install({ binDir, confDir }, '/run/heddle/other.sock');
+  expect(readdirSync(binDir).toSorted()).toEqual(['heddle-cni', 'ovn-k8s-cni-overlay']);
+  expect(readdirSync(confDir)).toEqual(['10-heddle.conflist']);
+  expect(readFileSync(join(binDir, 'heddle-cni'), 'utf8')).toContain('/run/heddle/other.sock');
+  uninstall({ binDir, confDir });
+  expect([...readdirSync(binDir), ...readdirSync(confDir)]).toEqual([]);
+  mkdirSync(binDir, { recursive: true });
+  const foreign = join(binDir, 'ovn-k8s-cni-overlay');
+  writeFileSync(foreign, 'ELF');
+  chmodSync(foreign, 0o755);
+  expect(() => install({ binDir, confDir }, '/run/heddle/cni.sock')).toThrow(/is another plugin/);
+  uninstall({ binDir, confDir });
+  expect(readdirSync(binDir)).toEqual(['ovn-k8s-cni-overlay']);
+});

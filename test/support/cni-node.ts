@@ -1,0 +1,94 @@
+/** The CNI plugin of a node at work, with a host of its own; and a program that does nothing else, to be killed. */
+import type { KubeObject } from '../../src/api/objects.ts';
+import { networkAttachmentDefinitions, pods } from '../../src/api/kinds.ts';
+import { CniPlugin } from '../../src/daemon/cni-plugin.ts';
+import { serveCni } from '../../src/daemon/cni-socket.ts';
+import { openDatabase } from '../../src/daemon/databases.ts';
+import { hostTables } from '../../src/daemon/host.ts';
+import { createLogger } from '../../src/daemon/logger.ts';
+import { PodPorts } from '../../src/daemon/pod-ports.ts';
+import { IpProgram } from '../../src/node/drivers/ip-program.ts';
+import { PodLinks } from '../../src/node/drivers/pod-links.ts';
+import { Informers } from '../../src/store/informers.ts';
+import { apply, silent } from './cluster.ts';
+import { HOST_SETTINGS } from './host-units.ts';
+import { MemoryStore } from './memory-store.ts';
+import { ovsProgram } from './ovs-programs.ts';
+
+export interface CniNodeOptions {
+  /** Path of the CNI socket. */
+  readonly socket: string;
+  /** Remote of Open_vSwitch. */
+  readonly ovs: string;
+  /** `ip` on the host. */
+  readonly program: readonly string[];
+  readonly objects: readonly KubeObject[];
+  /** Milliseconds for one request. */
+  readonly limit?: number;
+}
+
+export interface CniNode extends AsyncDisposable {
+  readonly store: MemoryStore;
+}
+
+export async function startCniNode({
+  socket,
+  ovs,
+  program,
+  objects,
+  limit,
+}: CniNodeOptions): Promise<CniNode> {
+  const log = createLogger('silent');
+  const stopping = new AbortController();
+  const store = new MemoryStore();
+  await apply(store, ...objects);
+  const informers = new Informers({ store, log: silent });
+  const [podView, nadView] = [informers.of(pods), informers.of(networkAttachmentDefinitions)];
+  const running = informers.run(stopping.signal);
+  await informers.synced([pods, networkAttachmentDefinitions]);
+  const database = openDatabase({
+    name: 'Open_vSwitch',
+    flag: '--ovs',
+    remotes: ovs,
+    tls: {},
+    tables: hostTables(HOST_SETTINGS),
+    lock: 'heddle_host',
+    log,
+  });
+  await database.ready(AbortSignal.timeout(20_000));
+  const ip = ovsProgram('ip');
+  const plugin = new CniPlugin({
+    node: 'n1',
+    pods: podView,
+    nads: nadView,
+    store: informers.store,
+    ports: new PodPorts(database),
+    links: new PodLinks({
+      ip: new IpProgram({ program }),
+      program: [ip.command, ...ip.args],
+    }),
+    mtuOf: (network) => (network === undefined ? 1400 : 1300),
+    problemsOf: (object) => (object === 'Pod blue/poor' ? ['no address is left'] : []),
+    log,
+    ...(limit === undefined ? {} : { limit }),
+  });
+  const serving = await serveCni({
+    path: socket,
+    answer: (text, signal) => plugin.answer(text, signal),
+    log,
+  });
+  return {
+    store,
+    async [Symbol.asyncDispose]() {
+      await serving[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+if (import.meta.main) {
+  await startCniNode(JSON.parse(process.argv[2] ?? '') as CniNodeOptions);
+  process.stdout.write('ready\n');
+}

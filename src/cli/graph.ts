@@ -5,19 +5,17 @@ import { ConfigurationError } from '../daemon/configuration.ts';
 import { dotText } from '../graph/dot.ts';
 import { mermaidText } from '../graph/mermaid.ts';
 import { svgText } from '../graph/svg.ts';
-import { topologyGraph, type NetworkGraph } from '../graph/topology-graph.ts';
+import { partOf, topologyGraph, type TopologyGraph } from '../graph/topology-graph.ts';
 import { renderedZone, type RenderedZone } from '../daemon/rendered-zone.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, print, report, reportComplaints, reportProblems } from './output.ts';
 import { problemText } from '../daemon/problem-text.ts';
 
-const FORMATS: Readonly<
-  Record<string, (networks: readonly NetworkGraph[]) => string | Promise<string>>
-> = {
-  svg: (networks) => svgText(dotText(networks)),
+const FORMATS: Readonly<Record<string, (graph: TopologyGraph) => string | Promise<string>>> = {
+  svg: (graph) => svgText(dotText(graph)),
   dot: dotText,
   mermaid: mermaidText,
-  json: (networks) => `${JSON.stringify({ networks }, undefined, 2)}\n`,
+  json: (graph) => `${JSON.stringify(graph, undefined, 2)}\n`,
 };
 
 interface GraphOptions {
@@ -50,13 +48,13 @@ export function register(program: Command): void {
   ).action(async (network: string | undefined, options: GraphOptions, command: Command) => {
     const configuration = needed(configurationOf(command), 'node');
     await using zone = await renderedZone(configuration);
-    const networks = topologyGraph(zone.rows()).filter(wanted(zone, network, options.namespace));
+    const graph = partOf(topologyGraph(zone.rows()), wanted(zone, network, options.namespace));
     const draw = FORMATS[options.json === true ? 'json' : options.format];
-    const text = (await draw?.(networks)) ?? '';
+    const text = (await draw?.(graph)) ?? '';
     if (options.output === undefined) print(text.trimEnd());
     else {
       await writeFile(options.output, text);
-      report(`${networks.length} networks: ${options.output}`);
+      report(`${graph.networks.length} networks: ${options.output}`);
     }
     const { problems, manifests } = await zone.report();
     const isWrong = [
@@ -72,7 +70,7 @@ function wanted(
   zone: RenderedZone,
   network: string | undefined,
   namespace: string | undefined,
-): (graph: NetworkGraph) => boolean {
+): (network: string) => boolean {
   if (network === undefined && namespace === undefined) return () => true;
   const names = new Set(
     zone.networks
@@ -90,5 +88,5 @@ function wanted(
         ? `no network has a NetworkAttachmentDefinition in namespace "${namespace}"`
         : `there is no network "${network}"; \`heddle status\` lists them`,
     );
-  return (graph) => names.has(graph.network);
+  return (name) => names.has(name);
 }

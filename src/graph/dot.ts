@@ -1,5 +1,5 @@
 /** A topology as DOT, the language of Graphviz. Pure. */
-import type { Box, BoxKind, NetworkGraph } from './topology-graph.ts';
+import type { Box, BoxKind, Line, TopologyGraph } from './topology-graph.ts';
 
 const SHAPES: Readonly<Record<BoxKind, string>> = {
   switch: 'shape=box, style="rounded,filled", fillcolor="#e3f2fd"',
@@ -19,8 +19,11 @@ const label = ({ title, lines }: Box): string =>
     .replaceAll('\0', '\\l')
     .replace(/"$/, '\\l"');
 
+const lineText = ({ from, to, label: text }: Line): string =>
+  `${quoted(from)} -- ${quoted(to)}${text === '' ? '' : ` [label=${quoted(text)}]`};`;
+
 /** Networks become clusters, below each other: Graphviz draws the first one at the bottom. */
-export function dotText(networks: readonly NetworkGraph[]): string {
+export function dotText({ networks, links }: TopologyGraph): string {
   const clusters = networks
     .toReversed()
     .map(({ network, boxes, lines }, index) =>
@@ -42,6 +45,7 @@ export function dotText(networks: readonly NetworkGraph[]): string {
     '  edge [fontname="Helvetica,Arial,sans-serif", fontsize=9, color="#607d8b"];',
     '  graph [fontname="Helvetica,Arial,sans-serif", fontsize=14, labeljust=l, color="#b0bec5", style=rounded, nodesep=0.3, ranksep=0.6];',
     ...clusters,
+    ...links.map((line) => `  ${lineText(line)}`),
     '}',
     '',
   ].join('\n');

@@ -1,5 +1,5 @@
 /** A topology as a Mermaid flowchart, which wikis and code forges draw. Pure. */
-import type { Box, BoxKind, NetworkGraph } from './topology-graph.ts';
+import type { Box, BoxKind, Line, TopologyGraph } from './topology-graph.ts';
 
 const SHAPES: Readonly<Record<BoxKind, readonly [string, string]>> = {
   switch: ['(', ')'],
@@ -20,18 +20,18 @@ const boxText = (id: string, { kind, title, lines }: Box): string => {
   return `${id}${open}"${label}"${close}`;
 };
 
-export function mermaidText(networks: readonly NetworkGraph[]): string {
-  let count = 0;
+export function mermaidText({ networks, links }: TopologyGraph): string {
+  const boxes = networks.flatMap((network) => network.boxes);
+  const ids = new Map(boxes.map(({ id }, index) => [id, `n${index + 1}`]));
+  const lineText = ({ from, to, label }: Line): string =>
+    `${ids.get(from)} ${label === '' ? '---' : `---|${quoted(label)}|`} ${ids.get(to)}`;
   const text = ['flowchart LR'];
-  for (const [index, { network, boxes, lines }] of networks.entries()) {
-    const ids = new Map(boxes.map(({ id }) => [id, `n${(count += 1)}`]));
-    text.push(`  subgraph s${index}[${quoted(network)}]`);
-    for (const box of boxes) text.push(`    ${boxText(ids.get(box.id) ?? '', box)}`);
-    for (const { from, to, label } of lines) {
-      const arrow = label === '' ? '---' : `---|${quoted(label)}|`;
-      text.push(`    ${ids.get(from)} ${arrow} ${ids.get(to)}`);
-    }
+  for (const [index, network] of networks.entries()) {
+    text.push(`  subgraph s${index}[${quoted(network.network)}]`);
+    for (const box of network.boxes) text.push(`    ${boxText(ids.get(box.id) ?? '', box)}`);
+    for (const line of network.lines) text.push(`    ${lineText(line)}`);
     text.push('  end');
   }
+  for (const line of links) text.push(`  ${lineText(line)}`);
   return `${text.join('\n')}\n`;
 }

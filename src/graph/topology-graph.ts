@@ -34,16 +34,25 @@ export interface Line {
 }
 
 export interface NetworkGraph {
-  /** `default`, `blue_blue`. */
+  /** `default`, `blue_blue`; `connection all` for the routers of a ClusterNetworkConnect. */
   readonly network: string;
   readonly boxes: readonly Box[];
   readonly lines: readonly Line[];
+}
+
+export interface TopologyGraph {
+  /** The default network first, then others and connections by name. */
+  readonly networks: readonly NetworkGraph[];
+  /** Lines between boxes of two networks: those of connections. */
+  readonly links: readonly Line[];
 }
 
 /** Of more pods than this on a switch the number is shown. */
 const MOST_PODS = 12;
 
 const NETWORK_ID = 'k8s.ovn.org/network';
+const OWNER_TYPE_ID = 'k8s.ovn.org/owner-type';
+const NAME_ID = 'k8s.ovn.org/name';
 const NAMED: Readonly<Record<string, BoxKind>> = {
   Logical_Switch: 'switch',
   Logical_Router: 'router',
@@ -57,6 +66,14 @@ const COUNTED: Readonly<Record<string, readonly [one: string, many: string]>> = 
   Load_Balancer: ['load balancer', 'load balancers'],
 };
 
+/** Rows without a network's id are those of a connection, or of the default network. */
+function networkOf(ids: unknown): string {
+  const network = member(ids, NETWORK_ID);
+  if (network !== '') return network;
+  const isConnection = member(ids, OWNER_TYPE_ID) === 'ClusterNetworkConnect';
+  return isConnection ? `connection ${member(ids, NAME_ID)}` : 'default';
+}
+
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 const listOf = (value: unknown): readonly string[] =>
@@ -65,11 +82,24 @@ const listOf = (value: unknown): readonly string[] =>
 const member = (value: unknown, key: string): string =>
   value instanceof Map ? textOf(value.get(key)) : '';
 
-/** A graph for each network, the default one first. */
-export function topologyGraph(rows: readonly GraphRow[]): readonly NetworkGraph[] {
+/** A graph for each network, and what links them. */
+export function topologyGraph(rows: readonly GraphRow[]): TopologyGraph {
   const graph = new Zone(rows);
   for (const row of rows) graph.add(row);
-  return graph.networks();
+  return { networks: graph.networks(), links: graph.links() };
+}
+
+/** The part of a graph that these networks are: what links them to others is left out. */
+export function partOf(
+  { networks, links }: TopologyGraph,
+  isWanted: (network: string) => boolean,
+): TopologyGraph {
+  const kept = networks.filter(({ network }) => isWanted(network));
+  const boxes = new Set(kept.flatMap((network) => network.boxes.map(({ id }) => id)));
+  return {
+    networks: kept,
+    links: links.filter(({ from, to }) => boxes.has(from) && boxes.has(to)),
+  };
 }
 
 class Zone {
@@ -87,8 +117,7 @@ class Zone {
     for (const { table, key, columns } of rows) {
       const kind = NAMED[table];
       if (kind === undefined) continue;
-      const network = member(columns['external_ids'], NETWORK_ID);
-      this.#networkOf.set(key, network === '' ? 'default' : network);
+      this.#networkOf.set(key, networkOf(columns['external_ids']));
       this.#boxes.set(key, { kind, title: key, lines: [] });
     }
   }
@@ -112,9 +141,19 @@ class Zone {
     return names.map((network) => {
       const ids = [...this.#boxes.keys()].filter((id) => this.#networkOf.get(id) === network);
       const boxes = ids.map((id) => this.#box(id));
-      const lines = this.#lines.filter(({ from }) => this.#networkOf.get(from) === network);
+      const lines = this.#lines.filter(
+        (line) => this.#isWithin(line) && this.#networkOf.get(line.from) === network,
+      );
       return { network, boxes, lines: fromPods(boxes, lines) };
     });
+  }
+
+  links(): readonly Line[] {
+    return this.#lines.filter((line) => !this.#isWithin(line));
+  }
+
+  #isWithin({ from, to }: Line): boolean {
+    return this.#networkOf.get(from) === this.#networkOf.get(to);
   }
 
   #box(id: string): Box {

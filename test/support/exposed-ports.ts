@@ -10,11 +10,14 @@ export function exposedPorts(
 ): ReadonlySet<string> {
   const result = new Set<string>();
   const groups = database.rows('Port_Group');
-  const drops = (group: ReplicaRow, priority: number): number =>
+  const drops = (group: ReplicaRow, priority: number, match: string): number =>
     members(group.column('acls'))
       .map((uuid) => database.row('ACL', String(uuid)))
       .filter(
-        (acl) => acl?.column('action') === 'drop' && Number(acl.column('priority')) === priority,
+        (acl) =>
+          acl?.column('action') === 'drop' &&
+          Number(acl.column('priority')) === priority &&
+          (acl.column('match') as string).includes(match),
       ).length;
   const switches = database.rows('Logical_Switch');
   // Whatever somebody called the switch.
@@ -28,7 +31,9 @@ export function exposedPorts(
         (group) =>
           idsOf(group).get('k8s.ovn.org/id') === ownerName &&
           group.includes('ports', port.uuid) &&
-          drops(group, priority) >= 2,
+          // What somebody moved here from another group drops nothing of this one's ports.
+          drops(group, priority, priority === 1000 ? `@${group.column('name') as string}` : '') >=
+            2,
       );
     const namespace = ids.get('namespace') ?? '';
     const isLocked =

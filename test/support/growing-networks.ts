@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 import { overlaps, parsePrefix } from '../../src/allocators/addresses.ts';
 import { nodeSubnets } from '../../src/api/annotations/node-annotations.ts';
 import {
+  clusterNetworkConnects,
   clusterUserDefinedNetworks,
   networkAttachmentDefinitions,
   nodes,
@@ -21,6 +22,7 @@ import {
   apply,
   clusterLayer3,
   conditions,
+  connect,
   describeConditions,
   inNamespaces,
   layer3,
@@ -103,6 +105,36 @@ export async function selectorMismatch(store: Store): Promise<void> {
   await store.patch(clusterUserDefinedNetworks, 'net2', { spec }, USER);
   await manager.settled();
   expect((await conditions(store, 'net2')).join()).toContain('following namespaces: [c, d]');
+}
+
+/** A connection whose subnets the cluster or a node uses is refused for that, before how many networks it has is looked at. */
+export async function connectionOnTakenRanges(store: Store): Promise<void> {
+  await using manager = startManager(store);
+  const own = { 'k8s.ovn.org/host-cidrs': '["172.18.0.2/16"]' };
+  await apply(store, node('node1', own), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  for (const [name, range] of [
+    ['on-pods', '10.244.128.0/17/24'],
+    ['on-join', '100.64.0.0/17/24'],
+    ['on-node', '172.18.128.0/17/24'],
+    ['alone', '192.168.0.0/16/24'],
+  ] as const)
+    await apply(store, connect(name, ['blue'], range));
+  await manager.settled();
+  const told = async (name: string): Promise<string> => {
+    const found = await store.get(clusterNetworkConnects, name);
+    return describeConditions(found?.status?.conditions ?? []).join();
+  };
+  const conflict = 'Accepted=False ConnectSubnetConflict: Connect subnet';
+  expect(await told('on-pods')).toContain(
+    `${conflict} 10.244.128.0/17 conflicts with pod subnet 10.244.0.0/16 of the cluster`,
+  );
+  expect(await told('on-join')).toContain(
+    `${conflict} 100.64.0.0/17 conflicts with join subnet 100.64.0.0/16 of the cluster`,
+  );
+  expect(await told('on-node')).toContain(
+    `${conflict} 172.18.128.0/17 conflicts with the network 172.18.0.0/16 of node 'node1'`,
+  );
+  expect(await told('alone')).toContain('Accepted=False InsufficientNetworks');
 }
 
 /** A network is deleted that a pod is on: new pods go to the other one, and who is in the way is said as it is now. */

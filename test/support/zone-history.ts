@@ -83,7 +83,9 @@ export class ZoneHistory {
   readonly #random: SeededRandom;
   readonly #settings: ClusterSettings;
   readonly #renderEverywhere: boolean;
-  #life: Life;
+  #life!: Life;
+  /** Rows of ours as they were at first, by database. */
+  #atFirst: readonly (readonly string[])[] = [];
   #now = 0;
   /** Rows of others: what each looks like, by UUID. */
   readonly #others = new Map<string, { readonly row: ReplicaRow; readonly text: string }>();
@@ -114,11 +116,9 @@ export class ZoneHistory {
       database.subscribe(() => {
         if (!this.#isForeignWrite) this.#look(database);
       });
-    for (const object of this.objects.begin()) this.log.push(`begins with ${named(object)}`);
     this.#foreign('rows of other programs', () => {
       for (const operations of foreignRows) this.#own(this.northbound, operations);
     });
-    this.#life = this.#live(this.#databases, () => this.objects.seen.values());
   }
 
   get #databases(): readonly [MemoryDatabase, MemoryDatabase] {
@@ -131,6 +131,26 @@ export class ZoneHistory {
   ): Life {
     const now = (): number => this.#now;
     return new Life(this.#settings, databases, now, this.#renderEverywhere, objects);
+  }
+
+  /** What the databases hold before there is more than this node. */
+  async begin(): Promise<void> {
+    const [self, ...others] = this.objects.begin();
+    if (self === undefined) throw new Error('a node');
+    let known: () => Iterable<KubeObject> = () => [self];
+    this.#life = this.#live(this.#databases, () => known());
+    await this.#flush();
+    known = () => this.objects.seen.values();
+    this.#atFirst = this.#ours();
+    for (const object of [self, ...others]) {
+      if (object !== self) this.#feed(object);
+      this.log.push(`begins with ${named(object)}`);
+    }
+  }
+
+  #ours(): readonly (readonly string[])[] {
+    const others = new Set(this.#others.keys());
+    return this.#databases.map((database) => contents(database, others));
   }
 
   /** One thing that happens, then what the daemon makes of it. */
@@ -165,6 +185,19 @@ export class ZoneHistory {
     await this.#settle();
     if (this.#renderEverywhere)
       same('after a restart', contents(this.northbound, new Set()), before);
+    await this.#endWithNothing();
+  }
+
+  /** When everything is gone, so are its rows. */
+  async #endWithNothing(): Promise<void> {
+    for (const { object, isGone } of this.objects.removeAll()) {
+      this.#feed(object, isGone);
+      if (this.#random.is(0.1)) await this.#flush();
+    }
+    await this.#settle();
+    const now = this.#ours();
+    for (const [i, { schema }] of this.#databases.entries())
+      same(`${schema.name} after everything`, now[i] ?? [], this.#atFirst[i] ?? []);
   }
 
   #feed(object: KubeObject, isGone = false): void {

@@ -13,6 +13,13 @@ import type { ObjectIntake } from '../../src/model/intake.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { macOf } from './layer3-by-hand.ts';
 import { service, slice } from './services.ts';
+import {
+  randomAdminPolicy,
+  randomConnect,
+  randomLabels,
+  randomPolicy,
+  TEAMS,
+} from './random-policies.ts';
 import { pod as podWith, type PodNetwork } from './pods.ts';
 
 export const SELF = 'w1';
@@ -57,7 +64,22 @@ const NETWORKS: readonly Asked[] = [
   { name: 'wide', id: 11, role: 'primary', topology: 'layer2', nads: ['wide/wide'] },
   { name: 'flat', id: 12, role: 'secondary', topology: 'layer2', nads: ['blue/flat'] },
   { name: 'vlan', id: 13, role: 'secondary', topology: 'localnet', nads: ['red/vlan'] },
+  {
+    name: 'secondary_blue_osn',
+    id: 14,
+    role: 'secondary',
+    topology: 'layer2',
+    nads: ['blue/osn'],
+  },
 ];
+
+const OWNER = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'ClusterUserDefinedNetwork',
+  name: 'c',
+  uid: 'uid-of-c',
+  controller: true,
+};
 
 const config = ({ name, id, role, topology }: Asked, nad: string): string =>
   JSON.stringify({
@@ -92,6 +114,7 @@ export class ZoneObjects {
   readonly #random: SeededRandom;
   readonly #nodes = new Map<string, NodeState>();
   readonly #torn = new Set<string>();
+  #first: NodeState | undefined;
 
   constructor(random: SeededRandom) {
     this.#random = random;
@@ -104,10 +127,17 @@ export class ZoneObjects {
 
   /** The objects that every history begins with. */
   begin(): readonly KubeObject[] {
+    const self = this.#putNode(SELF);
+    const state = this.#nodes.get(SELF) as NodeState;
+    this.#first = { ...state, subnets: new Map(state.subnets) };
     return [
-      this.#putNode(SELF),
+      self,
       ...NAMESPACES.map((name) => this.#putNamespace(name)),
       this.#putNad('blue/blue'),
+      ...NETWORKS.flatMap(({ nads }) => nads)
+        .filter(() => this.#random.is(0.7))
+        .map((nad) => this.#putNad(nad)),
+      ...Array.from({ length: 8 }, () => this.#putPod()),
     ];
   }
 
@@ -117,7 +147,7 @@ export class ZoneObjects {
     const there = (object: KubeObject): { object: KubeObject; isGone: boolean }[] => [
       { object, isGone: false },
     ];
-    const kind = random.below(23);
+    const kind = random.below(32);
     if (kind < 3) return there(this.#putNad(random.pick(NETWORKS.flatMap(({ nads }) => nads))));
     if (kind < 4) return this.#remove('NetworkAttachmentDefinition');
     if (kind < 9) return there(this.#putPod());
@@ -129,7 +159,47 @@ export class ZoneObjects {
     if (kind < 18) return this.#remove('Service');
     if (kind < 20) return there(this.#putSlice());
     if (kind < 21) return this.#remove('EndpointSlice');
+    if (kind < 24)
+      return there(
+        this.#put(
+          randomPolicy(
+            random,
+            NAMESPACES,
+            NETWORKS.flatMap(({ role, nads }) => (role === 'secondary' ? nads : [])),
+          ),
+        ),
+      );
+    if (kind < 25) return this.#remove(random.pick(['NetworkPolicy', 'MultiNetworkPolicy']));
+    if (kind < 26) return there(this.#put(randomAdminPolicy(random)));
+    if (kind < 27)
+      return this.#remove(random.pick(['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy']));
+    if (kind < 29)
+      return there(
+        this.#put(
+          randomConnect(
+            random,
+            NETWORKS.filter(({ role }) => role === 'primary'),
+          ),
+        ),
+      );
+    if (kind < 30) return this.#remove('ClusterNetworkConnect');
     return there(this.#putNamespace(random.pick(NAMESPACES)));
+  }
+
+  /** Takes everything away but this node, which is again as it was at first. */
+  removeAll(): readonly { readonly object: KubeObject; readonly isGone: boolean }[] {
+    this.#torn.clear();
+    const gone = [...this.seen]
+      .filter(([id]) => id !== `Node ${SELF}`)
+      .map(([id, object]) => {
+        this.seen.delete(id);
+        this.effective.delete(id);
+        return { object, isGone: true };
+      })
+      .toSorted(() => this.#random.number() - 0.5);
+    this.#nodes.clear();
+    this.#nodes.set(SELF, this.#first as NodeState);
+    return [...gone, { object: this.#write(SELF), isGone: false }];
   }
 
   /** Writes every torn annotation anew. */
@@ -170,7 +240,10 @@ export class ZoneObjects {
       kind: 'Namespace',
       metadata: {
         name,
-        labels: isLabelled ? { 'k8s.ovn.org/primary-user-defined-network': '' } : {},
+        labels: {
+          ...(isLabelled ? { 'k8s.ovn.org/primary-user-defined-network': '' } : {}),
+          ...(this.#random.is(0.5) ? {} : { team: this.#random.pick(TEAMS) }),
+        },
       },
     }) as Namespace;
   }
@@ -185,6 +258,7 @@ export class ZoneObjects {
         ...place(key),
         uid: `uid-of-${key}`,
         creationTimestamp: '2026-01-01T00:00:00Z',
+        ...(asked.name.startsWith('cluster_udn_') ? { ownerReferences: [OWNER] } : {}),
         annotations: hasId
           ? {
               'k8s.ovn.org/network-id': String(asked.id),
@@ -197,10 +271,10 @@ export class ZoneObjects {
   }
 
   /** Those of primary Layer2 networks; now and then there are none, or those of another network. */
-  #tunnelKeys({ role, topology }: Asked): Readonly<Record<string, string>> {
+  #tunnelKeys({ id, role, topology }: Asked): Readonly<Record<string, string>> {
     if (role !== 'primary' || topology !== 'layer2' || this.#random.is(0.1)) return {};
-    const router = 16_715_779 + this.#random.below(2);
-    return { 'k8s.ovn.org/tunnel-keys': `[16711683,${router}]` };
+    const router = 16_715_779 + (this.#random.is(0.8) ? id : this.#random.below(2));
+    return { 'k8s.ovn.org/tunnel-keys': `[${16_711_683 + id},${router}]` };
   }
 
   /** Pods of a namespace ask for its primary network and for a secondary one, wherever those are. */
@@ -227,7 +301,11 @@ export class ZoneObjects {
         role: 'primary',
         ...tunnelId,
       });
-    const other = random.pick(NETWORKS);
+    const reachable = NETWORKS.filter(
+      ({ role, nads }) =>
+        role === 'secondary' && nads.some((nad) => place(nad).namespace === namespace),
+    );
+    const other = random.pick(reachable.length > 0 && random.is(0.7) ? reachable : NETWORKS);
     if (other.role === 'secondary' && random.is(0.5))
       networks.push({
         nadKey: other.nads[0] ?? '',
@@ -241,7 +319,17 @@ export class ZoneObjects {
       other.role === 'secondary' ? { 'k8s.v1.cni.cncf.io/networks': other.nads[0] ?? '' } : {};
     const made: Pod = {
       ...bare,
-      metadata: { ...bare.metadata, annotations: { ...bare.metadata.annotations, ...selection } },
+      metadata: {
+        ...bare.metadata,
+        labels: randomLabels(random),
+        annotations: { ...bare.metadata.annotations, ...selection },
+      },
+      spec: {
+        ...bare.spec,
+        containers: [
+          { ports: random.is(0.5) ? [] : [{ name: 'http', containerPort: 8080, protocol: 'TCP' }] },
+        ],
+      },
     };
     if (!random.is(0.3)) return this.#put(made) as Pod;
     const openPorts = '- protocol: tcp\n  port: 80\n';
@@ -399,6 +487,14 @@ export function feed(intake: ObjectIntake, object: KubeObject, isGone = false): 
       return intake.service(change as never);
     case 'EndpointSlice':
       return intake.endpointSlice(change as never);
+    case 'NetworkPolicy':
+    case 'MultiNetworkPolicy':
+      return intake.policy(object.kind, change as never);
+    case 'AdminNetworkPolicy':
+    case 'BaselineAdminNetworkPolicy':
+      return intake.adminPolicy(object.kind, change as never);
+    case 'ClusterNetworkConnect':
+      return intake.clusterNetworkConnect(change as never);
     default:
       return intake.networkAttachmentDefinition(change as never);
   }

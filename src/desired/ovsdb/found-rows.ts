@@ -237,19 +237,18 @@ export class FoundRows {
     return entry;
   }
 
-  /** An entry is wanted from now on: unless it has one row, which is ours, another row may stand for it, or none. */
+  /**
+   * An entry is wanted from now on: of what it holds something may have to leave it, which nobody could say as long as nobody wanted it.
+   * Unless it has one row, which is ours, another row may stand for it, or none.
+   */
   noteWanted({ table, found, onlyFound }: Entry): void {
     if (found.length === 0 || !(table.isHolder || table.isReferredTo)) return;
     const row = onlyFound === undefined ? undefined : this.#replica.row(table.name, onlyFound);
-    if (row !== undefined && this.isOurs(table.name, row)) return;
-    for (const uuid of found) this.noteAffected(table, uuid);
+    if (row !== undefined && this.isOurs(table.name, row)) this.#noteMembers(table, row);
+    else for (const uuid of found) this.noteAffected(table, uuid);
   }
 
-  /** Notes those that a row holds and those that refer to it in a column of their own. */
-  noteAffected(table: ClaimedTable, uuid: string): void {
-    const row =
-      table.isHolder || table.isReferredTo ? this.#replica.row(table.name, uuid) : undefined;
-    if (row === undefined) return;
+  #noteMembers(table: ClaimedTable, row: ReplicaRow): void {
     for (const column of table.sets.values()) {
       const target = this.#tables.get(column.type.key.refTable ?? '');
       if (target === undefined) continue;
@@ -258,6 +257,14 @@ export class FoundRows {
         if (entry !== undefined) this.#listener.affected(entry);
       }
     }
+  }
+
+  /** Notes those that a row holds and those that refer to it in a column of their own. */
+  noteAffected(table: ClaimedTable, uuid: string): void {
+    const row =
+      table.isHolder || table.isReferredTo ? this.#replica.row(table.name, uuid) : undefined;
+    if (row === undefined) return;
+    this.#noteMembers(table, row);
     if (!table.isReferredTo) return;
     for (const referrer of this.#replica.referrers(table.name, uuid)) {
       const other = this.#tables.get(referrer.table);

@@ -14,6 +14,7 @@ import {
   straight,
 } from '../../support/cluster-history.ts';
 import {
+  connectionOnTakenRanges,
   deletedWhileInUse,
   growths,
   refusedAndTakenBack,
@@ -68,8 +69,9 @@ test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring, requestChanged
   (scenario) => onManifests(scenario),
 );
 
-test.each([refusedAndTakenBack, selectorMismatch, deletedWhileInUse])('%o', (scenario) =>
-  onManifests(scenario),
+test.each([refusedAndTakenBack, selectorMismatch, connectionOnTakenRanges, deletedWhileInUse])(
+  '%o',
+  (scenario) => onManifests(scenario),
 );
 
 test(

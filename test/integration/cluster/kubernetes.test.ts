@@ -13,6 +13,7 @@ import {
   wipe,
 } from '../../support/cluster-history.ts';
 import {
+  connectionOnTakenRanges,
   deletedWhileInUse,
   growths,
   refusedAndTakenBack,
@@ -87,8 +88,9 @@ describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () =>
     (scenario) => onKubernetes(scenario),
   );
 
-  test.each([refusedAndTakenBack, selectorMismatch, deletedWhileInUse])('%o', (scenario) =>
-    onKubernetes(scenario),
+  test.each([refusedAndTakenBack, selectorMismatch, connectionOnTakenRanges, deletedWhileInUse])(
+    '%o',
+    (scenario) => onKubernetes(scenario),
   );
 
   test(

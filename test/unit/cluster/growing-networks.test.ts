@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { objectRules } from '../../../src/store/object-rules.ts';
 import { HISTORIES_LIMIT, runs } from '../../support/cluster-history.ts';
 import {
+  connectionOnTakenRanges,
   deletedWhileInUse,
   growths,
   refusedAndTakenBack,
@@ -12,8 +13,9 @@ import {
 import { MemoryStore } from '../../support/memory-store.ts';
 
 describe('primary networks that share namespaces', () => {
-  test.each([refusedAndTakenBack, selectorMismatch, deletedWhileInUse])('%o', (scenario) =>
-    scenario(new MemoryStore(objectRules)),
+  test.each([refusedAndTakenBack, selectorMismatch, connectionOnTakenRanges, deletedWhileInUse])(
+    '%o',
+    (scenario) => scenario(new MemoryStore(objectRules)),
   );
 
   test(

@@ -14,6 +14,7 @@ test(
     for (let seed = first; seed < first + HISTORIES; seed++) {
       const history = new ZoneHistory(new SeededRandom(seed));
       try {
+        await history.begin();
         for (let step = 0; step < STEPS; step++) await history.step();
         await history.end();
       } catch (error) {

@@ -197,6 +197,19 @@ describe('rows that no unit knows', () => {
     ]);
   });
 
+  test('lose what left them meanwhile, when a unit wants them again', async () => {
+    world.set('policy', [row('Port_Group', 'pg')]);
+    world.set('pod', [switchRow('blue'), portRow('q', 'blue', {}, 'pg')]);
+    await world.apply();
+    world.units.delete('policy');
+    world.unit('pod').wanted = [switchRow('blue'), portRow('q', 'blue')];
+    world.restart();
+    world.isComplete = false;
+    expect(world.plan().isEmpty).toBe(true);
+    world.set('policy', [row('Port_Group', 'pg')]);
+    expect(changesOf(world.plan())).toEqual(['update q']);
+  });
+
   test('belong to a unit again that comes to want them', async () => {
     world.plan();
     world.set('new', [switchRow('old')]);

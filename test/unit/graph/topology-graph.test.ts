@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dotText } from '../../../src/graph/dot.ts';
 import { mermaidText } from '../../../src/graph/mermaid.ts';
 import { svgText } from '../../../src/graph/svg.ts';
-import { topologyGraph, type GraphRow } from '../../../src/graph/topology-graph.ts';
+import { partOf, topologyGraph, type GraphRow } from '../../../src/graph/topology-graph.ts';
 
 const row = (
   table: string,
@@ -98,7 +98,7 @@ const networkRows = (network: string, pods = 1): readonly GraphRow[] => {
 };
 
 describe('the graph of a network', () => {
-  const [graph] = topologyGraph(networkRows('blue_n'));
+  const [graph] = topologyGraph(networkRows('blue_n')).networks;
 
   test('has a box for each switch and router, and for what hangs at a switch', () => {
     expect(graph?.boxes.map(({ kind, title, lines }) => [kind, title, ...lines])).toEqual([
@@ -124,7 +124,7 @@ describe('the graph of a network', () => {
   });
 
   test('many pods are counted', () => {
-    const [many] = topologyGraph(networkRows('blue_n', 15));
+    const [many] = topologyGraph(networkRows('blue_n', 15)).networks;
     const pods = many?.boxes.find(({ kind }) => kind === 'pods');
     expect(pods?.lines).toHaveLength(13);
     expect(pods?.lines.at(-1)).toBe('and 3 more');
@@ -133,7 +133,54 @@ describe('the graph of a network', () => {
 
 test('the default network comes first, and each network stands by itself', () => {
   const rows = [...networkRows('zoo'), row('Logical_Switch', 'n1', {}), ...networkRows('apple')];
-  expect(topologyGraph(rows).map(({ network }) => network)).toEqual(['default', 'apple', 'zoo']);
+  expect(topologyGraph(rows).networks.map(({ network }) => network)).toEqual([
+    'default',
+    'apple',
+    'zoo',
+  ]);
+});
+
+describe('a connection of two networks', () => {
+  const ids = map({
+    'k8s.ovn.org/owner-type': 'ClusterNetworkConnect',
+    'k8s.ovn.org/name': 'all',
+  });
+  const port = (key: string, peer: string, router: string): GraphRow =>
+    row('Logical_Router_Port', key, { networks: '192.168.0.4/31', peer }, [
+      'Logical_Router',
+      router,
+    ]);
+  const graph = topologyGraph([
+    ...networkRows('a_n'),
+    ...networkRows('b_n'),
+    row('Logical_Router', 'connect_router_all', { external_ids: ids }),
+    port('crtor-a', 'rtocr-a', 'connect_router_all'),
+    port('rtocr-a', 'crtor-a', 'a_n_lr'),
+    port('crtor-b', 'rtocr-b', 'connect_router_all'),
+    port('rtocr-b', 'crtor-b', 'b_n_lr'),
+  ]);
+
+  test('stands beside them, with a link to the router of each', () => {
+    expect(graph.networks.map(({ network }) => network)).toEqual(['a_n', 'b_n', 'connection all']);
+    expect(graph.links).toEqual([
+      { from: 'connect_router_all', to: 'a_n_lr', label: '192.168.0.4/31' },
+      { from: 'connect_router_all', to: 'b_n_lr', label: '192.168.0.4/31' },
+    ]);
+  });
+
+  test('its links are drawn outside of the networks', async () => {
+    expect(dotText(graph)).toContain(
+      '\n  "connect_router_all" -- "a_n_lr" [label="192.168.0.4/31"];\n',
+    );
+    const svg = await svgText(dotText(graph));
+    expect(svg.match(/class="edge"/g)).toHaveLength(14);
+    expect(mermaidText(graph)).toMatch(/ {2}end\n {2}n15 ---\|"192.168.0.4\/31"\| n3\n/);
+  });
+
+  test('one of the networks alone has no link', () => {
+    const part = partOf(graph, (network) => network === 'a_n');
+    expect([part.networks.length, part.links]).toEqual([1, []]);
+  });
 });
 
 describe('written as', () => {
@@ -145,7 +192,7 @@ describe('written as', () => {
     );
     const svg = await svgText(dotText(many));
     expect(svg).toContain('<svg');
-    for (const { boxes } of many)
+    for (const { boxes } of many.networks)
       for (const { title } of boxes) expect(svg).toContain(`>${title}<`);
     expect(svg.match(/class="node"/g)).toHaveLength(20 * 7);
     expect(svg.match(/class="edge"/g)).toHaveLength(20 * 6);

@@ -49,6 +49,10 @@ const hasSameAddresses = (a: PodInterface, b: PodInterface): boolean =>
   a.macAddress === b.macAddress &&
   a.addresses.join() === b.addresses.join();
 
+/** By it a namespace asks for multicast between its pods (api.md §7.3). */
+const MULTICAST_ENABLED = 'k8s.ovn.org/multicast-enabled';
+const NO_MULTICAST = `annotation ${MULTICAST_ENABLED}: this release lets no multicast of a namespace through; remove the annotation, or run without --enable-multicast`;
+
 export class ObjectIntake {
   readonly #facts: ZoneFacts;
   readonly #registry = new NadRegistry();
@@ -96,6 +100,14 @@ export class ObjectIntake {
       `Namespace ${key}`,
       'logging',
       error && { kind: 'problem', message: explain(error) },
+    );
+    const isDeaf =
+      this.#facts.settings.features.multicast &&
+      after?.metadata.annotations?.[MULTICAST_ENABLED] === 'true';
+    this.#facts.problems.note(
+      `Namespace ${key}`,
+      'multicast',
+      isDeaf ? { kind: 'problem', message: NO_MULTICAST } : undefined,
     );
     this.#facts.namespaces.put(
       key,

@@ -145,6 +145,21 @@ const wiredPod = (): Pod => {
 const [WORKER, WORKER_2] = fixture('nodes.yaml') as readonly [Node, Node];
 const SUBNETS = 'k8s.ovn.org/node-subnets';
 
+test('a namespace that asks for multicast says that it gets none, where multicast is denied', () => {
+  const [blue] = everything().filter(({ kind }) => kind === 'Namespace') as [KubeObject];
+  const asking = annotated(blue, { 'k8s.ovn.org/multicast-enabled': 'true' });
+  const problemsWith = (multicast: boolean, namespace: KubeObject) =>
+    new Reader({ ...SETTINGS, features: { ...SETTINGS.features, multicast } })
+      .feed(namespace)
+      .problems.map(({ object, message }) => `${object}: ${message}`);
+  expect(problemsWith(true, asking)).toEqual([
+    expect.stringMatching(
+      /^Namespace blue: annotation k8s\.ovn\.org\/multicast-enabled: .* remove/,
+    ),
+  ]);
+  expect([problemsWith(false, asking), problemsWith(true, blue)]).toEqual([[], []]);
+});
+
 describe('objects become facts', () => {
   test('nodes, networks and services', () => {
     const { facts } = readerWith(...everything());

@@ -19,11 +19,38 @@ function shellFunction(name: string, remote: string): string {
   return `${name}() { ${[command, ...args].join(' ')} --db=${remote} "$@"; }`;
 }
 
+const FLAT = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: plain}
+---
+apiVersion: k8s.ovn.org/v1alpha1
+kind: OVNSecondaryNetwork
+metadata: {name: overlay, namespace: plain}
+spec: {subnet: "fd20:60::/64", mtu: 1300}
+---
+apiVersion: k8s.ovn.org/v1alpha1
+kind: OVNSecondaryNetwork
+metadata: {name: underlay, namespace: plain}
+spec: {subnet: 10.71.0.0/24, hasExternalConnectivity: true}
+---
+apiVersion: k8s.ovn.org/v1alpha1
+kind: OVNSecondaryNetwork
+metadata: {name: unused, namespace: plain}
+spec: {subnet: 10.72.0.0/24}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: c, namespace: plain, annotations: {k8s.v1.cni.cncf.io/networks: "overlay, overlay, underlay, underlay"}}
+spec: {nodeName: ovn-worker}
+`;
+
 test('the rendered commands make in fresh databases what apply makes', async () => {
   await using northbound = await OvsdbServer.start();
   await using southbound = await OvsdbServer.start({ schema: join(SCHEMAS, 'ovn-sb.ovsschema') });
   using heddle = new Installation(SETTINGS);
   heddle.copy(WORKED_EXAMPLE);
+  heddle.write('flat.yaml', FLAT);
   const rendered = await heddle.run('render');
   expect(rendered).toMatchObject({ code: 0, stderr: '' });
   expect(rendered.stdout).toMatch(/^#!\/bin\/sh\nset -e\n/);
@@ -140,6 +167,39 @@ test('Layer2 and localnet networks are rendered from manifests alone, with the p
   expect(row('plain.vlan_plain_c')).toMatchObject({
     addresses: { after: ['0a:58:0a:50:00:10 10.80.0.16'] },
   });
+});
+
+test('OVNSecondaryNetworks are rendered where pods are on them, a port for each attachment of a pod', async () => {
+  using heddle = new Installation(SETTINGS);
+  heddle.copy(WORKED_EXAMPLE);
+  heddle.write('flat.yaml', FLAT);
+  const { code, stdout, stderr } = await heddle.run('render', '--json');
+  expect([code, stderr]).toEqual([0, '']);
+  const { databases } = JSON.parse(stdout) as {
+    databases: { changes: { table: string; key: string }[] }[];
+  };
+  const rows = databases
+    .flatMap(({ changes }) => changes)
+    .filter(({ key }) => /plain|secondary_/.test(key))
+    .map(({ table, key }) => `${table} ${key}`);
+  expect(rows.toSorted()).toEqual([
+    'DHCP_Options secondary_plain_overlay-network-controller:OVNSecondaryNetwork:secondary_plain_overlay:fd20.60../64',
+    'DHCP_Options secondary_plain_underlay-network-controller:OVNSecondaryNetwork:secondary_plain_underlay:10.71.0.0/24',
+    'Load_Balancer_Group secondary_plain_overlay_clusterLBGroup',
+    'Load_Balancer_Group secondary_plain_overlay_clusterRouterLBGroup',
+    'Load_Balancer_Group secondary_plain_overlay_clusterSwitchLBGroup',
+    'Logical_Router secondary_plain_overlay_transit_router',
+    'Logical_Router_Port trtos-secondary_plain_overlay_ovn_layer2_switch',
+    'Logical_Switch secondary_plain_overlay_ovn_layer2_switch',
+    'Logical_Switch secondary_plain_underlay_ovn_localnet_switch',
+    'Logical_Switch_Port plain.overlay.1_plain_c',
+    'Logical_Switch_Port plain.overlay_plain_c',
+    'Logical_Switch_Port plain.underlay.1_plain_c',
+    'Logical_Switch_Port plain.underlay_plain_c',
+    'Logical_Switch_Port plain_c',
+    'Logical_Switch_Port secondary_plain_underlay_ovn_localnet_port',
+    'Logical_Switch_Port stotr-secondary_plain_overlay_ovn_layer2_switch',
+  ]);
 });
 
 test('what cannot be rendered is said, the rest is rendered', async () => {

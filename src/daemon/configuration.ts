@@ -8,6 +8,7 @@ import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings
 import type { ClusterSettings } from '../model/model.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
 import type { HostSettings } from '../node/host-network.ts';
+import type { GatewaySettings } from '../node/node-facts.ts';
 import { HIGHEST_ROUTING_TABLE, LOWEST_ROUTING_TABLE, ROUTING_TABLES } from '../node/numbers.ts';
 import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
 import { defaultSocket } from './control-protocol.ts';
@@ -20,6 +21,7 @@ import {
   labelSelector,
   list,
   namespaceName,
+  nextHops,
   oneOf,
   portRange,
   serviceList,
@@ -50,6 +52,8 @@ export interface Configuration {
   /** The node's own Open_vSwitch database; without it the host is left alone. */
   readonly ovs?: string;
   readonly host: HostSettings;
+  /** What the node says of its gateway, when the host is kept. */
+  readonly gateway: GatewaySettings;
   readonly tls: TlsFiles;
   readonly settings: ClusterSettings;
   readonly manager: ManagerSettings;
@@ -159,6 +163,11 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
         integer(LOWEST_ROUTING_TABLE, HIGHEST_ROUTING_TABLE - MAX_NETWORKS),
         ROUTING_TABLES,
       ),
+    },
+    gateway: {
+      mode: read('gateway-mode', oneOf(['shared', 'local', 'disabled'] as const), 'shared'),
+      nextHops: read('gateway-nexthop', nextHops, []),
+      vlan: read('gateway-vlanid', integer(0, 4094), 0),
     },
     tls: {
       ...optional('private-key', 'privateKey'),

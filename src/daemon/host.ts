@@ -12,6 +12,7 @@ import { hostFeatures } from '../node/features.ts';
 import { OPENFLOW } from '../node/flow-rows.ts';
 import type { HostSettings } from '../node/host-network.ts';
 import { OPEN_VSWITCH } from '../node/host-rows.ts';
+import type { OpenVswitchIds } from '../node/node-announcer.ts';
 import { LINUX } from '../node/linux-rows.ts';
 import type { SelectTables } from '../ovsdb/index.ts';
 import { bridgePorts, PORT_COLUMNS } from './bridge-ports.ts';
@@ -30,13 +31,20 @@ export interface HostOptions {
   /** Whether it is to be changed. */
   readonly mayWrite: boolean;
   readonly log: Logger;
+  /** Default: `ip` of the PATH. */
+  readonly ip?: IpProgram;
   /** Called when there may be something to do. */
   readonly onWork: () => void;
+  /** Called when `external_ids` may be others, or known for the first time. */
+  readonly onExternalIds?: () => void;
 }
 
 export interface OpenHost extends AsyncDisposable {
   readonly controller: HostController;
   readonly openVswitch: OpenDatabase;
+  readonly ip: IpProgram;
+  /** Settings of Open vSwitch and OVN on this node. */
+  externalIds(): OpenVswitchIds;
   /** Begins to hear of changes. Throws when the kernel can't be reached. */
   start(): Promise<void>;
 }
@@ -45,7 +53,19 @@ export interface OpenHost extends AsyncDisposable {
 export const hostTables =
   (settings: HostSettings): SelectTables =>
   (schema) =>
-    claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema, PORT_COLUMNS);
+    claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema, {
+      ...PORT_COLUMNS,
+      [OPEN_VSWITCH]: ['external_ids'],
+    });
+
+function externalIdsOf(database: OpenDatabase): OpenVswitchIds {
+  const reason = database.unavailable();
+  if (reason !== undefined) return { unavailable: reason };
+  const [row] = database.replica.rows(OPEN_VSWITCH);
+  return row === undefined
+    ? { unavailable: 'the local Open_vSwitch database has no row yet: Open vSwitch is not started' }
+    : { externalIds: row.column('external_ids') as ReadonlyMap<string, string> };
+}
 
 /** Plans for people. */
 export const hostPlansText = ({ linux, openVswitch, flows }: HostPlans): string =>
@@ -66,9 +86,12 @@ export function openHost({
   openVswitch: remotes,
   mayWrite,
   log,
+  ip = new IpProgram(),
   onWork,
+  onExternalIds = () => undefined,
 }: HostOptions): OpenHost {
   const settings = configuration.host;
+  let isFollowed = false;
   const openVswitch = openDatabase({
     name: OPEN_VSWITCH,
     flag: '--ovs',
@@ -77,9 +100,14 @@ export function openHost({
     tables: hostTables(settings),
     ...(mayWrite ? { lock: HOST_LOCK } : {}),
     log,
-    onAvailable: onWork,
+    onAvailable() {
+      onWork();
+      if (openVswitch.unavailable() !== undefined) return;
+      if (!isFollowed) openVswitch.replica.subscribe(onExternalIds, { tables: [OPEN_VSWITCH] });
+      isFollowed = true;
+      onExternalIds();
+    },
   });
-  const ip = new IpProgram();
   const linux = new LinuxDriver({
     ip,
     sysctls: kernelSysctls,
@@ -96,6 +124,8 @@ export function openHost({
   return {
     controller,
     openVswitch,
+    ip,
+    externalIds: () => externalIdsOf(openVswitch),
     start: async () => {
       if (!mayWrite) return ip.check();
       flows.start();

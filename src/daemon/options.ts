@@ -222,6 +222,20 @@ export const OPTIONS = [
     "the routing table of a network's VRF is this number and the network's id",
     '10000',
   ),
+  option(
+    'gateway-mode',
+    'behaviour',
+    'MODE',
+    'how the default network leaves the node of --ovs: shared, local or disabled',
+    'shared',
+  ),
+  option(
+    'gateway-nexthop',
+    'behaviour',
+    'LIST',
+    "next hops of the gateway, one per family; default: those of the host's default routes",
+  ),
+  option('gateway-vlanid', 'behaviour', 'NUMBER', 'VLAN of the gateway; 0: untagged', '0'),
   option('timeout', 'behaviour', 'SECONDS', 'limit of every wait of a command', '30'),
   option(
     'metrics-bind-address',

@@ -1,7 +1,9 @@
 /** Values of settings from text. Each throws an error that names the value and what would do. */
 import {
   familyOf,
+  formatAddress,
   formatPrefix,
+  parseAddress,
   parseInterfaceAddress,
   prefixOf,
   type Family,
@@ -69,6 +71,18 @@ export const integer =
       throw new Error(`"${text}" is not a whole number from ${least} to ${most}`);
     return value;
   };
+
+/** Addresses, one per family at most. */
+export function nextHops(text: string): readonly string[] {
+  const hops = list(text).map((entry) => {
+    const address = parseAddress(entry);
+    if (address === undefined) throw new Error(`"${entry}" is not an address such as 172.18.0.1`);
+    return formatAddress(address);
+  });
+  if (new Set(hops.map(familyOf)).size < hops.length)
+    throw new Error(`"${text}" has two addresses of one family: write one of IPv4, one of IPv6`);
+  return hops;
+}
 
 export const oneOf =
   <const T extends string>(choices: readonly T[]) =>

@@ -3,6 +3,7 @@
  * open it, wait for what they need, and let the zone controller do the rest.
  */
 import { ClusterManager } from '../cluster/manager.ts';
+import { NodeAnnouncer } from '../node/node-announcer.ts';
 import { NodePodAddresses } from '../node/pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import { pods } from '../api/kinds.ts';
@@ -76,6 +77,8 @@ export class ZoneRuntime implements AsyncDisposable {
   #manager: ClusterManager | undefined;
   readonly #zoneInformers: ZoneInformers;
   readonly #podAddresses: NodePodAddresses | undefined;
+  /** Present when the host is kept: only then is it known what it is. */
+  readonly #announcer: NodeAnnouncer | undefined;
   readonly #running: Promise<unknown>;
   #leadership: Promise<boolean> | undefined;
   #failure: unknown;
@@ -131,6 +134,7 @@ export class ZoneRuntime implements AsyncDisposable {
             mayWrite: mode === 'write',
             log,
             onWork,
+            onExternalIds: () => this.#announcer?.openVswitchChanged(),
           });
     this.controller = new ZoneController({
       facts: this.facts,
@@ -147,6 +151,17 @@ export class ZoneRuntime implements AsyncDisposable {
     const common = { store: store.objects, informers, log, signal };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     if (mayWrite) this.#podAddresses = new NodePodAddresses({ ...common, node, settings });
+    const { host } = this;
+    if (host !== undefined && mode === 'write')
+      this.#announcer = new NodeAnnouncer({
+        ...common,
+        node,
+        settings,
+        gateway: configuration.gateway,
+        openVswitch: () => host.externalIds(),
+        ip: host.ip,
+        onChange: onWork,
+      });
     // In a cluster the manager is a process of its own; with manifests the process that gets the lease is the manager.
     const isManager = mayWrite && store.isEmbedded;
     const makeManager = (): ClusterManager =>
@@ -166,6 +181,7 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#running = Promise.all([
       watched(informers.run(signal)),
       ...(isManager ? [watched(this.#runManager(makeManager, signal))] : []),
+      ...(this.#announcer === undefined ? [] : [watched(this.#announcer.run())]),
       ...(this.#podAddresses === undefined
         ? []
         : [watched(this.#runPodAddresses(this.#podAddresses, signal))]),
@@ -188,6 +204,14 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Waits until all that can be allocated is; a problem of one object is not waited for. */
   async allocated(signal: AbortSignal): Promise<void> {
     await this.#zoneInformers.synced(this.configuration.timeout);
+    if (this.#announcer !== undefined) {
+      await this.host?.openVswitch.ready(signal);
+      await orGiveUp(
+        this.#announcer.caughtUp(signal),
+        signal,
+        `the facts of node ${this.configuration.node}`,
+      );
+    }
     if (this.#manager !== undefined) await this.#isAllocated(this.#manager, signal);
     if (this.#podAddresses !== undefined)
       await orGiveUp(
@@ -278,6 +302,7 @@ export class ZoneRuntime implements AsyncDisposable {
       ...this.#problemsOfModel(),
       ...(this.#manager?.problems() ?? []),
       ...(this.#podAddresses?.problems() ?? []),
+      ...(this.#announcer?.problems() ?? []),
       ...this.controller.problems(),
     ]);
   }

@@ -19,7 +19,8 @@ import type { Node } from '../api/types.ts';
 import type { LocalNode, NodeFacts, NodeGateway, PerFamily } from './model.ts';
 import { awaited, optional, type ObjectReading, reading, required } from './reading.ts';
 
-const BY_NODE = 'the node itself writes it (heddle node, heddle lab), or its manifest carries it';
+const BY_NODE =
+  'the node itself writes it (heddle node --ovs, heddle lab), or its manifest carries it';
 
 function factsOf(node: Node): NodeFacts {
   return {

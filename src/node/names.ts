@@ -14,6 +14,8 @@ export const managementDevice = (networkId: number): string => `ovn-k8s-mp${netw
 export const patchPort = (localnetPort: string): string =>
   `patch-${localnetPort}-to-${INTEGRATION_BRIDGE}`;
 
+export const isManagementDevice = (name: string): boolean => /^ovn-k8s-mp\d+$/.test(name);
+
 const CLUSTER_NETWORK = /^ClusterUserDefinedNetwork (.+)$/;
 /** Names of other devices, of the kernel's settings for all, and what ip(8) reads as the number of a device. */
 const RESERVED = /^(default|all|lo|br-.*|ovn-.*|ovs-.*|genev_sys_.*|mp\d+-udn-vrf|if\d+)$/;

@@ -8,6 +8,7 @@ import { definitions } from '../../src/api/validation/catalog.ts';
 import { ZoneInformers } from '../../src/daemon/zone-informers.ts';
 import { ZoneFacts } from '../../src/model/facts.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
+import { nodeAnnotations } from '../../src/node/node-facts.ts';
 import type { Informers } from '../../src/store/informers.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -34,6 +35,34 @@ interface Policy extends Manifest {
       readonly messageExpression?: string;
     }[];
   };
+}
+
+/** All that a node's daemon says of its node. */
+function writtenFacts(): Record<string, string> {
+  const said = nodeAnnotations(
+    {
+      externalIds: new Map([
+        ['system-id', 'a'],
+        ['ovn-encap-type', 'geneve'],
+        ['ovn-encap-ip', '172.18.0.3'],
+      ]),
+      devices: [
+        {
+          name: 'eth0',
+          mac: undefined,
+          addresses: [{ address: '172.18.0.3/16', isLasting: true }],
+        },
+      ],
+      defaultRoutes: [],
+    },
+    {
+      node: 'n1',
+      settings: DEFAULT_SETTINGS,
+      gateway: { mode: 'disabled', nextHops: [], vlan: 0 },
+      knownBy: [],
+    },
+  );
+  return said.kind === 'value' ? said.annotations : expect.unreachable(said.message);
 }
 
 const yamlFiles = (folder: string): string[] =>
@@ -414,6 +443,8 @@ describe('admission policies', () => {
     ['heddle-node-facts', 'nodes', 'host-cidrs', [NODE, ADMIN]],
     ['heddle-node-facts', 'nodes', 'l3-gateway-config', [NODE, ADMIN]],
     ['heddle-node-facts', 'nodes', 'gateway-mtu-support', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'node-masquerade-subnet', [NODE, ADMIN]],
+    ['heddle-node-facts', 'nodes', 'layer2-topology-version', [NODE, ADMIN]],
     ['heddle-node-facts', 'nodes', 'node-mgmt-port-mac-addresses', [NODE, ADMIN]],
     ['heddle-network-definitions', 'network-attachment-definitions', 'network-id', [MANAGER]],
     ['heddle-network-definitions', 'network-attachment-definitions', 'network-name', [MANAGER]],
@@ -490,10 +521,12 @@ describe('admission policies', () => {
     });
 
     const gateway = { 'k8s.ovn.org/l3-gateway-config': '{}' };
+    const facts = writtenFacts();
     const networks = { 'k8s.ovn.org/pod-networks': '{}' };
 
     test('writes annotations of its node, its pods, and the status of its zone', () => {
       expect(write('nodes', node('n1', gateway), node('n1'))).toEqual([]);
+      expect(write('nodes', node('n1', facts), node('n1'))).toEqual([]);
       expect(write('pods', pod('n1', networks), pod('n1'))).toEqual([]);
       expect(write('zonestatuses', { metadata: { name: 'n1' }, status: { x: 1 } }, null)).toEqual(
         [],

@@ -64,7 +64,7 @@ const OVSDB_MAY_IMPORT: Record<string, readonly string[]> = {
 const OVSDB_ENTRIES = ['ovsdb/index.ts'];
 
 /** Builders of the host's state: what they want follows from facts alone. Drivers and controllers are beside them. */
-const HOST_IO = ['node/drivers/', 'node/pod-addresses.ts'];
+const HOST_IO = ['node/drivers/', 'node/node-announcer.ts', 'node/pod-addresses.ts'];
 
 /** Packages whose files take values and return values: no sockets, files, processes or clocks. */
 const PURE_PACKAGES = ['allocators', 'api', 'desired', 'model', 'topology', 'cni'];

@@ -27,12 +27,14 @@ export const NODE_SUBNETS = 'k8s.ovn.org/node-subnets'; // cluster manager
 export const NODE_ID = 'k8s.ovn.org/node-id'; // cluster manager
 export const NODE_TRANSIT_ADDRESSES = 'k8s.ovn.org/node-transit-switch-port-ifaddr'; // cluster manager
 const NETWORK_IDS = 'k8s.ovn.org/network-ids'; // legacy
-const GATEWAY_CONFIG = 'k8s.ovn.org/l3-gateway-config'; // node
+export const GATEWAY_CONFIG = 'k8s.ovn.org/l3-gateway-config'; // node
 export const CHASSIS_ID = 'k8s.ovn.org/node-chassis-id'; // node
 export const PRIMARY_ADDRESSES = 'k8s.ovn.org/node-primary-ifaddr'; // node
-const HOST_CIDRS = 'k8s.ovn.org/host-cidrs'; // node
+export const HOST_CIDRS = 'k8s.ovn.org/host-cidrs'; // node
 const MANAGEMENT_PORT_MACS = 'k8s.ovn.org/node-mgmt-port-mac-addresses'; // legacy
 export const ENCAP_IPS = 'k8s.ovn.org/node-encap-ips'; // node
+export const MASQUERADE_SUBNET = 'k8s.ovn.org/node-masquerade-subnet'; // node
+export const LAYER2_TOPOLOGY_VERSION = 'k8s.ovn.org/layer2-topology-version'; // node
 const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
 
 const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';

@@ -44,6 +44,11 @@ export function staleAfter(line: string, protocol: number): Stale | undefined {
   }
 }
 
+/** True for a line about a default route of the main table, whoever made it. */
+export const isOfDefaultRoute = (line: string): boolean =>
+  /^\[ROUTE\](?:Deleted )?(?:\d+ )?default /.test(line) &&
+  (!line.includes(' table ') || line.includes(` table ${MAIN} `));
+
 /** Bytes of the socket's buffer, of which the kernel gives as many as `net.core.rmem_max` allows. */
 const RECEIVE_BUFFER = 16 * 1024 * 1024;
 const OVERRUN = /No buffer space|netlink receive error/;
@@ -62,6 +67,8 @@ export interface IpMonitorOptions {
   readonly program: Words;
   readonly protocol: number;
   readonly onStale: (stale: Stale) => void;
+  /** Called when a way out of the host comes or goes. */
+  readonly onDefaultRoute?: () => void;
   /** Called with what went wrong: an overrun, an end. */
   readonly onTrouble?: (text: string) => void;
 }
@@ -84,7 +91,7 @@ export class IpMonitor implements Disposable {
 
   /** Resolves when it hears: what happens from then on is not missed. */
   async start(): Promise<void> {
-    const { program, onStale, onTrouble } = this.#options;
+    const { program, onStale, onDefaultRoute, onTrouble } = this.#options;
     const child = spawn(
       'sh',
       [
@@ -111,6 +118,7 @@ export class IpMonitor implements Disposable {
       }
       const stale = staleAfter(line, this.#options.protocol);
       if (stale !== undefined) onStale(stale);
+      if (onDefaultRoute !== undefined && isOfDefaultRoute(line)) onDefaultRoute();
     };
     child.stdin.on('error', () => undefined);
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -93,6 +93,15 @@ describe('configuration', () => {
       { 'cluster-subnets': '10.244.0.1/16' },
       '--cluster-subnets: "10.244.0.1/16" has host bits set: write 10.244.0.0/16',
     ],
+    [{ 'gateway-mode': 'local ' }, '--gateway-mode: "local " is none of shared, local, disabled'],
+    [
+      { 'gateway-nexthop': '172.18.0.1/16' },
+      '--gateway-nexthop: "172.18.0.1/16" is not an address such as 172.18.0.1',
+    ],
+    [
+      { 'gateway-nexthop': '172.18.0.1,172.18.0.2' },
+      '--gateway-nexthop: "172.18.0.1,172.18.0.2" has two addresses of one family: write one of IPv4, one of IPv6',
+    ],
     [
       { 'gateway-v4-join-subnet': 'fd98::/64' },
       '--gateway-v4-join-subnet: "fd98::/64" is not a subnet such as 10.244.0.0/16',

@@ -478,7 +478,7 @@ describe('objects that are wrong', () => {
       {
         object: 'Node ovn-worker',
         message:
-          'annotation k8s.ovn.org/node-chassis-id is missing; the node itself writes it (heddle node, heddle lab), or its manifest carries it',
+          'annotation k8s.ovn.org/node-chassis-id is missing; the node itself writes it (heddle node --ovs, heddle lab), or its manifest carries it',
       },
     ]);
     const engine = engineOver(reader.facts);

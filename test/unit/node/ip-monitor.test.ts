@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { staleAfter } from '../../../src/node/drivers/ip-monitor.ts';
+import { isOfDefaultRoute, staleAfter } from '../../../src/node/drivers/ip-monitor.ts';
 
 test.each([
   [
@@ -39,4 +39,15 @@ test.each([
   '',
 ])('%s is nothing to us', (line) => {
   expect(staleAfter(line, 85)).toBeUndefined();
+});
+
+test.each([
+  ['[ROUTE]1 default via 172.18.0.1 dev br-ex table 254 proto 3 scope 0 ', true],
+  ['[ROUTE]Deleted 1 default table 254 proto 3 scope 0 metric 100 ', true],
+  ['[ROUTE]Deleted default via fd00::1 dev br-ex proto 9 metric 1024 pref medium', true],
+  ['[ROUTE]1 default via 172.18.0.1 dev br-ex table 10002 proto 85 scope 0 ', false],
+  ['[ROUTE]1 10.0.0.0/8 via 172.18.0.1 dev br-ex table 254 proto 3 ', false],
+  ['[RULE]0: from all lookup 255 proto 2 default ', false],
+])('%s is about a way out of the host: %s', (line, expected) => {
+  expect(isOfDefaultRoute(line)).toBe(expected);
 });

@@ -3,6 +3,7 @@
  * exactly the readers of that fact, field or bucket of an index.
  */
 import { Cell, CellMap, forgetReads, type ReadRecorder, type Reader } from './reads.ts';
+import { CountedSet, EMPTY_SET, type SetVersion } from './counted-set.ts';
 import { isSame } from './same.ts';
 
 /** Keys that come and go: what the units of a feature, or the keys of a derived table, range over. */
@@ -23,10 +24,18 @@ export const errorText = (error: unknown): string =>
 /** Buckets of an index that a fact belongs into. */
 export type IndexBy<V> = (value: V, key: string) => Iterable<string>;
 
+/** Members that a fact adds to sets, each with the bucket of its set. */
+export type MembersBy<V> = (
+  value: V,
+  key: string,
+) => Iterable<readonly [bucket: string, member: string]>;
+
 export interface FactTableOptions<V> {
   /** Number of texts that a key is made of; default 1. */
   readonly arity?: number;
   readonly indexes?: Readonly<Record<string, IndexBy<V>>>;
+  /** Sets of what facts say, kept member by member. */
+  readonly sets?: Readonly<Record<string, MembersBy<V>>>;
 }
 
 class Index<V> {
@@ -45,6 +54,33 @@ class Index<V> {
   }
 }
 
+/** Sets by bucket, each kept as facts come and go. */
+class KeptSets<V> {
+  readonly by: MembersBy<V>;
+  readonly buckets = new Map<string, CountedSet>();
+  readonly cells = new CellMap();
+
+  constructor(by: MembersBy<V>) {
+    this.by = by;
+  }
+
+  move(key: string, before: V | undefined, value: V | undefined): void {
+    const changed = new Set<string>();
+    // What stays is added before it is removed, so that it does not move.
+    for (const [bucket, member] of value === undefined ? [] : this.by(value, key)) {
+      let set = this.buckets.get(bucket);
+      if (set === undefined) this.buckets.set(bucket, (set = new CountedSet()));
+      if (set.add(member)) changed.add(bucket);
+    }
+    for (const [bucket, member] of before === undefined ? [] : this.by(before, key))
+      if (this.buckets.get(bucket)?.remove(member) === true) changed.add(bucket);
+    for (const bucket of changed) {
+      this.cells.invalidate(bucket);
+      if (this.buckets.get(bucket)?.version.size === 0) this.buckets.delete(bucket);
+    }
+  }
+}
+
 export class FactTable<V extends object> implements KeySource {
   readonly name: string;
   readonly #recorder: ReadRecorder;
@@ -55,6 +91,7 @@ export class FactTable<V extends object> implements KeySource {
   readonly #parts = new Map<keyof V, CellMap>();
   readonly #all = new Cell();
   readonly #indexes: ReadonlyMap<string, Index<V>>;
+  readonly #sets: ReadonlyMap<string, KeptSets<V>>;
   readonly #listeners: ((tuple: readonly string[], isPresent: boolean) => void)[] = [];
 
   constructor(name: string, recorder: ReadRecorder, options: FactTableOptions<V> = {}) {
@@ -63,6 +100,9 @@ export class FactTable<V extends object> implements KeySource {
     this.#arity = options.arity ?? 1;
     this.#indexes = new Map(
       Object.entries(options.indexes ?? {}).map(([index, by]) => [index, new Index(by)]),
+    );
+    this.#sets = new Map(
+      Object.entries(options.sets ?? {}).map(([set, by]) => [set, new KeptSets(by)]),
     );
   }
 
@@ -94,18 +134,19 @@ export class FactTable<V extends object> implements KeySource {
     return this.#sorted(found, bucket).map((key) => this.#facts.get(key) as V);
   }
 
-  /** The facts of one bucket in no particular order, for large buckets of which a reader makes a set. */
-  setBy(index: string, bucket: string): readonly V[] {
-    const found = this.#index(index);
-    found.contents.note(bucket, this.#recorder);
-    return [...(found.buckets.get(bucket) ?? [])].map((key) => this.#facts.get(key) as V);
-  }
-
   /** The keys of one bucket, sorted, for readers to which only matters which facts there are. */
   keysBy(index: string, bucket: string): readonly string[] {
     const found = this.#index(index);
     found.members.note(bucket, this.#recorder);
     return this.#sorted(found, bucket);
+  }
+
+  /** The set that facts keep under this name and bucket, as it is now. */
+  setOf(name: string, bucket: string): SetVersion {
+    const sets = this.#sets.get(name);
+    if (sets === undefined) throw new Error(`facts ${this.name} have no sets ${name}`);
+    sets.cells.note(bucket, this.#recorder);
+    return sets.buckets.get(bucket)?.version ?? EMPTY_SET;
   }
 
   /** Every fact, in the order of the keys. */
@@ -198,6 +239,7 @@ export class FactTable<V extends object> implements KeySource {
     for (const [field, cells] of this.#parts)
       if (!isSame(before?.[field], value?.[field])) cells.invalidate(text);
     for (const index of this.#indexes.values()) this.#move(index, text, before, value);
+    for (const sets of this.#sets.values()) sets.move(text, before, value);
     if ((before === undefined) !== (value === undefined)) {
       const tuple = this.#tuple(text);
       for (const listener of this.#listeners) listener(tuple, value !== undefined);

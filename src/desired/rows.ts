@@ -1,5 +1,7 @@
 /** Rows as they should be, and how rows of a table are recognised. Pure data: no database is named here. */
 
+import type { SetVersion } from './counted-set.ts';
+
 /** Points at another desired row by table and key; the plan turns it into that row's UUID. */
 export class RowReference {
   readonly table: string;
@@ -14,12 +16,13 @@ export class RowReference {
 export type DesiredAtom = string | number | bigint | boolean | RowReference;
 
 /**
- * Value of a column: a scalar (also for an optional column), a set as an array, a map as a record
- * or a Map. A column left out has the schema's default (RFC 7047 §5.2.1).
+ * Value of a column: a scalar (also for an optional column), a set as an array or, if it is large, as a version of a set that facts keep,
+ * a map as a record or a Map. A column left out has the schema's default (RFC 7047 §5.2.1).
  */
 export type DesiredValue =
   | DesiredAtom
   | readonly DesiredAtom[]
+  | SetVersion
   | Readonly<Record<string, string>>
   | ReadonlyMap<DesiredAtom, DesiredAtom>;
 

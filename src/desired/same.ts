@@ -1,4 +1,6 @@
-/** Equality of plain values: text, numbers, arrays, records and maps of them. Identical values are equal at once. */
+import { SetVersion } from './counted-set.ts';
+
+/** Equality of plain values: text, numbers, arrays, records, maps and kept sets of them. Identical values are equal at once. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -8,6 +10,8 @@ export function isSame(a: unknown, b: unknown): boolean {
     );
   }
   if (Array.isArray(b)) return false;
+  if (a instanceof SetVersion || b instanceof SetVersion)
+    return a instanceof SetVersion && b instanceof SetVersion && a.isSame(b);
   if (a instanceof Map || b instanceof Map) {
     if (!(a instanceof Map) || !(b instanceof Map) || a.size !== b.size) return false;
     for (const [key, value] of a as Map<unknown, unknown>) {

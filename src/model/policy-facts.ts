@@ -2,9 +2,10 @@
  * What follows from policies and pods: which networks a policy is for, which pods each selection has, and which policies each port of
  * this node is under. Worked out per pod, so that a pod that changes costs the selections that it enters and leaves.
  */
-import { withoutPrefix } from '../allocators/addresses.ts';
+import { familyOf, withoutPrefix, type Family } from '../allocators/addresses.ts';
 import { matchesSelector } from '../api/selectors.ts';
 import type { LabelSelector } from '../api/types.ts';
+import type { SetVersion } from '../desired/counted-set.ts';
 import { DerivedFacts, FactTable, tupleKey, union } from '../desired/facts.ts';
 import { adminPortQueries, type AdminPolicy } from './admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';
@@ -216,10 +217,20 @@ export class PolicyFacts {
       {
         arity: 2,
         indexes: {
-          selection: ({ selection }) => [selection],
           port: ({ selection, ports }) =>
             ports.map(({ protocol, name, port }) =>
               tupleKey(selection, protocol, name, String(port)),
+            ),
+        },
+        sets: {
+          selection: ({ selection, addresses }) =>
+            addresses.map((address) => [tupleKey(selection, familyOf(address)), address]),
+          port: ({ selection, addresses, ports }) =>
+            ports.flatMap(({ protocol, name, port }) =>
+              addresses.map((address) => [
+                tupleKey(selection, protocol, name, String(port), familyOf(address)),
+                address,
+              ]),
             ),
         },
       },
@@ -267,6 +278,16 @@ export class PolicyFacts {
       namedNumbers,
       ports,
     ];
+  }
+
+  /** Addresses of the pods of a selection on a network. */
+  addressesOf(network: string, selection: string, family: Family): SetVersion {
+    return this.selected.setOf('selection', tupleKey(tupleKey(network, selection), family));
+  }
+
+  /** Those of the pods that call a port by a name and a number: its key in `namedNumbers`. */
+  addressesWithPort(number: readonly string[], family: Family): SetVersion {
+    return this.selected.setOf('port', tupleKey(...number, family));
   }
 
   /** To be called when networks are rendered and pods are attached. */

@@ -1,6 +1,7 @@
 /** Address sets: one per family, named by the hash of their id. */
 
 import type { Family } from '../allocators/addresses.ts';
+import type { SetVersion } from '../desired/counted-set.ts';
 import { DEFAULT_CONTROLLER } from '../model/names.ts';
 import { claimByName } from './found.ts';
 import { hashedName, OBJECT_ID, objectIds, type ExternalIds } from './object-ids.ts';
@@ -84,7 +85,11 @@ export const adminPeers = (
     }),
   );
 
-export function addAddressSet(rows: Rows, set: AddressSet, addresses: readonly string[]): void {
+export function addAddressSet(
+  rows: Rows,
+  set: AddressSet,
+  addresses: readonly string[] | SetVersion,
+): void {
   rows.named('Address_Set', set.name, { addresses, external_ids: set.ids });
 }
 

@@ -1,5 +1,6 @@
 /** Collects the rows of a unit, so that builders read like the tables that they write. */
 
+import { SetVersion } from '../desired/counted-set.ts';
 import type { Rule, Sink } from '../desired/features.ts';
 import {
   RowReference,
@@ -30,7 +31,7 @@ export const holds = (table: string, key: string, column: string): Containment =
 function isEmpty(value: DesiredValue): boolean {
   if (typeof value !== 'object') return false;
   if (Array.isArray(value)) return value.length === 0;
-  if (value instanceof Map) return value.size === 0;
+  if (value instanceof Map || value instanceof SetVersion) return value.size === 0;
   return !(value instanceof RowReference) && Object.keys(value).length === 0;
 }
 
@@ -65,7 +66,7 @@ export class Rows<Tables extends Record<keyof Tables, object> = NorthboundRows> 
   named<T extends TableOf<Tables>>(
     table: T,
     name: string,
-    columns: Tables[T],
+    columns: Columns<Tables[T]>,
     ...containers: Containment[]
   ): void {
     this.keyed(table, name, { name, ...columns }, ...containers);
@@ -74,7 +75,7 @@ export class Rows<Tables extends Record<keyof Tables, object> = NorthboundRows> 
   keyed<T extends TableOf<Tables>>(
     table: T,
     key: string,
-    columns: Tables[T],
+    columns: Columns<Tables[T]>,
     ...containers: Containment[]
   ): void {
     this.#add({ table, key, columns: present(columns), containers });
@@ -85,7 +86,7 @@ export class Rows<Tables extends Record<keyof Tables, object> = NorthboundRows> 
     names: readonly RowReference[],
     table: T,
     key: string,
-    columns: Tables[T],
+    columns: Columns<Tables[T]>,
     ...containers: Containment[]
   ): void {
     const named = names.length === 0 ? {} : { names };
@@ -97,7 +98,7 @@ export class Rows<Tables extends Record<keyof Tables, object> = NorthboundRows> 
     unspecified: readonly (keyof Tables[T] & string)[],
     table: T,
     name: string,
-    columns: Tables[T],
+    columns: Columns<Tables[T]>,
   ): void {
     const all = present({ name, ...columns });
     this.#add({ table, key: name, columns: all, containers: [], unspecified });
@@ -112,6 +113,11 @@ export class Rows<Tables extends Record<keyof Tables, object> = NorthboundRows> 
     this.#out.row({ database: this.#database, rule: this.#rule, object: this.#object, ...row });
   }
 }
+
+/** What a row's columns may be given: for a set of texts, also one that facts keep. */
+type Columns<Row> = {
+  readonly [C in keyof Row]: readonly string[] extends Row[C] ? Row[C] | SetVersion : Row[C];
+};
 
 type TableOf<Tables> = keyof Tables & string;
 

@@ -4,6 +4,7 @@
  */
 import { contains } from '../../src/allocators/addresses.ts';
 import type { DesiredRow } from '../../src/desired/rows.ts';
+import { plain } from './row-text.ts';
 
 export interface Packet {
   /** Logical ports that it comes from and goes to, as far as they are of this switch. */
@@ -174,7 +175,7 @@ export class AclPipeline {
     this.#sets = new Map(
       of('Address_Set').map(({ key, columns }) => [
         key,
-        (columns['addresses'] ?? []) as readonly string[],
+        (plain(columns['addresses']) ?? []) as readonly string[],
       ]),
     );
     const ports = of('Logical_Switch_Port');

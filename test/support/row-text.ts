@@ -1,5 +1,6 @@
 /** Desired rows as text: one line each, every column, and the rows that hold it. */
 
+import { SetVersion } from '../../src/desired/counted-set.ts';
 import { RowReference, type DesiredRow, type DesiredValue } from '../../src/desired/rows.ts';
 
 function atomText(value: unknown): string {
@@ -7,7 +8,12 @@ function atomText(value: unknown): string {
   return String(value);
 }
 
+/** A kept set is in no order. */
+export const plain = (value: DesiredValue | undefined): DesiredValue | undefined =>
+  value instanceof SetVersion ? [...value].sort() : value;
+
 function valueText(value: DesiredValue): string {
+  if (value instanceof SetVersion) return `[${[...value].sort().join(', ')}]`;
   if (Array.isArray(value)) return `[${value.map(atomText).join(', ')}]`;
   if (value instanceof RowReference || typeof value !== 'object') return atomText(value);
   const entries = value instanceof Map ? [...value] : Object.entries(value);

@@ -11,13 +11,22 @@ import {
   type Writable,
 } from '../../ovsdb/index.ts';
 
+import type { SetVersion } from '../counted-set.ts';
 import type { PlannedColumn } from './changes.ts';
 import type { ClaimedColumn } from './claimed-table.ts';
+import type { SetDifference } from './compared-sets.ts';
 
 /** How the value of a column becomes another one with the fewest bytes. */
 
 const setType = (type: ColumnType): ColumnType => ({ key: type.key, min: 0, max: Infinity });
 const mapType = (type: ColumnType): ColumnType => ({ ...type, min: 0, max: Infinity });
+
+/** True for a set or map of any size. */
+const isUnbounded = ({ min, max }: ColumnType): boolean => min === 0 && max === Infinity;
+
+/** True for a set of any texts, which is right when it has the right members. */
+export const isTextSet = (type: ColumnType): boolean =>
+  isUnbounded(type) && type.value === undefined && type.key.type === 'string';
 
 const asMap = (datum: Datum): ReadonlyMap<Atom, Atom> =>
   datum instanceof Map ? (datum as ReadonlyMap<Atom, Atom>) : new Map<Atom, Atom>();
@@ -70,6 +79,32 @@ export function replaced(
   return { name, type, before, after, mutations: smallerMutations(column, before, after) };
 }
 
+/** Members of a set come and go: of a large one the others are not looked at, until somebody wants to see it. */
+export function moved(
+  column: ClaimedColumn,
+  before: () => Datum,
+  wanted: SetVersion,
+  { add, remove }: SetDifference,
+): PlannedColumn | undefined {
+  const count = add.length + remove.length;
+  if (count === 0) return undefined;
+  if (count >= wanted.size) return replaced(column, before(), [...wanted]);
+  const { name, type } = column;
+  const mutations = setMutations(column, add, remove);
+  return {
+    name,
+    type,
+    get before() {
+      const common = new Set(wanted).difference(new Set(add));
+      return toDatum(type, [...common, ...remove]);
+    },
+    get after() {
+      return toDatum(type, [...wanted]);
+    },
+    mutations,
+  };
+}
+
 /** Mutations, where they name fewer members than the whole value has. */
 function smallerMutations(
   column: ClaimedColumn,
@@ -77,7 +112,7 @@ function smallerMutations(
   after: Datum,
 ): readonly Mutation[] | undefined {
   const { type } = column;
-  if (type.max !== Infinity || type.min !== 0) return undefined;
+  if (!isUnbounded(type)) return undefined;
   if (type.value !== undefined) {
     const [old, wanted] = [asMap(before), asMap(after)];
     const put = new Map([...wanted].filter(([k, v]) => old.get(k) !== v));

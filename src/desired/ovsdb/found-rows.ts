@@ -7,7 +7,8 @@ import type {
   TableChanges,
 } from '../../ovsdb/index.ts';
 import { MARK, RowReference } from '../rows.ts';
-import type { ClaimedColumn, ClaimedTable, ClaimedTables } from './claimed-table.ts';
+import type { ClaimedTable, ClaimedTables } from './claimed-table.ts';
+import { ComparedSets } from './compared-sets.ts';
 import type { Entry } from './entry.ts';
 
 export const asMembers = (value: unknown): readonly string[] =>
@@ -26,6 +27,8 @@ export interface FoundRowsListener {
 export class FoundRows {
   /** UUIDs of rows without our mark that were given to us to remove. */
   readonly takenOver = new Set<string>();
+  /** Sets of their rows that were compared, and what changed in them since. */
+  readonly compared = new ComparedSets();
   readonly #replica: ReplicaView;
   readonly #tables: ClaimedTables;
   readonly #listener: FoundRowsListener;
@@ -148,12 +151,13 @@ export class FoundRows {
         const columns = tableChanges.columns?.(change.uuid) ?? [...change.old.keys()];
         const isMarkChanged =
           columns.includes('external_ids') && this.#isMarkChanged(table, change);
+        this.#noteMoved(change, columns, tableChanges);
         if (isForUs(table, change.kind, columns)) enqueue(table, change.uuid, isMarkChanged);
         for (const column of table.sets.values()) {
           const target = this.#tables.get(column.type.key.refTable ?? '');
           if (target === undefined) continue;
           if (change.kind !== 'inserted' && !columns.includes(column.name)) continue;
-          for (const uuid of this.#movedMembers(table, column, change, tableChanges))
+          for (const uuid of this.#movedMembers(name, column.name, change, tableChanges))
             enqueue(target, uuid);
         }
       }
@@ -185,18 +189,31 @@ export class FoundRows {
     return (ids instanceof Map && ids.has(MARK)) !== (row?.includes('external_ids', MARK) === true);
   }
 
-  /** UUIDs that entered or left a set of references. */
+  /** Members that came or went in sets that were compared. */
+  #noteMoved(change: RowChange, columns: readonly string[], changes: TableChanges): void {
+    const { kind, uuid } = change;
+    if (kind !== 'modified') this.compared.forget(uuid);
+    for (const column of this.compared.columns(uuid))
+      if (columns.includes(column))
+        this.compared.moved(
+          uuid,
+          column,
+          this.#movedMembers(changes.table, column, change, changes),
+        );
+  }
+
+  /** What entered or left a set. */
   #movedMembers(
-    table: ClaimedTable,
-    column: ClaimedColumn,
+    table: string,
+    column: string,
     change: RowChange,
     changes: TableChanges,
   ): Iterable<string> {
-    const moved = changes.moved?.(change.uuid, column.name);
+    const moved = changes.moved?.(change.uuid, column);
     if (moved !== undefined) return moved as readonly string[];
-    const before = asMembers(change.old.get(column.name));
-    const row = change.kind === 'deleted' ? undefined : this.#replica.row(table.name, change.uuid);
-    const after = row === undefined ? [] : asMembers(row.column(column.name));
+    const before = asMembers(change.old.get(column));
+    const row = change.kind === 'deleted' ? undefined : this.#replica.row(table, change.uuid);
+    const after = row === undefined ? [] : asMembers(row.column(column));
     return new Set(before).symmetricDifference(new Set(after));
   }
 

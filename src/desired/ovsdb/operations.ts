@@ -77,9 +77,9 @@ function updatesOf(change: PlannedChange): readonly Operation[] {
   const where = whereRow(change.uuid);
   const row: Record<string, JsonValue> = {};
   const mutations: Mutation[] = [];
-  for (const { name, type, after, mutations: few } of change.columns) {
-    if (few === undefined) row[name] = datumToJson(type, after);
-    else mutations.push(...few);
+  for (const column of change.columns) {
+    if (column.mutations !== undefined) mutations.push(...column.mutations);
+    else row[column.name] = datumToJson(column.type, column.after);
   }
   const result: Operation[] = [];
   if (Object.keys(row).length > 0) result.push({ op: 'update', table: change.table, where, row });

@@ -6,6 +6,7 @@ import {
   type ReplicaRow,
   type Writable,
 } from '../../ovsdb/index.ts';
+import { SetVersion } from '../counted-set.ts';
 import { MARK, RowReference, type DesiredRow, type DesiredValue } from '../rows.ts';
 import type {
   PlannedChange,
@@ -15,7 +16,7 @@ import type {
   ProblemKind,
 } from './changes.ts';
 import type { ClaimedColumn } from './claimed-table.ts';
-import { inserted, replaced, shared } from './column-values.ts';
+import { inserted, isTextSet, moved, replaced, shared } from './column-values.ts';
 import type { Entry, OwnedRows } from './entry.ts';
 import type { Going, PlanPass, UnitPlan } from './plan-pass.ts';
 import { planRemovals } from './removals.ts';
@@ -204,13 +205,19 @@ export class UnitPlanner {
     value: DesiredValue,
     found: ReplicaRow | undefined,
   ): PlannedColumn | undefined {
-    const wanted = column.isReference ? this.#dereferenced(entry, value) : (value as Writable);
+    const { name, type } = column;
+    const isShared = column.kind === 'shared' || (row.partial === true && type.max > 1);
     try {
+      if (value instanceof SetVersion && found !== undefined && !isShared && isTextSet(type)) {
+        const difference = this.#pass.index.found.compared.difference(found, name, value);
+        return moved(column, () => found.column(name), value, difference);
+      }
+      const plain = value instanceof SetVersion ? [...value] : value;
+      const wanted = column.isReference ? this.#dereferenced(entry, plain) : (plain as Writable);
       if (found === undefined) return inserted(column, wanted);
-      if (column.kind === 'shared' || (row.partial === true && column.type.max > 1))
-        return shared(column, found.column(column.name), wanted);
-      if (found.holds(column.name, wanted)) return undefined;
-      return replaced(column, found.column(column.name), wanted);
+      if (isShared) return shared(column, found.column(name), wanted);
+      if (found.holds(name, wanted)) return undefined;
+      return replaced(column, found.column(name), wanted);
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
       throw new Obstacle(

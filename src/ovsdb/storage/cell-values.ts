@@ -99,7 +99,7 @@ export class CellValues {
   }
 
   /**
-   * The value in a cell as it is now, for who may never look at it: of a large set of UUIDs only the bytes are copied, and
+   * The value in a cell as it is now, for who may never look at it: of a large set of texts or UUIDs only the bytes are copied, and
    * the set is made when the function is called, whatever became of the cell by then.
    */
   later(cell: number): Datum | (() => Datum) {

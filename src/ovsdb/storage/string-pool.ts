@@ -164,6 +164,28 @@ export class StringPool extends Interner<Buffer> implements AtomCodec {
     return text;
   }
 
+  copies(ids: Uint32Array): () => string[] {
+    let size = 0;
+    for (const id of ids) if (id !== 0) size += this.sizes[id] as number;
+    const bytes = this.make(size);
+    const ends = new Uint32Array(ids.length);
+    let end = 0;
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i] as number;
+      if (id !== 0) {
+        const [chunk, from, length] = [
+          this.chunkOf(id),
+          this.offsetOf(id),
+          this.sizes[id] as number,
+        ];
+        for (let k = 0; k < length; k++) bytes[end + k] = chunk[from + k] as number;
+        end += length;
+      }
+      ends[i] = end;
+    }
+    return () => Array.from(ends, (to, i) => bytes.toString('utf8', ends[i - 1] ?? 0, to));
+  }
+
   /** Order by bytes. */
   compare(a: number, b: number): number {
     if (a === b) return 0;

@@ -6,7 +6,6 @@
 import { familyOf, withoutPrefix, type Family } from '../../allocators/addresses.ts';
 import { matchesSelector } from '../../api/selectors.ts';
 import { isAdminKind } from '../../api/validation/admin-policies.ts';
-import { tupleKey } from '../../desired/facts.ts';
 import type { Feature } from '../../desired/features.ts';
 import { adminPortQueries, type AdminPolicy, type AdminRule } from '../../model/admin-policies.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
@@ -53,19 +52,21 @@ export const adminAddresses: Feature<ZoneFacts> = {
     );
     if (policy === undefined || rule === undefined) return;
     if (rule.peers.length > 0) facts.requireOtherPods();
-    const addresses = [
-      ...rule.peers
-        .flatMap(({ id }) => facts.policing.selected.setBy('selection', tupleKey(network, id)))
-        .flatMap((pod) => pod.addresses),
-      ...nodeAddresses(facts, rule),
-      ...rule.networks,
-    ];
+    const others = [...nodeAddresses(facts, rule), ...rule.networks];
     const rows = Rows.northbound(out, objectOf(policy)).by('addresses');
     const controller = controllerOf(network as NetworkName);
-    for (const family of familiesOf(facts, network))
-      addAddressSet(rows, adminPeers(controller, kind, name, rule, family), [
-        ...new Set(addresses.filter((address) => familyOf(address) === family).sort()),
-      ]);
+    for (const family of familiesOf(facts, network)) {
+      const set = adminPeers(controller, kind, name, rule, family);
+      const pods = rule.peers.map(({ id }) => facts.policing.addressesOf(network, id, family));
+      const besides = others.filter((address) => familyOf(address) === family);
+      const [only] = pods;
+      if (only !== undefined && pods.length === 1 && besides.length === 0)
+        addAddressSet(rows, set, only);
+      else {
+        const all = [...pods.flatMap((one) => [...one]), ...besides];
+        addAddressSet(rows, set, [...new Set(all)].sort());
+      }
+    }
   },
 };
 

@@ -1,21 +1,13 @@
 /** Addresses of the pods that policies select as peers, one set per selection and family, shared by policies (topology.md §16.1). */
 
-import { familyOf } from '../../allocators/addresses.ts';
-import { tupleKey } from '../../desired/facts.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
-import type { SelectedPod } from '../../model/policy-facts.ts';
 import type { NetworkName } from '../../model/model.ts';
 import { controllerOf } from '../../model/names.ts';
 import { ADDRESS_SET_CLAIM, addAddressSet, podsWithPort, selectedPods } from '../address-sets.ts';
 import { networkOf, networkRank } from '../network/network-feature.ts';
 import { Rows } from '../rows.ts';
 import { familiesOf } from './placed.ts';
-
-/** Each once, in the order of their texts: shorter to sort than the keys of the pods. */
-const addressesOf = (pods: readonly SelectedPod[]): readonly string[] => [
-  ...new Set(pods.flatMap((pod) => pod.addresses).sort()),
-];
 
 export const podAddresses: Feature<ZoneFacts> = {
   name: 'policy/pod-addresses',
@@ -34,14 +26,12 @@ export const podAddresses: Feature<ZoneFacts> = {
     if (object === undefined) return;
     facts.requireOtherPods();
     const rows = Rows.northbound(out, object).by('addresses');
-    const found = facts.policing.selected.setBy('selection', tupleKey(network, selection));
-    const addresses = addressesOf(found);
     const controller = controllerOf(network as NetworkName);
     for (const family of familiesOf(facts, network))
       addAddressSet(
         rows,
         selectedPods(controller, selection, family),
-        addresses.filter((address) => familyOf(address) === family),
+        facts.policing.addressesOf(network, selection, family),
       );
   },
 };
@@ -66,14 +56,12 @@ export const portAddresses: Feature<ZoneFacts> = {
     if (object === undefined) return;
     facts.requireOtherPods();
     const rows = Rows.northbound(out, object).by('addresses');
-    const found = facts.policing.selected.setBy('port', tupleKey(...key));
-    const addresses = addressesOf(found);
     const controller = controllerOf(network as NetworkName);
     for (const family of familiesOf(facts, network))
       addAddressSet(
         rows,
         podsWithPort(controller, selection, port, family),
-        addresses.filter((address) => familyOf(address) === family),
+        facts.policing.addressesWithPort(key, family),
       );
   },
 };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { CountedSet } from '../../../src/desired/counted-set.ts';
 import { commitPlan, type PlanCommitResult } from '../../../src/desired/ovsdb/commit.ts';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
 import { renderPlan } from '../../../src/desired/ovsdb/render.ts';
@@ -288,6 +289,44 @@ test('meters that share one band, as another program left them, get a band each'
   const bands = [...client.replica.rows('Meter')].map((meter) => meter.column('bands') as string[]);
   expect(bands.map(({ length }) => length)).toEqual([1, 1, 1]);
   expect(new Set(bands.flat()).size).toBe(3);
+});
+
+test('a large set that facts keep is repaired member by member, also after a server that was away', async () => {
+  await using world = await started();
+  const { server, client } = world;
+  const set = new CountedSet();
+  const zone = new Zone(client, {});
+  const build = (): void =>
+    zone.set('peers', [row('Address_Set', 'as', { addresses: set.version })]);
+  const found = (): unknown =>
+    [...client.replica.rows('Address_Set')].map((one) => one.column('addresses'));
+  const settled = async (): Promise<void> => {
+    await zone.settle();
+    expect(found()).toEqual([[...set.version].sort()]);
+    expect(zone.plan().isEmpty).toBe(true);
+  };
+  for (let i = 0; i < 300; i += 1) set.add(`10.0.${i >> 8}.${i & 255}`);
+  build();
+  await settled();
+  set.add('10.1.0.1');
+  set.remove('10.0.0.7');
+  build();
+  await settled();
+  const has = (member: string): boolean =>
+    [...client.replica.rows('Address_Set')].some((one) => one.includes('addresses', member));
+  await nbctl(server, 'add', 'Address_Set', 'as', 'addresses', '"1.1.1.1"');
+  await nbctl(server, 'remove', 'Address_Set', 'as', 'addresses', '"10.0.0.9"');
+  await until('both edits', () => has('1.1.1.1') && !has('10.0.0.9'));
+  await settled();
+  await server.stop('SIGKILL');
+  await until('the client to notice', () => client.status !== 'ready');
+  set.add('10.1.0.2');
+  build();
+  await server.launch();
+  await nbctl(server, 'remove', 'Address_Set', 'as', 'addresses', '"10.0.0.11"');
+  await client.ready(AbortSignal.timeout(15_000));
+  await until('the edit', () => !has('10.0.0.11'));
+  await settled();
 });
 
 test('what the server refuses is found among hundreds of units and reported in its words, and the rest is committed', async () => {

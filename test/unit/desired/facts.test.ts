@@ -31,6 +31,7 @@ function podTable() {
   const recorder = new ReadRecorder();
   const pods = new FactTable<Pod>('pods', recorder, {
     indexes: { node: ({ node }) => [node], label: ({ labels }) => labels },
+    sets: { labels: ({ node, labels }) => labels.map((label) => [node, label]) },
   });
   pods.put('a', pod('n1', 'x'));
   pods.put('b', pod('n1', 'x', 'y'));
@@ -107,6 +108,30 @@ describe('who reads is invalidated by a change of what it read', () => {
       'keys of a bucket: a member changes',
       (pods) => pods.keysBy('node', 'n1'),
       (pods) => pods.put('a', pod('n1', 'z')),
+      0,
+    ],
+    [
+      'a kept set: a member comes',
+      (pods) => pods.setOf('labels', 'n1'),
+      (pods) => pods.put('d', pod('n1', 'z')),
+      1,
+    ],
+    [
+      'a kept set: a member comes a second time, or goes and is still there',
+      (pods) => pods.setOf('labels', 'n1'),
+      (pods) => [pods.put('d', pod('n1', 'y')), pods.delete('a')],
+      0,
+    ],
+    [
+      'a kept set: its last members leave',
+      (pods) => pods.setOf('labels', 'n1'),
+      (pods) => [pods.delete('a'), pods.delete('b')],
+      1,
+    ],
+    [
+      'another kept set',
+      (pods) => pods.setOf('labels', 'n1'),
+      (pods) => pods.put('c', pod('n2', 'z')),
       0,
     ],
     ['all', (pods) => pods.all(), (pods) => pods.put('c', pod('n3')), 1],
@@ -189,6 +214,18 @@ describe('who reads is invalidated by a change of what it read', () => {
   test('an index that is not there is named', () => {
     const { pods } = podTable();
     expect(() => pods.by('zone', 'z')).toThrow('facts pods have no index zone');
+    expect(() => pods.setOf('zone', 'z')).toThrow('facts pods have no sets zone');
+  });
+
+  test('a kept set has what its facts say now', () => {
+    const { pods } = podTable();
+    const labels = (): string[] => [...pods.setOf('labels', 'n1')].sort();
+    expect(labels()).toEqual(['x', 'y']);
+    pods.put('b', pod('n1', 'z'));
+    expect(labels()).toEqual(['x', 'z']);
+    pods.delete('a');
+    pods.put('b', pod('n2', 'z'));
+    expect(labels()).toEqual([]);
   });
 });
 

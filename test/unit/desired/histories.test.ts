@@ -35,6 +35,7 @@ const PORTS = ['p1', 'p2', 'p3'];
 const ROUTERS = ['r1', 'r2'];
 const PREFIXES = ['10.0.0.0/8', '11.0.0.0/8'];
 const GROUPS = ['pg1', 'pg2'];
+const ADDRESSES = ['1.1.1.1', '2.2.2.2', '3.3.3.3', '4.4.4.4', '5.5.5.5', '6.6.6.6'];
 const pick = (...names: readonly string[]) => fc.constantFrom(...names);
 
 const networkRow: fc.Arbitrary<DesiredRow> = fc.oneof(
@@ -97,6 +98,7 @@ const meddling = fc.record({
     'Copp',
     'Meter',
     'Meter_Band',
+    'Address_Set',
   ),
   row: fc.nat(5),
   other: fc.nat(5),
@@ -173,6 +175,10 @@ function operationsOf(
         : [];
     case 'leave':
     case 'join': {
+      if (table === 'Address_Set') {
+        const mutator = what === 'join' ? 'insert' : 'delete';
+        return [mutate(table, uuid, 'addresses', mutator, ADDRESSES[other] as string)];
+      }
       const member = nth('Logical_Switch_Port', other);
       return member !== undefined && (table === 'Logical_Switch' || table === 'Port_Group')
         ? [mutate(table, uuid, 'ports', what === 'join' ? 'insert' : 'delete', uuidSet(member))]
@@ -193,7 +199,14 @@ function operationsOf(
 const set = (unit: string, rows: fc.Arbitrary<DesiredRow>) =>
   fc.tuple(fc.constant('set' as const), fc.constant(unit), rowsOf(rows));
 
+/** Members of a kept set come and go, then its unit is built. */
+const moves = fc.tuple(
+  fc.constant('move' as const),
+  fc.array(fc.tuple(fc.boolean(), pick(...ADDRESSES)), { minLength: 1, maxLength: 4 }),
+);
+
 const step = fc.oneof(
+  { weight: 3, arbitrary: moves },
   { weight: 2, arbitrary: set('1 pods', podRow) },
   { weight: 2, arbitrary: set('2 policy', policyRow) },
   { weight: 1, arbitrary: set('3 network', networkRow) },
@@ -203,7 +216,16 @@ const step = fc.oneof(
     weight: 1,
     arbitrary: fc.tuple(
       fc.constant('remove' as const),
-      pick('1 pods', '2 policy', '3 network', '4 pods', '5 mixed', 'base', 'base policy'),
+      pick(
+        '1 pods',
+        '2 policy',
+        '3 network',
+        '4 pods',
+        '5 mixed',
+        '6 peers',
+        'base',
+        'base policy',
+      ),
     ),
   },
   {
@@ -224,6 +246,12 @@ async function take(world: World, one: Step): Promise<void> {
       return;
     case 'remove':
       world.remove(one[1]);
+      return;
+    case 'move':
+      for (const [isAdded, member] of one[1])
+        if (isAdded) world.members.add(member);
+        else world.members.remove(member);
+      world.set('6 peers', [row('Address_Set', 'as1', { addresses: world.members.version })]);
       return;
     case 'rank': {
       const unit = world.unit(one[1]);

@@ -1,3 +1,4 @@
+import { CountedSet } from '../../../src/desired/counted-set.ts';
 import type { BatchLimits, Plan } from '../../../src/desired/ovsdb/changes.ts';
 import { commitPlan, type PlanCommitResult } from '../../../src/desired/ovsdb/commit.ts';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
@@ -23,6 +24,8 @@ export class World {
   readonly database: MemoryDatabase;
   reconciler: Reconciler;
   readonly units = new Map<string, TestUnit>();
+  /** A set that facts would keep. */
+  readonly members = new CountedSet();
   /** Milliseconds. */
   now = 0;
   /** False as long as the test has units to come that were never built. */

@@ -560,6 +560,28 @@ test('large sets of references: who refers to a row, and old values read late, s
   );
 });
 
+test('large sets of texts: old values read late stay right', () => {
+  const set = { key: 'string', min: 0, max: 'unlimited' } as const;
+  const replica = new Replica(
+    parseSchema({ name: 'D', tables: { T: { columns: { s: { type: set } } } } }),
+  );
+  const members = ['', 'ä', ...Array.from({ length: 100 }, (_, i) => `text ${i}`)];
+  const value = (texts: readonly string[]): JsonValue => ['set', [...texts]];
+  replica.apply({ T: { [uuid(1)]: { initial: { s: value(members) } } } }, 'update2', 'contents');
+  const told: RowChange[] = [];
+  replica.subscribe(({ tables }) => told.push(...(tables.get('T')?.rows ?? [])));
+  replica.apply({ T: { [uuid(1)]: { modify: { s: value(['', 'text 7']) } } } }, 'update2');
+  replica.apply({ T: { [uuid(1)]: { delete: null } } }, 'update2');
+  // Their place is another text's by now.
+  replica.apply({ T: { [uuid(2)]: { insert: { s: value(['others']) } } } }, 'update2');
+  const sorted = (texts: readonly string[]): readonly string[] =>
+    texts.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  expect(told[0]?.old.get('s')).toEqual(sorted(members));
+  expect(told[1]?.old.get('s')).toEqual(
+    sorted(members.filter((text) => text !== '' && text !== 'text 7')),
+  );
+});
+
 test('a row that goes with the conversion is told with the values it had', () => {
   const schema = (type: JsonValue) =>
     parseSchema({ name: 'D', tables: { T: { columns: { c: { type } } } } });

@@ -10,7 +10,7 @@ import {
   PolicedZone,
   policedPod,
 } from '../../../support/policed-zone.ts';
-import { rowTexts } from '../../../support/row-text.ts';
+import { plain, rowTexts } from '../../../support/row-text.ts';
 import { dualZone, exampleZone } from '../../../support/zones.ts';
 import { problemsOf } from '../../api/objects.ts';
 import { short } from '../unit-texts.ts';
@@ -165,7 +165,7 @@ describe('the networks of such a policy', () => {
     const zone = PolicedZone.of(exampleZone, ...objects, policy);
     const sets = zone
       .units(/^policy\/admin-addresses /)
-      .map(({ unit, rows }) => [unit.split(' ')[1], rows[0]?.columns['addresses']]);
+      .map(({ unit, rows }) => [unit.split(' ')[1], plain(rows[0]?.columns['addresses'])]);
     expect(sets).toEqual([
       ['blue_blue', ['103.103.0.3']],
       ['default', Object.values(ADDRESSES)],

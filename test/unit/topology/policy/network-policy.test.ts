@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
 import { hashedName } from '../../../../src/topology/object-ids.ts';
-import { rowTexts } from '../../../support/row-text.ts';
+import { plain, rowTexts } from '../../../support/row-text.ts';
 import {
   namespace,
   networkPolicy,
@@ -270,7 +270,7 @@ describe('who a selector means', () => {
     );
     return zone
       .rows(/^policy\/pod-addresses default /)
-      .map(({ columns }) => columns['addresses'] ?? []);
+      .map(({ columns }) => plain(columns['addresses']) ?? []);
   };
   const app = { matchLabels: { app: 'web' } };
 

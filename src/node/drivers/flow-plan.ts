@@ -235,7 +235,7 @@ export function planFlows(
       message:
         name === UPLINK_PORT
           ? `bridge ${bridge} has no uplink yet: add a port of the network card to it, or name one in external_ids:bridge-uplink`
-          : `port ${name} of bridge ${bridge} is not there yet: ovn-controller makes it`,
+          : `port ${name} of bridge ${bridge} is not there yet: ovn-controller makes it when ovn-bridge-mappings of the node has physnet:${bridge}`,
     });
   return { isEmpty: changes.length === 0, changes, problems, heldBack };
 }

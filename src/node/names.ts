@@ -10,11 +10,12 @@ export const INTEGRATION_BRIDGE = 'br-int';
 /** The host's device on a network. Ids have at most four digits: it always fits. */
 export const managementDevice = (networkId: number): string => `ovn-k8s-mp${networkId}`;
 
+/** True for the name of such a device of any network. */
+export const isManagementDevice = (name: string): boolean => /^ovn-k8s-mp\d+$/.test(name);
+
 /** Patch port that ovn-controller makes on the external bridge for a localnet port (node.md §1.3). */
 export const patchPort = (localnetPort: string): string =>
   `patch-${localnetPort}-to-${INTEGRATION_BRIDGE}`;
-
-export const isManagementDevice = (name: string): boolean => /^ovn-k8s-mp\d+$/.test(name);
 
 const CLUSTER_NETWORK = /^ClusterUserDefinedNetwork (.+)$/;
 /** Names of other devices, of the kernel's settings for all, and what ip(8) reads as the number of a device. */

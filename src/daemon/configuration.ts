@@ -153,7 +153,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     ...optional('context', 'context'),
     ...optional('node', 'node'),
     ...controlSocket(given, sources),
-    ...optional('cni-socket', 'cniSocket'),
+    ...cniSocket(given),
     ...optional('nb', 'nb'),
     ...optional('sb', 'sb'),
     ...optional('ovs', 'ovs'),
@@ -213,6 +213,18 @@ function controlSocket(
   const node = given.get('node')?.text ?? '';
   const folder = uid === 0 ? '/run' : environment['XDG_RUNTIME_DIR'];
   return node === '' || !folder ? {} : { socket: defaultSocket(folder, node) };
+}
+
+/** Throws ConfigurationError. */
+function cniSocket(given: ReadonlyMap<OptionName, Given>): Pick<Configuration, 'cniSocket'> {
+  const found = given.get('cni-socket');
+  if (found === undefined || found.text === '') return {};
+  if ((given.get('ovs')?.text ?? '') === '')
+    throw new ConfigurationError(
+      found.source,
+      "needs --ovs: a pod's interfaces are ports of the node's own Open vSwitch",
+    );
+  return { cniSocket: found.text };
 }
 
 type Read = <T>(name: OptionName, parse: (value: string) => T, fallback: T) => T;

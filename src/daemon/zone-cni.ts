@@ -3,7 +3,6 @@ import { networkAttachmentDefinitions, pods } from '../api/kinds.ts';
 import { PodLinks } from '../node/drivers/pod-links.ts';
 import { CniPlugin } from './cni-plugin.ts';
 import { serveCni } from './cni-socket.ts';
-import { ConfigurationError } from './configuration.ts';
 import type { Logger } from './logger.ts';
 import { PodPorts } from './pod-ports.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
@@ -11,12 +10,7 @@ import type { ZoneRuntime } from './zone-runtime.ts';
 /** Serves container runtimes, if there is a socket for them. Throws ConfigurationError. */
 export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<AsyncDisposable> {
   const { cniSocket, node, settings } = runtime.configuration;
-  if (cniSocket === undefined) return new AsyncDisposableStack();
-  if (runtime.host === undefined)
-    throw new ConfigurationError(
-      '--cni-socket',
-      "needs --ovs: a pod's interfaces are ports of the node's own Open vSwitch",
-    );
+  if (cniSocket === undefined || runtime.host === undefined) return new AsyncDisposableStack();
   const { facts, informers } = runtime;
   const plugin = new CniPlugin({
     node,

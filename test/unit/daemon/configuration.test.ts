@@ -30,6 +30,13 @@ describe('configuration', () => {
     ]);
   });
 
+  test('a socket for container runtimes needs Open vSwitch', () => {
+    const flags = { 'cni-socket': '/run/heddle/cni.sock' };
+    expect(resolve({ ...flags, ovs: 'unix:/ovs' }).cniSocket).toBe('/run/heddle/cni.sock');
+    expect(resolve({ 'cni-socket': '' }).cniSocket).toBeUndefined();
+    expect(() => resolve(flags)).toThrow(/^--cni-socket: needs --ovs/);
+  });
+
   test('limits of networks, and nodes without subnets', () => {
     expect(resolve().manager).toEqual({
       limits: { networks: 4095, networksPerNamespace: 4095 },

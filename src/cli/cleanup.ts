@@ -12,7 +12,7 @@ export function register(program: Command): void {
     program
       .command('cleanup')
       .description(
-        'take management ports, VRFs, routes, rules, neighbours and flows of Heddle off this host',
+        'take management ports, VRFs, routes, rules, neighbours, flows and the nftables table of Heddle off this host',
       )
       .option('--dry-run', 'only show what would go')
       .addHelpText(

@@ -10,6 +10,8 @@ import type { FlowDriver } from '../node/drivers/flow-driver.ts';
 import type { FlowPlan, FlowProblem } from '../node/drivers/flow-plan.ts';
 import type { LinuxDriver } from '../node/drivers/linux-driver.ts';
 import type { LinuxPlan, LinuxProblem } from '../node/drivers/linux-plan.ts';
+import type { NftDriver } from '../node/drivers/nft-driver.ts';
+import type { NftPlan, NftProblem } from '../node/drivers/nft-plan.ts';
 import { hostFeatures } from '../node/features.ts';
 import type { HostSettings } from '../node/host-network.ts';
 import { OPEN_VSWITCH } from '../node/host-rows.ts';
@@ -21,6 +23,7 @@ export interface HostControllerOptions {
   readonly openVswitch: ZoneDatabase;
   readonly linux: LinuxDriver;
   readonly flows: FlowDriver;
+  readonly nft: NftDriver;
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
@@ -30,6 +33,7 @@ export interface HostPlans {
   readonly openVswitch: Plan;
   readonly linux: LinuxPlan;
   readonly flows: FlowPlan;
+  readonly nft: NftPlan;
 }
 
 /** Of what settings want it is not known whether it can be: a node may have no uplink. */
@@ -51,6 +55,7 @@ export class HostController implements ZoneHost, Disposable {
   #portProblems: readonly PlanProblem[] = [];
   #linuxProblems: readonly LinuxProblem[] = [];
   #flowProblems: readonly FlowProblem[] = [];
+  #nftProblems: readonly NftProblem[] = [];
 
   constructor(options: HostControllerOptions) {
     this.#options = options;
@@ -60,36 +65,45 @@ export class HostController implements ZoneHost, Disposable {
 
   /** Throws while the database is not loaded. */
   get targets(): readonly RowTarget[] {
-    return [this.#ports, this.#options.linux, this.#options.flows];
+    return [this.#ports, this.#options.linux, this.#options.nft, this.#options.flows];
   }
 
-  problems(): readonly (PlanProblem | LinuxProblem | FlowProblem)[] {
-    return [...this.#portProblems, ...this.#linuxProblems, ...this.#flowProblems];
+  problems(): readonly (PlanProblem | LinuxProblem | NftProblem | FlowProblem)[] {
+    return [
+      ...this.#portProblems,
+      ...this.#linuxProblems,
+      ...this.#nftProblems,
+      ...this.#flowProblems,
+    ];
   }
 
   /** What a pass would change now. */
   async plans(isComplete: boolean): Promise<HostPlans> {
     await this.#options.linux.refresh(this.#now());
+    await this.#options.nft.refresh(this.#now());
     await this.#options.flows.refresh(this.#now());
     const now = this.#now();
     const linux = this.#options.linux.plan(now, isComplete);
+    const nft = this.#options.nft.plan(now, isComplete);
     const flows = this.#options.flows.plan(now, isComplete);
     const openVswitch = this.#ports.plan({ now, isComplete });
     this.#portProblems = openVswitch.problems;
     this.#linuxProblems = linux.problems;
+    this.#nftProblems = nft.problems;
     this.#flowProblems = flows.problems;
-    return { openVswitch, linux, flows };
+    return { openVswitch, linux, nft, flows };
   }
 
   /**
-   * Makes what differs as it should be. Returns why not everything could be tried, if so. What leads to a port goes before the port, and
-   * comes when Open vSwitch has made its device.
+   * Makes what differs as it should be. Returns why not everything could be tried, if so. Isolation comes before what it isolates; what
+   * leads to a port goes before the port, and comes when Open vSwitch has made its device.
    */
   async flush(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const nft = await this.#flushNft(isComplete, signal);
     const linux = await this.#flushLinux(isComplete, signal);
     const ports = await this.#flushPorts(isComplete, signal);
     const flows = await this.#flushFlows(isComplete, signal);
-    return linux ?? ports ?? flows;
+    return nft ?? linux ?? ports ?? flows;
   }
 
   /** What is waited for until the host is as it should be, or undefined. */
@@ -104,6 +118,7 @@ export class HostController implements ZoneHost, Disposable {
     this.#stopFollowing?.();
     this.#options.linux[Symbol.dispose]();
     this.#options.flows[Symbol.dispose]();
+    this.#options.nft[Symbol.dispose]();
   }
 
   get #ports(): Reconciler {
@@ -113,6 +128,27 @@ export class HostController implements ZoneHost, Disposable {
     this.#stopFollowing = reconciler.follow();
     this.#reconciler = reconciler;
     return reconciler;
+  }
+
+  async #flushNft(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const { nft, log } = this.#options;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      signal.throwIfAborted();
+      await nft.refresh(this.#now());
+      const plan = nft.plan(this.#now(), isComplete);
+      this.#nftProblems = plan.problems;
+      if (plan.isEmpty) return undefined;
+      const began = this.#now();
+      const { applied, refused } = await nft.apply(plan, began);
+      const duration = this.#now() - began;
+      log.info(
+        { component: 'host', applied, refused: refused.length, duration },
+        'nftables changed',
+      );
+      for (const { table, key, message } of refused)
+        log.error({ component: 'host', table, key }, message);
+    }
+    return 'the nftables table of the host changes faster than it can be followed';
   }
 
   async #flushLinux(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {

@@ -1,11 +1,14 @@
 /** The host of a node as the configuration names it: the local Open_vSwitch database, and the kernel. */
 import { claimsOf } from '../desired/engine.ts';
 import { claimedSelection, renderPlan } from '../desired/ovsdb/index.ts';
+import { kernelCgroups } from '../node/drivers/cgroups.ts';
 import { FlowDriver } from '../node/drivers/flow-driver.ts';
 import { renderFlowPlan } from '../node/drivers/flow-plan-text.ts';
+import { renderHostPlan } from '../node/drivers/host-plan-text.ts';
 import { IpProgram } from '../node/drivers/ip-program.ts';
 import { LinuxDriver } from '../node/drivers/linux-driver.ts';
-import { renderLinuxPlan } from '../node/drivers/linux-plan-text.ts';
+import { NftDriver } from '../node/drivers/nft-driver.ts';
+import { NftProgram } from '../node/drivers/nft-program.ts';
 import { OfctlProgram } from '../node/drivers/ofctl-program.ts';
 import { kernelSysctls } from '../node/drivers/sysctls.ts';
 import { hostFeatures } from '../node/features.ts';
@@ -14,6 +17,7 @@ import type { HostSettings } from '../node/host-network.ts';
 import { OPEN_VSWITCH } from '../node/host-rows.ts';
 import type { OpenVswitchIds } from '../node/node-announcer.ts';
 import { LINUX } from '../node/linux-rows.ts';
+import { NFTABLES } from '../node/nft-rows.ts';
 import type { SelectTables } from '../ovsdb/index.ts';
 import { bridgePorts, PORT_COLUMNS } from './bridge-ports.ts';
 import type { Configuration } from './configuration.ts';
@@ -68,9 +72,10 @@ function externalIdsOf(database: OpenDatabase): OpenVswitchIds {
 }
 
 /** Plans for people. */
-export const hostPlansText = ({ linux, openVswitch, flows }: HostPlans): string =>
+export const hostPlansText = ({ linux, nft, openVswitch, flows }: HostPlans): string =>
   [
-    `${LINUX}\n${renderLinuxPlan(linux)}`,
+    `${LINUX}\n${renderHostPlan(linux)}`,
+    `${NFTABLES}\n${renderHostPlan(nft)}`,
     `${OPEN_VSWITCH}\n${renderPlan(openVswitch)}`,
     `${OPENFLOW}\n${renderFlowPlan(flows)}`,
   ].join('\n');
@@ -108,19 +113,19 @@ export function openHost({
       onExternalIds();
     },
   });
-  const linux = new LinuxDriver({
-    ip,
-    sysctls: kernelSysctls,
+  const events = {
     onDrift: onWork,
-    onTrouble: (text) => log.warn({ component: 'host' }, text),
-  });
+    onTrouble: (text: string): void => log.warn({ component: 'host' }, text),
+  };
+  const linux = new LinuxDriver({ ip, sysctls: kernelSysctls, ...events });
+  const nft = new NftDriver({ nft: new NftProgram(), cgroups: kernelCgroups, ...events });
   const folder = folderOf(remotes);
   const flows = new FlowDriver({
     ofctl: new OfctlProgram(folder === undefined ? {} : { folder }),
     ports: bridgePorts(() => openVswitch.replica),
     onDrift: onWork,
   });
-  const controller = new HostController({ settings, openVswitch, linux, flows, log });
+  const controller = new HostController({ settings, openVswitch, linux, nft, flows, log });
   return {
     controller,
     openVswitch,
@@ -129,7 +134,7 @@ export function openHost({
     start: async () => {
       if (!mayWrite) return ip.check();
       flows.start();
-      return linux.start();
+      await Promise.all([linux.start(), nft.start()]);
     },
     async [Symbol.asyncDispose]() {
       controller[Symbol.dispose]();

@@ -51,7 +51,7 @@ export const OPTIONS = [
     'ovs',
     'where',
     'REMOTE',
-    "the node's own Open_vSwitch database: the host is kept, too (ports, VRFs, routes, rules)",
+    "the node's own Open_vSwitch database: the host is kept, too (ports, VRFs, routes, rules, nftables)",
   ),
   option(
     'socket',

@@ -24,6 +24,7 @@ import type { ZoneFacts } from '../model/facts.ts';
 import type { Topology } from '../model/model.ts';
 import type { FlowProblem } from '../node/drivers/flow-plan.ts';
 import type { LinuxProblem } from '../node/drivers/linux-plan.ts';
+import type { NftProblem } from '../node/drivers/nft-plan.ts';
 import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { CLUSTER } from '../topology/rows.ts';
@@ -104,7 +105,7 @@ export interface ZoneHost {
   readonly targets: readonly RowTarget[];
   /** What is wrong with units there. */
   problems(): readonly Pick<
-    PlanProblem | LinuxProblem | FlowProblem,
+    PlanProblem | LinuxProblem | NftProblem | FlowProblem,
     'kind' | 'unit' | 'object' | 'table' | 'key' | 'message'
   >[];
 }

@@ -5,9 +5,10 @@ import { featureOf } from '../desired/engine.ts';
 import type { Feature, Rule } from '../desired/features.ts';
 import { planToJson, renderPlan, type Plan, type UnmarkedRow } from '../desired/ovsdb/index.ts';
 import { flowPlanToJson, renderFlowPlan } from '../node/drivers/flow-plan-text.ts';
-import { linuxPlanToJson, renderLinuxPlan } from '../node/drivers/linux-plan-text.ts';
+import { hostPlanToJson, renderHostPlan } from '../node/drivers/host-plan-text.ts';
 import { OPENFLOW } from '../node/flow-rows.ts';
 import { LINUX } from '../node/linux-rows.ts';
+import { NFTABLES } from '../node/nft-rows.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import type { HostController } from './host-controller.ts';
@@ -127,15 +128,21 @@ async function reportOf(
   const ofZone = controller.plans();
   const ofHost = await host?.controller.plans(controller.isComplete);
   const plans = ofHost === undefined ? ofZone : [...ofZone, ofHost.openVswitch];
-  const linux = ofHost === undefined ? [] : [ofHost.linux];
+  const stacks =
+    ofHost === undefined
+      ? []
+      : [
+          { database: LINUX, plan: ofHost.linux },
+          { database: NFTABLES, plan: ofHost.nft },
+        ];
   const flows = ofHost === undefined ? [] : [ofHost.flows];
-  const all = [...plans, ...linux, ...flows];
+  const all = [...plans, ...stacks.map(({ plan }) => plan), ...flows];
   const problems = distinctProblems([...zone.problems(), ...unprogrammed]);
   return {
     node: zone.configuration.node,
     databases: [
       ...plans.map(planToJson),
-      ...linux.map(linuxPlanToJson),
+      ...stacks.map(({ database, plan }) => hostPlanToJson(database, plan)),
       ...flows.map(flowPlanToJson),
     ],
     rules: rulesOf(
@@ -144,7 +151,7 @@ async function reportOf(
     ),
     texts: [
       ...plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
-      ...linux.map((plan) => ({ database: LINUX, text: renderLinuxPlan(plan) })),
+      ...stacks.map(({ database, plan }) => ({ database, text: renderHostPlan(plan) })),
       ...flows.map((plan) => ({ database: OPENFLOW, text: renderFlowPlan(plan) })),
     ],
     left: controller.left(),

@@ -5,6 +5,7 @@ import { bridgeFlows, bridgeFlowsOfNetwork } from './bridge-flows.ts';
 import type { HostSettings } from './host-network.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './masquerade.ts';
 import { hostOfNetwork } from './network.ts';
+import { nftFeatures } from './nft/features.ts';
 
 export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts>[] => [
   kernelRules,
@@ -13,4 +14,5 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   hostOfNetwork(settings),
   bridgeFlows,
   bridgeFlowsOfNetwork,
+  ...nftFeatures,
 ];

@@ -87,3 +87,20 @@ export const ETHERNET_HEADER = 14;
 export const NEIGHBOUR_WAIT = 3;
 /** Neighbours that one network can ask for within that time. */
 export const NEIGHBOUR_LIMIT = 256;
+
+/** Id of the cluster default network: its management port is `ovn-k8s-mp0` (node.md §1.3). */
+export const DEFAULT_NETWORK_ID = 0;
+
+/** Priorities of chains of nftables (node.md §3; linux/netfilter_ipv4.h, NF_IP_PRI_*). */
+export const PRIORITY_MANGLE = -150;
+export const PRIORITY_DESTINATION_NAT = -100;
+export const PRIORITY_FILTER = 0;
+export const PRIORITY_SOURCE_NAT = 100;
+/** After everybody else's source NAT (node.md §3.2). */
+export const PRIORITY_MASQUERADE = 101;
+
+/** Mark of what a host process sends to a service with a local internal traffic policy (node.md §1.2). */
+export const INTERNALLY_LOCAL_MARK = '0x1745ec';
+
+/** Length that the first eight addresses of the masquerade subnet differ by from one address: those are the node's own (node.md §3.2). */
+export const NODE_MASQUERADE_BITS = 3;

@@ -55,13 +55,14 @@ const OVERRUN = /No buffer space|netlink receive error/;
 const LISTENING_WITHIN = 5000;
 const LISTENING_POLL = 2;
 const RESTART_AFTER = 200;
-/** Number of rtnetlink among the netlink protocols. */
+/** Numbers of netlink protocols (linux/netlink.h). */
 const NETLINK_ROUTE = '0';
+export const NETLINK_NETFILTER = '12';
 
 /**
- * `ip` ends with whoever reads its output, also when that is killed: the shell ends it when standard input closes. The first line is its process id.
+ * The program ends with whoever reads its output, also when that is killed: the shell ends it when standard input closes. The first line is its process id.
  */
-const BOUND = `(sh -c 'echo $PPID'; exec "$@") & exec 1>&- 2>&-; cat > /dev/null; kill $!`;
+export const BOUND = `(sh -c 'echo $PPID'; exec "$@") & exec 1>&- 2>&-; cat > /dev/null; kill $!`;
 
 export interface IpMonitorOptions {
   readonly program: Words;
@@ -140,7 +141,7 @@ export class IpMonitor implements Disposable {
       onTrouble?.('ip monitor ended');
       this.#startAgain();
     });
-    await isListening(await started.promise);
+    await isListening(await started.promise, NETLINK_ROUTE);
     onStale({ kind: 'all' });
   }
 
@@ -161,20 +162,20 @@ export class IpMonitor implements Disposable {
   }
 }
 
-/** Waits until the process has a netlink socket that is subscribed to something: nothing else says that `ip monitor` hears. */
-async function isListening(pid: number): Promise<void> {
+/** Waits until the process has a netlink socket that is subscribed to something: nothing else says that it hears. */
+export async function isListening(pid: number, netlink: string): Promise<void> {
   const end = performance.now() + LISTENING_WITHIN;
   for (;;) {
     // In the namespace that the process is in.
     const sockets = readFileSync(`/proc/${pid}/net/netlink`, 'utf8').split('\n');
     const hears = sockets.some((line) => {
       const [, protocol, owner, groups = '0'] = line.trim().split(/\s+/);
-      return protocol === NETLINK_ROUTE && owner === String(pid) && parseInt(groups, 16) !== 0;
+      return protocol === netlink && owner === String(pid) && parseInt(groups, 16) !== 0;
     });
     if (hears) return;
     if (performance.now() > end)
       throw new Error(
-        `ip monitor (process ${pid}) does not listen within ${LISTENING_WITHIN / 1000} s`,
+        `the monitor (process ${pid}) does not listen within ${LISTENING_WITHIN / 1000} s`,
       );
     await new Promise((resolve) => {
       setTimeout(resolve, LISTENING_POLL);

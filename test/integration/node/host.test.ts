@@ -10,9 +10,11 @@ import type { ZoneFacts } from '../../../src/model/facts.ts';
 import { FlowDriver } from '../../../src/node/drivers/flow-driver.ts';
 import { IpProgram } from '../../../src/node/drivers/ip-program.ts';
 import { LinuxDriver } from '../../../src/node/drivers/linux-driver.ts';
+import { NftDriver } from '../../../src/node/drivers/nft-driver.ts';
 import { OfctlProgram } from '../../../src/node/drivers/ofctl-program.ts';
 import { HOST_SETTINGS } from '../../support/host-units.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
+import { nftIn } from '../../support/nft-program.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb-server.ts';
 import { until } from '../../support/until.ts';
 import { defaultNetwork, exampleZone, factsOf, type Zone } from '../../support/zones.ts';
@@ -50,8 +52,9 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       ports: bridgePorts(() => database.replica),
     });
     const settings = HOST_SETTINGS;
-    controller = new HostController({ settings, openVswitch: database, linux, flows, log });
-    await linux.start();
+    const nft = new NftDriver({ nft: nftIn(namespace), cgroups: { find: () => undefined } });
+    controller = new HostController({ settings, openVswitch: database, linux, nft, flows, log });
+    await Promise.all([linux.start(), nft.start()]);
     await database.ready(signal);
   };
 
@@ -77,8 +80,8 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
   const settled = async (isComplete = true): Promise<void> => {
     await until('the host to be settled', async () => {
       if ((await controller.flush(isComplete, signal)) !== undefined) return false;
-      const { linux, openVswitch } = await controller.plans(isComplete);
-      return linux.isEmpty && openVswitch.isEmpty;
+      const { linux, nft, openVswitch } = await controller.plans(isComplete);
+      return linux.isEmpty && nft.isEmpty && openVswitch.isEmpty;
     });
   };
 

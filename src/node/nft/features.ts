@@ -1,0 +1,21 @@
+/** Everything that Heddle keeps in its nftables table. */
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import { baseChains } from './base-chains.ts';
+import { isolatedPods, isolationChain } from './isolation.ts';
+import { managementPortSnat } from './management-port-snat.ts';
+import { masqueradeChains } from './masquerade.ts';
+import { networkMark } from './network-mark.ts';
+import { remoteNodeAddresses } from './remote-nodes.ts';
+import { serviceElements } from './services.ts';
+
+export const nftFeatures: readonly Feature<ZoneFacts>[] = [
+  baseChains,
+  masqueradeChains,
+  managementPortSnat,
+  remoteNodeAddresses,
+  networkMark,
+  isolationChain,
+  isolatedPods,
+  serviceElements,
+];

@@ -1,0 +1,45 @@
+/** What enters the default network through the host's port gets the port's address, so that replies come back (node.md §3.2). */
+import { ONE } from '../../desired/facts.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/facts.ts';
+import { nodeRanges } from '../../model/network-addresses.ts';
+import { DEFAULT_NETWORK } from '../../model/networks.ts';
+import { managementDevice } from '../names.ts';
+import { CLUSTER, ipWord, NftRows, ofFamily } from '../nft-rows.ts';
+import { DEFAULT_NETWORK_ID, PRIORITY_SOURCE_NAT } from '../numbers.ts';
+
+const CHAIN = 'mgmtport-snat';
+
+export const managementPortSnat: Feature<ZoneFacts> = {
+  name: 'nft/management-port-snat',
+  over: () => ONE,
+  rules: {
+    'management-port-snat': {
+      text: "What enters the default network through the host's port has the port's address, but for services that keep the client's.",
+      source: 'node.md §3.2',
+    },
+  },
+  claims: [],
+  build(facts, _args, out) {
+    const ranges = nodeRanges(facts.subnetsOn(DEFAULT_NETWORK, facts.nodeName));
+    if (ranges.length === 0) {
+      out.waitFor(`a subnet of network ${DEFAULT_NETWORK} on node ${facts.nodeName}`);
+      return;
+    }
+    const rows = new NftRows(out, CLUSTER, 'management-port-snat');
+    rows.chain({ name: CHAIN, type: 'nat', hook: 'postrouting', priority: PRIORITY_SOURCE_NAT });
+    rows.rules(
+      CHAIN,
+      `oifname != "${managementDevice(DEFAULT_NETWORK_ID)}" return`,
+      'meta l4proto . th dport @mgmtport-no-snat-nodeports return',
+      ...ranges.flatMap(({ family, management }) => {
+        const ip = ipWord(family);
+        return [
+          `${ip} saddr ${management} return`,
+          `${ip} daddr . meta l4proto . th dport @${ofFamily('mgmtport-no-snat-services', family)} return`,
+          `snat ${ip} to ${management}`,
+        ];
+      }),
+    );
+  },
+};

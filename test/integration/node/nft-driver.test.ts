@@ -1,0 +1,182 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Cgroup } from '../../../src/node/drivers/cgroups.ts';
+import { NftDriver } from '../../../src/node/drivers/nft-driver.ts';
+import type { NftProblem } from '../../../src/node/drivers/nft-plan.ts';
+import { NftProgram } from '../../../src/node/drivers/nft-program.ts';
+import { TestCgroup } from '../../support/cgroup.ts';
+import { HostUnits } from '../../support/host-units.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
+import { nftIn, runNft } from '../../support/nft-program.ts';
+import { nftZone } from '../../support/nft-zone.ts';
+import { until } from '../../support/until.ts';
+
+const OURS = 'list table inet ovn-kubernetes';
+
+/** The kernel of this machine, and nft as Debian 13 has it. */
+describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
+  let namespace: NetworkNamespace;
+  let nft: NftProgram;
+  let driver: NftDriver;
+  let units: HostUnits;
+  let drifts: number;
+  let kubelet: Cgroup | undefined;
+
+  const settled = async (
+    isComplete = true,
+  ): Promise<{ applied: number; problems: readonly NftProblem[] }> => {
+    let applied = 0;
+    for (let round = 0; round < 5; round += 1) {
+      await driver.refresh(performance.now());
+      const plan = driver.plan(performance.now(), isComplete);
+      if (plan.isEmpty) return { applied, problems: plan.problems };
+      applied += (await driver.apply(plan, performance.now())).applied;
+    }
+    throw new Error('the table is not as it should be after 5 rounds');
+  };
+  const refused = ({ problems }: { problems: readonly NftProblem[] }): string[] =>
+    problems.filter(({ kind }) => kind !== 'awaited').map(({ message }) => message);
+
+  beforeEach(async () => {
+    namespace = await NetworkNamespace.create();
+    nft = nftIn(namespace);
+    drifts = 0;
+    kubelet = undefined;
+    driver = new NftDriver({
+      nft,
+      cgroups: { find: () => kubelet },
+      onDrift: () => (drifts += 1),
+    });
+    await driver.start();
+    units = new HostUnits(driver);
+  });
+  afterEach(() => {
+    driver[Symbol.dispose]();
+    namespace[Symbol.dispose]();
+  });
+
+  test('is made at once, and found right afterwards', async () => {
+    units.want(nftZone);
+    const first = await settled();
+    expect(refused(first)).toEqual([]);
+    expect(first.applied).toBeGreaterThan(60);
+    expect(await settled()).toMatchObject({ applied: 0 });
+    const text = runNft(nft, OURS);
+    expect(text).toContain('tcp . 30080 : jump udn-mark-0x1001');
+    expect(text).toContain('meta mark set 0x00001001 comment "UserDefinedNetwork blue/blue"');
+    // A daemon that starts again finds it right.
+    driver[Symbol.dispose]();
+    driver = new NftDriver({ nft, cgroups: { find: () => undefined } });
+    new HostUnits(driver).want(nftZone);
+    expect(await settled()).toMatchObject({ applied: 0 });
+  });
+
+  test('comes back when the rule set was flushed, as soon as that is heard of', async () => {
+    units.want(nftZone);
+    await settled();
+    const before = runNft(nft, OURS);
+    await driver.refresh(performance.now());
+    drifts = 0;
+    runNft(nft, 'flush ruleset');
+    await until('the flush to be heard of', () => drifts > 0);
+    await settled();
+    expect(runNft(nft, OURS)).toBe(before);
+  });
+
+  test('is repaired where somebody changed it, and what others have stays', async () => {
+    units.want(nftZone);
+    await settled();
+    const before = runNft(nft, OURS);
+    const others =
+      'table inet other {\n\tchain services {\n\t\ttype nat hook prerouting priority dstnat; policy accept;\n\t\taccept\n\t}\n}\n';
+    runNft(nft, '-f -', others);
+    runNft(
+      nft,
+      '-f -',
+      [
+        'flush chain inet ovn-kubernetes udn-isolation',
+        'insert rule inet ovn-kubernetes services accept',
+        'add chain inet ovn-kubernetes stray',
+        'add rule inet ovn-kubernetes services jump stray',
+        'delete element inet ovn-kubernetes nodeports-v4 { tcp . 30080 }',
+        'add element inet ovn-kubernetes nodeports-v4 { tcp . 30080 : 10.96.0.99 . 80, tcp . 1 : 10.96.0.1 . 1 }',
+      ].join('\n'),
+    );
+    await until('the changes to be heard of', async () => (await settled()).applied > 0);
+    expect(runNft(nft, OURS)).toBe(before);
+    units.want(undefined);
+    await settled();
+    expect(runNft(nft, 'list ruleset')).toBe(others);
+  });
+
+  test('loses nothing before everything was built, and everything of ours when nothing is wanted', async () => {
+    units.want(nftZone);
+    await settled();
+    const before = runNft(nft, OURS);
+    units.want(undefined);
+    expect(await settled(false)).toMatchObject({ applied: 0 });
+    expect(runNft(nft, OURS)).toBe(before);
+    await settled();
+    expect(runNft(nft, 'list ruleset')).toBe('');
+  });
+
+  test('is made anew when somebody made a chain of ours another one', async () => {
+    runNft(
+      nft,
+      '-f -',
+      'table inet ovn-kubernetes {\n chain udn-isolation {\n type filter hook input priority 0; policy drop;\n }\n}\n',
+    );
+    units.want(nftZone);
+    expect(refused(await settled())).toEqual([]);
+    expect(runNft(nft, OURS)).not.toContain('policy drop');
+  });
+
+  test('without nft nothing is done, and that is said', async () => {
+    const missing = new NftProgram({ program: ['/nowhere/nft'] });
+    using without = new NftDriver({ nft: missing, cgroups: { find: () => undefined } });
+    new HostUnits(without).want(nftZone);
+    await without.start();
+    const { isEmpty, problems } = without.plan(0, true);
+    expect(isEmpty).toBe(true);
+    expect(problems.map(({ message }) => message).join()).toContain('install nftables');
+  });
+
+  test('what nft refuses harms its own chain alone', async () => {
+    units.want(nftZone, (row) =>
+      row.key === 'services-output jump services'
+        ? { ...row, columns: { ...row.columns, text: 'jump nowhere' } }
+        : row,
+    );
+    const { problems } = await settled();
+    expect(refused({ problems }).length).toBeGreaterThan(0);
+    expect(refused({ problems }).every((message) => message.includes('services-output'))).toBe(
+      true,
+    );
+    expect(runNft(nft, OURS)).toContain('@udn-pod-default-ips-v4 drop');
+  });
+
+  test('a cgroup that nft does not find harms its own rules alone: pods stay isolated', async () => {
+    kubelet = { path: 'nowhere.slice/kubelet.service', id: 1 };
+    units.want(nftZone);
+    const messages = refused(await settled());
+    expect(messages).toHaveLength(2);
+    expect(messages.join()).toContain('nowhere.slice/kubelet.service');
+    expect(runNft(nft, OURS)).toContain('@udn-pod-default-ips-v4 drop');
+  });
+
+  test('kubelet reaches pods, also when its cgroup was made again', async () => {
+    using cgroup = new TestCgroup();
+    driver[Symbol.dispose]();
+    const [command = '', ...args] = nft.program;
+    nft = new NftProgram({ program: [...cgroup.inside, command, ...args] });
+    driver = new NftDriver({ nft, cgroups: { find: () => cgroup.found() } });
+    new HostUnits(driver).want(nftZone);
+    expect(refused(await settled())).toEqual([]);
+    const rule = `socket cgroupv2 level 2 "${cgroup.path}" ip daddr @udn-pod-default-ips-v4 accept`;
+    expect(runNft(nft, OURS)).toContain(rule);
+    cgroup.makeAgain();
+    expect(runNft(nft, OURS)).not.toContain(rule);
+    expect(await settled()).toMatchObject({ applied: 4 });
+    expect(runNft(nft, OURS)).toContain(rule);
+    expect(await settled()).toMatchObject({ applied: 0 });
+  });
+});

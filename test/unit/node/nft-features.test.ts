@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'vitest';
+import type { DesiredRow } from '../../../src/desired/rows.ts';
+import type { ChainColumns, ElementColumns, NftRuleColumns } from '../../../src/node/nft-rows.ts';
+import { hostUnits } from '../../support/host-units.ts';
+import { nftZone, sharedNftZone } from '../../support/nft-zone.ts';
+import type { Zone } from '../../support/zones.ts';
+
+const rowsOf = (zone: Zone): readonly DesiredRow[] =>
+  hostUnits(zone)
+    .flatMap(({ rows }) => rows)
+    .filter(({ database }) => database === 'nftables');
+const rows = rowsOf(nftZone);
+const shared = rowsOf(sharedNftZone);
+
+const columnsOf = <C>(of: readonly DesiredRow[], table: string): readonly C[] =>
+  of.filter((row) => row.table === table).map(({ columns }) => columns as unknown as C);
+const chain = (name: string, of = rows): string[] =>
+  columnsOf<NftRuleColumns>(of, 'rule')
+    .filter((rule) => rule.chain === name)
+    .map(({ text }) => text);
+const elements = (set: string, of = rows): string[] =>
+  columnsOf<ElementColumns>(of, 'element')
+    .filter((one) => one.set === set)
+    .map(({ element, value }) => (value === undefined ? element : `${element} : ${value}`));
+const hooks = (of: readonly DesiredRow[]): string[] =>
+  columnsOf<ChainColumns>(of, 'chain')
+    .filter(({ hook }) => hook !== undefined)
+    .map(({ name, type, hook, priority }) => `${name}: ${type} ${hook} ${priority}`);
+
+test('every row has a unit, an object and a rule of its feature', () => {
+  for (const { unit, rows: built, failure, problems } of hostUnits(nftZone)) {
+    expect(failure).toBeUndefined();
+    expect(problems).toEqual([]);
+    for (const row of built) expect([unit, row.object, row.rule]).not.toContain('');
+  }
+});
+
+test('chains come in where the contract says, and masquerade in local gateway mode alone (§3.1)', () => {
+  const common = [
+    'services-prerouting: nat prerouting -100',
+    'services-output: nat output -100',
+    'services-itp-mark: route output -150',
+    'udn-service-prerouting: filter prerouting -150',
+    'udn-service-output: filter output -150',
+    'no-pmtud: filter output 0',
+    'mgmtport-snat: nat postrouting 100',
+    'udn-isolation: filter output 0',
+  ];
+  expect(hooks(shared)).toEqual(common);
+  expect(hooks(rows).filter((text) => !common.includes(text))).toEqual([
+    'ovn-kube-local-gw-masq: nat postrouting 101',
+  ]);
+});
+
+describe('what leaves the node (§3.2)', () => {
+  test('is masqueraded by OVN, pod subnet and network', () => {
+    expect(chain('ovn-kube-local-gw-masq')).toEqual([
+      'ip saddr 169.254.0.1 masquerade',
+      'ip6 saddr fd69::1 masquerade',
+      'jump ovn-kube-pod-subnet-masq',
+      'jump ovn-kube-udn-masq',
+    ]);
+    expect(chain('ovn-kube-pod-subnet-masq')).toEqual([
+      'ip saddr 10.244.0.0/24 masquerade',
+      'ip6 saddr fd00:10:244::/64 masquerade',
+    ]);
+    expect(chain('ovn-kube-udn-masq')).toEqual([
+      'ip saddr != 169.254.0.0/29 ip daddr != 10.96.0.0/16 ip saddr 169.254.0.0/17 masquerade',
+      'ip6 saddr != fd69::/125 ip6 daddr != fd00:10:96::/112 ip6 saddr fd69::/112 masquerade',
+    ]);
+  });
+
+  test('has the address of the management port, through which it goes', () => {
+    expect(chain('mgmtport-snat')).toEqual([
+      'oifname != "ovn-k8s-mp0" return',
+      'meta l4proto . th dport @mgmtport-no-snat-nodeports return',
+      'ip saddr 10.244.0.2 return',
+      'ip daddr . meta l4proto . th dport @mgmtport-no-snat-services-v4 return',
+      'snat ip to 10.244.0.2',
+      'ip6 saddr fd00:10:244::2 return',
+      'ip6 daddr . meta l4proto . th dport @mgmtport-no-snat-services-v6 return',
+      'snat ip6 to fd00:10:244::2',
+    ]);
+  });
+});
+
+describe('services (§3.3)', () => {
+  test('are reached by node port and external address', () => {
+    expect(chain('services').slice(0, 3)).toEqual([
+      'dnat ip to ip daddr . meta l4proto . th dport map @external-ips-v4',
+      'dnat ip6 to ip6 daddr . meta l4proto . th dport map @external-ips-v6',
+      'fib daddr type local dnat ip to meta l4proto . th dport map @nodeports-v4',
+    ]);
+    expect(elements('nodeports-v4')).toContain('tcp . 30081 : 10.96.1.3 . 80');
+    expect(elements('nodeports-v6')).toContain('tcp . 30081 : fd00:10:96::1:3 . 80');
+    expect(elements('external-ips-v4')).toContain('5.5.5.5 . tcp . 80 : 10.96.1.3 . 80');
+    expect(elements('external-ips-v6')).toEqual(['fd05::5 . tcp . 80 : fd00:10:96::1:3 . 80']);
+  });
+
+  test('with a local external policy keep the address of the client', () => {
+    expect(elements('mgmtport-no-snat-nodeports')).toEqual(['tcp . 30080', 'udp . 30053']);
+    expect(elements('nodeports-etp-local-v4')).toEqual([
+      'tcp . 30080 : 169.254.0.3 . 30080',
+      'udp . 30053 : 169.254.0.3 . 30053',
+    ]);
+    expect(elements('nodeports-etp-local-v4', shared)).toEqual([]);
+    expect(elements('external-ips-etp-local-v4', shared)).toEqual([
+      '172.19.0.9 . tcp . 80 : 169.254.0.3 . 30080',
+      '172.19.0.9 . udp . 53 : 169.254.0.3 . 30053',
+    ]);
+  });
+
+  test('without node ports are spread over the endpoints of the node', () => {
+    expect(chain('services-etp-no-nodeport')).toEqual(
+      ['5.5.5.7', '5.5.5.6'].map(
+        (address) =>
+          `ip daddr ${address} tcp dport 80 dnat ip to numgen random mod 2 map { 0 : 103.103.0.3 . 8080, 1 : 103.103.0.4 . 8080 }`,
+      ),
+    );
+    expect(new Set(elements('mgmtport-no-snat-services-v4'))).toEqual(
+      new Set(['103.103.0.3 . tcp . 8080', '103.103.0.4 . tcp . 8080']),
+    );
+  });
+
+  test('with a local internal policy stay on the node', () => {
+    expect(elements('itp-services-to-redirect-v4')).toEqual(['10.96.0.8 . tcp . 80 : 8080']);
+    expect(elements('itp-services-to-mark-v4')).toEqual(['10.96.0.9 . tcp . 80']);
+    expect(elements('itp-services-to-mark-v6')).toEqual(['fd00:10:96::9 . tcp . 80']);
+  });
+});
+
+test('what is for a primary network is marked for it before that (§3.4)', () => {
+  expect(chain('udn-mark-0x1001')).toEqual(['meta mark set 0x1001']);
+  expect(chain('udn-service-prerouting')).toEqual([
+    'iifname != "ovn-k8s-mp0" jump udn-service-mark',
+  ]);
+  expect(chain('udn-service-mark')).toEqual([
+    'fib daddr type local meta l4proto . th dport vmap @udn-mark-nodeports',
+    'ip daddr . meta l4proto . th dport vmap @udn-mark-external-ips-v4',
+    'ip6 daddr . meta l4proto . th dport vmap @udn-mark-external-ips-v6',
+  ]);
+  const marked = elements('udn-mark-nodeports');
+  expect(marked).toContain('tcp . 30080 : jump udn-mark-0x1001');
+  expect(marked.join()).not.toContain('30090');
+  expect(elements('udn-mark-external-ips-v6')).toEqual([
+    'fd05::5 . tcp . 80 : jump udn-mark-0x1001',
+  ]);
+});
+
+test('host processes stay away from pods with a primary network, but for kubelet and open ports (§3.6)', () => {
+  expect(chain('udn-isolation')).toEqual(
+    [
+      ['ip', 'v4', 'icmp'],
+      ['ip6', 'v6', 'ipv6-icmp'],
+    ].flatMap(([ip, family, icmp]) => [
+      `${ip} daddr . meta l4proto . th dport @udn-open-ports-${family} accept`,
+      `${ip} daddr @udn-open-ports-icmp-${family} meta l4proto ${icmp} accept`,
+      `socket cgroupv2 level 2 "kubelet.service" ${ip} daddr @udn-pod-default-ips-${family} accept`,
+      `${ip} daddr @udn-pod-default-ips-${family} drop`,
+    ]),
+  );
+  expect(elements('udn-pod-default-ips-v6')).toEqual(['fd00:10:244::5']);
+  expect(elements('udn-open-ports-v4')).toEqual(['10.244.0.5 . tcp . 8080']);
+  expect(elements('udn-open-ports-icmp-v4')).toEqual(['10.244.0.5']);
+});
+
+test('what is no address gets into no command, and is said', () => {
+  const hostile = '5.5.5.5 . tcp . 80 : jump x } ; flush ruleset #';
+  const zone: Zone = {
+    ...nftZone,
+    services: (nftZone.services ?? []).map((one) =>
+      one.key === 'blue/plain' ? { ...one, externalIps: [hostile] } : one,
+    ),
+  };
+  expect(JSON.stringify(rowsOf(zone))).not.toContain('flush');
+  expect(hostUnits(zone).flatMap(({ problems }) => problems)).toEqual([
+    expect.stringContaining('is no IP address'),
+  ]);
+});

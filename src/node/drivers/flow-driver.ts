@@ -12,6 +12,7 @@ import {
   parseFlow,
   planFlows,
   unfloodedPorts,
+  UNWANTED,
   type FlowChange,
   type FlowPlan,
   type FlowProblem,
@@ -218,7 +219,9 @@ export class FlowDriver implements RowTarget, Disposable {
     const changes: FlowChange[] = [];
     const problems: FlowProblem[] = [...this.#contests()];
     let heldBack = 0;
-    for (const bridge of new Set([...wanted.keys(), ...this.#dumps.keys()])) {
+    // Who wants nothing wants to know that nothing is left.
+    const unread = wanted.size === 0 && isComplete ? this.#unreachable.keys() : [];
+    for (const bridge of new Set([...wanted.keys(), ...this.#dumps.keys(), ...unread])) {
       const rows = wanted.get(bridge) ?? [];
       const dump = this.#dumps.get(bridge);
       if (dump === undefined) {
@@ -269,14 +272,13 @@ export class FlowDriver implements RowTarget, Disposable {
 
   /** A bridge that is not there is made by somebody else; one that can't be read is a problem. */
   *#missing(bridge: string, [first]: readonly Wanted[]): Iterable<FlowProblem> {
-    if (first === undefined) return;
     const why = this.#unreachable.get(bridge);
     yield {
       kind: why === undefined ? 'awaited' : 'refused',
       table: 'port',
       key: bridge,
-      unit: first.owner.id,
-      object: first.row.object,
+      unit: first?.owner.id ?? UNWANTED,
+      object: first?.row.object,
       message:
         why === undefined
           ? `bridge ${bridge} is not there yet`

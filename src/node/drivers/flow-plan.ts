@@ -77,7 +77,8 @@ export interface FlowPlan {
 export const OUR_COOKIES: readonly string[] = [COOKIE, COOKIE_PATH_MTU];
 const isOurs = ({ cookie }: Pick<FlowColumns, 'cookie'>): boolean => OUR_COOKIES.includes(cookie);
 
-const UNWANTED = JSON.stringify(['unwanted', '']);
+/** Unit of what no unit knows. */
+export const UNWANTED = JSON.stringify(['unwanted', '']);
 const NO_COOKIE = '0x0';
 const DEFAULT_PRIORITY = 32_768;
 const ATTRIBUTE = /^(cookie|table|priority)=(.*)$/;

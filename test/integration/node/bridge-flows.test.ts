@@ -188,6 +188,20 @@ describe('flows of the external bridge', () => {
     expect(await vswitchd.ofctl.ports(BRIDGE)).toMatch(/ 33\(.*\n\s+config: +NO_FLOOD/);
   });
 
+  test('that can not be read are no flows that are gone', async () => {
+    await withBridge(bridgeZone);
+    units.want(bridgeZone);
+    await until('ports', async () => (await settled()).problems.length === 0);
+    await vswitchd.kill();
+    units.want(undefined);
+    await until('the problem', async () => {
+      const { problems } = await settled();
+      return problems.some(({ kind, key }) => kind === 'refused' && key === BRIDGE);
+    });
+    await vswitchd.launch();
+    await until('nothing to be wrong', async () => (await settled()).problems.length === 0);
+  });
+
   test('what is wrong with one network harms it alone', async () => {
     await withBridge(bridgeZone);
     units.want(bridgeZone, (row) =>

@@ -220,6 +220,42 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     expect(routes).toMatch(/fd96::\/112 via fd00::1 dev eth0/);
   });
 
+  test('Multus adds and deletes a secondary network of its own, and finds which by the name of the interface', async () => {
+    const extra = { nadKey: 'blue/extra', address: '10.30.0.5/24', role: 'secondary' as const };
+    const many = pod('blue/many', 'n1', [
+      { nadKey: 'default', address: '10.244.1.6/24', role: 'primary', gateway: '10.244.1.1' },
+      extra,
+      { ...extra, nadKey: 'blue/extra/1', address: '10.30.0.6/24' },
+    ]);
+    const annotations = {
+      ...many.metadata.annotations,
+      'k8s.v1.cni.cncf.io/networks': 'extra@first,extra@second',
+    };
+    const asking = { ...many, metadata: { ...many.metadata, annotations } };
+    node = await startCniNode({ ...options, objects: [nad('blue/extra', 'blue_extra'), asking] });
+    const config = { name: 'blue_extra', topology: 'layer2', netAttachDefName: 'blue/extra' };
+    const ofNad = (device: string): Call => ({
+      pod: 'many',
+      config,
+      variables: { CNI_IFNAME: device },
+    });
+    expect(await added('many', 1)).toMatchObject({ code: 0 });
+    const adding = call('ADD', ofNad('second'));
+    await installed(2);
+    expect(await adding).toMatchObject({
+      code: 0,
+      body: { ips: [{ address: '10.30.0.6/24', interface: 1 }] },
+    });
+    expect(inside.ip('address show dev second')).toContain('10.30.0.6/24');
+    expect(await call('DEL', ofNad('second'))).toMatchObject({ code: 0 });
+    expect(await ports()).toEqual(['0123456789abcde']);
+    expect(hostLinks()).toHaveLength(1);
+    const shown = (await node.store.get(pods, 'blue/many'))?.metadata.annotations;
+    expect(JSON.parse(shown?.['k8s.v1.cni.cncf.io/network-status'] ?? '')).toHaveLength(1);
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    await nothingIsLeft();
+  });
+
   test('DEL works when the namespace is gone, and for what was never there', async () => {
     node = await startCniNode(options);
     await added();

@@ -146,7 +146,7 @@ export const OPTIONS = [
     'enable-multicast',
     'cluster',
     'BOOL',
-    'multicast within namespaces that ask for it',
+    'multicast is controlled: denied between pods (in this release no namespace can ask for it)',
     'false',
   ),
   option(

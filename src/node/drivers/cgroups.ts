@@ -17,7 +17,7 @@ export interface Cgroups {
 /** Where nft looks. */
 const ROOT = '/sys/fs/cgroup';
 /** Units of systemd are not deeper. */
-const DEEPEST = 4;
+const DEEPEST = 3;
 /** What a path may be made of: it becomes a word of a command. */
 const PLAIN = /^[\w.@:-]+$/;
 
@@ -28,27 +28,31 @@ export const kernelCgroups: Cgroups = {
     } catch {
       return undefined; // cgroup v1, or not mounted here
     }
-    const path = findBelow('', name, 0);
+    const path = findPath(name);
     if (path === undefined) return undefined;
     const stat = statSync(join(ROOT, path), { throwIfNoEntry: false });
     return stat === undefined ? undefined : { path, id: stat.ino };
   },
 };
 
-function findBelow(folder: string, name: string, depth: number): string | undefined {
-  let below: string[];
+/** Level by level: units are near the root, and pods, which are many, below them. */
+function findPath(name: string): string | undefined {
+  let level = [''];
+  for (let depth = 0; depth < DEEPEST && level.length > 0; depth += 1) {
+    const below = level.flatMap(foldersIn);
+    const found = below.find((path) => path === name || path.endsWith(`/${name}`));
+    if (found !== undefined) return found;
+    level = below;
+  }
+  return undefined;
+}
+
+function foldersIn(folder: string): string[] {
   try {
-    below = readdirSync(join(ROOT, folder), { withFileTypes: true })
+    return readdirSync(join(ROOT, folder), { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && PLAIN.test(entry.name))
       .map((entry) => join(folder, entry.name));
   } catch {
-    return undefined; // it went while it was looked at
+    return []; // it went while it was looked at
   }
-  for (const path of below) if (path === name || path.endsWith(`/${name}`)) return path;
-  if (depth >= DEEPEST) return undefined;
-  for (const path of below) {
-    const found = findBelow(path, name, depth + 1);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

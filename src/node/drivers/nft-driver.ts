@@ -97,7 +97,7 @@ export class NftDriver implements RowTarget, Disposable {
 
   /** Brings what is known of the table up to date. `now` in milliseconds of a monotonic clock. */
   async refresh(now: number): Promise<void> {
-    this.#lookAtCgroups();
+    if (!this.#isToHear) this.#lookAtCgroups();
     if (!this.#isStale && now - this.#lastFull < RESYNC) return;
     // What changes while it is listed is listed again.
     this.#isStale = false;

@@ -4,6 +4,7 @@ import { NftDriver } from '../../../src/node/drivers/nft-driver.ts';
 import type { NftProblem } from '../../../src/node/drivers/nft-plan.ts';
 import { NftProgram } from '../../../src/node/drivers/nft-program.ts';
 import { TestCgroup } from '../../support/cgroup.ts';
+import { connect, Listener } from '../../support/connections.ts';
 import { HostUnits } from '../../support/host-units.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
 import { nftIn, runNft } from '../../support/nft-program.ts';
@@ -128,6 +129,28 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     units.want(nftZone);
     expect(refused(await settled())).toEqual([]);
     expect(runNft(nft, OURS)).not.toContain('policy drop');
+  });
+
+  test('packets of host processes: node ports lead to services, pods are reached at ports that they opened alone', async () => {
+    for (const line of [
+      'link add name uplink type bridge',
+      'link set dev uplink up',
+      // A node, what stands for a service's endpoint, and the pod.
+      'address add 172.18.0.3/16 dev uplink',
+      'address add 10.96.1.3/32 dev uplink',
+      'address add 10.244.0.5/32 dev uplink',
+      'route add 5.5.5.5/32 dev uplink',
+    ])
+      namespace.ip(line);
+    units.want(nftZone);
+    await settled();
+    using service = new Listener(namespace, '10.96.1.3', 80);
+    await until('the service to listen', () => service.isReady);
+    expect(connect(namespace, '172.18.0.3', '172.18.0.3', 30_081)).toBe('connected');
+    expect(connect(namespace, '172.18.0.3', '5.5.5.5', 80)).toBe('connected');
+    // Nobody listens there, and the pod says so.
+    expect(connect(namespace, '172.18.0.3', '10.244.0.5', 8080)).toBe('ECONNREFUSED');
+    expect(connect(namespace, '172.18.0.3', '10.244.0.5', 8081)).toBe('no answer');
   });
 
   test('without nft nothing is done, and that is said', async () => {

@@ -33,7 +33,8 @@ interface Context {
 export const serviceElements: Feature<ZoneFacts> = {
   name: 'nft/service',
   over: (facts) => facts.backends,
-  subject: (_facts, [network]) => network,
+  // Of two networks that want one address the older one has it; what is wrong with a service is not the network's.
+  rank: (facts, [network = '']) => facts.networks.part(network, 'id') ?? 0,
   rules: {
     external: {
       text: "A node port or external address leads to the service's cluster address.",

@@ -187,7 +187,9 @@ class Renewal {
       const began = clock.now();
       try {
         const limit = new AbortController();
-        const cancel = clock.after(this.left, () => limit.abort(this.late));
+        // A request that gets no answer leaves time for another one.
+        const longest = Math.min(this.left, timing.renew / 2);
+        const cancel = clock.after(longest, () => limit.abort(this.late));
         try {
           const kept = await this.#election.attempt(AbortSignal.any([limit.signal, stop]));
           if (!kept)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { leadByLease, type LeaseTiming } from '../../../src/store/kubernetes/kubernetes-lease.ts';
-import { StoreError, type Leadership } from '../../../src/store/store.ts';
+import { StoreError, type Leadership, type Store } from '../../../src/store/store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
@@ -80,5 +80,26 @@ describe('a lease', () => {
     await clock.advance(134_000);
     expect(one.leads()).toBe(false);
     expect(String(leadership.signal.reason)).toMatch(/could not be renewed/);
+  });
+
+  test('is kept when one request gets no answer: another one is made before the deadline', async () => {
+    const [store, clock] = [new MemoryStore(), new ManualClock()];
+    const one = candidate(store, 'one', clock);
+    await one.leadership;
+    const answer = store.get.bind(store);
+    let isLost = true;
+    const get = async (
+      ...[kind, key, signal]: Parameters<Store['get']>
+    ): ReturnType<Store['get']> => {
+      if (!isLost) return answer(kind, key);
+      isLost = false;
+      const never = Promise.withResolvers<undefined>();
+      signal?.addEventListener('abort', () => never.reject(signal.reason));
+      return never.promise;
+    };
+    Object.assign(store, { get });
+    await clock.advance(106_000);
+    await clock.advance(106_000);
+    expect([isLost, one.leads()]).toEqual([false, true]);
   });
 });

@@ -416,7 +416,6 @@ export class ZoneController {
     return this.#options.facts.isComplete && this.#engine.isComplete && !this.#engine.isDirty;
   }
 
-  /** Before every unit was built nobody knows what an ovn-kubernetes left that is not wanted. */
   /**
    * True for a row of an ovn-kubernetes that no object asks for. What belongs to a network that is declared and not rendered here may carry
    * its pods: it is not Heddle's to end.
@@ -428,6 +427,7 @@ export class ZoneController {
     return isReferenceRow(row, table) && !(isDeclared && rendered.peek(network) === undefined);
   };
 
+  /** Not before every unit was built: until then nobody knows what an ovn-kubernetes left that is not wanted. */
   #takeOverOnce(): void {
     if (this.#isTakenOver) return;
     this.#isTakenOver = true;

@@ -11,6 +11,7 @@ export default defineConfig({
           expect: { poll: { timeout: 10_000 } },
           include: ['test/unit/**/*.test.ts', 'test/conformance/**/*.test.ts'],
           testTimeout: 20_000,
+          setupFiles: ['test/support/property-seed.ts'],
         },
       },
       {
@@ -18,6 +19,9 @@ export default defineConfig({
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
           testTimeout: 60_000,
+          // A server on a busy machine can be late once; test/all.ts says which test needed a second try.
+          retry: 1,
+          setupFiles: ['test/support/property-seed.ts'],
           hookTimeout: 120_000,
           maxWorkers: 2,
         },
@@ -27,6 +31,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           testTimeout: 300_000,
+          retry: 1,
           hookTimeout: 600_000,
           fileParallelism: false,
         },

@@ -26,13 +26,28 @@ interface Report {
     readonly name: string;
     readonly status: 'passed' | 'failed';
     readonly message: string;
-    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+    readonly assertionResults: readonly {
+      readonly status: string;
+      readonly fullName: string;
+      readonly failureMessages: readonly string[];
+    }[];
   }[];
 }
 
 const say = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
+
+/** What is said again at the very end, where a log that is cut still has it. */
+const failures: string[] = [];
+
+/** Tests that passed at the second try, with what the first one said. */
+const unsteady: string[] = [];
+
+function failed(text: string): void {
+  say(`FAIL ${text}`);
+  failures.push(text);
+}
 
 function run(program: string, args: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -50,9 +65,13 @@ function run(program: string, args: readonly string[]): Promise<number> {
 
 async function check(name: string, count: Count): Promise<void> {
   const code = await run('npm', ['run', '--silent', name]);
-  say(`${code === 0 ? 'ok  ' : 'FAIL'} ${name}`);
-  if (code === 0) count.passed += 1;
-  else count.failed += 1;
+  if (code === 0) {
+    say(`ok   ${name}`);
+    count.passed += 1;
+  } else {
+    failed(name);
+    count.failed += 1;
+  }
 }
 
 async function suite(name: string, count: Count): Promise<void> {
@@ -71,9 +90,12 @@ async function suite(name: string, count: Count): Promise<void> {
     const failedBefore = count.failed;
     add(JSON.parse(readFileSync(file, 'utf8')) as Report, count);
     // Vitest also fails for what is no test's fault: an unhandled rejection, a file that can't be loaded.
-    if (code !== 0 && count.failed === failedBefore) count.failed += 1;
+    if (code !== 0 && count.failed === failedBefore) {
+      failed(`${name}: vitest ended with exit code ${code}, and no test failed`);
+      count.failed += 1;
+    }
   } catch (error) {
-    say(`FAIL ${name}: no report: ${String(error)}`);
+    failed(`${name}: no report: ${String(error)}`);
     count.failed += 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -86,13 +108,23 @@ function add(report: Report, count: Count): void {
       file.status === 'failed' &&
       file.assertionResults.every((test) => test.status !== 'failed')
     ) {
-      say(`FAIL ${relative(checkout, file.name)}: ${file.message}`);
+      failed(`${relative(checkout, file.name)}: ${file.message}`);
       count.failed += 1;
     }
     for (const test of file.assertionResults)
-      if (test.status === 'passed') count.passed += 1;
-      else if (test.status === 'failed') count.failed += 1;
-      else {
+      if (test.status === 'passed') {
+        count.passed += 1;
+        // Only tests on real servers get a second try; what the first one said is never silent.
+        if (test.failureMessages.length > 0)
+          unsteady.push(
+            `${relative(checkout, file.name)}: ${test.fullName}\n${test.failureMessages.join('\n')}`,
+          );
+      } else if (test.status === 'failed') {
+        failed(
+          `${relative(checkout, file.name)}: ${test.fullName}\n${test.failureMessages.join('\n')}`,
+        );
+        count.failed += 1;
+      } else {
         say(`skipped: ${test.fullName} (${relative(checkout, file.name)})`);
         count.skipped += 1;
       }
@@ -113,7 +145,7 @@ if (NEED_ROOT_FILE_SYSTEM.some(wanted) && process.getuid?.() === 0)
   try {
     await prepare('host', say);
   } catch (error) {
-    say(`FAIL servers for the tests: ${String(error)}`);
+    failed(`servers for the tests: ${String(error)}`);
     count.failed += 1;
   }
 if (wanted('e2e') && process.getuid?.() === 0 && process.arch === 'x64')
@@ -125,5 +157,7 @@ if (wanted('e2e') && process.getuid?.() === 0 && process.arch === 'x64')
   }
 for (const name of SUITES.filter(wanted)) await suite(name, count);
 
+if (unsteady.length > 0) say(`\nWhat passed only at the second try:\n${unsteady.join('\n')}`);
+if (failures.length > 0) say(`\nWhat failed:\n${failures.join('\n')}`);
 say(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 || count.passed === 0 ? 1 : 0;

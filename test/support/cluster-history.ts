@@ -24,16 +24,10 @@ import { describeConditions } from './cluster.ts';
 import { anyOrder, inTurn, LASTING, mixed, NODES, remove, type Step } from './cluster-scenarios.ts';
 import { startProcess, type Life } from './cluster-process.ts';
 
-/**
- * Runs of a property, and the seed: HEDDLE_HISTORIES=50 runs more of them than the suite does, HEDDLE_SEED=1234 the ones of a run
- * that failed (its message names the seed).
- */
-export function runs(usual: number): { numRuns: number; seed?: number } {
-  const { HEDDLE_HISTORIES: count, HEDDLE_SEED: seed } = process.env;
-  return {
-    numRuns: count === undefined ? usual : Number(count),
-    ...(seed === undefined ? {} : { seed: Number(seed) }),
-  };
+/** Runs of a property: HEDDLE_HISTORIES=50 runs more of them than the suite does. */
+export function runs(usual: number): { numRuns: number } {
+  const { HEDDLE_HISTORIES: count } = process.env;
+  return { numRuns: count === undefined ? usual : Number(count) };
 }
 
 /** Milliseconds that a property of histories may take. */

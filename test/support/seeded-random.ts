@@ -1,10 +1,11 @@
+import { SEED } from './seed.ts';
+
 /** Random numbers that come again with the same seed. */
 export class SeededRandom {
   readonly seed: number;
   #state: number;
 
-  /** HEDDLE_SEED=1234 gives the numbers of a run that failed. */
-  constructor(seed = Number(process.env['HEDDLE_SEED'] ?? Math.floor(Math.random() * 1e9))) {
+  constructor(seed = SEED) {
     this.seed = seed;
     this.#state = seed >>> 0;
   }

@@ -147,10 +147,10 @@ export class MessageScanner {
     if (FOLLOWS[byte] === 0) this.#fail(`byte 0x${byte.toString(16)} can't follow a value`);
   }
 
-  /** Continues behind bytes that were read otherwise: `depth` brackets are open there, `braces` of them braces. */
-  resume(depth: number, braces: number): void {
+  /** Continues behind bytes that were read otherwise, `last` at their end: `depth` brackets are open there, `braces` of them braces. */
+  resume(depth: number, braces: number, last: number | undefined): void {
     this.#state = STRUCTURE;
-    this.#valueEnded = false;
+    this.#valueEnded = last === CLOSE_BRACE || last === CLOSE_BRACKET || last === QUOTE;
     this.#depth = depth;
     this.#braces = braces;
   }

@@ -69,6 +69,8 @@ interface FoundUpdates {
 interface Streaming extends FoundUpdates {
   readonly before: Partial<Message>;
   failure: OvsdbError | undefined;
+  /** The last byte that the sink used; undefined when it used none. */
+  last: number | undefined;
   /** `waiting`: for the end of a large row. */
   phase: 'reading' | 'waiting' | 'done' | 'failed';
 }
@@ -170,16 +172,17 @@ export class MessageStream {
     const stopped = pushTo(streaming, all, 0, all.length);
     if (streaming.failure !== undefined) {
       streaming.phase = 'failed';
-      this.#scanner.resume(around + before, 1 + before);
+      this.#scanner.resume(around + before, 1 + before, streaming.last);
       return all;
     }
+    if (stopped > 0) streaming.last = all[stopped - 1];
     const rest = all.subarray(stopped);
     if (!sink.isDone && rest.length < this.#largeRow) {
       pending.append(rest);
       return NOTHING;
     }
     const { depth } = sink;
-    this.#scanner.resume(around + depth, 1 + depth);
+    this.#scanner.resume(around + depth, 1 + depth, streaming.last);
     streaming.phase = sink.isDone ? 'done' : 'waiting';
     return rest;
   }
@@ -256,7 +259,7 @@ export class MessageStream {
       if (name === 'params' || name === 'result') {
         if (name === 'params' && !isUpdate(before.method)) return undefined;
         const found = this.#updatesIn(cursor, name === 'params', before.id);
-        return found && { ...found, before, failure: undefined, phase: 'reading' };
+        return found && { ...found, before, failure: undefined, last: undefined, phase: 'reading' };
       }
       if (!isMember(name)) return undefined;
       before[name] = cursor.value();
@@ -375,7 +378,13 @@ export class MessageStream {
       if (!(error instanceof OvsdbError)) throw error;
     }
     if (found === undefined) return undefined;
-    const streaming: Streaming = { ...found, before, failure: undefined, phase: 'done' };
+    const streaming: Streaming = {
+      ...found,
+      before,
+      failure: undefined,
+      last: undefined,
+      phase: 'done',
+    };
     pushTo(streaming, cursor.bytes, cursor.position, cursor.end);
     if (!found.sink.isDone) streaming.failure ??= tooShort();
     return streaming;

@@ -426,6 +426,13 @@ describe('updates in a stream', () => {
       ]);
     });
 
+    test('break the stream when a value follows a row without a comma, also at the end of a piece', () => {
+      const cut = update.lastIndexOf('}}') + 2;
+      const bad = `${update.slice(0, cut - 1)}{${update.slice(cut)}`;
+      for (const pieces of [[bad], [bad.slice(0, cut - 1), bad.slice(cut - 1)]])
+        expect(follow(pieces).errors.at(-1)).toContain("byte 0x7b can't follow a value");
+    });
+
     test('are told as a failure when one row is bad, and what follows is read', () => {
       const bad = update.replace('"row 3"', '3');
       const { rows: read, seen } = follow([

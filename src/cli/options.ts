@@ -74,7 +74,7 @@ export function configurationOf(command: Command): Configuration {
 }
 
 /** The settings a command can't do without; a missing one is an error that says how to give it. */
-export function needed<K extends 'node' | 'nb'>(
+export function needed<K extends 'node' | 'nb' | 'ovs'>(
   configuration: Configuration,
   ...names: readonly K[]
 ): Configuration & Readonly<Record<K, string>> {

@@ -30,6 +30,7 @@ import {
   tone,
   type Tone,
 } from './output.ts';
+import { addShowNode } from './show-node.ts';
 
 const STATE_TONES: Readonly<Record<NetworkOnNode['state'], Tone>> = {
   Programmed: 'good',
@@ -51,9 +52,10 @@ export function register(program: Command): void {
       .addHelpText('after', '\nExit code: 0 all is well, 1 something is wrong.'),
     ['where', 'control', 'cluster'],
   ).action(async (_options: unknown, command: Command) => status(command));
+  const showCommand = program.command('show');
+  addShowNode(showCommand);
   addSettings(
-    program
-      .command('show')
+    showCommand
       .description(
         'one network (blue_blue, blue/blue or the name of a CUDN) or one pod (namespace/pod)',
       )

@@ -19,16 +19,15 @@ export interface DaemonState {
 
 export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonState): ZoneView {
   const { configuration, controller, store } = runtime;
-  const plan: ZoneView['plan'] = (format) =>
-    planReport(runtime, format, (report) =>
-      passes.run(async () => {
-        if (!controller.isStarted)
-          throw new Error(
-            `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
-          );
-        return report();
-      }),
-    );
+  const betweenPasses = <T>(report: () => Promise<T>): Promise<T> =>
+    passes.run(async () => {
+      if (!controller.isStarted)
+        throw new Error(
+          `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
+        );
+      return report();
+    });
+  const plan: ZoneView['plan'] = (format) => planReport(runtime, format, betweenPasses);
   return {
     about: () => ({
       node: configuration.node,
@@ -46,6 +45,7 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
     plan,
     // A daemon allocates as it goes: what it is about to change is what drifted.
     diff: plan,
+    host: () => betweenPasses(() => runtime.hostReport()),
   };
 }
 

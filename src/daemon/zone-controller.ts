@@ -8,7 +8,7 @@ import type {
   ZoneNetworkStatus,
   ZoneProblem,
 } from '../api/zone-status.ts';
-import { claimsOf, Engine, type RowTarget } from '../desired/engine.ts';
+import { claimsOf, Engine, type RowTarget, type WantedUnit } from '../desired/engine.ts';
 import type { Feature } from '../desired/features.ts';
 import { linkFailure } from '../model/connects.ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
@@ -187,6 +187,11 @@ export class ZoneController {
   /** True once something was built: before that there is nothing to plan. */
   get isStarted(): boolean {
     return this.#targets.length > 0;
+  }
+
+  /** What units want of the host, built anew. */
+  hostUnits(): Iterable<WantedUnit> {
+    return this.#engine.wanted(this.#options.host?.features ?? []);
   }
 
   /** What a pass would change now, Northbound first. */

@@ -11,7 +11,7 @@ import type { ZoneProblem } from '../api/zone-status.ts';
 import { ZoneFacts } from '../model/facts.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
-import type { Configuration } from './configuration.ts';
+import { ConfigurationError, type Configuration } from './configuration.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import {
   openDatabase,
@@ -21,6 +21,7 @@ import {
 } from './databases.ts';
 import { northboundTables, southboundTables } from './monitored-columns.ts';
 import { openHost, type OpenHost } from './host.ts';
+import { hostReport, type HostReport } from './host-report.ts';
 import type { Logger } from './logger.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 import { orGiveUp, TimedOutError, until } from './waiting.ts';
@@ -294,6 +295,18 @@ export class ZoneRuntime implements AsyncDisposable {
         ? `--node ${node}: no Node of this name in ${manifests ?? 'the cluster'}; add it or correct the name`
         : `${object}: ${found.message}`,
     );
+  }
+
+  /** What the host holds, as units want it, and where it differs. Throws ConfigurationError when the host is left alone. */
+  async hostReport(): Promise<HostReport> {
+    const { configuration, controller, facts, host } = this;
+    if (host === undefined)
+      throw new ConfigurationError(
+        '--ovs',
+        `is needed: without the remote of its Open_vSwitch database the host of node ${configuration.node} is left alone`,
+      );
+    const plans = await host.controller.plans(controller.isComplete);
+    return hostReport(facts, configuration.host, controller.hostUnits(), plans);
   }
 
   /** Everything that is wrong with some object, each once, from allocation to rows. */

@@ -2,6 +2,7 @@
 import { isPlainObject } from '../api/plain-object.ts';
 import type { GivenOptions } from './configuration.ts';
 import { invalidParams, type ControlMethod } from './control-socket.ts';
+import type { HostReport } from './host-report.ts';
 import type { PlanFormat, PlanReport, StatusReport } from './zone-reports.ts';
 
 /** Which daemon answers, and the options that it was given. */
@@ -19,6 +20,8 @@ export interface ZoneView {
   plan(format: PlanFormat): Promise<PlanReport>;
   /** Where the databases differ from what the daemon wrote. */
   diff(format: PlanFormat): Promise<PlanReport>;
+  /** What the host of the node holds. Throws when the daemon leaves the host alone. */
+  host(): Promise<HostReport>;
 }
 
 /** The view as methods of a control socket. */
@@ -27,6 +30,7 @@ export const controlMethods = (view: ZoneView): Readonly<Record<string, ControlM
   status: async () => view.status(),
   plan: async (params) => view.plan(planFormat(params)),
   diff: async (params) => view.diff(planFormat(params)),
+  host: async () => view.host(),
 });
 
 function planFormat(params: unknown): PlanFormat {

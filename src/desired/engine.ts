@@ -42,6 +42,14 @@ export interface NotableUnit {
   readonly problems: readonly UnitProblem[];
 }
 
+/** What a unit wants, built anew. */
+export interface WantedUnit {
+  readonly id: string;
+  readonly args: readonly string[];
+  readonly subject: string | undefined;
+  readonly rows: readonly DesiredRow[];
+}
+
 const OK: UnitState = { kind: 'ok' };
 const NOTHING: readonly DesiredRow[] = [];
 const NO_PROBLEMS: readonly UnitProblem[] = [];
@@ -198,6 +206,17 @@ export class Engine<F> {
       yield { id, feature: feature.name, args, state, problems };
   }
 
+  /** What the units of these features want of all databases, built anew. Throws what a builder throws, but for a rejection. */
+  *wanted(features: readonly Pick<Feature<F>, 'name'>[]): Iterable<WantedUnit> {
+    const names = new Set(features.map(({ name }) => name));
+    for (const unit of this.#units.values()) {
+      const { id, args, feature, state } = unit;
+      if (!names.has(feature.name)) continue;
+      const rows = state.kind === 'rejected' ? [] : [...this.#anew(unit).values()].flat();
+      yield { id, args, subject: this.subjectOf(id), rows };
+    }
+  }
+
   /** What a unit's state counts for; undefined for one that is gone or concerns all. */
   subjectOf(id: string): string | undefined {
     const unit = this.#units.get(id);
@@ -212,10 +231,13 @@ export class Engine<F> {
 
   /** What a unit wants in a database, by the facts as they are. Throws what its builder throws. */
   rowsOf(unit: Unit<F>, database: string): readonly DesiredRow[] {
+    return this.#anew(unit).get(database) ?? NOTHING;
+  }
+
+  #anew({ feature, args }: Unit<F>): ReadonlyMap<string, readonly DesiredRow[]> {
     const build = new Build();
-    const { feature, args } = unit;
     this.#options.recorder.aside(() => feature.build(this.#options.facts, args, build));
-    return build.byDatabase.get(database) ?? NOTHING;
+    return build.byDatabase;
   }
 
   #build(unit: Unit<F>): void {

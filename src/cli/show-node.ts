@@ -1,0 +1,110 @@
+/** `heddle show node`: what the host holds for each network. */
+import type { Command } from 'commander';
+import type { Configuration } from '../daemon/configuration.ts';
+import type { HostCounts, HostReport, NetworkOnHost } from '../daemon/host-report.ts';
+import { createLogger } from '../daemon/logger.ts';
+import { within } from '../daemon/waiting.ts';
+import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
+import { askDaemon, type AnswerSource } from './ask.ts';
+import { addSettings, configurationOf, needed } from './options.ts';
+import { EXIT, print, printJson, table, tone } from './output.ts';
+
+export function addShowNode(show: Command): void {
+  addSettings(
+    show
+      .command('node')
+      .description('what the host of --node holds for each network; changes nothing')
+      .option('--json', 'as JSON, with the rules that lead into each table')
+      .addHelpText(
+        'after',
+        '\nAsks the daemon of the node; without one it needs --ovs, --node and --nb.\nExit code: 0 all is as it should be, 1 something is wrong, 2 something differs.',
+      ),
+    ['where', 'control', 'tls', 'cluster', 'behaviour'],
+  ).action(async (_options: unknown, command: Command) => {
+    const { json } = command.optsWithGlobals<{ json?: boolean }>();
+    await showNode(configurationOf(command), json === true);
+  });
+}
+
+async function showNode(configuration: Configuration, isJson: boolean): Promise<void> {
+  const answered = await askDaemon<HostReport>(configuration, 'host', {}, [
+    'node',
+    'networks',
+    'common',
+  ]);
+  const report = answered ?? (await lookDirectly(needed(configuration, 'node', 'nb', 'ovs')));
+  const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
+  if (isJson) printJson({ source, ...report });
+  else printHost(report);
+  const parts = [report.common, ...report.networks];
+  if (parts.some(({ problems }) => problems.length > 0)) process.exitCode = EXIT.problems;
+  else if (parts.some(({ differs }) => differs > 0)) process.exitCode = EXIT.changes;
+  else process.exitCode = EXIT.success;
+}
+
+async function lookDirectly(configuration: ZoneConfiguration): Promise<HostReport> {
+  const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
+  await using runtime = await ZoneRuntime.open({ configuration, log, mode: 'as-is' });
+  await within(configuration.timeout, async (signal) => {
+    await runtime.allocated(signal);
+    await runtime.connected(signal);
+  });
+  runtime.update();
+  return await runtime.hostReport();
+}
+
+const stateOf = ({ differs, problems }: Pick<NetworkOnHost, 'differs' | 'problems'>): string =>
+  problems.length > 0
+    ? tone('wrong', 'bad')
+    : differs > 0
+      ? tone(`${differs} to change`, 'warning')
+      : tone('right', 'good');
+
+const countsOf = ({ routes, neighbours, settings, nftables, flows }: HostCounts): string[] =>
+  [routes, neighbours, settings, nftables, flows].map(String);
+
+function printHost({ node, gateway, conntrackZones, networks, common }: HostReport): void {
+  print(`Node ${node}`);
+  if (gateway === undefined) print('  bridge      none: nothing leaves the node');
+  else {
+    const { bridge, mac, mode, addresses } = gateway;
+    print(`  bridge      ${bridge} ${mac} ${addresses.join(' ')}, ${mode} gateway mode`);
+  }
+  const zones = Object.entries(conntrackZones).map(([name, zone]) => `${zone} ${name}`);
+  print(`  conntrack   zones ${zones.join(', ')}`);
+  print('');
+  print(
+    table(
+      ['NETWORK', 'ID', 'VRF', 'TABLE', 'MARK', 'CT MARK', 'PORT', 'ADDRESSES', 'MASQUERADE'],
+      networks.map((one) => [
+        one.network,
+        String(one.id),
+        one.vrf ?? '-',
+        String(one.table),
+        one.mark,
+        one.conntrackMark,
+        one.port,
+        one.addresses.join(' '),
+        one.masquerade.join(' ') || '-',
+      ]),
+    ),
+  );
+  print('');
+  print(
+    table(
+      ['NETWORK', 'RULES', 'ROUTES', 'NEIGHBOURS', 'SETTINGS', 'NFTABLES', 'FLOWS', 'STATE'],
+      [
+        ...networks.map((one) => [
+          one.network,
+          String(one.rules.length),
+          ...countsOf(one.counts),
+          stateOf(one),
+        ]),
+        ['(all)', '-', ...countsOf(common.counts), stateOf(common)],
+      ],
+    ),
+  );
+  const problems = [common, ...networks].flatMap((part) => part.problems);
+  if (problems.length > 0) print(`\n${tone('Problems', 'bad')}`);
+  for (const problem of problems) print(`  ${problem}`);
+}

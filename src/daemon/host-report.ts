@@ -1,0 +1,166 @@
+/** What `heddle show node` shows: what each network has on the host of this node, as plain data. */
+import type { WantedUnit } from '../desired/engine.ts';
+import type { DesiredRow } from '../desired/rows.ts';
+import type { ZoneFacts } from '../model/facts.ts';
+import { hasGateway } from '../model/network-addresses.ts';
+import type { GatewayMode, Network } from '../model/model.ts';
+import { hostAddress, hostNetwork, type HostSettings } from '../node/host-network.ts';
+import { OPENFLOW } from '../node/flow-rows.ts';
+import { LINUX, ruleWords, type RuleColumns } from '../node/linux-rows.ts';
+import { NFTABLES } from '../node/nft-rows.ts';
+import { conntrackMark, ZONES } from '../node/numbers.ts';
+import type { HostPlans } from './host-controller.ts';
+
+/** Objects of the host, by what keeps them. */
+export interface HostCounts {
+  readonly routes: number;
+  readonly neighbours: number;
+  readonly settings: number;
+  /** Chains, sets, rules and elements. */
+  readonly nftables: number;
+  readonly flows: number;
+}
+
+export interface NetworkOnHost {
+  readonly network: string;
+  readonly object: string;
+  readonly id: number;
+  /** Absent for the default network, which is in the host's own routing table. */
+  readonly vrf: string | undefined;
+  readonly table: number;
+  /** Packets that are marked so are routed by the table. */
+  readonly mark: string;
+  /** Of the network's connections in the zone `uplink`. */
+  readonly conntrackMark: string;
+  readonly port: string;
+  readonly mac: string;
+  readonly addresses: readonly string[];
+  /** Its gateway router's and management port's addresses on the host. */
+  readonly masquerade: readonly string[];
+  /** In the words of ip(8), without its family. */
+  readonly rules: readonly string[];
+  readonly counts: HostCounts;
+  /** Objects of the host that are not as they should be. */
+  readonly differs: number;
+  readonly problems: readonly string[];
+}
+
+export interface HostReport {
+  readonly node: string;
+  /** Absent while the node has no external bridge. */
+  readonly gateway:
+    | {
+        readonly bridge: string;
+        readonly mac: string;
+        readonly mode: GatewayMode;
+        readonly addresses: readonly string[];
+      }
+    | undefined;
+  /** Conntrack zones of the external bridge, which all networks share. */
+  readonly conntrackZones: Readonly<Record<string, number>>;
+  readonly networks: readonly NetworkOnHost[];
+  /** What is there once for all networks. */
+  readonly common: {
+    readonly counts: HostCounts;
+    readonly differs: number;
+    readonly problems: readonly string[];
+  };
+}
+
+/** Units by the network that they are there for; undefined: for all. */
+type ByNetwork<T> = ReadonlyMap<string | undefined, readonly T[]>;
+
+interface Difference {
+  readonly unit: string;
+  readonly message?: string;
+}
+
+function countsOf(rows: readonly DesiredRow[]): HostCounts {
+  const count = (database: string, table?: string): number =>
+    rows.filter((row) => row.database === database && (table ?? row.table) === row.table).length;
+  return {
+    routes: count(LINUX, 'route'),
+    neighbours: count(LINUX, 'neighbour'),
+    settings: count(LINUX, 'sysctl'),
+    nftables: count(NFTABLES),
+    flows: count(OPENFLOW, 'flow'),
+  };
+}
+
+const rulesIn = (rows: readonly DesiredRow[]): readonly string[] => [
+  ...new Set(
+    rows
+      .filter(({ database, table }) => database === LINUX && table === 'rule')
+      .map(({ columns }) => ruleWords(columns as unknown as RuleColumns).join(' ')),
+  ),
+];
+
+/** What the host has by the units of its features, and where it differs by `plans`. */
+export function hostReport(
+  facts: ZoneFacts,
+  settings: HostSettings,
+  wanted: Iterable<WantedUnit>,
+  plans: HostPlans,
+): HostReport {
+  const units = [...wanted];
+  const networkOf = ({ subject, args }: WantedUnit): string | undefined =>
+    [subject, args[0]].find((name) => name !== undefined && facts.rendered.peek(name));
+  const byId = new Map(units.map((unit) => [unit.id, networkOf(unit)]));
+  const byNetwork: ByNetwork<WantedUnit> = Map.groupBy(units, networkOf);
+  const all = Object.values(plans) as readonly {
+    readonly changes: Iterable<Difference>;
+    readonly problems: readonly Difference[];
+  }[];
+  const grouped = (differences: readonly Difference[]): ByNetwork<Difference> =>
+    Map.groupBy(differences, ({ unit }) => byId.get(unit));
+  const changes = grouped(all.flatMap((plan) => [...plan.changes]));
+  const problems = grouped(all.flatMap((plan) => plan.problems));
+  const state = (network: string | undefined) => ({
+    rows: (byNetwork.get(network) ?? []).flatMap(({ rows }) => rows),
+    differs: changes.get(network)?.length ?? 0,
+    problems: (problems.get(network) ?? []).flatMap(({ message }) => message ?? []),
+  });
+  const gateway = facts.own('gateway');
+  const { rows, ...common } = state(undefined);
+  return {
+    node: facts.nodeName,
+    gateway: gateway && {
+      bridge: gateway.bridge,
+      mac: gateway.macAddress,
+      mode: gateway.mode,
+      addresses: gateway.addresses,
+    },
+    conntrackZones: ZONES,
+    networks: facts.rendered
+      .all()
+      .filter((network) => hasGateway(network) && network.topology !== 'localnet')
+      .toSorted((a, b) => a.id - b.id)
+      .flatMap((network) => {
+        const on = hostNetwork(facts, network, settings);
+        if (on === undefined) return [];
+        const { rows: own, ...rest } = state(network.name);
+        return {
+          network: network.name,
+          object: network.object,
+          id: network.id,
+          vrf: on.vrf,
+          table: on.table,
+          mark: on.mark,
+          conntrackMark: conntrackMark(network.id),
+          port: on.device,
+          mac: on.mac,
+          addresses: on.ranges.map(hostAddress),
+          masquerade: masqueradeOf(network),
+          rules: rulesIn(own),
+          counts: countsOf(own),
+          ...rest,
+        };
+      }),
+    common: { counts: countsOf(rows), ...common },
+  };
+}
+
+const masqueradeOf = ({ masquerade }: Network): readonly string[] =>
+  [masquerade.v4, masquerade.v6].flatMap((pair) =>
+    pair === undefined ? [] : [pair.gatewayRouter, pair.managementPort],
+  );

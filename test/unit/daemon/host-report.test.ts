@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { HostPlans } from '../../../src/daemon/host-controller.ts';
+import { hostReport, type HostReport } from '../../../src/daemon/host-report.ts';
+import { createLogger } from '../../../src/daemon/logger.ts';
+import { ZoneController } from '../../../src/daemon/zone-controller.ts';
+import { hostFeatures } from '../../../src/node/features.ts';
+import { parseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { HOST_SETTINGS } from '../../support/host-units.ts';
+import { MemoryDatabase } from '../../support/memory-database.ts';
+import { SCHEMAS } from '../../support/ovsdb-server.ts';
+import { exampleZone, factsOf } from '../../support/zones.ts';
+
+const NORTHBOUND = parseSchema(
+  JSON.parse(readFileSync(join(SCHEMAS, 'ovn-nb.ovsschema'), 'utf8')) as JsonValue,
+);
+
+const unit = (...id: string[]): { readonly unit: string } => ({ unit: JSON.stringify(id) });
+
+/** What is reported of the example zone when a pass would change this. */
+function reportOf(linux: Partial<HostPlans['linux']> = {}): HostReport {
+  const database = new MemoryDatabase(NORTHBOUND);
+  const facts = factsOf(exampleZone);
+  const controller = new ZoneController({
+    facts,
+    northbound: { replica: database, transactor: database, unavailable: () => undefined },
+    host: { features: hostFeatures(HOST_SETTINGS), targets: [], problems: () => [] },
+    log: createLogger('silent'),
+    now: () => 0,
+  });
+  controller.update();
+  const nothing = { changes: [], problems: [] };
+  const plans = {
+    openVswitch: nothing,
+    linux: { ...nothing, ...linux },
+    nft: nothing,
+    flows: nothing,
+  } as unknown as HostPlans;
+  return hostReport(facts, HOST_SETTINGS, controller.hostUnits(), plans);
+}
+
+const blueOf = ({ networks }: HostReport) =>
+  networks.find(({ network }) => network === 'blue_blue');
+
+test('a network has its VRF, table, marks, port, addresses and rules', () => {
+  expect(blueOf(reportOf())).toMatchObject({
+    object: 'UserDefinedNetwork blue/blue',
+    id: 1,
+    vrf: 'mp1-udn-vrf',
+    table: 10_001,
+    mark: '0x1001',
+    conntrackMark: '0x4',
+    port: 'ovn-k8s-mp1',
+    rules: expect.arrayContaining(['priority 2000 fwmark 0x1001 lookup 10001']) as string[],
+    differs: 0,
+    problems: [],
+  });
+});
+
+test('what it has is counted by what keeps it, and what all networks share is counted once', () => {
+  const { networks, common } = reportOf();
+  for (const { network, counts } of networks) {
+    expect([network, counts.routes > 0, counts.flows > 0]).toEqual([network, true, true]);
+  }
+  expect(common.counts.nftables).toBeGreaterThan(0);
+  expect(common.counts.flows).toBeGreaterThan(0);
+});
+
+test('the default network is in the host’s own routing table', () => {
+  const [first] = reportOf().networks;
+  expect(first).toMatchObject({ network: 'default', id: 0, table: 254, port: 'ovn-k8s-mp0' });
+  expect(first?.vrf).toBeUndefined();
+});
+
+test('what differs and what is wrong belongs to the network whose unit it is, the rest to all', () => {
+  const report = reportOf({
+    changes: [unit('host/network', 'blue_blue'), unit('host/kernel-rules')],
+    problems: [{ ...unit('host/network', 'blue_blue'), message: 'the kernel refused it' }],
+  } as unknown as Partial<HostPlans['linux']>);
+  expect(blueOf(report)).toMatchObject({ differs: 1, problems: ['the kernel refused it'] });
+  expect(report.common).toMatchObject({ differs: 1, problems: [] });
+  for (const { network, differs } of report.networks)
+    expect(differs).toBe(network === 'blue_blue' ? 1 : 0);
+});

@@ -146,7 +146,7 @@ export const OPTIONS = [
     'enable-multicast',
     'cluster',
     'BOOL',
-    'multicast is controlled: denied between pods (in this release no namespace can ask for it)',
+    'multicast is denied but between pods of a namespace that is annotated k8s.ovn.org/multicast-enabled=true',
     'false',
   ),
   option(

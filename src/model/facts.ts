@@ -352,7 +352,12 @@ export class ZoneFacts {
       recorder,
       this.definitions,
       (nad) => this.#groupOf(nad, rendered.table),
-      { indexes: { group: ({ network, namespace }) => [tupleKey(network, namespace)] } },
+      {
+        indexes: {
+          group: ({ network, namespace }) => [tupleKey(network, namespace)],
+          namespace: ({ namespace }) => [namespace],
+        },
+      },
     );
     this.remoteNodes = remoteNodes.table;
     this.networks = networks.table;

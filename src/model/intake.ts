@@ -30,6 +30,7 @@ import { readAdminPolicy } from './admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';
 import { identitiesOf } from './admission.ts';
 import type { NodeFacts, PodInterface } from './model.ts';
+import { multicastEnabled } from './multicast.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
 import { closedPolicy, needsPods, readPolicy, type Policy } from './policies.ts';
@@ -48,10 +49,6 @@ const hasSameAddresses = (a: PodInterface, b: PodInterface): boolean =>
   a.podUid === b.podUid &&
   a.macAddress === b.macAddress &&
   a.addresses.join() === b.addresses.join();
-
-/** By it a namespace asks for multicast between its pods (api.md §7.3). */
-const MULTICAST_ENABLED = 'k8s.ovn.org/multicast-enabled';
-const NO_MULTICAST = `annotation ${MULTICAST_ENABLED}: this release lets no multicast of a namespace through; remove the annotation, or run without --enable-multicast`;
 
 export class ObjectIntake {
   readonly #facts: ZoneFacts;
@@ -101,18 +98,17 @@ export class ObjectIntake {
       'logging',
       error && { kind: 'problem', message: explain(error) },
     );
-    const isDeaf =
+    const multicast = after && multicastEnabled(after);
+    this.#facts.problems.note(`Namespace ${key}`, 'multicast', multicast);
+    const hasMulticast =
       this.#facts.settings.features.multicast &&
-      after?.metadata.annotations?.[MULTICAST_ENABLED] === 'true';
-    this.#facts.problems.note(
-      `Namespace ${key}`,
-      'multicast',
-      isDeaf ? { kind: 'problem', message: NO_MULTICAST } : undefined,
-    );
+      multicast?.kind === 'value' &&
+      multicast.value.isEnabled;
     this.#facts.namespaces.put(
       key,
-      after && { name: key, isLabelled, labels, logging: logging?.value ?? {} },
+      after && { name: key, isLabelled, labels, logging: logging?.value ?? {}, hasMulticast },
     );
+    if (hasMulticast) this.#facts.wantOtherPods();
   }
 
   /** Pods of other nodes are kept from the moment on that something asks for them; their nodes report what is wrong with them. */

@@ -66,6 +66,8 @@ export interface NamespaceFacts {
   readonly labels: Readonly<Record<string, string>>;
   /** What is logged of packets that policies of the namespace decide on. */
   readonly logging: AclLogging;
+  /** True if its pods may send multicast to each other where multicast is denied otherwise. */
+  readonly hasMulticast: boolean;
 }
 
 /** A pod of any node, as selectors and policies see it; none for pods on the host's network, and for those that ended. */

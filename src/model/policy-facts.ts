@@ -10,6 +10,7 @@ import { DerivedFacts, FactTable, tupleKey, union } from '../desired/facts.ts';
 import { adminPortQueries, type AdminPolicy } from './admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';
 import type { NetworkName } from './model.ts';
+import { multicastSenders } from './multicast.ts';
 import { DEFAULT_NETWORK } from './networks.ts';
 import {
   portQueries,
@@ -31,6 +32,13 @@ interface Placement<P = Policy> {
   readonly networks: readonly NetworkName[];
   readonly selections: readonly PodSelection[];
   readonly ports: readonly PortQuery[];
+}
+
+/** A namespace whose pods send multicast to each other, and the networks on which they do. */
+interface MulticastPlacement {
+  readonly namespace: string;
+  readonly networks: readonly NetworkName[];
+  readonly selections: readonly PodSelection[];
 }
 
 /** A selection on a network, and the ports that policies mean by a name on its pods. */
@@ -93,7 +101,10 @@ const uniqueBy = <T>(items: readonly T[], key: (item: T) => string): T[] => [
   ...new Map(items.map((item) => [key(item), item])).values(),
 ];
 
-const selectionBuckets = ({ networks, selections }: Omit<Placement, 'policy'>): string[] =>
+const selectionBuckets = ({
+  networks,
+  selections,
+}: Pick<Placement, 'networks' | 'selections'>): string[] =>
   networks.flatMap((network) => selections.map(({ id }) => tupleKey(network, id)));
 
 export class PolicyFacts {
@@ -115,6 +126,8 @@ export class PolicyFacts {
   readonly placements: FactTable<Placement>;
   /** By the keys of policies of administrators. */
   readonly adminPlacements: FactTable<Placement<AdminPolicy>>;
+  /** By namespace. */
+  readonly multicast: FactTable<MulticastPlacement>;
 
   readonly #facts: ZoneFacts;
   readonly #derived: readonly { refresh(): void }[];
@@ -175,12 +188,26 @@ export class PolicyFacts {
         },
       },
     );
+    const multicast = new DerivedFacts<MulticastPlacement>(
+      'multicast',
+      recorder,
+      facts.namespaces,
+      (namespace = '') => this.#placeMulticast(namespace),
+      {
+        indexes: {
+          unit: ({ namespace, networks }) =>
+            networks.map((network) => tupleKey(network, namespace)),
+          selection: selectionBuckets,
+        },
+      },
+    );
     const selections = new DerivedFacts<PlacedSelection>(
       'selections',
       recorder,
       union(
         placements.table.distinct('selection', 2),
         adminPlacements.table.distinct('selection', 2),
+        multicast.table.distinct('selection', 2),
       ),
       (network = '', id = '') => this.#mergeSelection(network as NetworkName, id),
       {
@@ -261,6 +288,7 @@ export class PolicyFacts {
     );
     this.placements = placements.table;
     this.adminPlacements = adminPlacements.table;
+    this.multicast = multicast.table;
     this.selections = selections.table;
     this.selected = selected.table;
     this.namedNumbers = namedNumbers.table;
@@ -271,6 +299,7 @@ export class PolicyFacts {
       namespaceNetworks,
       placements,
       adminPlacements,
+      multicast,
       selections,
       namespaceSelections,
       podSelections,
@@ -364,6 +393,18 @@ export class PolicyFacts {
     };
   }
 
+  /** The default network, and the primary ones on which the namespace has a group. */
+  #placeMulticast(namespace: string): MulticastPlacement | undefined {
+    const { namespaces, groupedNamespaces } = this.#facts;
+    if (namespaces.part(namespace, 'hasMulticast') !== true) return undefined;
+    const primary = groupedNamespaces.by('namespace', namespace).map(({ network }) => network);
+    return {
+      namespace,
+      networks: this.#renderedOf([DEFAULT_NETWORK, ...[...new Set(primary)].sort()]),
+      selections: [multicastSenders(namespace)],
+    };
+  }
+
   #renderedOf(networks: readonly NetworkName[]): readonly NetworkName[] {
     return networks.filter((network) => this.#facts.rendered.part(network, 'name') !== undefined);
   }
@@ -374,7 +415,9 @@ export class PolicyFacts {
       ...this.placements.by('selection', bucket),
       ...this.adminPlacements.by('selection', bucket),
     ];
-    const selection = placed[0]?.selections.find((one) => one.id === id);
+    const selection = [...placed, ...this.multicast.by('selection', bucket)]
+      .flatMap((placement) => placement.selections)
+      .find((one) => one.id === id);
     if (selection === undefined) return undefined;
     const ports = placed
       .flatMap((placement) => placement.ports)

@@ -16,6 +16,7 @@ import { remoteGateway } from './layer2/remote-gateway.ts';
 import { remotePodPorts } from './layer2/remote-port.ts';
 import { layer3Network } from './layer3/network.ts';
 import { localnetNetwork } from './localnet/network.ts';
+import { namespaceMulticast } from './multicast/namespaces.ts';
 import { adminAddresses, adminPolicy } from './policy/admin-policy.ts';
 import { defaultDeny } from './policy/default-deny.ts';
 import { policyGroup, policyRules } from './policy/network-policy.ts';
@@ -46,6 +47,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   namespaceGroups,
   podAddresses,
   portAddresses,
+  namespaceMulticast,
   adminAddresses,
   adminPolicy,
   defaultDeny,

@@ -73,6 +73,8 @@ const NETWORKS: readonly Asked[] = [
   },
 ];
 
+const ACL_LOGGING = ['{"deny":"alert"}', '{"deny":"info","allow":"notice"}', '{}', '{'];
+
 const OWNER = {
   apiVersion: 'k8s.ovn.org/v1',
   kind: 'ClusterUserDefinedNetwork',
@@ -243,6 +245,14 @@ export class ZoneObjects {
         labels: {
           ...(isLabelled ? { 'k8s.ovn.org/primary-user-defined-network': '' } : {}),
           ...(this.#random.is(0.5) ? {} : { team: this.#random.pick(TEAMS) }),
+        },
+        annotations: {
+          ...(this.#random.is(0.5)
+            ? { 'k8s.ovn.org/multicast-enabled': this.#random.pick(['true', 'false', 'yes']) }
+            : {}),
+          ...(this.#random.is(0.3)
+            ? { 'k8s.ovn.org/acl-logging': this.#random.pick(ACL_LOGGING) }
+            : {}),
         },
       },
     }) as Namespace;

@@ -41,6 +41,8 @@ export interface Zone {
   readonly node: LocalNode;
   readonly remoteNodes: readonly NodeFacts[];
   readonly namespaces: readonly string[];
+  /** Those of them that ask for multicast. */
+  readonly multicastNamespaces?: readonly string[];
   readonly networks: readonly ZoneNetwork[];
   readonly attachments: readonly Attachment[];
   /** Interfaces of other nodes' pods. */
@@ -556,6 +558,7 @@ const namespacesOf = (zone: Zone): NamespaceFacts[] => {
     isLabelled: labelled.has(name),
     labels: {},
     logging: {},
+    hasMulticast: zone.multicastNamespaces?.includes(name) === true,
   }));
 };
 

@@ -7,10 +7,7 @@ import { ACL_MULTICAST_ALLOW, ACL_MULTICAST_DENY, TIER_POLICY } from '../numbers
 import { objectIds } from '../object-ids.ts';
 import { clusterPortGroup, clusterRouterPortGroup } from '../port-groups.ts';
 import { holds } from '../rows.ts';
-
-/** All multicast of both families: IPv6 by its listener reports and by scopes that leave the link. */
-const MULTICAST =
-  '(ip4.mcast || mldv1 || mldv2 || (ip6.dst[120..127] == 0xff && ip6.dst[116] == 1))';
+import { ALL_MULTICAST } from './matches.ts';
 
 export const multicastDeny: NetworkPart = {
   rules: {
@@ -38,7 +35,7 @@ export const multicastDeny: NetworkPart = {
           priority: ACL_MULTICAST_DENY,
           tier: TIER_POLICY,
           action: 'drop',
-          match: MULTICAST,
+          match: ALL_MULTICAST,
           afterLoadBalancing: true,
         },
         holds('Port_Group', pods, 'acls'),
@@ -51,7 +48,7 @@ export const multicastDeny: NetworkPart = {
           priority: ACL_MULTICAST_ALLOW,
           tier: TIER_POLICY,
           action: 'allow',
-          match: `${ofGroup(direction, routers)} && ${MULTICAST}`,
+          match: `${ofGroup(direction, routers)} && ${ALL_MULTICAST}`,
           afterLoadBalancing: true,
         },
         holds('Port_Group', routers, 'acls'),

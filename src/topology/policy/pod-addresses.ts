@@ -1,5 +1,6 @@
-/** Addresses of the pods that policies select as peers, one set per selection and family, shared by policies (topology.md §16.1). */
+/** Addresses of the pods that policies select as peers, or that may send multicast, one set per selection and family, shared by policies (topology.md §16.1). */
 
+import { union } from '../../desired/facts.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { NetworkName } from '../../model/model.ts';
@@ -11,12 +12,16 @@ import { familiesOf } from './placed.ts';
 
 export const podAddresses: Feature<ZoneFacts> = {
   name: 'policy/pod-addresses',
-  over: (facts) => facts.policing.placements.distinct('selection', 2),
+  over: ({ policing }) =>
+    union(
+      policing.placements.distinct('selection', 2),
+      policing.multicast.distinct('selection', 2),
+    ),
   rank: networkRank,
   subject: networkOf,
   rules: {
     addresses: {
-      text: 'Pods of all nodes that policies select as peers are in a set by their addresses on the network of the policy.',
+      text: 'Pods of all nodes that policies select as peers, or that may send multicast to each other, are in a set by their addresses on the network.',
       source: 'topology.md §16.1',
     },
   },

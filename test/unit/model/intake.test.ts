@@ -145,19 +145,40 @@ const wiredPod = (): Pod => {
 const [WORKER, WORKER_2] = fixture('nodes.yaml') as readonly [Node, Node];
 const SUBNETS = 'k8s.ovn.org/node-subnets';
 
-test('a namespace that asks for multicast says that it gets none, where multicast is denied', () => {
+test('a namespace has multicast where it asks for it and multicast is denied otherwise', () => {
   const [blue] = everything().filter(({ kind }) => kind === 'Namespace') as [KubeObject];
-  const asking = annotated(blue, { 'k8s.ovn.org/multicast-enabled': 'true' });
-  const problemsWith = (multicast: boolean, namespace: KubeObject) =>
-    new Reader({ ...SETTINGS, features: { ...SETTINGS.features, multicast } })
-      .feed(namespace)
-      .problems.map(({ object, message }) => `${object}: ${message}`);
-  expect(problemsWith(true, asking)).toEqual([
-    expect.stringMatching(
-      /^Namespace blue: annotation k8s\.ovn\.org\/multicast-enabled: .* remove/,
-    ),
-  ]);
-  expect([problemsWith(false, asking), problemsWith(true, blue)]).toEqual([[], []]);
+  const hasMulticast = (isOn: boolean, answer: string | undefined) => {
+    const reader = new Reader({
+      ...SETTINGS,
+      features: { ...SETTINGS.features, multicast: isOn },
+    }).feed(
+      answer === undefined ? blue : annotated(blue, { 'k8s.ovn.org/multicast-enabled': answer }),
+    );
+    return {
+      has: reader.facts.namespaces.peek('blue')?.hasMulticast,
+      wantsOtherPods: reader.facts.areOtherPodsWanted,
+      problems: reader.problems.map(({ object, message }) => `${object}: ${message}`),
+    };
+  };
+  expect(hasMulticast(true, 'true')).toEqual({ has: true, wantsOtherPods: true, problems: [] });
+  for (const answer of [undefined, 'false'])
+    expect(hasMulticast(true, answer)).toEqual({
+      has: false,
+      wantsOtherPods: false,
+      problems: [],
+    });
+  expect(hasMulticast(false, 'true')).toEqual({
+    has: false,
+    wantsOtherPods: false,
+    problems: [],
+  });
+  expect(hasMulticast(true, 'yes')).toEqual({
+    has: false,
+    wantsOtherPods: false,
+    problems: [
+      'Namespace blue: annotation k8s.ovn.org/multicast-enabled: "yes" is neither true nor false; multicast of its pods stays denied',
+    ],
+  });
 });
 
 describe('objects become facts', () => {

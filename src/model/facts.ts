@@ -17,6 +17,7 @@ import {
   nodeComesBefore,
   tunnelKeysOf,
 } from './admission.ts';
+import { AttachmentFacts } from './attachment-facts.ts';
 import { backendsOf, type Backends } from './backends.ts';
 import type { SliceFacts } from './endpoint-slices.ts';
 import type {
@@ -42,19 +43,10 @@ import {
 } from './networks.ts';
 import { prefixesOfPort } from './names.ts';
 import { hasGateway } from './network-addresses.ts';
-import { claimComesBefore, claimProblem, claimsOf } from './pod-claims.ts';
-import {
-  labelOf,
-  permitAttachment,
-  refusedEntry,
-  type PlannedNad,
-  type PodContext,
-  type PodWish,
-} from './pod-plan.ts';
-import { addressingProblem, nodeRanges, sharedRanges, type PodRanges } from './pod-ranges.ts';
+import type { PodWish } from './pod-plan.ts';
 import { PolicyFacts } from './policy-facts.ts';
-import { ProblemList, type ModelProblem } from './problems.ts';
-import type { ObjectReading } from './reading.ts';
+import { ProblemList, problemOf, type ModelProblem } from './problems.ts';
+import { isProblem, valueOf, type ObjectReading } from './reading.ts';
 import type { ServiceFacts, ServiceNetworks } from './services.ts';
 import { NetworkUsage } from './usage.ts';
 
@@ -82,12 +74,6 @@ const PODS = 'pods';
 const CONNECTS = 'connects';
 const SERVICES = 'services';
 
-const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] =>
-  kind === 'problem' ? [''] : [];
-
-const valueOf = <V>(reading: ObjectReading<V> | undefined): V | undefined =>
-  reading?.kind === 'value' ? reading.value : undefined;
-
 /** Buckets of a network: its topology, and, with a gateway, `<topology> with gateway`. */
 const topologiesOf = (network: Network): readonly string[] =>
   hasGateway(network) ? [network.topology, withGateway(network.topology)] : [network.topology];
@@ -97,22 +83,6 @@ const withGateway = (topology: Topology): string => `${topology} with gateway`;
 interface Refreshed {
   refresh(): void;
 }
-
-/** Keys of two tables. One that moves from the one to the other is never gone. */
-const either = <V extends object>(a: FactTable<V>, b: FactTable<V>): KeySource => ({
-  *tuples() {
-    yield* a.tuples();
-    for (const tuple of b.tuples()) if (a.peek(...tuple) === undefined) yield tuple;
-  },
-  onKeys(listener) {
-    const follow = (table: FactTable<V>, other: FactTable<V>): void =>
-      table.onKeys((tuple, isPresent) => {
-        if (other.peek(...tuple) === undefined) listener(tuple, isPresent);
-      });
-    follow(a, b);
-    follow(b, a);
-  },
-});
 
 /** Networks that NADs ask for, and the default one. */
 const withDefault = (source: KeySource): KeySource => ({
@@ -148,12 +118,6 @@ export class ZoneFacts {
   readonly definitions: FactTable<NetworkDefinition>;
   /** What the NADs of each network say together, by network. */
   readonly registrations: FactTable<NetworkRegistration>;
-  /** What these pods ask for, by namespace and name. */
-  readonly wishes: FactTable<PodWish>;
-  /** What they say of their interfaces, by namespace, pod and NAD key. */
-  readonly interfaces: FactTable<PodInterface>;
-  /** Those of the pods of other nodes, by the same key; none while nothing asks for them. */
-  readonly remoteInterfaces: FactTable<PodInterface>;
   /** Pods by namespace and name: this node's, and those of other nodes as soon as something asks for them. */
   readonly pods: FactTable<PodFacts>;
   /** Services open to every primary network. */
@@ -170,10 +134,8 @@ export class ZoneFacts {
   readonly remoteNodes: FactTable<NodeFacts>;
   /** Every network that is known, rendered or not. */
   readonly networks: FactTable<Network>;
-  /** Interfaces that pods may have, with their networks, by namespace, pod and NAD key. */
-  readonly attachments: FactTable<Attachment>;
-  /** Those of the pods of other nodes. */
-  readonly remoteAttachments: FactTable<Attachment>;
+  /** Interfaces of pods: what they say, and what they may have. */
+  readonly attaching: AttachmentFacts;
   /** Networks that have rows here: admitted and in use. */
   readonly rendered: FactTable<Network>;
   /** Namespaces with a group on a rendered network, by NAD key. */
@@ -191,10 +153,6 @@ export class ZoneFacts {
   readonly #nodeAdmissions: DerivedFacts<ObjectReading<NodeFacts>>;
   readonly #assemblies: DerivedFacts<ObjectReading<Network>>;
   readonly #admissions: DerivedFacts<ObjectReading<Network>>;
-  /** Interfaces by themselves. */
-  readonly #permits: DerivedFacts<ObjectReading<Attachment>>;
-  /** Interfaces beside each other. */
-  readonly #claims: DerivedFacts<ObjectReading<Attachment>>;
   #round = 0;
   /** In the order in which they follow from each other. */
   readonly #beforeUsage: Refreshed[];
@@ -216,9 +174,6 @@ export class ZoneFacts {
     this.registrations = new FactTable('registrations', recorder, {
       indexes: { key: (registration, name) => tunnelKeysOf({ ...registration, name }) },
     });
-    this.wishes = new FactTable('wishes', recorder, { arity: 2 });
-    this.interfaces = new FactTable('interfaces', recorder, { arity: 3 });
-    this.remoteInterfaces = new FactTable('remoteInterfaces', recorder, { arity: 3 });
     this.pods = new FactTable('pods', recorder, {
       arity: 2,
       indexes: { namespace: ({ namespace }) => [namespace] },
@@ -279,42 +234,8 @@ export class ZoneFacts {
       (name) => this.#admitNetwork(name),
       { indexes: { problem: isProblem } },
     );
-    this.#permits = new DerivedFacts(
-      'permits',
-      recorder,
-      either(this.interfaces, this.remoteInterfaces),
-      (...key) => this.#permit(key),
-      {
-        arity: 3,
-        indexes: {
-          problem: isProblem,
-          claim: (permit) => (permit.kind === 'value' ? claimsOf(permit.value) : []),
-        },
-      },
-    );
-    this.#claims = new DerivedFacts(
-      'claims',
-      recorder,
-      this.#permits.table,
-      (...key) => this.#claim(key),
-      { arity: 3, indexes: { problem: isProblem } },
-    );
-    const attachmentsOf = (name: string, interfaces: KeySource) =>
-      new DerivedFacts(
-        name,
-        recorder,
-        interfaces,
-        (...key) => valueOf(this.#claims.table.get(...key)),
-        {
-          arity: 3,
-          indexes: {
-            network: ({ network }) => [network],
-            pod: ({ namespace, pod }) => [tupleKey(namespace, pod)],
-          },
-        },
-      );
-    const attachments = attachmentsOf('attachments', this.interfaces);
-    const remoteAttachments = attachmentsOf('remoteAttachments', this.remoteInterfaces);
+    this.networks = networks.table;
+    this.attaching = new AttachmentFacts(this);
     const rendered = new DerivedFacts(
       'rendered',
       recorder,
@@ -360,9 +281,6 @@ export class ZoneFacts {
       },
     );
     this.remoteNodes = remoteNodes.table;
-    this.networks = networks.table;
-    this.attachments = attachments.table;
-    this.remoteAttachments = remoteAttachments.table;
     this.rendered = rendered.table;
     this.groupedNamespaces = groupedNamespaces.table;
     this.backends = backends.table;
@@ -372,10 +290,7 @@ export class ZoneFacts {
       this.#assemblies,
       networks,
       this.#admissions,
-      this.#permits,
-      this.#claims,
-      attachments,
-      remoteAttachments,
+      this.attaching,
       serviceNetworks,
     ];
     this.policing = new PolicyFacts(this);
@@ -456,6 +371,31 @@ export class ZoneFacts {
   /** Every pod of other nodes that existed when they were asked for is in the facts. */
   otherPodsKnown(): void {
     this.#otherPods.put('', { isKnown: true });
+  }
+
+  /** What pods ask for, by namespace and name. */
+  get wishes(): FactTable<PodWish> {
+    return this.attaching.wishes;
+  }
+
+  /** What pods of this node say of their interfaces, by namespace, pod and NAD key. */
+  get interfaces(): FactTable<PodInterface> {
+    return this.attaching.interfaces;
+  }
+
+  /** Those of the pods of other nodes; none while nothing asks for them. */
+  get remoteInterfaces(): FactTable<PodInterface> {
+    return this.attaching.remoteInterfaces;
+  }
+
+  /** Interfaces that pods of this node may have, with their networks, by the same key. */
+  get attachments(): FactTable<Attachment> {
+    return this.attaching.attachments;
+  }
+
+  /** Those of the pods of other nodes. */
+  get remoteAttachments(): FactTable<Attachment> {
+    return this.attaching.remoteAttachments;
   }
 
   /** The network of an id, as far as it is known. */
@@ -562,14 +502,7 @@ export class ZoneFacts {
       yield* problemOf(`Network ${name}`, this.#assemblies.table.peek(name));
     for (const name of this.#admissions.table.keysBy('problem', ''))
       yield* problemOf(this.networks.peek(name)?.object ?? '', this.#admissions.table.peek(name));
-    for (const { table } of [this.#permits, this.#claims])
-      for (const key of table.keysBy('problem', '')) {
-        const tuple = JSON.parse(key) as readonly string[];
-        const [namespace = '', pod = ''] = tuple;
-        // Nodes report their own pods.
-        if (this.interfaces.peek(...tuple) === undefined) continue;
-        yield* problemOf(`Pod ${namespace}/${pod}`, table.peek(...tuple));
-      }
+    yield* this.attaching.problems();
   }
 
   /** Objects that wait for an allocation, and which. */
@@ -641,79 +574,6 @@ export class ZoneFacts {
     return undefined;
   }
 
-  /** An interface that the pod may have, whatever other pods have (api.md §6.9). */
-  #permit(key: readonly string[]): ObjectReading<Attachment> | undefined {
-    const [namespace = '', pod = '', nadKey = ''] = key;
-    const found = this.interfaces.get(...key) ?? this.remoteInterfaces.get(...key);
-    const wish = this.wishes.get(namespace, pod);
-    if (found === undefined || wish === undefined) return undefined;
-    const permit = permitAttachment(nadKey, wish, this.#podContext(namespace));
-    if (permit?.kind !== 'value') return permit;
-    const { nad, role, request } = permit.value;
-    const network = (nad?.config.name ?? DEFAULT_NETWORK) as NetworkName;
-    const ranges = this.#rangesOf(network, nad, found.node);
-    const problem = ranges && addressingProblem(found, ranges, request.ips);
-    if (problem !== undefined) return refusedEntry(nadKey, problem);
-    const { tunnelId: _tunnelId, ...rest } = found;
-    const named = ranges?.firstTunnelId === undefined ? rest : found;
-    return { kind: 'value', value: { ...named, network, role } };
-  }
-
-  /** … and that no other pod has what it claims. */
-  #claim(key: readonly string[]): ObjectReading<Attachment> | undefined {
-    const permit = this.#permits.table.get(...key);
-    if (permit?.kind !== 'value') return undefined;
-    const claim = permit.value;
-    const problem = claimProblem(claim, (claimed) =>
-      this.#permits.table
-        .by('claim', claimed)
-        .map(valueOf)
-        .filter((other) => other !== undefined)
-        .find(
-          (other) =>
-            claimComesBefore(other, claim) &&
-            this.#claims.table.get(other.namespace, other.pod, other.nadKey)?.kind === 'value',
-        ),
-    );
-    return problem === undefined ? permit : refusedEntry(claim.nadKey, problem);
-  }
-
-  #podContext(namespace: string): PodContext {
-    const nad = (key: string): PlannedNad | undefined => {
-      const definition = this.definitions.get(key);
-      const config = definition && this.registrations.part(definition.network, 'config');
-      if (definition === undefined || config === undefined) return undefined;
-      const name = key.slice(definition.namespace.length + 1);
-      return { key, namespace: definition.namespace, name, config };
-    };
-    const own = (): readonly PlannedNad[] =>
-      this.definitions
-        .keysBy('namespace', namespace)
-        .map(nad)
-        .filter((one) => one !== undefined);
-    return {
-      isLabelled: labelOf(namespace, this.namespaces.part(namespace, 'isLabelled')),
-      get primaries() {
-        return own().filter(({ config }) => config.role === 'primary');
-      },
-      nad,
-      isOfNamespace: (network) => own().some(({ config }) => config.name === network),
-    };
-  }
-
-  /** Addresses for pods of a node; undefined while those are not known: then there is no port either. */
-  #rangesOf(network: string, nad: PlannedNad | undefined, node: string): PodRanges | undefined {
-    if (nad !== undefined && nad.config.topology !== 'layer3') return sharedRanges(nad.config);
-    const subnets = this.nodeSubnets.get(network, node);
-    if (subnets === undefined || subnets.unreadable !== undefined) return undefined;
-    const ranges = nodeRanges(network, subnets.cidrs);
-    const mac =
-      nad === undefined && node === this.nodeName
-        ? this.self.part(node, 'managementPortMac')
-        : undefined;
-    return mac === undefined ? ranges : { ...ranges, reservedMacs: [...ranges.reservedMacs, mac] };
-  }
-
   /** Its namespace's primary networks; while it has none that it asks for, the service is nowhere. */
   #networksOf(key: string): ServiceNetworks | undefined {
     const namespace = this.services.part(key, 'namespace') ?? '';
@@ -748,11 +608,4 @@ export class ZoneFacts {
       ? { network: network as NetworkName, namespace }
       : undefined;
   }
-}
-
-function* problemOf(
-  object: string,
-  reading: ObjectReading<unknown> | undefined,
-): Iterable<ModelProblem> {
-  if (reading?.kind === 'problem') yield { object, message: reading.message };
 }

@@ -35,3 +35,11 @@ export class ProblemList {
         if (reading.kind === 'pending') yield { object, message: reading.waitsFor };
   }
 }
+
+/** The problem of an object that can not be read, if that is what it is. */
+export function* problemOf(
+  object: string,
+  reading: ObjectReading<unknown> | undefined,
+): Iterable<ModelProblem> {
+  if (reading?.kind === 'problem') yield { object, message: reading.message };
+}

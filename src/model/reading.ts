@@ -47,3 +47,11 @@ export function awaited<T>(annotation: Reading<T>, what: string): T {
 export function required<T>(annotation: Reading<T>, key: string, writer: string): T {
   return optional(annotation) ?? refuse(`annotation ${key} is missing; ${writer}`);
 }
+
+/** The value, where there is one. */
+export const valueOf = <V>(reading: ObjectReading<V> | undefined): V | undefined =>
+  reading?.kind === 'value' ? reading.value : undefined;
+
+/** Bucket of an index of readings that are problems. */
+export const isProblem = ({ kind }: ObjectReading<unknown>): readonly string[] =>
+  kind === 'problem' ? [''] : [];

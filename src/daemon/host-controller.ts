@@ -9,7 +9,7 @@ import type { ZoneFacts } from '../model/facts.ts';
 import type { FlowDriver } from '../node/drivers/flow-driver.ts';
 import type { FlowPlan, FlowProblem } from '../node/drivers/flow-plan.ts';
 import type { LinuxDriver } from '../node/drivers/linux-driver.ts';
-import type { LinuxPlan, LinuxProblem } from '../node/drivers/linux-plan.ts';
+import type { LinuxPlan, LinuxProblem } from '../node/drivers/linux-change.ts';
 import type { NftDriver } from '../node/drivers/nft-driver.ts';
 import type { NftPlan, NftProblem } from '../node/drivers/nft-plan.ts';
 import { hostFeatures } from '../node/features.ts';
@@ -45,6 +45,22 @@ const CLUSTER = 'cluster';
 
 /** A plan made on a state that moved meanwhile is made again this often before the pass is given up. */
 const MAX_ATTEMPTS = 10;
+
+/** What keeps one kind of state: it reads, compares, and changes. */
+interface HostDriver<P> {
+  refresh(now: number): Promise<void>;
+  plan(now: number, isComplete: boolean): P;
+  apply(
+    plan: P,
+    now: number,
+  ): Promise<{
+    readonly applied: number;
+    readonly refused: readonly Pick<
+      LinuxProblem | NftProblem | FlowProblem,
+      'table' | 'key' | 'message'
+    >[];
+  }>;
+}
 
 export class HostController implements ZoneHost, Disposable {
   readonly features: readonly Feature<ZoneFacts>[];
@@ -131,66 +147,58 @@ export class HostController implements ZoneHost, Disposable {
   }
 
   async #flushNft(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
-    const { nft, log } = this.#options;
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      signal.throwIfAborted();
-      await nft.refresh(this.#now());
-      const plan = nft.plan(this.#now(), isComplete);
-      this.#nftProblems = plan.problems;
-      if (plan.isEmpty) return undefined;
-      const began = this.#now();
-      const { applied, refused } = await nft.apply(plan, began);
-      const duration = this.#now() - began;
-      log.info(
-        { component: 'host', applied, refused: refused.length, duration },
-        'nftables changed',
-      );
-      for (const { table, key, message } of refused)
-        log.error({ component: 'host', table, key }, message);
-    }
-    return 'the nftables table of the host changes faster than it can be followed';
+    return this.#flushDriver('nftables', this.#options.nft, isComplete, signal, ({ problems }) => {
+      this.#nftProblems = problems;
+    });
   }
 
   async #flushLinux(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
-    const { linux, log } = this.#options;
+    return this.#flushDriver(
+      'network stack',
+      this.#options.linux,
+      isComplete,
+      signal,
+      ({ problems }) => {
+        this.#linuxProblems = problems;
+      },
+    );
+  }
+
+  async #flushFlows(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    // Numbers of ports would be those of before, and another process may be at work.
+    const unavailable = this.#options.openVswitch.unavailable();
+    if (unavailable !== undefined) return unavailable;
+    return this.#flushDriver('flows', this.#options.flows, isComplete, signal, ({ problems }) => {
+      this.#flowProblems = problems;
+    });
+  }
+
+  /** Compares and changes until nothing differs. */
+  async #flushDriver<P extends { readonly isEmpty: boolean }>(
+    what: string,
+    driver: HostDriver<P>,
+    isComplete: boolean,
+    signal: AbortSignal,
+    onPlan: (plan: P) => void,
+  ): Promise<string | undefined> {
+    const { log } = this.#options;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       signal.throwIfAborted();
-      await linux.refresh(this.#now());
-      const plan = linux.plan(this.#now(), isComplete);
-      this.#linuxProblems = plan.problems;
+      await driver.refresh(this.#now());
+      const plan = driver.plan(this.#now(), isComplete);
+      onPlan(plan);
       if (plan.isEmpty) return undefined;
       const began = this.#now();
-      const { applied, refused } = await linux.apply(plan, began);
+      const { applied, refused } = await driver.apply(plan, began);
       const duration = this.#now() - began;
       log.info(
         { component: 'host', applied, refused: refused.length, duration },
-        'network stack changed',
+        `${what} changed`,
       );
       for (const { table, key, message } of refused)
         log.error({ component: 'host', table, key }, message);
     }
-    return 'the network stack of the host changes faster than it can be followed';
-  }
-
-  async #flushFlows(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
-    const { flows, openVswitch, log } = this.#options;
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      signal.throwIfAborted();
-      // Numbers of ports would be those of before, and another process may be at work.
-      const unavailable = openVswitch.unavailable();
-      if (unavailable !== undefined) return unavailable;
-      await flows.refresh(this.#now());
-      const plan = flows.plan(this.#now(), isComplete);
-      this.#flowProblems = plan.problems;
-      if (plan.isEmpty) return undefined;
-      const began = this.#now();
-      const { applied, refused } = await flows.apply(plan, began);
-      const duration = this.#now() - began;
-      log.info({ component: 'host', applied, refused: refused.length, duration }, 'flows changed');
-      for (const { table, key, message } of refused)
-        log.error({ component: 'host', table, key }, message);
-    }
-    return 'flows of the external bridge change faster than they can be followed';
+    return `${what} of the host change faster than they can be followed`;
   }
 
   async #flushPorts(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {

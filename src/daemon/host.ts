@@ -3,7 +3,6 @@ import { claimsOf } from '../desired/engine.ts';
 import { claimedSelection, renderPlan } from '../desired/ovsdb/index.ts';
 import { kernelCgroups } from '../node/drivers/cgroups.ts';
 import { FlowDriver } from '../node/drivers/flow-driver.ts';
-import { renderFlowPlan } from '../node/drivers/flow-plan-text.ts';
 import { renderHostPlan } from '../node/drivers/host-plan-text.ts';
 import { IpProgram } from '../node/drivers/ip-program.ts';
 import { LinuxDriver } from '../node/drivers/linux-driver.ts';
@@ -77,7 +76,7 @@ export const hostPlansText = ({ linux, nft, openVswitch, flows }: HostPlans): st
     `${LINUX}\n${renderHostPlan(linux)}`,
     `${NFTABLES}\n${renderHostPlan(nft)}`,
     `${OPEN_VSWITCH}\n${renderPlan(openVswitch)}`,
-    `${OPENFLOW}\n${renderFlowPlan(flows)}`,
+    `${OPENFLOW}\n${renderHostPlan(flows)}`,
   ].join('\n');
 
 const SOCKET = /^unix:(\/.+)\/[^/]+$/;

@@ -23,7 +23,7 @@ import type { FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import type { Topology } from '../model/model.ts';
 import type { FlowProblem } from '../node/drivers/flow-plan.ts';
-import type { LinuxProblem } from '../node/drivers/linux-plan.ts';
+import type { LinuxProblem } from '../node/drivers/linux-change.ts';
 import type { NftProblem } from '../node/drivers/nft-plan.ts';
 import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
 import { zoneFeatures } from '../topology/features.ts';

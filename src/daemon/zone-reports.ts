@@ -4,7 +4,6 @@ import type { ClusterSettings } from '../model/model.ts';
 import { featureOf } from '../desired/engine.ts';
 import type { Feature, Rule } from '../desired/features.ts';
 import { planToJson, renderPlan, type Plan, type UnmarkedRow } from '../desired/ovsdb/index.ts';
-import { flowPlanToJson, renderFlowPlan } from '../node/drivers/flow-plan-text.ts';
 import { hostPlanToJson, renderHostPlan } from '../node/drivers/host-plan-text.ts';
 import { OPENFLOW } from '../node/flow-rows.ts';
 import { LINUX } from '../node/linux-rows.ts';
@@ -143,7 +142,7 @@ async function reportOf(
     databases: [
       ...plans.map(planToJson),
       ...stacks.map(({ database, plan }) => hostPlanToJson(database, plan)),
-      ...flows.map(flowPlanToJson),
+      ...flows.map((plan) => hostPlanToJson(OPENFLOW, plan)),
     ],
     rules: rulesOf(
       all.flatMap(({ changes }) => [...changes]),
@@ -152,7 +151,7 @@ async function reportOf(
     texts: [
       ...plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
       ...stacks.map(({ database, plan }) => ({ database, text: renderHostPlan(plan) })),
-      ...flows.map((plan) => ({ database: OPENFLOW, text: renderFlowPlan(plan) })),
+      ...flows.map((plan) => ({ database: OPENFLOW, text: renderHostPlan(plan) })),
     ],
     left: controller.left(),
     hasChanges: all.some(({ isEmpty }) => !isEmpty),

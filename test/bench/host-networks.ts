@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { IpProgram } from '../../src/node/drivers/ip-program.ts';
 import { LinuxDriver } from '../../src/node/drivers/linux-driver.ts';
-import type { LinuxCommand } from '../../src/node/drivers/linux-plan.ts';
+import type { LinuxCommand } from '../../src/node/drivers/linux-change.ts';
 import { devicesOf, hostZone, settled, withoutVrf } from '../support/host-driver.ts';
 import { HostUnits } from '../support/host-units.ts';
 import { NetworkNamespace } from '../support/network-namespace.ts';

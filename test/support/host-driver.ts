@@ -2,7 +2,7 @@
 import type { DesiredRow } from '../../src/desired/rows.ts';
 import { IpProgram } from '../../src/node/drivers/ip-program.ts';
 import { LinuxDriver } from '../../src/node/drivers/linux-driver.ts';
-import type { LinuxProblem } from '../../src/node/drivers/linux-plan.ts';
+import type { LinuxProblem } from '../../src/node/drivers/linux-change.ts';
 import { kernelSysctls } from '../../src/node/drivers/sysctls.ts';
 import { HostUnits } from './host-units.ts';
 import { blue, dualZone, networkName, type Zone, type ZoneNetwork } from './zones.ts';

@@ -1,7 +1,9 @@
 /** A kernel's network stack in memory: takes the changes of plans as the real one takes their commands. */
-import type { FoundState, LinuxChange } from '../../src/node/drivers/linux-plan.ts';
+import type { FoundState } from '../../src/node/drivers/linux-draft.ts';
+import type { LinuxChange } from '../../src/node/drivers/linux-change.ts';
 import { formatPrefix, parsePrefix } from '../../src/allocators/addresses.ts';
-import { connectedKey, type Found, type FoundLink } from '../../src/node/drivers/linux-state.ts';
+import type { Found, FoundLink } from '../../src/node/drivers/linux-found.ts';
+import { connectedKey } from '../../src/node/drivers/linux-state.ts';
 import { MAIN_TABLE } from '../../src/node/numbers.ts';
 import {
   addressKey,

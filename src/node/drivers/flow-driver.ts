@@ -6,7 +6,8 @@ import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
 import { flowKey, OPENFLOW, type FlowColumns, type OpenFlowTable } from '../flow-rows.ts';
 import { INTEGRATION_BRIDGE } from '../names.ts';
-import { FlowMonitor } from './flow-monitor.ts';
+import { Claims, type Wanted } from './claims.ts';
+import { flowMonitor } from './flow-monitor.ts';
 import {
   OUR_COOKIES,
   parseFlow,
@@ -17,9 +18,9 @@ import {
   type FlowPlan,
   type FlowProblem,
   type FoundFlow,
-  type Wanted,
 } from './flow-plan.ts';
 import { OfctlError, type OfctlProgram } from './ofctl-program.ts';
+import type { ProgramMonitor } from './program-monitor.ts';
 
 /** Numbers by names of ports; `:uplink` for that by which a bridge reaches the network outside. */
 export type PortNumbers = ReadonlyMap<string, string>;
@@ -58,18 +59,11 @@ interface Dump {
   readonly noFlood: ReadonlySet<string>;
 }
 
-interface Claim extends Wanted {
-  readonly owner: RowOwner;
-}
-
 interface Refusal {
   readonly until: number;
   readonly command: string;
   readonly problem: FlowProblem;
 }
-
-const inOrder = (a: RowOwner, b: RowOwner): number =>
-  a.rank - b.rank || a.order - b.order || (a.id < b.id ? -1 : 1);
 
 const bridgeOf = ({ columns }: DesiredRow): string =>
   (columns as unknown as Pick<FlowColumns, 'bridge'>).bridge;
@@ -77,16 +71,14 @@ const bridgeOf = ({ columns }: DesiredRow): string =>
 export class FlowDriver implements RowTarget, Disposable {
   readonly database = OPENFLOW;
   readonly #options: FlowDriverOptions;
-  readonly #wanted = new Map<RowOwner, readonly DesiredRow[]>();
-  /** Who wants a flow, the one that has it first. */
-  readonly #claims = new Map<string, Claim[]>();
+  readonly #claims = new Claims();
   readonly #dumps = new Map<string, Dump>();
   /** Bridges that are read again before the next plan. */
   readonly #stale = new Set<string>();
   /** Why bridges could not be read. */
   readonly #unreachable = new Map<string, string>();
   readonly #refused = new Map<string, Refusal>();
-  readonly #monitors = new Map<string, FlowMonitor>();
+  readonly #monitors = new Map<string, ProgramMonitor>();
   #ports: ReadonlyMap<string, PortNumbers> = new Map();
   #stopFollowing: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -105,21 +97,11 @@ export class FlowDriver implements RowTarget, Disposable {
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
     this.#version += 1;
-    for (const row of this.#wanted.get(owner) ?? []) this.#release(owner, row);
-    if (wanted.length === 0) this.#wanted.delete(owner);
-    else this.#wanted.set(owner, wanted);
-    for (const row of wanted) {
-      const claims = this.#claims.get(row.key);
-      if (claims === undefined) this.#claims.set(row.key, [{ owner, row }]);
-      else {
-        claims.push({ owner, row });
-        claims.sort((a, b) => inOrder(a.owner, b.owner));
-      }
-    }
+    this.#claims.set(owner, wanted);
   }
 
   has(owner: RowOwner): boolean {
-    return this.#wanted.has(owner);
+    return this.#claims.has(owner);
   }
 
   /** Begins to hear of changes. */
@@ -215,7 +197,7 @@ export class FlowDriver implements RowTarget, Disposable {
   #fullPlan(isComplete: boolean): FlowPlan {
     const known = this.#planned;
     if (known?.version === this.#version && known.isComplete === isComplete) return known.plan;
-    const wanted = Map.groupBy(this.#winners(), ({ row }) => bridgeOf(row));
+    const wanted = Map.groupBy(this.#claims.winners(), ({ row }) => bridgeOf(row));
     const changes: FlowChange[] = [];
     const problems: FlowProblem[] = [...this.#contests()];
     let heldBack = 0;
@@ -241,33 +223,19 @@ export class FlowDriver implements RowTarget, Disposable {
   }
 
   #wantedBridges(): ReadonlySet<string> {
-    return new Set([...this.#wanted.values()].flatMap((rows) => rows.map(bridgeOf)));
+    return new Set(Iterator.from(this.#claims.winners()).map(({ row }) => bridgeOf(row)));
   }
 
-  #release(owner: RowOwner, row: DesiredRow): void {
-    const left = (this.#claims.get(row.key) ?? []).filter((claim) => claim.owner !== owner);
-    if (left.length === 0) this.#claims.delete(row.key);
-    else this.#claims.set(row.key, left);
-  }
-
-  /** Of several units that want one flow one has it. */
-  *#winners(): Iterable<Claim> {
-    for (const [winner] of this.#claims.values()) if (winner !== undefined) yield winner;
-  }
-
-  /** The others have a problem, unless they want the same. */
   *#contests(): Iterable<FlowProblem> {
-    for (const [winner, ...others] of this.#claims.values())
-      for (const { owner, row } of others)
-        if (winner !== undefined && row.columns['actions'] !== winner.row.columns['actions'])
-          yield {
-            kind: 'name-taken',
-            table: row.table as OpenFlowTable,
-            key: row.key,
-            unit: owner.id,
-            object: row.object,
-            message: `flow ${row.key} is that of ${winner.row.object}`,
-          };
+    for (const { row, unit, winner } of this.#claims.contests())
+      yield {
+        kind: 'name-taken',
+        table: row.table as OpenFlowTable,
+        key: row.key,
+        unit,
+        object: row.object,
+        message: `flow ${row.key} is that of ${winner.object}`,
+      };
   }
 
   /** A bridge that is not there is made by somebody else; one that can't be read is a problem. */
@@ -312,10 +280,12 @@ export class FlowDriver implements RowTarget, Disposable {
 
   #watch(bridge: string): void {
     if (!this.#isFollowing || this.#monitors.has(bridge)) return;
-    const monitor = new FlowMonitor(this.#options.ofctl, bridge, () => {
+    const monitor = flowMonitor(this.#options.ofctl, bridge, () => {
       this.#stale.add(bridge);
       this.#options.onDrift?.();
     });
+    // Where it can't be started it is tried again.
+    monitor.start().catch(() => undefined);
     this.#monitors.set(bridge, monitor);
   }
 

@@ -2,8 +2,6 @@
  * What differs between wanted and found flows of a bridge, and the smallest change that ends it. Pure. What has a cookie of ours and nobody
  * wants goes; a flow of somebody else is never changed: an equal one will do, another one with the same match is a problem.
  */
-import type { RowOwner } from '../../desired/engine.ts';
-import type { DesiredRow } from '../../desired/rows.ts';
 import {
   flowKey,
   LOCAL,
@@ -16,12 +14,7 @@ import {
   type PortColumns,
 } from '../flow-rows.ts';
 import { COOKIE, COOKIE_PATH_MTU } from '../numbers.ts';
-
-/** A row, and who wants it. */
-export interface Wanted {
-  readonly row: DesiredRow;
-  readonly owner: Pick<RowOwner, 'id'>;
-}
+import type { Wanted } from './claims.ts';
 
 export interface FoundFlow extends Omit<FlowColumns, 'bridge'> {
   /** It has timeouts or flags, which no flow of ours has. */

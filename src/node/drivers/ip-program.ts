@@ -2,17 +2,7 @@
  * The way to rtnetlink: `ip -batch`, a process per set of commands or dumps (docs/host.md says why). A mistake of one command harms that
  * one alone; an inconsistent dump is made again.
  */
-import { spawn } from 'node:child_process';
-
-/** Words of one `ip` command. */
-export type Words = readonly string[];
-
-export interface IpProgramOptions {
-  /** Program and first arguments; default `ip` of the PATH. */
-  readonly program?: Words;
-  /** Milliseconds after which a process that has not ended is killed. */
-  readonly timeout?: number;
-}
+import { Program, type Ended, type ProgramOptions, type Words } from './program.ts';
 
 /** `any` for what has no family, or shows both. */
 export type IpFamily = 'inet' | 'inet6' | 'any';
@@ -22,7 +12,6 @@ export class IpError extends Error {
   readonly code = 'IP_FAILED';
 }
 
-const TIMEOUT = 20_000;
 /** A dump during which the kernel's tables changed is made again this often. */
 const DUMP_ATTEMPTS = 8;
 const INTERRUPTED = /Dump was interrupted/;
@@ -72,24 +61,19 @@ export function failures(stderr: string): ReadonlyMap<number, string> {
   return found;
 }
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 export class IpProgram {
   readonly program: Words;
-  readonly #timeout: number;
+  readonly #program: Program;
 
-  constructor({ program = ['ip'], timeout = TIMEOUT }: IpProgramOptions = {}) {
+  /** Default: `ip` of the PATH. */
+  constructor({ program = ['ip'], ...options }: ProgramOptions = {}) {
     this.program = program;
-    this.#timeout = timeout;
+    this.#program = new Program(program, options, 'iproute2', IpError);
   }
 
   /** Throws IpError with what to do when this program can't mark addresses as ours. */
   async check(): Promise<void> {
-    const { stderr, stdout } = await this.#run(['address', 'help'], '');
+    const { stderr, stdout } = await this.#program.run(['address', 'help']);
     if (!`${stdout}${stderr}`.includes('proto '))
       throw new IpError(
         `${this.program.join(' ')} can't give addresses a protocol, by which ours are known: install iproute2 6.3 or newer`,
@@ -143,40 +127,6 @@ export class IpProgram {
   async #batch(family: IpFamily, flags: Words, commands: readonly Words[]): Promise<Ended> {
     const input = `${commands.map(batchLine).join('\n')}\n`;
     const families = family === 'any' ? [] : ['-family', family];
-    return this.#run([...families, ...flags, '-force', '-batch', '-'], input);
-  }
-
-  #run(args: Words, input: string): Promise<Ended> {
-    const [command = 'ip', ...first] = this.program;
-    return new Promise((resolve, reject) => {
-      const child = spawn(command, [...first, ...args], {
-        stdio: ['pipe', 'pipe', 'pipe'],
-        env: { ...process.env, LC_ALL: 'C' },
-      });
-      const texts: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
-      for (const name of ['stdout', 'stderr'] as const)
-        child[name].setEncoding('utf8').on('data', (text: string) => texts[name].push(text));
-      const timer = setTimeout(() => child.kill('SIGKILL'), this.#timeout);
-      child.on('error', (error) => {
-        clearTimeout(timer);
-        reject(
-          new IpError(`${command} can't be run: ${error.message}; install iproute2`, {
-            cause: error,
-          }),
-        );
-      });
-      child.on('close', (code, signal) => {
-        clearTimeout(timer);
-        if (signal !== null)
-          reject(
-            new IpError(
-              `ip did not end within ${this.#timeout / 1000} s, or was killed (${signal})`,
-            ),
-          );
-        else resolve({ code, stdout: texts.stdout.join(''), stderr: texts.stderr.join('') });
-      });
-      child.stdin.on('error', () => undefined); // ip ended before it read everything: its exit code says so
-      child.stdin.end(input);
-    });
+    return this.#program.run([...families, ...flags, '-force', '-batch', '-'], input);
   }
 }

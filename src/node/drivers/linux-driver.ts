@@ -6,15 +6,11 @@ import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
 import { LINUX, type LinuxTable } from '../linux-rows.ts';
 import { PROTOCOL } from '../numbers.ts';
+import { Claims, idOf } from './claims.ts';
 import { IpMonitor } from './ip-monitor.ts';
 import type { IpFamily, IpProgram } from './ip-program.ts';
-import {
-  LinuxPlanner,
-  type LinuxChange,
-  type LinuxPlan,
-  type LinuxProblem,
-  type Wanted,
-} from './linux-plan.ts';
+import { planLinux } from './linux-plan.ts';
+import type { LinuxChange, LinuxPlan, LinuxProblem } from './linux-change.ts';
 import { LinuxState } from './linux-state.ts';
 import type { Sysctls } from './sysctls.ts';
 
@@ -45,25 +41,11 @@ interface Refusal {
   readonly problem: LinuxProblem;
 }
 
-interface Claim extends Wanted {
-  readonly owner: RowOwner;
-}
-
-const idOf = ({ table, key }: { readonly table: string; readonly key: string }): string =>
-  `${table} ${key}`;
-
-const inOrder = (a: RowOwner, b: RowOwner): number =>
-  a.rank - b.rank || a.order - b.order || (a.id < b.id ? -1 : 1);
-
 export class LinuxDriver implements RowTarget, Disposable {
   readonly database = LINUX;
   readonly #options: LinuxDriverOptions;
   readonly #state: LinuxState;
-  readonly #wanted = new Map<RowOwner, readonly DesiredRow[]>();
-  /** Who wants an object, the one that has it first. */
-  readonly #claims = new Map<string, Claim[]>();
-  /** Objects that more than one want. */
-  readonly #contested = new Set<string>();
+  readonly #claims = new Claims();
   readonly #refused = new Map<string, Refusal>();
   /** Objects that were made anew, and until when that is enough. */
   readonly #renewed = new Map<string, number>();
@@ -79,15 +61,12 @@ export class LinuxDriver implements RowTarget, Disposable {
   }
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
-    for (const row of this.#wanted.get(owner) ?? []) this.#release(owner, row);
-    if (wanted.length === 0) this.#wanted.delete(owner);
-    else this.#wanted.set(owner, wanted);
-    for (const row of wanted) this.#claim(owner, row);
+    this.#claims.set(owner, wanted);
     this.#planned = undefined;
   }
 
   has(owner: RowOwner): boolean {
-    return this.#wanted.has(owner);
+    return this.#claims.has(owner);
   }
 
   /** Begins to hear of changes. Throws when `ip` is not there, or is too old. */
@@ -197,51 +176,22 @@ export class LinuxDriver implements RowTarget, Disposable {
     const known = this.#planned;
     if (known?.version === version && known.isComplete === isComplete) return known.plan;
     const sysctl = (path: string): string | undefined => this.#sysctl(path);
-    const planner = new LinuxPlanner({ links, routes, connected, rules, neighbours, sysctl });
-    const plan = planner.plan(this.#winners(), isComplete);
+    const found = { links, routes, connected, rules, neighbours, sysctl };
+    const plan = planLinux(found, this.#claims.winners(), isComplete);
     this.#planned = { version, isComplete, plan };
     return plan;
   }
 
-  #claim(owner: RowOwner, row: DesiredRow): void {
-    const id = idOf(row);
-    const claims = this.#claims.get(id);
-    if (claims === undefined) {
-      this.#claims.set(id, [{ owner, row }]);
-      return;
-    }
-    claims.push({ owner, row });
-    claims.sort((a, b) => inOrder(a.owner, b.owner));
-    this.#contested.add(id);
-  }
-
-  #release(owner: RowOwner, row: DesiredRow): void {
-    const id = idOf(row);
-    const left = (this.#claims.get(id) ?? []).filter((claim) => claim.owner !== owner);
-    if (left.length < 2) this.#contested.delete(id);
-    if (left.length === 0) this.#claims.delete(id);
-    else this.#claims.set(id, left);
-  }
-
-  /** Of several units that want one object one has it. */
-  *#winners(): Iterable<Wanted> {
-    for (const [winner] of this.#claims.values()) if (winner !== undefined) yield winner;
-  }
-
-  /** The others have a problem. */
   *#contests(): Iterable<LinuxProblem> {
-    for (const id of this.#contested) {
-      const [winner, ...others] = this.#claims.get(id) ?? [];
-      for (const { owner, row } of others)
-        yield {
-          kind: 'name-taken',
-          table: row.table as LinuxTable,
-          key: row.key,
-          unit: owner.id,
-          object: row.object,
-          message: `${row.table} ${row.key} is that of ${winner?.row.object}; rename one of them`,
-        };
-    }
+    for (const { row, unit, winner } of this.#claims.contests())
+      yield {
+        kind: 'name-taken',
+        table: row.table as LinuxTable,
+        key: row.key,
+        unit,
+        object: row.object,
+        message: `${row.table} ${row.key} is that of ${winner.object}; rename one of them`,
+      };
   }
 
   #sysctl(path: string): string | undefined {

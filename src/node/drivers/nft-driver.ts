@@ -4,10 +4,10 @@
  */
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
-import { isSame } from '../../desired/same.ts';
 import { NFTABLES, type NftTable } from '../nft-rows.ts';
 import type { Cgroup, Cgroups } from './cgroups.ts';
-import { NftMonitor } from './nft-monitor.ts';
+import { Claims, idOf } from './claims.ts';
+import { nftMonitor } from './nft-monitor.ts';
 import {
   DEFINITIONS,
   planNft,
@@ -15,10 +15,10 @@ import {
   type NftChange,
   type NftPlan,
   type NftProblem,
-  type WantedNft,
 } from './nft-plan.ts';
 import { NftError, type NftProgram } from './nft-program.ts';
 import { foundTable, type FoundNftTable } from './nft-state.ts';
+import type { ProgramMonitor } from './program-monitor.ts';
 
 export interface NftDriverOptions {
   readonly nft: NftProgram;
@@ -47,26 +47,18 @@ interface Refusal {
   readonly problem: NftProblem;
 }
 
-const idOf = ({ table, key }: { readonly table: string; readonly key: string }): string =>
-  `${table} ${key}`;
-
-const inOrder = (a: RowOwner, b: RowOwner): number =>
-  a.rank - b.rank || a.order - b.order || (a.id < b.id ? -1 : 1);
-
 export class NftDriver implements RowTarget, Disposable {
   readonly database = NFTABLES;
   readonly #options: NftDriverOptions;
-  readonly #wanted = new Map<RowOwner, readonly DesiredRow[]>();
+  readonly #claims = new Claims();
   readonly #refused = new Map<string, Refusal>();
   readonly #cgroups = new Map<string, Cgroup | undefined>();
-  #winners: readonly WantedNft[] | undefined;
-  #contests: readonly NftProblem[] = [];
   #found: FoundNftTable | undefined;
   /** Why nothing is known of what there is. */
   #unavailable: string | undefined;
   #isStale = true;
   #lastFull = -Infinity;
-  #monitor: NftMonitor | undefined;
+  #monitor: ProgramMonitor | undefined;
   #look: NodeJS.Timeout | undefined;
   #isToHear = false;
 
@@ -75,13 +67,11 @@ export class NftDriver implements RowTarget, Disposable {
   }
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
-    if (wanted.length === 0) this.#wanted.delete(owner);
-    else this.#wanted.set(owner, wanted);
-    this.#winners = undefined;
+    this.#claims.set(owner, wanted);
   }
 
   has(owner: RowOwner): boolean {
-    return this.#wanted.has(owner);
+    return this.#claims.has(owner);
   }
 
   /** Begins to hear of changes, as soon as `nft` can be run. */
@@ -129,7 +119,7 @@ export class NftDriver implements RowTarget, Disposable {
     }
     const plan = planNft(
       this.#found,
-      this.#wantedRows(),
+      this.#claims.winners(),
       (name) => this.#cgroup(name)?.path,
       isComplete,
     );
@@ -144,7 +134,7 @@ export class NftDriver implements RowTarget, Disposable {
       ...plan,
       changes,
       isEmpty: changes.length === 0,
-      problems: [...this.#contests, ...plan.problems, ...resting],
+      problems: [...this.#contests(), ...plan.problems, ...resting],
     };
   }
 
@@ -179,7 +169,7 @@ export class NftDriver implements RowTarget, Disposable {
   async #listen(): Promise<void> {
     if (!this.#isToHear || this.#monitor !== undefined) return;
     const { nft, onDrift, onTrouble } = this.#options;
-    const monitor = new NftMonitor({
+    const monitor = nftMonitor({
       program: nft.program,
       onChange: () => {
         this.#isStale = true;
@@ -223,28 +213,16 @@ export class NftDriver implements RowTarget, Disposable {
     });
   }
 
-  /** Of several units that want one thing one has it; the others have a problem, unless they want the same. */
-  #wantedRows(): readonly WantedNft[] {
-    if (this.#winners !== undefined) return this.#winners;
-    const winners = new Map<string, WantedNft & { readonly owner: RowOwner }>();
-    const contests: NftProblem[] = [];
-    for (const [owner, rows] of [...this.#wanted].sort(([a], [b]) => inOrder(a, b)))
-      for (const row of rows) {
-        const winner = winners.get(idOf(row));
-        if (winner === undefined) winners.set(idOf(row), { row, owner });
-        else if (!isSame(winner.row.columns, row.columns))
-          contests.push({
-            kind: 'name-taken',
-            table: row.table as NftTable,
-            key: row.key,
-            unit: owner.id,
-            object: row.object,
-            message: `nftables ${row.table} ${row.key} is that of ${winner.row.object}; change one of them`,
-          });
-      }
-    this.#contests = contests;
-    this.#winners = [...winners.values()];
-    return this.#winners;
+  *#contests(): Iterable<NftProblem> {
+    for (const { row, unit, winner } of this.#claims.contests())
+      yield {
+        kind: 'name-taken',
+        table: row.table as NftTable,
+        key: row.key,
+        unit,
+        object: row.object,
+        message: `nftables ${row.table} ${row.key} is that of ${winner.object}; change one of them`,
+      };
   }
 
   #cgroup(name: string): Cgroup | undefined {

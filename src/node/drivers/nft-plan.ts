@@ -2,8 +2,6 @@
  * What differs between the wanted and the found state of our nftables table, and the commands that end it. Pure. The table is ours as a
  * whole: what nobody wants goes, once every unit was built.
  */
-import type { RowOwner } from '../../desired/engine.ts';
-import type { DesiredRow } from '../../desired/rows.ts';
 import {
   NFT_TABLE,
   type ChainColumns,
@@ -12,14 +10,10 @@ import {
   type NftTable,
   type SetColumns,
 } from '../nft-rows.ts';
+import type { Wanted } from './claims.ts';
+import { keptRules } from './kept-rules.ts';
 import type { FoundNftTable, FoundRule } from './nft-state.ts';
 import type { ElementText } from './nft-text.ts';
-
-/** A row, and who wants it. */
-export interface WantedNft {
-  readonly row: DesiredRow;
-  readonly owner: Pick<RowOwner, 'id' | 'order'>;
-}
 
 export interface NftCommand {
   readonly step: number;
@@ -80,7 +74,7 @@ const TABLE = `${NFT_TABLE.family} ${NFT_TABLE.name}`;
 const UNWANTED = JSON.stringify(['unwanted', '']);
 const EMPTY: FoundNftTable = { chains: new Map(), sets: new Map() };
 
-const columnsOf = <C>({ row }: WantedNft): C => row.columns as unknown as C;
+const columnsOf = <C>({ row }: Wanted): C => row.columns as unknown as C;
 
 const chainText = ({ type, hook, priority }: ChainColumns): string =>
   hook === undefined ? '' : `{ type ${type} hook ${hook} priority ${priority}; policy accept; }`;
@@ -94,7 +88,7 @@ const ruleWords = ({ text, comment }: { text: string; comment?: string | undefin
 /** `cgroup` gives the path of a cgroup by its name. */
 export function planNft(
   found: FoundNftTable | undefined,
-  wanted: Iterable<WantedNft>,
+  wanted: Iterable<Wanted>,
   cgroup: (name: string) => string | undefined,
   isComplete: boolean,
 ): NftPlan {
@@ -104,7 +98,7 @@ export function planNft(
 
 class Planner {
   readonly #found: FoundNftTable;
-  readonly #wanted = new Map<NftTable, WantedNft[]>();
+  readonly #wanted = new Map<NftTable, Wanted[]>();
   readonly #cgroup: (name: string) => string | undefined;
   readonly #isComplete: boolean;
   #changes: NftChange[] = [];
@@ -113,7 +107,7 @@ class Planner {
 
   constructor(
     found: FoundNftTable,
-    wanted: Iterable<WantedNft>,
+    wanted: Iterable<Wanted>,
     cgroup: (name: string) => string | undefined,
     isComplete: boolean,
   ) {
@@ -140,7 +134,7 @@ class Planner {
     };
   }
 
-  #of(table: NftTable): readonly WantedNft[] {
+  #of(table: NftTable): readonly Wanted[] {
     return this.#wanted.get(table) ?? [];
   }
 
@@ -316,7 +310,7 @@ class Planner {
   }
 
   /** With the path of its cgroup; undefined while there is none. */
-  #resolved(one: WantedNft): WantedRule | undefined {
+  #resolved(one: Wanted): WantedRule | undefined {
     const columns = columnsOf<NftRuleColumns>(one);
     if (columns.cgroup === undefined) return { one, columns, words: ruleWords(columns) };
     const path = this.#cgroup(columns.cgroup);
@@ -367,7 +361,7 @@ class Planner {
     }
   }
 
-  #describe({ row, owner }: WantedNft, group: string) {
+  #describe({ row, owner }: Wanted, group: string) {
     return {
       table: row.table as NftTable,
       key: row.key,
@@ -378,7 +372,7 @@ class Planner {
     };
   }
 
-  #add(one: WantedNft, after: string, group: string, commands: readonly NftCommand[]): void {
+  #add(one: Wanted, after: string, group: string, commands: readonly NftCommand[]): void {
     const described = this.#describe(one, group);
     this.#changes.push({ ...described, action: 'add', before: undefined, after, commands });
   }
@@ -402,7 +396,7 @@ class Planner {
     });
   }
 
-  #await({ row, owner }: WantedNft, what: string): void {
+  #await({ row, owner }: Wanted, what: string): void {
     this.#problems.push({
       kind: 'awaited',
       table: row.table as NftTable,
@@ -415,7 +409,7 @@ class Planner {
 }
 
 interface WantedRule {
-  readonly one: WantedNft;
+  readonly one: Wanted;
   readonly columns: NftRuleColumns;
   readonly words: string;
 }
@@ -428,26 +422,3 @@ const inOrder = (a: WantedRule, b: WantedRule): number =>
   a.columns.order - b.columns.order ||
   a.one.owner.order - b.one.owner.order ||
   (a.one.row.key < b.one.row.key ? -1 : 1);
-
-/** For each wanted rule the index of the found one that stays for it: the most that are in the same order on both sides. */
-export function keptRules(
-  wanted: readonly string[],
-  found: readonly string[],
-): readonly (number | undefined)[] {
-  // lengths[i][j]: how many of wanted from i on and found from j on can stay.
-  const width = found.length + 1;
-  const lengths = new Uint32Array((wanted.length + 1) * width);
-  const at = (i: number, j: number): number => lengths[i * width + j] ?? 0;
-  for (let i = wanted.length - 1; i >= 0; i -= 1)
-    for (let j = found.length - 1; j >= 0; j -= 1)
-      lengths[i * width + j] =
-        wanted[i] === found[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
-  let j = 0;
-  return wanted.map((text, i) => {
-    while (j < found.length && found[j] !== text && at(i, j + 1) === at(i, j)) j += 1;
-    if (j >= found.length || found[j] !== text || at(i + 1, j + 1) + 1 !== at(i, j))
-      return undefined;
-    j += 1;
-    return j - 1;
-  });
-}

@@ -1,14 +1,10 @@
 /** The way to OpenFlow: `ovs-ofctl`, a process per dump or bundle. A bundle is applied as a whole or not at all. */
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { Program, type ProgramOptions, type Words } from './program.ts';
 
-export interface OfctlProgramOptions {
-  /** Program and first arguments; default `ovs-ofctl` of the PATH. */
-  readonly program?: readonly string[];
+export interface OfctlProgramOptions extends ProgramOptions {
   /** Folder of the bridges' sockets; default is that of the program. */
   readonly folder?: string;
-  /** Milliseconds after which a process that has not ended is killed. */
-  readonly timeout?: number;
 }
 
 /** `ovs-ofctl` could not be run, or the switch refused. */
@@ -16,7 +12,6 @@ export class OfctlError extends Error {
   readonly code = 'OFCTL_FAILED';
 }
 
-const TIMEOUT = 20_000;
 const VERSION = ['-O', 'OpenFlow13'];
 /** Later versions do not know ports that are not flooded. */
 const PORT_VERSION = ['-O', 'OpenFlow10'];
@@ -24,14 +19,15 @@ const PORT_VERSION = ['-O', 'OpenFlow10'];
 const BRIDGE_NAME = /^\w[\w.-]*$/;
 
 export class OfctlProgram {
-  readonly program: readonly string[];
+  readonly program: Words;
+  readonly #program: Program;
   readonly #folder: string | undefined;
-  readonly #timeout: number;
 
-  constructor({ program = ['ovs-ofctl'], folder, timeout = TIMEOUT }: OfctlProgramOptions = {}) {
+  /** Default: `ovs-ofctl` of the PATH. */
+  constructor({ program = ['ovs-ofctl'], folder, ...options }: OfctlProgramOptions = {}) {
     this.program = program;
+    this.#program = new Program(program, options, 'openvswitch-switch', OfctlError);
     this.#folder = folder;
-    this.#timeout = timeout;
   }
 
   /** How the program calls the bridge. Throws for a name that no bridge can have. */
@@ -70,39 +66,10 @@ export class OfctlProgram {
     await this.#run([...PORT_VERSION, 'mod-port', this.target(bridge), port, 'no-flood']);
   }
 
-  #run(args: readonly string[], input = ''): Promise<string> {
-    const [command = 'ovs-ofctl', ...first] = this.program;
-    return new Promise((resolve, reject) => {
-      const child = spawn(command, [...first, ...args], {
-        stdio: ['pipe', 'pipe', 'pipe'],
-        env: { ...process.env, LC_ALL: 'C' },
-      });
-      const texts: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
-      for (const name of ['stdout', 'stderr'] as const)
-        child[name].setEncoding('utf8').on('data', (text: string) => texts[name].push(text));
-      const timer = setTimeout(() => child.kill('SIGKILL'), this.#timeout);
-      child.on('error', (error) => {
-        clearTimeout(timer);
-        reject(
-          new OfctlError(`${command} can't be run: ${error.message}; install openvswitch-switch`, {
-            cause: error,
-          }),
-        );
-      });
-      child.on('close', (code, signal) => {
-        clearTimeout(timer);
-        const said = texts.stderr.join('').trim();
-        if (signal !== null)
-          reject(
-            new OfctlError(
-              `ovs-ofctl did not end within ${this.#timeout / 1000} s, or was killed (${signal})`,
-            ),
-          );
-        else if (code !== 0) reject(new OfctlError(said === '' ? `ended with ${code}` : said));
-        else resolve(texts.stdout.join(''));
-      });
-      child.stdin.on('error', () => undefined); // it ended before it read everything: its exit code says so
-      child.stdin.end(input);
-    });
+  async #run(args: Words, input?: string): Promise<string> {
+    const { code, stdout, stderr } = await this.#program.run(args, input);
+    if (code === 0) return stdout;
+    const said = stderr.trim();
+    throw new OfctlError(said === '' ? `ended with ${code}` : said);
   }
 }

@@ -1,5 +1,4 @@
 /** Links of pods: veth pairs between the host and the pods' network namespaces, by `ip` as everything of the kernel. */
-import { spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { CNI_CODE, CniError } from '../../cni/cni-error.ts';
 import {
@@ -11,7 +10,8 @@ import {
 } from '../../cni/link-commands.ts';
 import type { CniInterface } from '../../cni/result.ts';
 import { isPlainObject } from '../../api/plain-object.ts';
-import { IpProgram, type Words } from './ip-program.ts';
+import { IpProgram } from './ip-program.ts';
+import { Program, type Words } from './program.ts';
 
 /** A link of ours on the host. */
 export interface PodLink {
@@ -141,15 +141,7 @@ async function writeSysctls(
 ): Promise<void> {
   if (settings.length === 0) return;
   const shell = ['sh', '-c', WRITE_SYSCTLS, 'sh', ...settings.flat()];
-  const [command = '', ...args] = [...enter(netns), ...shell];
-  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  const messages: string[] = [];
-  child.stderr.setEncoding('utf8').on('data', (text: string) => messages.push(text));
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  child.once('error', reject);
-  child.once('close', (code) => {
-    if (code === 0) resolve();
-    else reject(new CniError(`settings inside the pod: ${messages.join('').trim()}`));
-  });
-  await promise;
+  const program = new Program(enter(netns), {}, 'util-linux', CniError);
+  const { code, stderr } = await program.run(shell);
+  if (code !== 0) throw new CniError(`settings inside the pod: ${stderr.trim()}`);
 }

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
+import type { Wanted } from '../../../src/node/drivers/claims.ts';
 import {
   parseFlow,
   planFlows,
   unfloodedPorts,
   type FoundBridge,
   type FoundFlow,
-  type Wanted,
 } from '../../../src/node/drivers/flow-plan.ts';
 import {
   flowKey,
@@ -35,7 +35,7 @@ const wanted = ({ priority, match, actions, cookie = '0xdeff105' }: WantedFlow):
     rule: 'r',
     object: 'UserDefinedNetwork blue/net',
   };
-  return { row, owner: { id: '["f","net"]' } };
+  return { row, owner: { id: '["f","net"]', order: 0 } };
 };
 
 const found = (

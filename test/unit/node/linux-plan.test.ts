@@ -1,11 +1,9 @@
 import { array, assert, boolean, constantFrom, nat, option, property, record } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  aliasOf,
-  LinuxPlanner,
-  type LinuxPlan,
-  type Wanted,
-} from '../../../src/node/drivers/linux-plan.ts';
+import { aliasOf } from '../../../src/node/drivers/linux-plan-links.ts';
+import { planLinux } from '../../../src/node/drivers/linux-plan.ts';
+import type { LinuxPlan } from '../../../src/node/drivers/linux-change.ts';
+import type { Wanted } from '../../../src/node/drivers/claims.ts';
 import { hostUnits } from '../../support/host-units.ts';
 import { MemoryKernel } from '../../support/memory-kernel.ts';
 import { blue, dualZone, type Zone } from '../../support/zones.ts';
@@ -22,7 +20,7 @@ const wantedBy = (zone: Zone): Wanted[] =>
   hostUnits(zone).flatMap(({ unit, rows }) =>
     rows
       .filter(({ database }) => database === 'Linux')
-      .map((row) => ({ row, owner: { id: unit } })),
+      .map((row) => ({ row, owner: { id: unit, order: 0 } })),
   );
 
 /** A host on which Open vSwitch has made the ports. */
@@ -40,7 +38,7 @@ const plan = (
   kernel: MemoryKernel,
   what: readonly Wanted[] = wanted,
   isComplete = true,
-): LinuxPlan => new LinuxPlanner(kernel).plan(what, isComplete);
+): LinuxPlan => planLinux(kernel, what, isComplete);
 
 /** Everything in a canonical order, for comparing. */
 const picture = ({ links, routes, rules, neighbours, values }: MemoryKernel): unknown => [

@@ -1,15 +1,17 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { keptRules, planNft, type WantedNft } from '../../../src/node/drivers/nft-plan.ts';
+import type { Wanted } from '../../../src/node/drivers/claims.ts';
+import { keptRules } from '../../../src/node/drivers/kept-rules.ts';
+import { planNft } from '../../../src/node/drivers/nft-plan.ts';
 import { foundTable } from '../../../src/node/drivers/nft-state.ts';
 import { elementText, ruleText } from '../../../src/node/drivers/nft-text.ts';
 
-const wanted = (table: string, key: string, columns: WantedNft['row']['columns']): WantedNft => ({
+const wanted = (table: string, key: string, columns: Wanted['row']['columns']): Wanted => ({
   owner: { id: '["unit"]', order: 0 },
   row: { database: 'nftables', table, key, columns, containers: [], rule: 'r', object: 'Pod a/b' },
 });
 const chain = wanted('chain', 'c', { name: 'c' });
-const rule = (text: string, order: number): WantedNft =>
+const rule = (text: string, order: number): Wanted =>
   wanted('rule', `c ${text}`, { chain: 'c', text, order });
 const found = (...texts: readonly string[]) =>
   foundTable([
@@ -20,7 +22,7 @@ const found = (...texts: readonly string[]) =>
   ]);
 const commands = (
   there: ReturnType<typeof found> | undefined,
-  rows: readonly WantedNft[],
+  rows: readonly Wanted[],
   isComplete = true,
 ): string[] =>
   planNft(there, rows, () => undefined, isComplete)

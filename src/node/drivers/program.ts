@@ -1,0 +1,79 @@
+/** A program that is run once for one purpose: its input, what it printed, and how it ended. */
+import { spawn } from 'node:child_process';
+
+/** A program and its first arguments. */
+export type Words = readonly string[];
+
+export interface ProgramOptions {
+  /** Program and first arguments. */
+  readonly program?: Words;
+  /** Milliseconds after which a process that has not ended is killed. */
+  readonly timeout?: number;
+}
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A kind of error that says which program failed. */
+type Failure = new (message: string) => Error;
+
+const TIMEOUT = 20_000;
+/** Messages are matched in English. */
+const ENVIRONMENT = { LC_ALL: 'C' };
+
+export class Program {
+  readonly words: Words;
+  readonly #timeout: number;
+  readonly #failure: Failure;
+  readonly #install: string;
+
+  /** `install`: what to install where the program is missing. `failure`: thrown when it can't be run, or does not end. */
+  constructor(
+    words: Words,
+    { timeout = TIMEOUT }: ProgramOptions,
+    install: string,
+    failure: Failure,
+  ) {
+    this.words = words;
+    this.#timeout = timeout;
+    this.#install = install;
+    this.#failure = failure;
+  }
+
+  /** Runs it to its end, whatever its exit code. */
+  run(args: Words, input = ''): Promise<Ended> {
+    const [command = '', ...first] = this.words;
+    return new Promise((resolve, reject) => {
+      const child = spawn(command, [...first, ...args], {
+        stdio: ['pipe', 'pipe', 'pipe'],
+        env: { ...process.env, ...ENVIRONMENT },
+      });
+      const texts: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
+      for (const name of ['stdout', 'stderr'] as const)
+        child[name].setEncoding('utf8').on('data', (text: string) => texts[name].push(text));
+      const timer = setTimeout(() => child.kill('SIGKILL'), this.#timeout);
+      child.on('error', (error) => {
+        clearTimeout(timer);
+        reject(
+          new this.#failure(`${command} can't be run: ${error.message}; install ${this.#install}`),
+        );
+      });
+      child.on('close', (code, signal) => {
+        clearTimeout(timer);
+        if (code !== null)
+          resolve({ code, stdout: texts.stdout.join(''), stderr: texts.stderr.join('') });
+        else
+          reject(
+            new this.#failure(
+              `${command} did not end within ${this.#timeout / 1000} s, or was killed (${signal})`,
+            ),
+          );
+      });
+      child.stdin.on('error', () => undefined); // it ended before it read everything: its exit code says so
+      child.stdin.end(input);
+    });
+  }
+}

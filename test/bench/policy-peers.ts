@@ -5,7 +5,7 @@ import { namespace, networkPolicy, policedPod } from '../support/policed-zone.ts
 import { median, type Benchmark, type Figure } from './benchmark.ts';
 import { northboundServer } from './fill.ts';
 import { Zone } from './zone-change.ts';
-import { addNode } from './zone-objects.ts';
+import { addNode, addressOf, DEFAULT_OCTET } from './zone-objects.ts';
 
 const NAMESPACES = 50;
 const NODES = 20;
@@ -15,14 +15,13 @@ const RUNS = 25;
 const WARM_UP = 10;
 const by = { fieldManager: 'bench' };
 
-/** Of another node; its address is in that node's range. */
+/** Of another node. */
 function peer(index: number, labels: Readonly<Record<string, string>>): KubeObject {
   const node = 1 + (index % (NODES - 1));
-  const host = 3 + Math.floor(index / (NODES - 1));
   return policedPod(`peers-${index % NAMESPACES}/pod-${index}`, {
     node: `node-${node}`,
     labels,
-    address: `10.0.${node * 4 + (host >> 8)}.${host & 255}/22`,
+    address: `${addressOf(DEFAULT_OCTET, node, Math.floor(index / (NODES - 1)))}/18`,
   });
 }
 

@@ -1,5 +1,6 @@
 /** Objects of a cluster as a daemon sees them: nodes, networks (NADs with ids) and pods with their addresses, as many as a benchmark asks for. */
 import type { KubeObject, ResourceKind } from '../../src/api/objects.ts';
+import { macOf } from '../../src/allocators/addresses.ts';
 import { namespaces, networkAttachmentDefinitions, nodes, pods } from '../../src/api/kinds.ts';
 import type { ClusterSettings } from '../../src/model/model.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
@@ -10,7 +11,7 @@ const PRIMARY_LABEL = 'k8s.ovn.org/primary-user-defined-network';
 
 export const BENCH_SETTINGS: ClusterSettings = {
   ...DEFAULT_SETTINGS,
-  clusterSubnets: [{ cidr: '10.0.0.0/8', hostLength: 22 }],
+  clusterSubnets: [{ cidr: '10.0.0.0/8', hostLength: 18 }],
 };
 
 /** How large a cluster is, and how many of its networks have pods on our node. */
@@ -31,17 +32,32 @@ export type NetworkNumbers = readonly number[];
 export const numbersTo = (count: number): NetworkNumbers =>
   Array.from({ length: count }, (_, i) => i + 1);
 
+/** First octets of the cluster default network, and of every other one. */
+export const DEFAULT_OCTET = 10;
+const NETWORK_OCTET = 103;
+
+/** Of a network with one subnet of 18 bits per node. */
+const subnetOf = (octet: number, node: number): string =>
+  `${octet}.${node >> 2}.${(node & 3) * 64}.0/18`;
+
+/** Address of a pod; `index` is below 16,000, and another one for each pod of a node on that network. */
+export const addressOf = (octet: number, node: number, index: number): string =>
+  `${octet}.${node >> 2}.${(node & 3) * 64 + ((index + 3) >> 8)}.${(index + 3) & 255}`;
+
+/** The subnets of a node on some networks. */
+export const subnetsOf = (
+  node: number,
+  networks: NetworkNumbers,
+): Record<string, readonly string[]> =>
+  Object.fromEntries([
+    ['default', [subnetOf(DEFAULT_OCTET, node)]],
+    ...networks.map((network) => [`t${network}_net`, [subnetOf(NETWORK_OCTET, node)]]),
+  ]) as Record<string, readonly string[]>;
+
 const pair = (index: number): string => `${index >> 8}.${index & 255}`;
 
 export function nodeObject(index: number, networks: NetworkNumbers): KubeObject {
   const ip = `172.20.${pair(index + 1)}`;
-  const subnets = Object.fromEntries([
-    ['default', [`10.${index >> 6}.${(index & 63) * 4}.0/22`]],
-    ...networks.map((network) => [
-      `t${network}_net`,
-      [`103.${100 + (index >> 8)}.${index & 255}.0/24`],
-    ]),
-  ]) as Record<string, readonly string[]>;
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -56,7 +72,7 @@ export function nodeObject(index: number, networks: NetworkNumbers): KubeObject 
         'k8s.ovn.org/node-transit-switch-port-ifaddr': JSON.stringify({
           ipv4: `100.88.${pair(index + 2)}/16`,
         }),
-        'k8s.ovn.org/node-subnets': JSON.stringify(subnets),
+        'k8s.ovn.org/node-subnets': JSON.stringify(subnetsOf(index, networks)),
         'k8s.ovn.org/l3-gateway-config': JSON.stringify({
           default: {
             mode: 'shared',
@@ -111,15 +127,19 @@ export const nadObject = (network: number): KubeObject => ({
       name: `t${network}_net`,
       netAttachDefName: `t${network}/net`,
       role: 'primary',
-      subnets: '103.96.0.0/12/24',
+      subnets: '103.0.0.0/8/18',
       topology: 'layer3',
       type: 'ovn-k8s-cni-overlay',
     }),
   },
 });
 
+const onNetwork = (octet: number, node: string, index: number, role: string): object => {
+  const address = addressOf(octet, Number(node.slice('node-'.length)), index);
+  return { ip_addresses: [`${address}/18`], mac_address: macOf(address), role };
+};
+
 export function podObject(network: number, index: number, node = OWN_NODE): KubeObject {
-  const host = 3 + (index % 250);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -128,16 +148,8 @@ export function podObject(network: number, index: number, node = OWN_NODE): Kube
       name: `pod-${index}`,
       annotations: {
         'k8s.ovn.org/pod-networks': JSON.stringify({
-          default: {
-            ip_addresses: [`10.${index >> 8}.${index & 255}.3/22`],
-            mac_address: '0a:58:0a:f4:00:03',
-            role: 'infrastructure-locked',
-          },
-          [`t${network}/net`]: {
-            ip_addresses: [`103.100.0.${host}/24`],
-            mac_address: `0a:58:67:64:00:${host.toString(16).padStart(2, '0')}`,
-            role: 'primary',
-          },
+          default: onNetwork(DEFAULT_OCTET, node, index, 'infrastructure-locked'),
+          [`t${network}/net`]: onNetwork(NETWORK_OCTET, node, index, 'primary'),
         }),
       },
     },

@@ -12,7 +12,7 @@ export function register(program: Command): void {
     program
       .command('cleanup')
       .description(
-        'take management ports, VRFs, routes, rules, neighbours, flows and the nftables table of Heddle off this host',
+        'take management ports, VRFs, routes, rules, neighbours, flows, the nftables table and the external bridge of Heddle off this host',
       )
       .option('--dry-run', 'only show what would go')
       .addHelpText(
@@ -41,6 +41,8 @@ export function register(program: Command): void {
       await host.start();
       // Nothing is wanted, and that is known.
       print(hostPlansText(await host.controller.plans(true)));
+      const removals = await host.removalsText();
+      if (removals !== '') print(`External bridge\n${removals}`);
       if (!mayWrite) return;
       await until(
         async () => {
@@ -53,6 +55,7 @@ export function register(program: Command): void {
       const refused = host.controller.problems();
       if (refused.length > 0)
         throw new CleanupError(refused.map(({ message }) => message).join('\n'));
+      await host.removeBridges();
     });
   });
 }

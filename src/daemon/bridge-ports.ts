@@ -11,11 +11,11 @@ export const PORT_COLUMNS = {
 } as const;
 
 /** Key in a bridge's `external_ids` that names its uplink. */
-const UPLINK_ID = 'bridge-uplink';
+export const UPLINK_ID = 'bridge-uplink';
 /** Types of interfaces that no network card has. */
 const VIRTUAL = new Set(['patch', 'internal', 'geneve', 'vxlan', 'gre', 'stt', 'erspan', 'tap']);
 
-const textOf = (row: ReplicaRow, column: string): string => {
+export const textOf = (row: ReplicaRow, column: string): string => {
   const value = row.column(column);
   return typeof value === 'string' ? value : '';
 };
@@ -64,7 +64,7 @@ function readPorts(replica: ReplicaView): ReadonlyMap<string, PortNumbers> {
   return bridges;
 }
 
-function members(
+export function members(
   replica: ReplicaView,
   row: ReplicaRow,
   column: string,
@@ -76,7 +76,7 @@ function members(
   );
 }
 
-function idOf(row: ReplicaRow, key: string): string | undefined {
+export function idOf(row: ReplicaRow, key: string): string | undefined {
   const ids = row.column('external_ids');
   return ids instanceof Map ? (ids as ReadonlyMap<string, string>).get(key) : undefined;
 }

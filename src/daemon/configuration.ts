@@ -53,6 +53,8 @@ export interface Configuration {
   readonly ovs?: string;
   readonly host: HostSettings;
   /** What the node says of its gateway, when the host is kept. */
+  /** Network card that becomes the uplink of the external bridge, or that bridge; absent when others set it up. */
+  readonly gatewayInterface?: string;
   readonly gateway: GatewaySettings;
   readonly tls: TlsFiles;
   readonly settings: ClusterSettings;
@@ -107,6 +109,8 @@ interface Given {
   readonly source: string;
 }
 
+/** What a device, and so a bridge of it, can be called; nothing that could be read as an option. */
+const DEVICE_NAME = /^[\w][\w.@-]{0,14}$/;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 /** Network ids end there (api.md §6.1). */
 const MAX_NETWORKS = DEFAULT_LIMITS.networks;
@@ -164,6 +168,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
         ROUTING_TABLES,
       ),
     },
+    ...gatewayInterface(given),
     gateway: {
       mode: read('gateway-mode', oneOf(['shared', 'local', 'disabled'] as const), 'shared'),
       nextHops: read('gateway-nexthop', nextHops, []),
@@ -225,6 +230,30 @@ function cniSocket(given: ReadonlyMap<OptionName, Given>): Pick<Configuration, '
       "needs --ovs: a pod's interfaces are ports of the node's own Open vSwitch",
     );
   return { cniSocket: found.text };
+}
+
+/** Throws ConfigurationError. */
+function gatewayInterface(
+  given: ReadonlyMap<OptionName, Given>,
+): Pick<Configuration, 'gatewayInterface'> {
+  const found = given.get('gateway-interface');
+  if (found === undefined || found.text === '') return {};
+  if (!DEVICE_NAME.test(found.text))
+    throw new ConfigurationError(
+      found.source,
+      `${JSON.stringify(found.text)} is not the name of a device: at most 15 letters, digits, "_", ".", "@" and "-"`,
+    );
+  if ((given.get('ovs')?.text ?? '') === '')
+    throw new ConfigurationError(
+      found.source,
+      "needs --ovs: the bridge is one of the node's own Open vSwitch",
+    );
+  if (given.get('gateway-mode')?.text === 'disabled')
+    throw new ConfigurationError(
+      found.source,
+      'has no use with --gateway-mode disabled; leave one of them out',
+    );
+  return { gatewayInterface: found.text };
 }
 
 type Read = <T>(name: OptionName, parse: (value: string) => T, fallback: T) => T;

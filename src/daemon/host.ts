@@ -10,6 +10,12 @@ import { NftDriver } from '../node/drivers/nft-driver.ts';
 import { NftProgram } from '../node/drivers/nft-program.ts';
 import { OfctlProgram } from '../node/drivers/ofctl-program.ts';
 import { kernelSysctls } from '../node/drivers/sysctls.ts';
+import {
+  bridgeRemovals,
+  removalsText,
+  removeBridges,
+  type UplinkSwitch,
+} from '../node/drivers/uplink-keeper.ts';
 import { hostFeatures } from '../node/features.ts';
 import { OPENFLOW } from '../node/flow-rows.ts';
 import type { HostSettings } from '../node/host-network.ts';
@@ -23,6 +29,7 @@ import type { Configuration } from './configuration.ts';
 import { openDatabase, type OpenDatabase } from './databases.ts';
 import { HostController, type HostPlans } from './host-controller.ts';
 import type { Logger } from './logger.ts';
+import { uplinkSwitch } from './uplink-switch.ts';
 
 /** Lock of the local Open_vSwitch server that makes one process the writer of the host. */
 const HOST_LOCK = 'heddle_host';
@@ -46,6 +53,10 @@ export interface OpenHost extends AsyncDisposable {
   readonly controller: HostController;
   readonly openVswitch: OpenDatabase;
   readonly ip: IpProgram;
+  readonly uplink: UplinkSwitch;
+  /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
+  removalsText(): Promise<string>;
+  removeBridges(): Promise<void>;
   /** Settings of Open vSwitch and OVN on this node. */
   externalIds(): OpenVswitchIds;
   /** Begins to hear of changes. Throws when the kernel can't be reached. */
@@ -124,11 +135,15 @@ export function openHost({
     ports: bridgePorts(() => openVswitch.replica),
     onDrift: onWork,
   });
+  const uplink = uplinkSwitch(openVswitch);
   const controller = new HostController({ settings, openVswitch, linux, nft, flows, log });
   return {
     controller,
     openVswitch,
     ip,
+    uplink,
+    removalsText: async () => removalsText(await bridgeRemovals({ openVswitch: uplink, ip })),
+    removeBridges: () => removeBridges({ openVswitch: uplink, ip, sysctls: kernelSysctls }),
     externalIds: () => externalIdsOf(openVswitch),
     start: async () => {
       if (!mayWrite) return ip.check();

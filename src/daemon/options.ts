@@ -230,6 +230,12 @@ export const OPTIONS = [
     'shared',
   ),
   option(
+    'gateway-interface',
+    'behaviour',
+    'NAME',
+    'network card that becomes the uplink of the external bridge, with its addresses and routes; or that bridge. Default: it is there',
+  ),
+  option(
     'gateway-nexthop',
     'behaviour',
     'LIST',

@@ -4,6 +4,8 @@
  */
 import { ClusterManager } from '../cluster/manager.ts';
 import { NodeAnnouncer } from '../node/node-announcer.ts';
+import { kernelSysctls } from '../node/drivers/sysctls.ts';
+import { UplinkKeeper } from '../node/drivers/uplink-keeper.ts';
 import { NodePodAddresses } from '../node/pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import { pods } from '../api/kinds.ts';
@@ -80,6 +82,8 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #podAddresses: NodePodAddresses | undefined;
   /** Present when the host is kept: only then is it known what it is. */
   readonly #announcer: NodeAnnouncer | undefined;
+  /** Present when the external bridge is ours to set up. */
+  readonly #uplink: UplinkKeeper | undefined;
   readonly #running: Promise<unknown>;
   #leadership: Promise<boolean> | undefined;
   #failure: unknown;
@@ -135,7 +139,10 @@ export class ZoneRuntime implements AsyncDisposable {
             mayWrite: mode === 'write',
             log,
             onWork,
-            onExternalIds: () => this.#announcer?.openVswitchChanged(),
+            onExternalIds: () => {
+              this.#uplink?.openVswitchChanged();
+              this.#announcer?.openVswitchChanged();
+            },
           });
     this.controller = new ZoneController({
       facts: this.facts,
@@ -153,6 +160,18 @@ export class ZoneRuntime implements AsyncDisposable {
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     if (mayWrite) this.#podAddresses = new NodePodAddresses({ ...common, node, settings });
     const { host } = this;
+    const { gatewayInterface } = configuration;
+    if (host !== undefined && mode === 'write' && gatewayInterface !== undefined)
+      this.#uplink = new UplinkKeeper({
+        name: gatewayInterface,
+        node,
+        openVswitch: host.uplink,
+        ip: host.ip,
+        sysctls: kernelSysctls,
+        log,
+        onChange: onWork,
+        signal,
+      });
     if (host !== undefined && mode === 'write')
       this.#announcer = new NodeAnnouncer({
         ...common,
@@ -182,6 +201,7 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#running = Promise.all([
       watched(informers.run(signal)),
       ...(isManager ? [watched(this.#runManager(makeManager, signal))] : []),
+      ...(this.#uplink === undefined ? [] : [watched(this.#uplink.run())]),
       ...(this.#announcer === undefined ? [] : [watched(this.#announcer.run())]),
       ...(this.#podAddresses === undefined
         ? []
@@ -207,6 +227,8 @@ export class ZoneRuntime implements AsyncDisposable {
     await this.#zoneInformers.synced(this.configuration.timeout);
     if (this.#announcer !== undefined) {
       await this.host?.openVswitch.ready(signal);
+      // What the node says of itself follows from it.
+      await this.#uplink?.caughtUp(signal);
       await orGiveUp(
         this.#announcer.caughtUp(signal),
         signal,
@@ -315,6 +337,7 @@ export class ZoneRuntime implements AsyncDisposable {
       ...this.#problemsOfModel(),
       ...(this.#manager?.problems() ?? []),
       ...(this.#podAddresses?.problems() ?? []),
+      ...(this.#uplink?.problems() ?? []),
       ...(this.#announcer?.problems() ?? []),
       ...this.controller.problems(),
     ]);

@@ -12,17 +12,20 @@ import { until } from './until.ts';
 export class Vswitchd implements AsyncDisposable {
   readonly database: OvsdbServer;
   readonly ofctl: OfctlProgram;
+  readonly #inside: readonly string[] | undefined;
   #process: ChildProcess | undefined;
 
-  private constructor(database: OvsdbServer) {
+  private constructor(database: OvsdbServer, inside: readonly string[] | undefined) {
     this.database = database;
+    this.#inside = inside;
     const { command, args } = ovsProgram('ovs-ofctl');
     this.ofctl = new OfctlProgram({ program: [command, ...args], folder: database.folder });
   }
 
-  static async start(): Promise<Vswitchd> {
+  /** `inside`: what runs a program in a network namespace, whose devices are ports then, in the userspace datapath. */
+  static async start({ inside }: { inside?: readonly string[] } = {}): Promise<Vswitchd> {
     const database = await OvsdbServer.start({ schema: join(SCHEMAS, 'vswitch.ovsschema') });
-    const vswitchd = new Vswitchd(database);
+    const vswitchd = new Vswitchd(database, inside);
     await vswitchd.vsctl('init');
     await vswitchd.launch();
     return vswitchd;
@@ -32,14 +35,16 @@ export class Vswitchd implements AsyncDisposable {
   async launch(): Promise<void> {
     const { folder, remote } = this.database;
     const program = ovsProgram('ovs-vswitchd');
-    const words = [remote, '--enable-dummy=override', '--disable-system', '--no-chdir'];
+    const devices = this.#inside === undefined ? ['--enable-dummy=override'] : [];
+    const words = [remote, ...devices, '--disable-system', '--no-chdir'];
+    const [command = '', ...before] = [...(this.#inside ?? []), program.command, ...program.args];
     const control = `--unixctl=${this.#control}`;
     const log = [
       '--verbose=off',
       '--verbose=file:info',
       `--log-file=${join(folder, 'vswitchd.log')}`,
     ];
-    const child = spawn(...bound(program.command, [...program.args, ...words, control, ...log]), {
+    const child = spawn(...bound(command, [...before, ...words, control, ...log]), {
       stdio: 'ignore',
       cwd: folder,
       env: {

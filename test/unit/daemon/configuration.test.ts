@@ -100,6 +100,14 @@ describe('configuration', () => {
       { 'cluster-subnets': '10.244.0.1/16' },
       '--cluster-subnets: "10.244.0.1/16" has host bits set: write 10.244.0.0/16',
     ],
+    [
+      { 'gateway-interface': '--help', ovs: 'unix:/db' },
+      '--gateway-interface: "--help" is not the name of a device: at most 15 letters, digits, "_", ".", "@" and "-"',
+    ],
+    [
+      { 'gateway-interface': 'eth0' },
+      "--gateway-interface: needs --ovs: the bridge is one of the node's own Open vSwitch",
+    ],
     [{ 'gateway-mode': 'local ' }, '--gateway-mode: "local " is none of shared, local, disabled'],
     [
       { 'gateway-nexthop': '172.18.0.1/16' },

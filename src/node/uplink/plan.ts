@@ -1,0 +1,288 @@
+/**
+ * How the external bridge is made of an uplink, and taken apart again: steps, each with what undoes it (node.md §5). What the host says to
+ * others goes out all the time: addresses are on both devices while the uplink changes hands, routes follow it at once. Pure.
+ */
+import type { Words } from './words.ts';
+import { addressWords, deleteAddressWords, routeWords } from './words.ts';
+import {
+  gatewayBridgeOf,
+  GATEWAY_NETWORK,
+  type SwitchBridge,
+  type SwitchChange,
+  type UplinkAddress,
+  type UplinkDevice,
+  type UplinkRoute,
+  type UplinkState,
+} from './state.ts';
+
+export type Step =
+  | { readonly kind: 'switch'; readonly change: SwitchChange; readonly undo?: SwitchChange }
+  | { readonly kind: 'ip'; readonly commands: readonly Words[]; readonly undo: readonly Words[] }
+  /** Waits until there is such a device. */
+  | { readonly kind: 'device'; readonly name: string; readonly mac: string | undefined }
+  /** Waits until ovs-vswitchd has the uplink. */
+  | { readonly kind: 'uplink'; readonly bridge: string; readonly uplink: string }
+  /** Without a value: what it was before the steps. */
+  | { readonly kind: 'sysctl'; readonly path: string; readonly value?: string }
+  | {
+      readonly kind: 'same-sysctl';
+      readonly path: string;
+      readonly of: string;
+    };
+
+export interface UplinkPlan {
+  /** The bridge, once it is known which it is. */
+  readonly bridge?: string;
+  /** In order; nothing when all is as it should be. */
+  readonly steps: readonly Step[];
+  /** Why nothing can be done, and what to do about it. */
+  readonly problem?: string;
+}
+
+/** Addresses and routes of a device that is not there any more. */
+export interface Lost {
+  readonly addresses: readonly UplinkAddress[];
+  readonly routes: readonly UplinkRoute[];
+}
+
+const FLAG = '--gateway-interface';
+/** The kernel's limit (linux/if.h, IFNAMSIZ). */
+const LONGEST_NAME = 15;
+/** Device of Open vSwitch's kernel module that has its ports. */
+const SWITCH_DEVICE = 'ovs-system';
+/** A packet may come from where another way leads to (linux, ip-sysctl, rp_filter): the uplink's are the bridge's for a moment. */
+const LOOSE = '2';
+
+const stopped = (problem: string): UplinkPlan => ({ steps: [], problem });
+
+/** What makes `name` the uplink of the external bridge, or the external bridge, if it is a bridge of Open vSwitch. */
+export function uplinkPlan(name: string, state: UplinkState, lost?: Lost): UplinkPlan {
+  const { bridges, mappings } = state.switch;
+  const mapped = gatewayBridgeOf(mappings);
+  if (bridges.has(name)) {
+    if (mapped !== undefined && mapped !== name)
+      return stopped(
+        `${FLAG} is ${name}, and ovn-bridge-mappings has ${GATEWAY_NETWORK} on ${mapped}: make them the same`,
+      );
+    return { bridge: name, steps: mappingSteps(name, mapped) };
+  }
+  const bridge = mapped ?? `br${name}`;
+  const uplink = state.devices.get(name);
+  if (uplink === undefined) return stopped(`${FLAG}: there is no device ${name}`);
+  const why = unusable(uplink, bridge, state);
+  if (why !== undefined) return stopped(why);
+  const known = bridges.get(bridge);
+  const device = state.devices.get(bridge);
+  const addresses = [...uplink.addresses, ...(lost?.addresses ?? [])];
+  const routes = [...uplink.routes, ...(lost?.routes ?? [])];
+  const isWhole =
+    known?.hasUplink === true &&
+    known.ports.has(name) &&
+    device?.isUp === true &&
+    addresses.length + routes.length === 0;
+  return {
+    bridge,
+    steps: [
+      ...(isWhole ? [] : moveToBridge(uplink, bridge, { known, device, addresses, routes }, state)),
+      ...mappingSteps(bridge, mapped),
+    ],
+  };
+}
+
+function unusable(
+  { name, master, mac }: UplinkDevice,
+  bridge: string,
+  { switch: { bridges }, devices }: UplinkState,
+): string | undefined {
+  if (bridge.length > LONGEST_NAME)
+    return `${FLAG}: the bridge of ${name} would be ${bridge}, which is longer than ${LONGEST_NAME} characters: name a bridge in external_ids:ovn-bridge-mappings of the local Open_vSwitch database, as "${GATEWAY_NETWORK}:br-ex"`;
+  const other = [...bridges].find(([known, { ports }]) => known !== bridge && ports.has(name));
+  if (other !== undefined)
+    return `${FLAG}: ${name} is a port of bridge ${other[0]}; take it off there, or name that bridge`;
+  if (master !== undefined && master !== SWITCH_DEVICE)
+    return `${FLAG}: ${name} is part of ${master}; name ${master}, or take it off there`;
+  if (mac === undefined) return `${FLAG}: ${name} has no MAC address`;
+  if (!bridges.has(bridge) && devices.has(bridge))
+    return `${FLAG}: the bridge of ${name} is ${bridge}, and there is a device of that name that is not Open vSwitch's; remove it, or name another bridge in external_ids:ovn-bridge-mappings`;
+  const named = bridges.get(bridge)?.uplink;
+  return named === undefined || named === name
+    ? undefined
+    : `${FLAG} is ${name}, and external_ids:bridge-uplink of bridge ${bridge} is ${named}: make them the same`;
+}
+
+const mappingSteps = (bridge: string, mapped: string | undefined): readonly Step[] =>
+  mapped === bridge
+    ? []
+    : [
+        {
+          kind: 'switch',
+          change: { kind: 'map', bridge },
+          undo: { kind: 'unmap', bridge },
+        },
+      ];
+
+interface Movement {
+  readonly known: SwitchBridge | undefined;
+  readonly device: UplinkDevice | undefined;
+  readonly addresses: readonly UplinkAddress[];
+  readonly routes: readonly UplinkRoute[];
+}
+
+function moveToBridge(
+  uplink: UplinkDevice,
+  bridge: string,
+  { known, device, addresses, routes }: Movement,
+  { switch: { datapathType } }: UplinkState,
+): readonly Step[] {
+  const { name, mac = '' } = uplink;
+  const strictness = sysctl('ipv4', bridge, 'rp_filter');
+  const own = new Set(device?.addresses.map(({ address }) => address));
+  const onBridge = addresses.map((address) => addressWords(address, name, bridge));
+  const changeHands = [
+    ...inOrder(routes).map((route) => routeWords(route, name, bridge)),
+    // The first address of a network takes the later ones with it.
+    ...uplink.addresses.toReversed().map((address) => deleteAddressWords(address, name)),
+  ];
+  const before = [
+    ...uplink.addresses.map((address) => addressWords(address, name, name)),
+    ...inOrder(uplink.routes).map((route) => routeWords(route, name, name)),
+  ];
+  const steps: Step[] = [];
+  if (known === undefined)
+    steps.push({
+      kind: 'switch',
+      change: { kind: 'add-bridge', bridge, uplink: name, mac, datapathType },
+      undo: { kind: 'remove-bridge', bridge },
+    });
+  if (device === undefined)
+    steps.push(
+      { kind: 'device', name: bridge, mac: known === undefined ? mac : undefined },
+      // Announcements of routers reach the bridge from now on.
+      {
+        kind: 'same-sysctl',
+        path: sysctl('ipv6', bridge, 'accept_ra'),
+        of: sysctl('ipv6', name, 'accept_ra'),
+      },
+    );
+  steps.push({ kind: 'sysctl', path: strictness, value: LOOSE });
+  if (device?.isUp !== true)
+    steps.push({ kind: 'ip', commands: [['link', 'set', 'dev', bridge, 'up']], undo: [] });
+  steps.push({
+    kind: 'ip',
+    commands: onBridge,
+    undo: addresses
+      .filter(({ address }) => !own.has(address))
+      .toReversed()
+      .map((address) => deleteAddressWords(address, bridge)),
+  });
+  if (known?.ports.has(name) !== true)
+    steps.push({
+      kind: 'switch',
+      change: { kind: 'add-uplink', bridge, uplink: name },
+      undo: { kind: 'remove-uplink', bridge, uplink: name },
+    });
+  steps.push(
+    { kind: 'uplink', bridge, uplink: name },
+    { kind: 'ip', commands: changeHands, undo: before },
+    { kind: 'sysctl', path: strictness },
+  );
+  return steps;
+}
+
+/** What puts everything back onto the uplink of a bridge that Heddle made. */
+export function withoutBridge(bridge: string, state: UplinkState): UplinkPlan {
+  const known = state.switch.bridges.get(bridge);
+  const device = state.devices.get(bridge);
+  const unmap: readonly Step[] =
+    known?.isMappedByUs === true
+      ? [
+          {
+            kind: 'switch',
+            change: { kind: 'unmap', bridge },
+            undo: { kind: 'map', bridge },
+          },
+        ]
+      : [];
+  if (known?.isOurs !== true || known.uplink === undefined) return { bridge, steps: unmap };
+  const { uplink } = known;
+  if (!state.devices.has(uplink))
+    return stopped(
+      `${bridge} can't be taken apart: there is no device ${uplink}, which had its addresses`,
+    );
+  const addresses = device?.addresses ?? [];
+  const routes = device?.routes ?? [];
+  return {
+    bridge,
+    steps: [
+      ...unmap,
+      ...(device === undefined
+        ? []
+        : ([
+            { kind: 'sysctl', path: sysctl('ipv4', bridge, 'rp_filter'), value: LOOSE },
+          ] satisfies Step[])),
+      {
+        kind: 'ip',
+        commands: [
+          ['link', 'set', 'dev', uplink, 'up'],
+          ...addresses.map((address) => addressWords(address, bridge, uplink)),
+          ...inOrder(routes).map((route) => routeWords(route, bridge, uplink)),
+        ],
+        undo: [
+          ...inOrder(routes).map((route) => routeWords(route, bridge, bridge)),
+          ...addresses.toReversed().map((address) => deleteAddressWords(address, uplink)),
+        ],
+      },
+      {
+        kind: 'switch',
+        change: { kind: 'remove-uplink', bridge, uplink },
+        undo: { kind: 'add-uplink', bridge, uplink },
+      },
+      { kind: 'switch', change: { kind: 'remove-bridge', bridge } },
+    ],
+  };
+}
+
+/** Routes to networks that are reached at once come before those by way of them; that to everywhere is last. */
+const inOrder = (routes: readonly UplinkRoute[]): readonly UplinkRoute[] => {
+  const rank = ({ dst, hops }: UplinkRoute): number =>
+    dst.endsWith('/0') ? 2 : hops.some(({ via }) => via !== undefined) ? 1 : 0;
+  return routes.toSorted((a, b) => rank(a) - rank(b));
+};
+
+const sysctl = (family: 'ipv4' | 'ipv6', dev: string, name: string): string =>
+  `net/${family}/conf/${dev}/${name}`;
+
+/** The steps as people read them. */
+export function stepText(step: Step): string {
+  switch (step.kind) {
+    case 'switch':
+      return switchText(step.change);
+    case 'ip':
+      return step.commands.map((words) => `ip ${words.join(' ')}`).join('\n');
+    case 'device':
+      return `wait for device ${step.name}`;
+    case 'uplink':
+      return `wait until Open vSwitch has ${step.uplink} on ${step.bridge}`;
+    case 'sysctl':
+      return `set ${step.path} to ${step.value ?? 'what it was'}`;
+    case 'same-sysctl':
+      return `set ${step.path} to what ${step.of} is`;
+  }
+}
+
+function switchText(change: SwitchChange): string {
+  switch (change.kind) {
+    case 'add-bridge':
+      return `add bridge ${change.bridge} with MAC address ${change.mac}`;
+    case 'remove-bridge':
+      return `remove bridge ${change.bridge}`;
+    case 'add-uplink':
+      return `add port ${change.uplink} to ${change.bridge}`;
+    case 'remove-uplink':
+      return `remove port ${change.uplink} from ${change.bridge}`;
+    case 'map':
+      return `add ${GATEWAY_NETWORK}:${change.bridge} to ovn-bridge-mappings`;
+    case 'unmap':
+      return `remove ${GATEWAY_NETWORK}:${change.bridge} from ovn-bridge-mappings`;
+  }
+}

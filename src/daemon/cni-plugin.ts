@@ -112,13 +112,13 @@ export class CniPlugin {
       case 'ADD':
         return this.#add(request, signal);
       case 'DEL':
-        await this.#delete(request);
+        await this.#delete(request, signal);
         return undefined;
       case 'CHECK':
-        await this.#inTurn(request.container, () => this.#check(request));
+        await this.#inTurn(request.container, () => this.#check(request, signal));
         return undefined;
       case 'GC':
-        await this.#collect(request);
+        await this.#collect(request, signal);
         return undefined;
     }
   }
@@ -149,7 +149,7 @@ export class CniPlugin {
     const { ports, links } = this.#options;
     const { container, netns } = request;
     links.checkNamespace(netns);
-    ports.checkAvailable();
+    await ports.available(signal);
     const interfaces = await this.#wanted(request, signal);
     const devices = new Set(interfaces.map(({ device }) => device));
     const present = [...ports.list(container), ...(await links.list(container))].find(
@@ -160,7 +160,7 @@ export class CniPlugin {
         `container ${container} has an interface ${present.device || present.name} already: DEL comes before another ADD`,
       );
     try {
-      await links.create(interfaces, container, netns);
+      await links.create(interfaces, container, netns, ports.isUserspace);
       signal.throwIfAborted();
       await ports.add(interfaces);
       await this.#installed(request, interfaces, signal);
@@ -324,10 +324,10 @@ export class CniPlugin {
   }
 
   /** Of the pod's own networks: everything of the container. Nothing that is gone already is missed. */
-  async #delete({ container, device, nad }: DelRequest): Promise<void> {
+  async #delete({ container, device, nad }: DelRequest, signal: AbortSignal): Promise<void> {
     for (const add of this.#turns.get(container)?.adds ?? []) add.abort(new Error(OVERTAKEN));
     await this.#inTurn(container, async () => {
-      this.#options.ports.checkAvailable();
+      await this.#options.ports.available(signal);
       await this.#remove(container, (found) => nad === undefined || found === device);
     });
   }
@@ -345,9 +345,12 @@ export class CniPlugin {
     await links.remove([...new Set([...names, ...found])]);
   }
 
-  async #check({ container, device, netns, addresses, nad }: CheckRequest): Promise<void> {
+  async #check(
+    { container, device, netns, addresses, nad }: CheckRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { ports, links } = this.#options;
-    ports.checkAvailable();
+    await ports.available(signal);
     links.checkNamespace(netns);
     const own = ports.list(container).filter((port) => nad === undefined || port.device === device);
     if (!own.some((port) => port.device === device))
@@ -372,9 +375,9 @@ export class CniPlugin {
   }
 
   /** Removes what no container that the runtime knows has. One that is being worked on is known. */
-  async #collect({ containers, nad }: GcRequest): Promise<void> {
+  async #collect({ containers, nad }: GcRequest, signal: AbortSignal): Promise<void> {
     const { ports, links } = this.#options;
-    ports.checkAvailable();
+    await ports.available(signal);
     const isUnknown = (container: string): boolean =>
       !containers.has(container) && !this.#turns.has(container);
     const ofNad = ports

@@ -69,6 +69,7 @@ export const hostTables =
   (schema) =>
     claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema, {
       ...PORT_COLUMNS,
+      Bridge: [...PORT_COLUMNS.Bridge, 'datapath_type'],
       [OPEN_VSWITCH]: ['external_ids'],
     });
 

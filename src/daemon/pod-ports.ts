@@ -9,7 +9,7 @@ import {
   type OperationResult,
   type ReplicaRow,
 } from '../ovsdb/index.ts';
-import type { ZoneDatabase } from './zone-controller.ts';
+import type { OpenDatabase } from './databases.ts';
 
 /** A port of a pod. */
 export interface PodPort {
@@ -23,6 +23,9 @@ export interface PodPort {
   readonly isInstalled: boolean;
 }
 
+/** Milliseconds: what a daemon that was just started needs, on a busy machine. A runtime tries again by itself later. */
+const PATIENCE = 20_000;
+
 const byName = (
   name: string,
 ): readonly [readonly [column: string, function_: '==', value: JsonValue]] => [
@@ -35,10 +38,13 @@ const mapOf = (entries: Readonly<Record<string, string>>): JsonValue => [
 ];
 
 export class PodPorts {
-  readonly #database: ZoneDatabase;
+  readonly #database: OpenDatabase;
+  readonly #patience: number;
 
-  constructor(database: ZoneDatabase) {
+  /** `patience`: milliseconds to wait for a database that can't be written. */
+  constructor(database: OpenDatabase, patience = PATIENCE) {
     this.#database = database;
+    this.#patience = patience;
   }
 
   /** Why ports can't be made now, or undefined. */
@@ -46,10 +52,25 @@ export class PodPorts {
     return this.#database.unavailable();
   }
 
-  /** Throws CniError while the database can't be written: what it holds would be guessed. */
-  checkAvailable(): void {
-    const why = this.unavailable();
-    if (why !== undefined) throw new CniError(why, CNI_CODE.tryAgainLater);
+  /**
+   * Waits while the database can't be written, as after a start: what it holds would be guessed. Throws CniError when that takes longer, or
+   * `signal` aborts.
+   */
+  async available(signal: AbortSignal): Promise<void> {
+    if (this.unavailable() === undefined) return;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#patience)]);
+    try {
+      await this.#database.ready(limit);
+    } catch (error) {
+      const why = this.unavailable() ?? (error instanceof Error ? error.message : String(error));
+      throw new CniError(why, CNI_CODE.tryAgainLater);
+    }
+  }
+
+  /** Whether packets of br-int are forwarded by ovs-vswitchd itself, not by the kernel. */
+  get isUserspace(): boolean {
+    const [bridge] = this.#database.replica.find('Bridge', ['name'], [INTEGRATION_BRIDGE]);
+    return bridge?.column('datapath_type') === 'netdev';
   }
 
   /** Of one container, or of all. */

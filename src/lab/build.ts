@@ -60,8 +60,17 @@ async function install(needs: readonly Need[], progress: (line: string) => void)
 export async function prepare(kind: LabKind, progress: (line: string) => void): Promise<void> {
   const missing = NEEDS[kind].filter((need) => !isInstalled(need.program));
   if (missing.length > 0) await install(missing, progress);
+  await script('build', [kind], progress);
+  if (kind === 'host') await script('build-runtime', [], progress);
+}
+
+async function script(
+  name: string,
+  args: readonly string[],
+  progress: (line: string) => void,
+): Promise<void> {
   let pending = '';
-  const result = await command(join(labScripts, 'build'), [kind], {
+  const result = await command(join(labScripts, name), args, {
     onStdout(text) {
       const lines = (pending + text).split('\n');
       pending = lines.pop() ?? '';
@@ -70,6 +79,6 @@ export async function prepare(kind: LabKind, progress: (line: string) => void): 
   });
   if (result.code !== 0)
     throw new LabError(
-      `the lab's file system could not be built (exit code ${result.code}): ${result.stderr.trim().split('\n').slice(-8).join('\n')}`,
+      `the lab's file system could not be built (lab/${name}, exit code ${result.code}): ${result.stderr.trim().split('\n').slice(-8).join('\n')}`,
     );
 }

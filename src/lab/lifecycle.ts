@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { outputInside } from './exec.ts';
+import { noteCgroups, removeCgroups } from './cgroups.ts';
 import { lock } from './lock.ts';
 import { writeNodeManifests, type Families } from './node-facts.ts';
 import {
@@ -23,6 +24,7 @@ import {
   LABS_FOLDER,
   labScripts,
   rootFileSystem,
+  runtimeLayer,
   stateFolder,
   type Datapath,
   type LabKind,
@@ -153,7 +155,8 @@ async function startHost(
     LAB_KIND: kind,
     LAB_NODES: String(nodes),
     LAB_DATAPATH: datapath,
-    LAB_ROOT: rootFileSystem(),
+    // Of an overlay the first layer is the uppermost.
+    LAB_ROOT: [runtimeLayer(), rootFileSystem()].join(':'),
     LAB_SHARES: shares().join('\n'),
   };
   writeFileSync(
@@ -162,6 +165,7 @@ async function startHost(
       .map(([key, value]) => `${key}=${shellQuoted(value)}\n`)
       .join(''),
   );
+  noteCgroups(folder, name);
   const logFile = join(folder, 'lab.log');
   const log = openSync(logFile, 'a');
   const child = spawn(join(labScripts, 'host'), [folder], {
@@ -300,6 +304,7 @@ async function remove(name: string): Promise<void> {
         .map((p) => p.pid)
         .join(', ')} are still there after ${STOP_LIMIT_MS / 1000} s`,
     );
+  await removeCgroups(folder);
   rmSync(folder, { recursive: true, force: true });
   try {
     rmdirSync(LABS_FOLDER);

@@ -37,6 +37,10 @@ export const suite = (environment: Environment = process.env): string =>
 export const rootFileSystem = (environment: Environment = process.env): string =>
   join(cacheFolder(environment), suite(environment), 'root');
 
+/** What `lab/build-runtime` adds to it: a container runtime. */
+export const runtimeLayer = (environment: Environment = process.env): string =>
+  join(cacheFolder(environment), suite(environment), 'runtime');
+
 /**
  * Longest name of a lab. A unix socket's path has at most 107 bytes, and the longest one below the state folder is
  * `/run/heddle-lab/<name>/n99/ovs/ovs-vswitchd.<pid>.ctl`.

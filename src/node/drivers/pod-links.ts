@@ -30,6 +30,8 @@ export interface PodLinksOptions {
 
 /** Writes pairs of a path below /proc/sys and a value. */
 const WRITE_SYSCTLS = 'while [ $# -gt 0 ]; do echo "$2" > "/proc/sys/$1" || exit 1; shift 2; done';
+/** Has the kernel fill in checksums of what devices send. */
+const FILL_CHECKSUMS = 'for device; do ethtool -K "$device" tx off > /dev/null || exit 1; done';
 
 const enter = (netns: string): Words => ['nsenter', `--net=${netns}`];
 
@@ -60,11 +62,15 @@ export class PodLinks {
       );
   }
 
-  /** Makes the links with their addresses and routes. Throws CniError; what was made until then is still there. */
+  /**
+   * Makes the links with their addresses and routes. `isUserspace`: packets are forwarded by ovs-vswitchd, which takes them as they are, where a
+   * kernel's switch would have the checksums filled in that a veth leaves out. Throws CniError; what was made until then is still there.
+   */
   async create(
     interfaces: readonly CniInterface[],
     container: string,
     netns: string,
+    isUserspace = false,
   ): Promise<void> {
     // One by one: what comes after a link that could not be made would be done to somebody else's.
     for (const one of interfaces) {
@@ -72,7 +78,14 @@ export class PodLinks {
       await this.#all(this.#ip, make === undefined ? [] : [make], `interface ${one.device}`);
       await this.#all(this.#ip, rest, `link ${one.hostDevice}`);
     }
-    await writeSysctls(netns, interfaces.flatMap(podSysctls));
+    await runShell(
+      netns,
+      'settings inside the pod',
+      WRITE_SYSCTLS,
+      interfaces.flatMap(podSysctls).flat(),
+    );
+    const devices = isUserspace ? interfaces.map(({ device }) => device) : [];
+    await runShell(netns, 'checksums of the pod, by ethtool', FILL_CHECKSUMS, devices);
     const inside = this.#inside(netns);
     const commands = interfaces.flatMap(podCommands);
     await this.#all(inside, [['link', 'set', 'dev', 'lo', 'up'], ...commands], 'inside the pod');
@@ -134,14 +147,10 @@ export class PodLinks {
   }
 }
 
-/** Each network namespace has settings of its own, which only a process inside can write. */
-async function writeSysctls(
-  netns: string,
-  settings: readonly (readonly [string, string])[],
-): Promise<void> {
-  if (settings.length === 0) return;
-  const shell = ['sh', '-c', WRITE_SYSCTLS, 'sh', ...settings.flat()];
+/** A namespace has settings and devices of its own, which only a process inside can change. Nothing to do without words. */
+async function runShell(netns: string, what: string, script: string, words: Words): Promise<void> {
+  if (words.length === 0) return;
   const program = new Program(enter(netns), {}, 'util-linux', CniError);
-  const { code, stderr } = await program.run(shell);
-  if (code !== 0) throw new CniError(`settings inside the pod: ${stderr.trim()}`);
+  const { code, stderr } = await program.run(['sh', '-c', script, 'sh', ...words]);
+  if (code !== 0) throw new CniError(`${what}: ${stderr.trim()}`);
 }

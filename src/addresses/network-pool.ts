@@ -62,9 +62,15 @@ export class NetworkPool {
 
   /**
    * Takes over what a pod carries: all of it, or nothing with the reason. What the pod held before it keeps then, so that nobody else
-   * gets it. `requested` are the addresses that it asks for.
+   * gets it. `requested` are the addresses that it asks for. `port` owns the tunnel id, where somebody else than the pod owns the
+   * addresses: each pod has a port of its own.
    */
-  adopt(owner: string, entry: PodNetwork, requested: readonly string[] = []): string | undefined {
+  adopt(
+    owner: string,
+    entry: PodNetwork,
+    requested: readonly string[] = [],
+    port: string = owner,
+  ): string | undefined {
     const { addresses, macAddress, tunnelId } = entry;
     const problem = addressingProblem(entry, this.#ranges, requested);
     if (problem !== undefined) return problem;
@@ -75,7 +81,7 @@ export class NetworkPool {
       const macOwner = this.#macs.get(macAddress);
       if (macOwner !== undefined && macOwner !== owner)
         return `MAC address ${macAddress} is already in use by ${macOwner}`;
-      if (tunnelId !== undefined) this.#tunnelIds?.reserve(owner, tunnelId);
+      if (tunnelId !== undefined) this.#tunnelIds?.reserve(port, tunnelId);
       if (hasAddresses) this.#addresses.exchange(owner, parsed);
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
@@ -117,25 +123,26 @@ export class NetworkPool {
     }
   }
 
-  /** Gives a pod what it needs: all or nothing. Throws AllocationError. `description` names the attachment in messages. */
+  /** Gives a pod what it needs: all or nothing. Throws AllocationError. `description` names the attachment in messages; `port` as in `adopt`. */
   allocate(
     owner: string,
     { ips, mac }: PoolRequest,
     description: string,
     randomBytes: (count: number) => Uint8Array,
+    port: string = owner,
   ): Lease {
     const before = this.#addresses.addressesOf(owner);
     const heldMac = this.#macOf.get(owner);
-    const heldId = this.#tunnelIds?.idOf(owner);
+    const heldId = this.#tunnelIds?.idOf(port);
     try {
       const addresses = this.#allocateAddresses(owner, ips, description);
       const macAddress = this.#allocateMac(owner, mac, addresses, description, randomBytes);
-      const tunnelId = this.#allocateTunnelId(owner, description);
+      const tunnelId = this.#allocateTunnelId(port, description);
       return { addresses, macAddress, ...(tunnelId === undefined ? {} : { tunnelId }) };
     } catch (error) {
       if (before.length === 0) this.#addresses.release(owner);
       if (heldMac === undefined) this.#releaseMac(owner);
-      if (heldId === undefined) this.#tunnelIds?.release(owner);
+      if (heldId === undefined) this.#tunnelIds?.release(port);
       throw error;
     }
   }

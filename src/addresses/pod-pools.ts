@@ -105,7 +105,8 @@ export class PodPools {
     const key = objectKey(pod.metadata);
     const { claims, randomBytes = systemRandomBytes } = this.#options;
     const claimed = claims?.addressesFor(pod, attachment) ?? [];
-    const owner = claims?.ownerFor(pod, attachment) ?? ownerOf(pod, attachment.nadKey);
+    const own = ownerOf(pod, attachment.nadKey);
+    const owner = claims?.ownerFor(pod, attachment) ?? own;
     const { mac } = attachment.request;
     const description = `${attachment.nadKey}/${key}`;
     const held = pool.allocate(
@@ -116,8 +117,9 @@ export class PodPools {
       },
       description,
       randomBytes,
+      own,
     );
-    if (owner === ownerOf(pod, attachment.nadKey)) this.#hold(pod, id, owner);
+    this.#hold(pod, id, own);
     return held;
   }
 
@@ -161,16 +163,17 @@ export class PodPools {
     { id, pool }: PoolRef,
   ): void {
     const claimOwner = this.#options.claims?.ownerFor(pod, attachment);
-    const owner = claimOwner ?? ownerOf(pod, attachment.nadKey);
+    const own = ownerOf(pod, attachment.nadKey);
+    const owner = claimOwner ?? own;
     const key = objectKey(pod.metadata);
     if (allocatedBy(attachment) !== this.#options.scope.kind) {
       pool.count(owner, entry);
       this.#hold(pod, id, owner);
       return;
     }
-    if (claimOwner !== undefined) pool.release(ownerOf(pod, attachment.nadKey));
-    const problem = pool.adopt(owner, entry, attachment.request.ips);
-    if (claimOwner === undefined) this.#hold(pod, id, owner);
+    if (claimOwner !== undefined) pool.release(own);
+    const problem = pool.adopt(owner, entry, attachment.request.ips, own);
+    this.#hold(pod, id, own);
     const message = problem === undefined ? undefined : `${attachment.nadKey}/${key}: ${problem}`;
     if (!this.#conflicts.set(key, attachment.nadKey, message) || problem === undefined) return;
     this.#options.onConflict(pod, attachment.nadKey, problem);

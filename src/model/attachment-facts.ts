@@ -1,4 +1,5 @@
 /** Which interfaces pods have: what their annotations say, as far as it is theirs to say (api.md §6.9). */
+import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import { DerivedFacts, FactTable, tupleKey, type KeySource } from '../desired/facts.ts';
 import type { ZoneFacts } from './facts.ts';
 import type { Attachment, NetworkName, PodInterface } from './model.ts';
@@ -15,6 +16,7 @@ import {
 import { addressingProblem, nodeRanges, sharedRanges, type PodRanges } from './pod-ranges.ts';
 import { problemOf, type ModelProblem } from './problems.ts';
 import { isProblem, valueOf, type ObjectReading } from './reading.ts';
+import { isOpenWhileMoving } from './virtual-machines.ts';
 
 /** Keys of two tables. One that moves from the one to the other is never gone. */
 const either = <V extends object>(a: FactTable<V>, b: FactTable<V>): KeySource => ({
@@ -31,6 +33,12 @@ const either = <V extends object>(a: FactTable<V>, b: FactTable<V>): KeySource =
     follow(b, a);
   },
 });
+
+/** Interfaces of one virtual machine on one network. */
+const machineBuckets = ({ namespace, nadKey, machine }: Attachment): readonly string[] =>
+  machine === undefined || nadKey === DEFAULT_NAD_KEY
+    ? []
+    : [tupleKey(namespace, machine.name, nadKey)];
 
 export class AttachmentFacts {
   /** What these pods ask for, by namespace and name. */
@@ -88,6 +96,7 @@ export class AttachmentFacts {
           indexes: {
             network: ({ network }) => [network],
             pod: ({ namespace, pod }) => [tupleKey(namespace, pod)],
+            machine: (attachment) => machineBuckets(attachment),
           },
         },
       );
@@ -100,6 +109,17 @@ export class AttachmentFacts {
 
   refresh(): void {
     for (const derived of this.#derived) derived.refresh();
+  }
+
+  /** Whether the interface is the open one of a virtual machine that moves; undefined where OVN need not be told. */
+  isOpenWhileMoving(attachment: Attachment): boolean | undefined {
+    const others = machineBuckets(attachment)
+      .flatMap((bucket) => [
+        ...this.attachments.by('machine', bucket),
+        ...this.remoteAttachments.by('machine', bucket),
+      ])
+      .filter(({ pod }) => pod !== attachment.pod);
+    return isOpenWhileMoving(attachment, others);
   }
 
   /** What pods of this node say and may not; nodes report their own. */
@@ -141,7 +161,7 @@ export class AttachmentFacts {
         .by('claim', claimed)
         .map(valueOf)
         .filter((other) => other !== undefined)
-        .find(
+        .filter(
           (other) =>
             claimComesBefore(other, claim) &&
             this.#claims.table.get(other.namespace, other.pod, other.nadKey)?.kind === 'value',

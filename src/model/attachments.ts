@@ -11,6 +11,7 @@ import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import type { Pod } from '../api/types.ts';
 import type { NamedPort, PodFacts, PodInterface } from './model.ts';
+import { machineOf, machineTexts } from './virtual-machines.ts';
 import { SELECTED_PRIMARY } from './pod-plan.ts';
 import { optional, type ObjectReading, reading } from './reading.ts';
 
@@ -36,6 +37,7 @@ export function readInterfaces(pod: Pod, since: number): ObjectReading<readonly 
     const networks = optional(podNetworks(pod));
     if (networks === undefined) return [];
     const open = openDefaultPorts(pod);
+    const machine = machineOf(pod);
     return [...networks].map(([nadKey, podNetwork]): PodInterface => ({
       namespace,
       pod: name,
@@ -47,6 +49,7 @@ export function readInterfaces(pod: Pod, since: number): ObjectReading<readonly 
       macAddress: podNetwork.macAddress,
       addresses: podNetwork.addresses,
       ...(podNetwork.tunnelId === undefined ? {} : { tunnelId: podNetwork.tunnelId }),
+      ...(machine === undefined ? {} : { machine }),
       // A malformed list opens nothing; the rest of the pod goes on (topology.md §17.1).
       openDefaultPorts: nadKey === DEFAULT_NAD_KEY ? (open.value ?? []) : [],
     }));
@@ -69,4 +72,5 @@ export const interfaceTexts = (pod: Pod): readonly unknown[] => [
   annotationOf(pod, OPEN_DEFAULT_PORTS),
   annotationOf(pod, NETWORKS),
   annotationOf(pod, SELECTED_PRIMARY),
+  ...machineTexts(pod),
 ];

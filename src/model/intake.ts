@@ -5,6 +5,7 @@
 import { aclLogging } from '../api/annotations/acl-logging.ts';
 import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
+import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import { NadRegistry } from '../api/nad/nad-registry.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
 import { readConnect } from './connects.ts';
@@ -139,6 +140,9 @@ export class ObjectIntake {
     const { interfaces: own, remoteInterfaces: remote } = this.#facts;
     this.#putInterfaces(isOwn ? remote : own, key, []);
     this.#putInterfaces(isOwn ? own : remote, key, interfaces);
+    // A virtual machine may move to another node or come from one.
+    const canMove = interfaces.some(({ machine, nadKey }) => machine && nadKey !== DEFAULT_NAD_KEY);
+    if (isOwn && canMove) this.#facts.wantOtherPods();
   }
 
   #putInterfaces(

@@ -162,6 +162,13 @@ export interface ClusterSettings {
   readonly configNamespace: string;
 }
 
+/** What a pod of KubeVirt says of its virtual machine. */
+export interface VirtualMachine {
+  readonly name: string;
+  /** True when the machine has moved into this pod and wants its traffic here. */
+  readonly hasArrived: boolean;
+}
+
 /** What the annotation of a pod says of one interface. Whether that may be is decided by others. */
 export interface PodInterface {
   readonly namespace: string;
@@ -181,6 +188,8 @@ export interface PodInterface {
   readonly tunnelId?: number;
   /** Round of the process in which the pod was first seen with these addresses. */
   readonly since: number;
+  /** The virtual machine that the pod runs. */
+  readonly machine?: VirtualMachine;
   /** Ports of `k8s.ovn.org/open-default-ports`; only on the default network of a pod with a primary UDN. */
   readonly openDefaultPorts: readonly OpenPort[];
 }

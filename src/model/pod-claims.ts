@@ -1,5 +1,7 @@
 /** Who of several pods has an address or a MAC address of a network. Pure. */
+import type { VirtualMachine } from './model.ts';
 import { hostText, type PodAddressing } from './pod-ranges.ts';
+import { isSameMachine } from './virtual-machines.ts';
 
 /** An attachment that says that it has addresses. */
 export interface PodClaim extends PodAddressing {
@@ -11,7 +13,10 @@ export interface PodClaim extends PodAddressing {
   readonly since: number;
   /** When the pod was created. */
   readonly created: string;
+  readonly machine?: VirtualMachine;
 }
+
+const TUNNEL_ID = ' port tunnel id ';
 
 /** What nobody else on the network can have, as texts that are the same for the same claim. */
 export const claimsOf = ({
@@ -21,7 +26,7 @@ export const claimsOf = ({
   tunnelId,
 }: PodClaim): readonly string[] => [
   `${network} ${macAddress}`,
-  ...(tunnelId === undefined ? [] : [`${network} port tunnel id ${tunnelId}`]),
+  ...(tunnelId === undefined ? [] : [`${network}${TUNNEL_ID}${tunnelId}`]),
   ...addresses.map((address) => `${network} ${hostText(address)}`),
 ];
 
@@ -34,13 +39,21 @@ export function claimComesBefore(a: PodClaim, b: PodClaim): boolean {
 
 const keyOf = ({ namespace, pod, nadKey }: PodClaim): string => `${namespace}/${pod} ${nadKey}`;
 
-/** Why the claim does not count: another one that does has an address of it. `ownerOf` finds that one. */
+/**
+ * Why the claim does not count: another one that does has an address of it. `ownersOf` finds those. Two pods of one virtual machine may
+ * have the same addresses: it moves from one to the other.
+ */
 export function claimProblem(
   claim: PodClaim,
-  ownerOf: (claimed: string) => PodClaim | undefined,
+  ownersOf: (claimed: string) => readonly PodClaim[],
 ): string | undefined {
   for (const claimed of claimsOf(claim)) {
-    const owner = ownerOf(claimed);
+    const owners = ownersOf(claimed);
+    const isMove =
+      owners.length === 1 &&
+      owners.every((owner) => isSameMachine(owner, claim)) &&
+      !claimed.startsWith(`${claim.network}${TUNNEL_ID}`);
+    const owner = isMove ? undefined : owners[0];
     if (owner === undefined) continue;
     const what = claimed.slice(claim.network.length + 1);
     return `${what} of network "${claim.network}" is that of pod "${owner.namespace}/${owner.pod}" (attachment "${owner.nadKey}")`;

@@ -331,8 +331,17 @@ export class ZoneObjects {
       ...bare,
       metadata: {
         ...bare.metadata,
-        labels: randomLabels(random),
-        annotations: { ...bare.metadata.annotations, ...selection },
+        labels: {
+          ...randomLabels(random),
+          ...(random.is(0.2) ? { 'vm.kubevirt.io/name': 'machine' } : {}),
+        },
+        annotations: {
+          ...bare.metadata.annotations,
+          ...selection,
+          ...(random.is(0.3)
+            ? { 'kubevirt.io/migration-target-ready-timestamp': '2026-01-01T00:00:00Z' }
+            : {}),
+        },
       },
       spec: {
         ...bare.spec,

@@ -31,7 +31,12 @@ export const remotePodPorts: Feature<ZoneFacts> = {
     addPodPort(
       Rows.northbound(out, `Pod ${namespace}/${pod}`).by('remote-pod'),
       port,
-      { ...attachment, topology: 'layer2', isRemote: true },
+      {
+        ...attachment,
+        topology: 'layer2',
+        isRemote: true,
+        isOpen: facts.attaching.isOpenWhileMoving(attachment),
+      },
       chassisId,
       holds('Logical_Switch', layer2Switch(ovnPrefix(network)), 'ports'),
     );

@@ -36,13 +36,24 @@ export function addPodPort(
   attachment: Attachment & {
     readonly topology: Topology;
     readonly isRemote?: boolean;
+    /** Of a virtual machine that moves: whether packets pass here; a closed port has no addresses. */
+    readonly isOpen?: boolean | undefined;
     /** What OVN answers the pod when it asks by DHCP, by family. */
     readonly dhcp?: ReadonlyMap<Family, string>;
   },
   chassisId: string,
   ...containers: Containment[]
 ): void {
-  const { namespace, network, nadKey, topology, tunnelId, isRemote = false, dhcp } = attachment;
+  const {
+    namespace,
+    network,
+    nadKey,
+    topology,
+    tunnelId,
+    isRemote = false,
+    isOpen,
+    dhcp,
+  } = attachment;
   const answer = (family: Family): RowReference | undefined => {
     const key = dhcp?.get(family);
     return key === undefined ? undefined : new RowReference('DHCP_Options', key);
@@ -53,7 +64,8 @@ export function addPodPort(
     port,
     {
       type: isRemote ? 'remote' : undefined,
-      addresses: [address],
+      enabled: isOpen,
+      addresses: isOpen === false ? [] : [address],
       port_security: [address],
       dhcpv4_options: answer('v4'),
       dhcpv6_options: answer('v6'),

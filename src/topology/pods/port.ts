@@ -32,6 +32,10 @@ export const podPorts: Feature<ZoneFacts> = {
       text: 'Each interface of a pod of this node is a port on the switch of its network, with its addresses only.',
       source: 'topology.md §14',
     },
+    moving: {
+      text: 'Of a virtual machine that moves from one pod to another only one port is open, and has its addresses.',
+      source: 'topology.md §14',
+    },
     'open-ports': {
       text: 'Ports that a pod opened on the default network can be reached there, although its primary network is another one.',
       source: 'topology.md §17.1',
@@ -55,7 +59,12 @@ export const podPorts: Feature<ZoneFacts> = {
     addPodPort(
       rows.by('port'),
       port,
-      { ...attachment, topology, dhcp: dhcpOf(facts, network) },
+      {
+        ...attachment,
+        topology,
+        isOpen: facts.attaching.isOpenWhileMoving(attachment),
+        dhcp: dhcpOf(facts, network),
+      },
       facts.own('chassisId'),
       holds('Logical_Switch', podSwitch({ name: network, topology }, facts.nodeName), 'ports'),
       ...groupsOf(facts, attachment),

@@ -167,6 +167,36 @@ describe('ovn-northd and a Layer2 network over two zones', () => {
     expect(await other.trace(SWITCH, packet)).toEqual(output);
   });
 
+  test('of a virtual machine that moves here packets come to the pod in which it is', async () => {
+    const machine = { name: 'vm', hasArrived: false };
+    const source = { ...farYellowPod, machine };
+    const arriving: Attachment = {
+      ...source,
+      pod: 'arriving',
+      node: 'ovn-worker',
+      podUid: 'b7a2d6c0-0000-4000-8000-000000000009',
+      created: '2026-01-02T00:00:00Z',
+      tunnelId: 12,
+    };
+    const moving = (target: Attachment): Zone => ({
+      ...here,
+      attachments: [...here.attachments, target],
+      remoteAttachments: [source],
+    });
+    const packet = fromPod('ip4.dst==105.105.0.4 && icmp4', FAR);
+    expect(await ovn.apply(moving(arriving))).toEqual([]);
+    expect(await ovn.trace(SWITCH, packet)).toEqual(['output("yellow.yellow.net_yellow_far");']);
+    const arrived = moving({ ...arriving, machine: { name: 'vm', hasArrived: true } });
+    expect(await ovn.apply(arrived)).toEqual([]);
+    expect(await ovn.trace(SWITCH, packet)).toEqual([
+      'output("yellow.yellow.net_yellow_arriving");',
+    ]);
+    expect(ovn.planOf(arrived, 'Northbound')).toMatchObject({ isEmpty: true, problems: [] });
+    expect(unknownWarnings(ovn)).toEqual([]);
+    expect(await ovn.apply(here)).toEqual([]);
+    expect(await ovn.trace(SWITCH, packet)).toEqual(['output("yellow.yellow.net_yellow_far");']);
+  });
+
   test('a packet of a pod with the address of another one is dropped', async () => {
     const packet = fromPod('ip4.dst==105.105.0.4 && icmp4', FAR).replace(
       '105.105.0.3',

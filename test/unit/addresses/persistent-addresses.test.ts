@@ -41,6 +41,12 @@ const addressOf = async (store: Store, key: string): Promise<unknown> => {
   const networks = JSON.parse(text ?? '{}') as Record<string, { ip_addresses: string[] }>;
   return networks['a/net']?.ip_addresses.join(' ');
 };
+/** Addresses, MAC and tunnel id. */
+const entryOf = async (store: Store, key: string): Promise<unknown> => {
+  const text = (await store.get(pods, key))?.metadata.annotations?.['k8s.ovn.org/pod-networks'];
+  const entry = (JSON.parse(text ?? '{}') as Record<string, Record<string, unknown>>)['a/net'];
+  return [entry?.['ip_addresses'], entry?.['mac_address'], entry?.['tunnel_id']];
+};
 const claimLine = async (store: Store, key: string): Promise<string> => {
   const status = (await store.get(ipamClaims, key))?.status;
   return `${(status?.ips ?? []).join(' ')} ${describeConditions(status?.conditions ?? []).join()}`;
@@ -69,6 +75,39 @@ describe('a claim', () => {
     await running.settled();
     expect(await addressOf(store, 'a/other')).toBe('10.5.0.2/24');
     expect(await addressOf(store, 'a/two')).toBe('10.5.0.1/24');
+    expect(running.problems()).toEqual([]);
+  });
+
+  test('gives two pods of a machine that moves the same addresses and MAC address, and each a tunnel id', async () => {
+    const store = new MemoryStore();
+    const both = async (): Promise<unknown[]> => [
+      await entryOf(store, 'a/one'),
+      await entryOf(store, 'a/two'),
+    ];
+    const expected = [
+      [['10.5.0.1/24'], '0a:58:0a:05:00:01', 1],
+      [['10.5.0.1/24'], '0a:58:0a:05:00:01', 2],
+    ];
+    {
+      await using running = startProcess(store, ['node1']);
+      await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/24'));
+      await running.settled();
+      await apply(store, claim('a/vm', 'a_net'), vm('a/one', 'vm'));
+      await running.settled();
+      await apply(store, vm('a/two', 'vm'));
+      await running.settled();
+      expect(await both()).toEqual(expected);
+    }
+    // What they carry is taken over, and the tunnel id of the one that goes is free again.
+    await using running = startProcess(store, ['node1']);
+    await running.settled();
+    expect(await both()).toEqual(expected);
+    expect(running.problems()).toEqual([]);
+    await remove.pod(store, 'a/one');
+    await running.settled();
+    await apply(store, vm('a/three', 'vm'));
+    await running.settled();
+    expect(await entryOf(store, 'a/three')).toEqual([['10.5.0.1/24'], '0a:58:0a:05:00:01', 1]);
     expect(running.problems()).toEqual([]);
   });
 

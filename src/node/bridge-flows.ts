@@ -6,16 +6,25 @@ import { hasGateway } from '../model/network-addresses.ts';
 import { dropFlows } from './bridge-flows-drops.ts';
 import { hostFlows } from './bridge-flows-host.ts';
 import { neighbourFlows } from './bridge-flows-neighbours.ts';
+import { serviceFlows, serviceWays } from './bridge-flows-services.ts';
 import { uplinkFlows } from './bridge-flows-uplink.ts';
 import {
   bridgeNetwork,
   externalBridge,
+  patchPortOf,
   type BridgePart,
   type ExternalBridge,
 } from './bridge-network.ts';
+import { exposedService } from './exposed-services.ts';
 import { FlowRows } from './flow-rows.ts';
 
-const PARTS: readonly BridgePart[] = [uplinkFlows, hostFlows, neighbourFlows, dropFlows];
+const PARTS: readonly BridgePart[] = [
+  uplinkFlows,
+  hostFlows,
+  serviceWays,
+  neighbourFlows,
+  dropFlows,
+];
 const RULES = Object.assign({}, ...PARTS.map((part) => part.rules)) as Record<string, Rule>;
 
 /** What settings want. */
@@ -59,5 +68,22 @@ export const bridgeFlowsOfNetwork: Feature<ZoneFacts> = {
     const rows = new FlowRows(out, on.name, network.object);
     const to = bridgeNetwork(facts, on, network);
     for (const part of PARTS) part.network?.(rows, to);
+  },
+};
+
+export const bridgeFlowsOfService: Feature<ZoneFacts> = {
+  name: 'host/bridge-flows-of-service',
+  over: (facts) => facts.backends,
+  // Of two networks that want one address the older one has it; what is wrong with a service is not the network's.
+  rank: (facts, [network = '']) => facts.networks.part(network, 'id') ?? 0,
+  rules: RULES,
+  claims: [],
+  build(facts, [network = '', key = ''], out) {
+    const on = usableBridge(facts);
+    if (on === undefined || facts.services.get(key)?.isExposed !== true) return;
+    const exposed = exposedService(facts, network, key);
+    if (exposed === undefined) return;
+    const port = patchPortOf(facts, on.name, exposed.network);
+    serviceFlows(new FlowRows(out, on.name, `Service ${key}`), on, exposed, port);
   },
 };

@@ -107,7 +107,8 @@ export const bridgeNetwork = (
   packetMark: packetMark(network.id),
 });
 
-const patchPortOf = (facts: ZoneFacts, bridge: string, network: string): string =>
+/** Patch port of a network, as it stands in flows. */
+export const patchPortOf = (facts: ZoneFacts, bridge: string, network: string): string =>
   portNamed(patchPort(bridgePort(bridge, ovnPrefix(network), facts.nodeName)));
 
 /** Undefined where the node has no address of the family, or the cluster no masquerade subnet. */

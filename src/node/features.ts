@@ -1,7 +1,7 @@
 /** Everything that Heddle keeps true on a node's host. Of two features that want one name the earlier one has it. */
 import type { Feature } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/facts.ts';
-import { bridgeFlows, bridgeFlowsOfNetwork } from './bridge-flows.ts';
+import { bridgeFlows, bridgeFlowsOfNetwork, bridgeFlowsOfService } from './bridge-flows.ts';
 import type { HostSettings } from './host-network.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './masquerade.ts';
 import { hostOfNetwork } from './network.ts';
@@ -14,5 +14,6 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   hostOfNetwork(settings),
   bridgeFlows,
   bridgeFlowsOfNetwork,
+  bridgeFlowsOfService,
   ...nftFeatures,
 ];

@@ -11,6 +11,9 @@ export const DEFAULT_TABLE = 253;
 
 /** Routing table of network 0, which has none; the others follow by their ids (design, decisions). */
 export const ROUTING_TABLES = 10_000;
+/** Routing table of what host processes send to services with a local internal traffic policy, and priority of its rule (node.md §2.1). */
+export const INTERNALLY_LOCAL_TABLE = 7;
+export const RULE_INTERNALLY_LOCAL = 30;
 /** Tables below it are other programs' (node.md §1.2). */
 export const LOWEST_ROUTING_TABLE = 1000;
 export const HIGHEST_ROUTING_TABLE = 2 ** 31 - 1;
@@ -54,6 +57,8 @@ export const ZONES = {
   services: 64_001,
   /** OVN's traffic to the host. */
   hairpin: 64_002,
+  /** From outside to endpoints of services that are the host's own. */
+  hostEndpoint: 64_003,
   /** Fragments are put together. */
   fragments: 64_004,
 } as const;
@@ -66,6 +71,8 @@ export const FLOW_TABLES = {
   toHost: 3,
   hairpin: 4,
   hairpinReplies: 5,
+  toHostEndpoint: 6,
+  fromHostEndpoint: 7,
   tooLarge: 11,
   neighbours: 20,
 } as const;

@@ -4,7 +4,7 @@ import { MASQUERADE_OFFSETS } from '../allocators/node-addresses.ts';
 import type { PodRange } from '../model/network-addresses.ts';
 import type { HostNetwork, HostPart } from './host-network.ts';
 import { DEFAULT_ROUTE, hostRoute, type HostRows } from './host-rows.ts';
-import { UNREACHABLE_METRIC } from './numbers.ts';
+import { INTERNALLY_LOCAL_TABLE, UNREACHABLE_METRIC } from './numbers.ts';
 
 export const routes: HostPart = {
   rules: {
@@ -27,6 +27,10 @@ export const routes: HostPart = {
     'local-endpoints': {
       text: 'Traffic for endpoints of this node alone goes into the network.',
       source: 'node.md §2.3, 4; §2.1',
+    },
+    'internally-local': {
+      text: 'What host processes send to services that stay on the node enters the default network by its management port.',
+      source: 'node.md §2.1, ITP routing',
     },
     'network-subnets': {
       text: "The network's subnets on other nodes are reached through its router.",
@@ -67,6 +71,11 @@ function addRoutes(rows: HostRows, on: HostNetwork, range: PodRange): void {
     if (own !== undefined)
       rows.by('own-masquerade').route({ ...common, dst: hostRoute(own), dev: device, mtu });
   }
+  if (on.isDefault)
+    for (const dst of settings.serviceSubnets.filter(isFamily))
+      rows
+        .by('internally-local')
+        .route({ family, table: INTERNALLY_LOCAL_TABLE, dst, via: range.gateway, dev: device });
   if (masquerade !== undefined)
     rows.by('local-endpoints').route({
       ...common,

@@ -2,7 +2,11 @@
 import type { Feature } from '../../src/desired/features.ts';
 import type { DesiredRow } from '../../src/desired/rows.ts';
 import type { ZoneFacts } from '../../src/model/facts.ts';
-import { bridgeFlows, bridgeFlowsOfNetwork } from '../../src/node/bridge-flows.ts';
+import {
+  bridgeFlows,
+  bridgeFlowsOfNetwork,
+  bridgeFlowsOfService,
+} from '../../src/node/bridge-flows.ts';
 import {
   OPENFLOW,
   withNumbers,
@@ -93,7 +97,11 @@ export const bridgePortNumber =
 export const patchPortOf = ({ id, name }: Pick<ZoneNetwork, 'id' | 'name'>): string =>
   `patch-breth0_${id === 0 ? '' : `${name.replaceAll('-', '.')}_`}ovn-worker-to-br-int`;
 
-export const bridgeFeatures: readonly Feature<ZoneFacts>[] = [bridgeFlows, bridgeFlowsOfNetwork];
+export const bridgeFeatures: readonly Feature<ZoneFacts>[] = [
+  bridgeFlows,
+  bridgeFlowsOfNetwork,
+  bridgeFlowsOfService,
+];
 
 export const bridgeRows = (zone: Zone): readonly DesiredRow[] =>
   builtUnits(factsOf(zone), bridgeFeatures).flatMap(({ rows, failure }) => {

@@ -7,7 +7,7 @@ import { DEFAULT_NETWORK } from '../../model/networks.ts';
 import { clusterFamilies } from '../../model/network-addresses.ts';
 import { CLUSTER, addressType, concatenated, ipWord, NftRows, ofFamily } from '../nft-rows.ts';
 import { PRIORITY_FILTER } from '../numbers.ts';
-import { nftAddress } from './addresses.ts';
+import { plainAddress } from '../plain-address.ts';
 
 const CHAIN = 'udn-isolation';
 const PODS = 'udn-pod-default-ips';
@@ -80,7 +80,7 @@ export const isolatedPods: Feature<ZoneFacts> = {
     const rows = new NftRows(out, `Pod ${namespace}/${pod}`, 'pod');
     const families = new Set(clusterFamilies(facts.settings));
     for (const text of attachment.addresses) {
-      const address = nftAddress(withoutPrefix(text));
+      const address = plainAddress(withoutPrefix(text));
       const family = familyOf(text);
       if (address === undefined || !families.has(family)) continue;
       rows.element({ set: ofFamily(PODS, family), element: address });

@@ -4,7 +4,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { clusterFamilies } from '../../model/network-addresses.ts';
 import { NftRows, ofFamily } from '../nft-rows.ts';
-import { nftAddress } from './addresses.ts';
+import { plainAddress } from '../plain-address.ts';
 
 export const remoteNodeAddresses: Feature<ZoneFacts> = {
   name: 'nft/remote-node',
@@ -20,7 +20,7 @@ export const remoteNodeAddresses: Feature<ZoneFacts> = {
     const rows = new NftRows(out, `Node ${name}`, 'addresses');
     const families = clusterFamilies(facts.settings);
     for (const address of facts.remoteNodes.part(name, 'hostAddresses') ?? []) {
-      const element = nftAddress(withoutPrefix(address));
+      const element = plainAddress(withoutPrefix(address));
       const family = familyOf(address);
       if (element !== undefined && families.includes(family))
         rows.element({ set: ofFamily('remote-node-ips', family), element });

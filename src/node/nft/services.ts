@@ -1,33 +1,25 @@
 /** Where node ports and external addresses of services lead on the host, and for which network they are marked (node.md §3.3, §3.4). */
-import { familyOf, nthAddress, type Family } from '../../allocators/addresses.ts';
+import { nthAddress, type Family } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { Feature, Sink } from '../../desired/features.ts';
-import type { PortBackends } from '../../model/backends.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
-import type { NodeGateway } from '../../model/model.ts';
 import { clusterFamilies } from '../../model/network-addresses.ts';
-import { DEFAULT_NETWORK } from '../../model/networks.ts';
-import type { ServiceFacts, ServicePort } from '../../model/services.ts';
+import {
+  exposedService,
+  type ExposedPort,
+  type ExposedService,
+  type Target,
+} from '../exposed-services.ts';
 import { concatenated, ipWord, NftRows, ofFamily } from '../nft-rows.ts';
-import { nftAddress } from './addresses.ts';
 import { markChain } from './network-mark.ts';
-
-interface Target {
-  readonly address: string;
-  readonly port: number;
-}
 
 /** What the elements of a service's port depend on. */
 interface Context {
-  readonly out: Sink;
-  readonly service: ServiceFacts;
-  readonly gateway: NodeGateway;
+  readonly on: ExposedService;
+  readonly by: (rule: string) => NftRows;
   readonly families: readonly Family[];
-  readonly hostAddresses: ReadonlySet<string>;
   /** Address on this node by which packets for local endpoints go through the management port. */
   readonly locally: (family: Family) => string | undefined;
-  /** Chain that marks for the service's network; none for the default one. */
-  readonly mark: string | undefined;
 }
 
 export const serviceElements: Feature<ZoneFacts> = {
@@ -55,48 +47,42 @@ export const serviceElements: Feature<ZoneFacts> = {
   },
   claims: [],
   build(facts, [network = '', key = ''], out) {
-    const service = facts.services.get(key);
-    const backends = facts.backends.get(network, key);
-    const gateway = facts.own('gateway');
-    const id = facts.rendered.part(network, 'id');
-    const role = facts.rendered.part(network, 'role');
-    if (service === undefined || backends === undefined || gateway === undefined) return;
-    const isDefaultNetwork = network === DEFAULT_NETWORK;
-    if (id === undefined || (role !== 'primary' && !isDefaultNetwork)) return;
+    const on = exposedService(facts, network, key);
+    if (on === undefined) return;
     const { masqueradeSubnets } = facts.settings;
+    noteMalformed(on, out);
     const context: Context = {
-      out,
-      service,
-      gateway,
+      on,
+      by: (rule) => new NftRows(out, `Service ${key}`, rule),
       families: clusterFamilies(facts.settings),
-      hostAddresses: new Set(
-        (facts.own('hostAddresses') ?? []).map((one) => one.split('/')[0] ?? ''),
-      ),
       locally: (family) => {
         const subnet = masqueradeSubnets[family];
         return subnet === undefined
           ? undefined
           : nthAddress(subnet, MASQUERADE_OFFSETS.hostEtpLocal);
       },
-      mark: isDefaultNetwork ? undefined : markChain(id),
     };
-    for (const [index, port] of service.ports.entries()) {
-      const found = backends.ports[index];
-      if (found !== undefined) buildPort(context, port, found);
-    }
+    for (const port of on.ports) buildPort(context, port);
   },
 };
 
-function buildPort(context: Context, port: ServicePort, backends: PortBackends): void {
-  const { out, service, gateway, families, mark, hostAddresses } = context;
-  const by = (rule: string): NftRows => new NftRows(out, `Service ${service.key}`, rule);
-  const protocol = port.protocol.toLowerCase();
-  const nodePort = gateway.nodePortEnable ? port.nodePort : undefined;
-  const clusterIps = addressesOf(context, service.clusterIps, 'clusterIPs');
-  const externalIps = addressesOf(context, service.externalIps, 'external addresses');
+/** What is no address is a problem of the service. */
+function noteMalformed({ service, malformed }: ExposedService, out: Sink): void {
+  for (const text of malformed)
+    out.problem(
+      `Service ${service.key}`,
+      `${JSON.stringify(text)} among its addresses is no IP address: the host sends nothing there; correct it`,
+    );
+}
+
+function buildPort(context: Context, port: ExposedPort): void {
+  const { on, by } = context;
+  const { service, clusterIps, externalIps, isDefaultNetwork, networkId } = on;
+  const { protocol, nodePort, onHost } = port;
+  const mark = isDefaultNetwork ? undefined : markChain(networkId);
   if (nodePort !== undefined) {
     const element = concatenated(protocol, nodePort);
-    for (const [family, address] of clusterIps)
+    for (const { family, address } of clusterIps)
       by('external').element({
         set: ofFamily('nodeports', family),
         element,
@@ -105,9 +91,8 @@ function buildPort(context: Context, port: ServicePort, backends: PortBackends):
     if (mark !== undefined)
       by('mark').element({ set: 'udn-mark-nodeports', element, value: `jump ${mark}` });
   }
-  const ofFamilies = new Map(clusterIps);
-  for (const [family, external] of externalIps) {
-    const clusterIp = ofFamilies.get(family);
+  for (const { family, address: external } of externalIps) {
+    const clusterIp = clusterIps.findLast((one) => one.family === family)?.address;
     if (clusterIp === undefined) continue;
     const element = concatenated(external, protocol, port.port);
     by('external').element({
@@ -122,18 +107,14 @@ function buildPort(context: Context, port: ServicePort, backends: PortBackends):
         value: `jump ${mark}`,
       });
   }
-  const local = families.flatMap((family) => targetsIn(backends.local[family]));
-  const onHost = local.find(({ address }) => hostAddresses.has(address));
-  if (service.isExternallyLocal && onHost === undefined) {
-    if (nodePort === undefined) buildWithoutNodePort(context, port, externalIps, local);
-    else buildExternallyLocal(context, protocol, port.port, nodePort, externalIps);
+  if (service.isExternallyLocal && onHost.length === 0) {
+    if (nodePort === undefined) buildWithoutNodePort(context, port);
+    else buildExternallyLocal(context, port, nodePort);
   }
   if (!service.isInternallyLocal) return;
-  for (const [family, address] of clusterIps) {
+  for (const { family, address } of clusterIps) {
     const element = concatenated(address, protocol, port.port);
-    const host = local.find(
-      (target) => hostAddresses.has(target.address) && familyOf(target.address) === family,
-    );
+    const host = onHost.find((target) => target.family === family);
     if (host === undefined)
       by('internally-local').element({ set: ofFamily('itp-services-to-mark', family), element });
     else
@@ -146,18 +127,16 @@ function buildPort(context: Context, port: ServicePort, backends: PortBackends):
 }
 
 function buildExternallyLocal(
-  { out, service, gateway, families, locally }: Context,
-  protocol: string,
-  port: number,
+  { on, by, families, locally }: Context,
+  { protocol, port }: ExposedPort,
   nodePort: number,
-  externalIps: readonly (readonly [Family, string])[],
 ): void {
-  const rows = new NftRows(out, `Service ${service.key}`, 'externally-local');
+  const rows = by('externally-local');
   const element = concatenated(protocol, nodePort);
   rows.element({ set: 'mgmtport-no-snat-nodeports', element });
-  for (const family of gateway.mode === 'local' ? families : []) {
+  for (const family of on.gateway.mode === 'local' ? families : []) {
     const address = locally(family);
-    const hasFamily = service.clusterIps.some((ip) => familyOf(ip) === family);
+    const hasFamily = on.clusterIps.some((one) => one.family === family);
     if (address !== undefined && hasFamily)
       rows.element({
         set: ofFamily('nodeports-etp-local', family),
@@ -165,7 +144,7 @@ function buildExternallyLocal(
         value: concatenated(address, nodePort),
       });
   }
-  for (const [family, external] of externalIps) {
+  for (const { family, address: external } of on.externalIps) {
     const address = locally(family);
     if (address !== undefined)
       rows.element({
@@ -177,20 +156,14 @@ function buildExternallyLocal(
 }
 
 /** A load balancer without node ports: packets are spread over the local endpoints here. */
-function buildWithoutNodePort(
-  { out, service }: Context,
-  port: ServicePort,
-  externalIps: readonly (readonly [Family, string])[],
-  local: readonly Target[],
-): void {
-  const rows = new NftRows(out, `Service ${service.key}`, 'externally-local');
-  const protocol = port.protocol.toLowerCase();
-  for (const [family, external] of externalIps) {
-    const targets = local.filter(({ address }) => familyOf(address) === family);
+function buildWithoutNodePort({ on, by }: Context, { protocol, port, local }: ExposedPort): void {
+  const rows = by('externally-local');
+  for (const { family, address: external } of on.externalIps) {
+    const targets = local.filter((target) => target.family === family);
     if (targets.length === 0) continue;
-    rows.rule(concatenated(external, protocol, port.port), {
+    rows.rule(concatenated(external, protocol, port), {
       chain: 'services-etp-no-nodeport',
-      text: `${ipWord(family)} daddr ${external} ${protocol} dport ${port.port} ${spread(family, targets)}`,
+      text: `${ipWord(family)} daddr ${external} ${protocol} dport ${port} ${spread(family, targets)}`,
       order: 0,
     });
     for (const target of targets)
@@ -210,35 +183,4 @@ function spread(family: Family, targets: readonly Target[]): string {
     ({ address, port }, index) => `${index} : ${concatenated(address, port)}`,
   );
   return `dnat ${ip} to numgen random mod ${targets.length} map { ${entries.join(', ')} }`;
-}
-
-/** With their families; what is no address is a problem of the service. */
-function addressesOf(
-  { out, service, families }: Context,
-  texts: readonly string[],
-  what: string,
-): readonly (readonly [Family, string])[] {
-  return texts.flatMap((text) => {
-    const address = nftAddress(text);
-    if (address === undefined) {
-      out.problem(
-        `Service ${service.key}`,
-        `${JSON.stringify(text)} among its ${what} is no IP address: the host sends nothing there; correct it`,
-      );
-      return [];
-    }
-    const family = familyOf(address);
-    return families.includes(family) ? [[family, address] as const] : [];
-  });
-}
-
-/** Targets of one family as load balancers list them: `10.0.0.1:80,[fd00::1]:80`. */
-function targetsIn(text: string): readonly Target[] {
-  if (text === '') return [];
-  return text.split(',').flatMap((one) => {
-    const colon = one.lastIndexOf(':');
-    const address = nftAddress(one.slice(0, colon).replace(/^\[|\]$/g, ''));
-    const port = Number(one.slice(colon + 1));
-    return address === undefined ? [] : [{ address, port }];
-  });
 }

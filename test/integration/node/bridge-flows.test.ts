@@ -12,6 +12,7 @@ import {
   patchPortOf,
 } from '../../support/bridge-zones.ts';
 import { FeatureUnits } from '../../support/host-units.ts';
+import { service, slice, withServices } from '../../support/services.ts';
 import { until } from '../../support/until.ts';
 import { bridgeWords, patchWords, Vswitchd } from '../../support/vswitchd.ts';
 import { inLocalMode, type Zone } from '../../support/zones.ts';
@@ -20,6 +21,33 @@ const BRIDGE = 'breth0';
 const MAC = '02:42:ac:12:00:03';
 const BROADCAST = 'ff:ff:ff:ff:ff:ff';
 const STRANGER = '02:00:00:00:00:99';
+
+/** A service on a network, and one that the host itself serves, with addresses of both families. */
+const servingZone = withServices(
+  dualBridgeZone,
+  service('blue/web', {
+    type: 'NodePort',
+    clusterIPs: ['10.96.1.3', 'fd00:10:96::3'],
+    externalIPs: ['5.5.5.5', 'fd05::5'],
+    ports: [
+      { name: 'a', port: 80, nodePort: 30_081 },
+      { name: 'b', port: 53, nodePort: 30_053, protocol: 'UDP' },
+      { name: 'c', port: 99, nodePort: 30_099, protocol: 'SCTP' },
+    ],
+  }),
+  slice('blue/web', ['103.103.0.3 on ovn-worker'], {
+    network: 'blue_blue',
+    ports: ['a', 'b', 'c'].map((name) => ({ name, port: 8080 })),
+  }),
+  service('kube-system/agent', {
+    type: 'NodePort',
+    clusterIPs: ['10.96.0.7', 'fd00:10:96::7'],
+    externalTrafficPolicy: 'Local',
+    ports: [{ port: 80, nodePort: 30_090 }],
+  }),
+  slice('kube-system/agent', ['172.18.0.3 on ovn-worker']),
+  slice('kube-system/agent', ['fc00:f853::3 on ovn-worker'], { name: 'six' }),
+);
 
 /** A real ovs-vswitchd with a datapath in its own memory; what ovn-controller does, the tests do. */
 describe('flows of the external bridge', () => {
@@ -89,6 +117,7 @@ describe('flows of the external bridge', () => {
     ['IPv4, local gateway', inLocalMode(bridgeZone)],
     ['both families, shared gateway', dualBridgeZone],
     ['both families, local gateway', inLocalMode(dualBridgeZone)],
+    ['services, both families', servingZone],
   ] as const)('are found as they were written, and go without a trace (%s)', async ([, zone]) => {
     await withBridge(zone);
     await vswitchd.ofctlOn(BRIDGE, 'add-flow', 'cookie=0x77,priority=7,in_port=1,udp,actions=drop');
@@ -316,6 +345,54 @@ describe('flows of the external bridge', () => {
       (await vswitchd.trace(BRIDGE, service(address), '--ct-next', 'trk,new')).includes('output:2');
     expect(await inDefaultNetwork('10.96.0.1')).toBe(true);
     expect(await inDefaultNetwork('10.96.0.7')).toBe(false);
+  });
+
+  test('services are reached from outside by the network that has them, and take no connection of another one (node.md §4.6)', async () => {
+    const zone = withServices(
+      bridgeZone,
+      service('blue/web', {
+        type: 'NodePort',
+        clusterIPs: ['10.96.1.3'],
+        ports: [{ port: 80, nodePort: 30081 }],
+      }),
+      slice('blue/web', ['10.20.1.3 on ovn-worker'], { network: 'blue_l3net' }),
+      service('kube-system/agent', {
+        type: 'NodePort',
+        clusterIPs: ['10.96.0.7'],
+        externalTrafficPolicy: 'Local',
+        ports: [{ port: 80, nodePort: 30090 }],
+      }),
+      slice('kube-system/agent', ['172.18.0.3 on ovn-worker']),
+    );
+    await withBridge(zone);
+    units.want(zone);
+    await until('ports', async () => (await settled()).problems.length === 0);
+    const there = await vswitchd.flows(BRIDGE);
+    const outputs = async (packet: string, ...options: string[]): Promise<readonly string[]> => {
+      const text = await vswitchd.trace(BRIDGE, packet, ...options);
+      const found = text.matchAll(/^ +output:(\w+)$|^ +(LOCAL)$|^ +.*nat\((.+?)\)/gm);
+      return [...new Set([...found].map(([, port, local, nat]) => port ?? local ?? nat ?? ''))];
+    };
+    const inwards = (port: number): string =>
+      `in_port=1,dl_src=${STRANGER},dl_dst=${MAC},tcp,nw_src=8.8.8.8,nw_dst=172.18.0.3,tp_src=4000,tp_dst=${port},nw_ttl=60`;
+    expect(await outputs(inwards(30_081), '--ct-next', 'trk,new')).toEqual(['3']);
+    // The same port as that of a connection which network G opened: the answer is its own.
+    const reply = `${inwards(30_081)},ct_mark=0x6`;
+    expect(await outputs(reply, '--ct-next', 'trk,est,rpl')).toContain('4');
+    const answer = (port: number, source: string, number: number): string =>
+      `in_port=${port},dl_src=${MAC},dl_dst=${STRANGER},tcp,nw_src=${source},nw_dst=8.8.8.8,tp_src=${number},tp_dst=4000,nw_ttl=60`;
+    expect(await outputs(answer(3, '172.18.0.3', 30_081))).toEqual(['1']);
+    // No other network answers, and what a pod sends from that port has the address of the node as everything has.
+    expect(await outputs(answer(4, '172.18.0.3', 30_081))).toEqual([]);
+    expect(await outputs(answer(3, '169.254.0.13', 30_081))).toEqual(['src=172.18.0.3', '1']);
+    // The host's own endpoint sees the client.
+    expect(await outputs(inwards(30_090), '--ct-next', 'trk,new', '--ct-next', 'trk,new')).toEqual([
+      'dst=172.18.0.3:8080',
+      'LOCAL',
+    ]);
+    units.want({ ...zone, services: [], endpointSlices: [] });
+    await settled();
+    expect((await vswitchd.flows(BRIDGE)).length).toBeLessThan(there.length);
   });
 
   test('an answer goes to the network that asked, to the default network and to the host', async () => {

@@ -9,6 +9,7 @@ import {
   flowsOf,
   portsOf,
 } from '../../support/bridge-zones.ts';
+import { service, slice, withServices } from '../../support/services.ts';
 import { inLocalMode, type Zone } from '../../support/zones.ts';
 
 /** node.md §4.5, line by line: fields in the order of their names, in the words of `ovs-ofctl dump-flows`. */
@@ -94,6 +95,9 @@ const LEFT_OUT = [
 const question = (port: number, id: number): string =>
   `table=0 110 arp,arp_op=1,dl_src=${MAC},in_port=${port} → learn(table=20,hard_timeout=3,priority=100,delete_learned,cookie=0xdeff1050000000${id},limit=256,eth_type=0x806,arp_op=2,NXM_OF_ARP_SPA[]=NXM_OF_ARP_TPA[],output:NXM_OF_IN_PORT[]),NORMAL`;
 const ADDED = [
+  // Endpoints of services that are the host's own; in the example there are no services.
+  'table=6 0  → LOCAL',
+  'table=7 0  → output:1',
   `table=0 11 dl_dst=${MAC} → resubmit(,20),output:2,LOCAL`,
   question(3, 2),
   question(4, 3),
@@ -187,6 +191,89 @@ describe('flows of the external bridge', () => {
   });
 });
 
+/** Flows that services make. */
+const serviceLines = (zone: Zone): readonly string[] => {
+  const before = flowLines({ ...zone, services: [], endpointSlices: [] });
+  return flowLines(zone).filter((line) => !before.includes(line));
+};
+
+describe('services from outside (node.md §4.6)', () => {
+  const to = (match: string, actions: string): string =>
+    `table=1 50 ${match.split(',').toSorted().join(',')} → ${actions}`;
+  const from = (match: string, actions = 'output:1'): string =>
+    `table=0 110 ${match.split(',').toSorted().join(',')} → ${actions}`;
+
+  test('go to the network of the service in shared gateway mode, and answers leave with the address that was asked', () => {
+    expect(serviceLines(serving).filter((line) => line.includes('30081'))).toEqual(
+      ['172.18.0.3', '10.0.0.5'].flatMap((address) => [
+        to(`in_port=1,tcp,nw_dst=${address},tp_dst=30081`, 'output:3'),
+        from(`in_port=3,dl_src=${MAC},tcp,nw_src=${address},tp_src=30081`),
+      ]),
+    );
+    expect(serviceLines(serving).filter((line) => line.includes('5.5.5.5'))).toEqual([
+      from('arp,arp_op=1,in_port=1,arp_tpa=5.5.5.5', 'LOCAL'),
+      to('in_port=1,tcp,nw_dst=5.5.5.5,tp_dst=80', 'output:3'),
+      from(`in_port=3,dl_src=${MAC},tcp,nw_src=5.5.5.5,tp_src=80`),
+      to('icmp,icmp_code=4,icmp_type=3,in_port=1,nw_dst=5.5.5.5', 'output:3'),
+    ]);
+  });
+
+  test('reach an endpoint of the host itself with the address of the client, by a zone of their own', () => {
+    expect(serviceLines(serving).filter((line) => line.includes('64003'))).toEqual([
+      ...['172.18.0.3', '10.0.0.5'].map((address) =>
+        to(
+          `in_port=1,tcp,nw_dst=${address},tp_dst=30090`,
+          'ct(commit,table=6,zone=64003,nat(dst=172.18.0.3:8080))',
+        ),
+      ),
+      from('in_port=LOCAL,tcp,nw_src=172.18.0.3,tp_src=8080', 'ct(table=7,zone=64003,nat)'),
+    ]);
+    expect(
+      serviceLines(inLocalMode(serving)).filter((line) => line.includes('64003')),
+    ).toHaveLength(3);
+  });
+
+  test('go by the host in local gateway mode: no flow leads to a network', () => {
+    for (const line of serviceLines(inLocalMode(serving))) expect(line).not.toMatch(/output:[23]/);
+  });
+
+  test('have twins for IPv6, for families that the service has', () => {
+    const zone = withServices(
+      dualBridgeZone,
+      service('blue/six', {
+        type: 'NodePort',
+        clusterIPs: ['fd00:10:96::7'],
+        externalIPs: ['fd05::5', '5.5.5.5'],
+        ports: [{ port: 53, nodePort: 30053, protocol: 'UDP' }],
+      }),
+      slice('blue/six', ['fd20:103:0:1::5 on ovn-worker'], { network: 'blue_blue' }),
+    );
+    const lines = serviceLines(zone);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        to('in_port=1,udp6,ipv6_dst=fc00:f853::3,tp_dst=30053', 'output:3'),
+        from(`in_port=3,dl_src=${MAC},udp6,ipv6_src=fd05::5,tp_src=53`),
+        from('icmp6,icmp_code=0,icmp_type=135,in_port=1,nd_target=fd05::5', 'LOCAL'),
+        to('icmp6,icmp_code=0,icmp_type=2,in_port=1,ipv6_dst=fd05::5', 'output:3'),
+      ]),
+    );
+    for (const line of lines) expect(line).not.toContain('5.5.5.5');
+  });
+
+  test('have none where the node opens no node ports, or a service has nothing outside', () => {
+    const { gateway } = bridgeZone.node;
+    const zone: Zone = {
+      ...serving,
+      node: {
+        ...bridgeZone.node,
+        ...(gateway && { gateway: { ...gateway, nodePortEnable: false } }),
+      },
+    };
+    expect(serviceLines(zone).filter((line) => line.includes('300'))).toEqual([]);
+    expect(serviceLines(serving).filter((line) => line.includes('10.96.1.9'))).toEqual([]);
+  });
+});
+
 describe('a primary network', () => {
   test.for([
     ['shared', bridgeZone],
@@ -227,9 +314,12 @@ test('each flow has a key of its own, and a rule of its feature', () => {
   expect(Object.keys(rules).toSorted()).toEqual(
     [
       ...new Set(
-        [...rows, ...bridgeRows(inLocalMode(bridgeZone)), ...bridgeRows(sharing)].map(
-          ({ rule }) => rule,
-        ),
+        [
+          ...rows,
+          ...bridgeRows(inLocalMode(bridgeZone)),
+          ...bridgeRows(sharing),
+          ...bridgeRows(serving),
+        ].map(({ rule }) => rule),
       ),
     ].toSorted(),
   );
@@ -239,6 +329,30 @@ const sharing: Zone = {
   ...bridgeZone,
   allowedDefaultServices: [{ key: 'default/kubernetes', clusterIps: ['10.96.0.1'] }],
 };
+
+/** A load balancer on network B, one that the host itself serves, and one that nobody reaches from outside. */
+const serving: Zone = withServices(
+  bridgeZone,
+  service(
+    'blue/plain',
+    {
+      type: 'LoadBalancer',
+      clusterIPs: ['10.96.1.3'],
+      ports: [{ port: 80, nodePort: 30081 }],
+    },
+    { loadBalancer: { ingress: [{ ip: '5.5.5.5' }] } },
+  ),
+  slice('blue/plain', ['10.20.1.3 on ovn-worker'], { network: 'blue_l3net' }),
+  service('kube-system/agent', {
+    type: 'NodePort',
+    clusterIPs: ['10.96.0.7'],
+    externalTrafficPolicy: 'Local',
+    ports: [{ port: 80, nodePort: 30090 }],
+  }),
+  slice('kube-system/agent', ['172.18.0.3 on ovn-worker']),
+  service('blue/inside', { clusterIPs: ['10.96.1.9'] }),
+  slice('blue/inside', ['10.20.1.3 on ovn-worker'], { network: 'blue_l3net' }),
+);
 
 test('a gateway with a VLAN has a problem, and no flows', () => {
   const gateway = { ...bridgeZone.node.gateway, vlan: 5 } as typeof bridgeZone.node.gateway;

@@ -125,10 +125,11 @@ test('the default network has a port on the host, and routes beside those of the
   const rows = rowsOf(exampleZone, 'host/network default');
   expect(lines(rows, 'link')).toEqual(['ovn-k8s-mp0: name=ovn-k8s-mp0 mac=0a:58:0a:f4:00:02']);
   expect(lines(rows, 'route')).toEqual([
+    '10.96.0.0/16 via 10.244.0.1 dev ovn-k8s-mp0 table 7',
     '169.254.0.3/32 via 10.244.0.1 dev ovn-k8s-mp0 table 254',
     '10.244.0.0/16 via 10.244.0.1 dev ovn-k8s-mp0 table 254',
   ]);
-  expect(lines(rows, 'rule')).toEqual([]);
+  expect(lines(rows, 'rule')).toEqual(['v4 priority 30 fwmark 0x1745ec lookup 7']);
   expect(lines(rows, 'neighbour')).toEqual([
     'ovn-k8s-mp0 10.244.0.1: dev=ovn-k8s-mp0 address=10.244.0.1 mac=0a:58:0a:f4:00:01',
   ]);

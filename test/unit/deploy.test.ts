@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Environment } from '@marcbachmann/cel-js';
 import { describe, expect, test } from 'vitest';
@@ -91,6 +91,15 @@ describe('deploy/', () => {
     expect(definitionsFolder).toEqual(['../schemas/crds']);
     expect(files.toSorted()).toEqual(yamlFiles('deploy'));
     expect(resourcesOf('schemas/crds/kustomization.yml')).toEqual(yamlFiles('schemas/crds'));
+  });
+
+  test('the Helm chart reads the files of deploy/, and has none of its own', () => {
+    const chart = join(ROOT, 'deploy/helm/heddle');
+    const files = yamlFiles('deploy').filter((name) => name !== 'namespace.yaml');
+    expect(yamlFiles('deploy/helm/heddle/files')).toEqual(files);
+    for (const name of files)
+      expect(realpathSync(join(chart, 'files', name))).toBe(join(ROOT, 'deploy', name));
+    expect(realpathSync(join(chart, 'crds'))).toBe(join(ROOT, 'schemas/crds'));
   });
 
   test('the definitions convert through a service that is there', () => {

@@ -1,0 +1,211 @@
+import { execFile } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { parseAllDocuments, stringify } from 'yaml';
+import type { KubeObject } from '../../../src/api/objects.ts';
+import { resolveConfiguration } from '../../../src/daemon/configuration.ts';
+import { ownFolder } from '../../support/left-behind.ts';
+import { kubeTools, type KubeTools } from '../../support/kube-tools.ts';
+
+const DEPLOY = resolve(import.meta.dirname, '../../../deploy');
+const CHART = join(DEPLOY, 'helm/heddle');
+
+const tools = await kubeTools();
+if (typeof tools === 'string') console.warn(`the Helm chart is not tested: ${tools}`);
+
+interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly imagePullPolicy?: string;
+  readonly resources: object;
+  readonly envFrom?: readonly { readonly configMapRef: { name: string } }[];
+}
+interface Workload extends KubeObject {
+  readonly spec: {
+    replicas?: number;
+    updateStrategy?: { readonly rollingUpdate: { readonly maxUnavailable: unknown } };
+    readonly template: {
+      readonly metadata: { annotations?: Record<string, string> };
+      readonly spec: {
+        readonly containers: readonly Container[];
+        readonly imagePullSecrets?: readonly object[];
+      };
+    };
+  };
+}
+type Values = Readonly<Record<string, unknown>>;
+
+/** The suffix of a generated ConfigMap says what is in it. */
+const stableName = (name: string): string => name.replace(/^(heddle-settings)-.*/, '$1');
+const keyOf = ({ kind, metadata }: KubeObject): string =>
+  [kind, metadata.namespace, stableName(metadata.name)].filter((it) => it !== undefined).join(' ');
+const objectsIn = (text: string): ReadonlyMap<string, KubeObject> =>
+  new Map(
+    parseAllDocuments(text)
+      .map((document) => document.toJS() as KubeObject | null)
+      .filter((object) => object !== null)
+      .map((object) => [keyOf(object), object]),
+  );
+
+describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
+  const { helm, kubectl } = tools as KubeTools;
+  const run = promisify(execFile);
+  const MOST = { maxBuffer: 1 << 26 };
+
+  async function rendered(
+    values: Values = {},
+    namespace = 'heddle',
+  ): Promise<ReadonlyMap<string, KubeObject>> {
+    const args = ['template', 'heddle', CHART, `--namespace=${namespace}`, '--include-crds'];
+    const running = run(helm, [...args, '--values=-'], MOST);
+    running.child.stdin?.end(stringify(values));
+    return objectsIn((await running).stdout);
+  }
+  const refusal = async (values: Values, namespace?: string): Promise<string> =>
+    rendered(values, namespace).then(
+      () => expect.unreachable('it was rendered'),
+      (error: { stderr: string }) => error.stderr,
+    );
+  const applied = async (): Promise<ReadonlyMap<string, KubeObject>> =>
+    objectsIn((await run(kubectl, ['kustomize', DEPLOY], MOST)).stdout);
+  const one = <T extends KubeObject>(objects: ReadonlyMap<string, KubeObject>, key: string): T =>
+    (objects.get(key) as T | undefined) ?? expect.unreachable(`no ${key}`);
+  const node = async (values: Values): Promise<Workload> =>
+    one(await rendered(values), 'DaemonSet heddle heddle-node');
+  const cluster = async (values: Values): Promise<Workload> =>
+    one(await rendered(values), 'Deployment heddle heddle-cluster');
+  const settings = async (values: Values): Promise<Record<string, string>> =>
+    one<KubeObject & { data: Record<string, string> }>(
+      await rendered(values),
+      'ConfigMap heddle heddle-settings',
+    ).data;
+
+  /** An object of both without what the two ways of installing say in their own manner. */
+  const comparable = (object: KubeObject): KubeObject => {
+    const copy = structuredClone(object) as Workload;
+    const { metadata, spec } = copy;
+    (metadata as { name: string }).name = stableName(metadata.name);
+    if (spec?.template !== undefined) {
+      delete spec.template.metadata.annotations;
+      for (const container of spec.template.spec.containers) {
+        delete (container as { imagePullPolicy?: string }).imagePullPolicy;
+        for (const { configMapRef } of container.envFrom ?? [])
+          configMapRef.name = stableName(configMapRef.name);
+      }
+    }
+    return copy;
+  };
+
+  test('is without a fault', async () => {
+    const { stdout } = await run(helm, ['lint', '--strict', CHART]);
+    expect(stdout).toContain('0 chart(s) failed');
+  });
+
+  test('installs what kubectl apply -k installs, but for the namespace, in which Helm keeps its release', async () => {
+    const [chart, kustomization] = [await rendered(), await applied()];
+    expect([...chart.keys(), 'Namespace heddle'].sort()).toEqual([...kustomization.keys()].sort());
+    for (const [key, object] of chart)
+      expect(comparable(object), key).toEqual(comparable(one(kustomization, key)));
+  });
+
+  test('lives in its own namespace', async () => {
+    expect(await refusal({}, 'default')).toContain('add --namespace heddle');
+  });
+
+  test('can be packed, and unpacked elsewhere', async () => {
+    const folder = ownFolder('heddle-chart');
+    try {
+      await run(helm, ['package', CHART, `--destination=${folder}`]);
+      const args = ['template', 'heddle', `${folder}/heddle-0.1.0.tgz`, '--include-crds'];
+      const { stdout } = await run(helm, [...args, '--namespace=heddle'], MOST);
+      expect(objectsIn(stdout)).toEqual(await rendered());
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test('takes an image for all containers', async () => {
+    const image = { repository: 'registry.example/heddle', tag: '1', pullSecrets: ['mine'] };
+    const { containers, imagePullSecrets } = (await node({ image })).spec.template.spec;
+    expect(new Set(containers.map((container) => container.image))).toEqual(
+      new Set(['registry.example/heddle:1']),
+    );
+    expect(imagePullSecrets).toEqual([{ name: 'mine' }]);
+  });
+
+  test('hands settings to both daemons, which can read them', async () => {
+    const values = {
+      apiServer: { host: '192.0.2.10' },
+      clusterSubnets: ['10.244.0.0/16/24', 'fd00:10:244::/48/64'],
+      serviceSubnets: ['10.96.0.0/16', 'fd00:10:96::/112'],
+      gatewayMode: 'local',
+      mtu: 1300,
+      settings: { 'max-networks': 2000, render: 'everywhere', 'take-over': true },
+    };
+    const environment = await settings(values);
+    expect(environment).toEqual({
+      KUBERNETES_SERVICE_HOST: '192.0.2.10',
+      KUBERNETES_SERVICE_PORT: '6443',
+      HEDDLE_LOG_LEVEL: 'info',
+      HEDDLE_CLUSTER_SUBNETS: '10.244.0.0/16/24,fd00:10:244::/48/64',
+      HEDDLE_K8S_SERVICE_CIDRS: '10.96.0.0/16,fd00:10:96::/112',
+      HEDDLE_GATEWAY_MODE: 'local',
+      HEDDLE_MTU: '1300',
+      HEDDLE_MAX_NETWORKS: '2000',
+      HEDDLE_RENDER: 'everywhere',
+      HEDDLE_TAKE_OVER: 'true',
+    });
+    expect(resolveConfiguration({ flags: {}, environment })).toMatchObject({
+      render: 'everywhere',
+      takeOver: true,
+      gateway: { mode: 'local' },
+      settings: { mtu: 1300 },
+      manager: { limits: { networks: 2000 } },
+    });
+    const from = ({ spec }: Workload): readonly string[] =>
+      spec.template.spec.containers
+        .filter(({ envFrom }) => envFrom?.[0]?.configMapRef.name === 'heddle-settings')
+        .map(({ name }) => name);
+    expect(from(await node(values))).toEqual(['node']);
+    expect(from(await cluster(values))).toEqual(['cluster']);
+  });
+
+  test('starts pods anew when a setting changes, and only then', async () => {
+    const annotations = async (values: Values): Promise<object | undefined> =>
+      (await node(values)).spec.template.metadata.annotations;
+    expect(await annotations({ mtu: 1300 })).not.toEqual(await annotations({}));
+    expect(await annotations({ cluster: { replicas: 1 } })).toEqual(await annotations({}));
+  });
+
+  test('takes replicas, resources and the pace of an update', async () => {
+    const resources = { requests: { cpu: '1', memory: '1Gi' } };
+    const values = {
+      cluster: { replicas: 3, resources },
+      node: { maxUnavailable: 1, resources: { controller: resources } },
+    };
+    const manager = await cluster(values);
+    expect(manager.spec.replicas).toBe(3);
+    expect(manager.spec.template.spec.containers[0]?.resources).toEqual(resources);
+    const daemon = await node(values);
+    expect(daemon.spec.updateStrategy?.rollingUpdate.maxUnavailable).toBe(1);
+    const changed = daemon.spec.template.spec.containers.filter(
+      (container) => JSON.stringify(container.resources) === JSON.stringify(resources),
+    );
+    expect(changed.map(({ name }) => name)).toEqual(['controller']);
+  });
+
+  test.each<[string, Values, string]>([
+    ['a value that it does not know', { clusterSubnet: '10.0.0.0/8' }, 'clusterSubnet'],
+    ['a subnet that is none', { clusterSubnets: ['pods'] }, 'clusterSubnets'],
+    ['a gateway mode that is none', { gatewayMode: 'routed' }, 'gatewayMode'],
+    [
+      'resources of a container that is not there',
+      { node: { resources: { nortbound: {} } } },
+      'node.resources: there is no container nortbound, but northbound, southbound',
+    ],
+  ])('refuses %s', async (_what, values, message) => {
+    expect(await refusal(values)).toContain(message);
+  });
+});

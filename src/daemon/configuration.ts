@@ -336,6 +336,10 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       egressFirewall: read('enable-egress-firewall', boolean, defaults.features.egressFirewall),
       multicast: read('enable-multicast', boolean, defaults.features.multicast),
     },
+    policies: {
+      passesIcmp: read('allow-icmp-network-policy', boolean, defaults.policies.passesIcmp),
+      allowsStateless: read('enable-stateless-netpol', boolean, defaults.policies.allowsStateless),
+    },
     ephemeralPortRange: read(
       'ephemeral-port-range',
       portRange,

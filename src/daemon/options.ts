@@ -150,6 +150,20 @@ export const OPTIONS = [
     'false',
   ),
   option(
+    'allow-icmp-network-policy',
+    'cluster',
+    'BOOL',
+    'ICMP passes whatever NetworkPolicies say',
+    'false',
+  ),
+  option(
+    'enable-stateless-netpol',
+    'cluster',
+    'BOOL',
+    'policies annotated k8s.ovn.org/acl-stateless=true allow without connection tracking',
+    'false',
+  ),
+  option(
     'ephemeral-port-range',
     'cluster',
     'FROM-TO',

@@ -37,7 +37,7 @@ import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.
 import { closedPolicy, needsPods, readPolicy, type Policy } from './policies.ts';
 import { isTorn as isTornNode, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
 import { readWish } from './pod-plan.ts';
-import { readService } from './services.ts';
+import { idlingProblem, readService } from './services.ts';
 
 /** One change of an object; `after` absent = gone. */
 export interface ModelChange<T extends KubeObject> {
@@ -178,6 +178,12 @@ export class ObjectIntake {
   service({ key, after }: ModelChange<Service>): void {
     const { settings, enabledServices, services } = this.#facts;
     const service = after && readService(after);
+    const idling = after && idlingProblem(after);
+    this.#facts.problems.note(
+      `Service ${key}`,
+      'idling',
+      idling === undefined ? undefined : { kind: 'problem', message: idling },
+    );
     services.put(key, service);
     if (!settings.allowedDefaultServices.includes(key)) return;
     enabledServices.put(key, service && { key, clusterIps: service.clusterIps });

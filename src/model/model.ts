@@ -140,6 +140,14 @@ export interface FeatureFlags {
   readonly multicast: boolean;
 }
 
+/** How policies are carried out (topology.md §16.1). */
+export interface PolicySettings {
+  /** ICMP passes whatever policies say. */
+  readonly passesIcmp: boolean;
+  /** Policies may ask for rules without connection tracking. */
+  readonly allowsStateless: boolean;
+}
+
 /** Settings of the whole cluster (api.md §12). */
 export interface ClusterSettings {
   readonly clusterSubnets: readonly NetworkSubnet[];
@@ -152,6 +160,7 @@ export interface ClusterSettings {
   readonly masqueradeSubnets: PerFamily<string>;
   readonly mtu: number;
   readonly features: FeatureFlags;
+  readonly policies: PolicySettings;
   /** e.g. `32768-60999`; empty leaves NAT.external_port_range empty. */
   readonly ephemeralPortRange: string;
   /** pktps of the `acl-logging` meter. */

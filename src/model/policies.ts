@@ -1,6 +1,6 @@
 /** Network policies as values: which pods they select, what they let through. */
 import { formatPrefix, parsePrefix } from '../allocators/addresses.ts';
-import { explain } from '../api/annotations/annotations.ts';
+import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { POLICY_FOR, policyFor } from '../api/annotations/policy-for.ts';
 import type { PlainObject } from '../api/plain-object.ts';
 import type {
@@ -53,7 +53,12 @@ export interface Policy {
   /** Directions in which its pods get nothing but what policies let through. */
   readonly directions: readonly PolicyDirection[];
   readonly rules: readonly PolicyRule[];
+  /** It asks that what it lets through is not tracked: answers need a rule of their own. */
+  readonly isStateless: boolean;
 }
+
+/** topology.md §16.1 */
+const STATELESS = 'k8s.ovn.org/acl-stateless';
 
 const PROTOCOLS: Readonly<Record<string, Protocol>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' };
 
@@ -157,6 +162,7 @@ export function readPolicy(policy: NetworkPolicy | MultiNetworkPolicy): ObjectRe
       podSelector: spec.podSelector ?? {},
       directions,
       rules: directions.flatMap((direction) => rules[direction]),
+      isStateless: annotationOf(policy, STATELESS) === 'true',
     },
   };
 }
@@ -173,6 +179,7 @@ export function closedPolicy(policy: NetworkPolicy | MultiNetworkPolicy): Policy
     podSelector: {},
     directions: ['Ingress', 'Egress'],
     rules: [],
+    isStateless: false,
   };
 }
 

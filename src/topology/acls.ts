@@ -22,7 +22,7 @@ export interface Acl {
   readonly direction: Direction;
   readonly priority: number;
   readonly tier: number;
-  readonly action: 'allow' | 'allow-related' | 'drop' | 'pass';
+  readonly action: 'allow' | 'allow-related' | 'allow-stateless' | 'drop' | 'pass';
   readonly match: string;
   /** Names of the address sets that the match speaks of. */
   readonly sets?: readonly string[];

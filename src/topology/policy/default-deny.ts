@@ -26,6 +26,10 @@ export const defaultDeny: Feature<ZoneFacts> = {
       text: 'Nothing gets to pods that policies close, or from them, but what policies let through.',
       source: 'topology.md §16.1',
     },
+    icmp: {
+      text: 'ICMP gets through all the same, where the cluster is set so.',
+      source: 'topology.md §16.1',
+    },
     neighbours: {
       text: 'Closed pods find their neighbours all the same.',
       source: 'topology.md §16.1',
@@ -71,6 +75,17 @@ export const defaultDeny: Feature<ZoneFacts> = {
         },
         container,
       );
+      if (facts.settings.policies.passesIcmp)
+        addAcl(
+          rows.by('icmp'),
+          {
+            ...acl('icmpAllow'),
+            priority: ACL_DEFAULT_ALLOW,
+            action: 'allow',
+            match: `${port} && (icmp || icmp6)`,
+          },
+          container,
+        );
     }
   },
 };

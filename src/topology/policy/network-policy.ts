@@ -138,7 +138,7 @@ function addRule(
 
 function addAllow(
   rows: Rows,
-  { facts, controller, policy: { namespace, name } }: PolicyOnNetwork,
+  { facts, controller, policy: { namespace, name, isStateless } }: PolicyOnNetwork,
   { direction, index }: PolicyRule,
   protocol: string,
   block: number,
@@ -160,7 +160,10 @@ function addAllow(
       direction,
       priority: ACL_DEFAULT_ALLOW,
       tier: TIER_POLICY,
-      action: 'allow-related',
+      action:
+        isStateless && facts.settings.policies.allowsStateless
+          ? 'allow-stateless'
+          : 'allow-related',
       match: `${match} && ${ofGroup(direction, group.name)}`,
       sets,
       severity: facts.namespaces.part(namespace, 'logging')?.allow,

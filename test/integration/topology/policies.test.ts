@@ -69,9 +69,9 @@ afterAll(async () => {
 });
 
 /** Whether the first packet of a connection arrives. */
-async function reaches(from: Name, to: Name, rest: string): Promise<boolean> {
+async function reaches(from: Name, to: Name, rest: string, at = ovn): Promise<boolean> {
   const [src, dst] = [ADDRESSES[from], ADDRESSES[to]];
-  const steps = await ovn.trace(
+  const steps = await at.trace(
     NETWORK,
     `inport=="blue.blue_blue_${from}" && eth.src==${macOf(src)} && eth.dst==${macOf(dst)} && ip4.src==${src} && ip4.dst==${dst} && ip.ttl==64 && ${rest}`,
   );
@@ -84,6 +84,7 @@ const PACKETS: readonly (readonly [Name, Name, string, boolean])[] = [
   ['friend', 'web', 'tcp.dst==8080', true],
   ['friend', 'web', 'tcp.dst==81', false],
   ['friend', 'web', 'udp.dst==80', false],
+  ['friend', 'web', 'icmp4', false],
   ['friend', 'web', 'tcp.dst==443', false],
   ['stranger', 'web', 'tcp.dst==443', true],
   ['stranger', 'web', 'tcp.dst==80', false],
@@ -126,6 +127,23 @@ test('ovn-northd makes of the rows of a policy what the policy means, and has no
   expect(await verdicts()).toEqual(PACKETS.map(() => true));
   for (const table of ['ACL', 'Port_Group', 'Address_Set'])
     expect(await ovn.nbctl('--columns=external_ids', 'list', table)).not.toContain('NetworkPolicy');
+});
+
+test('ICMP passes, and what is let through is not tracked, where the cluster is set so', async () => {
+  await using free = await OvnZone.start();
+  const freed: Zone = {
+    ...zone,
+    settings: { ...zone.settings, policies: { passesIcmp: true, allowsStateless: true } },
+    policies: [{ ...web, isStateless: true }],
+  };
+  expect(await free.apply(freed)).toEqual([]);
+  expect(await reaches('friend', 'web', 'icmp4', free)).toBe(true);
+  expect(await reaches('friend', 'web', 'tcp.dst==80', free)).toBe(true);
+  expect(await reaches('stranger', 'web', 'tcp.dst==80', free)).toBe(false);
+  expect(await free.nbctl('--bare', '--columns=action', 'list', 'ACL')).toContain(
+    'allow-stateless',
+  );
+  expect(free.warnings().filter((warning) => !warning.includes('rtoe-GR_'))).toEqual([]);
 });
 
 test('policies of administrators come before those of namespaces, on a primary network too', async () => {

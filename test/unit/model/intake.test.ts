@@ -145,6 +145,18 @@ const wiredPod = (): Pod => {
 const [WORKER, WORKER_2] = fixture('nodes.yaml') as readonly [Node, Node];
 const SUBNETS = 'k8s.ovn.org/node-subnets';
 
+test('a service that was put to sleep says that nothing wakes it', () => {
+  const service = everything().find(({ kind }) => kind === 'Service') as KubeObject;
+  const idled = annotated(service, { 'k8s.ovn.org/idled-at': '2026-01-01T00:00:00Z' });
+  const reader = readerWith(idled);
+  expect(reader.problems.map(({ message }) => message)).toEqual([
+    expect.stringMatching(
+      /^annotation k8s\.ovn\.org\/idled-at: this release wakes no service: .* remove/,
+    ),
+  ]);
+  expect(reader.feed(service).problems).toEqual([]);
+});
+
 test('a namespace has multicast where it asks for it and multicast is denied otherwise', () => {
   const [blue] = everything().filter(({ kind }) => kind === 'Namespace') as [KubeObject];
   const hasMulticast = (isOn: boolean, answer: string | undefined) => {

@@ -445,6 +445,48 @@ describe('a policy that can’t be read', () => {
   });
 });
 
+describe('settings', () => {
+  const withPolicies = (policies: Partial<Zone['settings']['policies']>): Zone => ({
+    ...exampleZone,
+    settings: {
+      ...exampleZone.settings,
+      policies: { ...exampleZone.settings.policies, ...policies },
+    },
+  });
+  const actions = (zone: Zone, annotations: Record<string, string>): unknown[] => {
+    const policy = { ...allowWeb, metadata: { ...allowWeb.metadata, annotations } };
+    return PolicedZone.of(zone, blue, policy)
+      .rows(/^policy\/rules /)
+      .map(({ columns }) => columns['action']);
+  };
+
+  test('what a policy lets through is tracked, but where policies may ask that it is not', () => {
+    const stateless = { 'k8s.ovn.org/acl-stateless': 'true' };
+    const allowing = withPolicies({ allowsStateless: true });
+    expect(actions(allowing, stateless)).toEqual(['allow-stateless']);
+    expect(actions(exampleZone, stateless)).toEqual(['allow-related']);
+    expect(actions(allowing, {})).toEqual(['allow-related']);
+    expect(actions(allowing, { 'k8s.ovn.org/acl-stateless': 'yes' })).toEqual(['allow-related']);
+  });
+
+  test('ICMP passes closed pods where the cluster is set so', () => {
+    const acls = (zone: Zone): string[] =>
+      PolicedZone.of(zone, blue, allowWeb)
+        .rows(/^policy\/default-deny /)
+        .filter(({ key }) => key.includes('icmpAllow'))
+        .map(({ key, columns }) =>
+          [key, columns['action'], columns['priority'], columns['match'], columns['name']]
+            .map(String)
+            .join(' '),
+        );
+    expect(acls(exampleZone)).toEqual([]);
+    expect(acls(withPolicies({ passesIcmp: true }))).toEqual([
+      'blue_blue-network-controller:NetpolNamespace:blue:Ingress:icmpAllow allow 1001 outport == @a596975034919718098 && (icmp || icmp6) NP:blue:Ingress',
+      'blue_blue-network-controller:NetpolNamespace:blue:Egress:icmpAllow allow 1001 inport == @a3172182252284646592 && (icmp || icmp6) NP:blue:Egress',
+    ]);
+  });
+});
+
 test('before the pods of other nodes are known no set is built, and pods are closed', () => {
   const zone = PolicedZone.withoutOtherPods(exampleZone, blue, web, allowWeb);
   expect(zone.units(/^policy\/pod-addresses /).map(({ failure }) => failure)).toEqual([

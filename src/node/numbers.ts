@@ -49,6 +49,9 @@ export const conntrackMark = (networkId: number): string =>
 /** Packet mark of what the bridge gives the node's address: pods' traffic for egress (node.md §1.2). */
 export const MARK_TO_NODE_ADDRESS = '0x3f0';
 
+/** Packet mark of what is to leave by a network card of its own (node.md §1.2). */
+export const MARK_SECONDARY_EGRESS = 1009;
+
 /** Conntrack zones of the external bridge (node.md §1.2). */
 export const ZONES = {
   /** What leaves the node, of OVN and of the host, and the replies to it. */
@@ -103,7 +106,7 @@ export const PRIORITY_MANGLE = -150;
 export const PRIORITY_DESTINATION_NAT = -100;
 export const PRIORITY_FILTER = 0;
 export const PRIORITY_SOURCE_NAT = 100;
-/** After everybody else's source NAT (node.md §3.2). */
+/** After everybody else's source NAT (node.md §3.2, §3.7). */
 export const PRIORITY_MASQUERADE = 101;
 
 /** Mark of what a host process sends to a service with a local internal traffic policy (node.md §1.2). */

@@ -45,6 +45,9 @@ const ICMP: Readonly<Record<string, string>> = {
 /** Keys of `meta` that are written without the word. */
 const UNQUALIFIED = new Set(['iifname', 'oifname']);
 
+/** What rules of ours set. */
+const MARKS = new Set(['meta mark', 'ct mark']);
+
 /** The text of a rule's expressions. */
 export function ruleText(expressions: unknown): string {
   const all = expressions as Json;
@@ -103,8 +106,10 @@ function statement(json: JsonObject): string {
       return match(object(value));
     case 'mangle': {
       const { key, value: set } = object(value);
-      if (operand(key) !== 'meta mark' || typeof set !== 'number') throw new Unknown();
-      return `meta mark set 0x${set.toString(16)}`;
+      const mark = operand(key);
+      if (!MARKS.has(mark)) throw new Unknown();
+      if (typeof set === 'number') return `${mark} set 0x${set.toString(16)}`;
+      return `${mark} set ${operand(set)}`;
     }
     case 'masquerade':
       if (value !== null) throw new Unknown();
@@ -175,6 +180,8 @@ function operand(json: Json | undefined): string {
       const key = word(object(value)['key']);
       return UNQUALIFIED.has(key) ? key : `meta ${key}`;
     }
+    case 'ct':
+      return `ct ${word(object(value)['key'])}`;
     case 'concat':
       return array(value).map(operand).join(' . ');
     case 'prefix': {

@@ -2,6 +2,7 @@
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { baseChains } from './base-chains.ts';
+import { egressChains } from './egress.ts';
 import { isolatedPods, isolationChain } from './isolation.ts';
 import { managementPortSnat } from './management-port-snat.ts';
 import { masqueradeChains } from './masquerade.ts';
@@ -18,4 +19,5 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   isolationChain,
   isolatedPods,
   serviceElements,
+  egressChains,
 ];

@@ -45,10 +45,34 @@ test('chains come in where the contract says, and masquerade in local gateway mo
     'no-pmtud: filter output 0',
     'mgmtport-snat: nat postrouting 100',
     'udn-isolation: filter output 0',
+    'egress-services: nat postrouting 100',
+    'egress-ip-snat: nat postrouting 100',
+    'egress-ip-sec-filter: filter postrouting 101',
   ];
   expect(hooks(shared)).toEqual(common);
   expect(hooks(rows).filter((text) => !common.includes(text))).toEqual([
     'ovn-kube-local-gw-masq: nat postrouting 101',
+    'egress-ip-connmark: filter prerouting -150',
+  ]);
+});
+
+test('egress services and egress addresses find their chains and maps (§3.7)', () => {
+  expect(chain('egress-services')).toEqual([
+    'meta mark 1008 return',
+    'snat ip to ip saddr map @egress-service-snat-v4',
+    'snat ip6 to ip6 saddr map @egress-service-snat-v6',
+  ]);
+  expect(chain('egress-ip-snat')).toEqual([
+    'snat ip to ip saddr . oifname map @egress-ip-snat-v4',
+    'snat ip6 to ip6 saddr . oifname map @egress-ip-snat-v6',
+  ]);
+  expect(chain('egress-ip-sec-filter')).toEqual([
+    'ip saddr 10.244.0.0/16 meta mark 1009 drop',
+    'ip6 saddr fd00:10:244::/48 meta mark 1009 drop',
+  ]);
+  expect(chain('egress-ip-connmark')).toEqual([
+    'meta mark 0 meta mark set ct mark',
+    'meta mark 1008 ct mark set meta mark',
   ]);
 });
 

@@ -34,8 +34,8 @@ export class PersistentAddresses {
     this.#writer = new StatusWriter({ store, clock, fieldManager: 'clustermanager-ipamclaims' });
   }
 
-  /** Calls `listener` with the namespace of a claim that is new from now on, or that has given its addresses back. */
-  onChange(listener: (namespace: string) => void): void {
+  /** Calls `listener` with the namespace and the network of a claim that is new from now on, or that has given its addresses back. */
+  onChange(listener: (namespace: string, network: string) => void): void {
     const known = new Set(this.#options.claims.keys());
     this.#options.claims.onChange(({ key, after, before }) => {
       if (after === undefined) {
@@ -48,7 +48,8 @@ export class PersistentAddresses {
         const pool = this.#pools.get(after.spec?.network ?? '');
         if (pool !== undefined) adopt(pool, after);
       }
-      listener((after ?? before)?.metadata.namespace ?? '');
+      const claim = after ?? before;
+      listener(claim?.metadata.namespace ?? '', claim?.spec?.network ?? '');
     });
   }
 

@@ -4,6 +4,7 @@ import { AllocationError } from '../allocators/allocation-error.ts';
 import { explain } from '../api/annotations/annotations.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
 import { pods as podKind } from '../api/kinds.ts';
+import { nadOfKey } from '../api/nad/nad-key.ts';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
 import { objectKey } from '../api/objects.ts';
@@ -38,6 +39,7 @@ import {
 } from '../model/pod-plan.ts';
 import { PodPools } from './pod-pools.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
+import { WaitingPods, type Awaited } from './waiting-pods.ts';
 import { AttachmentErrors, type AttachmentError } from './attachment-errors.ts';
 import type { Log } from '../store/log.ts';
 
@@ -61,8 +63,7 @@ export class PodAddresses {
   readonly #options: PodAddressesOptions;
   readonly #nads: ServedNads;
   readonly #pools: PodPools;
-  /** Pods that don't have all they want: they are tried again when something changes. */
-  readonly #waiting = new Set<string>();
+  readonly #waiting = new WaitingPods();
   readonly #attachmentErrors = new AttachmentErrors();
 
   constructor(options: PodAddressesOptions) {
@@ -100,7 +101,10 @@ export class PodAddresses {
   follow(): void {
     const { pods, namespaces, nodes, nads } = this.#options.informers;
     nads.onChange((change) => {
-      if (this.#nads.update(change)) this.#retry();
+      const changed = this.#nads.update(change);
+      this.#retry(
+        changed.flatMap((key): Awaited[] => [`namespace ${namespaceOf(key)}`, `nad ${key}`]),
+      );
     });
     const ours = pods.list().filter((pod) => isInScope(this.#options.scope, pod));
     for (const pod of oldestFirst(ours)) this.queue.add(objectKey(pod.metadata));
@@ -110,30 +114,29 @@ export class PodAddresses {
         return;
       if (before !== undefined && after !== undefined && wantsSame(before, after)) return;
       this.queue.add(key);
-      if (after === undefined || isWithoutNetworks(after)) this.#retry();
     });
-    namespaces.onChange(() => this.#retry());
-    nodes.onChange(({ before, after }) => {
+    namespaces.onChange(({ key }) => this.#retry([`namespace ${key}`]));
+    nodes.onChange(({ key, before, after }) => {
       const carried = (node: typeof after): string | undefined =>
         node?.metadata.annotations?.[NODE_SUBNETS];
       if (before === undefined || after === undefined || carried(before) !== carried(after))
-        this.#retry();
+        this.#retry([`node ${key}`]);
     });
-    this.#options.claims?.onChange((namespace) => {
+    this.#options.claims?.onChange((namespace, network) => {
       for (const pod of oldestFirst(pods.inNamespace(namespace))) {
         // A pod whose claim went keeps what it carries; a claim that came takes it over.
         if (isInScope(this.#options.scope, pod)) this.#pools.adopt(pod);
         this.queue.add(objectKey(pod.metadata));
       }
       this.#pools.settleConflicts();
-      this.#retry();
+      this.#retry([`room ${network}`]);
     });
   }
 
-  /** Pods that wait for something may get it now. */
-  #retry(): void {
+  /** Pods that wait for one of these may get it now. */
+  #retry(awaited: readonly Awaited[]): void {
     const { pods } = this.#options.informers;
-    const waiting = [...this.#waiting]
+    const waiting = [...this.#waiting.of(awaited)]
       .map((key) => pods.get(key))
       .filter((pod) => pod !== undefined);
     for (const { metadata } of oldestFirst(waiting)) this.queue.add(objectKey(metadata));
@@ -141,7 +144,7 @@ export class PodAddresses {
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const pod = this.#options.informers.pods.get(key);
-    this.#pools.release(key, pod);
+    this.#retry(this.#pools.release(key, pod).map((pool): Awaited => `room ${pool}`));
     if (pod === undefined) {
       this.#attachmentErrors.forget(key);
       this.#waiting.delete(key);
@@ -153,7 +156,7 @@ export class PodAddresses {
     const plan = this.#plan(pod);
     if (plan.kind === 'none') await this.#report(pod, []);
     else if (plan.kind === 'invalid') {
-      this.#waiting.add(key);
+      this.#wait(pod, plan.reportedBy === 'cluster' ? [`node ${pod.spec.nodeName ?? ''}`] : []);
       const isOurs = plan.reportedBy === this.#options.scope.kind;
       await this.#report(pod, isOurs ? [{ message: plan.message, isEvent: true }] : []);
     } else if (plan.kind === 'undecided') await this.#choose(pod, plan, signal);
@@ -206,6 +209,20 @@ export class PodAddresses {
       .map(({ message }) => ({ message, isEvent: true }));
   }
 
+  /** The pod is looked at again when something changes that its plan is made from, or something else of what is `awaited`. */
+  #wait(pod: Pod, awaited: readonly Awaited[] = []): void {
+    const { selections, carried, namespace } = readWish(pod);
+    const nads = [
+      ...selections.map((selection) => `${selection.namespace}/${selection.name}`),
+      ...carried.map(nadOfKey),
+    ];
+    this.#waiting.add(objectKey(pod.metadata), [
+      `namespace ${namespace}`,
+      ...nads.map((nad): Awaited => `nad ${nad}`),
+      ...awaited,
+    ]);
+  }
+
   /** Several primary networks: the cluster manager alone chooses the first one with room for what the pod asks (seed 003). */
   async #choose(
     pod: Pod,
@@ -225,6 +242,7 @@ export class PodAddresses {
     }
     const { isLeaving = () => false } = this.#options;
     const full: string[] = [];
+    const awaited: Awaited[] = [];
     for (const nad of [
       ...candidates.filter(({ key }) => !isLeaving(key)),
       ...candidates.filter(({ key }) => isLeaving(key)),
@@ -238,8 +256,10 @@ export class PodAddresses {
       const found = this.#pools.poolOf(pod, attachment);
       if (found === undefined) {
         full.push(`${nad.name}: node "${pod.spec.nodeName ?? ''}" has no subnet of it`);
+        awaited.push(`node ${pod.spec.nodeName ?? ''}`);
         continue;
       }
+      awaited.push(`room ${found.id}`);
       try {
         this.#pools.allocate(pod, attachment, found);
       } catch (error) {
@@ -251,6 +271,7 @@ export class PodAddresses {
       return;
     }
     const message = `no primary network has room for it: ${full.join('; ')}`;
+    this.#wait(pod, awaited);
     await this.#report(pod, [{ message, isEvent: true }]);
   }
 
@@ -283,6 +304,7 @@ export class PodAddresses {
           message: `node "${pod.spec.nodeName ?? ''}" has no subnet of network ${network} yet`,
           isEvent: false,
         });
+        this.#wait(pod, [`node ${pod.spec.nodeName ?? ''}`]);
         continue;
       }
       try {
@@ -300,11 +322,12 @@ export class PodAddresses {
         if (!(error instanceof AllocationError)) throw error;
         if (claims !== undefined) await claims.recordFailure(pod, attachment, error, signal);
         errors.push({ message: error.message, isEvent: true });
+        // A node's own subnet may be another one, too.
+        this.#wait(pod, [`room ${found.id}`, `node ${pod.spec.nodeName ?? ''}`]);
       }
     }
     // Whose part the rest is changes with the networks: who has nothing to give now looks again then.
-    if (attachments.some(({ nadKey }) => !entries.has(nadKey)))
-      this.#waiting.add(objectKey(pod.metadata));
+    if (attachments.some(({ nadKey }) => !entries.has(nadKey))) this.#wait(pod);
     const text = formatPodNetworks(entries);
     if (text !== undefined && entries.size > 0 && text !== formatPodNetworks(carried))
       await this.#patch(pod, { [POD_NETWORKS]: text }, signal);
@@ -339,7 +362,7 @@ export class PodAddresses {
   async #report(pod: Pod, found: readonly AttachmentError[]): Promise<void> {
     const key = objectKey(pod.metadata);
     const errors = [...this.#refusals(pod), ...found];
-    if (errors.length > 0) this.#waiting.add(key);
+    if (errors.length > 0) this.#wait(pod);
     const message = this.#attachmentErrors.set(key, errors);
     if (message === undefined) return;
     await this.#options.store.event({
@@ -375,6 +398,8 @@ function completeEntry(
   const needsNone = nad !== undefined && nad.config.subnets.length === 0;
   return needsNone || (entry?.addresses.length ?? 0) > 0 ? entry : undefined;
 }
+
+const namespaceOf = (nadKey: string): string => nadKey.slice(0, nadKey.indexOf('/'));
 
 /** True when a change of a pod is nothing to its addresses. */
 const wantsSame = (a: Pod, b: Pod): boolean =>

@@ -135,17 +135,22 @@ export class PodPools {
     }
   }
 
-  /** Releases what a pod of this key held when it is gone, without networks or another one now. */
-  release(key: string, pod: Pod | undefined): void {
+  /** Releases what a pod of this key held when it is gone, without networks or another one now. Returns the ids of the pools with room now. */
+  release(key: string, pod: Pod | undefined): readonly string[] {
     const holding = this.#holdings.get(key);
-    if (holding === undefined) return;
+    if (holding === undefined) return [];
     if (pod !== undefined && !isWithoutNetworks(pod) && holding.uid === (pod.metadata.uid ?? ''))
-      return;
-    for (const [place, owner] of holding.pools)
-      this.#pools.get(place.slice(0, place.indexOf('\n')))?.pool.release(owner);
+      return [];
+    const ids = new Set<string>();
+    for (const [place, owner] of holding.pools) {
+      const id = place.slice(0, place.indexOf('\n'));
+      this.#pools.get(id)?.pool.release(owner);
+      ids.add(id);
+    }
     this.#holdings.delete(key);
     this.#conflicts.forget(key);
     this.settleConflicts();
+    return [...ids];
   }
 
   /** What was released belongs to the pods that carry it, before anybody else gets it. */

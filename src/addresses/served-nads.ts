@@ -11,23 +11,39 @@ export class ServedNads {
   readonly #registry = new NadRegistry();
   /** NADs of other plugins. */
   readonly #others = new Set<string>();
+  /** NADs that counted for their network when it was last looked at. */
+  readonly #counting = new Set<string>();
 
   constructor(settings: ClusterAddressing) {
     this.#settings = settings;
   }
 
-  /** Takes in a change; true when pods may see the difference. */
-  update({ before, after }: Change<NetworkAttachmentDefinition>): boolean {
+  /** Takes in a change; returns the keys of the NADs of which pods may see a difference. */
+  update({ before, after }: Change<NetworkAttachmentDefinition>): readonly string[] {
     const nad = after ?? before;
-    if (nad === undefined) return false;
+    if (nad === undefined) return [];
     const key = objectKey(nad.metadata);
     const known = this.#others.has(key) ? 'other' : this.#registry.nad(key);
     const next = after === undefined ? undefined : this.#read(after);
     if (next === 'other') this.#others.add(key);
     else this.#others.delete(key);
-    const isSame = JSON.stringify(known) === JSON.stringify(next);
-    if (!isSame) this.#registry.set(key, next === 'other' ? undefined : next);
-    return !isSame;
+    if (JSON.stringify(known) === JSON.stringify(next)) return [];
+    const networks = this.#registry.set(key, next === 'other' ? undefined : next);
+    this.#counting.delete(key);
+    return [key, ...this.#countAnew(networks)];
+  }
+
+  /** NADs of these networks that count now and did not, or the other way round. */
+  #countAnew(networks: readonly string[]): readonly string[] {
+    return networks.flatMap((network) => {
+      const refused = this.#registry.refusedNads(network);
+      return this.#registry.keysOf(network).filter((key) => {
+        const [counts, counted] = [!refused.has(key), this.#counting.has(key)];
+        if (counts) this.#counting.add(key);
+        else this.#counting.delete(key);
+        return counts !== counted;
+      });
+    });
   }
 
   /** The NAD of that key if it stands for its network; `other` for one of another plugin. */

@@ -1,4 +1,5 @@
 import { backoffDelay, systemClock, type Backoff, type Clock } from './clock.ts';
+import { fitsIntoTurn } from './turn.ts';
 
 /** Try again after `after` milliseconds although nothing failed (something outside is awaited). */
 export interface Again {
@@ -44,7 +45,8 @@ interface Drain {
 
 /**
  * Keys to reconcile: each at most once in the queue, never twice at the same time, again after it failed with a growing
- * delay of its own. A key added while it runs is run once more afterwards, so no change is lost.
+ * delay of its own. A key added while it runs is run once more afterwards, so no change is lost. A long queue lets timers and sockets have
+ * their turn.
  */
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
@@ -57,6 +59,8 @@ export class WorkQueue {
   #idleWaiters: (() => void)[] = [];
   readonly #drains = new Set<Drain>();
   #signal: AbortSignal | undefined;
+  /** True while the next keys wait for the event loop to come round. */
+  #givesWay = false;
   #stopped: (() => void) | undefined;
 
   constructor(options: WorkQueueOptions) {
@@ -150,11 +154,23 @@ export class WorkQueue {
   #next(): void {
     if (this.#signal === undefined || this.#signal.aborted) return;
     for (const key of this.#ready) {
-      if (this.#running.size >= (this.#options.parallelism ?? 1)) return;
+      if (this.#givesWay || this.#running.size >= (this.#options.parallelism ?? 1)) return;
+      if (!fitsIntoTurn()) {
+        this.#giveWay();
+        return;
+      }
       this.#ready.delete(key);
       this.#running.add(key);
       void this.#work(key, this.#signal);
     }
+  }
+
+  #giveWay(): void {
+    this.#givesWay = true;
+    setImmediate(() => {
+      this.#givesWay = false;
+      this.#next();
+    });
   }
 
   async #work(key: string, signal: AbortSignal): Promise<void> {

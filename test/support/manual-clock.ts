@@ -26,6 +26,11 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** Time goes on while the process stands still: what was due meanwhile comes late. */
+  standStill(milliseconds: number): void {
+    this.#now += milliseconds;
+  }
+
   /** Moves on, runs what is due in order, and lets promises settle before and after each. */
   async advance(milliseconds: number): Promise<void> {
     const end = this.#now + milliseconds;
@@ -35,7 +40,7 @@ export class ManualClock implements Clock {
         .filter(({ due }) => due <= end)
         .sort((a, b) => a.due - b.due);
       if (next === undefined) break;
-      this.#now = next.due;
+      this.#now = Math.max(this.#now, next.due);
       this.#timers.delete(next);
       next.run();
       await settle();

@@ -54,6 +54,11 @@ export class NadRegistry {
     return this.#sorted(this.#byNetwork.get(name));
   }
 
+  /** Keys of the NADs that ask for a network, in no order. */
+  keysOf(network: string): readonly string[] {
+    return [...(this.#byNetwork.get(network) ?? [])];
+  }
+
   /** Names of the networks that NADs ask for, whether or not one of them counts. */
   networkNames(): readonly string[] {
     return [...this.#byNetwork.keys()];

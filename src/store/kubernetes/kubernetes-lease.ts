@@ -31,6 +31,9 @@ export const LEASE_TIMING: LeaseTiming = { lease: 15_000, renew: 10_000, retry: 
 /** Longest time, in milliseconds, between two polls of a candidate: a leader that steps down is replaced within it. */
 const LOOK = 1000;
 
+/** With fewer milliseconds left than these there is no other attempt. */
+const LAST_ATTEMPT = 200;
+
 export interface Candidate {
   readonly store: Pick<Store, 'get' | 'create' | 'patch'>;
   readonly namespace: string;
@@ -168,6 +171,12 @@ class Renewal {
     return timing.renew - (clock.now() - this.#renewed);
   }
 
+  /** Milliseconds until the next attempt: where little time is left, half of it is for that attempt. */
+  get #wait(): number {
+    const left = Math.max(this.left, 0);
+    return Math.min(this.#candidate.timing.retry, left < LAST_ATTEMPT ? left : left / 2);
+  }
+
   get late(): StoreError {
     const { name, timing } = this.#candidate;
     const seconds = timing.renew / 1000;
@@ -181,7 +190,7 @@ class Renewal {
   async run(stop: AbortSignal): Promise<StoreError> {
     const { clock, timing, name } = this.#candidate;
     for (;;) {
-      await pause(clock, Math.min(timing.retry, Math.max(this.left, 0)), stop);
+      await pause(clock, this.#wait, stop);
       if (stop.aborted) return new StoreError('unavailable', `${name}: leadership was given up`);
       if (this.left <= 0) return this.late;
       const began = clock.now();

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { NodePodAddresses } from '../../../src/node/pod-addresses.ts';
 import { nodes as nodeKind, pods, resourceKinds } from '../../../src/api/kinds.ts';
+import { PodPools } from '../../../src/addresses/pod-pools.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
@@ -437,6 +438,68 @@ test('an address that two pods carry belongs to the one that is left, and to nob
     '10.20.0.6/29',
     undefined,
   ]);
+});
+
+describe('a pod that waits is looked at again for what concerns it, and for nothing else', () => {
+  /** Counts how often pods are looked at from now on. */
+  function looks(): () => readonly string[] {
+    const release = vi.spyOn(PodPools.prototype, 'release');
+    onTestFinished(() => release.mockRestore());
+    return () => release.mock.calls.map(([key]) => key);
+  }
+
+  test('networks, nodes and pods of others', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    // Nobody gives addresses on node2: these wait on and on.
+    await apply(store, node('node1'), node('node2'), namespace('plain', {}));
+    const waiting = Array.from({ length: 30 }, (_, k) => `plain/p${k}`);
+    await apply(store, ...waiting.map((key) => pod(key, 'node2')));
+    await apply(store, namespace('late'), pod('late/web', 'node1'));
+    await apply(store, namespace('other', {}), pod('other/gone', 'node1'));
+    await running.settled();
+    const seen = looks();
+    for (const name of ['red', 'green'])
+      await apply(store, namespace(name), layer3(`${name}/net`, '10.20.0.0/16/24'));
+    await apply(store, node('node3'));
+    await remove.pod(store, 'other/gone');
+    await running.settled();
+    expect(seen().filter((key) => key !== 'other/gone')).toEqual([]);
+    await apply(store, layer3('late/net', '10.30.0.0/16/24'));
+    await running.settled();
+    expect(await addressesOf(store, 'late/web')).toEqual({
+      'late/net': '10.30.0.3/24',
+      default: '10.244.0.4/24',
+    });
+    expect(seen().filter((key) => waiting.includes(key))).toEqual([]);
+  });
+
+  test('a NAD in another namespace that it names, and one that counts now because another one went', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    const shared = (key: string, subnets: string): ReturnType<typeof rawNad> =>
+      rawNad(key, {
+        cniVersion: '1.1.0',
+        type: 'ovn-k8s-cni-overlay',
+        name: 'shared',
+        netAttachDefName: key,
+        topology: 'layer2',
+        subnets,
+      });
+    await apply(store, node('node1'), namespace('default', {}), namespace('plain', {}));
+    const asking = { 'k8s.v1.cni.cncf.io/networks': 'default/lan' };
+    await apply(store, pod('plain/web', 'node1', asking));
+    await running.settled();
+    expect(running.problems()).toEqual([expect.stringContaining('"default/lan"')]);
+    await apply(store, shared('other/lan', '10.9.0.0/24'));
+    await running.settled();
+    await apply(store, shared('default/lan', '10.7.0.0/24'));
+    await running.settled();
+    expect((await addressesOf(store, 'plain/web'))['default/lan']).toBeUndefined();
+    await remove.nad(store, 'other/lan');
+    await running.settled();
+    expect((await addressesOf(store, 'plain/web'))['default/lan']).toBe('10.7.0.1/24');
+  });
 });
 
 describe('a pod that nobody has wired yet gets what there is now, without a restart', () => {

@@ -102,4 +102,30 @@ describe('a lease', () => {
     await clock.advance(106_000);
     expect([isLost, one.leads()]).toEqual([false, true]);
   });
+
+  test('is kept by a process that stood still for most of its time: what is left is used', async () => {
+    const [store, clock] = [new MemoryStore(), new ManualClock()];
+    const one = candidate(store, 'one', clock);
+    await one.leadership;
+    await clock.advance(20_000);
+    let isSilent = true;
+    const answer = store.get.bind(store);
+    const get = async (
+      ...[kind, key, signal]: Parameters<Store['get']>
+    ): ReturnType<Store['get']> => {
+      if (!isSilent) return answer(kind, key);
+      isSilent = false;
+      const never = Promise.withResolvers<undefined>();
+      signal?.addEventListener('abort', () => never.reject(signal.reason));
+      return never.promise;
+    };
+    Object.assign(store, { get });
+    await clock.advance(6000);
+    // Of the 107 s since the last renewal 26 have passed, and these leave less than the 26 s after which it asks again.
+    clock.standStill(60_000);
+    await clock.advance(0);
+    expect(one.leads()).toBe(true);
+    await clock.advance(200_000);
+    expect([isSilent, one.leads()]).toEqual([false, true]);
+  });
 });

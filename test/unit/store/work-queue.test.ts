@@ -231,6 +231,24 @@ describe('work queue', () => {
     await again;
   });
 
+  test('a long queue of keys that nothing is awaited for lets timers have their turn', async () => {
+    let [done, doneAtTimer] = [0, 0];
+    const { queue } = start({
+      reconcile: async () => {
+        const until = performance.now() + 0.5;
+        while (performance.now() < until);
+        done += 1;
+      },
+    });
+    setTimeout(() => (doneAtTimer = done), 1);
+    for (let k = 0; k < 400; k += 1) queue.add(`pod-${k}`);
+    await queue.idle();
+    expect(done).toBe(400);
+    // 200 ms of work in all; a turn has 8 ms.
+    expect(doneAtTimer).toBeGreaterThan(0);
+    expect(doneAtTimer).toBeLessThan(200);
+  });
+
   test('stopping drops what waits, tells what runs, and waits for its end', async () => {
     const seen: string[] = [];
     const { queue, clock, failures, stop } = start({

@@ -6,6 +6,7 @@ import { claimsOf, type RowTarget } from '../desired/engine.ts';
 import type { Feature } from '../desired/features.ts';
 import { commitPlan, Reconciler, type Plan, type PlanProblem } from '../desired/ovsdb/index.ts';
 import type { ZoneFacts } from '../model/facts.ts';
+import type { Claims } from '../node/drivers/claims.ts';
 import type { FlowDriver } from '../node/drivers/flow-driver.ts';
 import type { FlowPlan, FlowProblem } from '../node/drivers/flow-plan.ts';
 import type { LinuxDriver } from '../node/drivers/linux-driver.ts';
@@ -27,6 +28,20 @@ export interface HostControllerOptions {
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
+  /** Called after each change, for metrics. */
+  readonly onChange?: (change: HostChange) => void;
+}
+
+/** What a pass changed of one kind of state. */
+export interface HostChange {
+  readonly database: string;
+  /** Objects that were added, changed or removed. */
+  readonly applied: number;
+  readonly refused: number;
+  /** Milliseconds. */
+  readonly duration: number;
+  /** True when nobody wanted anything else since all was right: somebody else had changed it. */
+  readonly isDrift: boolean;
 }
 
 export interface HostPlans {
@@ -48,6 +63,8 @@ const MAX_ATTEMPTS = 10;
 
 /** What keeps one kind of state: it reads, compares, and changes. */
 interface HostDriver<P> {
+  readonly database: string;
+  readonly claims: Claims;
   refresh(now: number): Promise<void>;
   plan(now: number, isComplete: boolean): P;
   apply(
@@ -68,6 +85,8 @@ export class HostController implements ZoneHost, Disposable {
   #reconciler: Reconciler | undefined;
   readonly #now: () => number;
   #stopFollowing: (() => void) | undefined;
+  /** What was wanted of a kind of state when all of it was right last. */
+  readonly #rightAt = new Map<string, number>();
   #portProblems: readonly PlanProblem[] = [];
   #linuxProblems: readonly LinuxProblem[] = [];
   #flowProblems: readonly FlowProblem[] = [];
@@ -146,6 +165,16 @@ export class HostController implements ZoneHost, Disposable {
     return reconciler;
   }
 
+  /** How many objects there are to be, by kind of state and table. */
+  *counts(): Iterable<readonly [database: string, table: string, count: number]> {
+    for (const { database, claims } of [
+      this.#options.linux,
+      this.#options.nft,
+      this.#options.flows,
+    ])
+      for (const [table, count] of claims.counts) yield [database, table, count];
+  }
+
   async #flushNft(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
     return this.#flushDriver('nftables', this.#options.nft, isComplete, signal, ({ problems }) => {
       this.#nftProblems = problems;
@@ -174,7 +203,9 @@ export class HostController implements ZoneHost, Disposable {
   }
 
   /** Compares and changes until nothing differs. */
-  async #flushDriver<P extends { readonly isEmpty: boolean }>(
+  async #flushDriver<
+    P extends { readonly isEmpty: boolean; readonly problems: readonly unknown[] },
+  >(
     what: string,
     driver: HostDriver<P>,
     isComplete: boolean,
@@ -187,10 +218,22 @@ export class HostController implements ZoneHost, Disposable {
       await driver.refresh(this.#now());
       const plan = driver.plan(this.#now(), isComplete);
       onPlan(plan);
-      if (plan.isEmpty) return undefined;
+      const { database, claims } = driver;
+      if (plan.isEmpty) {
+        if (plan.problems.length === 0) this.#rightAt.set(database, claims.version);
+        return undefined;
+      }
+      const isDrift = this.#rightAt.get(database) === claims.version;
       const began = this.#now();
       const { applied, refused } = await driver.apply(plan, began);
       const duration = this.#now() - began;
+      this.#options.onChange?.({
+        database,
+        applied,
+        refused: refused.length,
+        duration,
+        isDrift,
+      });
       log.info(
         { component: 'host', applied, refused: refused.length, duration },
         `${what} changed`,

@@ -27,7 +27,7 @@ import type { SelectTables } from '../ovsdb/index.ts';
 import { bridgePorts, PORT_COLUMNS } from './bridge-ports.ts';
 import type { Configuration } from './configuration.ts';
 import { openDatabase, type OpenDatabase } from './databases.ts';
-import { HostController, type HostPlans } from './host-controller.ts';
+import { HostController, type HostChange, type HostPlans } from './host-controller.ts';
 import type { Logger } from './logger.ts';
 import { uplinkSwitch } from './uplink-switch.ts';
 
@@ -45,6 +45,8 @@ export interface HostOptions {
   readonly ip?: IpProgram;
   /** Called when there may be something to do. */
   readonly onWork: () => void;
+  /** Called after each change, for metrics. */
+  readonly onChange?: (change: HostChange) => void;
   /** Called when `external_ids` may be others, or known for the first time. */
   readonly onExternalIds?: () => void;
 }
@@ -105,6 +107,7 @@ export function openHost({
   ip = new IpProgram(),
   onWork,
   onExternalIds = () => undefined,
+  onChange = () => undefined,
 }: HostOptions): OpenHost {
   const settings = configuration.host;
   let isFollowed = false;
@@ -137,7 +140,15 @@ export function openHost({
     onDrift: onWork,
   });
   const uplink = uplinkSwitch(openVswitch);
-  const controller = new HostController({ settings, openVswitch, linux, nft, flows, log });
+  const controller = new HostController({
+    settings,
+    openVswitch,
+    linux,
+    nft,
+    flows,
+    log,
+    onChange,
+  });
   return {
     controller,
     openVswitch,

@@ -8,6 +8,7 @@ import {
   Registry,
 } from 'prom-client';
 import type { NetworkState, ZoneNetworkStatus } from '../api/zone-status.ts';
+import type { HostChange } from './host-controller.ts';
 import type { CommitRecord, NetworkWritten } from './zone-controller.ts';
 
 const STATES: readonly NetworkState[] = ['Pending', 'Committed', 'Programmed', 'Failed', 'Unused'];
@@ -24,8 +25,19 @@ export class ZoneMetrics {
   readonly #problems: Gauge;
   readonly #connected: Gauge<'database'>;
   readonly #behind: Gauge;
+  readonly #programmed: Histogram;
+  readonly #hostChanges: Counter<'database' | 'cause'>;
+  readonly #hostRefused: Counter<'database'>;
+  readonly #hostDuration: Histogram<'database'>;
+  readonly #hostObjects: Gauge<'database' | 'table'>;
+  /** Since when networks are on the way into the data plane, in milliseconds of `now`. */
+  readonly #onTheWay = new Map<string, number>();
 
-  constructor() {
+  readonly #now: () => number;
+
+  /** `now`: milliseconds on a monotonic clock. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
     this.#commits = new Counter({
@@ -88,6 +100,48 @@ export class ZoneMetrics {
       help: 'Changes (nb_cfg) that the data plane has not confirmed yet.',
       registers,
     });
+    this.#programmed = new Histogram({
+      name: 'heddle_zone_network_programmed_duration_seconds',
+      help: 'From a change of a network, or its first use, until it is in the data plane of this node with its side of the host.',
+      buckets: exponentialBuckets(0.01, 2, 14),
+      registers,
+    });
+    this.#hostChanges = new Counter({
+      name: 'heddle_host_changes_total',
+      help: 'Objects of the host that were added, changed or removed, because something else was wanted, or because others had changed them (drift).',
+      labelNames: ['database', 'cause'],
+      registers,
+    });
+    this.#hostRefused = new Counter({
+      name: 'heddle_host_refused_total',
+      help: 'Objects of the host that could not be made as they should be.',
+      labelNames: ['database'],
+      registers,
+    });
+    this.#hostDuration = new Histogram({
+      name: 'heddle_host_change_duration_seconds',
+      help: 'How long a set of changes of the host took.',
+      labelNames: ['database'],
+      buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10],
+      registers,
+    });
+    this.#hostObjects = new Gauge({
+      name: 'heddle_host_objects',
+      help: 'Objects of the host that there are to be: routes, rules, flows …',
+      labelNames: ['database', 'table'],
+      registers,
+    });
+  }
+
+  hostChange({ database, applied, refused, duration, isDrift }: HostChange): void {
+    this.#hostChanges.inc({ database, cause: isDrift ? 'drift' : 'wanted' }, applied);
+    this.#hostRefused.inc({ database }, refused);
+    this.#hostDuration.observe({ database }, duration / 1000);
+  }
+
+  hostObjects(counts: Iterable<readonly [database: string, table: string, count: number]>): void {
+    for (const [database, table, count] of counts)
+      this.#hostObjects.set({ database, table }, count);
   }
 
   commit({ database, outcome, rows, refused, examined, duration }: CommitRecord): void {
@@ -111,6 +165,24 @@ export class ZoneMetrics {
       this.#networks.set({ state }, zone.networks.filter((one) => one.state === state).length);
     this.#problems.set(zone.problems);
     this.#behind.set(zone.behind);
+    this.#follow(zone.networks);
+  }
+
+  /** What was in the data plane when it was first seen says nothing. */
+  #follow(networks: readonly ZoneNetworkStatus[]): void {
+    const now = this.#now();
+    const seen = new Map(networks.map(({ name, state }) => [name, state]));
+    for (const name of this.#onTheWay.keys())
+      if ((seen.get(name) ?? 'Unused') === 'Unused') this.#onTheWay.delete(name);
+    for (const [name, state] of seen) {
+      const since = this.#onTheWay.get(name);
+      if (state !== 'Programmed') {
+        if (since === undefined && state !== 'Unused') this.#onTheWay.set(name, now);
+      } else if (since !== undefined) {
+        this.#programmed.observe((now - since) / 1000);
+        this.#onTheWay.delete(name);
+      }
+    }
   }
 
   available(database: string, isAvailable: boolean): void {

@@ -65,6 +65,7 @@ export async function runZone(
       log.info({ component: 'zone', ...commit }, 'committed');
     },
     onNetworkWritten: (written) => metrics.networkWritten(written),
+    onHostChange: (change) => metrics.hostChange(change),
     onWork: () => notifier.notify(),
   });
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
@@ -224,6 +225,7 @@ class ZoneDaemon {
       problems: problems.length,
       behind: Math.max(0, configured - reached),
     });
+    this.#metrics.hostObjects(this.#runtime.host?.controller.counts() ?? []);
     if (!controller.hasWritten && performance.now() - this.#startedAt < START_TIMEOUT) return false;
     try {
       await this.#status.write(report, signal);

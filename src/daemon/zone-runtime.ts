@@ -23,6 +23,7 @@ import {
 } from './databases.ts';
 import { northboundTables, southboundTables } from './monitored-columns.ts';
 import { openHost, type OpenHost } from './host.ts';
+import type { HostChange } from './host-controller.ts';
 import { hostReport, type HostReport } from './host-report.ts';
 import type { Logger } from './logger.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
@@ -43,6 +44,7 @@ export interface RuntimeOptions {
   readonly mode: 'write' | 'dry-run' | 'as-is';
   readonly onCommit?: (commit: CommitRecord) => void;
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
+  readonly onHostChange?: (change: HostChange) => void;
   /** Opens the zone's databases; by default those that the configuration names. */
   readonly openDatabase?: (options: ZoneDatabaseOptions) => OpenDatabase;
   /** Called when there may be something to do. */
@@ -143,6 +145,7 @@ export class ZoneRuntime implements AsyncDisposable {
               this.#uplink?.openVswitchChanged();
               this.#announcer?.openVswitchChanged();
             },
+            ...(options.onHostChange === undefined ? {} : { onChange: options.onHostChange }),
           });
     this.controller = new ZoneController({
       facts: this.facts,

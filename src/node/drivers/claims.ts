@@ -30,6 +30,9 @@ const inOrder = (a: Claim, b: Claim): number =>
   (a.owner.id < b.owner.id ? -1 : 1);
 
 export class Claims {
+  /** How often a unit wanted something else. */
+  version = 0;
+  readonly #counts = new Map<string, number>();
   readonly #rows = new Map<RowOwner, readonly DesiredRow[]>();
   /** Who wants an object, the one that has it first. */
   readonly #claims = new Map<string, Claim[]>();
@@ -37,6 +40,7 @@ export class Claims {
   readonly #contested = new Set<string>();
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
+    this.version += 1;
     for (const row of this.#rows.get(owner) ?? []) this.#release(owner, row);
     if (wanted.length === 0) this.#rows.delete(owner);
     else this.#rows.set(owner, wanted);
@@ -45,6 +49,11 @@ export class Claims {
 
   has(owner: RowOwner): boolean {
     return this.#rows.has(owner);
+  }
+
+  /** How many objects of each table there are to be. */
+  get counts(): ReadonlyMap<string, number> {
+    return this.#counts;
   }
 
   /** What there is to be. */
@@ -66,6 +75,7 @@ export class Claims {
     const claims = this.#claims.get(id);
     if (claims === undefined) {
       this.#claims.set(id, [{ owner, row }]);
+      this.#count(row.table, 1);
       return;
     }
     claims.push({ owner, row });
@@ -73,11 +83,16 @@ export class Claims {
     this.#contested.add(id);
   }
 
+  #count(table: string, more: number): void {
+    this.#counts.set(table, (this.#counts.get(table) ?? 0) + more);
+  }
+
   #release(owner: RowOwner, row: DesiredRow): void {
     const id = idOf(row);
     const left = (this.#claims.get(id) ?? []).filter((claim) => claim.owner !== owner);
     if (left.length < 2) this.#contested.delete(id);
-    if (left.length === 0) this.#claims.delete(id);
-    else this.#claims.set(id, left);
+    if (left.length === 0) {
+      if (this.#claims.delete(id)) this.#count(row.table, -1);
+    } else this.#claims.set(id, left);
   }
 }

@@ -71,7 +71,8 @@ const bridgeOf = ({ columns }: DesiredRow): string =>
 export class FlowDriver implements RowTarget, Disposable {
   readonly database = OPENFLOW;
   readonly #options: FlowDriverOptions;
-  readonly #claims = new Claims();
+  /** What units want. */
+  readonly claims = new Claims();
   readonly #dumps = new Map<string, Dump>();
   /** Bridges that are read again before the next plan. */
   readonly #stale = new Set<string>();
@@ -97,11 +98,11 @@ export class FlowDriver implements RowTarget, Disposable {
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
     this.#version += 1;
-    this.#claims.set(owner, wanted);
+    this.claims.set(owner, wanted);
   }
 
   has(owner: RowOwner): boolean {
-    return this.#claims.has(owner);
+    return this.claims.has(owner);
   }
 
   /** Begins to hear of changes. */
@@ -197,7 +198,7 @@ export class FlowDriver implements RowTarget, Disposable {
   #fullPlan(isComplete: boolean): FlowPlan {
     const known = this.#planned;
     if (known?.version === this.#version && known.isComplete === isComplete) return known.plan;
-    const wanted = Map.groupBy(this.#claims.winners(), ({ row }) => bridgeOf(row));
+    const wanted = Map.groupBy(this.claims.winners(), ({ row }) => bridgeOf(row));
     const changes: FlowChange[] = [];
     const problems: FlowProblem[] = [...this.#contests()];
     let heldBack = 0;
@@ -223,11 +224,11 @@ export class FlowDriver implements RowTarget, Disposable {
   }
 
   #wantedBridges(): ReadonlySet<string> {
-    return new Set(Iterator.from(this.#claims.winners()).map(({ row }) => bridgeOf(row)));
+    return new Set(Iterator.from(this.claims.winners()).map(({ row }) => bridgeOf(row)));
   }
 
   *#contests(): Iterable<FlowProblem> {
-    for (const { row, unit, winner } of this.#claims.contests())
+    for (const { row, unit, winner } of this.claims.contests())
       yield {
         kind: 'name-taken',
         table: row.table as OpenFlowTable,

@@ -45,7 +45,8 @@ export class LinuxDriver implements RowTarget, Disposable {
   readonly database = LINUX;
   readonly #options: LinuxDriverOptions;
   readonly #state: LinuxState;
-  readonly #claims = new Claims();
+  /** What units want. */
+  readonly claims = new Claims();
   readonly #refused = new Map<string, Refusal>();
   /** Objects that were made anew, and until when that is enough. */
   readonly #renewed = new Map<string, number>();
@@ -61,12 +62,12 @@ export class LinuxDriver implements RowTarget, Disposable {
   }
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
-    this.#claims.set(owner, wanted);
+    this.claims.set(owner, wanted);
     this.#planned = undefined;
   }
 
   has(owner: RowOwner): boolean {
-    return this.#claims.has(owner);
+    return this.claims.has(owner);
   }
 
   /** Begins to hear of changes. Throws when `ip` is not there, or is too old. */
@@ -177,13 +178,13 @@ export class LinuxDriver implements RowTarget, Disposable {
     if (known?.version === version && known.isComplete === isComplete) return known.plan;
     const sysctl = (path: string): string | undefined => this.#sysctl(path);
     const found = { links, routes, connected, rules, neighbours, sysctl };
-    const plan = planLinux(found, this.#claims.winners(), isComplete);
+    const plan = planLinux(found, this.claims.winners(), isComplete);
     this.#planned = { version, isComplete, plan };
     return plan;
   }
 
   *#contests(): Iterable<LinuxProblem> {
-    for (const { row, unit, winner } of this.#claims.contests())
+    for (const { row, unit, winner } of this.claims.contests())
       yield {
         kind: 'name-taken',
         table: row.table as LinuxTable,

@@ -50,7 +50,8 @@ interface Refusal {
 export class NftDriver implements RowTarget, Disposable {
   readonly database = NFTABLES;
   readonly #options: NftDriverOptions;
-  readonly #claims = new Claims();
+  /** What units want. */
+  readonly claims = new Claims();
   readonly #refused = new Map<string, Refusal>();
   readonly #cgroups = new Map<string, Cgroup | undefined>();
   #found: FoundNftTable | undefined;
@@ -67,11 +68,11 @@ export class NftDriver implements RowTarget, Disposable {
   }
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
-    this.#claims.set(owner, wanted);
+    this.claims.set(owner, wanted);
   }
 
   has(owner: RowOwner): boolean {
-    return this.#claims.has(owner);
+    return this.claims.has(owner);
   }
 
   /** Begins to hear of changes, as soon as `nft` can be run. */
@@ -119,7 +120,7 @@ export class NftDriver implements RowTarget, Disposable {
     }
     const plan = planNft(
       this.#found,
-      this.#claims.winners(),
+      this.claims.winners(),
       (name) => this.#cgroup(name)?.path,
       isComplete,
     );
@@ -214,7 +215,7 @@ export class NftDriver implements RowTarget, Disposable {
   }
 
   *#contests(): Iterable<NftProblem> {
-    for (const { row, unit, winner } of this.#claims.contests())
+    for (const { row, unit, winner } of this.claims.contests())
       yield {
         kind: 'name-taken',
         table: row.table as NftTable,

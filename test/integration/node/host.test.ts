@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { bridgePorts } from '../../../src/daemon/bridge-ports.ts';
-import { HostController } from '../../../src/daemon/host-controller.ts';
+import { HostController, type HostChange } from '../../../src/daemon/host-controller.ts';
 import { openDatabase, type OpenDatabase } from '../../../src/daemon/databases.ts';
 import { hostTables } from '../../../src/daemon/host.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
@@ -14,7 +14,7 @@ import { NftDriver } from '../../../src/node/drivers/nft-driver.ts';
 import { OfctlProgram } from '../../../src/node/drivers/ofctl-program.ts';
 import { HOST_SETTINGS } from '../../support/host-units.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
-import { nftIn } from '../../support/nft-program.ts';
+import { nftIn, runNft } from '../../support/nft-program.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb-server.ts';
 import { until } from '../../support/until.ts';
 import { defaultNetwork, exampleZone, factsOf, type Zone } from '../../support/zones.ts';
@@ -30,6 +30,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
   let namespace: NetworkNamespace;
   let database: OpenDatabase;
   let controller: HostController;
+  let changes: HostChange[] = [];
 
   const vsctl = (...words: string[]): Promise<string> =>
     runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', ...words]);
@@ -53,7 +54,15 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     });
     const settings = HOST_SETTINGS;
     const nft = new NftDriver({ nft: nftIn(namespace), cgroups: { find: () => undefined } });
-    controller = new HostController({ settings, openVswitch: database, linux, nft, flows, log });
+    controller = new HostController({
+      settings,
+      openVswitch: database,
+      linux,
+      nft,
+      flows,
+      log,
+      onChange: (change) => changes.push(change),
+    });
     await Promise.all([linux.start(), nft.start()]);
     await database.ready(signal);
   };
@@ -171,6 +180,28 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     expect(await vsctl('show')).toBe(withBridge);
     namespace.ip('link delete dev ovn-k8s-mp0'); // as ovs-vswitchd does
     expect(namespace.picture()).toBe(before);
+  });
+
+  test('what it has is counted, and what others changed is told from what is wanted anew', async () => {
+    changes = [];
+    build();
+    await settled();
+    const rules = [...controller.counts()].find(
+      ([name, table]) => name === 'nftables' && table === 'chain',
+    );
+    expect(rules?.[2]).toBeGreaterThan(5);
+    expect(changes.find(({ database: name }) => name === 'nftables')).toMatchObject({
+      isDrift: false,
+      refused: 0,
+    });
+    changes = [];
+    runNft(nftIn(namespace), 'flush ruleset');
+    await until('the table to be there again', async () => {
+      await settled();
+      return changes.length > 0;
+    });
+    expect(changes).toMatchObject([{ database: 'nftables', isDrift: true, refused: 0 }]);
+    expect(changes[0]?.applied).toBeGreaterThan(5);
   });
 
   test('is kept by one process at a time', async () => {

@@ -75,6 +75,22 @@ export const networkMasqueradeOffsets = (
   managementPort: MASQUERADE_USER_BASE + 2 * networkId,
 });
 
+/** Where links between networks start: those of networks' own addresses end before, whatever id a network has (at most 4096). */
+const MASQUERADE_LINK_BASE = 16_384;
+
+/**
+ * The link between the routers of two networks, in the masquerade subnet: the address of the one with the lower id is the first. No two
+ * links of a router have one address; nobody beyond the two routers sees them. Undefined where the subnet is too small.
+ */
+export function siblingLink(
+  subnet: Prefix,
+  networkId: number,
+  otherId: number,
+): AddressPair | undefined {
+  const index = MASQUERADE_LINK_BASE / 2 + networkId + otherId;
+  return subnet.base + BigInt(2 * index + 1) > lastOf(subnet) ? undefined : pairAt(subnet, index);
+}
+
 /** A network's own masquerade addresses (api.md §6.8). Throws `out-of-range`: id 0, or the subnet is too small. */
 export function masqueradeAddresses(
   subnet: Prefix,

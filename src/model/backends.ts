@@ -11,8 +11,12 @@ export interface Targets {
 
 export interface PortBackends {
   readonly all: Targets;
+  /** Those on the network itself: a gateway router gets no replies from pods of another one. */
+  readonly own: Targets;
   /** Those of this node; the same as `all` for a service that makes no difference. */
   readonly local: Targets;
+  /** Those of this node on the network itself. */
+  readonly ownLocal: Targets;
   /** Some endpoint is outside of the network's subnets: it has an address of a host. */
   readonly hasHostEndpoints: boolean;
 }
@@ -21,6 +25,8 @@ export interface PortBackends {
 export interface Backends {
   readonly network: string;
   readonly service: string;
+  /** Traffic from outside comes by this network. */
+  readonly isEntry: boolean;
   /** In the order of the service's ports. */
   readonly ports: readonly PortBackends[];
 }
@@ -31,34 +37,48 @@ interface Candidate {
   readonly port: number;
 }
 
-/** The backends of a service whose endpoints on a network are in `slices`. */
+/** A network, and what a service has there. */
+export interface NetworkSlices {
+  readonly network: string;
+  readonly subnets: readonly string[];
+  readonly slices: readonly SliceFacts[];
+}
+
+/** The backends of a service on the first of `networks`, from where pods of the others are reached. */
 export function backendsOf(
-  network: string,
-  subnets: readonly string[],
   service: ServiceFacts,
-  slices: readonly SliceFacts[],
+  networks: readonly NetworkSlices[],
+  entry: string | undefined,
   node: string,
-): Backends {
-  const isInside = withinAny(subnets);
+): Backends | undefined {
+  const [first] = networks;
+  if (first === undefined) return undefined;
+  const isInside = withinAny(networks.flatMap(({ subnets }) => subnets));
   const isLocal = service.isExternallyLocal || service.isInternallyLocal;
+  const targets = (candidates: readonly Candidate[]): Targets =>
+    targetsOf(eligible(candidates, service));
+  const here = (candidates: readonly Candidate[]): readonly Candidate[] =>
+    candidates.filter(({ endpoint }) => endpoint.node === node);
   return {
-    network,
+    network: first.network,
     service: service.key,
+    isEntry: first.network === entry,
     ports: service.ports.map((port) => {
-      const candidates = candidatesOf(port, slices);
-      const all = eligible(candidates, service);
-      const targets = targetsOf(all);
+      const candidates = candidatesOf(
+        port,
+        networks.flatMap(({ slices }) => slices),
+      );
+      const ofNetwork = networks.length === 1 ? candidates : candidatesOf(port, first.slices);
+      const all = targets(candidates);
+      const own = networks.length === 1 ? all : targets(ofNetwork);
       return {
-        all: targets,
-        local: isLocal
-          ? targetsOf(
-              eligible(
-                candidates.filter(({ endpoint }) => endpoint.node === node),
-                service,
-              ),
-            )
-          : targets,
-        hasHostEndpoints: all.some(({ endpoint }) => !endpoint.addresses.every(isInside)),
+        all,
+        own,
+        local: isLocal ? targets(here(candidates)) : all,
+        ownLocal: isLocal ? targets(here(ofNetwork)) : own,
+        hasHostEndpoints: eligible(candidates, service).some(
+          ({ endpoint }) => !endpoint.addresses.every(isInside),
+        ),
       };
     }),
   };

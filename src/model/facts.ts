@@ -47,6 +47,7 @@ import type { PodWish } from './pod-plan.ts';
 import { PolicyFacts } from './policy-facts.ts';
 import { ProblemList, problemOf, type ModelProblem } from './problems.ts';
 import { isProblem, valueOf, type ObjectReading } from './reading.ts';
+import { NetworkReach } from './reach.ts';
 import type { ServiceFacts, ServiceNetworks } from './services.ts';
 import { NetworkUsage } from './usage.ts';
 
@@ -72,6 +73,7 @@ const DEFAULT_GRACE_PERIOD = 60_000;
 const ALWAYS = 'always';
 const PODS = 'pods';
 const CONNECTS = 'connects';
+const SIBLINGS = 'primary networks of the same namespace';
 const SERVICES = 'services';
 
 /** Buckets of a network: its topology, and, with a gateway, `<topology> with gateway`. */
@@ -134,6 +136,8 @@ export class ZoneFacts {
   readonly remoteNodes: FactTable<NodeFacts>;
   /** Every network that is known, rendered or not. */
   readonly networks: FactTable<Network>;
+  /** Which of them reach each other. */
+  readonly reach: NetworkReach;
   /** Interfaces of pods: what they say, and what they may have. */
   readonly attaching: AttachmentFacts;
   /** Networks that have rows here: admitted and in use. */
@@ -243,7 +247,8 @@ export class ZoneFacts {
       (name) => valueOf(this.#admissions.table.get(name)),
       { indexes: { topology: topologiesOf } },
     );
-    const serviceNetworks = new DerivedFacts(
+    this.reach = new NetworkReach(this);
+    const serviceNetworks = new DerivedFacts<ServiceNetworks>(
       'serviceNetworks',
       recorder,
       this.services,
@@ -259,7 +264,8 @@ export class ZoneFacts {
       'backends',
       recorder,
       serviceNetworks.table.distinct('place', 2),
-      (network, service) => this.#backendsOf(network ?? '', service ?? '', rendered.table),
+      (network, service) =>
+        this.#backendsOf(network ?? '', service ?? '', rendered.table, serviceNetworks.table),
       {
         arity: 2,
         indexes: {
@@ -291,6 +297,7 @@ export class ZoneFacts {
       networks,
       this.#admissions,
       this.attaching,
+      this.reach,
       serviceNetworks,
     ];
     this.policing = new PolicyFacts(this);
@@ -302,7 +309,13 @@ export class ZoneFacts {
       (name) => this.#useThroughConnect(name),
       { indexes: { network: ({ networks }) => networks } },
     );
-    this.#beforeUsage.push(connectUses);
+    const siblingUses = new DerivedFacts(
+      'siblingUses',
+      recorder,
+      this.reach.neighbours,
+      (network) => this.#useThroughSiblings(network),
+    );
+    this.#beforeUsage.push(connectUses, siblingUses);
 
     this.usage.use(DEFAULT_NETWORK, ALWAYS);
     const follow = (source: KeySource, user: string): void =>
@@ -323,6 +336,7 @@ export class ZoneFacts {
     followDirect(this.attachments.distinct('network'), PODS);
     followDirect(serviceNetworks.table.distinct('exposed'), SERVICES);
     follow(connectUses.table.distinct('network'), CONNECTS);
+    follow(siblingUses.table, SIBLINGS);
     if (options.renderEverywhere === true) follow(this.networks, ALWAYS);
   }
 
@@ -414,11 +428,39 @@ export class ZoneFacts {
     return isUsed ? { networks } : undefined;
   }
 
+  /** So it does with the other primary networks of its namespaces: pods here reach them through this node alone. */
+  #useThroughSiblings(network = ''): { readonly network: string } | undefined {
+    const siblings = this.reach.siblingsOf(network);
+    return siblings.some((sibling) => this.#directUse.get(sibling) !== undefined)
+      ? { network }
+      : undefined;
+  }
+
   /** Connections that share the services of a network. */
   connectsSharingServices(networkId: number): readonly string[] {
     return this.connects
       .keysBy('network', String(networkId))
       .filter((connect) => this.connects.part(connect, 'hasServices') === true);
+  }
+
+  /** Networks of a connection, as far as they are known. */
+  membersOf(connect: string): readonly Network[] {
+    return (this.connects.part(connect, 'members') ?? [])
+      .map(({ networkId }) => this.networkOfId(networkId))
+      .filter((network) => network !== undefined);
+  }
+
+  /** Those that have a switch on this node: a Layer3 network without a subnet here has none. */
+  membersHere(connect: string): readonly Network[] {
+    return this.membersOf(connect).filter(
+      ({ name, topology }) =>
+        this.rendered.part(name, 'name') !== undefined &&
+        (topology !== 'layer3' || this.subnetsOn(name, this.nodeName).length > 0),
+    );
+  }
+
+  isMember(connect: string, network: string): boolean {
+    return this.membersOf(connect).some(({ name }) => name === network);
   }
 
   /** True if a network of the connection has rows here: the others have no use of it. */
@@ -581,20 +623,40 @@ export class ZoneFacts {
     const isLabelled = this.namespaces.part(namespace, 'isLabelled');
     if (isLabelled === undefined) return undefined;
     if (!isLabelled) return { service: key, networks: [DEFAULT_NETWORK], isExposed };
-    const names = this.definitions.by('namespace', namespace).map(({ network }) => network);
-    const networks = [...new Set(names)]
-      .filter((name) => name !== DEFAULT_NETWORK && this.networks.part(name, 'role') === 'primary')
-      .sort();
+    const networks = this.reach.primariesOf(namespace);
     return { service: key, networks, isExposed };
   }
 
-  #backendsOf(network: string, key: string, rendered: FactTable<Network>): Backends | undefined {
-    const subnets = rendered.part(network, 'subnets');
+  /** Of a service on several networks each has the endpoints of all that it reaches (seed 003). */
+  #backendsOf(
+    network: string,
+    key: string,
+    rendered: FactTable<Network>,
+    places: FactTable<ServiceNetworks>,
+  ): Backends | undefined {
     const service = this.services.get(key);
-    if (subnets === undefined || service === undefined) return undefined;
-    const cidrs = subnets.map(({ cidr }) => cidr);
-    const slices = this.endpointSlices.by('service', tupleKey(network, key));
-    return backendsOf(network, cidrs, service, slices, this.nodeName);
+    if (rendered.part(network, 'name') === undefined || service === undefined) return undefined;
+    const siblings = this.reach.siblingsOf(network);
+    const networks = places.part(key, 'networks') ?? [];
+    const parts = [network, ...networks.filter((name) => siblings.includes(name))].map((name) => ({
+      network: name,
+      subnets: (this.networks.part(name, 'subnets') ?? []).map(({ cidr }) => cidr),
+      slices: this.endpointSlices.by('service', tupleKey(name, key)),
+    }));
+    return backendsOf(service, parts, this.#entryOf(networks, key), this.nodeName);
+  }
+
+  /** The network by whose gateway router traffic from outside gets to a service: the oldest one that has endpoints of it. */
+  #entryOf(networks: readonly string[], service: string): string | undefined {
+    if (networks.length < 2) return networks[0];
+    const byAge = networks.toSorted(
+      (a, b) => (this.networks.part(a, 'id') ?? 0) - (this.networks.part(b, 'id') ?? 0),
+    );
+    const hasEndpoints = (name: string): boolean =>
+      this.endpointSlices
+        .by('service', tupleKey(name, service))
+        .some(({ endpoints }) => endpoints.some(({ state }) => state !== 'unready'));
+    return byAge.find(hasEndpoints) ?? byAge[0];
   }
 
   #groupOf(nad: string, rendered: FactTable<Network>): GroupedNamespace | undefined {

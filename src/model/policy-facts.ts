@@ -58,7 +58,7 @@ interface PodSelections {
   readonly selections: readonly string[];
 }
 
-/** What a pod is on the network of a selection that it is in. */
+/** What a pod is on the network of a selection that it is in, or on one that is reached from there. */
 export interface SelectedPod {
   /** The selection, as `tupleKey(network, id)`. */
   readonly selection: string;
@@ -460,8 +460,13 @@ export class PolicyFacts {
     const { attachments, remoteAttachments, pods } = this.#facts;
     const [network] = JSON.parse(selection) as readonly string[];
     const wanted = this.selections.part(selection, 'ports') ?? [];
+    const reached = this.#facts.reach.reachedFrom(network ?? '');
     const addresses = [...attachments.by('pod', pod), ...remoteAttachments.by('pod', pod)]
-      .filter((attachment) => attachment.network === network)
+      .filter(
+        (attachment) =>
+          attachment.network === network ||
+          (attachment.role === 'primary' && reached.includes(attachment.network)),
+      )
       .flatMap((attachment) => attachment.addresses.map(withoutPrefix));
     if (addresses.length === 0) return undefined;
     const ports =

@@ -44,7 +44,7 @@ export interface ExposedService {
 
 const PROTOCOLS = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
 
-/** Undefined for a service that is not on a network by which the node has a gateway. */
+/** Undefined for a service that the host does not reach by that network: it has no gateway, or another of its networks is the way. */
 export function exposedService(
   facts: ZoneFacts,
   network: string,
@@ -56,6 +56,8 @@ export function exposedService(
   const networkId = facts.rendered.part(network, 'id');
   const role = facts.rendered.part(network, 'role');
   if (service === undefined || backends === undefined || gateway === undefined) return undefined;
+  // Of the networks of a service one takes what comes from outside (seed 003).
+  if (!backends.isEntry) return undefined;
   const isDefaultNetwork = network === DEFAULT_NETWORK;
   if (networkId === undefined || (role !== 'primary' && !isDefaultNetwork)) return undefined;
   const families = clusterFamilies(facts.settings);
@@ -84,7 +86,7 @@ export function exposedService(
     ports: service.ports.flatMap(({ protocol, port, nodePort }, index): readonly ExposedPort[] => {
       const found = backends.ports[index];
       if (found === undefined) return [];
-      const local = families.flatMap((family) => targetsIn(found.local[family]));
+      const local = families.flatMap((family) => targetsIn(found.ownLocal[family]));
       return [
         {
           protocol: PROTOCOLS[protocol],

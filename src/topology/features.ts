@@ -3,6 +3,7 @@
 import type { Feature } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import { connectedNetworks } from './connect/network.ts';
+import { siblingNetworks } from './connect/sibling-networks.ts';
 import { connectedRemoteNodes } from './connect/remote-node.ts';
 import { connectRouters } from './connect/router.ts';
 import { zoneName } from './database/global.ts';
@@ -43,6 +44,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   connectRouters,
   connectedNetworks,
   connectedRemoteNodes,
+  siblingNetworks,
   defaultNamespaceGroups,
   namespaceGroups,
   podAddresses,

@@ -35,6 +35,8 @@ export const NEIGHBOUR_AGE = 300;
 
 /** Priorities of logical router policies. */
 export const POLICY_CONNECT = 9001;
+/** Between primary networks of one namespace: before a connection of the two, which is the longer way. */
+export const POLICY_SIBLING = 9002;
 export const POLICY_NODE_ADDRESS = 1004;
 export const POLICY_NO_REROUTE = 102;
 

@@ -183,6 +183,19 @@ export const yellow: ZoneNetwork = {
   object: 'ClusterUserDefinedNetwork yellow-net',
 };
 
+/** A second primary network of namespace blue, of Layer2. */
+export const more: ZoneNetwork = {
+  ...yellow,
+  name: networkName('blue_more'),
+  id: 9,
+  subnets: [{ cidr: '109.109.0.0/16' }],
+  masquerade: { v4: { gatewayRouter: '169.254.0.27', managementPort: '169.254.0.28' } },
+  nads: ['blue/more'],
+  tunnelKeys: [16711692, 16715786],
+  namespaces: ['blue'],
+  object: 'UserDefinedNetwork blue/more',
+};
+
 export const layer2Secondary: ZoneNetwork = {
   ...yellow,
   name: networkName('blue_l2'),
@@ -438,6 +451,27 @@ export const farYellowPod: Attachment = {
   node: 'ovn-worker2',
   macAddress: '0a:58:69:69:00:04',
   addresses: ['105.105.0.4/16'],
+  tunnelId: 11,
+};
+
+/** A pod of namespace blue on its second primary network. */
+export const morePod: Attachment = {
+  ...yellowPod,
+  namespace: 'blue',
+  pod: 'pod3',
+  network: more.name,
+  nadKey: 'blue/more',
+  macAddress: '0a:58:6d:6d:00:03',
+  addresses: ['109.109.0.3/16'],
+};
+
+/** One of node ovn-worker2 on the same network. */
+export const farMorePod: Attachment = {
+  ...morePod,
+  pod: 'far3',
+  node: 'ovn-worker2',
+  macAddress: '0a:58:6d:6d:00:04',
+  addresses: ['109.109.0.4/16'],
   tunnelId: 11,
 };
 

@@ -47,15 +47,8 @@ export const connectRouters: Feature<ZoneFacts> = {
         [NAME_ID]: name,
       },
     });
-    const connected = connect.members
-      .map(({ networkId }) => facts.networkOfId(networkId))
-      .filter((network) => network !== undefined);
-    // A Layer3 network without a subnet on this node has no switch here.
-    const here = connected.filter(
-      ({ name: network, topology }) =>
-        facts.rendered.part(network, 'name') !== undefined &&
-        (topology !== 'layer3' || facts.subnetsOn(network, facts.nodeName).length > 0),
-    );
+    const connected = facts.membersOf(name);
+    const here = facts.membersHere(name);
     if (connect.hasServices)
       rows
         .by('shared-services')
@@ -72,7 +65,16 @@ export const connectRouters: Feature<ZoneFacts> = {
     addServicesOnly(
       rows.by('services-only'),
       name,
-      { connected, here },
+      {
+        connected,
+        here,
+        reachedFrom: ({ name: network }) =>
+          facts.reach
+            .reachedFrom(network)
+            .map((other) => facts.networks.get(other))
+            .filter((other) => other !== undefined)
+            .filter((other) => connected.includes(other)),
+      },
       facts.settings.serviceSubnets,
       facts.nodeName,
     );

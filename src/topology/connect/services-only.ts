@@ -39,11 +39,16 @@ const destinations = (subnets: readonly string[]): readonly string[] =>
 export function addServicesOnly(
   rows: Rows,
   connect: string,
-  networks: { readonly connected: readonly Network[]; readonly here: readonly Network[] },
+  networks: {
+    readonly connected: readonly Network[];
+    readonly here: readonly Network[];
+    /** Networks whose pods a network reaches otherwise. */
+    readonly reachedFrom: (network: Network) => readonly Network[];
+  },
   serviceSubnets: readonly string[],
   node: string,
 ): void {
-  const { connected, here } = networks;
+  const { connected, here, reachedFrom } = networks;
   const families = FAMILIES.filter((family) =>
     connected.some(({ subnets }) => subnets.some(({ cidr }) => familyOf(cidr) === family)),
   );
@@ -76,7 +81,11 @@ export function addServicesOnly(
       acl(`pass-same-network-${network.id}`, {
         priority: ACL_CONNECT_OWN,
         action: 'pass',
-        match: destinations(network.subnets.map(({ cidr }) => cidr)).join(' || '),
+        match: destinations(
+          [network, ...reachedFrom(network)].flatMap(({ subnets }) =>
+            subnets.map(({ cidr }) => cidr),
+          ),
+        ).join(' || '),
       }),
       ...onSwitches([network]),
     );

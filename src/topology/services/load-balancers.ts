@@ -30,6 +30,15 @@ import {
   type BackedPort,
 } from './service-vips.ts';
 
+/** Those for which it is so, and the others. */
+const partition = <T>(
+  items: readonly T[],
+  is: (item: T) => boolean,
+): readonly [yes: readonly T[], no: readonly T[]] => [
+  items.filter(is),
+  items.filter((item) => !is(item)),
+];
+
 const inGroup = (group: string): Containment =>
   holds('Load_Balancer_Group', group, 'load_balancer');
 
@@ -42,7 +51,7 @@ export const loadBalancers: Feature<ZoneFacts> = {
   subject: networkOf,
   rules: {
     cluster: {
-      text: 'A service is balanced on the switch and the gateway router of its own network alone, one load balancer per protocol.',
+      text: 'A service is balanced on the switch and the gateway router of the primary networks of its namespace alone, one load balancer per protocol.',
       source: 'topology.md §15.2',
     },
     template: {
@@ -117,11 +126,35 @@ class BalancedService {
   }
 
   #onCluster(protocol: string, ports: readonly BackedPort[]): void {
-    const vips = clusterVips(this.#service, ports);
-    const { all } = loadBalancerGroups(this.#context.prefix);
-    const id = this.#facts.networks.part(this.#network.name, 'id') ?? 0;
-    const connected = this.#facts.connectsSharingServices(id).map(connectServices);
-    this.#add('cluster', { protocol, scope: 'cluster', vips }, ...[all, ...connected].map(inGroup));
+    const facts = this.#facts;
+    const { name } = this.#network;
+    const { all, switches, routers } = loadBalancerGroups(this.#context.prefix);
+    const vips = clusterVips(this.#service, ports, 'all');
+    const own = clusterVips(this.#service, ports, 'own');
+    const balancer: LoadBalancer = { protocol, scope: 'cluster', vips };
+    const id = facts.networks.part(name, 'id') ?? 0;
+    const connects = facts.connectsSharingServices(id);
+    if (isSame(vips, own)) {
+      this.#add('cluster', balancer, ...[all, ...connects.map(connectServices)].map(inGroup));
+      return;
+    }
+    // Pods of another network of the namespace answer pods, not a gateway router, and no network that is not connected with theirs.
+    const siblings = facts.reach.siblingsOf(name);
+    const [whole, partial] = partition(connects, (connect) =>
+      siblings.every((sibling) => facts.isMember(connect, sibling)),
+    );
+    this.#add('cluster', balancer, ...[switches, ...whole.map(connectServices)].map(inGroup));
+    const others = partial
+      .flatMap((connect) => facts.membersHere(connect))
+      .filter((other) => other.name !== name && !siblings.includes(other.name));
+    this.#add(
+      'cluster',
+      { protocol, scope: 'cluster_router', vips: own },
+      inGroup(routers),
+      ...[...new Map(others.map((other) => [other.name, other])).values()].map((other) =>
+        holds('Logical_Switch', podSwitch(other, facts.nodeName), 'load_balancer'),
+      ),
+    );
   }
 
   #byTemplate(protocol: string, ports: readonly BackedPort[]): void {

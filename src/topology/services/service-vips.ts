@@ -42,12 +42,16 @@ const differsByNode = (service: ServiceFacts, { backends }: BackedPort): boolean
 const targetsFor = (address: string, targets: Targets): string => targets[familyOf(address)];
 
 /** Addresses that lead to the same targets everywhere in the network. */
-export function clusterVips(service: ServiceFacts, ports: readonly BackedPort[]): Vips {
+export function clusterVips(
+  service: ServiceFacts,
+  ports: readonly BackedPort[],
+  reached: 'all' | 'own',
+): Vips {
   const vips: Record<string, string> = {};
   for (const port of ports)
     if (!differsByNode(service, port))
       for (const address of sharedAddresses(service))
-        vips[socketAddress(address, port.port)] = targetsFor(address, port.backends.all);
+        vips[socketAddress(address, port.port)] = targetsFor(address, port.backends[reached]);
   return vips;
 }
 
@@ -86,10 +90,10 @@ export function nodeVips(
     return withHostAt(targets[family], node.gatewayAddresses, node.hostMasquerade[family]);
   };
   /** An address from outside: at the gateway router it leads to this node's endpoints, if the service wants that and there are any. */
-  const fromOutside = (address: string, port: number, { all, local }: PortBackends): void => {
+  const fromOutside = (address: string, port: number, backends: PortBackends): void => {
     const vip = socketAddress(address, port);
-    onSwitch[vip] = targetsFor(address, all);
-    const targets = atRouter(address, isExternallyLocal ? local : all);
+    onSwitch[vip] = targetsFor(address, backends.all);
+    const targets = atRouter(address, isExternallyLocal ? backends.ownLocal : backends.own);
     if (isExternallyLocal && targets !== '') onRouterLocally[vip] = targets;
     else onRouter[vip] = targets;
   };
@@ -100,7 +104,7 @@ export function nodeVips(
         const family = familyOf(address);
         const masquerade = node.localMasquerade[family];
         if (isExternallyLocal && masquerade !== undefined)
-          onSwitch[socketAddress(masquerade, port.nodePort)] = backends.local[family];
+          onSwitch[socketAddress(masquerade, port.nodePort)] = backends.ownLocal[family];
         fromOutside(address, port.nodePort, backends);
       }
     if (isExternallyLocal)
@@ -110,7 +114,7 @@ export function nodeVips(
         const isLocal = isInternallyLocal && clusterIps.includes(address);
         const vip = socketAddress(address, port.port);
         onSwitch[vip] = targetsFor(address, isLocal ? backends.local : backends.all);
-        onRouter[vip] = atRouter(address, backends.all);
+        onRouter[vip] = atRouter(address, backends.own);
       }
   }
   return { onSwitch, onRouter, onRouterLocally };

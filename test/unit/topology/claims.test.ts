@@ -22,6 +22,7 @@ import {
   ipv6Zone,
   layer2Secondary,
   localnet,
+  more,
   networkName,
   overlay,
   overlayPod,
@@ -36,6 +37,7 @@ const busy = (zone: Zone): Zone => ({
   networks: [
     ...zone.networks,
     yellow,
+    more,
     layer2Secondary,
     localnet,
     overlay,
@@ -142,6 +144,7 @@ test('rows are marked with the object for which they are there', () => {
     'Service kube-system/agent',
     'UserDefinedNetwork blue/blue',
     'UserDefinedNetwork blue/l2',
+    'UserDefinedNetwork blue/more',
     'cluster',
   ]);
   expect(objects.get('Node ovn-worker2')?.map(({ table, key }) => `${table} ${key}`)).toEqual([

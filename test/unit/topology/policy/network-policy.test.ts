@@ -10,7 +10,14 @@ import {
   PolicedZone,
   policedPod,
 } from '../../../support/policed-zone.ts';
-import { dualZone, exampleZone, ipv6Zone, type Zone } from '../../../support/zones.ts';
+import {
+  connectedZone,
+  dualZone,
+  exampleZone,
+  ipv6Zone,
+  more,
+  type Zone,
+} from '../../../support/zones.ts';
 import { heads, short } from '../unit-texts.ts';
 
 const POLICIES = /^policy\//;
@@ -497,4 +504,40 @@ test('before the pods of other nodes are known no set is built, and pods are clo
   expect(zone.rows(/^pods\/port /)[0]?.containers.map(({ key }) => key)).toContain(
     'a596975034919718098',
   );
+});
+
+describe('peers on other networks', () => {
+  const anybody = networkPolicy('blue/anybody', {
+    podSelector: {},
+    ingress: [{ from: [{ namespaceSelector: {}, podSelector: {} }] }],
+  });
+  const peers = (zone: Zone, ...objects: KubeObject[]): unknown[] =>
+    rowTexts(
+      PolicedZone.of(zone, blue, web, anybody, ...objects).rows(
+        /^policy\/pod-addresses blue_blue /,
+      ),
+    ).map((text) => /addresses=\[(.*?)\]/.exec(text)?.[1]);
+  const several = { ...exampleZone, networks: [...exampleZone.networks, more] };
+  const onMore = policedPod('blue/more', { on: 'blue/more', address: '109.109.0.3/16' });
+  const green = namespace('green', ownNetwork);
+  const onGreen = policedPod('green/pod', {
+    on: 'green/green-net',
+    address: '104.104.0.5/24',
+  });
+
+  test('count where they are primary networks of the same namespace', () => {
+    expect(peers(several, onMore)).toEqual(['103.103.0.3, 109.109.0.3']);
+  });
+
+  test('count where the networks are connected with their pods, and there alone', () => {
+    const [connect] = connectedZone.connects ?? [];
+    const without = { ...connectedZone, connects: [] };
+    const services = {
+      ...connectedZone,
+      connects: [{ ...connect!, hasPods: false, hasServices: true }],
+    };
+    expect(peers(connectedZone, green, onGreen)).toEqual(['103.103.0.3, 104.104.0.5']);
+    expect(peers(without, green, onGreen)).toEqual(['103.103.0.3']);
+    expect(peers(services, green, onGreen)).toEqual(['103.103.0.3']);
+  });
 });

@@ -16,6 +16,9 @@ import {
   CNI_SOCKET,
   conflist,
   CONFLIST_NAME,
+  NODE_NAME,
+  NODE_SCRIPT_NAME,
+  nodeScript,
   PLUGIN_MARK,
   PLUGIN_NAMES,
   shimScript,
@@ -34,8 +37,9 @@ export function register(program: Command): void {
   withFolders(cni.command('install'))
     .description('put the plugin and its configuration where the container runtime looks')
     .option('--cni-socket <PATH>', 'socket of heddle node --cni-socket', CNI_SOCKET)
-    .action((options: Folders & { readonly cniSocket: string }) => {
-      install(options, options.cniSocket);
+    .option('--with-node', 'with Node.js, for a host that has no curl (120 MB)')
+    .action((options: Folders & { readonly cniSocket: string; readonly withNode?: boolean }) => {
+      install(options, options.cniSocket, options.withNode);
     });
   withFolders(cni.command('uninstall'))
     .description('remove them; pods keep their interfaces')
@@ -52,7 +56,7 @@ const withFolders = (command: Command): Command =>
     );
 
 /** The configuration comes last: from then on the runtime calls the plugin. */
-export function install({ binDir, confDir }: Folders, socket: string): void {
+export function install({ binDir, confDir }: Folders, socket: string, withNode = false): void {
   let script: string;
   try {
     script = shimScript(socket);
@@ -66,6 +70,10 @@ export function install({ binDir, confDir }: Folders, socket: string): void {
         '--bin-dir',
         `${path} is another plugin: remove it with what installed it, or name another folder`,
       );
+  if (withNode) {
+    replace(join(binDir, NODE_NAME), readFileSync(process.execPath), 0o755, '--bin-dir');
+    replace(join(binDir, NODE_SCRIPT_NAME), nodeScript(), 0o644, '--bin-dir');
+  }
   for (const path of plugins) replace(path, script, 0o755, '--bin-dir');
   replace(join(confDir, CONFLIST_NAME), conflist(), 0o644, '--conf-dir');
 }
@@ -77,17 +85,18 @@ export function uninstall({ binDir, confDir }: Folders): void {
     const path = join(binDir, name);
     if (existsSync(path) && isOurs(path)) rmSync(path, { force: true });
   }
+  for (const name of [NODE_NAME, NODE_SCRIPT_NAME]) rmSync(join(binDir, name), { force: true });
 }
 
 const isOurs = (path: string): boolean => readFileSync(path, 'utf8').startsWith(PLUGIN_MARK);
 
 /** At each moment there is the old file or the new one, as a whole; an equal one stays. */
-function replace(path: string, text: string, mode: number, flag: string): void {
+function replace(path: string, text: string | Buffer, mode: number, flag: string): void {
   // The runtime takes no notice of a name with such an end.
   const temporary = `${path}.heddle-${process.pid}`;
   try {
     mkdirSync(join(path, '..'), { recursive: true });
-    if (existsSync(path) && readFileSync(path, 'utf8') === text) return;
+    if (existsSync(path) && readFileSync(path).equals(Buffer.from(text))) return;
     const file = openSync(temporary, 'w', mode);
     try {
       writeFileSync(file, text);

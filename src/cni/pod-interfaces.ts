@@ -1,5 +1,6 @@
 /** Which interfaces a pod gets, from its annotations (node.md §6). Pure. */
 import type { Reading } from '../api/annotations/annotations.ts';
+import { bandwidth } from '../api/annotations/bandwidth-annotations.ts';
 import { annotatedNetworkName } from '../api/annotations/network-annotations.ts';
 import { POD_NETWORKS, podNetworks, type PodNetwork } from '../api/annotations/pod-annotations.ts';
 import { DEFAULT_NAD_KEY, nadOfKey } from '../api/nad/nad-key.ts';
@@ -93,6 +94,7 @@ export function podInterfaces(
   const selected = new Map(
     (networkSelections(pod).value ?? []).map((one) => [one.nadKey, one.interfaceName]),
   );
+  const limits = readable(bandwidth(pod)) ?? {};
   let secondaries = 0;
   return orderedNetworks(pod).map(([nadKey, network], index): CniInterface => {
     const isDefault = nadKey === DEFAULT_NAD_KEY;
@@ -116,6 +118,7 @@ export function podInterfaces(
       mac: macAddress,
       mtu: mtuOf(isDefault ? undefined : networkName),
       isPrimary: role === 'primary',
+      ...(Object.keys(limits).length === 0 ? {} : { bandwidth: limits }),
       addresses,
       gateways,
       routes,
@@ -167,7 +170,13 @@ export function requestedInterfaces(
   const all = podInterfaces(pod, request.container, names, mtuOf);
   return request.nad === undefined
     ? ownInterfaces(key, all, request.device)
-    : [secondaryInterface(key, all, request.nad, request.device)];
+    : [secondaryInterface(key, all, request.nad, request.device, asksFor(pod, request.nad))];
+}
+
+/** Whether a pod names a NAD; one whose annotation can't be read may. */
+function asksFor(pod: KubeObject, nad: string): boolean {
+  const { value = [], errors } = networkSelections(pod);
+  return errors.length > 0 || value.some(({ nadKey }) => nadOfKey(nadKey) === nad);
 }
 
 /** Of the default network, named as the runtime wants it, and of the primary one, if that is another. */
@@ -197,6 +206,7 @@ function secondaryInterface(
   all: readonly CniInterface[],
   nad: string,
   device: string,
+  isAsked: boolean,
 ): CniInterface {
   const ofNad = all.filter(({ nadKey }) => nadOfKey(nadKey) === nad);
   const found = ofNad.find((one) => one.device === device && !one.isPrimary);
@@ -204,6 +214,11 @@ function secondaryInterface(
   if (ofNad.some(({ isPrimary }) => isPrimary))
     throw new CniError(
       `pod ${pod}: ${nad} is its primary network, which it has without asking: take it out of ${NETWORKS}`,
+      CNI_CODE.invalidConfig,
+    );
+  if (!isAsked)
+    throw new CniError(
+      `pod ${pod} does not ask for network ${nad}: name it in annotation ${NETWORKS}`,
       CNI_CODE.invalidConfig,
     );
   throw new CniError(

@@ -1,5 +1,6 @@
 /** What a CNI plugin answers about a pod's interfaces (node.md §6.3). */
 import { familyOf } from '../allocators/addresses.ts';
+import type { Bandwidth } from '../api/annotations/bandwidth-annotations.ts';
 import type { PodRoute } from '../api/annotations/pod-annotations.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 import { CNI_VERSIONS, isAtLeast, type CniVersion } from './versions.ts';
@@ -21,6 +22,7 @@ export interface CniInterface {
   readonly nadKey: string;
   /** True for the interface with the pod's default route. */
   readonly isPrimary: boolean;
+  readonly bandwidth?: Bandwidth;
 }
 
 /** The result of ADD: host end and pod end of each interface in turn; addresses refer to the pod's end. No routes, no DNS. */

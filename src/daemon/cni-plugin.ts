@@ -1,4 +1,5 @@
 /** Answers container runtimes: gives pods their interfaces and takes them away again (node.md §6). */
+import { withoutPrefix } from '../allocators/addresses.ts';
 import { pods as podKind } from '../api/kinds.ts';
 import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import { nadOfKey } from '../api/nad/nad-key.ts';
@@ -19,12 +20,14 @@ import {
   type GcRequest,
 } from '../cni/request.ts';
 import { addResult, errorResult, versionResult, type CniInterface } from '../cni/result.ts';
+import type { Conntrack } from '../node/drivers/conntrack.ts';
 import type { PodLinks } from '../node/drivers/pod-links.ts';
 import type { ObjectView } from '../store/informer.ts';
 import type { Store } from '../store/store.ts';
-import { Exclusive } from './exclusive.ts';
+import { awaited, isTemporary, OVERTAKEN, reasonOf } from './cni-waits.ts';
+import { ContainerTurns } from './container-turns.ts';
 import type { Logger } from './logger.ts';
-import type { PodPorts } from './pod-ports.ts';
+import type { PodPort, PodPorts } from './pod-ports.ts';
 
 export interface CniPluginOptions {
   readonly node: string;
@@ -33,6 +36,7 @@ export interface CniPluginOptions {
   readonly store: Pick<Store, 'patchStatus'>;
   readonly ports: PodPorts;
   readonly links: PodLinks;
+  readonly conntrack: Pick<Conntrack, 'forget'>;
   readonly mtuOf: MtuOf;
   /** What is known to be wrong with an object, `Pod <namespace>/<name>`. */
   readonly problemsOf: (object: string) => readonly string[];
@@ -50,21 +54,10 @@ export interface CniAnswer {
 /** Less than the two minutes after which kubelet gives up (node.md §6.1). */
 const REQUEST_LIMIT = 110_000;
 
-/** What an ADD is told that a DEL overtook. */
-const OVERTAKEN = 'the runtime deletes the container meanwhile';
-
-/** What happens to one container, one after the other. */
-class Turns {
-  readonly exclusive = new Exclusive();
-  users = 0;
-  /** Ends the ADD that is running or waits. */
-  readonly adds = new Set<AbortController>();
-}
-
 export class CniPlugin {
   readonly #options: CniPluginOptions;
   readonly #limit: number;
-  readonly #turns = new Map<string, Turns>();
+  readonly #turns = new ContainerTurns();
 
   constructor(options: CniPluginOptions) {
     this.#options = options;
@@ -115,7 +108,7 @@ export class CniPlugin {
         await this.#delete(request, signal);
         return undefined;
       case 'CHECK':
-        await this.#inTurn(request.container, () => this.#check(request, signal));
+        await this.#turns.run(request.container, () => this.#check(request, signal));
         return undefined;
       case 'GC':
         await this.#collect(request, signal);
@@ -131,7 +124,7 @@ export class CniPlugin {
   async #add(request: AddRequest, signal: AbortSignal): Promise<object> {
     const overtaken = new AbortController();
     const limit = AbortSignal.any([signal, overtaken.signal, AbortSignal.timeout(this.#limit)]);
-    return this.#inTurn(
+    return this.#turns.run(
       request.container,
       async () => {
         const interfaces = await this.#attach(request, limit);
@@ -165,12 +158,11 @@ export class CniPlugin {
       await ports.add(interfaces);
       await this.#installed(request, interfaces, signal);
     } catch (error) {
-      await this.#remove(container, (device) => device === '' || devices.has(device)).catch(
-        (failure: unknown) =>
-          this.#options.log.error(
-            { component: 'cni', container, error: failure },
-            'an ADD that failed left something, which DEL or GC removes',
-          ),
+      await this.#remove(container, new Set([...devices, ''])).catch((failure: unknown) =>
+        this.#options.log.error(
+          { component: 'cni', container, error: failure },
+          'an ADD that failed left something, which DEL or GC removes',
+        ),
       );
       throw signal.aborted && !(error instanceof CniError)
         ? new CniError(reasonOf(signal), CNI_CODE.tryAgainLater)
@@ -191,7 +183,7 @@ export class CniPlugin {
         .filter((nad) => nad !== undefined);
       return requestedInterfaces(pod, request, networkNames(used), mtuOf);
     };
-    return this.#awaited(
+    return awaited(
       look,
       (listener) => [
         pods.onChange((change) => {
@@ -199,7 +191,7 @@ export class CniPlugin {
         }),
         nads.onChange(listener),
       ],
-      key,
+      () => this.#options.problemsOf(`Pod ${key}`),
       signal,
     );
   }
@@ -238,7 +230,7 @@ export class CniPlugin {
         );
     };
     try {
-      await this.#awaited(
+      await awaited(
         look,
         (listener) => [
           ports.onChange(listener),
@@ -246,7 +238,7 @@ export class CniPlugin {
             if (change.key === key) listener();
           }),
         ],
-        key,
+        () => this.#options.problemsOf(`Pod ${key}`),
         signal,
       );
     } catch (error) {
@@ -255,48 +247,6 @@ export class CniPlugin {
       throw said.length === 0
         ? error
         : new CniError(error.message, error.code, [error.details, ...said].join('; '));
-    }
-  }
-
-  /** Looks again with each change until `look` does not say "try again later". */
-  async #awaited<T>(
-    look: () => T,
-    follow: (listener: () => void) => readonly (() => void)[],
-    pod: string,
-    signal: AbortSignal,
-  ): Promise<T> {
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    let missing: CniError | undefined;
-    let isFollowing = false;
-    const attempt = (): void => {
-      if (!isFollowing) return;
-      try {
-        resolve(look());
-      } catch (error) {
-        if (isTemporary(error)) missing = error;
-        else reject(error);
-      }
-    };
-    const giveUp = (): void => {
-      const problems = this.#options.problemsOf(`Pod ${pod}`);
-      const what = missing?.message ?? `pod ${pod}`;
-      reject(
-        new CniError(
-          `${reasonOf(signal)}: ${[what, ...problems].join('; ')}`,
-          CNI_CODE.tryAgainLater,
-        ),
-      );
-    };
-    const ends = follow(attempt);
-    isFollowing = true;
-    attempt();
-    if (signal.aborted) giveUp();
-    signal.addEventListener('abort', giveUp, { once: true });
-    try {
-      return await promise;
-    } finally {
-      signal.removeEventListener('abort', giveUp);
-      for (const end of ends) end();
     }
   }
 
@@ -325,24 +275,42 @@ export class CniPlugin {
 
   /** Of the pod's own networks: everything of the container. Nothing that is gone already is missed. */
   async #delete({ container, device, nad }: DelRequest, signal: AbortSignal): Promise<void> {
-    for (const add of this.#turns.get(container)?.adds ?? []) add.abort(new Error(OVERTAKEN));
-    await this.#inTurn(container, async () => {
+    this.#turns.endAdds(container, new Error(OVERTAKEN));
+    await this.#turns.run(container, async () => {
       await this.#options.ports.available(signal);
-      await this.#remove(container, (found) => nad === undefined || found === device);
+      await this.#remove(container, nad === undefined ? undefined : new Set([device]));
     });
   }
 
-  /** Ports first: what has none is out of the network, whatever becomes of its link. */
-  async #remove(container: string, isWanted: (device: string) => boolean): Promise<void> {
+  /** Ports first: what has none is out of the network, whatever becomes of its link. Without `devices` everything of the container. */
+  async #remove(container: string, devices?: ReadonlySet<string>): Promise<void> {
     const { ports, links } = this.#options;
-    const chosen = ({ device }: { readonly device: string }): boolean => isWanted(device);
-    const names = ports
-      .list(container)
-      .filter(chosen)
-      .map(({ name }) => name);
-    await ports.remove(names);
+    const chosen = ({ device }: { readonly device: string }): boolean =>
+      devices === undefined || devices.has(device);
+    const gone = ports.list(container).filter(chosen);
+    await ports.remove(gone, devices === undefined ? container : undefined);
+    const forgetting = this.#forget(gone);
+    const names = gone.map(({ name }) => name);
     const found = (await links.list(container)).filter(chosen).map(({ name }) => name);
     await links.remove([...new Set([...names, ...found])]);
+    await forgetting;
+  }
+
+  /**
+   * Connections of addresses that others may have next. Those of the default network are the pod's alone; an address of another network may be
+   * that of a running pod on a third one, and OVN empties the zones of ports when it gives them away.
+   */
+  async #forget(gone: readonly PodPort[]): Promise<void> {
+    const { conntrack, log } = this.#options;
+    const addresses = gone.flatMap((port) => (port.nadKey === undefined ? port.addresses : []));
+    try {
+      await conntrack.forget(addresses.map(withoutPrefix));
+    } catch (error) {
+      log.warn(
+        { component: 'cni', error },
+        'connections of a pod that is gone stay until they time out',
+      );
+    }
   }
 
   async #check(
@@ -391,33 +359,9 @@ export class CniPlugin {
     ])
       if (isUnknown(container)) lost.set(container, (lost.get(container) ?? new Set()).add(device));
     for (const [container, devices] of lost)
-      await this.#inTurn(container, () => this.#remove(container, (device) => devices.has(device)));
-  }
-
-  async #inTurn<T>(container: string, task: () => Promise<T>, add?: AbortController): Promise<T> {
-    const turns = this.#turns.get(container) ?? new Turns();
-    this.#turns.set(container, turns);
-    turns.users += 1;
-    if (add !== undefined) turns.adds.add(add);
-    try {
-      return await turns.exclusive.run(task);
-    } finally {
-      turns.users -= 1;
-      if (add !== undefined) turns.adds.delete(add);
-      if (turns.users === 0) this.#turns.delete(container);
-    }
+      await this.#turns.run(container, () => this.#remove(container, devices));
   }
 }
-
-const isTemporary = (error: unknown): error is CniError =>
-  error instanceof CniError && error.code === CNI_CODE.tryAgainLater;
-
-const reasonOf = ({ reason }: AbortSignal): string =>
-  reason instanceof Error && reason.message === OVERTAKEN
-    ? OVERTAKEN
-    : reason instanceof Error && reason.name === 'TimeoutError'
-      ? 'gave up waiting'
-      : 'the request was ended';
 
 function versionIn(text: string): string {
   try {

@@ -1,4 +1,5 @@
 /** Ports of pods on br-int, in the node's Open_vSwitch database: made and removed as a whole, and watched until ovn-controller has them. */
+import type { Bandwidth } from '../api/annotations/bandwidth-annotations.ts';
 import { CNI_CODE, CniError } from '../cni/cni-error.ts';
 import type { CniInterface } from '../cni/result.ts';
 import { INTEGRATION_BRIDGE } from '../node/names.ts';
@@ -20,6 +21,8 @@ export interface PodPort {
   readonly device: string;
   readonly logicalPort: string;
   readonly nadKey: string | undefined;
+  /** With prefix length. */
+  readonly addresses: readonly string[];
   readonly isInstalled: boolean;
 }
 
@@ -93,37 +96,40 @@ export class PodPorts {
       if (this.#named(hostDevice).length > 0)
         throw new CniError(`${INTEGRATION_BRIDGE} has a port ${hostDevice} already`);
     const stale = interfaces.flatMap(({ externalIds }) =>
-      this.#database.replica
-        .find(
-          'Interface',
-          [{ column: 'external_ids', key: 'iface-id' }],
-          [externalIds['iface-id'] ?? ''],
-        )
-        .flatMap((row) => this.#portUuids(row)),
+      this.#database.replica.find(
+        'Interface',
+        [{ column: 'external_ids', key: 'iface-id' }],
+        [externalIds['iface-id'] ?? ''],
+      ),
     );
-    const rows = interfaces.flatMap(({ hostDevice, externalIds }, index): Operation[] => [
-      {
-        op: 'insert',
-        table: 'Interface',
-        'uuid-name': `interface${index}`,
-        row: { name: hostDevice, external_ids: mapOf(externalIds) },
-      },
-      {
-        op: 'insert',
-        table: 'Port',
-        'uuid-name': `port${index}`,
-        row: {
-          name: hostDevice,
-          interfaces: ['named-uuid', `interface${index}`],
-          // ovs-vsctl removes it when the machine was started anew.
-          other_config: mapOf({ transient: 'true' }),
+    const rows = interfaces.flatMap(
+      ({ hostDevice, externalIds, bandwidth }, index): Operation[] => [
+        {
+          op: 'insert',
+          table: 'Interface',
+          'uuid-name': `interface${index}`,
+          row: { name: hostDevice, external_ids: mapOf(externalIds), ...policing(bandwidth) },
         },
-      },
-    ]);
+        ...shaping(externalIds, bandwidth, `qos${index}`),
+        {
+          op: 'insert',
+          table: 'Port',
+          'uuid-name': `port${index}`,
+          row: {
+            name: hostDevice,
+            interfaces: ['named-uuid', `interface${index}`],
+            ...(bandwidth?.ingress === undefined ? {} : { qos: ['named-uuid', `qos${index}`] }),
+            // ovs-vsctl removes it when the machine was started anew.
+            other_config: mapOf({ transient: 'true' }),
+          },
+        },
+      ],
+    );
     const added: JsonValue = [
       'set',
       interfaces.map((_, index): JsonValue => ['named-uuid', `port${index}`]),
     ];
+    const stalePorts = stale.flatMap((row) => this.#portUuids(row));
     const results = await this.#transact([
       ...rows,
       {
@@ -131,10 +137,12 @@ export class PodPorts {
         table: 'Bridge',
         where: byName(INTEGRATION_BRIDGE),
         mutations: [
-          ...(stale.length === 0 ? [] : [['ports', 'delete', uuids(stale)] as const]),
+          ...(stalePorts.length === 0 ? [] : [['ports', 'delete', uuids(stalePorts)] as const]),
           ['ports', 'insert', added],
         ],
       },
+      ...stalePorts.map(letGoOfLimits),
+      ...stale.flatMap(podPort).map(({ container, device }) => withoutLimits(container, device)),
     ]);
     if (results.at(rows.length)?.count !== 1)
       throw new CniError(
@@ -143,17 +151,21 @@ export class PodPorts {
       );
   }
 
-  /** Removes ports by name; those that are gone already are no error. */
-  async remove(names: readonly string[]): Promise<void> {
-    const ports = names.flatMap((name) => this.#named(name).flatMap((row) => this.#portUuids(row)));
-    if (ports.length === 0) return;
+  /** Removes ports with their limits; with `container`, all limits that were set for it. What is gone already is no error. */
+  async remove(ports: readonly PodPort[], container?: string): Promise<void> {
+    const limits =
+      container === undefined
+        ? ports.map((port) => withoutLimits(port.container, port.device))
+        : [withoutLimits(container)];
+    const found = ports.flatMap(({ name }) =>
+      this.#named(name).flatMap((row) => this.#portUuids(row)),
+    );
+    if (found.length === 0 && limits.length === 0) return;
+    const mutations = [['ports', 'delete', uuids(found)] as const];
     await this.#transact([
-      {
-        op: 'mutate',
-        table: 'Bridge',
-        where: byName(INTEGRATION_BRIDGE),
-        mutations: [['ports', 'delete', uuids(ports)]],
-      },
+      ...found.map(letGoOfLimits),
+      { op: 'mutate', table: 'Bridge', where: byName(INTEGRATION_BRIDGE), mutations },
+      ...limits,
     ]);
   }
 
@@ -204,6 +216,60 @@ export class PodPorts {
   }
 }
 
+/** ovs-vswitchd keeps 32 bits. */
+const MOST_KBITS = 2 ** 32 - 1;
+
+/** What a pod sends is dropped beyond its limit: kbit/s, and a tenth of that in one burst (node.md §6.3). */
+const policing = ({ egress }: Bandwidth = {}): Readonly<Record<string, JsonValue>> => {
+  if (egress === undefined) return {};
+  const rate = Math.min(Math.floor(egress / 1000), MOST_KBITS);
+  return {
+    ingress_policing_rate: rate,
+    ingress_policing_burst: Math.max(1, Math.floor(rate / 10)),
+  };
+};
+
+/** What is sent to it is queued. The row outlives its port, so it says whose it is. */
+const shaping = (
+  { sandbox = '', 'pod-if-name': device = '' }: Readonly<Record<string, string>>,
+  { ingress }: Bandwidth = {},
+  name: string,
+): Operation[] =>
+  ingress === undefined
+    ? []
+    : [
+        {
+          op: 'insert',
+          table: 'QoS',
+          'uuid-name': name,
+          row: {
+            type: 'linux-htb',
+            other_config: mapOf({ 'max-rate': String(ingress) }),
+            external_ids: mapOf({ sandbox, 'pod-if-name': device }),
+          },
+        },
+      ];
+
+/** A row that something refers to can't be deleted, also when that goes in the same transaction. */
+const letGoOfLimits = (port: string): Operation => ({
+  op: 'update',
+  table: 'Port',
+  where: [['_uuid', '==', ['uuid', port]]],
+  row: { qos: ['set', []] },
+});
+
+const withoutLimits = (container: string, device?: string): Operation => ({
+  op: 'delete',
+  table: 'QoS',
+  where: [
+    [
+      'external_ids',
+      'includes',
+      mapOf({ sandbox: container, ...(device === undefined ? {} : { 'pod-if-name': device }) }),
+    ],
+  ],
+});
+
 const uuids = (list: readonly string[]): JsonValue => [
   'set',
   list.map((uuid): JsonValue => ['uuid', uuid]),
@@ -221,6 +287,7 @@ function podPort(row: ReplicaRow): PodPort[] {
   const [container, device, logicalPort] = [text('sandbox'), text('pod-if-name'), text('iface-id')];
   if (container === undefined || device === undefined || logicalPort === undefined) return [];
   const nadKey = text('k8s.ovn.org/nad');
+  const addresses = text('ip_addresses')?.split(',') ?? [];
   const isInstalled = text('ovn-installed') === 'true';
-  return [{ name, container, device, logicalPort, nadKey, isInstalled }];
+  return [{ name, container, device, logicalPort, nadKey, addresses, isInstalled }];
 }

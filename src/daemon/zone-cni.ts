@@ -1,5 +1,6 @@
 /** The CNI plugin of a running node daemon, on its socket. */
 import { networkAttachmentDefinitions, pods } from '../api/kinds.ts';
+import { Conntrack } from '../node/drivers/conntrack.ts';
 import { PodLinks } from '../node/drivers/pod-links.ts';
 import { CniPlugin } from './cni-plugin.ts';
 import { serveCni } from './cni-socket.ts';
@@ -19,6 +20,7 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<A
     store: informers.store,
     ports: new PodPorts(runtime.host.openVswitch),
     links: new PodLinks(),
+    conntrack: new Conntrack(),
     mtuOf: (network) =>
       (network === undefined ? undefined : facts.networks.get(network)?.mtu) ?? settings.mtu,
     problemsOf: (object) =>

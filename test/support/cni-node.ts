@@ -8,6 +8,7 @@ import { hostTables } from '../../src/daemon/host.ts';
 import { createLogger } from '../../src/daemon/logger.ts';
 import { PodPorts } from '../../src/daemon/pod-ports.ts';
 import { IpProgram } from '../../src/node/drivers/ip-program.ts';
+import { Conntrack } from '../../src/node/drivers/conntrack.ts';
 import { PodLinks } from '../../src/node/drivers/pod-links.ts';
 import { Informers } from '../../src/store/informers.ts';
 import { apply, silent } from './cluster.ts';
@@ -20,7 +21,7 @@ export interface CniNodeOptions {
   readonly socket: string;
   /** Remote of Open_vSwitch. */
   readonly ovs: string;
-  /** `ip` on the host. */
+  /** `ip` on the host, after the two words that enter its namespace. */
   readonly program: readonly string[];
   readonly objects: readonly KubeObject[];
   /** Milliseconds for one request. */
@@ -56,7 +57,7 @@ export async function startCniNode({
     log,
   });
   await database.ready(AbortSignal.timeout(20_000));
-  const ip = ovsProgram('ip');
+  const [ip, conntrack] = [ovsProgram('ip'), ovsProgram('conntrack')];
   const plugin = new CniPlugin({
     node: 'n1',
     pods: podView,
@@ -66,6 +67,9 @@ export async function startCniNode({
     links: new PodLinks({
       ip: new IpProgram({ program }),
       program: [ip.command, ...ip.args],
+    }),
+    conntrack: new Conntrack({
+      program: [...program.slice(0, 2), conntrack.command, ...conntrack.args],
     }),
     mtuOf: (network) => (network === undefined ? 1400 : 1300),
     problemsOf: (object) => (object === 'Pod blue/poor' ? ['no address is left'] : []),

@@ -1,14 +1,23 @@
 /** The CNI plugin as a runtime calls it: the shim, the daemon's socket, a real ovsdb-server and the kernel. ovn-controller is the test. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { pods } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/objects.ts';
 import { install, uninstall } from '../../../src/cli/cni.ts';
 import { startCniNode, type CniNode, type CniNodeOptions } from '../../support/cni-node.ts';
 import { bound } from '../../support/left-behind.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
+import { ovsProgram } from '../../support/ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb-server.ts';
 import { nad, pod } from '../../support/pods.ts';
 import { until } from '../../support/until.ts';
@@ -62,6 +71,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
   let node: CniNode | undefined;
   let options: CniNodeOptions;
   let plugin: string;
+  let path: string;
 
   const vsctl = (...words: string[]): Promise<string> =>
     runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', ...words]);
@@ -82,7 +92,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
   ): Promise<Answer> {
     const child = spawn(plugin, {
       env: {
-        PATH: process.env['PATH'],
+        PATH: path,
         CNI_COMMAND: command,
         CNI_CONTAINERID: id,
         CNI_NETNS: netns(),
@@ -136,6 +146,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     const folders = { binDir: join(server.folder, 'bin'), confDir: join(server.folder, 'conf') };
     install(folders, socket);
     plugin = join(folders.binDir, 'heddle-cni');
+    path = process.env['PATH'] ?? '';
   });
   afterEach(async () => {
     await node?.[Symbol.asyncDispose]();
@@ -256,6 +267,146 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     await nothingIsLeft();
   });
 
+  test('bandwidth annotations limit every interface, and go with it; one that is wrong is an error at once', async () => {
+    const [network, web] = objects;
+    if (network === undefined || web === undefined) throw new Error('no objects');
+    const limited = (annotations: Record<string, string>): KubeObject => ({
+      ...web,
+      metadata: {
+        ...web.metadata,
+        annotations: { ...web.metadata.annotations, ...annotations },
+      },
+    });
+    node = await startCniNode({
+      ...options,
+      objects: [
+        network,
+        limited({
+          'kubernetes.io/ingress-bandwidth': '10M',
+          'kubernetes.io/egress-bandwidth': '2Mi',
+        }),
+      ],
+    });
+    const limits = async (): Promise<unknown[]> => {
+      const columns = '--columns=type,other_config,external_ids';
+      const text = await vsctl('--format=json', columns, 'list', 'QoS');
+      return (JSON.parse(text) as { data: unknown[] }).data.map(String).toSorted();
+    };
+    expect(await added()).toMatchObject({ code: 0 });
+    expect(await limits()).toEqual([
+      `linux-htb,map,max-rate,10000000,map,pod-if-name,eth0,sandbox,${ID}`,
+      `linux-htb,map,max-rate,10000000,map,pod-if-name,ovn-udn1,sandbox,${ID}`,
+    ]);
+    for (const name of await ports()) {
+      expect(await vsctl('get', 'Port', name, 'qos')).not.toBe('[]\n');
+      expect(await vsctl('get', 'Interface', name, 'ingress_policing_rate')).toBe('2097\n');
+      expect(await vsctl('get', 'Interface', name, 'ingress_policing_burst')).toBe('209\n');
+    }
+    // What somebody else unplugs leaves its limit behind.
+    await vsctl('del-port', 'br-int', '0123456789abcde');
+    expect(await limits()).toHaveLength(2);
+    expect(await call('DEL')).toEqual({ code: 0, body: undefined });
+    expect(await limits()).toEqual([]);
+    await nothingIsLeft();
+
+    const annotations = { 'kubernetes.io/egress-bandwidth': 'much' };
+    await node.store.patch(
+      pods,
+      'blue/web',
+      { metadata: { annotations } },
+      { fieldManager: 'test' },
+    );
+    await until('the annotation', async () => {
+      const answer = await call('ADD');
+      return /annotation kubernetes.io\/egress-bandwidth: must be a quantity, is "much"; write/.test(
+        (answer.body as { msg: string }).msg,
+      );
+    });
+    await nothingIsLeft();
+  });
+
+  test('a network that the pod does not ask for is refused at once, not waited for', async () => {
+    node = await startCniNode(options);
+    const config = { name: 'none', topology: 'layer2', netAttachDefName: 'blue/none' };
+    expect(await call('ADD', { config, variables: { CNI_IFNAME: 'net1' } })).toMatchObject({
+      code: 1,
+      body: {
+        code: 7,
+        msg: 'pod blue/web does not ask for network blue/none: name it in annotation k8s.v1.cni.cncf.io/networks',
+      },
+    });
+    await nothingIsLeft();
+  });
+
+  test('1 MB of fields that nobody knows is taken; DEL before ADD, and a wrong version, leave nothing', async () => {
+    node = await startCniNode(options);
+    const more = { more: 'x'.repeat(1 << 20) };
+    expect(await call('DEL', { config: more })).toEqual({ code: 0, body: undefined });
+    expect(await call('ADD', { config: { cniVersion: '0.2.0' } })).toMatchObject({
+      code: 1,
+      body: { cniVersion: '1.1.0', code: 1, msg: 'incompatible CNI versions' },
+    });
+    await nothingIsLeft();
+    const adding = call('ADD', { config: more });
+    await installed(2);
+    expect(await adding).toMatchObject({ code: 0 });
+  });
+
+  test('DEL forgets the connections of the address on the default network, which another pod may get, and no others', async () => {
+    node = await startCniNode(options);
+    const track = (...words: string[]): string => {
+      const { command, args } = ovsProgram('conntrack');
+      const [nsenter = '', ...inNamespace] = host.inside;
+      return execFileSync(nsenter, [...inNamespace, command, ...args, ...words], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+    };
+    const connection = (source: string, destination: string, ...more: string[]): void => {
+      const ports = ['--protonum', 'udp', '--sport', '4000', '--dport', '80', '--timeout', '600'];
+      track('--create', '--src', source, '--dst', destination, ...ports, ...more);
+    };
+    expect(await added()).toMatchObject({ code: 0 });
+    connection('10.244.1.5', '192.0.2.1');
+    connection('192.0.2.2', '10.244.1.5');
+    connection('192.0.2.3', '10.96.0.10', '--dst-nat', '10.244.1.5');
+    connection('10.244.1.6', '192.0.2.4');
+    // The same address may be that of a pod of another tenant, which is still there.
+    connection('10.20.1.5', '192.0.2.5');
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    const left = [...track('--dump').matchAll(/ src=(\S+) dst=(\S+) .*? src=/g)];
+    expect(left.map(([, source, destination]) => `${source} ${destination}`).toSorted()).toEqual([
+      '10.20.1.5 192.0.2.5',
+      '10.244.1.6 192.0.2.4',
+    ]);
+  });
+
+  test('a host without curl needs the plugin with Node.js, which says the same', async () => {
+    const programs = join(server.folder, 'programs');
+    mkdirSync(programs);
+    symlinkSync('/bin/cat', join(programs, 'cat'));
+    path = programs;
+    node = await startCniNode(options);
+    expect(await call('STATUS')).toMatchObject({
+      code: 1,
+      body: { msg: 'this host has no curl: install it, or run heddle cni install --with-node' },
+    });
+    const folders = { binDir: join(server.folder, 'bin'), confDir: join(server.folder, 'conf') };
+    install(folders, options.socket, true);
+    expect(await call('STATUS')).toEqual({ code: 0, body: undefined });
+    expect(await call('VERSION')).toMatchObject({ code: 0, body: { cniVersion: '1.1.0' } });
+    expect(await call('ADD', { variables: { CNI_ARGS: '' } })).toMatchObject({
+      code: 1,
+      body: { code: 4, msg: 'CNI_ARGS has no K8S_POD_NAMESPACE' },
+    });
+    expect(await call('DEL', { config: { more: 'é'.repeat(1 << 20) } })).toMatchObject({ code: 0 });
+    await node[Symbol.asyncDispose]();
+    node = undefined;
+    expect(await call('DEL')).toMatchObject({ code: 1, body: { code: 11 } });
+    uninstall(folders);
+    expect(readdirSync(folders.binDir)).toEqual([]);
+  });
+
   test('DEL works when the namespace is gone, and for what was never there', async () => {
     node = await startCniNode(options);
     await added();
@@ -355,7 +506,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
       body: {
         cniVersion: '1.0.0',
         code: 11,
-        msg: `heddle node does not answer on ${options.socket} (curl ended with 7): is it running?`,
+        msg: `heddle node does not answer on ${options.socket} (error 7 of curl): is it running?`,
       },
     });
     node = await startCniNode(options);

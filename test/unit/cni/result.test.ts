@@ -62,7 +62,10 @@ test('what may still come is worth another try, anything else is not', () => {
   expect(codeOf({ pod: { ...request.pod, uid: 'other' } })).toBe(again);
   expect(codeOf({}, pod('blue/web', 'n1', [defaultNetwork], 'u1'))).toBe(again);
   expect(codeOf({}, pod('blue/web', 'n1', [primary], 'u1'))).toBe(again);
-  expect(codeOf({ nad: 'blue/extra', device: 'net1' })).toBe(again);
+  const extra = { nad: 'blue/extra', device: 'net1' };
+  const wish = { ...web.metadata.annotations, 'k8s.v1.cni.cncf.io/networks': 'extra' };
+  expect(codeOf(extra, { ...web, metadata: { ...web.metadata, annotations: wish } })).toBe(again);
+  expect(codeOf(extra)).toBe(CNI_CODE.invalidConfig);
   expect(codeOf({ nad: 'blue/l3-net', device: 'net1' })).toBe(CNI_CODE.invalidConfig);
   const onHost = { ...web, spec: { nodeName: 'n1', hostNetwork: true } };
   expect(codeOf({}, onHost)).toBe(CNI_CODE.failed);

@@ -1,0 +1,38 @@
+/** Connections that the kernel tracks: those of an address that goes are forgotten, by `conntrack`. */
+import { familyOf } from '../../allocators/addresses.ts';
+import { Program, type ProgramOptions, type Words } from './program.ts';
+
+/** `conntrack` could not be run, or refused. */
+export class ConntrackError extends Error {
+  readonly code = 'CONNTRACK_FAILED';
+}
+
+/** As who began a connection, as who answers it, and as who is answered: NAT makes them three. */
+const ENDS = ['--orig-src', '--reply-src', '--reply-dst'] as const;
+
+/** The program ends with an error when there was none, too. */
+const NOTHING = /\b0 flow entries have been deleted/;
+
+export class Conntrack {
+  readonly #program: Program;
+
+  /** Default: `conntrack` of the PATH. */
+  constructor({ program = ['conntrack'], ...options }: ProgramOptions = {}) {
+    this.#program = new Program(program, options, 'conntrack', ConntrackError);
+  }
+
+  /** Forgets the connections of addresses, without prefix length. Throws ConntrackError. */
+  async forget(addresses: readonly string[]): Promise<void> {
+    await Promise.all(
+      addresses.flatMap((address) => ENDS.map((end) => this.#delete([end, address]))),
+    );
+  }
+
+  async #delete([end = '', address = '']: Words): Promise<void> {
+    const family = familyOf(address) === 'v6' ? 'ipv6' : 'ipv4';
+    const args = ['--delete', '--family', family, end, address];
+    const { code, stderr } = await this.#program.run(args);
+    if (code !== 0 && !NOTHING.test(stderr))
+      throw new ConntrackError(`conntrack ${args.join(' ')}: ${stderr.trim()}`);
+  }
+}

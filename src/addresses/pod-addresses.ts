@@ -13,6 +13,8 @@ import {
   formatPodNetworks,
   POD_NETWORKS,
   podNetworks,
+  REQUESTED_AT_CREATION,
+  requestText,
   type PodNetwork,
 } from '../api/annotations/pod-annotations.ts';
 import type { Pod } from '../api/types.ts';
@@ -32,6 +34,7 @@ import {
   permitAttachment,
   planPod,
   readWish,
+  requestToKeep,
   SELECTED_PRIMARY,
   type PodContext,
   type PodPlan,
@@ -64,6 +67,8 @@ export class PodAddresses {
   readonly #nads: ServedNads;
   readonly #pools: PodPools;
   readonly #waiting = new WaitingPods();
+  /** What pods asked for before somebody changed that. */
+  readonly #firstRequests = new Map<string, string | null>();
   readonly #attachmentErrors = new AttachmentErrors();
 
   constructor(options: PodAddressesOptions) {
@@ -113,6 +118,7 @@ export class PodAddresses {
       if (![before, after].some((pod) => pod !== undefined && isInScope(this.#options.scope, pod)))
         return;
       if (before !== undefined && after !== undefined && wantsSame(before, after)) return;
+      this.#noteRequest(key, before, after);
       this.queue.add(key);
     });
     namespaces.onChange(({ key }) => this.#retry([`namespace ${key}`]));
@@ -154,6 +160,7 @@ export class PodAddresses {
     this.#waiting.delete(key);
     this.#pools.adopt(pod);
     const plan = this.#plan(pod);
+    if (!(await this.#keepRequest(pod, plan, signal))) return;
     if (plan.kind === 'none') await this.#report(pod, []);
     else if (plan.kind === 'invalid') {
       this.#wait(pod, plan.reportedBy === 'cluster' ? [`node ${pod.spec.nodeName ?? ''}`] : []);
@@ -161,6 +168,24 @@ export class PodAddresses {
       await this.#report(pod, isOurs ? [{ message: plan.message, isEvent: true }] : []);
     } else if (plan.kind === 'undecided') await this.#choose(pod, plan, signal);
     else await this.#serve(pod, plan.attachments, signal);
+  }
+
+  /** What a pod asked for first is known to those who saw it; it is kept until it is written down. */
+  #noteRequest(key: string, before: Pod | undefined, after: Pod | undefined): void {
+    if (before === undefined || after === undefined || before.metadata.uid !== after.metadata.uid)
+      this.#firstRequests.delete(key);
+    else if (requestText(before) !== requestText(after) && !this.#firstRequests.has(key))
+      this.#firstRequests.set(key, requestText(before));
+  }
+
+  /** Writes down what the pod asked for when it was created, where that has to be; false when its plan is to be made from that. */
+  async #keepRequest(pod: Pod, plan: PodPlan, signal: AbortSignal): Promise<boolean> {
+    if (this.#options.scope.kind === 'node') return true;
+    const first = this.#firstRequests.get(objectKey(pod.metadata));
+    const kept = requestToKeep(pod, plan, this.#contextOf(pod), first);
+    if (kept === undefined) return true;
+    await this.#patch(pod, { [REQUESTED_AT_CREATION]: keptText(kept) }, signal);
+    return kept === requestText(pod);
   }
 
   #plan(pod: Pod): PodPlan {
@@ -271,6 +296,8 @@ export class PodAddresses {
       return;
     }
     const message = `no primary network has room for it: ${full.join('; ')}`;
+    if (pod.metadata.annotations?.[REQUESTED_AT_CREATION] === undefined)
+      await this.#patch(pod, { [REQUESTED_AT_CREATION]: keptText(requestText(pod)) }, signal);
     this.#wait(pod, awaited);
     await this.#report(pod, [{ message, isEvent: true }]);
   }
@@ -398,6 +425,16 @@ function completeEntry(
   const needsNone = nad !== undefined && nad.config.subnets.length === 0;
   return needsNone || (entry?.addresses.length ?? 0) > 0 ? entry : undefined;
 }
+
+/** Longest request, in characters, that is written down as it is; one that is longer is no name anyway. */
+const LONGEST_REQUEST = 600;
+
+const keptText = (asked: string | null): string =>
+  JSON.stringify(
+    asked !== null && asked.length > LONGEST_REQUEST
+      ? `${asked.slice(0, LONGEST_REQUEST)}…`
+      : asked,
+  );
 
 const namespaceOf = (nadKey: string): string => nadKey.slice(0, nadKey.indexOf('/'));
 

@@ -20,7 +20,9 @@ import {
   POD_NETWORKS,
   podNetworks,
   primaryUdnIpamClaim,
+  REQUESTED_AT_CREATION,
   requestedPrimaryUdn,
+  requestText,
   type AttachmentRole,
   type PodNetwork,
 } from '../api/annotations/pod-annotations.ts';
@@ -154,6 +156,27 @@ function planUnscheduled(pod: Pod, wish: PodWish, { isLabelled, primaries }: Pod
   return typeof primary === 'object' && 'candidates' in primary && primary.isRequested
     ? { kind: 'undecided', ...primary, request: NO_REQUEST }
     : { kind: 'none' };
+}
+
+/**
+ * What the pod asked for when it was created, where that is to be written down, because the pod has no network for the time being (seed
+ * 003: what it asks for later has no effect). `first` is what it asked for before somebody changed that.
+ */
+export function requestToKeep(
+  pod: Pod,
+  plan: PodPlan,
+  { isLabelled, primaries }: PodContext,
+  first: string | null | undefined,
+): string | null | undefined {
+  if (isLabelled !== true || isWithoutNetworks(pod)) return undefined;
+  if (pod.metadata.annotations?.[REQUESTED_AT_CREATION] !== undefined) return undefined;
+  const wish = readWish(pod);
+  if (settledPrimary(wish, primaries) !== undefined) return undefined;
+  if (first !== undefined) return first;
+  const asked = requestText(pod);
+  const isChosen = primaries.some(({ key }) => key === wish.selected);
+  const isRefused = plan.kind === 'invalid' || (plan.kind === 'none' && asked !== null);
+  return isRefused && !isChosen ? asked : undefined;
 }
 
 const noNamespace = ({ namespace }: PodWish): string =>
@@ -293,7 +316,7 @@ function choosePrimary(
     : `${namespace}/${requested.value}`;
   const found = primaries.find(({ key }) => key === wanted);
   if (found === undefined)
-    return `requested primary network "${requested.value}" is no primary network of namespace "${namespace}": ask for one of ${primaries.map(({ name }) => name).join(', ')}`;
+    return `requested primary network "${requested.value}" is no primary network of namespace "${namespace}": delete the pod and create it with one of ${primaries.map(({ name }) => name).join(', ')}, what it asks for later has no effect`;
   return { candidates: [found], isRequested: true };
 }
 

@@ -95,6 +95,54 @@ export async function layer2ReplacedBeforeWiring(store: Store): Promise<void> {
   expect(await networksOf(store, 'blue/web')).toEqual(['blue/one', 'default']);
 }
 
+/** Pods that can't be wired as they were created are corrected: one that names no network, one that asked for nothing when there was no room. */
+export async function requestCorrectedBeforeWiring(store: Store): Promise<void> {
+  const asking = (name: string | null): Readonly<Record<string, unknown>> => ({
+    metadata: { annotations: { 'k8s.ovn.org/requested-primary-udn': name } },
+  });
+  const change = async (name: string, request: string | null): Promise<void> => {
+    await store.patch(pods, `blue/${name}`, asking(request), { fieldManager: 'user' });
+  };
+  const wrong = { 'k8s.ovn.org/requested-primary-udn': 'nope' };
+  await apply(store, node('node1'), namespace('blue'), pod('blue/early', 'node1'));
+  await (async (): Promise<void> => {
+    await using manager = startManager(store);
+    await settle(manager);
+    await apply(store, layer3('blue/one', '10.20.0.0/16/24'));
+    await apply(store, layer3('blue/two', '10.40.0.0/16/24'));
+    await settle(manager);
+    await apply(store, pod('blue/wrong', 'node1', wrong), pod('blue/taken-back', 'node1', wrong));
+    await apply(store, pod('blue/unscheduled'), pod('blue/wrong-unscheduled', undefined, wrong));
+    await settle(manager);
+    await change('unscheduled', 'two');
+    await settle(manager);
+  })();
+  // Nobody sees these changes happen.
+  await change('wrong', 'two');
+  await change('taken-back', null);
+  await change('wrong-unscheduled', 'two');
+  await change('early', 'two');
+  await using manager = startManager(store);
+  await settle(manager);
+  for (const name of ['unscheduled', 'wrong-unscheduled'])
+    await store.patch(
+      pods,
+      `blue/${name}`,
+      { spec: { nodeName: 'node1' } },
+      { fieldManager: 'user' },
+    );
+  await using daemon = startNode(store, 'node1');
+  await settle(daemon, manager);
+  expect(await networksOf(store, 'blue/early')).toEqual(['blue/one', 'default']);
+  expect(await networksOf(store, 'blue/unscheduled')).toEqual(['blue/one', 'default']);
+  for (const name of ['wrong', 'taken-back', 'wrong-unscheduled'])
+    expect(await networksOf(store, `blue/${name}`)).toEqual([]);
+  // What it asked for when it was created is a network now.
+  await apply(store, layer3('blue/nope', '10.60.0.0/16/24'));
+  await settle(daemon, manager);
+  expect(await networksOf(store, 'blue/wrong')).toEqual(['blue/nope', 'default']);
+}
+
 /** A pod asks for a network and, before anybody wires it, for another one. */
 export async function requestChangedBeforeWiring(store: Store): Promise<void> {
   await apply(store, node('node1'), namespace('blue'), layer3('blue/one', '10.20.0.0/16/24'));

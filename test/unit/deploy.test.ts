@@ -399,23 +399,33 @@ describe('admission policies', () => {
     );
   });
 
-  const SELECTED = 'k8s.ovn.org/selected-primary-udn';
-  const on = (network: string): object => annotated({ [SELECTED]: network });
-  test.each<[string, string, object | null, object, boolean]>([
-    ['a user creates a pod without', 'anna', null, { metadata: {} }, true],
-    ['a user creates a pod with it', 'anna', null, on('blue/a'), false],
-    ['the manager chooses', MANAGER, annotated({}), on('blue/a'), true],
-    ['the manager chooses anew', MANAGER, on('blue/a'), on('blue/b'), true],
-    ['a node chooses', 'system:serviceaccount:heddle:heddle-node', annotated({}), on('b/a'), false],
-    ['a user changes it', 'anna', on('blue/a'), on('blue/b'), false],
-    ['a user removes it', 'anna', on('blue/a'), { metadata: {} }, false],
-    ['a user changes something else', 'anna', on('blue/a'), on('blue/a'), true],
-  ])('the chosen primary network of a pod: %s', (_what, username, oldObject, object, admitted) => {
-    const request = { userInfo: { username } };
-    expect(verdict('selected-primary-udn-annotation', { request, oldObject, object })).toHaveLength(
-      admitted ? 0 : 1,
-    );
-  });
+  describe.each(['selected-primary-udn', 'requested-primary-udn-at-creation'])(
+    'the primary network of a pod, as the manager keeps it in %s',
+    (key) => {
+      const on = (network: string): object => annotated({ [`k8s.ovn.org/${key}`]: network });
+      test.each<[string, string, object | null, object, boolean]>([
+        ['a user creates a pod without', 'anna', null, { metadata: {} }, true],
+        ['a user creates a pod with it', 'anna', null, on('blue/a'), false],
+        ['the manager chooses', MANAGER, annotated({}), on('blue/a'), true],
+        ['the manager chooses anew', MANAGER, on('blue/a'), on('blue/b'), true],
+        [
+          'a node chooses',
+          'system:serviceaccount:heddle:heddle-node',
+          annotated({}),
+          on('b/a'),
+          false,
+        ],
+        ['a user changes it', 'anna', on('blue/a'), on('blue/b'), false],
+        ['a user removes it', 'anna', on('blue/a'), { metadata: {} }, false],
+        ['a user changes something else', 'anna', on('blue/a'), on('blue/a'), true],
+      ])('%s', (_what, username, oldObject, object, admitted) => {
+        const request = { userInfo: { username } };
+        expect(
+          verdict('selected-primary-udn-annotation', { request, oldObject, object }),
+        ).toHaveLength(admitted ? 0 : 1);
+      });
+    },
+  );
 
   const NODE = 'system:serviceaccount:heddle:heddle-node';
   const KUBELET = 'system:node:n1';

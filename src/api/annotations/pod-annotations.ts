@@ -2,6 +2,7 @@
 import { parseDocument } from 'yaml';
 import type { Annotated, Reading } from './annotations.ts';
 import {
+  annotationOf,
   asAddress,
   asCidr,
   asInteger,
@@ -10,6 +11,7 @@ import {
   asName,
   asObject,
   formatEntries,
+  parseJson,
   problem,
   readAnnotation,
   readEntries,
@@ -22,11 +24,15 @@ import { own } from '../plain-object.ts';
 export const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
 export const OPEN_DEFAULT_PORTS = 'k8s.ovn.org/open-default-ports';
 const REQUESTED_PRIMARY_UDN = 'k8s.ovn.org/requested-primary-udn';
+/** What the pod asked for when it was created, where the cluster manager had to write it down: a JSON string, or `null` for nothing. */
+export const REQUESTED_AT_CREATION = 'k8s.ovn.org/requested-primary-udn-at-creation';
 /** Deprecated place of the claim of a primary network. */
 const PRIMARY_UDN_IPAM_CLAIM = 'k8s.ovn.org/primary-udn-ipamclaim';
 
 const BY_MANAGER = 'delete the pod, so that its addresses are allocated again';
 const BY_USER = 'correct or remove the annotation';
+const BY_NEW_POD =
+  'delete the pod and create it with another value: what it asks for later has no effect';
 
 export type AttachmentRole = 'primary' | 'secondary' | 'infrastructure-locked';
 
@@ -180,10 +186,24 @@ export const openDefaultPorts = (pod: Annotated): Reading<readonly OpenPort[]> =
   });
 
 /** The primary network that a pod asks for, among several of its namespace: `<name>`, or `<namespace>/<name>`. */
-export const requestedPrimaryUdn = (pod: Annotated): Reading<string> =>
-  readAnnotation(pod, REQUESTED_PRIMARY_UDN, BY_USER, (text) =>
-    text.trim().split('/').map(asName).join('/'),
+/** What a pod asks for now, as written; null = nothing. */
+export const requestText = (pod: Annotated): string | null =>
+  annotationOf(pod, REQUESTED_PRIMARY_UDN) ?? null;
+
+/** The primary network that a pod asks for; what it asked for when it was created counts (seed 003). */
+export function requestedPrimaryUdn(pod: Annotated): Reading<string> {
+  const first = readAnnotation(pod, REQUESTED_AT_CREATION, BY_NEW_POD, (text) => {
+    const value = parseJson(text);
+    return value === null || typeof value === 'string' ? value : problem('must be a text or null');
+  });
+  if (first.errors.length > 0) return { value: undefined, errors: first.errors };
+  const text = first.value === undefined ? requestText(pod) : first.value;
+  const annotations = text === null ? {} : { [REQUESTED_PRIMARY_UDN]: text };
+  const asked = { ...pod, metadata: { ...pod.metadata, annotations } };
+  return readAnnotation(asked, REQUESTED_PRIMARY_UDN, BY_NEW_POD, (name) =>
+    name.trim().split('/').map(asName).join('/'),
   );
+}
 
 export const primaryUdnIpamClaim = (pod: Annotated): Reading<string> =>
   readAnnotation(pod, PRIMARY_UDN_IPAM_CLAIM, BY_USER, asName);

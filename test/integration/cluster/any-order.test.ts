@@ -26,6 +26,7 @@ import { MemoryStore } from '../../support/memory-store.ts';
 import {
   layer2ReplacedBeforeWiring,
   requestChangedBeforeWiring,
+  requestCorrectedBeforeWiring,
   secondPrimaryBeforeWiring,
 } from '../../support/unwired-pods.ts';
 
@@ -64,9 +65,13 @@ test.each([3, 17, 30])(
   120_000,
 );
 
-test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring, requestChangedBeforeWiring])(
-  'a pod that nobody has wired yet gets what there is now: %o',
-  (scenario) => onManifests(scenario),
+test.each([
+  secondPrimaryBeforeWiring,
+  layer2ReplacedBeforeWiring,
+  requestChangedBeforeWiring,
+  requestCorrectedBeforeWiring,
+])('a pod that nobody has wired yet gets what there is now: %o', (scenario) =>
+  onManifests(scenario),
 );
 
 test.each([refusedAndTakenBack, selectorMismatch, connectionOnTakenRanges, deletedWhileInUse])(

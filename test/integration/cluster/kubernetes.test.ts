@@ -26,6 +26,7 @@ import { servedDefinitions } from '../../support/served-definitions.ts';
 import {
   layer2ReplacedBeforeWiring,
   requestChangedBeforeWiring,
+  requestCorrectedBeforeWiring,
   secondPrimaryBeforeWiring,
 } from '../../support/unwired-pods.ts';
 
@@ -83,9 +84,13 @@ describe.skipIf(typeof started === 'string')('on a Kubernetes API server', () =>
     HISTORIES_LIMIT,
   );
 
-  test.each([secondPrimaryBeforeWiring, layer2ReplacedBeforeWiring, requestChangedBeforeWiring])(
-    'a pod that nobody has wired yet gets what there is now: %o',
-    (scenario) => onKubernetes(scenario),
+  test.each([
+    secondPrimaryBeforeWiring,
+    layer2ReplacedBeforeWiring,
+    requestChangedBeforeWiring,
+    requestCorrectedBeforeWiring,
+  ])('a pod that nobody has wired yet gets what there is now: %o', (scenario) =>
+    onKubernetes(scenario),
   );
 
   test.each([refusedAndTakenBack, selectorMismatch, connectionOnTakenRanges, deletedWhileInUse])(

@@ -21,6 +21,7 @@ import { MemoryStore } from '../../support/memory-store.ts';
 import {
   layer2ReplacedBeforeWiring,
   requestChangedBeforeWiring,
+  requestCorrectedBeforeWiring,
   secondPrimaryBeforeWiring,
 } from '../../support/unwired-pods.ts';
 
@@ -514,6 +515,9 @@ describe('several primary networks', () => {
   test('what a pod asks for when it is created counts, not what it asks for later', () =>
     requestChangedBeforeWiring(new MemoryStore()));
 
+  test('a pod that can’t be wired as it was created stays so, whatever it asks for later', () =>
+    requestCorrectedBeforeWiring(new MemoryStore()));
+
   test('what a pod asks for counts from before it is scheduled', async () => {
     const store = new MemoryStore();
     await using running = start(store, 'node1');
@@ -572,7 +576,7 @@ describe('several primary networks', () => {
     expect(await primary('i')).toBe('blue/third 10.40.0.9/24');
     expect(running.problems()).toEqual([
       expect.stringContaining(
-        'requested primary network "other" is no primary network of namespace "blue": ask for one of small, large, third',
+        'requested primary network "other" is no primary network of namespace "blue": delete the pod and create it with one of small, large, third',
       ),
     ]);
   });

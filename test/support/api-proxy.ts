@@ -9,6 +9,8 @@ export interface ApiProxy extends AsyncDisposable {
   readonly url: string;
   /** Method and path with query of every request so far. */
   readonly requests: string[];
+  /** Those of them that roles forbade or an admission policy refused, each with what the server said. */
+  readonly forbidden: string[];
   /** Cuts every open connection. */
   cut(): void;
   /** Changes the lines of watches on their way: several for one, or none. */
@@ -23,6 +25,7 @@ export interface ApiProxy extends AsyncDisposable {
 
 export async function startApiProxy(api: KubeApi): Promise<ApiProxy> {
   const requests: string[] = [];
+  const forbidden: string[] = [];
   const server = createServer((incoming, response) => {
     const target = incoming.url ?? '/';
     requests.push(`${incoming.method} ${target}`);
@@ -31,18 +34,25 @@ export async function startApiProxy(api: KubeApi): Promise<ApiProxy> {
       `${api.url}${target}`,
       { method: incoming.method, headers: incoming.headers, ca: api.ca, agent: false },
       (answer) => {
-        const held = proxy.hold(`${incoming.method} ${target}`);
-        if (held === undefined) give(answer, target, response);
-        else void held.then(() => give(answer, target, response));
+        const asked = `${incoming.method} ${target}`;
+        const held = proxy.hold(asked);
+        if (held === undefined) give(answer, asked, response);
+        else void held.then(() => give(answer, asked, response));
       },
     );
     outgoing.on('error', () => response.destroy());
     response.on('close', () => outgoing.destroy());
     incoming.pipe(outgoing);
   });
-  const give = (answer: IncomingMessage, target: string, response: ServerResponse): void => {
+  const give = (answer: IncomingMessage, asked: string, response: ServerResponse): void => {
+    const target = asked.slice(asked.indexOf(' ') + 1);
     response.writeHead(answer.statusCode ?? 502, answer.headers);
     response.flushHeaders();
+    if (answer.statusCode === 403 || answer.statusCode === 422) {
+      let said = '';
+      answer.on('data', (chunk: Buffer) => (said += chunk.toString()));
+      answer.on('end', () => forbidden.push(`${asked}: ${said}`));
+    }
     if (!target.includes('watch=1')) {
       answer.pipe(response);
       return;
@@ -69,6 +79,7 @@ export async function startApiProxy(api: KubeApi): Promise<ApiProxy> {
   const proxy: ApiProxy = {
     url: `http://127.0.0.1:${address.port}`,
     requests,
+    forbidden,
     cut: () => server.closeAllConnections(),
     mangle: (line) => [line],
     lag: () => 0,

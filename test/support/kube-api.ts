@@ -21,11 +21,19 @@ export interface KubeApi extends AsyncDisposable {
   /** PEM of the server's certificate, which is its own authority. */
   readonly ca: string;
   readonly kubeconfig: string;
-  /** A kubeconfig file for something that stands before the server. */
-  kubeconfigFor(server: string): Promise<string>;
+  /** A kubeconfig file for something that stands before the server; `token` says who asks, an administrator where it is left out. */
+  kubeconfigFor(server: string, token?: string): Promise<string>;
   readonly connection: KubernetesConnection;
-  /** One call past our client, for what a test prepares or looks at itself. */
-  call(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
+  /**
+   * One call past our client, for what a test prepares or looks at itself. `token` says who asks: `system:serviceaccount:NS:NAME`, with `@NODE`
+   * as a pod on that node; an administrator where it is left out. A `PATCH` is a merge patch.
+   */
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    token?: string,
+  ): Promise<{ status: number; body: unknown }>;
   /** `kubectl apply` of custom resource definitions; resolves when they are served. */
   install(definitions: readonly object[]): Promise<void>;
   /** Process ids of the API server and etcd. */
@@ -140,9 +148,10 @@ export async function startKubeApi(): Promise<KubeApi | string> {
   const pki = join(folder, 'pki');
   let server: Program | undefined;
   let ca = '';
-  const call: KubeApi['call'] = (method, path, body) =>
+  const call: KubeApi['call'] = (method, path, body, token = 'admin') =>
     new Promise((resolve, reject) => {
-      const headers = { authorization: 'Bearer admin', 'content-type': 'application/json' };
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+      const headers = { authorization: `Bearer ${token}`, 'content-type': type };
       const outgoing = request(
         `${url}${path}`,
         { method, ca, headers, agent: false },
@@ -174,7 +183,7 @@ export async function startKubeApi(): Promise<KubeApi | string> {
     );
   };
   await start();
-  const writeKubeconfig = async (name: string, server: string): Promise<string> => {
+  const writeKubeconfig = async (name: string, server: string, token: string): Promise<string> => {
     const file = join(folder, name);
     const cluster = { server, 'certificate-authority': 'pki/apiserver.crt' };
     await writeFile(
@@ -183,20 +192,20 @@ export async function startKubeApi(): Promise<KubeApi | string> {
         apiVersion: 'v1',
         kind: 'Config',
         'current-context': 'test',
-        contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
+        contexts: [{ name: 'test', context: { cluster: 'test', user: 'one' } }],
         clusters: [{ name: 'test', cluster }],
-        users: [{ name: 'admin', user: { token: 'admin' } }],
+        users: [{ name: 'one', user: { token } }],
       }),
     );
     return file;
   };
-  const kubeconfig = await writeKubeconfig('kubeconfig', url);
+  const kubeconfig = await writeKubeconfig('kubeconfig', url, 'admin');
   return {
     url,
     ca,
     kubeconfig,
-    kubeconfigFor: (server) =>
-      writeKubeconfig(`kubeconfig-${server.replaceAll(/\W+/g, '-')}`, server),
+    kubeconfigFor: (server, token = 'admin') =>
+      writeKubeconfig(`kubeconfig-${`${server} ${token}`.replaceAll(/\W+/g, '-')}`, server, token),
     connection: await kubeconfigConnection({
       files: [kubeconfig],
       clock: systemClock,

@@ -1,6 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../../src/api/objects.ts';
+import type { KubeApi } from './kube-api.ts';
+import { until } from './until.ts';
+
+export const NODE_ACCOUNT = 'system:serviceaccount:heddle:heddle-node';
+export const MANAGER_ACCOUNT = 'system:serviceaccount:heddle:heddle-cluster';
+const DEPLOY = resolve(import.meta.dirname, '../../deploy');
 
 interface Rule {
   readonly apiGroups: readonly string[];
@@ -55,31 +62,51 @@ interface Role {
   readonly rules?: readonly Rule[];
 }
 
+/** Everything that `kubectl apply -k deploy/` installs but the definitions. */
+export const deployed = (): readonly KubeObject[] =>
+  readdirSync(DEPLOY)
+    .filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml')
+    .sort()
+    .flatMap((file) => parseAllDocuments(readFileSync(resolve(DEPLOY, file), 'utf8')))
+    .map((document) => document.toJS() as KubeObject);
+
+/** Installs of it the namespace, the roles and the admission policies; the definitions have to be there. */
+export async function installRules(api: KubeApi): Promise<void> {
+  const isRule =
+    /^(Namespace|ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy(Binding)?)$/;
+  for (const object of deployed().filter(({ kind }) => isRule.test(kind))) {
+    const { apiVersion, kind, metadata } = object;
+    const plural = `${kind.toLowerCase().replace(/y$/, 'ie')}s`;
+    const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    const within = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
+    const { status, body } = await api.call(
+      'POST',
+      `${group}${within}/${plural}?fieldValidation=Strict`,
+      object,
+    );
+    if (status !== 201) throw new Error(`${kind} ${metadata.name}: ${JSON.stringify(body)}`);
+  }
+  // The server takes them up by watching itself, in the order of their creation: this asks for the last role, and the last policy.
+  const zone = { apiVersion: 'k8s.ovn.org/v1alpha1', kind: 'ZoneStatus', metadata: { name: 'n' } };
+  let said = '';
+  await until(
+    'roles and policies to be in force',
+    async () => {
+      const path = '/apis/k8s.ovn.org/v1alpha1/zonestatuses?dryRun=All';
+      said = JSON.stringify(await api.call('POST', path, zone, NODE_ACCOUNT));
+      return said.includes('the Heddle daemon of node');
+    },
+    { output: () => said },
+  );
+}
+
 const rolesIn = (file: string): readonly Role[] =>
-  parseAllDocuments(readFileSync(resolve(import.meta.dirname, '../../deploy', file), 'utf8'))
+  parseAllDocuments(readFileSync(resolve(DEPLOY, file), 'utf8'))
     .map((document) => document.toJS() as Role)
     .filter(({ kind }) => kind === 'ClusterRole' || kind === 'Role');
 
 const concerns = ({ kind, metadata }: Role, request: Attributes): boolean =>
   kind === 'ClusterRole' || metadata.namespace === request.namespace;
-
-/** Which of `requests` (`METHOD path?query`) the roles in a file of deploy/ don't allow, each once. */
-export function refusedRequests(requests: readonly string[], file: string): string[] {
-  const roles = rolesIn(file);
-  const isAllowed = (request: Attributes): boolean =>
-    roles.some(
-      (role) => concerns(role, request) && role.rules?.some((rule) => allows(rule, request)),
-    );
-  const refused = requests.map(attributes).filter((request) => !isAllowed(request));
-  return [
-    ...new Set(
-      refused.map(
-        ({ verb, group, resource, namespace = '', name = '' }) =>
-          `${verb} ${group}/${resource} ${namespace}/${name}`,
-      ),
-    ),
-  ];
-}
 
 /** What the roles in a file of deploy/ allow and none of `requests` needed, as `verb group/resource`, sorted. */
 export function unusedPermissions(requests: readonly string[], file: string): string[] {

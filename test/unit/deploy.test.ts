@@ -558,7 +558,10 @@ describe('admission policies', () => {
       expect(write('pods', pod('n2', networks), pod('n2'))).toEqual([message]);
       expect(write('zonestatuses', { metadata: { name: 'n2' } }, null)).toEqual([message]);
       const unbound = { username: daemon.username, extra: {} };
-      expect(write('nodes', node('n1'), node('n1'), unbound)).toHaveLength(1);
+      const anonymous = 'the Heddle daemon of node "" may only write about that node and its pods';
+      expect(write('nodes', node('n1'), node('n1'), unbound)).toEqual([anonymous]);
+      const plain = { username: daemon.username };
+      expect(write('nodes', node('n1'), node('n1'), plain)).toEqual([anonymous]);
     });
 
     test('changes neither what the kubelet reports nor what the cluster manager gave', () => {

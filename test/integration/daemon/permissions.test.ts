@@ -32,7 +32,12 @@ import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
 import { OvsdbServer } from '../../support/ovsdb-server.ts';
-import { refusedRequests, unusedPermissions } from '../../support/permissions.ts';
+import {
+  installRules,
+  MANAGER_ACCOUNT,
+  NODE_ACCOUNT,
+  unusedPermissions,
+} from '../../support/permissions.ts';
 
 const started = await startKubeApi();
 if (typeof started === 'string')
@@ -45,14 +50,19 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
   let stopping: AbortController;
   let running: Promise<void>;
 
-  /** A kubeconfig of one who lives in our namespace and reaches the API server through `through`. */
-  const kubeconfigFor = async (name: string, through: ApiProxy): Promise<string> => {
+  /** A kubeconfig of `account`, who lives in our namespace and reaches the API server through `through`. */
+  const kubeconfigFor = async (
+    name: string,
+    account: string,
+    through: ApiProxy,
+  ): Promise<string> => {
     const file = join(folder, name);
     await writeFile(
       file,
       stringify({
         'current-context': 'c',
-        contexts: [{ name: 'c', context: { cluster: 'c', namespace: 'heddle' } }],
+        contexts: [{ name: 'c', context: { cluster: 'c', namespace: 'heddle', user: 'u' } }],
+        users: [{ name: 'u', user: { token: account } }],
         clusters: [{ name: 'c', cluster: { server: through.url } }],
       }),
     );
@@ -62,7 +72,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
   const startManager = async (): Promise<void> => {
     const configuration = resolveConfiguration({
       flags: {
-        kubeconfig: await kubeconfigFor('cluster', proxy),
+        kubeconfig: await kubeconfigFor('cluster', `${MANAGER_ACCOUNT}@n1`, proxy),
         'metrics-bind-address': '127.0.0.1:0',
         'conversion-bind-address': '127.0.0.1:0',
       },
@@ -80,6 +90,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
 
   beforeAll(async () => {
     await api.install(definitions);
+    await installRules(api);
     proxy = await startApiProxy(api);
     folder = ownFolder('heddle-cluster');
     await startManager();
@@ -187,7 +198,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await remove(blue, green, flat, overlay);
     await waitForNone(blue, green, flat, overlay);
 
-    expect(refusedRequests(proxy.requests, 'cluster-rbac.yaml')).toEqual([]);
+    expect(proxy.forbidden).toEqual([]);
     expect(unusedPermissions(proxy.requests, 'cluster-rbac.yaml')).toEqual([
       // Where a NAD that was just written has to go before it is seen.
       'get k8s.cni.cncf.io/network-attachment-definitions',
@@ -205,7 +216,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     async () => {
       await using server = await OvsdbServer.start();
       await using nodeProxy = await startApiProxy(api);
-      const kubeconfig = await kubeconfigFor('node', nodeProxy);
+      const kubeconfig = await kubeconfigFor('node', `${NODE_ACCOUNT}@n2`, nodeProxy);
       await create(node('n2'));
       await using _daemon = command(
         'node',
@@ -228,7 +239,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       await waitFor(fine, /pod-networks/);
       expect((await heddle('status', `--kubeconfig=${kubeconfig}`)).stdout).toMatch(/n2/);
       await announce('n2', kubeconfig, () => waitFor(node('n2'), /node-chassis-id/));
-      expect(refusedRequests(nodeProxy.requests, 'node-rbac.yaml')).toEqual([]);
+      expect(nodeProxy.forbidden).toEqual([]);
       expect(unusedPermissions(nodeProxy.requests, 'node-rbac.yaml')).toEqual([
         // An event that is said again.
         'get /events',

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { outputInside } from '../../src/lab/exec.ts';
-import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { attachedPods, SERVER_PORT } from '../../src/lab/pods.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
 import { Tenants } from '../support/tenants.ts';
+import { vlanUnderlay } from '../support/vlan-underlay.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 60_000, interval: 500 };
@@ -135,6 +136,37 @@ describe.skipIf(whyNoLab !== undefined)(
         await expect.poll(() => answer(pod, CLUSTER_IP, 80), SOON).toBe('blue/web-1');
       for (const pod of ['east/web-1', 'west/web-2', 'green/web-1'])
         expect(await answer(pod, CLUSTER_IP, 80), pod).toBeNull();
+    });
+
+    test('pods of a localnet network reach a host outside on their VLAN, and none on another one, from two nodes', async () => {
+      await vlanUnderlay(lab.record, 'tenants', [
+        { name: 'same-vlan', vlan: 50, address: '10.50.0.250/24' },
+        { name: 'other-vlan', vlan: 60, address: '10.50.0.251/24' },
+      ]);
+      const [here = '', there = ''] = ['blue/web-1', 'blue/web-2'].map((pod) => {
+        const own = attachedPods(lab.record).find(({ name }) => name === pod);
+        const lan = own?.interfaces.find(({ nadKey }) => nadKey === 'blue/lan');
+        return lan?.addresses[0]?.split('/')[0];
+      });
+      expect([here, there]).toEqual([
+        expect.stringMatching(/^10\.50\.0\./),
+        expect.stringMatching(/^10\.50\.0\./),
+      ]);
+      const echoes = async (from: string, to: string): Promise<boolean> => {
+        const [result] = await probe(lab.record, [{ from, to }], 3);
+        return typeof result?.ping === 'number';
+      };
+      for (const pod of ['blue/web-1', 'blue/web-2']) {
+        const { namespace } = end(pod);
+        await expect.poll(() => echoes(namespace, '10.50.0.250'), SOON).toBe(true);
+        expect(await echoes(namespace, '10.50.0.251'), `${pod} to another VLAN`).toBe(false);
+      }
+      // The physical network is all that is between the nodes; from outside only the VLAN's host gets in.
+      expect(await answer('blue/web-1', there)).toBe('blue/web-2');
+      expect([await echoes('same-vlan', here), await echoes('other-vlan', here)]).toEqual([
+        true,
+        false,
+      ]);
     });
 
     test('a network policy lets those in that it names; without it everybody of the network is', async () => {

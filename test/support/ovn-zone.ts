@@ -16,6 +16,13 @@ import { CHASSIS_1, type Zone } from './zones.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(30_000);
 
+/** Of a log of OVN, without time. */
+export const warningsOf = (log: string): string[] =>
+  log
+    .split('\n')
+    .filter((line) => /\|(WARN|ERR|EMER)\|/.test(line))
+    .map((line) => line.replace(/^.*\|(WARN|ERR|EMER)\|/, ''));
+
 export class OvnZone implements AsyncDisposable {
   readonly northbound: OvsdbServer;
   readonly southbound: OvsdbServer;
@@ -118,10 +125,7 @@ export class OvnZone implements AsyncDisposable {
 
   /** Warnings and errors that northd wrote, without time. */
   warnings(): string[] {
-    return readFileSync(this.#log, 'utf8')
-      .split('\n')
-      .filter((line) => /\|(WARN|ERR|EMER)\|/.test(line))
-      .map((line) => line.replace(/^.*\|(WARN|ERR|EMER)\|/, ''));
+    return warningsOf(readFileSync(this.#log, 'utf8'));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,102 @@
+/** A real ovn-controller on a real ovs-vswitchd, beside an OvnZone: what becomes of our rows in flows. No packet leaves it. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bound } from './left-behind.ts';
+import { warningsOf, type OvnZone } from './ovn-zone.ts';
+import { ovsProgram } from './ovs-programs.ts';
+import { Vswitchd } from './vswitchd.ts';
+
+export interface ControlledNode {
+  readonly chassis: string;
+  readonly address: string;
+  /** Physical networks, each with a bridge. */
+  readonly mappings: Readonly<Record<string, string>>;
+  /** Logical ports that have an interface here. */
+  readonly ports: readonly string[];
+}
+
+export class OvnController implements AsyncDisposable {
+  readonly #vswitchd: Vswitchd;
+  readonly #process: ChildProcess;
+  readonly #log: string;
+
+  private constructor(vswitchd: Vswitchd) {
+    this.#vswitchd = vswitchd;
+    const { folder, remote } = vswitchd.database;
+    this.#log = join(folder, 'ovn-controller.log');
+    const program = ovsProgram('ovn-controller');
+    const words = [
+      remote,
+      `--unixctl=${join(folder, 'ovn-controller.ctl')}`,
+      `--log-file=${this.#log}`,
+      '--verbose=off',
+      '--verbose=file:info',
+    ];
+    this.#process = spawn(...bound(program.command, [...program.args, ...words]), {
+      stdio: 'ignore',
+      cwd: folder,
+      // Where the sockets of bridges are.
+      env: { ...process.env, OVS_RUNDIR: folder, OVN_RUNDIR: folder },
+    });
+  }
+
+  static async start(zone: OvnZone, node: ControlledNode): Promise<OvnController> {
+    const vswitchd = await Vswitchd.start();
+    const mappings = Object.entries(node.mappings);
+    const bridges = new Set(['br-int', ...mappings.map(([, bridge]) => bridge)]);
+    const ids = {
+      'system-id': node.chassis,
+      'ovn-remote': zone.southbound.remote,
+      'ovn-encap-type': 'geneve',
+      'ovn-encap-ip': node.address,
+      'ovn-bridge-mappings': mappings.map((pair) => pair.join(':')).join(','),
+      'ovn-is-interconn': 'true',
+      'ovn-monitor-all': 'true',
+    };
+    await vswitchd.vsctl(
+      'set',
+      'Open_vSwitch',
+      '.',
+      ...Object.entries(ids).map(([key, value]) => `external_ids:${key}="${value}"`),
+      ...[...bridges].flatMap((bridge) => ['--', 'add-br', bridge]),
+      '--',
+      'set-fail-mode',
+      'br-int',
+      'secure',
+      ...node.ports.flatMap((port, number) => [
+        '--',
+        'add-port',
+        'br-int',
+        `pod${number}`,
+        '--',
+        'set',
+        'Interface',
+        `pod${number}`,
+        'type=dummy',
+        `external_ids:iface-id="${port}"`,
+      ]),
+    );
+    return new OvnController(vswitchd);
+  }
+
+  /** Warnings and errors that it wrote, without time. */
+  warnings(): string[] {
+    return warningsOf(readFileSync(this.#log, 'utf8'));
+  }
+
+  /** Flows of the integration bridge. */
+  flows(): Promise<readonly string[]> {
+    return this.#vswitchd.flows('br-int');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null) {
+      const ended = once(this.#process, 'exit');
+      this.#process.kill('SIGKILL');
+      await ended;
+    }
+    await this.#vswitchd[Symbol.asyncDispose]();
+  }
+}

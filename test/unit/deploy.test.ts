@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Environment } from '@marcbachmann/cel-js';
 import { describe, expect, test } from 'vitest';
@@ -120,6 +120,75 @@ describe('deploy/', () => {
           port: service.spec.ports[0]?.port,
         },
       });
+  });
+});
+
+describe('the image', () => {
+  const dockerfile = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8').replaceAll(/\\\n/g, ' ');
+  const packages = / install --yes --no-install-recommends\s+([^&]+)/.exec(dockerfile)?.[1] ?? '';
+
+  test('has the packages of every program that is run', () => {
+    const needed = {
+      'ovn-central': 'ovn-northd, schemas',
+      'ovn-host': 'ovn-controller',
+      'openvswitch-switch': 'ovs-ofctl, ovsdb-server, ovsdb-tool',
+      iproute2: 'ip',
+      nftables: 'nft',
+      netbase: '/etc/protocols, which nft reads',
+      openssl: 'the certificate of the conversion webhook',
+      'util-linux': 'nsenter, setpriv',
+      'libstdc++6': 'node',
+    };
+    expect(packages.trim().split(/\s+/)).toEqual(expect.arrayContaining(Object.keys(needed)));
+  });
+
+  test('is made of files that the builder is handed', () => {
+    const handed = readFileSync(join(ROOT, '.dockerignore'), 'utf8').trim().split('\n');
+    expect(handed[0]).toBe('*');
+    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(
+      ([, sources = '']) => sources.split(' '),
+    );
+    expect(copied.length).toBeGreaterThan(4);
+    for (const source of copied) {
+      expect(handed).toContain(`!${source}`);
+      expect(existsSync(join(ROOT, source)), source).toBe(true);
+    }
+  });
+
+  test('has Node of the release that the project pins, and on both processors', () => {
+    const { optionalDependencies } = JSON.parse(
+      readFileSync(join(ROOT, 'package.json'), 'utf8'),
+    ) as { optionalDependencies: Record<string, string> };
+    const releases = [...dockerfile.matchAll(/^FROM .*\bnode:([\d.]+)-trixie-slim/gm)].map(
+      ([, release]) => release,
+    );
+    expect(new Set(releases)).toEqual(new Set(Object.values(optionalDependencies)));
+    expect(dockerfile).toMatch(/^FROM debian:trixie-slim$/m);
+  });
+
+  interface Pod {
+    readonly spec: {
+      readonly template: {
+        readonly spec: {
+          readonly securityContext?: object;
+          readonly containers: readonly {
+            readonly name: string;
+            readonly securityContext: { readonly runAsUser?: number };
+          }[];
+        };
+      };
+    };
+  }
+  test('is nobody’s but where the host is worked on, and modules are compiled for both users', () => {
+    expect(dockerfile).toMatch(/^USER 65532:65532$/m);
+    expect(dockerfile).toContain('for user in 0 65532;');
+    const node = named<Manifest & Pod>('DaemonSet', 'heddle-node').spec.template.spec;
+    expect(node.securityContext).toEqual({ runAsUser: 0, runAsGroup: 0 });
+    const manager = named<Manifest & Pod>('Deployment', 'heddle-cluster').spec.template.spec;
+    expect(manager.containers[0]?.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: 65532,
+    });
   });
 });
 

@@ -4,15 +4,10 @@ import { ovnPrefix } from '../api/nad/network-name.ts';
 import { objectKey } from '../api/objects.ts';
 import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import type { Configuration } from '../daemon/configuration.ts';
+import type { ConnectOverview } from '../daemon/connect-overview.ts';
 import { distinctProblems } from '../daemon/distinct-problems.ts';
 import { objectSource, openStore } from '../daemon/object-store.ts';
-import {
-  isHealthy,
-  overviewOf,
-  type NetworkOnNode,
-  type NetworkOverview,
-  type Overview,
-} from '../daemon/overview.ts';
+import { isHealthy, overviewOf, type NetworkOverview, type Overview } from '../daemon/overview.ts';
 import { problemText, type PlaceOf } from '../daemon/problem-text.ts';
 import { readOverviewObjects } from '../daemon/overview-objects.ts';
 import { statusReport, type StatusReport } from '../daemon/zone-reports.ts';
@@ -20,26 +15,10 @@ import type { NetworkName } from '../model/model.ts';
 import { gatewayRouter, podSwitch } from '../model/names.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
-import {
-  EXIT,
-  print,
-  printJson,
-  report,
-  reportComplaints,
-  table,
-  tone,
-  type Tone,
-} from './output.ts';
+import { EXIT, print, printJson, report, reportComplaints, table, tone } from './output.ts';
+import { nodeSummary, STATE_TONES } from './states.ts';
+import { connectivityText, printConnection, printConnections } from './show-connect.ts';
 import { addShowNode } from './show-node.ts';
-
-const STATE_TONES: Readonly<Record<NetworkOnNode['state'], Tone>> = {
-  Programmed: 'good',
-  Committed: 'warning',
-  Pending: 'warning',
-  Failed: 'bad',
-  Unused: 'quiet',
-  Unknown: 'quiet',
-};
 
 export function register(program: Command): void {
   addSettings(
@@ -57,9 +36,9 @@ export function register(program: Command): void {
   addSettings(
     showCommand
       .description(
-        'one network (blue_blue, blue/blue or the name of a CUDN) or one pod (namespace/pod)',
+        'one network (blue_blue, blue/blue or the name of a CUDN), one connection of networks (the name of a ClusterNetworkConnect) or one pod (namespace/pod)',
       )
-      .argument('<name>', 'network, or namespace/name of a UserDefinedNetwork or pod')
+      .argument('<name>', 'network, connection, or namespace/name of a UserDefinedNetwork or pod')
       .option('--json', 'as JSON'),
     ['where', 'cluster'],
   ).action(async (name: string, _options: unknown, command: Command) => show(name, command));
@@ -71,6 +50,7 @@ async function status(command: Command): Promise<void> {
   const configuration = configurationOf(command);
   const answered = await askDaemon<StatusReport>(configuration, 'status', {}, [
     'networks',
+    'connections',
     'nodes',
     'problems',
     'manifests',
@@ -103,10 +83,11 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
         network.role ?? '-',
         network.subnets.join(' ') || '-',
         String(network.pods.length),
-        nodeSummary(network),
+        nodeSummary(network.nodes),
       ]),
     ),
   );
+  printConnections(overview.connections);
   print('');
   print(
     table(
@@ -135,19 +116,6 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
   for (const problem of problems) print(`  ${problemText(problem, placeOf)}`);
 }
 
-/** `n1,n2 Programmed; n3 Pending: …`. */
-function nodeSummary({ nodes }: NetworkOverview): string {
-  const groups = Map.groupBy(nodes, ({ state, message }) =>
-    message === undefined ? state : `${state}: ${message}`,
-  );
-  return [...groups]
-    .map(([text, members]) => {
-      const [state = 'Unknown'] = text.split(':') as NetworkOnNode['state'][];
-      return `${members.map(({ node }) => node).join(',')} ${tone(text, STATE_TONES[state])}`;
-    })
-    .join('; ');
-}
-
 async function show(name: string, command: Command): Promise<void> {
   const configuration = configurationOf(command);
   await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
@@ -157,14 +125,24 @@ async function show(name: string, command: Command): Promise<void> {
     [candidate.name, candidate.object?.split(' ')[1], ...candidate.nads].includes(name),
   );
   if (network !== undefined) {
-    if (isJson(command)) printJson(network);
-    else printNetwork(network);
+    const connections = overview.connections.filter(({ networks }) =>
+      networks.some((member) => member.name === network.name),
+    );
+    if (isJson(command))
+      printJson({ ...network, connections: connections.map((connection) => connection.name) });
+    else printNetwork(network, connections);
+    return;
+  }
+  const connection = overview.connections.find((candidate) => candidate.name === name);
+  if (connection !== undefined) {
+    if (isJson(command)) printJson(connection);
+    else printConnection(connection);
     return;
   }
   const pod = objects.pods.find(({ metadata }) => objectKey(metadata) === name);
   if (pod === undefined) {
     const known = overview.networks.map((candidate) => candidate.name).join(', ');
-    report(`heddle show: no network and no pod is called "${name}"; networks are ${known}`);
+    report(`heddle show: no network, connection or pod is called "${name}"; networks are ${known}`);
     process.exitCode = EXIT.problems;
     return;
   }
@@ -196,7 +174,7 @@ async function show(name: string, command: Command): Promise<void> {
   if (shown.problems.length > 0 || shown.interfaces.length === 0) process.exitCode = EXIT.problems;
 }
 
-function printNetwork(network: NetworkOverview): void {
+function printNetwork(network: NetworkOverview, connections: readonly ConnectOverview[]): void {
   print(`Network ${network.name}${network.object === undefined ? '' : ` (${network.object})`}`);
   print(`  id        ${network.id ?? 'not allocated'}`);
   print(`  topology  ${network.topology ?? '-'} ${network.role ?? ''}`);
@@ -204,6 +182,15 @@ function printNetwork(network: NetworkOverview): void {
   if (network.nads.length > 0) print(`  NADs      ${network.nads.join(' ')}`);
   for (const { type, status, message } of network.conditions)
     print(`  ${tone(`${type} ${status}`, status === 'True' ? 'good' : 'bad')}: ${message}`);
+  for (const { name, pods, services, networks } of connections)
+    print(
+      `  connected by ${name} (${connectivityText({ pods, services })}) with ${
+        networks
+          .filter((member) => member.name !== network.name)
+          .map((member) => member.name ?? `network ${member.id}`)
+          .join(' ') || '-'
+      }`,
+    );
   print('');
   print(
     table(

@@ -1,7 +1,6 @@
 /** What only shows when the objects of several files are looked at together, or with the settings of the cluster. */
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import { parsePrefix } from '../allocators/addresses.ts';
-import type { ConnectRange } from '../allocators/connect-subnets.ts';
 import type { ManifestDocument, ManifestError } from '../api/validation/manifest.ts';
 import { describeObject } from '../api/validation/manifest.ts';
 import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts';
@@ -11,18 +10,16 @@ import { networkSpecOf } from '../api/nad/network-spec.ts';
 import { selectorProblems } from '../api/label-selector.ts';
 import { parseNad, renderNad } from '../api/nad/nad.ts';
 import { objectKey } from '../api/objects.ts';
-import type {
-  ClusterNetworkConnect,
-  Namespace,
-  NetworkAttachmentDefinition,
-} from '../api/types.ts';
+import type { Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
 import { notProgrammed } from '../api/unprogrammed.ts';
-import { conflictWithCluster } from '../cluster/connect/connect-selection.ts';
+import { previewConnects, type ConnectPreview } from './validate-connects.ts';
 import { transportAccepted } from '../cluster/networks/network-outcome.ts';
 import { primaryConflict, type PrimaryNetwork } from '../api/nad/primary-networks.ts';
 
 export interface TogetherProblems {
+  /** What connections of networks would join. */
+  readonly connections: readonly ConnectPreview[];
   /** Which an API server would not take. */
   readonly errors: readonly ManifestError[];
   /** Which it would take, and which then have no effect: the cluster manager refuses them, or nothing is programmed for their kind. */
@@ -146,30 +143,21 @@ function conflictingPrimaries(documents: readonly ManifestDocument[]): ManifestE
   });
 }
 
-/** Connections whose ranges the cluster uses itself. */
-function conflictingConnects(
-  documents: readonly ManifestDocument[],
-  settings: ClusterAddressing,
-): ManifestError[] {
-  return documents.flatMap((document) => {
-    if (document.object.kind !== 'ClusterNetworkConnect') return [];
-    const { connectSubnets } = (document.object as ClusterNetworkConnect).spec;
-    const ranges = connectSubnets.flatMap(({ cidr, networkPrefix }): readonly ConnectRange[] => {
-      const prefix = parsePrefix(cidr);
-      return prefix === undefined ? [] : [{ cidr: prefix, networkPrefix }];
-    });
-    const conflict = conflictWithCluster({ ranges, settings });
-    return conflict === undefined
+/** Connections that would not be accepted. */
+const refusedConnects = (previews: readonly ConnectPreview[]): ManifestError[] =>
+  previews.flatMap(({ document, problem }) =>
+    problem === undefined
       ? []
       : [
           about(
             document,
-            `${REFUSED}: ${conflict.message}`,
-            document.positionOf(['spec', 'connectSubnets']),
+            `${REFUSED}: ${problem.message}`,
+            document.positionOf(
+              problem.reason.startsWith('ConnectSubnet') ? ['spec', 'connectSubnets'] : ['spec'],
+            ),
           ),
-        ];
-  });
-}
+        ],
+  );
 
 /** NADs whose configuration can't be used. */
 function unusableNads(
@@ -245,8 +233,11 @@ function senselessSelectors(documents: readonly ManifestDocument[]): ManifestErr
 export function checkTogether(
   documents: readonly ManifestDocument[],
   settings: ClusterAddressing,
+  stored: readonly ManifestDocument[] = [],
 ): TogetherProblems {
+  const previews = previewConnects(documents, stored, settings);
   return {
+    connections: previews,
     errors: definedTwice(documents),
     warnings: [
       ...unrenderable(documents, settings),
@@ -254,7 +245,7 @@ export function checkTogether(
       ...unprogrammed(documents),
       ...unusableNads(documents, settings),
       ...conflictingPrimaries(documents),
-      ...conflictingConnects(documents, settings),
+      ...refusedConnects(previews),
       ...clashingNames(documents),
       ...unlabelledNamespaces(documents),
       ...senselessSelectors(documents),

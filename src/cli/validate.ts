@@ -9,6 +9,7 @@ import { objectKey } from '../api/objects.ts';
 import { isPlainObject, own } from '../api/plain-object.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { EXIT, print, printJson, report, tone } from './output.ts';
+import { previewText } from './validate-connects.ts';
 import { checkTogether } from './validate-together.ts';
 
 /** Files that can't be read, or none named. */
@@ -89,12 +90,15 @@ interface Findings {
   readonly errors: readonly ManifestError[];
   readonly warnings: readonly ManifestError[];
   readonly unknownKinds: Manifest['unknownKinds'];
+  /** What connections of networks would join. */
+  readonly connections: readonly { readonly name: string; readonly networks: readonly string[] }[];
   readonly notes: readonly string[];
 }
 
 /** Stored objects by kind, namespace and name. They need not be valid: their rules may be newer than they are. */
 function previousVersions(paths: readonly string[]): {
   readonly previous: PreviousVersion;
+  readonly documents: Manifest['documents'];
   readonly problems: readonly string[];
 } {
   const manifests = paths.flatMap(filesAt).map((path) => read(path));
@@ -110,7 +114,11 @@ function previousVersions(paths: readonly string[]): {
       return errors.filter(({ object }) => object === undefined || !known.has(object));
     })
     .map(formatManifestError);
-  return { previous: (object) => stored.get(identityOf(object)), problems };
+  return {
+    previous: (object) => stored.get(identityOf(object)),
+    documents: manifests.flatMap(({ documents }) => documents),
+    problems,
+  };
 }
 
 /** Kind, namespace and name as the object says; `default` where a namespaced kind names no namespace. */
@@ -138,7 +146,7 @@ function examine(paths: readonly string[], options: Options, command: Command): 
     throw new Unreadable(`no manifests (*.yaml, *.yml, *.json) in ${paths.join(', ')}`);
   const manifests = names.map((path) => read(path, old?.previous));
   const documents = manifests.flatMap((manifest) => manifest.documents);
-  const together = checkTogether(documents, settings);
+  const together = checkTogether(documents, settings, old?.documents);
   const broken = new Set(
     manifests.flatMap(({ errors }) => errors.map(({ file, object }) => `${file} ${object ?? ''}`)),
   );
@@ -148,7 +156,9 @@ function examine(paths: readonly string[], options: Options, command: Command): 
     errors: [...manifests.flatMap(({ errors }) => errors), ...together.errors],
     warnings: [...manifests.flatMap(({ warnings }) => warnings), ...together.warnings],
     unknownKinds: manifests.flatMap(({ unknownKinds }) => unknownKinds),
+    connections: together.connections.map(({ name, networks }) => ({ name, networks })),
     notes: [
+      ...together.connections.map(previewText),
       ...(old === undefined ? [ONLY_ON_UPDATE] : []),
       ...(old?.problems ?? []).map((problem) => `--old: ${problem}`),
     ],

@@ -159,6 +159,7 @@ export class ClusterManager {
       registerMetrics(options.metrics, {
         udns: () => informers.udns.list(),
         cudns: () => informers.cudns.list(),
+        connects: () => informers.connects.list(),
         annotations: () => this.#nodes.annotationUsage(),
         subnets: () =>
           this.#nodes.subnets

@@ -1,7 +1,13 @@
 /** What Prometheus sees of the cluster manager; names as users of ovn-kubernetes have them on dashboards (api.md §4.6). */
 import { exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 import { FAMILIES, type Family } from '../allocators/addresses.ts';
-import type { ClusterUserDefinedNetwork, UserDefinedNetwork } from '../api/types.ts';
+import { connectSubnets } from '../api/annotations/network-annotations.ts';
+import { conditionOf } from '../api/conditions.ts';
+import type {
+  ClusterNetworkConnect,
+  ClusterUserDefinedNetwork,
+  UserDefinedNetwork,
+} from '../api/types.ts';
 import { roleOf, topologyOf } from './networks/network-objects.ts';
 
 /** Room for node subnets of a network in one family. */
@@ -16,6 +22,7 @@ export interface SubnetUsage {
 export interface MetricSources {
   readonly udns: () => readonly UserDefinedNetwork[];
   readonly cudns: () => readonly ClusterUserDefinedNetwork[];
+  readonly connects: () => readonly ClusterNetworkConnect[];
   readonly subnets: () => readonly SubnetUsage[];
   /** Share of the room for annotations that each node has in use, from 0 to 1. */
   readonly annotations: () => ReadonlyMap<string, number>;
@@ -95,7 +102,38 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
       },
     );
   }
-  // Not one of ovn-kubernetes.
+  // What follows is not of ovn-kubernetes.
+  registry.registerMetric(
+    new Gauge({
+      name: 'heddle_cluster_connect_accepted',
+      help: '1 for a ClusterNetworkConnect that is accepted, 0 for one that is not, with the reason.',
+      labelNames: ['name', 'reason'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const { metadata, status } of sources.connects()) {
+          const accepted = conditionOf(status?.conditions, 'Accepted');
+          this.set(
+            { name: metadata.name, reason: accepted?.reason ?? 'NotDecided' },
+            accepted?.status === 'True' ? 1 : 0,
+          );
+        }
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: 'heddle_cluster_connect_networks',
+      help: 'Networks that a ClusterNetworkConnect joins.',
+      labelNames: ['name'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const connect of sources.connects())
+          this.set({ name: connect.metadata.name }, connectSubnets(connect).value?.size ?? 0);
+      },
+    }),
+  );
   registry.registerMetric(
     new Gauge({
       name: 'heddle_cluster_node_annotations_usage_ratio',

@@ -23,6 +23,7 @@ import type {
   ZoneStatusContent,
 } from '../api/zone-status.ts';
 import type { ClusterSettings } from '../model/model.ts';
+import { connectOverview, type ConnectOverview } from './connect-overview.ts';
 
 export interface OverviewObjects {
   readonly userDefinedNetworks: readonly UserDefinedNetwork[];
@@ -69,6 +70,8 @@ export interface NodeOverview {
 
 export interface Overview {
   readonly networks: readonly NetworkOverview[];
+  /** ClusterNetworkConnects, by name. */
+  readonly connections: readonly ConnectOverview[];
   readonly nodes: readonly NodeOverview[];
   /** Everything that is wrong with some object, from all nodes, each once. */
   readonly problems: readonly { readonly object: string; readonly message: string }[];
@@ -111,10 +114,14 @@ export function overviewOf(objects: OverviewObjects, settings: ClusterSettings):
       pods: [...new Set(keys.flatMap((key) => pods.get(key) ?? []))].sort(),
     };
   });
+  const nameOf = new Map(networks.map(({ id, name }) => [id, name]));
   return {
     networks: networks.sort(
       (a, b) => (a.id ?? Infinity) - (b.id ?? Infinity) || (a.name < b.name ? -1 : 1),
     ),
+    connections: objects.clusterNetworkConnects
+      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+      .map((connect) => connectOverview(connect, (id) => nameOf.get(id), objects.nodes, zones)),
     nodes: objects.nodes.map((node) => nodeOverview(node, zones)),
     problems: problemsOf(objects),
   };

@@ -103,7 +103,7 @@ export interface ConnectCheck {
   readonly networks: readonly ConnectableNetwork[];
   readonly ranges: readonly ConnectRange[];
   readonly others: readonly AcceptedConnect[];
-  readonly settings: ClusterSettings;
+  readonly settings: ConnectCluster;
   readonly nodes: readonly NodeAddresses[];
   /** True when networks hold connect subnets already. */
   readonly isServing: boolean;
@@ -206,16 +206,6 @@ function conflictWithRanges(
   }
   return undefined;
 }
-
-/** What of the cluster's own ranges the connect subnets run into. */
-export const conflictWithCluster = ({
-  ranges,
-  settings,
-}: {
-  readonly ranges: readonly ConnectRange[];
-  readonly settings: ConnectCluster;
-}): ConnectProblem | undefined =>
-  conflictWithRanges({ ranges }, [...serviceRanges(settings), ...podRanges(settings)]);
 
 /** Networks that nodes are attached to: a connection that serves already is not withdrawn by an address that a node gets later. */
 function conflictWithNodes({ ranges, nodes, isServing }: ConnectCheck): ConnectProblem | undefined {

@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatManifestError, parseManifest } from '../../../src/api/validation/manifest.ts';
+import { previewText } from '../../../src/cli/validate-connects.ts';
 import { checkTogether } from '../../../src/cli/validate-together.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { ownFolder } from '../../support/left-behind.ts';
@@ -130,6 +131,90 @@ ${network}`;
       'net.yaml:10:5: ClusterUserDefinedNetwork plain: its condition TransportAccepted would be False: RouteAdvertisements feature is not enabled but required for NoOverlay transport.',
       'net.yaml:18:3: ClusterUserDefinedNetwork wired: the cluster manager would refuse it: spec.uplinks is set but the Uplink feature is disabled, ignoring this CUDN',
     ]);
+  });
+
+  describe('what a connection would join', () => {
+    const space = (name: string, labels = ''): string =>
+      `\napiVersion: v1\nkind: Namespace\nmetadata: { name: ${name}, labels: { k8s.ovn.org/primary-user-defined-network: ''${labels} } }\n`;
+    const layer2 = (name: string, cidr: string, role = 'Primary'): string =>
+      network('net', `{ role: ${role}, subnets: [${cidr}] }`, name);
+    const cluster = (name: string, cidr: string): string => `
+apiVersion: k8s.ovn.org/v1
+kind: ClusterUserDefinedNetwork
+metadata: { name: ${name}, labels: { meets: 'yes' } }
+spec:
+  namespaceSelector: { matchLabels: { tenant: ${name} } }
+  network: { topology: Layer2, layer2: { role: Primary, subnets: [${cidr}] } }
+`;
+    const connect = (name: string, range: string): string => `
+apiVersion: k8s.ovn.org/v1
+kind: ClusterNetworkConnect
+metadata: { name: ${name} }
+spec:
+  networkSelectors:
+    - networkSelectionType: ClusterUserDefinedNetworks
+      clusterUserDefinedNetworkSelector: { networkSelector: { matchLabels: { meets: 'yes' } } }
+    - networkSelectionType: PrimaryUserDefinedNetworks
+      primaryUserDefinedNetworkSelector: { namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: blue } } }
+  connectSubnets: [{ cidr: ${range}, networkPrefix: 24 }]
+  connectivity: [PodNetwork]
+`;
+    const documents = (...texts: string[]) =>
+      parseManifest(texts.join('---'), 'net.yaml').documents;
+    const would = (texts: string[], stored: string[] = []): string[] =>
+      checkTogether(documents(...texts), DEFAULT_SETTINGS, documents(...stored)).connections.map(
+        previewText,
+      );
+
+    test('is told, with what is stored already', () => {
+      const meeting = connect('meeting', '192.168.0.0/16');
+      const blue = [space('blue'), layer2('blue', '10.20.0.0/16')];
+      const others = [
+        cluster('yellow', '10.30.0.0/16'),
+        space('red'),
+        layer2('red', '10.40.0.0/16'),
+      ];
+      const both = ['ClusterNetworkConnect meeting would join blue/net, yellow (pods)'];
+      expect(would([...blue, ...others, meeting])).toEqual(both);
+      expect(would([meeting], [...blue, ...others])).toEqual(both);
+      expect(would([...blue, meeting])).toEqual([
+        'ClusterNetworkConnect meeting selects only blue/net of these files: it joins two at least',
+      ]);
+      // A namespace that no file writes has its name.
+      expect(would([layer2('blue', '10.20.0.0/16'), ...others, meeting])).toEqual(both);
+    });
+
+    test('is refused with the reasons that the cluster manager would have', () => {
+      const warnings = (...texts: string[]): string[] =>
+        checkTogether(documents(...texts), DEFAULT_SETTINGS).warnings.map(formatManifestError);
+      const blue = layer2('blue', '10.20.0.0/16');
+      expect(
+        warnings(blue, cluster('yellow', '10.20.4.0/24'), connect('a', '192.168.0.0/16')),
+      ).toEqual([
+        expect.stringContaining(
+          "Cannot connect networks 'blue/net' and 'yellow': overlapping pod subnets 10.20.4.0/24 detected.",
+        ),
+      ]);
+      expect(
+        warnings(
+          blue,
+          cluster('yellow', '10.30.0.0/16'),
+          connect('a', '192.168.0.0/16'),
+          connect('b', '192.168.128.0/17'),
+        ),
+      ).toEqual([
+        expect.stringContaining(
+          "Connect subnet 192.168.128.0/17 overlaps with ClusterNetworkConnect 'a' which also selects network 'blue/net'",
+        ),
+      ]);
+      expect(
+        warnings(blue, cluster('yellow', '10.30.0.0/16'), connect('a', '10.20.0.0/16')),
+      ).toEqual([
+        expect.stringContaining(
+          "Connect subnet 10.20.0.0/16 conflicts with pod subnet 10.20.0.0/16 of network 'blue/net'",
+        ),
+      ]);
+    });
   });
 
   test('since the ranges of a connection are used by the cluster', () => {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import {
   apply,
   clusterLayer3,
+  connect,
   inNamespaces,
   layer2,
   layer3,
@@ -42,6 +43,27 @@ test('metrics count networks, their conditions and node subnets', async () => {
     'ovnkube_clustermanager_num_v4_host_subnets{network_name="default"} 256',
     'ovnkube_clustermanager_user_defined_networks{role="Primary",topology="Layer2"} 1',
     'ovnkube_clustermanager_user_defined_networks{role="Primary",topology="Layer3"} 1',
+  ]);
+});
+
+test('connections are gauges of ours: how many networks each joins, and why one is not accepted', async () => {
+  const store = new MemoryStore();
+  const metrics = new Registry();
+  const running = startManager(store, {}, {}, { metrics });
+  await apply(store, node('node1'), namespace('a'), namespace('b'));
+  await apply(store, layer3('a/net', '10.1.0.0/16/24'), layer2('b/net', '10.2.0.0/16'));
+  await apply(store, connect('both', ['a', 'b'], '192.168.0.0/16/24'));
+  await apply(store, connect('one', ['a'], '192.169.0.0/16/24'));
+  await running.settled();
+  const lines = (await metrics.metrics())
+    .split('\n')
+    .filter((line) => line.startsWith('heddle_cluster_connect'));
+  await running.stop();
+  expect(lines.toSorted()).toEqual([
+    'heddle_cluster_connect_accepted{name="both",reason="ValidationSucceeded"} 1',
+    'heddle_cluster_connect_accepted{name="one",reason="InsufficientNetworks"} 0',
+    'heddle_cluster_connect_networks{name="both"} 2',
+    'heddle_cluster_connect_networks{name="one"} 0',
   ]);
 });
 

@@ -63,3 +63,80 @@ test('an object that nothing is programmed for is a problem', () => {
   ]);
   expect(isHealthy(overview)).toBe(false);
 });
+
+test('a connection is shown with its networks by name, and what each node has of it', () => {
+  const nad = (namespace: string, id: string) =>
+    ({
+      apiVersion: 'k8s.cni.cncf.io/v1',
+      kind: 'NetworkAttachmentDefinition',
+      metadata: { namespace, name: 'net', annotations: { 'k8s.ovn.org/network-id': id } },
+      spec: {
+        config: JSON.stringify({
+          cniVersion: '1.1.0',
+          type: 'ovn-k8s-cni-overlay',
+          name: `${namespace}_net`,
+          netAttachDefName: `${namespace}/net`,
+          topology: 'layer2',
+          role: 'secondary',
+          subnets: '10.0.0.0/24',
+        }),
+      },
+    }) as const;
+  const both: ClusterNetworkConnect = connect('both', ['blue', 'red'], '192.168.0.0/16/24');
+  const { connections } = overviewOf(
+    {
+      ...nothing,
+      networkAttachmentDefinitions: [nad('blue', '4'), nad('red', '3')],
+      nodes: [
+        { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } },
+        { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n2' } },
+      ],
+      zoneStatuses: [
+        {
+          apiVersion: 'k8s.ovn.org/v1alpha1',
+          kind: 'ZoneStatus',
+          metadata: { name: 'n1' },
+          status: {
+            observedAt: lastTransitionTime,
+            networks: [],
+            problems: [],
+            connects: [{ name: 'both', state: 'Programmed' }],
+          },
+        },
+      ],
+      clusterNetworkConnects: [
+        {
+          ...both,
+          metadata: {
+            ...both.metadata,
+            annotations: {
+              'k8s.ovn.org/network-connect-subnet': JSON.stringify({
+                layer2_4: { ipv4: '192.168.0.0/31' },
+                layer2_3: { ipv4: '192.168.0.2/31' },
+                layer2_9: { ipv4: '192.168.0.4/31' },
+              }),
+            },
+          },
+        },
+      ],
+    },
+    DEFAULT_SETTINGS,
+  );
+  expect(connections).toEqual([
+    {
+      name: 'both',
+      pods: true,
+      services: false,
+      connectSubnets: ['192.168.0.0/16 (/24)'],
+      networks: [
+        { name: 'red_net', id: 3, topology: 'layer2', linkSubnets: ['192.168.0.2/31'] },
+        { name: 'blue_net', id: 4, topology: 'layer2', linkSubnets: ['192.168.0.0/31'] },
+        { id: 9, topology: 'layer2', linkSubnets: ['192.168.0.4/31'] },
+      ],
+      nodes: [
+        { node: 'n1', state: 'Programmed' },
+        { node: 'n2', state: 'Unknown' },
+      ],
+    },
+  ]);
+});

@@ -1,0 +1,75 @@
+/** What is known of connections of networks, put together for people: pure, from lists of objects. */
+import { connectSubnets } from '../api/annotations/network-annotations.ts';
+import { connectivityOf } from '../api/connectivity.ts';
+import type { ClusterNetworkConnect, Node } from '../api/types.ts';
+import type { NetworkState, ZoneStatusContent } from '../api/zone-status.ts';
+import { familyCidrs } from '../api/nad/network-config.ts';
+
+export interface ConnectOverview {
+  readonly name: string;
+  readonly pods: boolean;
+  readonly services: boolean;
+  /** As written: CIDR and the length of what each network gets. */
+  readonly connectSubnets: readonly string[];
+  /** Networks that it joins, by id, with the subnets that their links are made of. */
+  readonly networks: readonly ConnectedNetwork[];
+  readonly status?: string;
+  /** Why it is not accepted. */
+  readonly refusal?: { readonly reason: string; readonly message: string };
+  readonly nodes: readonly {
+    readonly node: string;
+    /** As the node's daemon reported it last; `Unknown` when it never reported. */
+    readonly state: NetworkState | 'Unknown';
+    readonly message?: string;
+  }[];
+}
+
+export interface ConnectedNetwork {
+  /** Absent for an id that no network has (any more). */
+  readonly name?: string;
+  readonly id: number;
+  readonly topology: string;
+  readonly linkSubnets: readonly string[];
+}
+
+export function connectOverview(
+  connect: ClusterNetworkConnect,
+  nameOf: (id: number) => string | undefined,
+  nodes: readonly Node[],
+  zones: ReadonlyMap<string, ZoneStatusContent | undefined>,
+): ConnectOverview {
+  const { name } = connect.metadata;
+  const { pods, services } = connectivityOf(connect);
+  const accepted = connect.status?.conditions?.find(({ type }) => type === 'Accepted');
+  const held = [...(connectSubnets(connect).value ?? [])].map(([owner, cidrs]) => {
+    const [topology = '', id = ''] = owner.split('_');
+    const network = nameOf(Number(id));
+    return {
+      ...(network === undefined ? {} : { name: network }),
+      id: Number(id),
+      topology,
+      linkSubnets: familyCidrs(cidrs),
+    };
+  });
+  return {
+    name,
+    pods,
+    services,
+    connectSubnets: connect.spec.connectSubnets.map(
+      ({ cidr, networkPrefix }) => `${cidr} (/${networkPrefix})`,
+    ),
+    networks: held.toSorted((a, b) => a.id - b.id),
+    ...(connect.status?.status === undefined ? {} : { status: connect.status.status }),
+    ...(accepted?.status === 'False'
+      ? { refusal: { reason: accepted.reason, message: accepted.message } }
+      : {}),
+    nodes: nodes.map(({ metadata }) => {
+      const found = zones.get(metadata.name)?.connects?.find((one) => one.name === name);
+      return {
+        node: metadata.name,
+        state: found?.state ?? 'Unknown',
+        ...(found?.message === undefined ? {} : { message: found.message }),
+      };
+    }),
+  };
+}

@@ -19,6 +19,7 @@ import {
   yellow,
   yellowPod,
   type Zone,
+  type ZoneNetwork,
 } from './zones.ts';
 
 const valueOf = <T>(reading: ObjectReading<T>): T => {
@@ -95,10 +96,31 @@ const pod = (namespace: string, name: string): PodFacts => ({
   namedPorts: [{ name: 'http', protocol: 'TCP', port: 8080 }],
 });
 
+/** A second primary network of namespace blue, with the families of the first one. */
+function sibling(zone: Zone): ZoneNetwork {
+  const first = zone.networks.find(({ name }) => name === blue.name) ?? blue;
+  const moved = (text: string): string => text.replaceAll('103', '106');
+  const { v4, v6 } = first.masquerade;
+  return {
+    ...first,
+    name: networkName('blue_second'),
+    id: 9,
+    subnets: first.subnets.map((subnet) => ({ ...subnet, cidr: moved(subnet.cidr) })),
+    masquerade: {
+      ...(v4 && { v4: { gatewayRouter: '169.254.0.27', managementPort: '169.254.0.28' } }),
+      ...(v6 && { v6: { gatewayRouter: 'fd69::1b', managementPort: 'fd69::1c' } }),
+    },
+    nads: ['blue/second'],
+    nodeSubnets: new Map([...first.nodeSubnets].map(([node, cidrs]) => [node, cidrs.map(moved)])),
+    object: 'UserDefinedNetwork blue/second',
+  };
+}
+
 export const everyKind = (zone: Zone): Zone => ({
   ...withServices(zone, ...servicesOfAllKinds),
   networks: [
     ...zone.networks,
+    sibling(zone),
     yellow,
     layer2Secondary,
     localnet,

@@ -1,15 +1,12 @@
 /** What OVN's own programs have to say of rows of every kind at once. */
 import { expect, test } from 'vitest';
 import { everyKind } from '../../support/all-kinds.ts';
-import { builtUnits } from '../../support/built-rows.ts';
 import { OvnController } from '../../support/ovn-controller.ts';
 import { OvnZone } from '../../support/ovn-zone.ts';
-import { zoneFeatures } from '../../../src/topology/features.ts';
 import {
   CHASSIS_1,
   dualZone,
   exampleZone,
-  factsOf,
   inLocalMode,
   ipv6Zone,
   type Zone,
@@ -33,15 +30,6 @@ const ZONES: readonly (readonly [string, Zone])[] = [
   ['both families', everyKind(dualZone)],
   ['IPv6', everyKind(ipv6Zone)],
 ];
-
-test('no feature is without rows in the zone of every kind', () => {
-  const units = builtUnits(factsOf(everyKind(dualZone)));
-  const idle = zoneFeatures.filter(
-    ({ name }) => !units.some(({ unit, rows }) => unit.split(' ')[0] === name && rows.length > 0),
-  );
-  expect(idle.map(({ name }) => name)).toEqual([]);
-  expect(units.filter(({ failure }) => failure !== undefined)).toEqual([]);
-});
 
 test.each(ZONES)(
   '%s: ovn-northd and ovn-controller take all of it without a warning',

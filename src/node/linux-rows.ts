@@ -79,15 +79,13 @@ const IPV6_METRIC = 1024;
 const metricOf = ({ family, metric = 0 }: RouteColumns): number =>
   metric === 0 && family === 'v6' ? IPV6_METRIC : metric;
 
-/** Texts of rows are asked for again and again, and rows never change. */
-export function remembered<C extends object>(
-  textOf: (columns: C) => string,
-): (columns: C) => string {
-  const known = new WeakMap<C, string>();
+/** What follows from rows is asked for again and again, and rows never change. */
+export function remembered<C extends object, T>(valueOf: (columns: C) => T): (columns: C) => T {
+  const known = new WeakMap<C, { readonly value: T }>();
   return (columns) => {
-    let text = known.get(columns);
-    if (text === undefined) known.set(columns, (text = textOf(columns)));
-    return text;
+    let found = known.get(columns);
+    if (found === undefined) known.set(columns, (found = { value: valueOf(columns) }));
+    return found.value;
   };
 }
 

@@ -32,14 +32,22 @@ const number = (text: string | undefined): { readonly value: number } | undefine
 export class MemoryKernel implements FoundState {
   readonly links = new Map<string, FoundLink>();
   readonly routes = new Map<number, readonly Found<RouteColumns>[]>();
-  rules: Found<RuleColumns>[] = [];
-  neighbours: Found<NeighbourColumns>[] = [];
+  ruleList: Found<RuleColumns>[] = [];
+  neighbourList: Found<NeighbourColumns>[] = [];
   readonly values = new Map<string, string>();
   /** Networks of addresses whose routes somebody removed. */
   readonly disconnected = new Set<string>();
   #index = 0;
 
   readonly sysctl = (path: string): string | undefined => this.values.get(path);
+
+  get rules(): ReadonlyMap<number, readonly Found<RuleColumns>[]> {
+    return Map.groupBy(this.ruleList, ({ columns }) => columns.table ?? 0);
+  }
+
+  get neighbours(): ReadonlyMap<string, Found<NeighbourColumns>> {
+    return new Map(this.neighbourList.map((one) => [addressKey(one.columns), one]));
+  }
 
   get connected(): ReadonlyMap<number, ReadonlySet<string>> {
     const found = new Map<number, Set<string>>();
@@ -198,12 +206,12 @@ export class MemoryKernel implements FoundState {
     const protocol = Number(given.get('protocol'));
     const isIt = (rule: Found<RuleColumns>): boolean =>
       rule.protocol === protocol && ruleKey(rule.columns) === ruleKey(columns);
-    if (this.rules.some(isIt) === (verb === 'add'))
+    if (this.ruleList.some(isIt) === (verb === 'add'))
       throw new Error(`${verb} rule: File exists, or not`);
-    this.rules =
+    this.ruleList =
       verb === 'add'
-        ? [...this.rules, { columns, protocol }]
-        : this.rules.filter((rule) => !isIt(rule));
+        ? [...this.ruleList, { columns, protocol }]
+        : this.ruleList.filter((rule) => !isIt(rule));
   }
 
   #neighbour(verb: string, [address = '', ...words]: readonly string[]): void {
@@ -213,8 +221,10 @@ export class MemoryKernel implements FoundState {
       dev: given.get('dev') ?? '',
       mac: given.get('lladdr') ?? '',
     };
-    const others = this.neighbours.filter((one) => addressKey(one.columns) !== addressKey(columns));
-    this.neighbours =
+    const others = this.neighbourList.filter(
+      (one) => addressKey(one.columns) !== addressKey(columns),
+    );
+    this.neighbourList =
       verb === 'replace'
         ? [...others, { columns, protocol: Number(given.get('protocol')) }]
         : others;

@@ -29,15 +29,30 @@ const inOrder = (a: Claim, b: Claim): number =>
   a.owner.order - b.owner.order ||
   (a.owner.id < b.owner.id ? -1 : 1);
 
+/** Part of the whole that can be looked at by itself; everything is in one unless a driver says otherwise. */
+type GroupOf = (row: DesiredRow) => string;
+
+interface Group {
+  /** Grows with each change of what is wanted. */
+  version: number;
+  readonly ids: Set<string>;
+}
+
 export class Claims {
   /** How often a unit wanted something else. */
   version = 0;
   readonly #counts = new Map<string, number>();
+  readonly #groupOf: GroupOf;
+  readonly #groups = new Map<string, Group>();
   readonly #rows = new Map<RowOwner, readonly DesiredRow[]>();
   /** Who wants an object, the one that has it first. */
   readonly #claims = new Map<string, Claim[]>();
   /** Objects that more than one want. */
   readonly #contested = new Set<string>();
+
+  constructor(groupOf: GroupOf = () => '') {
+    this.#groupOf = groupOf;
+  }
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
     this.version += 1;
@@ -61,6 +76,23 @@ export class Claims {
     for (const [winner] of this.#claims.values()) if (winner !== undefined) yield winner;
   }
 
+  /** Names of the groups in which something is wanted, or was. */
+  get groups(): Iterable<string> {
+    return this.#groups.keys();
+  }
+
+  /** Another number after anything in the group was wanted otherwise. */
+  versionOf(group: string): number {
+    return this.#groups.get(group)?.version ?? 0;
+  }
+
+  *winnersOf(group: string): Iterable<Wanted> {
+    for (const id of this.#groups.get(group)?.ids ?? []) {
+      const winner = this.#claims.get(id)?.[0];
+      if (winner !== undefined) yield winner;
+    }
+  }
+
   *contests(): Iterable<Contest> {
     for (const id of this.#contested) {
       const [winner, ...others] = this.#claims.get(id) ?? [];
@@ -73,6 +105,9 @@ export class Claims {
   #claim(owner: RowOwner, row: DesiredRow): void {
     const id = idOf(row);
     const claims = this.#claims.get(id);
+    const group = this.#group(row);
+    group.version += 1;
+    group.ids.add(id);
     if (claims === undefined) {
       this.#claims.set(id, [{ owner, row }]);
       this.#count(row.table, 1);
@@ -90,9 +125,20 @@ export class Claims {
   #release(owner: RowOwner, row: DesiredRow): void {
     const id = idOf(row);
     const left = (this.#claims.get(id) ?? []).filter((claim) => claim.owner !== owner);
+    const group = this.#group(row);
+    group.version += 1;
     if (left.length < 2) this.#contested.delete(id);
     if (left.length === 0) {
       if (this.#claims.delete(id)) this.#count(row.table, -1);
+      group.ids.delete(id);
     } else this.#claims.set(id, left);
+  }
+
+  /** A group is never forgotten: its version must not begin anew. */
+  #group(row: DesiredRow): Group {
+    const name = this.#groupOf(row);
+    const group = this.#groups.get(name) ?? { version: 0, ids: new Set() };
+    this.#groups.set(name, group);
+    return group;
   }
 }

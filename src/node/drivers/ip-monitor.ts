@@ -9,7 +9,10 @@ import { ProgramMonitor } from './program-monitor.ts';
 export type Stale =
   | { readonly kind: 'link' | 'sysctls'; readonly dev: string }
   | { readonly kind: 'routes'; readonly table: number }
-  | { readonly kind: 'rules' | 'neighbours' | 'all' };
+  /** `table`: 0 for a rule that names none. */
+  | { readonly kind: 'rules'; readonly table: number }
+  | { readonly kind: 'neighbour'; readonly dev: string; readonly address: string }
+  | { readonly kind: 'all' };
 
 const LINE = /^\[(LINK|ADDR|ROUTE|RULE|NEIGH|NETCONF)\](.*)$/;
 const MAIN = 254;
@@ -31,9 +34,12 @@ export function staleAfter(line: string, protocol: number): Stale | undefined {
       if (!isMarked && !KERNELS_OF_OURS.test(text)) return undefined;
       return { kind: 'routes', table: Number(/ table (\d+)/.exec(text)?.[1] ?? MAIN) };
     case 'RULE':
-      return { kind: 'rules' };
-    case 'NEIGH':
-      return isMarked ? { kind: 'neighbours' } : undefined;
+      return { kind: 'rules', table: Number(/ lookup (\d+)/.exec(text)?.[1] ?? 0) };
+    case 'NEIGH': {
+      const [, address, dev] = /^(?:Deleted )?(\S+) dev (\S+) /.exec(text) ?? [];
+      if (!isMarked || address === undefined || dev === undefined) return undefined;
+      return { kind: 'neighbour', dev, address };
+    }
     case 'NETCONF': {
       const dev = /^(?:Deleted )?inet6? (\S+)/.exec(text)?.[1];
       return dev === undefined ? undefined : { kind: 'sysctls', dev };

@@ -18,8 +18,10 @@ export interface FoundState {
   readonly routes: ReadonlyMap<number, readonly Found<RouteColumns>[]>;
   /** Networks that the kernel reaches over devices by itself, by table. */
   readonly connected: ReadonlyMap<number, ReadonlySet<string>>;
-  readonly rules: readonly Found<RuleColumns>[];
-  readonly neighbours: readonly Found<NeighbourColumns>[];
+  /** By the table that they lead into; 0 for those that name none. */
+  readonly rules: ReadonlyMap<number, readonly Found<RuleColumns>[]>;
+  /** By device and address. */
+  readonly neighbours: ReadonlyMap<string, Found<NeighbourColumns>>;
   /** Value of a key; undefined where the kernel has no such key. */
   readonly sysctl: (path: string) => string | undefined;
 }
@@ -47,7 +49,9 @@ export const familyFlag = (family: Family): IpFamily => (family === 'v6' ? 'inet
 export class LinuxDraft {
   readonly state: FoundState;
   /** Devices whose rows wait until they are there. */
-  readonly awaited = new Set<string>();
+  readonly awaited: Set<string>;
+  /** Whether devices could be used that somebody asked for. */
+  readonly asked = new Map<string, boolean>();
   readonly #isComplete: boolean;
   readonly #changes: LinuxChange[] = [];
   readonly #problems: LinuxProblem[] = [];
@@ -55,20 +59,25 @@ export class LinuxDraft {
   readonly #blocked = new Set<string>();
   #heldBack = 0;
 
-  constructor(state: FoundState, isComplete: boolean) {
+  constructor(state: FoundState, isComplete: boolean, awaited = new Set<string>()) {
     this.state = state;
+    this.awaited = awaited;
     this.#isComplete = isComplete;
   }
 
-  get plan(): LinuxPlan {
-    const changes = this.#changes
-      .filter(({ action, unit }) => action === 'remove' || !this.#blocked.has(unit))
+  /** The plan of this and of parts that were made by themselves. */
+  planWith(parts: Iterable<LinuxDraft> = []): LinuxPlan {
+    const all = [this, ...parts];
+    const blocked = new Set(all.flatMap((draft) => [...draft.#blocked]));
+    const changes = all
+      .flatMap((draft) => draft.#changes)
+      .filter(({ action, unit }) => action === 'remove' || !blocked.has(unit))
       .sort((a, b) => a.stage - b.stage);
     return {
       isEmpty: changes.length === 0,
       changes,
-      problems: this.#problems,
-      heldBack: this.#heldBack,
+      problems: all.flatMap((draft) => draft.#problems),
+      heldBack: all.reduce((sum, draft) => sum + draft.#heldBack, 0),
     };
   }
 
@@ -131,6 +140,9 @@ export class LinuxDraft {
 
   /** False while the device is not there, or is not the one that is meant. */
   isUsable(dev: string | undefined): boolean {
-    return dev === undefined || (this.state.links.has(dev) && !this.awaited.has(dev));
+    if (dev === undefined) return true;
+    const is = this.state.links.has(dev) && !this.awaited.has(dev);
+    this.asked.set(dev, is);
+    return is;
   }
 }

@@ -6,10 +6,10 @@ import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
 import { LINUX, type LinuxTable } from '../linux-rows.ts';
 import { PROTOCOL } from '../numbers.ts';
-import { Claims, idOf } from './claims.ts';
+import { idOf } from './claims.ts';
 import { IpMonitor } from './ip-monitor.ts';
 import type { IpFamily, IpProgram } from './ip-program.ts';
-import { planLinux } from './linux-plan.ts';
+import { linuxClaims, LinuxPlanner } from './linux-plan.ts';
 import type { LinuxChange, LinuxPlan, LinuxProblem } from './linux-change.ts';
 import { LinuxState } from './linux-state.ts';
 import type { Sysctls } from './sysctls.ts';
@@ -46,7 +46,8 @@ export class LinuxDriver implements RowTarget, Disposable {
   readonly #options: LinuxDriverOptions;
   readonly #state: LinuxState;
   /** What units want. */
-  readonly claims = new Claims();
+  readonly claims = linuxClaims();
+  readonly #planner = new LinuxPlanner();
   readonly #refused = new Map<string, Refusal>();
   /** Objects that were made anew, and until when that is enough. */
   readonly #renewed = new Map<string, number>();
@@ -178,7 +179,7 @@ export class LinuxDriver implements RowTarget, Disposable {
     if (known?.version === version && known.isComplete === isComplete) return known.plan;
     const sysctl = (path: string): string | undefined => this.#sysctl(path);
     const found = { links, routes, connected, rules, neighbours, sysctl };
-    const plan = planLinux(found, this.claims.winners(), isComplete);
+    const plan = this.#planner.plan(found, this.claims, isComplete);
     this.#planned = { version, isComplete, plan };
     return plan;
   }
@@ -243,11 +244,16 @@ export class LinuxDriver implements RowTarget, Disposable {
           this.#state.stale({ kind: 'routes', table: Number(key.split(' ')[2]) });
           break;
         case 'rule':
-          this.#state.stale({ kind: 'rules' });
+          this.#state.stale({
+            kind: 'rules',
+            table: Number(/ lookup (\d+)/.exec(key)?.[1] ?? 0),
+          });
           break;
-        case 'neighbour':
-          this.#state.stale({ kind: 'neighbours' });
+        case 'neighbour': {
+          const [dev = '', address = ''] = key.split(' ');
+          this.#state.stale({ kind: 'neighbour', dev, address });
           break;
+        }
         case 'sysctl':
           this.#state.forgetSysctl(key);
           if (write !== undefined) this.#state.forgetSysctl(write.path);

@@ -1,6 +1,6 @@
 /** Addresses of devices, with the routes that the kernel makes for them. */
 import { bitsOf, formatPrefix, parsePrefix } from '../../allocators/addresses.ts';
-import { addressKey, type AddressColumns } from '../linux-rows.ts';
+import { addressKey, remembered, type AddressColumns } from '../linux-rows.ts';
 import { MAIN_TABLE, PROTOCOL } from '../numbers.ts';
 import type { Wanted } from './claims.ts';
 import type { LinuxCommand } from './linux-change.ts';
@@ -22,16 +22,24 @@ const addressWords = ({ address, dev, deprecated }: AddressColumns): string[] =>
 const withoutAddress = ({ address, dev }: AddressColumns): LinuxCommand =>
   ip('any', 'address', 'delete', address, 'dev', dev);
 
+/** What the kernel reaches without a gateway once the address is there; undefined for an address that is alone. */
+const connectedOf = remembered(({ dev, address }: AddressColumns) => {
+  const network = parsePrefix(address);
+  return network === undefined || network.length === bitsOf(network.family)
+    ? undefined
+    : connectedKey(formatPrefix(network), dev);
+});
+
 /** False if the kernel's route for the network of an address was removed; the address makes it when it comes. */
-function isConnected(draft: LinuxDraft, { dev, address }: AddressColumns): boolean {
-  const link = draft.state.links.get(dev);
+function isConnected(draft: LinuxDraft, columns: AddressColumns): boolean {
+  const link = draft.state.links.get(columns.dev);
   if (link === undefined || !link.isUp || !link.hasCarrier || link.addresses.length === 0)
     return true;
-  const network = parsePrefix(address);
-  if (network === undefined || network.length === bitsOf(network.family)) return true;
+  const network = connectedOf(columns);
+  if (network === undefined) return true;
   const vrf = link.master === undefined ? undefined : draft.state.links.get(link.master);
   const networks = draft.state.connected.get(vrf?.table ?? MAIN_TABLE);
-  return networks?.has(connectedKey(formatPrefix(network), dev)) === true;
+  return networks?.has(network) === true;
 }
 
 /** Addresses of devices. */

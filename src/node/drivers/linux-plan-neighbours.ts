@@ -1,5 +1,5 @@
 /** Permanent neighbours. */
-import { addressKey, type NeighbourColumns } from '../linux-rows.ts';
+import type { NeighbourColumns } from '../linux-rows.ts';
 import { PROTOCOL } from '../numbers.ts';
 import type { Wanted } from './claims.ts';
 import type { LinuxCommand } from './linux-change.ts';
@@ -30,7 +30,7 @@ const neighbourCommand = (
       );
 
 export function planNeighbours(draft: LinuxDraft, wanted: readonly Wanted[]): void {
-  const found = new Map(draft.state.neighbours.map((one) => [addressKey(one.columns), one]));
+  const found = draft.state.neighbours;
   const keys = new Set(wanted.map(({ row }) => row.key));
   for (const one of wanted) {
     const columns = one.row.columns as unknown as NeighbourColumns;

@@ -34,11 +34,11 @@ const ruleCommand = (what: 'add' | 'delete', rule: RuleColumns): LinuxCommand =>
     String(rule.isKernels === true ? PROTOCOL_KERNEL : PROTOCOL),
   );
 
-/** Routes of all tables. */
-export function planRoutes(draft: LinuxDraft, wanted: readonly Wanted[]): void {
+/** Routes of a table. */
+export function planRoutes(draft: LinuxDraft, table: number, wanted: readonly Wanted[]): void {
   const found = new Map<string, RouteColumns>();
-  for (const routes of draft.state.routes.values())
-    for (const { columns } of routes) found.set(routeKey(columns), columns);
+  for (const { columns } of draft.state.routes.get(table) ?? [])
+    found.set(routeKey(columns), columns);
   // What goes nowhere first: until the others are there nothing may leave by another table.
   const rank = ({ row }: Wanted): number =>
     row.columns['type'] === undefined ? (row.columns['via'] === undefined ? 1 : 2) : 0;
@@ -63,10 +63,10 @@ export function planRoutes(draft: LinuxDraft, wanted: readonly Wanted[]): void {
 }
 
 /** Rules that choose a table. */
-export function planRules(draft: LinuxDraft, wanted: readonly Wanted[]): void {
+export function planRules(draft: LinuxDraft, table: number, wanted: readonly Wanted[]): void {
   const found = new Map<string, RuleColumns>();
   const all = new Set<string>();
-  for (const { columns, protocol } of draft.state.rules) {
+  for (const { columns, protocol } of draft.state.rules.get(table) ?? []) {
     const key = ruleKey(columns);
     all.add(key);
     if (protocol === PROTOCOL) found.set(key, columns);

@@ -1,5 +1,6 @@
 /** What the kernel has of what concerns us, kept until something says that it changed. */
 import {
+  addressKey,
   asHostIfBare,
   type NeighbourColumns,
   type RouteColumns,
@@ -54,23 +55,41 @@ class StaleSet<T> {
   }
 }
 
+/** How permanent neighbours of devices, or single ones, are asked for. */
+const neighbourWords = (places: readonly string[] | 'all'): readonly Words[] =>
+  (places === 'all' ? [''] : places).map((place) => {
+    const [dev = '', address = ''] = place.split(' ');
+    return [
+      'neighbour',
+      'show',
+      'nud',
+      'permanent',
+      ...(address === '' ? [] : ['to', address]),
+      ...(dev === '' ? [] : ['dev', dev]),
+    ];
+  });
+
 export class LinuxState {
   readonly links = new Map<string, FoundLink>();
   /** Routes that are marked as ours, by table. */
   readonly routes = new Map<number, readonly Found<RouteColumns>[]>();
   /** Networks that the kernel reaches over devices by itself, by table: `10.20.0.0/24 ovn-k8s-mp1`. */
   readonly connected = new Map<number, ReadonlySet<string>>();
-  rules: readonly Found<RuleColumns>[] = [];
-  neighbours: readonly Found<NeighbourColumns>[] = [];
+  /** By the table that they lead into; 0 for those that name none. */
+  readonly rules = new Map<number, readonly Found<RuleColumns>[]>();
+  /** Permanent ones, by device and address. */
+  readonly neighbours = new Map<string, Found<NeighbourColumns>>();
   /** Values by path; undefined where the kernel has no such key. */
   readonly sysctls = new Map<string, string | undefined>();
   readonly #ip: IpProgram;
   readonly #protocol: number;
   readonly #staleLinks = new StaleSet<string>();
   readonly #staleTables = new StaleSet<number>();
+  /** Tables whose rules are stale. */
+  readonly #staleRules = new StaleSet<number>();
+  /** `<device>` or `<device> <address>`. */
+  readonly #staleNeighbours = new StaleSet<string>();
   #version = 0;
-  #areRulesStale = true;
-  #areNeighboursStale = true;
 
   constructor(ip: IpProgram, protocol: number) {
     this.#ip = ip;
@@ -86,8 +105,8 @@ export class LinuxState {
     return (
       !this.#staleLinks.isEmpty ||
       !this.#staleTables.isEmpty ||
-      this.#areRulesStale ||
-      this.#areNeighboursStale
+      !this.#staleRules.isEmpty ||
+      !this.#staleNeighbours.isEmpty
     );
   }
 
@@ -102,10 +121,13 @@ export class LinuxState {
         this.#staleTables.some.add(what.table);
         break;
       case 'rules':
-        this.#areRulesStale = true;
+        if (what.table > 0) this.#staleRules.some.add(what.table);
+        else this.#staleRules.isAll = true;
         break;
-      case 'neighbours':
-        this.#areNeighboursStale = true;
+      case 'neighbour':
+        if (isWord(what.dev) && isWord(what.address))
+          this.#staleNeighbours.some.add(`${what.dev} ${what.address}`);
+        else this.#staleNeighbours.isAll = true;
         break;
       case 'sysctls':
         this.#forgetSysctls(what.dev);
@@ -113,8 +135,8 @@ export class LinuxState {
       case 'all':
         this.#staleLinks.isAll = true;
         this.#staleTables.isAll = true;
-        this.#areRulesStale = true;
-        this.#areNeighboursStale = true;
+        this.#staleRules.isAll = true;
+        this.#staleNeighbours.isAll = true;
         this.#forgetSysctls('all');
         break;
     }
@@ -132,10 +154,8 @@ export class LinuxState {
     const links = this.#staleLinks.take();
     this.#staleRoutesOf(links);
     const tables = this.#staleTables.take();
-    const areRulesStale = this.#areRulesStale;
-    const areNeighboursStale = this.#areNeighboursStale;
-    this.#areRulesStale = false;
-    this.#areNeighboursStale = false;
+    const rules = this.#staleRules.take();
+    const neighbours = this.#staleNeighbours.take();
     const linkCommands: readonly Words[] =
       links === 'all' ? [['address', 'show']] : links.map((dev) => ['address', 'show', 'dev', dev]);
     const protocol = ['protocol', String(this.#protocol)];
@@ -148,10 +168,11 @@ export class LinuxState {
       ...words.slice(0, -1),
       String(PROTOCOL_KERNEL),
     ]);
-    const ruleCommands: readonly Words[] = areRulesStale ? [['rule', 'show']] : [];
-    const neighbourCommands: readonly Words[] = areNeighboursStale
-      ? [['neighbour', 'show', 'nud', 'permanent']]
-      : [];
+    const ruleCommands: readonly Words[] =
+      rules === 'all'
+        ? [['rule', 'show']]
+        : rules.map((table) => ['rule', 'show', 'table', String(table)]);
+    const neighbourCommands: readonly Words[] = neighbourWords(neighbours);
     try {
       const [v4, v6, both] = await Promise.all([
         this.#ip.read('inet', [...ruleCommands, ...routeCommands, ...kernelCommands]),
@@ -159,17 +180,12 @@ export class LinuxState {
         // Addresses of both families: `ip -family inet` would show IPv4 addresses alone.
         this.#ip.read('any', [...linkCommands, ...neighbourCommands]),
       ]);
-      if (areRulesStale)
-        this.#takeRules([
-          ...objects(v4[0]).flatMap((json) => foundRule(json, 'v4') ?? []),
-          ...objects(v6[0]).flatMap((json) => foundRule(json, 'v6') ?? []),
-        ]);
       const first = ruleCommands.length;
       const second = first + routeCommands.length;
+      this.#takeRules(rules, [v4.slice(0, first), v6.slice(0, first)]);
       this.#takeConnected(tables, [...v4.slice(second), ...v6.slice(second)]);
       this.#takeRoutes(tables, [v4.slice(first, second), v6.slice(first, second)]);
-      if (areNeighboursStale)
-        this.#takeNeighbours(objects(both.at(-1)).flatMap((json) => foundNeighbour(json) ?? []));
+      this.#takeNeighbours(neighbours, both.slice(linkCommands.length));
       return this.#takeLinks(links, both, tables === 'all');
     } catch (error) {
       this.stale({ kind: 'all' });
@@ -189,16 +205,60 @@ export class LinuxState {
         this.#staleTables.some.add(table);
   }
 
-  #takeRules(rules: readonly Found<RuleColumns>[]): void {
-    if (isEqual(this.rules, rules)) return;
-    this.rules = rules;
-    this.#version += 1;
+  #takeRules(
+    tables: readonly number[] | 'all',
+    answers: readonly (readonly (readonly unknown[] | undefined)[])[],
+  ): void {
+    const found = new Map<number, Found<RuleColumns>[]>();
+    for (const [index, family] of (['v4', 'v6'] as const).entries())
+      for (const answer of answers[index] ?? [])
+        for (const json of objects(answer)) {
+          const rule = foundRule(json, family);
+          if (rule === undefined) continue;
+          const table = rule.columns.table ?? 0;
+          const others = found.get(table);
+          if (others === undefined) found.set(table, [rule]);
+          else others.push(rule);
+        }
+    this.#replace(this.rules, tables, found);
   }
 
-  #takeNeighbours(neighbours: readonly Found<NeighbourColumns>[]): void {
-    if (isEqual(this.neighbours, neighbours)) return;
-    this.neighbours = neighbours;
-    this.#version += 1;
+  #takeNeighbours(
+    places: readonly string[] | 'all',
+    answers: readonly (readonly unknown[] | undefined)[],
+  ): void {
+    const found = new Map<string, Found<NeighbourColumns>>();
+    for (const [index, answer] of answers.entries())
+      for (const json of objects(answer)) {
+        // Of a device that was asked for the answer does not repeat the name.
+        const asked = places === 'all' ? undefined : places[index]?.split(' ')[0];
+        const neighbour = foundNeighbour(asked === undefined ? json : { ...json, dev: asked });
+        if (neighbour !== undefined) found.set(addressKey(neighbour.columns), neighbour);
+      }
+    const isRead =
+      places === 'all'
+        ? () => true
+        : (
+            (read) => (key: string, dev: string) =>
+              read.has(key) || read.has(dev)
+          )(new Set(places));
+    const keys = new Set(found.keys());
+    // Of a few addresses nobody looks through all that are known.
+    if (places === 'all' || places.some((place) => !place.includes(' '))) {
+      for (const [key, { columns }] of this.neighbours) if (isRead(key, columns.dev)) keys.add(key);
+    } else for (const place of places) keys.add(place);
+    this.#replace(this.neighbours, [...keys], found);
+  }
+
+  /** Takes what was read in the place of what was known; what is equal stays the same. */
+  #replace<K, V>(known: Map<K, V>, keys: readonly K[] | 'all', found: ReadonlyMap<K, V>): void {
+    for (const key of keys === 'all' ? new Set([...known.keys(), ...found.keys()]) : keys) {
+      const value = found.get(key);
+      if (isEqual(known.get(key), value)) continue;
+      this.#version += 1;
+      if (value === undefined) known.delete(key);
+      else known.set(key, value);
+    }
   }
 
   #takeConnected(
@@ -245,15 +305,7 @@ export class LinuxState {
         }
       }
     }
-    for (const table of tables === 'all'
-      ? new Set([...this.routes.keys(), ...found.keys()])
-      : tables) {
-      const routes = found.get(table);
-      if (isEqual(this.routes.get(table), routes)) continue;
-      this.#version += 1;
-      if (routes === undefined) this.routes.delete(table);
-      else this.routes.set(table, routes);
-    }
+    this.#replace(this.routes, tables, found);
   }
 
   #takeLinks(
@@ -279,8 +331,9 @@ export class LinuxState {
       this.#forgetSysctls(name);
       if (link?.addresses.some(({ protocol }) => protocol === this.#protocol) === true)
         withAddresses.push(link);
-      if (before?.isUp !== link?.isUp || before?.index !== link?.index)
-        this.#areNeighboursStale = true;
+      if (before?.isUp === link?.isUp && before?.index === link?.index) continue;
+      if (isWord(name)) this.#staleNeighbours.some.add(name);
+      else this.#staleNeighbours.isAll = true;
     }
     if (changed.size === 0) return false;
     this.#version += 1;

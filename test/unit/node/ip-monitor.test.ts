@@ -16,10 +16,14 @@ test.each([
     { kind: 'routes', table: 10_002 },
   ],
   ['[ROUTE]Deleted 1 10.0.0.0/8 dev br-ex proto 85 scope 0', { kind: 'routes', table: 254 }],
-  ['[RULE]Deleted 2000:	from all fwmark 0x1002 lookup 10002 proto 85', { kind: 'rules' }],
+  [
+    '[RULE]Deleted 2000:	from all fwmark 0x1002 lookup 10002 proto 85',
+    { kind: 'rules', table: 10_002 },
+  ],
+  ['[RULE]1000:	from all lookup [l3mdev-table] proto 2', { kind: 'rules', table: 0 }],
   [
     '[NEIGH]169.254.0.13 dev br-ex lladdr 0a:58:a9:fe:00:0d PERMANENT proto 85 ',
-    { kind: 'neighbours' },
+    { kind: 'neighbour', dev: 'br-ex', address: '169.254.0.13' },
   ],
   ['[NETCONF]inet mp2 rp_filter loose ', { kind: 'sysctls', dev: 'mp2' }],
   [

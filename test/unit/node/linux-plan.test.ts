@@ -1,9 +1,11 @@
 import { array, assert, boolean, constantFrom, nat, option, property, record } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { aliasOf } from '../../../src/node/drivers/linux-plan-links.ts';
-import { planLinux } from '../../../src/node/drivers/linux-plan.ts';
+import type { Found } from '../../../src/node/drivers/linux-found.ts';
+import { linuxClaims, LinuxPlanner } from '../../../src/node/drivers/linux-plan.ts';
 import type { LinuxPlan } from '../../../src/node/drivers/linux-change.ts';
-import type { Wanted } from '../../../src/node/drivers/claims.ts';
+import type { Claims, Wanted } from '../../../src/node/drivers/claims.ts';
+import type { RouteColumns, RuleColumns } from '../../../src/node/linux-rows.ts';
 import { hostUnits } from '../../support/host-units.ts';
 import { MemoryKernel } from '../../support/memory-kernel.ts';
 import { blue, dualZone, type Zone } from '../../support/zones.ts';
@@ -34,18 +36,28 @@ function host(): MemoryKernel {
 
 const wanted = wantedBy(dualZone);
 
+const claimsOf = (what: readonly Wanted[]): Claims => {
+  const claims = linuxClaims();
+  for (const [unit, all] of Map.groupBy(what, ({ owner }) => owner.id))
+    claims.set(
+      { id: unit, rank: 0, order: 0, rowsIn: () => [] },
+      all.map(({ row }) => row),
+    );
+  return claims;
+};
+
 const plan = (
   kernel: MemoryKernel,
   what: readonly Wanted[] = wanted,
   isComplete = true,
-): LinuxPlan => planLinux(kernel, what, isComplete);
+): LinuxPlan => new LinuxPlanner().plan(kernel, claimsOf(what), isComplete);
 
 /** Everything in a canonical order, for comparing. */
-const picture = ({ links, routes, rules, neighbours, values }: MemoryKernel): unknown => [
+const picture = ({ links, routes, ruleList, neighbourList, values }: MemoryKernel): unknown => [
   [...links.values()]
     .map((link) => ({ ...link, index: 0 }))
     .sort((a, b) => (a.name < b.name ? -1 : 1)),
-  ...[[...routes.values()].flat(), rules, neighbours].map((all) =>
+  ...[[...routes.values()].flat(), ruleList, neighbourList].map((all) =>
     all.map((one) => JSON.stringify(one)).sort(),
   ),
   [...values].map(([path, value]) => `${path} ${value}`).sort(),
@@ -95,7 +107,7 @@ describe('a plan', () => {
     kernel.apply(changes);
     // Settings go with their devices; devices of others stay up, and the kernel's own rules are not ours to remove.
     kernel.values.clear();
-    kernel.rules = [];
+    kernel.ruleList = [];
     for (const name of ['ovn-k8s-mp0', 'ovn-k8s-mp1'])
       kernel.links.set(name, {
         ...(kernel.links.get(name) as NonNullable<ReturnType<typeof kernel.links.get>>),
@@ -169,8 +181,8 @@ describe('a plan', () => {
   test('is content with equal objects of somebody else, and does not remove them', () => {
     const kernel = host();
     kernel.apply(plan(kernel).changes);
-    kernel.rules = kernel.rules.map((rule) => ({ ...rule, protocol: 3 }));
-    kernel.neighbours = kernel.neighbours.map((one) => ({ ...one, protocol: 0 }));
+    kernel.ruleList = kernel.ruleList.map((rule) => ({ ...rule, protocol: 3 }));
+    kernel.neighbourList = kernel.neighbourList.map((one) => ({ ...one, protocol: 0 }));
     expect(plan(kernel).isEmpty).toBe(true);
     expect(
       plan(kernel, []).changes.filter(({ table }) => table === 'rule' || table === 'neighbour'),
@@ -224,8 +236,10 @@ test('whatever somebody does, one plan repairs it and changes nothing else', () 
       const kernel = host();
       kernel.apply(plan(kernel).changes);
       const own = { columns: { family: 'v4', priority: 5, table: 9 }, protocol: 3 } as const;
-      kernel.rules = [own, ...kernel.rules.filter((_, index) => !what.rules.includes(index))];
-      kernel.neighbours = kernel.neighbours.filter((_, index) => !what.neighbours.includes(index));
+      kernel.ruleList = [own, ...kernel.ruleList.filter((_, index) => !what.rules.includes(index))];
+      kernel.neighbourList = kernel.neighbourList.filter(
+        (_, index) => !what.neighbours.includes(index),
+      );
       for (const [table, routes] of kernel.routes)
         kernel.routes.set(
           table,
@@ -248,8 +262,8 @@ test('whatever somebody does, one plan repairs it and changes nothing else', () 
       if (!what.hasVrf) kernel.links.delete('mp1-udn-vrf');
       kernel.apply(plan(kernel).changes);
       expect(plan(kernel).isEmpty).toBe(true);
-      expect(kernel.rules).toContain(own);
-      kernel.rules = kernel.rules.filter((rule) => rule !== own);
+      expect(kernel.ruleList).toContain(own);
+      kernel.ruleList = kernel.ruleList.filter((rule) => rule !== own);
       // A VRF that was made anew has another MAC address.
       const vrf = kernel.links.get('mp1-udn-vrf');
       if (vrf !== undefined)
@@ -257,5 +271,81 @@ test('whatever somebody does, one plan repairs it and changes nothing else', () 
       expect(picture(kernel)).toEqual(picture(right));
     }),
     { numRuns: 200 },
+  );
+});
+
+/** Lists that are equal are the same, as what was read of a kernel. */
+function stable<V>(known: Map<number, V>, now: ReadonlyMap<number, V>): ReadonlyMap<number, V> {
+  for (const [table, value] of now)
+    if (JSON.stringify(known.get(table)) !== JSON.stringify(value)) known.set(table, value);
+  for (const table of known.keys()) if (!now.has(table)) known.delete(table);
+  return known;
+}
+
+test('a planner that knows earlier plans makes the one that a new planner makes', () => {
+  const step = record({
+    routes: array(nat(30), { maxLength: 4 }),
+    rules: array(nat(30), { maxLength: 4 }),
+    rows: array(nat(60), { maxLength: 6 }),
+    hasDevice: boolean(),
+    isComplete: boolean(),
+    isRepaired: boolean(),
+  });
+  const named = ({ changes, ...rest }: LinuxPlan): unknown => ({
+    ...rest,
+    problems: rest.problems.map(({ message }) => message).toSorted(),
+    changes: changes.map(({ action, key }) => `${action} ${key}`).toSorted(),
+  });
+  const byUnit = Map.groupBy(wanted, ({ owner }) => owner.id);
+  assert(
+    property(array(step, { minLength: 2, maxLength: 6 }), (steps) => {
+      const kernel = host();
+      const planner = new LinuxPlanner();
+      const claims = linuxClaims();
+      const owners = new Map(
+        [...byUnit.keys()].map((id) => [id, { id, rank: 0, order: 0, rowsIn: () => [] }]),
+      );
+      const routes = new Map<number, readonly Found<RouteColumns>[]>();
+      const rules = new Map<number, readonly Found<RuleColumns>[]>();
+      for (const what of steps) {
+        // Devices and VRFs stay: what needs them would be refused.
+        const ways = wanted.filter(({ row }) => row.table === 'route' || row.table === 'rule');
+        const gone = new Set(what.rows.map((index) => ways[index]));
+        const kept = wanted.filter((one) => !gone.has(one));
+        for (const [id, owner] of owners)
+          claims.set(
+            owner,
+            kept.filter((one) => one.owner.id === id).map(({ row }) => row),
+          );
+        const device = kernel.links.get('ovn-k8s-mp1');
+        if (!what.hasDevice) {
+          kernel.links.delete('ovn-k8s-mp1');
+          for (const [table, all] of kernel.routes)
+            kernel.routes.set(
+              table,
+              all.filter(({ columns }) => columns.dev !== 'ovn-k8s-mp1'),
+            );
+        } else if (device === undefined) kernel.addDevice('ovn-k8s-mp1', '0a:58:67:67:00:02');
+        for (const [table, all] of kernel.routes)
+          kernel.routes.set(
+            table,
+            all.filter((_, index) => !what.routes.includes(index)),
+          );
+        kernel.ruleList = kernel.ruleList.filter((_, index) => !what.rules.includes(index));
+        const { links, neighbours, connected, sysctl } = kernel;
+        const found = {
+          links,
+          neighbours,
+          connected,
+          sysctl,
+          routes: stable(routes, kernel.routes),
+          rules: stable(rules, kernel.rules),
+        };
+        const next = planner.plan(found, claims, what.isComplete);
+        expect(named(next)).toEqual(named(plan(kernel, kept, what.isComplete)));
+        if (what.isRepaired) kernel.apply(next.changes);
+      }
+    }),
+    { numRuns: 100 },
   );
 });

@@ -1,6 +1,6 @@
 # The lab's library, sourced inside it. A node is a network, mount and UTS namespace with its own conf.db, ovs-vswitchd,
 # NB, SB, northd and ovn-controller: one OVN zone per node. Pods and the outside host are network namespaces.
-# Node nI has 172.18.0.(10+I) and fd00:172:18::(10+I) on br-ex, which holds eth0; "ext", .100, is the outside host.
+# Node nI has 172.18.0.(10+I) and fd00:172:18::(10+I) on eth0, of which heddle node makes br-ex; "ext", .100, is the outside host.
 [ -n "${LAB_DIR:-}" ] || LAB_DIR=$(< /run/lab-dir)
 . "$LAB_DIR/env"
 export LAB_DIR LAB_DATAPATH NO_COLOR=1
@@ -57,11 +57,19 @@ lab_node() { # NODE: its namespaces and its underlay link
     mount --bind $d/ovs /run/openvswitch; mount --bind $d/ovn /run/ovn; mount --bind $p/etc-ovs /etc/openvswitch
     mount --bind $p/lib-ovn /var/lib/ovn; mount --bind $d/log /var/log/openvswitch; mount --bind $d/log /var/log/ovn
     echo $(node_chassis "$n") > /etc/openvswitch/system-id.conf
-    ip link set lo up; ip link set eth0 up
+    ip link set lo up
     sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
     sysctl -qw net.ipv6.conf.all.forwarding=1 || true"
+  ip -n "$n" -b - <<I
+link set eth0 up
+addr add $(node_ip "$n")/24 dev eth0
+addr add $(node_ip6 "$n")/64 dev eth0 nodad
+route add default via $LAB_NET4.100
+route add default via ${LAB_NET6}:100
+I
   if [ "$LAB_DATAPATH" = netdev ]; then
-    # The userspace datapath reads eth0 through a packet socket: without this the kernel's own stack would answer too.
+    # The userspace datapath reads eth0 through a packet socket: without this the kernel's own stack would answer too. So nobody
+    # reaches the node before it has br-ex.
     on "$n" ethtool -K eth0 tx off >/dev/null 2>&1
     on "$n" nft -f - <<< 'table netdev lab { chain in { type filter hook ingress device eth0 priority 0; policy drop; }; }'
   fi
@@ -108,32 +116,37 @@ lab_services() { # NODE
       external_ids:ovn-remote=unix:/run/ovn/ovnsb_db.sock external_ids:ovn-encap-type=geneve external_ids:ovn-encap-ip=$(node_ip "$n") \
       external_ids:ovn-bridge-mappings=physnet:br-ex external_ids:ovn-monitor-all=true external_ids:ovn-is-interconn=true \
       external_ids:ovn-bridge-datapath-type=$LAB_DATAPATH external_ids:ovn-remote-probe-interval=180000 \
-      -- add-br br-int -- set bridge br-int datapath_type=$LAB_DATAPATH fail-mode=secure other_config:disable-in-band=true \
-      -- add-br br-ex -- set bridge br-ex datapath_type=$LAB_DATAPATH 'other_config:hwaddr=\"$(node_mac "$n")\"' external_ids:bridge-id=br-ex external_ids:bridge-uplink=eth0 \
-      -- add-port br-ex eth0
+      -- add-br br-int -- set bridge br-int datapath_type=$LAB_DATAPATH fail-mode=secure other_config:disable-in-band=true
     start_vswitchd
     start_nb; start_sb; name_zone $n
     start_northd; start_controller"
+  ip -n "$n" link set br-int up
+  on "$n" ovn-nbctl --timeout=120 --wait=hv sync
+}
+
+# lab_bridge NODE: br-ex by hand, where no heddle node makes it.
+lab_bridge() {
+  local n=$1 q
+  on "$n" ovs-vsctl --no-wait add-br br-ex -- set bridge br-ex datapath_type=$LAB_DATAPATH 'other_config:hwaddr="'"$(node_mac "$n")"'"' external_ids:bridge-id=br-ex external_ids:bridge-uplink=eth0 \
+    -- add-port br-ex eth0 -- set interface eth0 ofport_request=1
   for q in $(seq 200); do [ "$(on "$n" ovs-vsctl get interface eth0 ofport 2>/dev/null)" = 1 ] && on "$n" test -e /sys/class/net/br-ex && break; sleep 0.05; done
   ip -n "$n" -b - <<I
+addr flush dev eth0
 addr add $(node_ip "$n")/24 dev br-ex
 addr add $(node_ip6 "$n")/64 dev br-ex nodad
 link set br-ex up
-link set br-int up
 route add default via $LAB_NET4.100
 route add default via ${LAB_NET6}:100
 I
-  base_flows "$n" | on "$n" ovs-ofctl -O OpenFlow13 --bundle replace-flows br-ex - || return 1
-  on "$n" ovn-nbctl --timeout=120 --wait=hv sync
+  base_flows "$n" | on "$n" ovs-ofctl -O OpenFlow13 --bundle replace-flows br-ex -
 }
 
 # base_flows NODE: br-ex before any gateway router exists: the flows of the reference's external bridge that concern the host
 # itself, and nothing for patch ports. There is no NORMAL action, so br-ex can't learn the node's MAC on a patch port
-# (gateway routers carry it), and Geneve always reaches the host. The cookie is that of heddle node, which replaces them all at once
-# when it is told to keep the host (--ovs).
+# (gateway routers carry it), and Geneve always reaches the host.
 base_flows() {
   local mac; mac=$(node_mac "$1")
-  sed 's/^/cookie=0xdeff105,/' <<F
+  cat <<F
 table=0,priority=205,in_port=eth0,dl_dst=$mac,udp,udp_dst=6081,actions=LOCAL
 table=0,priority=205,in_port=eth0,dl_dst=$mac,udp6,udp_dst=6081,actions=LOCAL
 table=0,priority=200,in_port=LOCAL,udp,udp_dst=6081,actions=output:eth0
@@ -166,6 +179,7 @@ lab_up() { # NUMBER_OF_NODES
   lab_databases || return 1
   for i in $(seq "$1"); do { lab_services "n$i" && say "node n$i answers"; } & pids+=($!); done
   for p in "${pids[@]}"; do wait "$p" || { say "a node did not come up: see $LAB_DIR/n*/log"; return 1; }; done
-  { ovn-nbctl --version | awk 'NR==1{print "ovn=" $2}'; ovs-vswitchd --version | awk 'NR==1{print "ovs=" $NF}'; echo "kernel=$(uname -r)"; } > "$LAB_DIR/versions"
+  { ovn-nbctl --version | awk 'NR==1{print "ovn=" $2}'; ovs-vswitchd --version | awk 'NR==1{print "ovs=" $NF}'; echo "kernel=$(uname -r)"
+    if ip link add vrf-probe type vrf table 9 2>/dev/null; then ip link del vrf-probe; echo vrf=yes; else echo vrf=no; fi; } > "$LAB_DIR/versions"
 }
 export -f on nodes node_ip say uptime_s each

@@ -30,7 +30,7 @@ const kindOption = (): Option =>
 const nodesOption = (): Option =>
   new Option('--nodes <number>', 'how many nodes').default(3).argParser(nodeCount);
 const familiesOption = (): Option =>
-  new Option('--families <families>', 'address families in the Node manifests')
+  new Option('--families <families>', 'address families of the networks')
     .choices(['v4', 'v6', 'dual'])
     .default('v4');
 
@@ -203,9 +203,13 @@ export function register(program: Command): void {
           attachedPods(record),
           options.default === true ? 'default' : 'primary',
         );
+        const { outwardConnectivity } = await import('../lab/outward.ts');
         const cells = await connectivity(record, ends);
+        const outward = await outwardConnectivity(record, ends);
         print(
-          options.json === true ? JSON.stringify(cells, undefined, 2) : matrixText(ends, cells),
+          options.json === true
+            ? JSON.stringify([...cells, ...outward], undefined, 2)
+            : matrixText(ends, cells, outward),
         );
       }),
     );

@@ -167,6 +167,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
         integer(LOWEST_ROUTING_TABLE, HIGHEST_ROUTING_TABLE - MAX_NETWORKS),
         ROUTING_TABLES,
       ),
+      hasVrfs: read('host-vrfs', boolean, true),
     },
     ...gatewayInterface(given),
     gateway: {

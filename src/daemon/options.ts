@@ -237,6 +237,13 @@ export const OPTIONS = [
     '10000',
   ),
   option(
+    'host-vrfs',
+    'behaviour',
+    'BOOL',
+    'each primary network has a VRF and a port on the host of --ovs; false: it has neither, and reaches only what is outside',
+    'true',
+  ),
+  option(
     'gateway-mode',
     'behaviour',
     'MODE',

@@ -1,6 +1,7 @@
 /** Who reaches whom, measured with packets. */
 import type { LabPod } from './lab-pods.ts';
 import { outputInside } from './exec.ts';
+import type { OutwardCell } from './outward.ts';
 import { SERVER_PORT } from './pods.ts';
 import type { LabRecord } from './state-file.ts';
 
@@ -10,6 +11,8 @@ export interface Probe {
   readonly to: string;
   /** TCP port of a lab server there; without it, the probe is a ping alone. */
   readonly port?: number;
+  /** TCP port that the connection comes from. */
+  readonly sourcePort?: number;
 }
 
 export interface ProbeResult {
@@ -126,7 +129,11 @@ export function unexpected(
 }
 
 /** The matrix as people read it: a row for each sender, a column for each target. */
-export function matrixText(ends: readonly Endpoint[], cells: readonly Cell[]): string {
+export function matrixText(
+  ends: readonly Endpoint[],
+  cells: readonly Cell[],
+  outward: readonly OutwardCell[] = [],
+): string {
   const mark = (from: Endpoint, to: Endpoint): string => {
     const all = cells.filter((cell) => cell.from === from.pod && cell.to === to.pod);
     if (all.every((cell) => cell.reach === 'reached'))
@@ -134,11 +141,24 @@ export function matrixText(ends: readonly Endpoint[], cells: readonly Cell[]): s
     if (all.some((cell) => cell.reach === 'reached')) return 'some';
     return all.some((cell) => cell.reach === 'other') ? '-' : '.';
   };
-  const header = ['from \\ to', ...ends.map((end) => end.pod)];
-  const addresses = ['', ...ends.map((end) => `${end.node} ${end.addresses.join(' ')}`)];
+  const columns = [...new Set(outward.map(({ to }) => to))];
+  const outwardMark = (from: Endpoint, to: OutwardCell['to']): string => {
+    const found = outward.find((cell) => cell.from === from.pod && cell.to === to);
+    if (found === undefined) return '';
+    return found.reach !== 'reached' ? '.' : found.ping === null ? 'tcp' : 'yes';
+  };
+  const header = ['from \\ to', ...ends.map((end) => end.pod), ...columns];
+  const addresses = [
+    '',
+    ...ends.map((end) => `${end.node} ${end.addresses.join(' ')}`),
+    ...columns.map((to) =>
+      to === 'host' ? 'its node' : (outward.find((cell) => cell.to === to)?.address ?? ''),
+    ),
+  ];
   const rows = ends.map((from) => [
     `${from.pod} (${from.node})`,
     ...ends.map((to) => mark(from, to)),
+    ...columns.map((to) => outwardMark(from, to)),
   ]);
   const table = [header, addresses, ...rows];
   const widths = header.map((_, column) =>

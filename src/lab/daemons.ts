@@ -1,7 +1,8 @@
 /** `heddle node` on each node of a lab, in the background, as a cluster would run it. */
 import { join } from 'node:path';
 import { outputInside, runInside } from './exec.ts';
-import { manifestsFolder } from './node-facts.ts';
+import { familySettings, manifestsFolder, type Families } from './node-facts.ts';
+import { hasVrfs } from './status.ts';
 import { checkout, LabError, nodeNames, nodeSockets, remote, stateFolder } from './paths.ts';
 import type { LabRecord } from './state-file.ts';
 
@@ -14,6 +15,9 @@ export const objectsState = (name: string): string => join(stateFolder(name), 's
 /** The daemon's log, as seen from the host for a lab on the host's kernel. */
 export const daemonLog = (name: string, node: string): string =>
   join(stateFolder(name), node, `${DAEMON}.log`);
+
+const familyArguments = (families: Families): string[] =>
+  Object.entries(familySettings(families)).map(([name, value]) => `--${name}=${value}`);
 
 /** Program and arguments of the daemon of one node. */
 function daemonCommand(lab: LabRecord, node: string, more: readonly string[] = []): string[] {
@@ -29,6 +33,9 @@ function daemonCommand(lab: LabRecord, node: string, more: readonly string[] = [
     `--sb=${remote(sockets.sb)}`,
     // Nodes of several labs have the same names, and may share /run.
     `--socket=${join(stateFolder(lab.name), node, `${DAEMON}.sock`)}`,
+    '--ovs=unix:/run/openvswitch/db.sock',
+    '--gateway-interface=eth0',
+    ...familyArguments(lab.families ?? 'v4'),
     ...more,
   ];
 }
@@ -39,13 +46,18 @@ export async function daemonProcess(lab: LabRecord, node: string): Promise<numbe
   return code === 0 ? Number(stdout) : undefined;
 }
 
+/** Of a kernel without VRFs less is asked. */
+const kernelArguments = async (lab: LabRecord): Promise<string[]> =>
+  (await hasVrfs(lab)) ? [] : ['--host-vrfs=false'];
+
 /** Starts the daemon of a node; it runs until it is stopped, or the lab ends. */
 export async function startDaemon(
   lab: LabRecord,
   node: string,
   more: readonly string[] = [],
 ): Promise<void> {
-  await outputInside(lab, ['lab-daemon', node, DAEMON, 'start', ...daemonCommand(lab, node, more)]);
+  const all = [...(await kernelArguments(lab)), ...more];
+  await outputInside(lab, ['lab-daemon', node, DAEMON, 'start', ...daemonCommand(lab, node, all)]);
 }
 
 /** Ends the daemon of a node, by SIGTERM or SIGKILL, and waits until it is gone. */

@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { networkName } from '../api/nad/network-name.ts';
 import { networkId } from '../api/annotations/network-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
-import { connectivity, endpoints, matrixText, unexpected, type Cell } from './connectivity.ts';
+import { connectivity, endpoints, matrixText, unexpected } from './connectivity.ts';
+import {
+  outwardConnectivity,
+  sharedSource,
+  sharedSourceText,
+  unexpectedOutward,
+  type OutwardCell,
+  type SharedSource,
+} from './outward.ts';
 import { startDaemons } from './daemons.ts';
 import { up, type UpOptions } from './lifecycle.ts';
 import { addManifests, awaitDataPlane, readObjects, type LabObjects } from './objects.ts';
@@ -18,6 +26,9 @@ const FEWEST_NODES = 3;
 const HOST_LIMIT_S = 60;
 /** In the virtual machine every instruction is emulated: a minute on a free machine, ten on a busy one. */
 const VM_LIMIT_S = 900;
+
+const NO_HOST =
+  'host: a pod reaches the host of its node through a VRF, which not every kernel has; the one of --kind vm has them.';
 
 /** Names of the networks that UserDefinedNetworks declare. */
 export const networksOf = (objects: readonly KubeObject[]): string[] =>
@@ -49,18 +60,35 @@ export async function demo(options: UpOptions): Promise<DemoResult> {
   progress(`${result.attachments.length} pods are plugged in; sending packets between all of them`);
   const { attachments } = result;
   const ends = endpoints(attachments);
-  const cells = await connectivity(lab, ends, lab.kind === 'host' ? 5 : 20);
+  const seconds = lab.kind === 'host' ? 5 : 20;
+  const cells = await connectivity(lab, ends, seconds);
+  const outward = await outwardConnectivity(lab, ends, lab.kind === 'host' ? 3 : seconds);
+  const shared = await sharedSource(lab, ends, seconds);
   const networkOf = new Map(ends.map((end) => [end.pod, end.nadKey]));
-  const wrong = unexpected(cells, (from, to) => networkOf.get(from) === networkOf.get(to));
-  return { text: report(lab, objects, result, cells, wrong), unexpected: wrong };
+  const wrong = [
+    ...unexpected(cells, (from, to) => networkOf.get(from) === networkOf.get(to)),
+    ...unexpectedOutward(ends, outward),
+    ...(shared?.seenAs.includes(null) === true ? [sharedSourceText(shared)] : []),
+  ];
+  const matrix = matrixText(ends, cells, outward);
+  return {
+    text: report(lab, objects, result, { matrix, shared, outward, wrong }),
+    unexpected: wrong,
+  };
+}
+
+interface Measured {
+  readonly matrix: string;
+  readonly shared: SharedSource | undefined;
+  readonly outward: readonly OutwardCell[];
+  readonly wrong: readonly string[];
 }
 
 function report(
   lab: LabRecord,
   objects: LabObjects,
   { attachments }: AttachResult,
-  cells: readonly Cell[],
-  wrong: readonly string[],
+  { matrix, shared, outward, wrong }: Measured,
 ): string {
   const ends = endpoints(attachments);
   const networks = objects.networks.map((network) => {
@@ -80,10 +108,12 @@ function report(
     '',
     'Who reaches whom, measured with packets:',
     '',
-    matrixText(ends, cells),
+    matrix,
     '',
+    ...(shared === undefined ? [] : [sharedSourceText(shared), '']),
+    ...(outward.some(({ to, reach }) => to === 'host' && reach === 'none') ? [NO_HOST, ''] : []),
     wrong.length === 0
-      ? 'Every pod reaches the pods of its own network on every node, and no other.'
+      ? 'Every pod reaches the pods of its own network on every node and the outside host, as its node, and no other pod.'
       : ['NOT as it should be:', ...wrong.map((line) => `  ${line}`)].join('\n'),
     '',
     'Next:',

@@ -51,7 +51,7 @@ export interface UpOptions {
   readonly name: string;
   readonly kind: LabKind;
   readonly nodes: number;
-  /** Address families of the nodes' manifests; the underlay always has both. */
+  /** Of the networks; the underlay always has both. */
   readonly families?: Families;
   /** Called with each line of progress. */
   readonly progress: (line: string) => void;
@@ -104,21 +104,21 @@ export async function up(options: UpOptions): Promise<LabRecord> {
 async function start(name: string, options: UpOptions): Promise<LabRecord> {
   const folder = stateFolder(name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  writeNodeManifests(name, options.nodes, options.families ?? 'v4');
+  writeNodeManifests(name, options.nodes);
   return options.kind === 'vm' ? startVm(name, folder, options) : startHost(name, folder, options);
 }
 
 async function startVm(
   name: string,
   folder: string,
-  { kind, nodes, progress }: UpOptions,
+  { kind, nodes, families = 'v4', progress }: UpOptions,
 ): Promise<LabRecord> {
   const state = await savedState(nodes, progress);
   progress(`starting the machine with ${nodes} nodes from its saved state`);
   let record: LabRecord | undefined;
   try {
     await startSavedMachine(name, folder, nodes, shares(), state, (holder) => {
-      record = { name, kind, nodes, datapath: 'system', checkout, holder };
+      record = { name, kind, nodes, families, datapath: 'system', checkout, holder };
       writeRecord(folder, record);
     });
     if (record === undefined) throw new LabError('the virtual machine has no process');
@@ -144,7 +144,7 @@ async function hostDatapath(): Promise<Datapath> {
 async function startHost(
   name: string,
   folder: string,
-  { kind, nodes, progress }: UpOptions,
+  { kind, nodes, families = 'v4', progress }: UpOptions,
 ): Promise<LabRecord> {
   const datapath = await hostDatapath();
   progress(
@@ -190,7 +190,7 @@ async function startHost(
     await Promise.race([failed, ended]);
     throw new LabError(startFailure(name, logFile, 'its first process ended at once'));
   }
-  const begun: LabRecord = { name, kind, nodes, datapath, checkout, holder };
+  const begun: LabRecord = { name, kind, nodes, families, datapath, checkout, holder };
   writeRecord(folder, begun);
   let shown = 0;
   const showLog = (): void => {

@@ -14,9 +14,9 @@ import type { ZoneStatus } from '../api/zone-status.ts';
 import { openStore, type OpenObjects } from '../daemon/object-store.ts';
 import { isAttachable } from '../cni/pod-interfaces.ts';
 import { expectDaemons, objectsState } from './daemons.ts';
-import { manifestsFolder } from './node-facts.ts';
+import { familySettings, manifestsFolder } from './node-facts.ts';
 import { LabError, nodeNames, stateFolder } from './paths.ts';
-import type { LabRecord } from './state-file.ts';
+import { readRecord, type LabRecord } from './state-file.ts';
 
 /** Opens the objects of a lab for reading. */
 const openObjects = (name: string): Promise<OpenObjects> =>
@@ -39,7 +39,11 @@ export function addManifests(name: string, folder: string): string {
   if (!existsSync(target)) cpSync(folder, target, { recursive: true });
   writeFileSync(
     settingsFile(name),
-    stringify({ manifests: manifestsFolder(name), state: objectsState(name) }),
+    stringify({
+      manifests: manifestsFolder(name),
+      state: objectsState(name),
+      ...familySettings(readRecord(stateFolder(name))?.families ?? 'v4'),
+    }),
   );
   return target;
 }

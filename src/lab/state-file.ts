@@ -1,6 +1,7 @@
 /** What is written down of a running lab, so that a later command finds it. */
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Families } from './node-facts.ts';
 import { isAlive, type ProcessIdentity } from './processes.ts';
 import { LABS_FOLDER, stateFolder, type Datapath, type LabKind } from './paths.ts';
 
@@ -10,6 +11,8 @@ export interface LabRecord {
   readonly nodes: number;
   /** Of Open vSwitch: the kernel's module, or userspace. */
   readonly datapath: Datapath;
+  /** Of the networks; absent: IPv4. */
+  readonly families?: Families;
   /** Checkout whose scripts it runs. */
   readonly checkout: string;
   /** Process that holds the lab together (unshare or QEMU): when it ends, all ends. */

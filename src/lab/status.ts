@@ -49,11 +49,17 @@ export async function labStatus(record: LabRecord): Promise<LabStatus> {
   };
 }
 
+/** Whether the kernel of the nodes has VRFs. */
+export async function hasVrfs(record: LabRecord): Promise<boolean> {
+  const { versions } = await labStatus(record);
+  return versions['vrf'] !== 'no';
+}
+
 /** The status as people read it. */
 export function statusText(status: LabStatus): string {
   const { versions } = status;
   const lines = [
-    `lab '${status.name}' (${status.kind}): ${status.nodes.length} nodes, OVN ${versions['ovn'] ?? '?'}, Open vSwitch ${versions['ovs'] ?? '?'}, kernel ${versions['kernel'] ?? '?'}; state in ${status.folder}`,
+    `lab '${status.name}' (${status.kind}): ${status.nodes.length} nodes, OVN ${versions['ovn'] ?? '?'}, Open vSwitch ${versions['ovs'] ?? '?'}, kernel ${versions['kernel'] ?? '?'}${versions['vrf'] === 'no' ? ' without VRFs' : ''}; state in ${status.folder}`,
   ];
   for (const node of status.nodes) {
     const dead = Object.entries(node.services)

@@ -37,6 +37,8 @@ export interface HostPart {
 export interface HostSettings {
   /** Routing table of network 0; those of the others follow by their ids. */
   readonly routingTables: number;
+  /** False where the kernel has no VRFs: primary networks then have flows on the external bridge, and nothing else on the host. */
+  readonly hasVrfs: boolean;
 }
 
 /** Address of the host in a range, with prefix length. */

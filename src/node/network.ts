@@ -1,6 +1,7 @@
 /** The host's side of a network, put together from parts. */
 import type { Feature, Rule } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/facts.ts';
+import { isDefault } from '../model/names.ts';
 import { hasGateway } from '../model/network-addresses.ts';
 import { hostNetwork, type HostPart, type HostSettings } from './host-network.ts';
 import { HostRows } from './host-rows.ts';
@@ -24,6 +25,7 @@ export const hostOfNetwork = (settings: HostSettings): Feature<ZoneFacts> => ({
   build(facts, [name = ''], out) {
     const network = facts.rendered.get(name);
     if (network === undefined || !hasGateway(network) || network.topology === 'localnet') return;
+    if (!settings.hasVrfs && !isDefault(network)) return;
     const on = hostNetwork(facts, network, settings);
     if (on === undefined) {
       out.waitFor(`a subnet of network ${name} on node ${facts.nodeName}`);

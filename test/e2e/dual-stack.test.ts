@@ -2,7 +2,10 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { connectivity } from '../../src/lab/connectivity.ts';
+import { connectivity, probe, type Endpoint } from '../../src/lab/connectivity.ts';
+import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { serveOutward } from '../../src/lab/outward.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
 import { ownFolder } from '../support/left-behind.ts';
 import { Tenants } from '../support/tenants.ts';
@@ -37,11 +40,6 @@ const tenant = (name: string): object[] => [
   })),
 ];
 
-const DUAL_STACK = [
-  '--cluster-subnets=10.128.0.0/14/23,fd00:10:128::/48/64',
-  '--k8s-service-cidrs=172.16.1.0/24,fd00:10:96::/112',
-];
-
 describe.skipIf(whyNoLab !== undefined)(
   `tenants with IPv4 and IPv6${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
   () => {
@@ -53,7 +51,7 @@ describe.skipIf(whyNoLab !== undefined)(
       const objects = [...tenant('blue'), ...tenant('green')];
       writeFileSync(join(folder, 'tenants.yaml'), objects.map((o) => stringify(o)).join('---\n'));
       lab = await testLab('e2e-dual', { families: 'dual' });
-      tenants = new Tenants(lab.record, { folder, daemonArguments: DUAL_STACK });
+      tenants = new Tenants(lab.record, { folder });
       await tenants.start();
     });
     afterAll(async () => {
@@ -68,6 +66,20 @@ describe.skipIf(whyNoLab !== undefined)(
         ends.every((end) => end.addresses.length === 2 && end.addresses[1]?.includes(':')),
       ).toBe(true);
       expect(await tenants.unexpected()).toEqual([]);
+    });
+
+    test('pods reach the outside host in both families', async () => {
+      const ends = await tenants.endpoints();
+      const probes = ends.flatMap(({ namespace }) =>
+        [OUTSIDE.v4, OUTSIDE.v6].map((to) => ({ from: namespace, to, port: SERVER_PORT })),
+      );
+      await serveOutward(lab.record);
+      const results = await probe(lab.record, probes, 10);
+      const seen = results.map(({ tcp, ping }) => (ping === null ? null : (tcp?.peer ?? null)));
+      const nodeOf = ({ node }: Endpoint): number => 10 + Number(node.slice(1));
+      expect(seen).toEqual(
+        ends.flatMap((end) => [`172.18.0.${nodeOf(end)}`, `fd00:172:18::${nodeOf(end)}`]),
+      );
     });
 
     test('the default network keeps their pods apart in both families', async () => {

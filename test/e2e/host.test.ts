@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 
 const NODE = 'n1';
 const OVS = '--ovs=unix:/run/openvswitch/db.sock';
-const ARGUMENTS = [OVS, '--render=everywhere'];
+const ARGUMENTS = ['--render=everywhere'];
 /** Software emulation on a shared machine. */
 const SECONDS = 240;
 const LIMIT = SECONDS * 1000;

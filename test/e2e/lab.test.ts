@@ -58,7 +58,7 @@ describe.skipIf(whyNoLab !== undefined)(
     let record: LabRecord;
 
     beforeAll(async () => {
-      lab = await testLab(NAME);
+      lab = await testLab(NAME, { hasBridges: true });
       record = lab.record;
     });
     afterAll(async () => {

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectivity } from '../../src/lab/connectivity.ts';
 import { daemonProcess, startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { outwardConnectivity, sharedSource, unexpectedOutward } from '../../src/lab/outward.ts';
 import { pluggedPorts } from '../../src/lab/pods.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
 import { Tenants } from '../support/tenants.ts';
@@ -18,6 +20,18 @@ describe.skipIf(whyNoLab !== undefined)(
     let tenants: Tenants;
     const nb = (node: string, ...args: string[]): Promise<string> =>
       outputInside(lab.record, ['on', node, 'ovn-nbctl', '--timeout=20', ...args]);
+
+    /** Of connections to the outside host, in hexadecimal. */
+    const marks = async (node: string): Promise<string[]> => {
+      const text = await outputInside(lab.record, [
+        ...['on', node, 'ovs-appctl', 'dpctl/dump-conntrack', 'zone=64000'],
+      ]);
+      return text
+        .split('\n')
+        .filter((line) => line.includes(`dst=${OUTSIDE.v4}`))
+        .flatMap((line) => /mark=(\d+)/.exec(line)?.[1] ?? [])
+        .map((mark) => `0x${Number(mark).toString(16)}`);
+    };
 
     beforeAll(async () => {
       lab = await testLab('e2e-tenants');
@@ -52,22 +66,31 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(others.filter((cell) => cell.reach !== 'none' || cell.ping !== null)).toEqual([]);
     });
 
-    test('kill -9 of heddle node and a new start lose no packet and change no row', async () => {
+    test('every pod reaches the outside host, which sees its node', async () => {
+      const ends = await tenants.endpoints();
+      const cells = await outwardConnectivity(lab.record, ends, 8);
+      expect(unexpectedOutward(ends, cells)).toEqual([]);
+      expect(cells.filter(({ to }) => to === 'outside')).toHaveLength(6);
+    });
+
+    test('two pods with one address reach it from one port at the same time, each with a mark of its network', async () => {
+      const shared = await sharedSource(lab.record, await tenants.endpoints());
+      expect(shared?.pods).toEqual(['blue/web-1', 'green/web-1']);
+      expect(shared?.seenAs).toEqual([
+        expect.stringMatching(/^172\.18\.0\.11 port \d+$/),
+        expect.stringMatching(/^172\.18\.0\.11 port \d+$/),
+      ]);
+      expect(new Set(shared?.seenAs).size).toBe(2);
+      expect(await marks('n1')).toEqual(expect.arrayContaining(['0x4', '0x5']));
+    });
+
+    test('kill -9 of heddle node and a new start lose no packet, to a pod or to the outside, and change no row', async () => {
       const { record } = lab;
       const before = await tenants.intent('n1');
       const target = (await tenants.endpoints()).find((end) => end.pod === 'blue/web-2');
-      const ping = runInside(record, [
-        'pod',
-        'blue/web-1',
-        'ping',
-        '-n',
-        '-q',
-        '-i',
-        '0.02',
-        '-w',
-        '60',
-        target?.addresses[0] ?? '',
-      ]);
+      const pings = [target?.addresses[0] ?? '', OUTSIDE.v4].map((address) =>
+        runInside(record, ['pod', 'blue/web-1', ...'ping -n -q -i 0.02 -w 60'.split(' '), address]),
+      );
       await stopDaemon(record, 'n1', 'kill');
       expect(await daemonProcess(record, 'n1')).toBeUndefined();
       const locks = await tenants.logged('n1', 'zone lock');
@@ -84,11 +107,12 @@ describe.skipIf(whyNoLab !== undefined)(
       );
       await expect.poll(() => tenants.intent('n1'), SOON).toEqual(before);
       await runInside(record, ['pkill', '-INT', '-x', 'ping']);
-      const [, sent, received] =
-        /(\d+) packets transmitted, (\d+) received/.exec((await ping).stdout) ?? [];
-      expect(Number(sent)).toBeGreaterThan(50);
-      // One may be under way when ping is interrupted; an outage of 40 ms would lose two.
-      expect(Number(sent) - Number(received)).toBeLessThanOrEqual(1);
+      for (const { stdout } of await Promise.all(pings)) {
+        const [, sent, received] = /(\d+) packets transmitted, (\d+) received/.exec(stdout) ?? [];
+        expect(Number(sent)).toBeGreaterThan(50);
+        // One may be under way when ping is interrupted; an outage of 40 ms would lose two.
+        expect(Number(sent) - Number(received)).toBeLessThanOrEqual(1);
+      }
     });
 
     test('rows that are deleted or changed by hand come back; those of others are left alone', async () => {

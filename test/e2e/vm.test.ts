@@ -42,7 +42,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
     let record: LabRecord;
 
     beforeAll(async () => {
-      lab = await testLab(NAME, { kind: 'vm', nodes: 2 });
+      lab = await testLab(NAME, { kind: 'vm', nodes: 2, hasBridges: true });
       record = lab.record;
     }, 600_000);
     afterAll(async () => {

@@ -8,7 +8,7 @@ import { builtUnits, type BuiltUnit } from './built-rows.ts';
 import { factsOf, type Zone } from './zones.ts';
 
 /** Base of routing tables, as by default. */
-export const HOST_SETTINGS = { routingTables: 10_000 };
+export const HOST_SETTINGS = { routingTables: 10_000, hasVrfs: true };
 
 export const hostUnits = (zone: Zone): readonly BuiltUnit[] =>
   builtUnits(factsOf(zone), hostFeatures(HOST_SETTINGS));

@@ -1,6 +1,7 @@
 /** Labs for end-to-end tests: one per test file, gone when it ends. */
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
+import { outputInside } from '../../src/lab/exec.ts';
 import { down, up } from '../../src/lab/lifecycle.ts';
 import type { Families } from '../../src/lab/node-facts.ts';
 import type { LabKind } from '../../src/lab/paths.ts';
@@ -40,14 +41,15 @@ export function endsWithUs({ holder }: LabRecord): void {
   (keeper.stdin as Socket).unref();
 }
 
-/** A lab of its own for the caller, with progress kept for the case that it does not come up. */
+/** A lab of its own for the caller, with progress kept for the case that it does not come up. `hasBridges`: with br-ex, where no daemon makes it. */
 export async function testLab(
   name: string,
   {
     kind = 'host',
     nodes = 3,
     families = 'v4',
-  }: { kind?: LabKind; nodes?: number; families?: Families } = {},
+    hasBridges = false,
+  }: { kind?: LabKind; nodes?: number; families?: Families; hasBridges?: boolean } = {},
 ): Promise<TestLab> {
   const lines: string[] = [];
   const keep = (line: string): void => {
@@ -56,6 +58,7 @@ export async function testLab(
   await down(name, keep); // what a killed run of the same test left
   const record = await up({ name, kind, nodes, families, progress: keep });
   endsWithUs(record);
+  if (hasBridges) await outputInside(record, ['lab-bridge']);
   return {
     record,
     async [Symbol.asyncDispose]() {

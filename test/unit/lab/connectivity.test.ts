@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { sharedSourceText, unexpectedOutward, type OutwardCell } from '../../../src/lab/outward.ts';
 import { matrixText, unexpected, type Cell, type Endpoint } from '../../../src/lab/connectivity.ts';
 
 const end = (pod: string, node: string): Endpoint => ({
@@ -23,6 +24,20 @@ const cell = (
   ping,
 });
 const sameTenant = (from: string, to: string): boolean => from.split('/')[0] === to.split('/')[0];
+
+const outward = (
+  from: Endpoint,
+  to: OutwardCell['to'],
+  seenAs: string | undefined,
+  ping: number | null = 1,
+): OutwardCell => ({
+  from: from.pod,
+  to,
+  address: '172.18.0.100',
+  reach: seenAs === undefined ? 'none' : 'reached',
+  ...(seenAs === undefined ? {} : { seenAs }),
+  ping,
+});
 
 describe('matrix of who reaches whom', () => {
   test('an answer of another pod with the same address is not reaching', () => {
@@ -54,5 +69,41 @@ describe('matrix of who reaches whom', () => {
       'blue/a reaches red/a (10.1.0.5), which is in another network',
       'red/a gets no ping reply from red/a (10.1.0.5)',
     ]);
+  });
+
+  test('the outside host and the host of its node are columns', () => {
+    const cells = [
+      outward(blue, 'outside', '172.18.0.11'),
+      outward(blue, 'host', undefined, null),
+      outward(red, 'outside', '172.18.0.12', null),
+      outward(red, 'host', '169.254.0.14'),
+    ];
+    expect(matrixText([blue, red], [], cells).split('\n').slice(0, 4)).toEqual([
+      'from \\ to    blue/a       red/a        outside       host',
+      '             n1 10.1.0.5  n2 10.1.0.5  172.18.0.100  its node',
+      'blue/a (n1)  yes          yes          yes           .',
+      'red/a (n2)   yes          yes          tcp           yes',
+    ]);
+  });
+
+  test('who does not reach the outside as its node is named', () => {
+    const cells = [
+      outward(blue, 'outside', '10.1.0.5'),
+      outward(blue, 'host', undefined),
+      outward(red, 'outside', undefined),
+    ];
+    expect(unexpectedOutward([blue, red], cells)).toEqual([
+      'blue/a is seen outside as 10.1.0.5, not as its node (172.18.0.11)',
+      'red/a does not reach the outside host (172.18.0.100)',
+    ]);
+  });
+
+  test('pods that share address and port are told apart by what was seen', () => {
+    const seenAs = ['172.18.0.11 port 1', null];
+    expect(
+      sharedSourceText({ pods: ['a/a', 'b/a'], address: '10.1.0.5', port: 40_000, seenAs }),
+    ).toBe(
+      'a/a and b/a both have the address 10.1.0.5. From port 40000, at the same time, the outside host sees them as 172.18.0.11 port 1 and nobody.',
+    );
   });
 });

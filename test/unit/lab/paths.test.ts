@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { environmentArguments } from '../../../src/lab/exec.ts';
-import { nodeManifest } from '../../../src/lab/node-facts.ts';
 import {
   cacheFolder,
   labName,
@@ -64,42 +63,5 @@ describe('places of a lab', () => {
     expect(isAlive(self)).toBe(true);
     expect(isAlive({ ...self, started: '1' })).toBe(false);
     expect(isAlive({ ...self, boot: 'an earlier one' })).toBe(false);
-  });
-});
-
-describe('what a node knows of itself', () => {
-  const annotations = (families: 'v4' | 'dual') =>
-    nodeManifest('n2', families).metadata.annotations ?? {};
-
-  test('one family: the singular keys are there', () => {
-    expect(JSON.parse(annotations('v4')['k8s.ovn.org/l3-gateway-config'] ?? '')).toEqual({
-      default: {
-        mode: 'shared',
-        'bridge-id': 'br-ex',
-        'interface-id': 'br-ex_n2',
-        'mac-address': '0a:58:ac:12:00:0c',
-        'ip-addresses': ['172.18.0.12/24'],
-        'ip-address': '172.18.0.12/24',
-        'next-hops': ['172.18.0.100'],
-        'next-hop': '172.18.0.100',
-        'node-port-enable': 'true',
-        'vlan-id': '0',
-      },
-    });
-    expect(annotations('v4')['k8s.ovn.org/node-primary-ifaddr']).toBe('{"ipv4":"172.18.0.12/24"}');
-  });
-
-  test('both families: lists only, IPv4 first', () => {
-    const gateway = (
-      JSON.parse(annotations('dual')['k8s.ovn.org/l3-gateway-config'] ?? '') as { default: object }
-    ).default;
-    expect(gateway).toMatchObject({
-      'ip-addresses': ['172.18.0.12/24', 'fd00:172:18::12/64'],
-      'next-hops': ['172.18.0.100', 'fd00:172:18::100'],
-    });
-    expect(gateway).not.toHaveProperty('ip-address');
-    expect(annotations('dual')['k8s.ovn.org/host-cidrs']).toBe(
-      '["172.18.0.12/24","fd00:172:18::12/64"]',
-    );
   });
 });

@@ -7,12 +7,14 @@ import {
   type RouteColumns,
   type RuleColumns,
 } from '../../../src/node/linux-rows.ts';
+import { builtUnits } from '../../support/built-rows.ts';
 import { HOST_SETTINGS, hostUnits } from '../../support/host-units.ts';
 import { rowTexts } from '../../support/row-text.ts';
 import {
   defaultNetwork,
   dualZone,
   exampleZone,
+  factsOf,
   networkName,
   type Zone,
   type ZoneNetwork,
@@ -172,6 +174,15 @@ test('waits for the subnet of the node; secondary networks have nothing on the h
     networks: [zone.networks[0] as ZoneNetwork, { ...example, role: 'secondary' }],
   };
   expect(rowsOf(secondary, 'host/network blue_l3net')).toEqual([]);
+});
+
+test('without VRFs a primary network has flows and marks on the host, and nothing that would mix with others', () => {
+  const units = builtUnits(factsOf(zone), hostFeatures({ ...HOST_SETTINGS, hasVrfs: false }));
+  const rows = (unit: string): number =>
+    units.find((one) => one.unit === unit)?.rows.length ?? expect.unreachable(unit);
+  expect(rows('host/network blue_l3net')).toBe(0);
+  expect(rows('host/network default')).toBeGreaterThan(0);
+  expect(rows('host/bridge-flows-of-network blue_l3net')).toBeGreaterThan(0);
 });
 
 test('each row names a rule of its feature, and no two rows of all units are one object', () => {

@@ -237,7 +237,7 @@ function gatewayBridge(externalIds: ReadonlyMap<string, string>): string {
   const mapping = mappings.find((entry) => entry.startsWith(`${GATEWAY_NETWORK}:`));
   if (mapping === undefined)
     return wait(
-      `external_ids:ovn-bridge-mappings of the local Open_vSwitch database has no bridge for ${GATEWAY_NETWORK}; add "${GATEWAY_NETWORK}:BRIDGE", or set --gateway-mode disabled`,
+      `external_ids:ovn-bridge-mappings of the local Open_vSwitch database has no bridge for ${GATEWAY_NETWORK}; add "${GATEWAY_NETWORK}:BRIDGE", or set --gateway-interface or --gateway-mode disabled`,
     );
   const bridge = mapping.slice(GATEWAY_NETWORK.length + 1);
   return NAME.test(bridge)

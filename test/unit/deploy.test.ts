@@ -4,6 +4,8 @@ import { Environment } from '@marcbachmann/cel-js';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { ResourceKind } from '../../src/api/objects.ts';
+import { CNI_SOCKET } from '../../src/cni/shim.ts';
+import { resolveConfiguration } from '../../src/daemon/configuration.ts';
 import { definitions } from '../../src/api/validation/catalog.ts';
 import { ZoneInformers } from '../../src/daemon/zone-informers.ts';
 import { ZoneFacts } from '../../src/model/facts.ts';
@@ -189,6 +191,81 @@ describe('the image', () => {
       runAsNonRoot: true,
       runAsUser: 65532,
     });
+  });
+});
+
+describe('the node daemon', () => {
+  interface Container {
+    readonly name: string;
+    readonly args?: readonly string[];
+    readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+    readonly securityContext: object;
+  }
+  const { spec } = named<
+    Manifest & {
+      spec: {
+        template: {
+          spec: {
+            hostNetwork: boolean;
+            initContainers: Container[];
+            containers: Container[];
+            volumes: { name: string; hostPath?: { path: string } }[];
+          };
+        };
+      };
+    }
+  >('DaemonSet', 'heddle-node');
+  const pod = spec.template.spec;
+  const container = (name: string): Container =>
+    [...pod.initContainers, ...pod.containers].find((one) => one.name === name) ??
+    expect.unreachable(`no container ${name}`);
+  const flags = (name: string): Record<string, string> =>
+    Object.fromEntries(
+      (container(name).args ?? [])
+        .filter((arg) => arg.startsWith('--'))
+        .map((arg) => arg.slice(2).split('=') as [string, string]),
+    );
+  /** Path on the host of one in a container. */
+  const onHost = (name: string, path: string): string => {
+    const mount = container(name).volumeMounts.find((one) => path.startsWith(one.mountPath));
+    const volume = pod.volumes.find((one) => one.name === mount?.name);
+    return volume?.hostPath === undefined || mount === undefined
+      ? expect.unreachable(`${path} is not the host's`)
+      : `${volume.hostPath.path}${path.slice(mount.mountPath.length)}`;
+  };
+
+  test('keeps the host: its settings are ones that the daemon takes, and all they name is the host’s', () => {
+    const given = flags('node');
+    const configuration = resolveConfiguration({
+      flags: { ...given, node: 'n1' },
+      environment: {},
+    });
+    expect(configuration.ovs).toBe('unix:/var/run/openvswitch/db.sock');
+    for (const remote of [configuration.nb, configuration.sb, configuration.ovs])
+      expect(onHost('node', (remote ?? '').slice('unix:'.length))).toBe(
+        (remote ?? '').slice('unix:'.length),
+      );
+    for (const path of ['/var/run/netns', '/sys/fs/cgroup'])
+      expect(onHost('node', path)).toBe(path);
+    expect(pod.hostNetwork).toBe(true);
+    expect(container('node').securityContext).toEqual({ privileged: true });
+  });
+
+  test('answers the runtime on the socket that the installed plugin asks', () => {
+    expect(flags('node')['cni-socket']).toBe(CNI_SOCKET);
+    expect(onHost('node', CNI_SOCKET)).toBe(CNI_SOCKET);
+    const { 'bin-dir': binDir = '', 'conf-dir': confDir = '' } = flags('install-cni');
+    expect(onHost('install-cni', binDir)).toBe('/opt/cni/bin');
+    expect(onHost('install-cni', confDir)).toBe('/etc/cni/net.d');
+  });
+
+  test('every volume is there, and is used', () => {
+    const mounted = [...pod.initContainers, ...pod.containers].flatMap(({ volumeMounts }) =>
+      volumeMounts.map(({ name }) => name),
+    );
+    expect([...new Set(mounted)].toSorted()).toEqual(
+      pod.volumes.map(({ name }) => name).toSorted(),
+    );
   });
 });
 

@@ -244,11 +244,6 @@ function gatewayInterface(
       found.source,
       `${JSON.stringify(found.text)} is not the name of a device: at most 15 letters, digits, "_", ".", "@" and "-"`,
     );
-  if ((given.get('ovs')?.text ?? '') === '')
-    throw new ConfigurationError(
-      found.source,
-      "needs --ovs: the bridge is one of the node's own Open vSwitch",
-    );
   if (given.get('gateway-mode')?.text === 'disabled')
     throw new ConfigurationError(
       found.source,

@@ -105,8 +105,8 @@ describe('configuration', () => {
       '--gateway-interface: "--help" is not the name of a device: at most 15 letters, digits, "_", ".", "@" and "-"',
     ],
     [
-      { 'gateway-interface': 'eth0' },
-      "--gateway-interface: needs --ovs: the bridge is one of the node's own Open vSwitch",
+      { 'gateway-interface': 'eth0', 'gateway-mode': 'disabled' },
+      '--gateway-interface: has no use with --gateway-mode disabled; leave one of them out',
     ],
     [{ 'gateway-mode': 'local ' }, '--gateway-mode: "local " is none of shared, local, disabled'],
     [

@@ -29,6 +29,7 @@ interface Workload extends KubeObject {
     readonly template: {
       readonly metadata: { annotations?: Record<string, string> };
       readonly spec: {
+        readonly initContainers?: readonly Container[];
         readonly containers: readonly Container[];
         readonly imagePullSecrets?: readonly object[];
       };
@@ -89,7 +90,8 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
     (metadata as { name: string }).name = stableName(metadata.name);
     if (spec?.template !== undefined) {
       delete spec.template.metadata.annotations;
-      for (const container of spec.template.spec.containers) {
+      const { initContainers = [], containers } = spec.template.spec;
+      for (const container of [...initContainers, ...containers]) {
         delete (container as { imagePullPolicy?: string }).imagePullPolicy;
         for (const { configMapRef } of container.envFrom ?? [])
           configMapRef.name = stableName(configMapRef.name);
@@ -203,7 +205,7 @@ describe.skipIf(typeof tools === 'string')('the Helm chart', () => {
     [
       'resources of a container that is not there',
       { node: { resources: { nortbound: {} } } },
-      'node.resources: there is no container nortbound, but northbound, southbound',
+      'node.resources: there is no container nortbound, but install-cni, northbound, southbound',
     ],
   ])('refuses %s', async (_what, values, message) => {
     expect(await refusal(values)).toContain(message);

@@ -23,9 +23,10 @@ describe.skipIf(whyNoLab !== undefined)(
 
     /** Of connections to the outside host, in hexadecimal. */
     const marks = async (node: string): Promise<string[]> => {
-      const text = await outputInside(lab.record, [
-        ...['on', node, 'ovs-appctl', 'dpctl/dump-conntrack', 'zone=64000'],
-      ]);
+      const text = await outputInside(
+        lab.record,
+        `on ${node} ovs-appctl dpctl/dump-conntrack zone=64000`.split(' '),
+      );
       return text
         .split('\n')
         .filter((line) => line.includes(`dst=${OUTSIDE.v4}`))

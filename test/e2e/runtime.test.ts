@@ -1,14 +1,13 @@
 /** Pods of a real container runtime: containerd calls the installed plugin, and ovn-controller binds the ports. */
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
+import { stopDaemon } from '../../src/lab/daemons.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { addManifests } from '../../src/lab/objects.ts';
 import {
   cniSocket,
-  installPlugin,
   openRuntime,
   startContainerd,
   stopContainerd,
@@ -17,6 +16,7 @@ import type { ContainerRuntime } from '../../src/lab/runtime/cri.ts';
 import type { LabRecord } from '../../src/lab/state-file.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
 import { ownFolder } from '../support/left-behind.ts';
+import { startCniDaemon, startPodNode } from '../support/pod-nodes.ts';
 import { callPlugin, endPod, runPod, runSandbox, uidOf } from '../support/sandboxes.ts';
 import { until } from '../support/until.ts';
 
@@ -83,14 +83,6 @@ describe.skipIf(whyNoLab !== undefined)(
     const onNode = (node: NodeName, ...argv: string[]): Promise<string> =>
       outputInside(record, ['on', node, ...argv]);
 
-    async function startNode(node: NodeName): Promise<void> {
-      await startDaemon(record, node, [
-        '--ovs=unix:/run/openvswitch/db.sock',
-        `--cni-socket=${cniSocket(record, node)}`,
-      ]);
-      await until(`the CNI plugin of ${node}`, () => existsSync(cniSocket(record, node)), SOON);
-    }
-
     interface Port {
       readonly name: string;
       readonly device: string;
@@ -139,10 +131,8 @@ describe.skipIf(whyNoLab !== undefined)(
       record = lab.record;
       addManifests(record.name, folder);
       for (const node of nodes) {
-        await startContainerd(record, node);
-        await installPlugin(record, node);
+        await startPodNode(record, node);
         runtimes[node] = openRuntime(record, node);
-        await startNode(node);
       }
     });
     afterAll(async () => {
@@ -255,7 +245,7 @@ describe.skipIf(whyNoLab !== undefined)(
       expect(await links('n1')).toHaveLength(before.length + 2);
       rmSync(cniSocket(record, 'n1'));
       await outputInside(record, ['service', 'n1', 'start', 'controller']);
-      await startNode('n1');
+      await startCniDaemon(record, 'n1');
       await endPod(runtimes.n1, 'blue/late');
       expect(await links('n1')).toEqual(before);
       const { sandbox } = await runSandbox(runtimes.n1, 'blue/late');

@@ -1,0 +1,202 @@
+/** ADD of pods on a lab's node, beside the floor: a veth pair, a port on br-int, and the wait for ovn-controller. Runs itself inside the lab. */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { CniInterface } from '../../src/cni/result.ts';
+import { PodPorts } from '../../src/daemon/pod-ports.ts';
+import { outputInside } from '../../src/lab/exec.ts';
+import { manifestsFolder } from '../../src/lab/node-facts.ts';
+import { checkout } from '../../src/lab/paths.ts';
+import { IpProgram } from '../../src/node/drivers/ip-program.ts';
+import { OvsdbClient } from '../../src/ovsdb/index.ts';
+import { testLab } from '../support/lab.ts';
+import { inParallel, startPodNode } from '../support/pod-nodes.ts';
+import { until } from '../support/until.ts';
+import { timed, type Benchmark, type Figure } from './benchmark.ts';
+
+const PODS = 100;
+const AT_ONCE = 20;
+const NODE = 'n1';
+
+interface Times {
+  readonly floor: readonly number[];
+  readonly add: readonly number[];
+  readonly del: readonly number[];
+}
+interface Measured {
+  readonly single: Times;
+  readonly crowd: Times;
+}
+
+const nameOf = (index: number): string => `p-${index}`;
+const uidOf = (index: number): string => `uid-of-p-${index}`;
+
+const pods = Array.from({ length: PODS }, (_, index) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { namespace: 'plain', name: nameOf(index), uid: uidOf(index) },
+  spec: { nodeName: NODE, containers: [{ name: 'main', image: 'box' }] },
+}));
+
+/** On the node: what the runtime does, and what at least has to be done. */
+class OnNode {
+  readonly #ports: PodPorts;
+  readonly #ip = new IpProgram();
+
+  constructor(client: OvsdbClient) {
+    this.#ports = new PodPorts({
+      replica: client.replica,
+      transactor: client,
+      unavailable: () => undefined,
+      ready: (signal) => client.ready(signal),
+      [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+    });
+  }
+
+  async namespace(index: number): Promise<void> {
+    await this.#must([['netns', 'add', nameOf(index)]]);
+  }
+
+  async floor(index: number): Promise<number> {
+    const hostDevice = `floor-${index}`;
+    const externalIds = {
+      'iface-id': `plain_${nameOf(index)}`,
+      'iface-id-ver': uidOf(index),
+      sandbox: hostDevice,
+      'pod-if-name': 'eth0',
+    };
+    const port = { hostDevice, externalIds } as unknown as CniInterface;
+    const peer = ['type', 'veth', 'peer', 'name', 'eth0', 'netns', nameOf(index)];
+    const [, time] = await timed(async () => {
+      await this.#must([['link', 'add', 'name', hostDevice, 'up', ...peer]]);
+      await this.#ports.add([port]);
+      await this.#installed(hostDevice);
+    });
+    await this.#ports.remove(this.#ports.list(hostDevice));
+    await this.#must([['link', 'delete', 'dev', hostDevice]]);
+    return time;
+  }
+
+  async call(command: 'ADD' | 'DEL', index: number): Promise<number> {
+    const name = nameOf(index);
+    const [, time] = await timed(async () => {
+      const child = spawn('/opt/cni/bin/heddle-cni', {
+        env: {
+          PATH: process.env['PATH'],
+          CNI_COMMAND: command,
+          CNI_CONTAINERID: createHash('sha256').update(name).digest('hex'),
+          CNI_NETNS: `/run/netns/${name}`,
+          CNI_IFNAME: 'eth0',
+          CNI_ARGS: `K8S_POD_NAMESPACE=plain;K8S_POD_NAME=${name};K8S_POD_UID=${uidOf(index)}`,
+          CNI_PATH: '/opt/cni/bin',
+        },
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      let said = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
+      child.stdin.end('{"cniVersion":"1.0.0","name":"ovn-kubernetes","type":"heddle-cni"}');
+      const [code] = (await once(child, 'close')) as [number | null];
+      if (code !== 0) throw new Error(`${command} of ${name}: ${said}`);
+    });
+    return time;
+  }
+
+  async #installed(name: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (this.#ports.get(name)?.isInstalled === true) resolve();
+    };
+    const end = this.#ports.onChange(look);
+    look();
+    await promise;
+    end();
+  }
+
+  async #must(commands: readonly (readonly string[])[]): Promise<void> {
+    const failed = (await this.#ip.change('any', commands)).find((one) => one !== undefined);
+    if (failed !== undefined) throw new Error(failed);
+  }
+}
+
+/** One after the other, and then many at once; what is measured takes turns, so that all have the same machine. */
+async function measure(): Promise<Measured> {
+  await using client = new OvsdbClient({
+    remotes: 'unix:/run/openvswitch/db.sock',
+    database: 'Open_vSwitch',
+  }).start();
+  await client.ready(AbortSignal.timeout(20_000));
+  const node = new OnNode(client);
+  const numbers = Array.from({ length: PODS }, (_, index) => index);
+  for (const index of numbers) await node.namespace(index);
+  const run = async (atOnce: number, chosen: readonly number[]): Promise<Times> => {
+    const times = { floor: [] as number[], add: [] as number[], del: [] as number[] };
+    await inParallel(chosen, atOnce, async (index) => times.floor.push(await node.floor(index)));
+    await inParallel(chosen, atOnce, async (index) =>
+      times.add.push(await node.call('ADD', index)),
+    );
+    await inParallel(chosen, atOnce, async (index) =>
+      times.del.push(await node.call('DEL', index)),
+    );
+    return times;
+  };
+  await run(1, numbers.slice(0, 5)); // what runs for the first time is slower
+  return { single: await run(1, numbers), crowd: await run(AT_ONCE, numbers) };
+}
+
+const quantile = (values: readonly number[], part: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ??
+  0;
+
+const figures = (name: string, { floor, add, del }: Times): readonly Figure[] =>
+  (
+    [
+      ['p50', 0.5],
+      ['p99', 0.99],
+    ] as const
+  ).flatMap(([label, part]): Figure[] => [
+    {
+      name: `${name}: ADD ${label}`,
+      value: quantile(add, part),
+      unit: 'ms',
+      floor: quantile(floor, part),
+      goal: quantile(floor, part) + 25,
+    },
+    { name: `${name}: DEL ${label}`, value: quantile(del, part), unit: 'ms' },
+  ]);
+
+export const benchmarks: readonly Benchmark[] = [
+  {
+    name: 'pod-add',
+    title: `${PODS} pods on a lab's node: ADD and DEL through the plugin, one by one and ${AT_ONCE} at once`,
+    onlyAs: 'pod-add', // needs root, and the machine for itself
+    async run(progress) {
+      await using lab = await testLab('bench-pods', { nodes: 1 });
+      const { record } = lab;
+      await startPodNode(record, NODE);
+      const plain = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'plain' } };
+      const text = [plain, ...pods].map((object) => stringify(object)).join('---\n');
+      writeFileSync(join(manifestsFolder(record.name), 'pods.yaml'), text);
+      progress('waiting for the logical ports of all pods');
+      const bound = ['--bare', '--columns=_uuid', 'list', 'Port_Binding'];
+      await until(
+        'ports of all pods',
+        async () =>
+          (await outputInside(record, ['on', NODE, 'ovn-sbctl', ...bound]))
+            .split('\n')
+            .filter((line) => line !== '').length >= PODS,
+        { limit: 120_000, pause: 500 },
+      );
+      const program = [join(checkout, 'node_modules/.bin/node'), import.meta.filename];
+      const measured = JSON.parse(await outputInside(record, ['on', NODE, ...program])) as Measured;
+      return [
+        ...figures('one by one', measured.single),
+        ...figures(`${AT_ONCE} at once`, measured.crowd),
+      ];
+    },
+  },
+];
+
+if (import.meta.main) process.stdout.write(`${JSON.stringify(await measure())}\n`);

@@ -67,6 +67,8 @@ export class PodAddresses {
   readonly #nads: ServedNads;
   readonly #pools: PodPools;
   readonly #waiting = new WaitingPods();
+  /** Pods that don't have all they want; the others wait for nothing once they were looked at. */
+  readonly #lacking = new Set<string>();
   /** What pods asked for before somebody changed that. */
   readonly #firstRequests = new Map<string, string | null>();
   readonly #attachmentErrors = new AttachmentErrors();
@@ -154,16 +156,28 @@ export class PodAddresses {
     if (pod === undefined) {
       this.#attachmentErrors.forget(key);
       this.#waiting.delete(key);
+      this.#lacking.delete(key);
       return;
     }
     if (!isInScope(this.#options.scope, pod)) return;
     this.#waiting.delete(key);
+    this.#lacking.delete(key);
     this.#pools.adopt(pod);
     const plan = this.#plan(pod);
+    // What changes while something is written must not be missed.
+    this.#wait(pod);
+    await this.#carryOut(pod, plan, signal);
+    if (!this.#lacking.has(key)) this.#waiting.delete(key);
+  }
+
+  async #carryOut(pod: Pod, plan: PodPlan, signal: AbortSignal): Promise<void> {
+    if (plan.kind === 'invalid') {
+      this.#lacking.add(objectKey(pod.metadata));
+      if (plan.reportedBy === 'cluster') this.#wait(pod, [`node ${pod.spec.nodeName ?? ''}`]);
+    }
     if (!(await this.#keepRequest(pod, plan, signal))) return;
     if (plan.kind === 'none') await this.#report(pod, []);
     else if (plan.kind === 'invalid') {
-      this.#wait(pod, plan.reportedBy === 'cluster' ? [`node ${pod.spec.nodeName ?? ''}`] : []);
       const isOurs = plan.reportedBy === this.#options.scope.kind;
       await this.#report(pod, isOurs ? [{ message: plan.message, isEvent: true }] : []);
     } else if (plan.kind === 'undecided') await this.#choose(pod, plan, signal);
@@ -296,9 +310,9 @@ export class PodAddresses {
       return;
     }
     const message = `no primary network has room for it: ${full.join('; ')}`;
+    this.#wait(pod, awaited);
     if (pod.metadata.annotations?.[REQUESTED_AT_CREATION] === undefined)
       await this.#patch(pod, { [REQUESTED_AT_CREATION]: keptText(requestText(pod)) }, signal);
-    this.#wait(pod, awaited);
     await this.#report(pod, [{ message, isEvent: true }]);
   }
 
@@ -347,14 +361,15 @@ export class PodAddresses {
         if (claims !== undefined) await claims.record(pod, attachment, entry.addresses, signal);
       } catch (error) {
         if (!(error instanceof AllocationError)) throw error;
-        if (claims !== undefined) await claims.recordFailure(pod, attachment, error, signal);
-        errors.push({ message: error.message, isEvent: true });
         // A node's own subnet may be another one, too.
         this.#wait(pod, [`room ${found.id}`, `node ${pod.spec.nodeName ?? ''}`]);
+        if (claims !== undefined) await claims.recordFailure(pod, attachment, error, signal);
+        errors.push({ message: error.message, isEvent: true });
       }
     }
     // Whose part the rest is changes with the networks: who has nothing to give now looks again then.
-    if (attachments.some(({ nadKey }) => !entries.has(nadKey))) this.#wait(pod);
+    if (attachments.some(({ nadKey }) => !entries.has(nadKey)))
+      this.#lacking.add(objectKey(pod.metadata));
     const text = formatPodNetworks(entries);
     if (text !== undefined && entries.size > 0 && text !== formatPodNetworks(carried))
       await this.#patch(pod, { [POD_NETWORKS]: text }, signal);
@@ -389,7 +404,7 @@ export class PodAddresses {
   async #report(pod: Pod, found: readonly AttachmentError[]): Promise<void> {
     const key = objectKey(pod.metadata);
     const errors = [...this.#refusals(pod), ...found];
-    if (errors.length > 0) this.#wait(pod);
+    if (errors.length > 0) this.#lacking.add(key);
     const message = this.#attachmentErrors.set(key, errors);
     if (message === undefined) return;
     await this.#options.store.event({

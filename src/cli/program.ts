@@ -1,5 +1,4 @@
 /** The `heddle` command. */
-import { flushCompileCache } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../daemon/configuration.ts';
 import { EXIT, report, tone } from './output.ts';
@@ -35,7 +34,14 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-async function main(): Promise<void> {
+/** The module of the command that was called, or all of them where none was. */
+export function load(): Promise<readonly CommandModule[]> {
+  const called = COMMANDS[process.argv[2] ?? ''];
+  const loaders = called === undefined ? Object.values(COMMANDS) : [called];
+  return Promise.all(loaders.map((one) => one()));
+}
+
+export async function main(modules: readonly CommandModule[]): Promise<void> {
   const program = new Command('heddle')
     .description(
       'Network segmentation for OVN: networks declared as Kubernetes objects, kept true in OVN.',
@@ -43,11 +49,6 @@ async function main(): Promise<void> {
     .version('0.1.0', '-V, --version')
     .showHelpAfterError('(heddle --help lists the commands)')
     .exitOverride();
-  const called = COMMANDS[process.argv[2] ?? ''];
-  const loaders = called === undefined ? Object.values(COMMANDS) : [called];
-  const modules = await Promise.all(loaders.map((load) => load()));
-  // A daemon that is killed one day would keep nothing for the next start.
-  flushCompileCache();
   for (const { register } of new Set(modules)) register(program);
   try {
     await program.parseAsync();
@@ -61,5 +62,3 @@ async function main(): Promise<void> {
     process.exitCode = error instanceof ConfigurationError ? EXIT.usage : EXIT.unavailable;
   }
 }
-
-await main();

@@ -76,9 +76,9 @@ export class Claims {
     for (const [winner] of this.#claims.values()) if (winner !== undefined) yield winner;
   }
 
-  /** Names of the groups in which something is wanted, or was. */
-  get groups(): Iterable<string> {
-    return this.#groups.keys();
+  /** Names of the groups in which something is wanted. */
+  *groups(): Iterable<string> {
+    for (const [name, { ids }] of this.#groups) if (ids.size > 0) yield name;
   }
 
   /** Another number after anything in the group was wanted otherwise. */

@@ -53,8 +53,20 @@ const RESYNC = 15_000;
 
 const PORTS_AT_ONCE = 8;
 
+interface FoundLine {
+  readonly key: string;
+  readonly flow: FoundFlow;
+}
+
+function foundLine(line: string): FoundLine | undefined {
+  const flow = parseFlow(line);
+  return flow === undefined ? undefined : { key: flowKey(flow), flow };
+}
+
 /** What was read of a bridge. */
 interface Dump {
+  /** By the lines that were read: most are the same the next time. */
+  readonly lines: ReadonlyMap<string, FoundLine>;
   readonly flows: ReadonlyMap<string, FoundFlow>;
   readonly noFlood: ReadonlySet<string>;
 }
@@ -72,7 +84,7 @@ export class FlowDriver implements RowTarget, Disposable {
   readonly database = OPENFLOW;
   readonly #options: FlowDriverOptions;
   /** What units want. */
-  readonly claims = new Claims();
+  readonly claims = new Claims(bridgeOf);
   readonly #dumps = new Map<string, Dump>();
   /** Bridges that are read again before the next plan. */
   readonly #stale = new Set<string>();
@@ -198,14 +210,14 @@ export class FlowDriver implements RowTarget, Disposable {
   #fullPlan(isComplete: boolean): FlowPlan {
     const known = this.#planned;
     if (known?.version === this.#version && known.isComplete === isComplete) return known.plan;
-    const wanted = Map.groupBy(this.claims.winners(), ({ row }) => bridgeOf(row));
+    const wanted = this.#wantedBridges();
     const changes: FlowChange[] = [];
     const problems: FlowProblem[] = [...this.#contests()];
     let heldBack = 0;
     // Who wants nothing wants to know that nothing is left.
     const unread = wanted.size === 0 && isComplete ? this.#unreachable.keys() : [];
-    for (const bridge of new Set([...wanted.keys(), ...this.#dumps.keys(), ...unread])) {
-      const rows = wanted.get(bridge) ?? [];
+    for (const bridge of new Set([...wanted, ...this.#dumps.keys(), ...unread])) {
+      const rows = [...this.claims.winnersOf(bridge)];
       const dump = this.#dumps.get(bridge);
       if (dump === undefined) {
         problems.push(...this.#missing(bridge, rows));
@@ -224,7 +236,7 @@ export class FlowDriver implements RowTarget, Disposable {
   }
 
   #wantedBridges(): ReadonlySet<string> {
-    return new Set(Iterator.from(this.claims.winners()).map(({ row }) => bridgeOf(row)));
+    return new Set(this.claims.groups());
   }
 
   *#contests(): Iterable<FlowProblem> {
@@ -263,13 +275,17 @@ export class FlowDriver implements RowTarget, Disposable {
       const lines = isWanted
         ? await ofctl.flows(bridge)
         : (await Promise.all(OUR_COOKIES.map((cookie) => ofctl.flows(bridge, cookie)))).flat();
+      const before = this.#dumps.get(bridge)?.lines;
+      const parsed = new Map<string, FoundLine>();
       const flows = new Map<string, FoundFlow>();
       for (const line of lines) {
-        const flow = parseFlow(line);
-        if (flow !== undefined) flows.set(flowKey(flow), flow);
+        const one = before?.get(line) ?? foundLine(line);
+        if (one === undefined) continue;
+        parsed.set(line, one);
+        flows.set(one.key, one.flow);
       }
       const noFlood = isWanted ? unfloodedPorts(await ofctl.ports(bridge)) : new Set<string>();
-      this.#dumps.set(bridge, { flows, noFlood });
+      this.#dumps.set(bridge, { lines: parsed, flows, noFlood });
       this.#unreachable.delete(bridge);
     } catch (error) {
       // Open vSwitch has not made it, or is not there: another look comes with the next event.

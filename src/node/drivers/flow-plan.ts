@@ -15,6 +15,7 @@ import {
 } from '../flow-rows.ts';
 import { COOKIE, COOKIE_PATH_MTU } from '../numbers.ts';
 import type { Wanted } from './claims.ts';
+import { numberedFlow } from './numbered-flow.ts';
 
 export interface FoundFlow extends Omit<FlowColumns, 'bridge'> {
   /** It has timeouts or flags, which no flow of ours has. */
@@ -168,15 +169,13 @@ export function planFlows(
         });
       continue;
     }
-    const { bridge: _, ...columns } = row.columns as unknown as FlowColumns;
-    const match = withNumbers(columns.match, found.numberOf);
-    const actions = withNumbers(columns.actions, found.numberOf);
-    if (match === undefined || actions === undefined) {
+    const columns = row.columns as unknown as FlowColumns;
+    const numbered = numberedFlow(columns, found.numberOf);
+    if (numbered === undefined) {
       noteMissing(missing, columns.match + columns.actions, one, found.numberOf);
       continue;
     }
-    const flow = { ...columns, match, actions };
-    const key = flowKey(flow);
+    const { key, flow } = numbered;
     const there = found.flows.get(key);
     kept.add(key);
     if (there !== undefined && isSame(there, flow)) continue;
@@ -187,7 +186,7 @@ export function planFlows(
         key: row.key,
         unit: owner.id,
         object: row.object,
-        message: `bridge ${bridge} has a flow of somebody else (cookie ${there.cookie}): ${flowText(there)}; wanted is actions=${actions}; delete it (ovs-ofctl --strict del-flows)`,
+        message: `bridge ${bridge} has a flow of somebody else (cookie ${there.cookie}): ${flowText(there)}; wanted is actions=${flow.actions}; delete it (ovs-ofctl --strict del-flows)`,
       });
       continue;
     }

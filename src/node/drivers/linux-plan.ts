@@ -42,7 +42,7 @@ export class LinuxPlanner {
     planAddresses(draft, of('address'));
     planNeighbours(draft, of('neighbour'));
     const tables = new Set([...state.routes.keys(), ...state.rules.keys()]);
-    for (const group of claims.groups) {
+    for (const group of claims.groups()) {
       const [, table] = group.split(' ');
       if (table !== undefined) tables.add(Number(table));
     }

@@ -9,6 +9,7 @@ import {
   type FoundBridge,
   type FoundFlow,
 } from '../../../src/node/drivers/flow-plan.ts';
+import { numberedFlow } from '../../../src/node/drivers/numbered-flow.ts';
 import {
   flowKey,
   matchText,
@@ -238,4 +239,28 @@ describe('names of ports', () => {
   test('do not change the order of fields', () => {
     expect(matchText(['ip', 'in_port={a}', 'dl_src=x'])).toBe('dl_src=x,in_port={a},ip');
   });
+});
+
+test('a flow is numbered once, and anew when a port has another number', () => {
+  const columns = {
+    bridge: 'br-ex',
+    table: 0,
+    priority: 9,
+    cookie: '0xdeff105',
+    match: `in_port=${portNamed('patch-a')}`,
+    actions: 'drop',
+  };
+  const numbers = new Map<string, string>();
+  const numbered = (): string | undefined =>
+    numberedFlow(columns, (name) => numbers.get(name))?.flow.match;
+  expect(numbered()).toBeUndefined();
+  numbers.set('patch-a', '3');
+  expect(numbered()).toBe('in_port=3');
+  numbers.set('patch-b', '4');
+  const before = numberedFlow(columns, (name) => numbers.get(name));
+  expect(numberedFlow(columns, (name) => numbers.get(name))).toBe(before);
+  numbers.set('patch-a', '33');
+  expect(numbered()).toBe('in_port=33');
+  numbers.delete('patch-a');
+  expect(numbered()).toBeUndefined();
 });

@@ -52,6 +52,12 @@ export interface Connect {
   readonly members: readonly ConnectMember[];
 }
 
+/** The member of a connection that stands for a network. */
+export const memberOf = (
+  connect: Connect | undefined,
+  networkId: number,
+): ConnectMember | undefined => connect?.members.find((member) => member.networkId === networkId);
+
 /** A connection as its object and the allocations in its annotations say. */
 export function readConnect(connect: ClusterNetworkConnect): ObjectReading<Connect> {
   const { connectSubnets: ranges } = connect.spec;

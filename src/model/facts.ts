@@ -149,6 +149,8 @@ export class ZoneFacts {
   /** Endpoints of services on rendered networks, by network and service. */
   readonly backends: FactTable<Backends>;
 
+  /** Connections that have rows here: of what asks, a network that joins concerns none. */
+  readonly #renderedConnects: FactTable<{ readonly name: string }>;
   /** Networks that are used here for themselves, and by whom. */
   readonly #directUse: FactTable<{ readonly users: readonly string[] }>;
   /** Whether the pods of other nodes are known; no entry while nothing asks for them. */
@@ -193,6 +195,12 @@ export class ZoneFacts {
         member: ({ name, members }) =>
           members.map(({ networkId }) => tupleKey(name, String(networkId))),
         network: ({ members }) => members.map(({ networkId }) => String(networkId)),
+        way: ({ name, members }) =>
+          members.flatMap((from) =>
+            members.flatMap((to) =>
+              from === to ? [] : tupleKey(name, String(from.networkId), String(to.networkId)),
+            ),
+          ),
       },
     });
     this.#directUse = new FactTable('directUse', recorder);
@@ -301,7 +309,14 @@ export class ZoneFacts {
       serviceNetworks,
     ];
     this.policing = new PolicyFacts(this);
-    this.#afterUsage = [rendered, groupedNamespaces, backends, this.policing];
+    const renderedConnects = new DerivedFacts(
+      'renderedConnects',
+      recorder,
+      this.connects,
+      (name = '') => (this.#isAnyRendered(name) ? { name } : undefined),
+    );
+    this.#renderedConnects = renderedConnects.table;
+    this.#afterUsage = [rendered, renderedConnects, groupedNamespaces, backends, this.policing];
     const connectUses = new DerivedFacts(
       'connectUses',
       recorder,
@@ -465,6 +480,10 @@ export class ZoneFacts {
 
   /** True if a network of the connection has rows here: the others have no use of it. */
   isConnectRendered(connect: string): boolean {
+    return this.#renderedConnects.get(connect) !== undefined;
+  }
+
+  #isAnyRendered(connect: string): boolean {
     return (this.connects.part(connect, 'members') ?? []).some(({ networkId }) =>
       this.networks
         .keysBy('id', String(networkId))

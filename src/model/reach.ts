@@ -5,7 +5,7 @@
 import { overlaps, parsePrefix, type Prefix } from '../allocators/addresses.ts';
 import { DerivedFacts, tupleKey, type FactTable, type KeySource } from '../desired/facts.ts';
 import type { ReadRecorder } from '../desired/reads.ts';
-import type { Connect } from './connects.ts';
+import { memberOf, type Connect, type ConnectMember } from './connects.ts';
 import type { Network, NamespaceFacts } from './model.ts';
 import { DEFAULT_NETWORK, type NetworkDefinition } from './networks.ts';
 
@@ -40,6 +40,7 @@ export class NetworkReach {
   readonly #known: Known;
   readonly #primaries: DerivedFacts<NamespacePrimaries>;
   readonly #neighbours: DerivedFacts<Neighbours>;
+  readonly #members: DerivedFacts<ConnectMember>;
 
   constructor(known: Known) {
     const { recorder } = known;
@@ -63,10 +64,18 @@ export class NetworkReach {
         },
       },
     );
+    this.#members = new DerivedFacts(
+      'connectMembers',
+      recorder,
+      known.connects.distinct('member', 2),
+      (connect = '', id = '') => memberOf(known.connects.get(connect), Number(id)),
+      { arity: 2 },
+    );
   }
 
   /** To be called when namespaces, networks and connections are read. */
   refresh(): void {
+    this.#members.refresh();
     this.#primaries.refresh();
     this.#neighbours.refresh();
   }
@@ -84,6 +93,11 @@ export class NetworkReach {
   /** Networks whose pods are reached from that one's. */
   reachedFrom(network: string): readonly string[] {
     return this.#neighbours.table.part(network, 'all') ?? [];
+  }
+
+  /** A network of a connection, whatever other networks it has. */
+  memberOf(connect: string, networkId: string): ConnectMember | undefined {
+    return this.#members.table.get(connect, networkId);
   }
 
   /** Networks that reach any other. */

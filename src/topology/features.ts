@@ -2,7 +2,7 @@
 
 import type { Feature } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/facts.ts';
-import { connectedNetworks } from './connect/network.ts';
+import { connectedNetworks, connectedWays } from './connect/network.ts';
 import { siblingNetworks } from './connect/sibling-networks.ts';
 import { connectedRemoteNodes } from './connect/remote-node.ts';
 import { connectRouters } from './connect/router.ts';
@@ -43,6 +43,7 @@ export const zoneFeatures: readonly Feature<ZoneFacts>[] = [
   localnetNetwork,
   connectRouters,
   connectedNetworks,
+  connectedWays,
   connectedRemoteNodes,
   siblingNetworks,
   defaultNamespaceGroups,

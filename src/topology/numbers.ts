@@ -48,7 +48,6 @@ export const MARK_EGRESS_TO_NODE = 1008;
 
 /** Priorities and tiers of ACLs. */
 export const ACL_CONNECT_SERVICE = 500;
-export const ACL_CONNECT_OWN = 475;
 export const ACL_CONNECT_DROP = 450;
 export const ACL_DEFAULT_DENY = 1000;
 export const ACL_DEFAULT_ALLOW = 1001;

@@ -1,7 +1,7 @@
 /** What rows of connections have in common: names, ids, and which router of a network takes part (topology.md §19). */
 
 import { macOf, type Family } from '../../allocators/addresses.ts';
-import type { Connect, ConnectMember, LinkEnds } from '../../model/connects.ts';
+import type { ConnectMember, LinkEnds } from '../../model/connects.ts';
 import type { Network } from '../../model/model.ts';
 import { layer2Names, layer3Names } from '../../model/names.ts';
 import { objectIds, type ExternalIds } from '../object-ids.ts';
@@ -80,12 +80,6 @@ export function portEnd(
   const first = ends[0]?.[side] ?? '';
   return { mac: macOf(first), networks: ends.map((end) => end[`${side}Interface`]) };
 }
-
-/** The member of a connection that stands for a network. */
-export const memberOf = (
-  connect: Connect | undefined,
-  networkId: number,
-): ConnectMember | undefined => connect?.members.find((member) => member.networkId === networkId);
 
 /** Subnets of a network in a family. */
 export const subnetsIn = (

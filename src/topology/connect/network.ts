@@ -1,8 +1,8 @@
 /** A network's link to the connect router on this node, and what is sent over it (topology.md §19.1). */
 
 import { FAMILIES, familyOf, ipOf } from '../../allocators/addresses.ts';
-import type { Feature } from '../../desired/features.ts';
-import { connectLink, type Connect, type RouterLink } from '../../model/connects.ts';
+import type { Feature, Sink } from '../../desired/features.ts';
+import { connectLink, type ConnectMember, type RouterLink } from '../../model/connects.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { Network } from '../../model/model.ts';
 import { identifiedPolicyKey } from '../keys.ts';
@@ -21,7 +21,6 @@ import {
   connectObject,
   connectPorts,
   connectRouter,
-  memberOf,
   nodeIdOf,
   portEnd,
   portIds,
@@ -29,6 +28,39 @@ import {
   routerOf,
   subnetsIn,
 } from './connect-rows.ts';
+
+/** A network of a connection on this node, and its link to the connect router. */
+interface Linked {
+  readonly network: Network;
+  readonly member: ConnectMember;
+  readonly link: RouterLink;
+  /** Subnets of its pods here. */
+  readonly pods: readonly string[];
+}
+
+/** Undefined where the network has no rows here; the other members don't matter. Without a sink nobody is told why there is no link. */
+function linkedNetwork(facts: ZoneFacts, name: string, id: string, out?: Sink): Linked | undefined {
+  const ranges = facts.connects.part(name, 'ranges');
+  const member = facts.reach.memberOf(name, id);
+  const known = facts.networkOfId(Number(id));
+  const network = known && facts.rendered.get(known.name);
+  if (ranges === undefined || member === undefined || network === undefined) return undefined;
+  const pods =
+    member.topology === 'layer3'
+      ? facts.subnetsOn(network.name, facts.nodeName)
+      : network.subnets.map(({ cidr }) => cidr);
+  if (pods.length === 0) {
+    out?.waitFor(`a subnet of network ${network.name} on node ${facts.nodeName}`);
+    return undefined;
+  }
+  const node = { name: facts.nodeName, id: facts.own('id') };
+  const link = connectLink({ name, ranges }, member, node, network.name);
+  if (typeof link === 'string') {
+    out?.reject(connectObject(name), link);
+    return undefined;
+  }
+  return { network, member, link, pods };
+}
 
 export const connectedNetworks: Feature<ZoneFacts> = {
   name: 'connect/network',
@@ -43,31 +75,17 @@ export const connectedNetworks: Feature<ZoneFacts> = {
       text: "The connect router reaches a network's pods of this node over that link.",
       source: 'topology.md §19.1',
     },
-    policies: {
-      text: 'What pods of a connected network have for a network of the same connection goes to the connect router; nothing else does.',
-      source: 'topology.md §19.1',
-    },
   },
-  claims: [ROUTER_PORT_CLAIM, ROUTE_CLAIM, POLICY_CLAIM],
+  claims: [ROUTER_PORT_CLAIM, ROUTE_CLAIM],
   build(facts, [name = '', id = ''], out) {
-    const connect = facts.connects.get(name);
+    const linked = linkedNetwork(facts, name, id, out);
+    if (linked === undefined) return;
+    const { network, member, link, pods } = linked;
     const networkId = Number(id);
-    const member = memberOf(connect, networkId);
-    const known = facts.networkOfId(networkId);
-    const network = known && facts.rendered.get(known.name);
-    if (connect === undefined || member === undefined || network === undefined) return;
     const node = { name: facts.nodeName, id: facts.own('id') };
-    const pods =
-      member.topology === 'layer3'
-        ? facts.subnetsOn(network.name, node.name)
-        : network.subnets.map(({ cidr }) => cidr);
-    if (pods.length === 0)
-      return out.waitFor(`a subnet of network ${network.name} on node ${node.name}`);
-    const link = connectLink(connect, member, node, network.name);
-    if (typeof link === 'string') return out.reject(connectObject(name), link);
     const all = Rows.northbound(out, connectObject(name));
     const nodeId = nodeIdOf(member, node.id);
-    const { router, portToPods } = routerOf(network, node.name);
+    const { router } = routerOf(network, node.name);
     const ports = connectPorts(
       name,
       network.name,
@@ -106,54 +124,55 @@ export const connectedNetworks: Feature<ZoneFacts> = {
         externalIds: routeIds(name, networkId, nodeId, family),
       });
     }
-    for (const other of connect.members) {
-      const destination =
-        other.networkId === networkId ? undefined : facts.networkOfId(other.networkId);
-      if (destination !== undefined)
-        addPolicies(
-          all.by('policies'),
-          connect,
-          { network, router, portToPods, link },
-          destination,
-        );
-    }
   },
 };
 
-interface Source {
-  readonly network: Network;
-  readonly router: string;
-  readonly portToPods: string;
-  readonly link: RouterLink;
-}
-
-function addPolicies(rows: Rows, { name }: Connect, source: Source, destination: Network): void {
-  for (const family of FAMILIES) {
-    const end = source.link.ends.find((one) => one.family === family);
-    const subnets = subnetsIn(destination, family);
-    const [first] = subnets;
-    if (end === undefined || first === undefined) continue;
-    const destinations = subnets.map((subnet) => `${ipOf(subnet)}.dst == ${subnet}`);
-    const where = destinations.length === 1 ? destinations[0] : `(${destinations.join(' || ')})`;
-    const match = `inport == "${source.portToPods}" && ${where}`;
-    const ids = objectIds(CONNECT_CONTROLLER, CONNECT_TYPE, {
-      name,
-      'source-network-id': String(source.network.id),
-      'destination-network-id': String(destination.id),
-      'ip-family': family,
-      'router-name': source.router,
-    });
-    rows.keyed(
-      'Logical_Router_Policy',
-      identifiedPolicyKey(ids[OBJECT_ID], match),
-      {
-        priority: POLICY_CONNECT,
-        match,
-        action: 'reroute',
-        nexthops: [end.connectRouter],
-        external_ids: ids,
-      },
-      holds('Logical_Router', source.router, 'policies'),
-    );
-  }
-}
+/** A unit per pair: a network that joins touches no pair of others. */
+export const connectedWays: Feature<ZoneFacts> = {
+  name: 'connect/way',
+  over: (facts) => facts.connects.distinct('way', 3),
+  subject: (_facts, [connect = '']) => connectObject(connect),
+  rules: {
+    policies: {
+      text: 'What pods of a connected network have for a network of the same connection goes to the connect router; nothing else does.',
+      source: 'topology.md §19.1',
+    },
+  },
+  claims: [POLICY_CLAIM],
+  build(facts, [name = '', from = '', to = ''], out) {
+    const destination = facts.networkOfId(Number(to));
+    const source = destination && linkedNetwork(facts, name, from);
+    if (source === undefined || destination === undefined) return;
+    const { network, link } = source;
+    const { router, portToPods } = routerOf(network, facts.nodeName);
+    const rows = Rows.northbound(out, connectObject(name)).by('policies');
+    for (const family of FAMILIES) {
+      const end = link.ends.find((one) => one.family === family);
+      const subnets = subnetsIn(destination, family);
+      const [first] = subnets;
+      if (end === undefined || first === undefined) continue;
+      const destinations = subnets.map((subnet) => `${ipOf(subnet)}.dst == ${subnet}`);
+      const where = destinations.length === 1 ? destinations[0] : `(${destinations.join(' || ')})`;
+      const match = `inport == "${portToPods}" && ${where}`;
+      const ids = objectIds(CONNECT_CONTROLLER, CONNECT_TYPE, {
+        name,
+        'source-network-id': String(network.id),
+        'destination-network-id': String(destination.id),
+        'ip-family': family,
+        'router-name': router,
+      });
+      rows.keyed(
+        'Logical_Router_Policy',
+        identifiedPolicyKey(ids[OBJECT_ID], match),
+        {
+          priority: POLICY_CONNECT,
+          match,
+          action: 'reroute',
+          nexthops: [end.connectRouter],
+          external_ids: ids,
+        },
+        holds('Logical_Router', router, 'policies'),
+      );
+    }
+  },
+};

@@ -11,7 +11,6 @@ import {
   connectObject,
   connectPorts,
   connectRouter,
-  memberOf,
   portEnd,
   portIds,
   routeIds,
@@ -33,10 +32,10 @@ export const connectedRemoteNodes: Feature<ZoneFacts> = {
   },
   claims: [ROUTER_PORT_CLAIM, ROUTE_CLAIM],
   build(facts, [name = '', id = '', nodeName = ''], out) {
-    const connect = facts.connects.get(name);
+    const ranges = facts.connects.part(name, 'ranges');
     const networkId = Number(id);
-    const member = memberOf(connect, networkId);
-    if (connect === undefined || member?.topology !== 'layer3' || !facts.isConnectRendered(name))
+    const member = facts.reach.memberOf(name, id);
+    if (ranges === undefined || member?.topology !== 'layer3' || !facts.isConnectRendered(name))
       return;
     const network = facts.networkOfId(networkId);
     const nodeId = facts.remoteNodes.part(nodeName, 'id');
@@ -44,7 +43,12 @@ export const connectedRemoteNodes: Feature<ZoneFacts> = {
     if (network === undefined || nodeId === undefined || chassisId === undefined) return;
     const subnets = facts.subnetsOn(network.name, nodeName);
     if (subnets.length === 0) return;
-    const link = connectLink(connect, member, { name: nodeName, id: nodeId }, network.name);
+    const link = connectLink(
+      { name, ranges },
+      member,
+      { name: nodeName, id: nodeId },
+      network.name,
+    );
     // That node says it itself.
     if (typeof link === 'string') return;
     const all = Rows.northbound(out, connectObject(name));

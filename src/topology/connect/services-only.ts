@@ -1,18 +1,12 @@
 /** What keeps pods of connected networks apart where only services are connected (topology.md §19.2). */
 
-import { FAMILIES, familyOf, ipOf, type Family } from '../../allocators/addresses.ts';
+import { FAMILIES, ipOf } from '../../allocators/addresses.ts';
 import type { Rule } from '../../desired/features.ts';
 import type { Network } from '../../model/model.ts';
 import { podSwitch } from '../../model/names.ts';
 import { ACL_CLAIM, addAcl, anyOf, type Acl } from '../acls.ts';
-import { addAddressSet, ADDRESS_SET_CLAIM, type AddressSet } from '../address-sets.ts';
-import {
-  ACL_CONNECT_DROP,
-  ACL_CONNECT_OWN,
-  ACL_CONNECT_SERVICE,
-  TIER_ISOLATION,
-} from '../numbers.ts';
-import { hashedName, OBJECT_ID, objectIds } from '../object-ids.ts';
+import { ACL_CONNECT_DROP, ACL_CONNECT_SERVICE, TIER_ISOLATION } from '../numbers.ts';
+import { objectIds } from '../object-ids.ts';
 import { holds, type Rows } from '../rows.ts';
 import { CONNECT_CONTROLLER, CONNECT_TYPE, subnetsIn } from './connect-rows.ts';
 
@@ -22,13 +16,7 @@ export const SERVICES_ONLY_RULES: Readonly<Record<string, Rule>> = {
     source: 'topology.md §19.2',
   },
 };
-export const SERVICES_ONLY_CLAIMS = [ACL_CLAIM, ADDRESS_SET_CLAIM];
-
-/** Pods of all networks of a connection, of one family. */
-function podSet(connect: string, family: Family): AddressSet {
-  const ids = objectIds(CONNECT_CONTROLLER, CONNECT_TYPE, { name: connect, 'ip-family': family });
-  return { name: hashedName(ids[OBJECT_ID]), ids };
-}
+export const SERVICES_ONLY_CLAIMS = [ACL_CLAIM];
 
 const destinations = (subnets: readonly string[]): readonly string[] =>
   subnets.map((subnet) => `${ipOf(subnet)}.dst == ${subnet}`);
@@ -49,15 +37,6 @@ export function addServicesOnly(
   node: string,
 ): void {
   const { connected, here, reachedFrom } = networks;
-  const families = FAMILIES.filter((family) =>
-    connected.some(({ subnets }) => subnets.some(({ cidr }) => familyOf(cidr) === family)),
-  );
-  for (const family of families)
-    addAddressSet(
-      rows,
-      podSet(connect, family),
-      connected.flatMap((network) => subnetsIn(network, family)),
-    );
   const onSwitches = (of: readonly Network[]) =>
     of.map((network) => holds('Logical_Switch', podSwitch(network, node), 'acls'));
   const acl = (type: string, rest: Pick<Acl, 'priority' | 'action' | 'match'>): Acl => ({
@@ -75,30 +54,24 @@ export function addServicesOnly(
     }),
     ...onSwitches(here),
   );
-  for (const network of here)
+  for (const network of here) {
+    const reached = new Set([network, ...reachedFrom(network)].map(({ name }) => name));
+    const others = connected.filter(({ name }) => !reached.has(name));
+    const toPods = FAMILIES.flatMap((family) => {
+      const subnets = others.flatMap((other) => subnetsIn(other, family));
+      if (subnets.length === 0) return [];
+      return `${family === 'v4' ? 'ip4' : 'ip6'}.dst == {${subnets.join(', ')}}`;
+    });
+    if (toPods.length === 0) continue;
+    // Names what is dropped: an ACL that passed the own network would keep OVN from tracking its connections.
     addAcl(
       rows,
-      acl(`pass-same-network-${network.id}`, {
-        priority: ACL_CONNECT_OWN,
-        action: 'pass',
-        match: destinations(
-          [network, ...reachedFrom(network)].flatMap(({ subnets }) =>
-            subnets.map(({ cidr }) => cidr),
-          ),
-        ).join(' || '),
+      acl(`drop-pod-${network.id}`, {
+        priority: ACL_CONNECT_DROP,
+        action: 'drop',
+        match: `${anyOf(toPods)} && ct.new`,
       }),
       ...onSwitches([network]),
     );
-  const toPods = families.map(
-    (family) => `${family === 'v4' ? 'ip4' : 'ip6'}.dst == $${podSet(connect, family).name}`,
-  );
-  addAcl(
-    rows,
-    acl('drop-pod', {
-      priority: ACL_CONNECT_DROP,
-      action: 'drop',
-      match: `${anyOf(toPods)} && ct.new`,
-    }),
-    ...onSwitches(here),
-  );
+  }
 }

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Connect } from '../../../src/model/connects.ts';
 import { service, slice, withServices } from '../../support/services.ts';
 import { OvnZone } from '../../support/ovn-zone.ts';
 import {
   blue,
   bluePod,
+  colored,
   defaultNetwork,
   exampleZone,
   farMorePod,
@@ -81,6 +83,28 @@ describe('ovn-northd and two primary networks of one namespace', () => {
       'output("blue.more_blue_pod3");',
     );
     expect(ovn.planOf(zone, 'Northbound')).toMatchObject({ isEmpty: true, problems: [] });
+  });
+
+  test('where only services are connected, pods of both networks go on as before', async () => {
+    const connect: Connect = {
+      ...colored,
+      hasPods: false,
+      hasServices: true,
+      members: [
+        { networkId: blue.id, topology: 'layer3', subnets: ['192.168.0.0/24'] },
+        { networkId: more.id, topology: 'layer2', subnets: ['192.168.1.0/31'] },
+      ],
+    };
+    expect(await ovn.apply({ ...several, connects: [connect] })).toEqual([]);
+    const begins = ['--ct=new', '--ct=new', '--ct=new', '--ct=new'];
+    const near = fromMore('109.109.0.4').replace('0a:58:6d:6d:00:01', '0a:58:6d:6d:00:04');
+    // The connection is tracked on both sides: otherwise the answer is to nobody's question.
+    const text = await ovn.traceText(MORE, near, ...begins);
+    expect(text.slice(0, text.indexOf('egress(')), text).toContain('ct_commit');
+    expect((await ovn.trace(MORE, near, ...begins)).at(-1)).toBe('output("blue.more_blue_far3");');
+    expect((await ovn.trace(BLUE, fromBlue('109.109.0.3'), ...begins)).at(-1)).toBe(
+      'output("blue.more_blue_pod3");',
+    );
   });
 
   test('without the second one nothing of the link is left', async () => {

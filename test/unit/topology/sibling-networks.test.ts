@@ -202,15 +202,19 @@ test('where only services are connected, pods of primary networks of one namespa
     hasServices: true,
     members: [
       { networkId: 1, topology: 'layer3' as const, subnets: ['192.168.0.0/24'] },
+      { networkId: 3, topology: 'layer3' as const, subnets: ['192.168.2.0/24'] },
       { networkId: 9, topology: 'layer2' as const, subnets: ['192.168.1.0/31'] },
     ],
   };
-  const passes = rowsOf({ ...several, connects: [connect] }, /^connect\/router/)
-    .filter(({ key }) => key.includes('pass-same-network'))
+  const zone = { ...several, networks: [...several.networks, green], connects: [connect] };
+  const drops = rowsOf(zone, /^connect\/router/)
+    .filter(({ key }) => key.includes('drop-pod'))
     .map(({ columns }) => columns['match']);
-  expect(passes).toEqual([
-    'ip4.dst == 103.103.0.0/16 || ip4.dst == 109.109.0.0/16',
-    'ip4.dst == 109.109.0.0/16 || ip4.dst == 103.103.0.0/16',
+  const toGreen = 'ip4.dst == {104.104.0.0/16, 105.0.0.0/16} && ct.new';
+  expect(drops).toEqual([
+    toGreen,
+    'ip4.dst == {103.103.0.0/16, 109.109.0.0/16} && ct.new',
+    toGreen,
   ]);
 });
 

@@ -149,6 +149,7 @@ export class ZoneFacts {
   /** Endpoints of services on rendered networks, by network and service. */
   readonly backends: FactTable<Backends>;
 
+  readonly #serviceNetworks: FactTable<ServiceNetworks>;
   /** Connections that have rows here: of what asks, a network that joins concerns none. */
   readonly #renderedConnects: FactTable<{ readonly name: string }>;
   /** Networks that are used here for themselves, and by whom. */
@@ -186,7 +187,9 @@ export class ZoneFacts {
     });
     this.#otherPods = new FactTable('otherPods', recorder);
     this.enabledServices = new FactTable('enabledServices', recorder);
-    this.services = new FactTable('services', recorder);
+    this.services = new FactTable('services', recorder, {
+      indexes: { address: ({ clusterIps }) => clusterIps },
+    });
     this.endpointSlices = new FactTable('endpointSlices', recorder, {
       indexes: { service: ({ network, service }) => [tupleKey(network, service)] },
     });
@@ -268,6 +271,7 @@ export class ZoneFacts {
         },
       },
     );
+    this.#serviceNetworks = serviceNetworks.table;
     const backends = new DerivedFacts(
       'backends',
       recorder,
@@ -456,6 +460,30 @@ export class ZoneFacts {
     return this.connects
       .keysBy('network', String(networkId))
       .filter((connect) => this.connects.part(connect, 'hasServices') === true);
+  }
+
+  /**
+   * Another service with a cluster IP and port of that one, on another network of the connection: of the two the connection shares
+   * the one that comes first by its name.
+   */
+  sharedBefore(connect: string, key: string): string | undefined {
+    const service = this.services.get(key);
+    const networks = this.#serviceNetworks.get(key)?.networks ?? [];
+    return service?.clusterIps
+      .flatMap((address) => this.services.keysBy('address', address))
+      .filter((other) => other < key)
+      .find((other) => {
+        const ports = this.services.part(other, 'ports') ?? [];
+        const theirs = this.#serviceNetworks.get(other)?.networks ?? [];
+        return (
+          theirs.some(
+            (network) => !networks.includes(network) && this.isMember(connect, network),
+          ) &&
+          ports.some(({ protocol, port }) =>
+            service.ports.some((own) => own.protocol === protocol && own.port === port),
+          )
+        );
+      });
   }
 
   /** Networks of a connection, as far as they are known. */

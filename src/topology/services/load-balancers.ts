@@ -133,7 +133,7 @@ class BalancedService {
     const own = clusterVips(this.#service, ports, 'own');
     const balancer: LoadBalancer = { protocol, scope: 'cluster', vips };
     const id = facts.networks.part(name, 'id') ?? 0;
-    const connects = facts.connectsSharingServices(id);
+    const connects = facts.connectsSharingServices(id).filter((connect) => this.#isShared(connect));
     if (isSame(vips, own)) {
       this.#add('cluster', balancer, ...[all, ...connects.map(connectServices)].map(inGroup));
       return;
@@ -155,6 +155,18 @@ class BalancedService {
         holds('Logical_Switch', podSwitch(other, facts.nodeName), 'load_balancer'),
       ),
     );
+  }
+
+  /** False, with a reason, where a connection has another service at the same address: pods would reach either. */
+  #isShared(connect: string): boolean {
+    const { key, clusterIps } = this.#service;
+    const other = this.#facts.sharedBefore(connect, key);
+    if (other === undefined) return true;
+    this.#out.problem(
+      `Service ${key}`,
+      `ClusterNetworkConnect ${connect} does not share it: service ${other} of another network of the connection has its cluster IP and port too (${clusterIps.join(', ')}); give one of the two another cluster IP`,
+    );
+    return false;
   }
 
   #byTemplate(protocol: string, ports: readonly BackedPort[]): void {

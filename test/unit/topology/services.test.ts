@@ -6,6 +6,7 @@ import { rowTexts } from '../../support/row-text.ts';
 import { service, slice, withServices, type SliceOptions } from '../../support/services.ts';
 import {
   blue,
+  connectedZone,
   dualZone,
   exampleZone,
   factsOf,
@@ -594,4 +595,30 @@ describe('where the network is not as it should be', () => {
     expect(unit?.rows).toEqual([]);
     expect(unit?.problems[0]).toContain('may only hold letters');
   });
+});
+
+test('of two services with one cluster IP on connected networks one is shared, and the other says why it is not', () => {
+  const zone: Zone = {
+    ...withServices(
+      connectedZone,
+      service('blue/web', { clusterIPs: ['10.96.1.1'] }),
+      both('blue/web'),
+      service('green/web', { clusterIPs: ['10.96.1.1'] }),
+      slice('green/web', ['104.104.0.5 on ovn-worker'], { network: 'cluster_udn_green-net' }),
+      service('green/other', { clusterIPs: ['10.96.1.1'], ports: [{ port: 81 }] }),
+      slice('green/other', ['104.104.0.5 on ovn-worker'], { network: 'cluster_udn_green-net' }),
+    ),
+    namespaces: [...connectedZone.namespaces, 'green'],
+    connects: (connectedZone.connects ?? []).map((one) => ({ ...one, hasServices: true })),
+  };
+  const shared = rowsOf(zone, /^services\/load-balancers/)
+    .filter(({ containers }) => containers.some(({ key }) => key === 'cnc_svc_colored-net'))
+    .map(({ key }) => key);
+  expect(shared).toEqual([
+    'blue_blue_Service_blue/web_TCP_cluster',
+    'cluster_udn_green.net_Service_green/other_TCP_cluster',
+  ]);
+  expect(builtUnits(factsOf(zone)).flatMap(({ problems }) => problems)).toEqual([
+    'Service green/web: ClusterNetworkConnect colored-net does not share it: service blue/web of another network of the connection has its cluster IP and port too (10.96.1.1); give one of the two another cluster IP',
+  ]);
 });

@@ -146,6 +146,40 @@ describe('ovn-northd and a connection of a Layer3 with a Layer2 network', () => 
     expect(await output(web)).not.toBe(reached);
   });
 
+  test('networks with the same subnets could not be connected by services alone: the answer never leaves its network', async () => {
+    const twin: ZoneNetwork = {
+      ...red,
+      subnets: blue.subnets,
+      nodeSubnets: new Map([['ovn-worker', ['103.103.0.0/24']]]),
+    };
+    const twins: Zone = {
+      ...connected,
+      networks: [defaultNetwork, blue, twin],
+      attachments: [bluePod],
+      remoteAttachments: [],
+      connects: [
+        {
+          ...mixed,
+          hasPods: false,
+          hasServices: true,
+          members: [
+            { networkId: blue.id, topology: 'layer3', subnets: ['192.168.0.0/24'] },
+            { networkId: twin.id, topology: 'layer3', subnets: ['192.168.2.0/24'] },
+          ],
+        },
+      ],
+    };
+    await ovn.apply(twins);
+    // Two ways to one subnet: the hash of a connection decides to which network a request goes.
+    const routes = await ovn.nbctl('lr-route-list', 'connect_router_colored-net');
+    expect(routes.match(/103\.103\.0\.0\/24 .*ecmp/g)).toHaveLength(2);
+    // A pod of blue that was asked by 103.103.0.9 of the other network looks for that address on its own switch.
+    const question = `inport=="blue.blue_blue_pod1" && eth.src==0a:58:67:67:00:03 && eth.dst==ff:ff:ff:ff:ff:ff && arp.op==1 && arp.sha==0a:58:67:67:00:03 && arp.spa==103.103.0.3 && arp.tha==00:00:00:00:00:00 && arp.tpa==103.103.0.9`;
+    const asked = await ovn.trace('blue_blue_ovn-worker', question);
+    expect(asked.filter((line) => line.includes('crtor') || line.includes('red'))).toEqual([]);
+    expect(await ovn.apply(connected)).toEqual([]);
+  });
+
   test('after its end nothing of it is left, and the networks are apart', async () => {
     expect(await ovn.apply({ ...connected, connects: [] })).toEqual([]);
     const ids = 'external_ids:k8s.ovn.org/owner-type=ClusterNetworkConnect';

@@ -37,7 +37,8 @@ import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.
 import { closedPolicy, needsPods, readPolicy, type Policy } from './policies.ts';
 import { isTorn as isTornNode, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
 import { readWish } from './pod-plan.ts';
-import { idlingProblem, readService } from './services.ts';
+import { readService } from './services.ts';
+import { unheeded } from './unheeded.ts';
 
 /** One change of an object; `after` absent = gone. */
 export interface ModelChange<T extends KubeObject> {
@@ -67,6 +68,7 @@ export class ObjectIntake {
   node({ key, after }: ModelChange<Node>): void {
     const object = `Node ${key}`;
     const { labels = {} } = after?.metadata ?? {};
+    this.#noteUnheeded('Node', key, after);
     this.#facts.policing.nodeLabels.put(key, after && { name: key, labels });
     if (this.#hasChanged(`${object} facts`, after && nodeTexts(after))) this.#readNode(key, after);
     if (this.#hasChanged(`${object} subnets`, after && [annotationOf(after, NODE_SUBNETS)]))
@@ -75,6 +77,7 @@ export class ObjectIntake {
 
   networkAttachmentDefinition({ key, after }: ModelChange<NetworkAttachmentDefinition>): void {
     const object = `NetworkAttachmentDefinition ${key}`;
+    this.#noteUnheeded('NetworkAttachmentDefinition', key, after);
     if (!this.#hasChanged(object, after && definitionTexts(after))) return;
     const reading = after && readDefinition(after, this.#facts.settings);
     this.#facts.problems.note(object, 'definition', reading);
@@ -91,6 +94,7 @@ export class ObjectIntake {
 
   namespace({ key, after }: ModelChange<Namespace>): void {
     const labels = after?.metadata.labels ?? {};
+    this.#noteUnheeded('Namespace', key, after);
     const isLabelled = Object.hasOwn(labels, PRIMARY_NETWORK_LABEL);
     const logging = after && aclLogging(after);
     const [error] = logging?.errors ?? [];
@@ -121,6 +125,7 @@ export class ObjectIntake {
     const [namespace = '', name = ''] = key.split('/');
     pods.put([namespace, name], pod && readPod(pod));
     const object = `Pod ${key}`;
+    this.#noteUnheeded('Pod', key, isOwn ? after : undefined);
     if (!this.#hasChanged(object, pod && interfaceTexts(pod))) return;
     const reading = pod && readInterfaces(pod, this.#facts.roundFor(isOwn));
     const openPorts = pod && openPortsProblem(pod);
@@ -143,6 +148,10 @@ export class ObjectIntake {
     // A virtual machine may move to another node or come from one.
     const canMove = interfaces.some(({ machine, nadKey }) => machine && nadKey !== DEFAULT_NAD_KEY);
     if (isOwn && canMove) this.#facts.wantOtherPods();
+  }
+
+  #noteUnheeded(kind: string, key: ObjectKey, after: KubeObject | undefined): void {
+    this.#facts.problems.note(`${kind} ${key}`, 'unheeded', after && unheeded(after));
   }
 
   #putInterfaces(
@@ -178,12 +187,7 @@ export class ObjectIntake {
   service({ key, after }: ModelChange<Service>): void {
     const { settings, enabledServices, services } = this.#facts;
     const service = after && readService(after);
-    const idling = after && idlingProblem(after);
-    this.#facts.problems.note(
-      `Service ${key}`,
-      'idling',
-      idling === undefined ? undefined : { kind: 'problem', message: idling },
-    );
+    this.#noteUnheeded('Service', key, after);
     services.put(key, service);
     if (!settings.allowedDefaultServices.includes(key)) return;
     enabledServices.put(key, service && { key, clusterIps: service.clusterIps });

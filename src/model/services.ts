@@ -1,5 +1,4 @@
 /** Service objects → what load balancers are made from; and which networks a service is on. Pure. */
-import { annotationOf } from '../api/annotations/annotations.ts';
 import type { Protocol, Service } from '../api/types.ts';
 
 /** A port of a service; `name` is what slices call it. */
@@ -35,15 +34,6 @@ export interface ServiceFacts {
 
 /** Seconds of client affinity where a service says none. */
 const DEFAULT_AFFINITY = 10_800;
-
-/** By it a service says that its pods are away until somebody calls it (topology.md §15.1). */
-const IDLED_AT = 'k8s.ovn.org/idled-at';
-
-/** What is not done for a service that was put to sleep. */
-export const idlingProblem = (service: Service): string | undefined =>
-  annotationOf(service, IDLED_AT) === undefined
-    ? undefined
-    : `annotation ${IDLED_AT}: this release wakes no service: connections to it are rejected while it has no endpoints; scale its pods up, and remove the annotation`;
 
 /** What a service is; undefined for one without cluster IPs: headless, an external name, or not allocated yet. */
 export function readService(service: Service): ServiceFacts | undefined {

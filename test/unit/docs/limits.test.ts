@@ -1,0 +1,120 @@
+/** Everything that docs/topology.md says is left out is said to who asks for it, in the way that stands beside it. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { notProgrammed } from '../../../src/api/unprogrammed.ts';
+import type { KubeObject } from '../../../src/api/objects.ts';
+import { parseManifest } from '../../../src/api/validation/manifest.ts';
+import { ZoneFacts } from '../../../src/model/facts.ts';
+import { ObjectIntake } from '../../../src/model/intake.ts';
+import { whyNotRendered } from '../../../src/model/rendering.ts';
+import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
+import { pod } from '../../support/pods.ts';
+import { adminPolicy } from '../../support/policed-zone.ts';
+import { feed } from '../../support/zone-objects.ts';
+
+const TOPOLOGY = readFileSync(resolve(import.meta.dirname, '../../../docs/topology.md'), 'utf8');
+
+/** First and second cells of the table. */
+const rows: readonly (readonly [string, string])[] = (
+  TOPOLOGY.split('## What this release leaves out\n')[1]?.split('\n## ')[0] ?? ''
+)
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
+  .slice(1)
+  .map((line) => line.split('|').map((cell) => cell.trim()))
+  .map(([, what = '', where = '']) => [what, where]);
+
+/** What a node says of an object, behind its name. */
+function problemsOf(object: KubeObject): string[] {
+  const facts = new ZoneFacts('w1', DEFAULT_SETTINGS);
+  feed(new ObjectIntake(facts), object);
+  const name = [object.metadata.namespace, object.metadata.name].filter(Boolean).join('/');
+  return [...facts.modelProblems()]
+    .filter((problem) => problem.object === `${object.kind} ${name}`)
+    .map(({ message }) => message);
+}
+
+const annotated = (kind: string, annotation: string, value = 'x'): KubeObject => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: {
+    name: 'a',
+    ...(['Node', 'Namespace'].includes(kind) ? {} : { namespace: 'a' }),
+    annotations: { [annotation]: value },
+  },
+  spec: { clusterIPs: [], config: '{}', nodeName: 'w1' },
+});
+/** The problem of such an object, of those that name the annotation. */
+const toldOf = (kind: string, annotation: string, value?: string): string[] =>
+  problemsOf(annotated(kind, annotation, value)).filter((message) => message.includes(annotation));
+
+const machine = (): KubeObject => {
+  const made = pod('a/vm', 'w1', [
+    { nadKey: 'a/net', address: '10.9.0.3/16', role: 'primary', tunnelId: 12 },
+  ]);
+  return { ...made, metadata: { ...made.metadata, labels: { 'vm.kubevirt.io/name': 'vm' } } };
+};
+
+/** What is said, by the beginning of the row. */
+const SAID: Readonly<Record<string, () => readonly (string | undefined)[]>> = {
+  'networks with transport': () => [
+    whyNotRendered({ transport: 'no-overlay' }),
+    whyNotRendered({ transport: 'evpn' }),
+    whyNotRendered({ uplink: 'eth1' }),
+  ],
+  'the layout that Layer2 networks had': () =>
+    toldOf('Node', 'k8s.ovn.org/layer2-topology-version', '1.0'),
+  'advertised networks': () =>
+    toldOf('NetworkAttachmentDefinition', 'k8s.ovn.org/route-advertisements'),
+  'hybrid overlay': () => toldOf('Node', 'k8s.ovn.org/hybrid-overlay-node-subnet'),
+  'external gateways': () => [
+    ...toldOf('Namespace', 'k8s.ovn.org/routing-external-gws'),
+    ...toldOf('Pod', 'k8s.ovn.org/routing-namespaces'),
+  ],
+  'DHCP for virtual machines': () =>
+    problemsOf(machine()).filter((message) => message.includes('DHCP')),
+  'EgressIP, EgressFirewall': () =>
+    ['EgressIP', 'EgressFirewall', 'EgressQoS', 'EgressService'].map(notProgrammed),
+  'other kinds of ovn-kubernetes': () =>
+    ['NetworkQoS', 'AdminPolicyBasedExternalRoute', 'RouteAdvertisements'].map((kind) => {
+      const text = `{apiVersion: k8s.ovn.org/v1, kind: ${kind}, metadata: {name: a}, spec: {}}`;
+      return parseManifest(text, 'a.yaml').unknownKinds[0]?.kind;
+    }),
+  'peers of AdminNetworkPolicies by domain names': () =>
+    problemsOf(
+      adminPolicy('a', {
+        priority: 1,
+        subject: { namespaces: {} },
+        egress: [{ action: 'Allow', to: [{ domainNames: ['example.org'] }] }],
+      }),
+    ),
+  'services that are put to sleep': () => toldOf('Service', 'k8s.ovn.org/idled-at'),
+};
+
+test.each(rows)('%s: is said', (what) => {
+  const [key, said] = Object.entries(SAID).find(([start]) => what.startsWith(start)) ?? [];
+  expect(key, `who tests that row? ${what}`).toBeDefined();
+  const messages = said?.() ?? [];
+  expect(messages.length).toBeGreaterThan(0);
+  expect(messages.every((message) => (message ?? '') !== '')).toBe(true);
+});
+
+test('every limit that is tested is in the table', () => {
+  const missing = Object.keys(SAID).filter(
+    (start) => !rows.some(([what]) => what.startsWith(start)),
+  );
+  expect(missing).toEqual([]);
+  expect(rows.every(([, where]) => !/^here\b/.test(where))).toBe(true);
+});
+
+test('annotations that mean nothing unusual are no problem', () => {
+  expect(toldOf('Node', 'k8s.ovn.org/layer2-topology-version', '2.0')).toEqual([]);
+  const plain = machine();
+  const { labels: _labels, ...metadata } = plain.metadata as {
+    labels?: unknown;
+  } & KubeObject['metadata'];
+  expect(problemsOf({ ...plain, metadata }).filter((message) => message.includes('DHCP'))).toEqual(
+    [],
+  );
+});

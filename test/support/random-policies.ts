@@ -57,9 +57,13 @@ export const randomPolicy = (
   nads: readonly string[],
 ): KubeObject => {
   const key = `${random.pick(spaces)}/${random.pick(['p', 'q'])}`;
-  return random.is(0.7)
+  const made = random.is(0.7)
     ? networkPolicy(key, spec(random))
-    : multiPolicy(key, random.pick(nads), spec(random));
+    : multiPolicy(key, random.is(0.7) ? random.pick(nads) : nads.join(', '), spec(random));
+  if (random.is(0.7)) return made;
+  const { metadata } = made;
+  const annotations = { ...metadata.annotations, 'k8s.ovn.org/acl-stateless': 'true' };
+  return { ...made, metadata: { ...metadata, annotations } };
 };
 
 const adminRules = (random: SeededRandom, side: 'from' | 'to', actions: string[]): object[] =>
@@ -78,7 +82,8 @@ const adminRules = (random: SeededRandom, side: 'from' | 'to', actions: string[]
 export function randomAdminPolicy(random: SeededRandom): KubeObject {
   const isBaseline = random.is(0.3);
   const actions = isBaseline ? ['Allow', 'Deny'] : ['Allow', 'Deny', 'Pass'];
-  return adminPolicy(isBaseline ? 'default' : random.pick(['first', 'second']), {
+  const logging = random.is(0.3) ? { 'k8s.ovn.org/acl-logging': '{"allow":"info"}' } : {};
+  const policy = {
     ...(isBaseline ? {} : { priority: random.below(3) }),
     subject: random.pick([
       { namespaces: namespaces(random) },
@@ -86,7 +91,8 @@ export function randomAdminPolicy(random: SeededRandom): KubeObject {
     ]),
     ingress: adminRules(random, 'from', actions),
     egress: adminRules(random, 'to', actions),
-  });
+  };
+  return adminPolicy(isBaseline ? 'default' : random.pick(['first', 'second']), policy, logging);
 }
 
 /** A connection of some networks, as the cluster manager leaves it. */

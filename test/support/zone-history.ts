@@ -111,6 +111,7 @@ export class ZoneHistory {
         egressFirewall: random.is(0.5),
         multicast: random.is(0.5),
       },
+      policies: { passesIcmp: random.is(0.5), allowsStateless: random.is(0.5) },
     };
     for (const database of this.#databases)
       database.subscribe(() => {

@@ -73,6 +73,7 @@ const NETWORKS: readonly Asked[] = [
   },
 ];
 
+const SERVICES = ['default/kubernetes', 'default/web', 'blue/web', 'red/web', 'wide/web'];
 const ACL_LOGGING = ['{"deny":"alert"}', '{"deny":"info","allow":"notice"}', '{}', '{'];
 
 const OWNER = {
@@ -106,6 +107,11 @@ interface NodeState {
   chassis: string;
   address: string;
   hasGateway: boolean;
+  isLocalMode: boolean;
+  hasNodePorts: boolean;
+  vlan: number;
+  hasMtuSupport: boolean;
+  readonly hostAddresses: Set<string>;
   readonly subnets: Map<string, string>;
 }
 
@@ -131,7 +137,11 @@ export class ZoneObjects {
   begin(): readonly KubeObject[] {
     const self = this.#putNode(SELF);
     const state = this.#nodes.get(SELF) as NodeState;
-    this.#first = { ...state, subnets: new Map(state.subnets) };
+    this.#first = {
+      ...state,
+      subnets: new Map(state.subnets),
+      hostAddresses: new Set(state.hostAddresses),
+    };
     return [
       self,
       ...NAMESPACES.map((name) => this.#putNamespace(name)),
@@ -185,6 +195,7 @@ export class ZoneObjects {
         ),
       );
     if (kind < 30) return this.#remove('ClusterNetworkConnect');
+    if (random.is(0.2)) return this.#remove('Namespace');
     return there(this.#putNamespace(random.pick(NAMESPACES)));
   }
 
@@ -345,11 +356,13 @@ export class ZoneObjects {
       },
       spec: {
         ...bare.spec,
+        ...(random.is(0.05) ? { hostNetwork: true } : {}),
         containers: [
           { ports: random.is(0.5) ? [] : [{ name: 'http', containerPort: 8080, protocol: 'TCP' }] },
         ],
       },
     };
+    if (random.is(0.05)) return this.#put({ ...made, status: { phase: 'Succeeded' } }) as Pod;
     if (!random.is(0.3)) return this.#put(made) as Pod;
     const openPorts = '- protocol: tcp\n  port: 80\n';
     const annotations = {
@@ -363,17 +376,34 @@ export class ZoneObjects {
   #putService(): Service {
     const random = this.#random;
     const type = random.pick(['ClusterIP', 'ClusterIP', 'NodePort', 'LoadBalancer']);
-    const key = random.pick(['default/kubernetes', 'default/web', 'blue/web', 'red/web']);
+    const key = random.pick(SERVICES);
+    const hasNodePorts = type !== 'ClusterIP' && random.is(0.9);
+    const isAffine = random.is(0.3);
+    const ports = [
+      { name: 'http', port: 80, ...(hasNodePorts ? { nodePort: 30080 } : {}) },
+      {
+        name: 'dns',
+        port: 53,
+        protocol: random.pick(['UDP', 'SCTP', 'TCP']),
+        ...(hasNodePorts ? { nodePort: 30053 } : {}),
+      },
+    ];
     return this.#put(
       service(
         key,
         {
           type,
           clusterIPs: random.pick([['10.96.0.1'], ['10.96.0.7'], []]),
-          ports: [{ port: 80, ...(type === 'ClusterIP' ? {} : { nodePort: 30080 }) }],
+          ports: random.is(0.5) ? ports.slice(0, 1) : ports,
           externalTrafficPolicy: random.pick(['Cluster', 'Local']),
           internalTrafficPolicy: random.pick(['Cluster', 'Cluster', 'Local']),
-          sessionAffinity: random.pick(['None', 'None', 'ClientIP']),
+          sessionAffinity: isAffine ? 'ClientIP' : 'None',
+          ...(isAffine && random.is(0.7)
+            ? { sessionAffinityConfig: { clientIP: { timeoutSeconds: random.pick([5, 86_400]) } } }
+            : {}),
+          ...(random.is(0.3) ? { externalIPs: random.pick([['172.19.0.7'], ['172.19.0.8']]) } : {}),
+          publishNotReadyAddresses: random.is(0.3),
+          allocateLoadBalancerNodePorts: hasNodePorts,
         },
         random.is(0.5) ? {} : { loadBalancer: { ingress: [{ ip: '172.19.0.9' }] } },
       ),
@@ -382,15 +412,31 @@ export class ZoneObjects {
 
   #putSlice(): EndpointSlice {
     const random = this.#random;
-    const key = random.pick(['default/kubernetes', 'default/web', 'blue/web', 'red/web']);
-    const network = random.pick(['', 'blue_blue', 'red_red', 'cluster_udn_c']);
+    const key = random.pick(SERVICES);
+    const network = random.pick(['', 'blue_blue', 'red_red', 'cluster_udn_c', 'wide']);
     const octet = NETWORKS.find(({ name }) => name === network)?.id ?? 244;
     const endpoints = [3, 5, 7]
       .filter(() => random.is(0.6))
-      .map((host) => `10.${octet}.${host > 5 ? 2 : 1}.${host} on ${host > 5 ? 'w2' : SELF}`);
+      .map((host) => {
+        const isFar = host > 5;
+        if (random.is(0.7)) return `10.${octet}.${isFar ? 2 : 1}.${host} on ${isFar ? 'w2' : SELF}`;
+        return {
+          addresses: [`10.${octet}.${isFar ? 2 : 1}.${host}`],
+          nodeName: isFar ? 'w2' : SELF,
+          conditions: {
+            ready: random.is(0.3),
+            serving: random.is(0.5),
+            terminating: random.is(0.5),
+          },
+        };
+      });
     return this.#put(
       slice(key, random.is(0.2) ? [...endpoints, `172.18.0.1 on ${SELF}`] : endpoints, {
         name: network === '' ? 'own' : network.replaceAll('_', '-'),
+        ports: [
+          { name: 'http', port: random.pick([8080, 9090]) },
+          { name: 'dns', port: 5353, protocol: random.pick(['UDP', 'SCTP', 'TCP']) },
+        ],
         ...(network === '' ? {} : { network }),
       }),
     ) as EndpointSlice;
@@ -406,19 +452,30 @@ export class ZoneObjects {
         chassis: `chassis-${name}`,
         address: `172.18.0.${number}`,
         hasGateway: true,
+        isLocalMode: false,
+        hasNodePorts: true,
+        vlan: 0,
+        hasMtuSupport: true,
+        hostAddresses: new Set(),
         subnets: new Map([['default', `10.244.${number}.0/24`]]),
       };
       this.#nodes.set(name, state);
       for (const { name: network, id } of NETWORKS)
         if (random.is(0.8)) state.subnets.set(network, `10.${id}.${number}.0/24`);
     } else {
-      const kind = random.below(5);
+      const kind = random.below(10);
       const network = random.pick(NETWORKS);
       if (kind === 0) state.subnets.set(network.name, `10.${network.id}.${number}.0/24`);
       if (kind === 1) state.subnets.set(network.name, `10.${network.id}.${number + 100}.0/24`);
       if (kind === 2) state.subnets.delete(network.name);
       if (kind === 3) state.address = `172.18.0.${number + 10 * random.below(3)}`;
       if (kind === 4 && name === SELF) state.hasGateway = !state.hasGateway;
+      if (kind === 5) state.isLocalMode = !state.isLocalMode;
+      if (kind === 6) state.hasNodePorts = !state.hasNodePorts;
+      if (kind === 7) state.vlan = random.pick([0, 7]);
+      if (kind === 8) state.hasMtuSupport = !state.hasMtuSupport;
+      if (kind === 9 && !state.hostAddresses.delete('172.30.0.9/24'))
+        state.hostAddresses.add('172.30.0.9/24');
       if (kind === 4 && name !== SELF) state.chassis = `chassis-${name}-${random.below(3)}`;
     }
     this.#torn.delete(name);
@@ -457,16 +514,17 @@ export class ZoneObjects {
 }
 
 function nodeObject(name: string, state: NodeState): Node {
-  const { id, chassis, address, hasGateway, subnets } = state;
+  const { id, chassis, address, hasGateway, isLocalMode, hasNodePorts, vlan, subnets } = state;
+  const hosts = [`${address}/16`, ...state.hostAddresses];
   const gateway = {
-    mode: 'shared',
+    mode: isLocalMode ? 'local' : 'shared',
     'bridge-id': 'br-ex',
     'interface-id': `br-ex_${name}`,
     'mac-address': macOf(address),
     'ip-addresses': [`${address}/16`],
     'next-hops': ['172.18.0.254'],
-    'node-port-enable': 'true',
-    'vlan-id': '0',
+    'node-port-enable': String(hasNodePorts),
+    'vlan-id': String(vlan),
   };
   return {
     apiVersion: 'v1',
@@ -478,7 +536,8 @@ function nodeObject(name: string, state: NodeState): Node {
         'k8s.ovn.org/node-chassis-id': chassis,
         'k8s.ovn.org/node-encap-ips': JSON.stringify([address]),
         'k8s.ovn.org/node-primary-ifaddr': JSON.stringify({ ipv4: `${address}/16` }),
-        'k8s.ovn.org/host-cidrs': JSON.stringify([`${address}/16`]),
+        'k8s.ovn.org/host-cidrs': JSON.stringify(hosts),
+        ...(state.hasMtuSupport ? {} : { 'k8s.ovn.org/gateway-mtu-support': 'false' }),
         'k8s.ovn.org/node-transit-switch-port-ifaddr': JSON.stringify({
           ipv4: `100.88.0.${id}/16`,
         }),

@@ -52,6 +52,8 @@ class Election {
   readonly #candidate: Candidate;
   /** The lease as last seen, and when it was first seen so. */
   #observed: { readonly version: string | undefined; readonly at: number } | undefined;
+  /** Version of the lease as we wrote it last: while nobody else writes, it is renewed by one request. */
+  #written: string | undefined;
 
   constructor(candidate: Candidate) {
     this.#candidate = candidate;
@@ -59,20 +61,65 @@ class Election {
 
   /** True when the lease is ours now. Rejects when that can't be known. */
   async attempt(signal: AbortSignal | undefined): Promise<boolean> {
-    const { store, namespace, name, identity, clock, timing } = this.#candidate;
-    const key = `${namespace}/${name}`;
-    const now = clock.now();
-    const lease = await store.get(LEASES, key, signal);
-    const write = { fieldManager: identity, ...(signal === undefined ? {} : { signal }) };
-    const mine = {
+    if (this.#written === undefined) return this.#lookAndTake(signal);
+    try {
+      await this.#write(this.#written, {}, signal);
+      return true;
+    } catch (error) {
+      if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
+        throw error;
+      // Somebody wrote it: perhaps we did, by a request whose answer was lost.
+      this.#written = undefined;
+      return this.#lookAndTake(signal);
+    }
+  }
+
+  get #key(): string {
+    const { namespace, name } = this.#candidate;
+    return `${namespace}/${name}`;
+  }
+
+  #mine(): NonNullable<Lease['spec']> {
+    const { identity, clock, timing } = this.#candidate;
+    return {
       holderIdentity: identity,
       leaseDurationSeconds: Math.ceil(timing.lease / 1000),
-      renewTime: microTime(now),
+      renewTime: microTime(clock.now()),
     };
+  }
+
+  async #write(
+    version: string | undefined,
+    taken: NonNullable<Lease['spec']>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { store, identity } = this.#candidate;
+    const written = await store.patch(
+      LEASES,
+      this.#key,
+      { spec: { ...this.#mine(), ...taken } },
+      {
+        fieldManager: identity,
+        ...(signal === undefined ? {} : { signal }),
+        ...(version === undefined ? {} : { resourceVersion: version }),
+      },
+    );
+    this.#written = written.metadata.resourceVersion;
+  }
+
+  async #lookAndTake(signal: AbortSignal | undefined): Promise<boolean> {
+    const { store, namespace, name, identity, clock } = this.#candidate;
+    const now = clock.now();
+    const lease = await store.get(LEASES, this.#key, signal);
     if (lease === undefined) {
       const { apiVersion, kind } = LEASES;
-      const spec = { ...mine, acquireTime: microTime(now), leaseTransitions: 0 };
-      await store.create(LEASES, { apiVersion, kind, metadata: { name, namespace }, spec }, write);
+      const spec = { ...this.#mine(), acquireTime: microTime(now), leaseTransitions: 0 };
+      const created = await store.create(
+        LEASES,
+        { apiVersion, kind, metadata: { name, namespace }, spec },
+        { fieldManager: identity, ...(signal === undefined ? {} : { signal }) },
+      );
+      this.#written = created.metadata.resourceVersion;
       return true;
     }
     const { resourceVersion: version } = lease.metadata;
@@ -89,12 +136,7 @@ class Election {
       holder === identity
         ? {}
         : { acquireTime: microTime(now), leaseTransitions: leaseTransitions + 1 };
-    await store.patch(
-      LEASES,
-      key,
-      { spec: { ...mine, ...taken } },
-      { ...write, ...(version === undefined ? {} : { resourceVersion: version }) },
-    );
+    await this.#write(version, taken, signal);
     return true;
   }
 

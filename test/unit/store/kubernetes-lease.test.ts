@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { leases } from '../../../src/api/kinds.ts';
 import { leadByLease, type LeaseTiming } from '../../../src/store/kubernetes/kubernetes-lease.ts';
 import { StoreError, type Leadership, type Store } from '../../../src/store/store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -86,18 +87,17 @@ describe('a lease', () => {
     const [store, clock] = [new MemoryStore(), new ManualClock()];
     const one = candidate(store, 'one', clock);
     await one.leadership;
-    const answer = store.get.bind(store);
+    const answer = store.patch.bind(store);
     let isLost = true;
-    const get = async (
-      ...[kind, key, signal]: Parameters<Store['get']>
-    ): ReturnType<Store['get']> => {
-      if (!isLost) return answer(kind, key);
+    const patch: Store['patch'] = async (kind, key, change, options) => {
+      if (!isLost) return answer(kind, key, change, options);
       isLost = false;
-      const never = Promise.withResolvers<undefined>();
+      const never = Promise.withResolvers<never>();
+      const { signal } = options;
       signal?.addEventListener('abort', () => never.reject(signal.reason));
       return never.promise;
     };
-    Object.assign(store, { get });
+    Object.assign(store, { patch });
     await clock.advance(106_000);
     await clock.advance(106_000);
     expect([isLost, one.leads()]).toEqual([false, true]);
@@ -109,17 +109,16 @@ describe('a lease', () => {
     await one.leadership;
     await clock.advance(20_000);
     let isSilent = true;
-    const answer = store.get.bind(store);
-    const get = async (
-      ...[kind, key, signal]: Parameters<Store['get']>
-    ): ReturnType<Store['get']> => {
-      if (!isSilent) return answer(kind, key);
+    const answer = store.patch.bind(store);
+    const patch: Store['patch'] = async (kind, key, change, options) => {
+      if (!isSilent) return answer(kind, key, change, options);
       isSilent = false;
-      const never = Promise.withResolvers<undefined>();
+      const never = Promise.withResolvers<never>();
+      const { signal } = options;
       signal?.addEventListener('abort', () => never.reject(signal.reason));
       return never.promise;
     };
-    Object.assign(store, { get });
+    Object.assign(store, { patch });
     await clock.advance(6000);
     // Of the 107 s since the last renewal 26 have passed, and these leave less than the 26 s after which it asks again.
     clock.standStill(60_000);
@@ -127,5 +126,34 @@ describe('a lease', () => {
     expect(one.leads()).toBe(true);
     await clock.advance(200_000);
     expect([isSilent, one.leads()]).toEqual([false, true]);
+  });
+
+  test('is renewed by one request, and looked at again when somebody wrote it', async () => {
+    const [store, clock] = [new MemoryStore(), new ManualClock()];
+    const one = candidate(store, 'one', clock);
+    await one.leadership;
+    let looks = 0;
+    const get = store.get.bind(store);
+    Object.assign(store, {
+      get: async (...[kind, key]: Parameters<Store['get']>) => {
+        looks += 1;
+        return get(kind, key);
+      },
+    });
+    await clock.advance(200_000);
+    expect([looks, one.leads()]).toEqual([0, true]);
+    const renewTime = async (): Promise<unknown> =>
+      ((await get(leases, 'heddle/manager')) as { spec?: { renewTime?: string } } | undefined)?.spec
+        ?.renewTime;
+    const before = await renewTime();
+    const metadata = { labels: { seen: 'yes' } };
+    await store.patch(leases, 'heddle/manager', { metadata }, { fieldManager: 'user' });
+    await clock.advance(26_000);
+    expect([looks, one.leads()]).toEqual([1, true]);
+    expect(await renewTime()).not.toBe(before);
+    const spec = { holderIdentity: 'two' };
+    await store.patch(leases, 'heddle/manager', { spec }, { fieldManager: 'two' });
+    await clock.advance(26_000);
+    expect([looks, one.leads()]).toEqual([2, false]);
   });
 });

@@ -70,21 +70,23 @@ export const deployed = (): readonly KubeObject[] =>
     .flatMap((file) => parseAllDocuments(readFileSync(resolve(DEPLOY, file), 'utf8')))
     .map((document) => document.toJS() as KubeObject);
 
+/** Where objects of its kind are, in its namespace. */
+export function objectPath({ apiVersion, kind, metadata }: KubeObject): string {
+  const plural = `${kind.toLowerCase().replace(/y$/, 'ie')}s`;
+  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const within = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
+  return `${group}${within}/${plural}`;
+}
+
 /** Installs of it the namespace, the roles and the admission policies; the definitions have to be there. */
 export async function installRules(api: KubeApi): Promise<void> {
   const isRule =
     /^(Namespace|ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy(Binding)?)$/;
   for (const object of deployed().filter(({ kind }) => isRule.test(kind))) {
-    const { apiVersion, kind, metadata } = object;
-    const plural = `${kind.toLowerCase().replace(/y$/, 'ie')}s`;
-    const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-    const within = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
-    const { status, body } = await api.call(
-      'POST',
-      `${group}${within}/${plural}?fieldValidation=Strict`,
-      object,
-    );
-    if (status !== 201) throw new Error(`${kind} ${metadata.name}: ${JSON.stringify(body)}`);
+    const path = `${objectPath(object)}?fieldValidation=Strict`;
+    const { status, body } = await api.call('POST', path, object);
+    if (status !== 201)
+      throw new Error(`${object.kind} ${object.metadata.name}: ${JSON.stringify(body)}`);
   }
   // The server takes them up by watching itself, in the order of their creation: this asks for the last role, and the last policy.
   const zone = { apiVersion: 'k8s.ovn.org/v1alpha1', kind: 'ZoneStatus', metadata: { name: 'n' } };

@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../src/api/objects.ts';
+import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
+import { kubeTools, type KubeTools } from '../../support/kube-tools.ts';
+import { ownFolder } from '../../support/left-behind.ts';
+import { objectPath, deployed } from '../../support/permissions.ts';
+
+const DEPLOY = resolve(import.meta.dirname, '../../../deploy');
+
+const tools = await kubeTools();
+const started = typeof tools === 'string' ? tools : await startKubeApi();
+if (typeof started === 'string')
+  console.warn(`deploy/ is not installed on an API server: ${started}`);
+
+describe.skipIf(typeof started === 'string')('on an API server', () => {
+  const api = started as KubeApi;
+  const { helm, kubectl } = tools as KubeTools;
+  const run = promisify(execFile);
+  let folder: string;
+  beforeAll(() => {
+    folder = ownFolder('heddle-chart');
+  });
+  afterAll(async () => {
+    await api[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+
+  const kubeconfig = `--kubeconfig=${api?.kubeconfig}`;
+
+  /** Versions of the objects of deploy/ that the server has. */
+  const there = async (): Promise<Readonly<Record<string, string>>> => {
+    const found: Record<string, string> = {};
+    for (const object of deployed()) {
+      const path = `${objectPath(object)}/${object.metadata.name}`;
+      const { status, body } = await api.call('GET', path);
+      if (status === 200) found[path] = (body as KubeObject).metadata.resourceVersion ?? '';
+    }
+    return found;
+  };
+
+  test('nothing has a field that the server does not know', async () => {
+    for (const object of deployed()) {
+      const path = `${objectPath(object)}?fieldValidation=Strict&dryRun=All`;
+      const { status, body } = await api.call('POST', path, object);
+      expect(status, JSON.stringify(body)).toBe(201);
+    }
+  });
+
+  test('kubectl apply -k creates everything, changes nothing the second time, and takes it off', async () => {
+    const apply = ['apply', '--server-side', '-k', DEPLOY, '--validate=false', kubeconfig];
+    await run(kubectl, apply);
+    const first = await there();
+    expect(Object.keys(first)).toHaveLength(deployed().length);
+    await run(kubectl, apply);
+    expect(await there()).toEqual(first);
+    await run(kubectl, ['delete', '-k', DEPLOY, '--wait=false', kubeconfig]);
+    await expect.poll(there, { timeout: 10_000 }).toEqual({});
+  });
+
+  test('helm install, upgrade and uninstall, in the namespace that is there', async () => {
+    await run(kubectl, [
+      'apply',
+      '-f',
+      join(DEPLOY, 'namespace.yaml'),
+      '--validate=false',
+      kubeconfig,
+    ]);
+    // This server says of no version that it is it.
+    const chart = join(folder, 'heddle');
+    await cp(join(DEPLOY, 'helm/heddle'), chart, { recursive: true, dereference: true });
+    const about = await readFile(join(chart, 'Chart.yaml'), 'utf8');
+    await writeFile(join(chart, 'Chart.yaml'), about.replace(/^kubeVersion: .*$/m, ''));
+    const common = ['heddle', chart, '--namespace=heddle', kubeconfig];
+    await run(helm, ['install', ...common, '--disable-openapi-validation']);
+    expect(Object.keys(await there())).toHaveLength(deployed().length);
+    await run(helm, ['upgrade', ...common, '--set=mtu=1300', '--disable-openapi-validation']);
+    const settings = '/api/v1/namespaces/heddle/configmaps/heddle-settings';
+    expect((await api.call('GET', settings)).body).toMatchObject({ data: { HEDDLE_MTU: '1300' } });
+    await run(helm, ['uninstall', 'heddle', '--namespace=heddle', kubeconfig]);
+    expect(Object.keys(await there())).toEqual(['/api/v1/namespaces/heddle']);
+  });
+});

@@ -77,8 +77,13 @@ export interface PlannedZone {
   };
   /** Absent when the host is left alone. */
   readonly host?: { readonly controller: Pick<HostController, 'features' | 'plans'> } | undefined;
+  /** What is still to be done until the external bridge is in the place of its uplink. */
+  uplinkSteps(): Promise<readonly string[]>;
   problems(): readonly ZoneProblem[];
 }
+
+/** Name of the part of a plan that is about it. */
+const EXTERNAL_BRIDGE = 'External bridge';
 
 function rulesOf(
   changes: readonly { readonly unit: string; readonly rule: string | undefined }[],
@@ -126,6 +131,9 @@ async function reportOf(
   const { store, controller, host } = zone;
   const ofZone = controller.plans();
   const ofHost = await host?.controller.plans(controller.isComplete);
+  const uplinkSteps = await zone.uplinkSteps();
+  const bridge =
+    uplinkSteps.length === 0 ? [] : [{ database: EXTERNAL_BRIDGE, steps: uplinkSteps }];
   const plans = ofHost === undefined ? ofZone : [...ofZone, ofHost.openVswitch];
   const stacks =
     ofHost === undefined
@@ -143,6 +151,7 @@ async function reportOf(
       ...plans.map(planToJson),
       ...stacks.map(({ database, plan }) => hostPlanToJson(database, plan)),
       ...flows.map((plan) => hostPlanToJson(OPENFLOW, plan)),
+      ...bridge,
     ],
     rules: rulesOf(
       all.flatMap(({ changes }) => [...changes]),
@@ -152,9 +161,10 @@ async function reportOf(
       ...plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
       ...stacks.map(({ database, plan }) => ({ database, text: renderHostPlan(plan) })),
       ...flows.map((plan) => ({ database: OPENFLOW, text: renderHostPlan(plan) })),
+      ...bridge.map(({ database, steps }) => ({ database, text: steps.join('\n') })),
     ],
     left: controller.left(),
-    hasChanges: all.some(({ isEmpty }) => !isEmpty),
+    hasChanges: all.some(({ isEmpty }) => !isEmpty) || bridge.length > 0,
     hasBlockedRows: all.some(({ problems: found }) => found.some(({ kind }) => kind !== 'awaited')),
     problems: problems.map((problem) => {
       const place = store.placeOf(problem.object);

@@ -5,7 +5,7 @@
 import { ClusterManager } from '../cluster/manager.ts';
 import { NodeAnnouncer } from '../node/node-announcer.ts';
 import { kernelSysctls } from '../node/drivers/sysctls.ts';
-import { UplinkKeeper } from '../node/drivers/uplink-keeper.ts';
+import { UplinkKeeper, uplinkSteps } from '../node/drivers/uplink-keeper.ts';
 import { NodePodAddresses } from '../node/pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import { pods } from '../api/kinds.ts';
@@ -332,6 +332,15 @@ export class ZoneRuntime implements AsyncDisposable {
       );
     const plans = await host.controller.plans(controller.isComplete);
     return hostReport(facts, configuration.host, controller.hostUnits(), plans);
+  }
+
+  /** What is still to be done until the external bridge is in the place of its uplink, in words. */
+  async uplinkSteps(): Promise<readonly string[]> {
+    const { host, configuration } = this;
+    const { gatewayInterface } = configuration;
+    return host === undefined || gatewayInterface === undefined
+      ? []
+      : uplinkSteps(gatewayInterface, { openVswitch: host.uplink, ip: host.ip });
   }
 
   /** Everything that is wrong with some object, each once, from allocation to rows. */

@@ -202,6 +202,37 @@ export async function removeBridges(means: Means): Promise<void> {
   }
 }
 
+/** What the bridge has after the uplink's was moved to it; undefined when it was not there before. */
+function joined({ devices }: UplinkState, bridge: string): (Lost & { index: number }) | undefined {
+  const before = devices.get(bridge);
+  if (before === undefined) return undefined;
+  // The first address of a network is the one that the host speaks from.
+  const all = [before, ...[...devices.values()].filter(({ name }) => name !== bridge)];
+  return {
+    index: before.index,
+    addresses: [
+      ...new Map(
+        all.flatMap(({ addresses }) => addresses).map((one) => [one.address, one]),
+      ).values(),
+    ],
+    routes: all.flatMap(({ routes }) => routes),
+  };
+}
+
+/** The bridge of the card, or that bridge itself. */
+function bridgeOf(name: string, { bridges, mappings }: SwitchState): string {
+  return bridges.has(name) ? name : (gatewayBridgeOf(mappings) ?? `br${name}`);
+}
+
+/** What is still to be done for `--gateway-interface`, in words; nothing when it can't be. */
+export async function uplinkSteps(
+  name: string,
+  means: Pick<Means, 'openVswitch' | 'ip'>,
+): Promise<readonly string[]> {
+  const bridge = bridgeOf(name, means.openVswitch.read());
+  return uplinkPlan(name, await readState(means, [name, bridge])).steps.map(stepText);
+}
+
 export class UplinkKeeper {
   readonly #options: UplinkKeeperOptions;
   readonly #queue: WorkQueue;
@@ -280,14 +311,16 @@ export class UplinkKeeper {
       );
     }
     const device = (await readUplinkDevices(this.#options.ip, [bridge])).get(bridge);
-    if (device !== undefined && device.addresses.length > 0) this.#kept = device;
+    // Also if the bridge went at once.
+    if (plan.steps.length > 0) this.#kept = joined(state, bridge) ?? this.#kept;
+    // One that is about to go has lost its routes before its addresses.
+    const isWhole = device?.isUp === true && openVswitch.read().bridges.has(bridge);
+    if (isWhole && device.addresses.length > 0) this.#kept = device;
     return { after: RESYNC };
   }
 
   #bridge(): string {
-    const { name, openVswitch } = this.#options;
-    const { bridges, mappings } = openVswitch.read();
-    return bridges.has(name) ? name : (gatewayBridgeOf(mappings) ?? `br${name}`);
+    return bridgeOf(this.#options.name, this.#options.openVswitch.read());
   }
 
   /** What went with a bridge that somebody deleted, or that Open vSwitch made anew, unless somebody set up the uplink since. */

@@ -142,6 +142,8 @@ export async function readUplinkDevices(
     const json = objects(shown[index]).find((one) => text(one['ifname']) === name);
     if (json === undefined) continue;
     const at = 2 * there.indexOf(name);
+    // It went meanwhile, and its routes with it.
+    if (v4[at] === undefined || v6[at] === undefined) continue;
     const addresses = objects(json['addr_info']).flatMap(uplinkAddress);
     const routes = [
       ...[v4[at], v4[at + 1]].map((dump) => ({ dump, isV6: false })),

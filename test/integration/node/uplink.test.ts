@@ -3,7 +3,11 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openHost, type OpenHost } from '../../../src/daemon/host.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
-import { removeBridges, UplinkKeeper } from '../../../src/node/drivers/uplink-keeper.ts';
+import {
+  removeBridges,
+  UplinkKeeper,
+  uplinkSteps,
+} from '../../../src/node/drivers/uplink-keeper.ts';
 import { IpProgram } from '../../../src/node/drivers/ip-program.ts';
 import type { SwitchChange } from '../../../src/node/uplink/state.ts';
 import { HOST_SETTINGS } from '../../support/host-units.ts';
@@ -201,6 +205,8 @@ describe.skipIf(whyNoNamespace !== undefined)(
     test('taken apart again, the card has all of it', async () => {
       await isMoved();
       await end();
+      const means = { openVswitch: host.uplink, ip: host.ip };
+      expect(await uplinkSteps('eth0', means)).toEqual([]);
       expect(await host.removalsText()).toContain('remove bridge breth0');
       await removeBridges({ openVswitch: host.uplink, ip: host.ip, sysctls: node.sysctls });
       expect(addresses('eth0')).toEqual(WANTED);
@@ -210,6 +216,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
         'physnet',
       );
       expect(await host.removalsText()).toBe('');
+      expect(await uplinkSteps('eth0', means)).toContain('add port eth0 to breth0');
       start();
     });
   },

@@ -4,7 +4,7 @@ import type { OpenObjects } from '../../../src/daemon/object-store.ts';
 import { planReport, type PlannedZone } from '../../../src/daemon/zone-reports.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
-function zone(objects: MemoryStore): PlannedZone {
+function zone(objects: MemoryStore, steps: readonly string[] = []): PlannedZone {
   const store: OpenObjects = {
     objects,
     isEmbedded: true,
@@ -17,9 +17,20 @@ function zone(objects: MemoryStore): PlannedZone {
     configuration: { node: 'n1' },
     store,
     controller: { isComplete: true, plans: () => [], left: () => [] },
+    uplinkSteps: () => Promise.resolve(steps),
     problems: () => [],
   };
 }
+
+test('what is to be done with the external bridge is part of a plan', async () => {
+  const report = await planReport(zone(new MemoryStore(), ['add bridge br-ex', 'add port eth0']), {
+    details: true,
+  });
+  expect(report.hasChanges).toBe(true);
+  expect(report.texts).toEqual([
+    { database: 'External bridge', text: 'add bridge br-ex\nadd port eth0' },
+  ]);
+});
 
 test('an object source that does not answer holds up no pass over the databases', async () => {
   const objects = new MemoryStore();

@@ -11,7 +11,6 @@ import type {
 } from '../../src/api/types.ts';
 import type { ObjectIntake } from '../../src/model/intake.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import { macOf } from './layer3-by-hand.ts';
 import { service, slice } from './services.ts';
 import {
   randomAdminPolicy,
@@ -21,99 +20,15 @@ import {
   TEAMS,
 } from './random-policies.ts';
 import { pod as podWith, type PodNetwork } from './pods.ts';
+import { config, NETWORKS, OWNER, place, type Asked } from './zone-networks.ts';
+import { nodeObject, SUBNETS, type NodeState } from './zone-nodes.ts';
 
 export const SELF = 'w1';
 const OTHERS = ['w2', 'w3', 'w4'];
 const PODS = ['web', 'db', SELF, 'tstor-w2'];
 const NAMESPACES = ['blue', 'red', 'k8s-red', 'wide', 'default'];
-const SUBNETS = 'k8s.ovn.org/node-subnets';
-
-/** A network that may be asked for, and the NADs that ask for it. */
-interface Asked {
-  readonly name: string;
-  readonly id: number;
-  readonly role: 'primary' | 'secondary';
-  readonly topology: 'layer3' | 'layer2' | 'localnet';
-  readonly nads: readonly string[];
-}
-
-/** Some that clash: one prefix, one NAD name, names that may not be in rows or that are others' parts. */
-const NETWORKS: readonly Asked[] = [
-  { name: 'blue_blue', id: 1, role: 'primary', topology: 'layer3', nads: ['blue/blue'] },
-  { name: 'red_red', id: 2, role: 'primary', topology: 'layer3', nads: ['red/red'] },
-  {
-    name: 'cluster_udn_c',
-    id: 3,
-    role: 'primary',
-    topology: 'layer3',
-    nads: ['blue/c', 'k8s-red/c'],
-  },
-  { name: 'a-b', id: 4, role: 'secondary', topology: 'layer3', nads: ['blue/a-b'] },
-  { name: 'a.b', id: 5, role: 'secondary', topology: 'layer3', nads: ['red/a.b'] },
-  { name: 'far', id: 6, role: 'primary', topology: 'layer2', nads: ['red/far'] },
-  { name: 'x" || 1', id: 7, role: 'secondary', topology: 'layer3', nads: ['blue/quote'] },
-  {
-    name: 'blue_blue/node/w2',
-    id: 8,
-    role: 'secondary',
-    topology: 'layer3',
-    nads: ['red/mallory'],
-  },
-  { name: '__proto__', id: 9, role: 'secondary', topology: 'layer3', nads: ['red/proto'] },
-  { name: 'red', id: 10, role: 'secondary', topology: 'layer3', nads: ['red/short'] },
-  { name: 'wide', id: 11, role: 'primary', topology: 'layer2', nads: ['wide/wide'] },
-  { name: 'flat', id: 12, role: 'secondary', topology: 'layer2', nads: ['blue/flat'] },
-  { name: 'vlan', id: 13, role: 'secondary', topology: 'localnet', nads: ['red/vlan'] },
-  {
-    name: 'secondary_blue_osn',
-    id: 14,
-    role: 'secondary',
-    topology: 'layer2',
-    nads: ['blue/osn'],
-  },
-];
-
 const SERVICES = ['default/kubernetes', 'default/web', 'blue/web', 'red/web', 'wide/web'];
 const ACL_LOGGING = ['{"deny":"alert"}', '{"deny":"info","allow":"notice"}', '{}', '{'];
-
-const OWNER = {
-  apiVersion: 'k8s.ovn.org/v1',
-  kind: 'ClusterUserDefinedNetwork',
-  name: 'c',
-  uid: 'uid-of-c',
-  controller: true,
-};
-
-const config = ({ name, id, role, topology }: Asked, nad: string): string =>
-  JSON.stringify({
-    cniVersion: '1.1.0',
-    name,
-    type: 'ovn-k8s-cni-overlay',
-    topology,
-    role,
-    netAttachDefName: nad,
-    subnets: topology === 'layer3' ? `10.${id}.0.0/16/24` : `10.${id}.0.0/16`,
-    ...(role === 'primary' ? { joinSubnet: '100.65.0.0/16' } : {}),
-  });
-
-const place = (key: string): { namespace: string; name: string } => {
-  const [namespace = '', name = ''] = key.split('/');
-  return { namespace, name };
-};
-
-/** What the test wants of a node. */
-interface NodeState {
-  readonly id: number;
-  chassis: string;
-  address: string;
-  hasGateway: boolean;
-  isLocalMode: boolean;
-  hasNodePorts: boolean;
-  vlan: number;
-  hasMtuSupport: boolean;
-  readonly hostAddresses: Set<string>;
-  readonly subnets: Map<string, string>;
-}
 
 /** Objects by `Kind key`; `seen` is what their watchers get, `effective` what they should go by. */
 export class ZoneObjects {
@@ -287,7 +202,7 @@ export class ZoneObjects {
             }
           : {},
       },
-      spec: { config: config(asked, key) },
+      spec: { config: config(asked, key, this.#random) },
     }) as NetworkAttachmentDefinition;
   }
 
@@ -511,44 +426,6 @@ export class ZoneObjects {
     this.#torn.add(name);
     return torn;
   }
-}
-
-function nodeObject(name: string, state: NodeState): Node {
-  const { id, chassis, address, hasGateway, isLocalMode, hasNodePorts, vlan, subnets } = state;
-  const hosts = [`${address}/16`, ...state.hostAddresses];
-  const gateway = {
-    mode: isLocalMode ? 'local' : 'shared',
-    'bridge-id': 'br-ex',
-    'interface-id': `br-ex_${name}`,
-    'mac-address': macOf(address),
-    'ip-addresses': [`${address}/16`],
-    'next-hops': ['172.18.0.254'],
-    'node-port-enable': String(hasNodePorts),
-    'vlan-id': String(vlan),
-  };
-  return {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: {
-      name,
-      annotations: {
-        'k8s.ovn.org/node-id': String(id),
-        'k8s.ovn.org/node-chassis-id': chassis,
-        'k8s.ovn.org/node-encap-ips': JSON.stringify([address]),
-        'k8s.ovn.org/node-primary-ifaddr': JSON.stringify({ ipv4: `${address}/16` }),
-        'k8s.ovn.org/host-cidrs': JSON.stringify(hosts),
-        ...(state.hasMtuSupport ? {} : { 'k8s.ovn.org/gateway-mtu-support': 'false' }),
-        'k8s.ovn.org/node-transit-switch-port-ifaddr': JSON.stringify({
-          ipv4: `100.88.0.${id}/16`,
-        }),
-        // Not from an object literal: one of the networks is called __proto__.
-        [SUBNETS]: `{${[...subnets].map(([network, cidr]) => `${JSON.stringify(network)}:["${cidr}"]`).join(',')}}`,
-        'k8s.ovn.org/l3-gateway-config': JSON.stringify({
-          default: hasGateway ? gateway : { mode: '' },
-        }),
-      },
-    },
-  };
 }
 
 /** Gives an object, or that it is gone, to what reads objects. */

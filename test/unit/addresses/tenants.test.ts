@@ -242,6 +242,10 @@ const ATTACKS: readonly (readonly [string, readonly KubeObject[]])[] = [
     [attacker({ 'k8s.ovn.org/requested-primary-udn': 'victim/net' })],
   ],
   [
+    '… that says it did so when it was created',
+    [attacker({ 'k8s.ovn.org/requested-primary-udn-at-creation': '"victim/net"' })],
+  ],
+  [
     '… that says the manager chose it',
     [
       attacker(

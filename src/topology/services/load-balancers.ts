@@ -25,6 +25,7 @@ import {
   clusterVips,
   hasPlainNodePorts,
   IP_FAMILY,
+  localClusterVips,
   nodeVips,
   templateVips,
   type BackedPort,
@@ -207,6 +208,7 @@ class BalancedService {
       !this.#usesTemplates,
     );
     const switchOfPods = holds('Logical_Switch', podSwitch(network, nodeName), 'load_balancer');
+    this.#onConnected(protocol, ports);
     const router = holds('Logical_Router', gatewayRouter(prefix, nodeName), 'load_balancer');
     const at = (place: string, vips: LoadBalancer['vips']): LoadBalancer => ({
       protocol,
@@ -222,6 +224,31 @@ class BalancedService {
     if (!hasRouter) return;
     this.#add('node', at('router', onRouter), router);
     this.#add('node', { ...at('local_router', onRouterLocally), keepsSource: true }, router);
+  }
+
+  /** Of a service whose endpoints are those of the client's node, on switches of connected networks: nothing else of the node's rows is theirs. */
+  #onConnected(protocol: string, ports: readonly BackedPort[]): void {
+    const { nodeName } = this.#facts;
+    const { name } = this.#network;
+    const id = this.#facts.networks.part(name, 'id') ?? 0;
+    const siblings = this.#facts.reach.siblingsOf(name);
+    const others = this.#facts
+      .connectsSharingServices(id)
+      .filter((connect) => this.#isShared(connect))
+      .flatMap((connect) => this.#facts.membersHere(connect))
+      .filter((other) => other.name !== name && !siblings.includes(other.name));
+    if (others.length === 0) return;
+    this.#add(
+      'node',
+      {
+        protocol,
+        scope: `node_connected_${nodeName}`,
+        vips: localClusterVips(this.#service, ports),
+      },
+      ...[...new Map(others.map((other) => [other.name, other])).values()].map((other) =>
+        holds('Logical_Switch', podSwitch(other, nodeName), 'load_balancer'),
+      ),
+    );
   }
 
   /** As the network's own unit decides it, with a subnet on this node. */

@@ -55,6 +55,16 @@ export function clusterVips(
   return vips;
 }
 
+/** Cluster addresses that lead to endpoints of this node, as pods of connected networks may use them: those of the network itself. */
+export function localClusterVips(service: ServiceFacts, ports: readonly BackedPort[]): Vips {
+  const vips: Record<string, string> = {};
+  if (service.isInternallyLocal)
+    for (const { port, backends } of ports)
+      for (const address of service.clusterIps)
+        vips[socketAddress(address, port)] = targetsFor(address, backends.ownLocal);
+  return vips;
+}
+
 /** This node, as its load balancers depend on it. */
 export interface ServiceNode {
   /** Every address of the host. */

@@ -144,6 +144,12 @@ describe('ovn-northd and a connection of a Layer3 with a Layer2 network', () => 
     expect(await output({ ...web, connects: [services] })).toBe(reached);
     expect(await output({ ...web, connects: [{ ...services, hasPods: false }] })).toBe(reached);
     expect(await output(web)).not.toBe(reached);
+    // Traffic policies change which endpoints there are, not whether the service is shared.
+    for (const policy of [{ isInternallyLocal: true }, { isExternallyLocal: true }]) {
+      const local = { ...web, services: web.services?.map((one) => ({ ...one, ...policy })) ?? [] };
+      const connects = [{ ...services, hasPods: false }];
+      expect(await output({ ...local, connects }), JSON.stringify(policy)).toBe(reached);
+    }
   });
 
   test('networks with the same subnets could not be connected by services alone: the answer never leaves its network', async () => {

@@ -622,3 +622,33 @@ test('of two services with one cluster IP on connected networks one is shared, a
     'Service green/web: ClusterNetworkConnect colored-net does not share it: service blue/web of another network of the connection has its cluster IP and port too (10.96.1.1); give one of the two another cluster IP',
   ]);
 });
+
+test('a service with a local internal policy is reached from connected networks at its endpoints of the node', () => {
+  const zone: Zone = {
+    ...withServices(
+      connectedZone,
+      service('blue/web', {
+        clusterIPs: ['10.96.1.1'],
+        internalTrafficPolicy: 'Local',
+        ports: [{ port: 80, nodePort: 30080 }],
+      }),
+      both('blue/web'),
+    ),
+    connects: (connectedZone.connects ?? []).map((one) => ({
+      ...one,
+      hasPods: false,
+      hasServices: true,
+    })),
+  };
+  const onGreen = rowsOf(zone, /^services\/load-balancers/)
+    .filter(({ containers }) =>
+      containers.some(({ key }) => key === 'cluster_udn_green.net_ovn-worker'),
+    )
+    .map(({ key, columns }) => [key, columns['vips']]);
+  expect(onGreen).toEqual([
+    [
+      'blue_blue_Service_blue/web_TCP_node_connected_ovn-worker',
+      { '10.96.1.1:80': '103.103.0.3:8080' },
+    ],
+  ]);
+});

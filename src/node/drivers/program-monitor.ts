@@ -112,8 +112,7 @@ export class ProgramMonitor implements Disposable {
 async function isListening(name: string, pid: number, netlink: string): Promise<void> {
   const end = performance.now() + LISTENING_WITHIN;
   for (;;) {
-    // In the namespace that the process is in.
-    const sockets = readFileSync(`/proc/${pid}/net/netlink`, 'utf8').split('\n');
+    const sockets = netlinkSockets(name, pid);
     const hears = sockets.some((line) => {
       const [, protocol, owner, groups = '0'] = line.trim().split(/\s+/);
       return protocol === netlink && owner === String(pid) && parseInt(groups, 16) !== 0;
@@ -126,5 +125,14 @@ async function isListening(name: string, pid: number, netlink: string): Promise<
     await new Promise((resolve) => {
       setTimeout(resolve, LISTENING_POLL);
     });
+  }
+}
+
+/** Lines of the kernel's list, of the namespace that the process is in. Throws when it has ended. */
+function netlinkSockets(name: string, pid: number): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/net/netlink`, 'utf8').split('\n');
+  } catch (error) {
+    throw new Error(`${name} ended at once`, { cause: error });
   }
 }

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { networkAttachmentDefinitions, ovnSecondaryNetworks } from '../../../src/api/kinds.ts';
+import {
+  networkAttachmentDefinitions,
+  ovnSecondaryNetworks,
+  pods,
+} from '../../../src/api/kinds.ts';
 import type { OVNSecondaryNetwork } from '../../../src/api/types.ts';
 import type { Store } from '../../../src/store/store.ts';
 import {
@@ -10,6 +14,7 @@ import {
   nadLines,
   namespace,
   node,
+  pod,
   startManager,
 } from '../../support/cluster.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
@@ -74,4 +79,50 @@ test.each([
   ]);
   expect((await conditions(store, 'a/second'))[0]).toContain(message);
   expect(await conditions(store, 'a/third')).toEqual([ALLOCATED, CREATED]);
+});
+
+test('one that a pod is on stays until the pod is gone, and its NAD comes back when somebody removes it', async () => {
+  const store = new MemoryStore();
+  await using running = startManager(store);
+  await apply(store, node('node1'), namespace('a', {}));
+  await apply(store, secondary('a/inner', { subnet: '10.10.10.0/24' }));
+  await running.settled();
+  const onInner = {
+    'k8s.v1.cni.cncf.io/networks': JSON.stringify([
+      { name: 'inner', ips: ['10.10.10.77/24'], mac: 'ca:fe:c0:ff:ee:00' },
+      { name: 'inner' },
+    ]),
+  };
+  await apply(store, pod('a/web', 'node1', onInner));
+  await running.settled();
+  const networks = JSON.parse(
+    (await store.get(pods, 'a/web'))?.metadata.annotations?.['k8s.ovn.org/pod-networks'] ?? '{}',
+  ) as Record<string, { ip_addresses: string[]; mac_address: string }>;
+  expect(networks['a/inner']).toMatchObject({
+    ip_addresses: ['10.10.10.77/24'],
+    mac_address: 'ca:fe:c0:ff:ee:00',
+  });
+  expect(networks['a/inner/1']?.ip_addresses).toHaveLength(1);
+  const nads = async (): Promise<readonly string[]> =>
+    (await nadLines(store)).map((line) => line.replace(/ id=.*/, ''));
+  const remove = async (): Promise<void> => {
+    await store.patch(
+      networkAttachmentDefinitions,
+      'a/inner',
+      { metadata: { finalizers: null } },
+      { fieldManager: 'user' },
+    );
+    await store.delete(networkAttachmentDefinitions, 'a/inner');
+  };
+  await remove();
+  await running.settled();
+  expect(await nads()).toEqual(['a/inner name=secondary_a_inner']);
+  await store.delete(ovnSecondaryNetworks, 'a/inner');
+  await running.settled();
+  expect(await nads()).toEqual(['a/inner name=secondary_a_inner']);
+  expect((await conditions(store, 'a/inner')).join()).toContain('a/web');
+  await store.delete(pods, 'a/web');
+  await running.settled();
+  expect(await store.get(ovnSecondaryNetworks, 'a/inner')).toBeUndefined();
+  expect(await nadLines(store)).toEqual([]);
 });

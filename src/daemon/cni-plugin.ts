@@ -152,10 +152,12 @@ export class CniPlugin {
       throw new CniError(
         `container ${container} has an interface ${present.device || present.name} already: DEL comes before another ADD`,
       );
+    let writing: Promise<void> | undefined;
     try {
       await links.create(interfaces, container, netns, ports.isUserspace);
       signal.throwIfAborted();
       await ports.add(interfaces);
+      if (request.nad === undefined) writing = this.#writeStatus(request, interfaces, signal);
       await this.#installed(request, interfaces, signal);
     } catch (error) {
       await this.#remove(container, new Set([...devices, ''])).catch((failure: unknown) =>
@@ -168,7 +170,7 @@ export class CniPlugin {
         ? new CniError(reasonOf(signal), CNI_CODE.tryAgainLater)
         : error;
     }
-    if (request.nad === undefined) await this.#writeStatus(request, interfaces, signal);
+    await writing;
     return interfaces;
   }
 

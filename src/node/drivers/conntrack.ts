@@ -7,8 +7,8 @@ export class ConntrackError extends Error {
   readonly code = 'CONNTRACK_FAILED';
 }
 
-/** As who began a connection, as who answers it, and as who is answered: NAT makes them three. */
-const ENDS = ['--orig-src', '--reply-src', '--reply-dst'] as const;
+/** As who began a connection, and as who answers it, before and after NAT. */
+const ENDS = ['--orig-src', '--reply-src'] as const;
 
 /** The program ends with an error when there was none, too. */
 const NOTHING = /\b0 flow entries have been deleted/;

@@ -72,20 +72,25 @@ export class PodLinks {
     netns: string,
     isUserspace = false,
   ): Promise<void> {
-    // One by one: what comes after a link that could not be made would be done to somebody else's.
-    for (const one of interfaces) {
-      const [make, ...rest] = hostCommands(one, container, netns);
-      await this.#all(this.#ip, make === undefined ? [] : [make], `interface ${one.device}`);
-      await this.#all(this.#ip, rest, `link ${one.hostDevice}`);
-    }
+    // As few processes, one after the other, as it can be: each costs the pod some milliseconds.
+    const made = interfaces.flatMap((one) => hostCommands(one, container, netns));
+    const failed = await this.#ip.changeUntilFailure(made);
+    if (failed !== undefined)
+      throw new CniError(`on the host: ${failed.why} (ip ${failed.command.join(' ')})`);
+    const devices = isUserspace ? interfaces.map(({ device }) => device) : [];
+    await Promise.all([
+      runShell(netns, 'checksums of the pod, by ethtool', FILL_CHECKSUMS, devices),
+      this.#configure(interfaces, netns),
+    ]);
+  }
+
+  async #configure(interfaces: readonly CniInterface[], netns: string): Promise<void> {
     await runShell(
       netns,
       'settings inside the pod',
       WRITE_SYSCTLS,
       interfaces.flatMap(podSysctls).flat(),
     );
-    const devices = isUserspace ? interfaces.map(({ device }) => device) : [];
-    await runShell(netns, 'checksums of the pod, by ethtool', FILL_CHECKSUMS, devices);
     const inside = this.#inside(netns);
     const commands = interfaces.flatMap(podCommands);
     await this.#all(inside, [['link', 'set', 'dev', 'lo', 'up'], ...commands], 'inside the pod');

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { pods } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { install, uninstall } from '../../../src/cli/cni.ts';
@@ -149,6 +149,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     path = process.env['PATH'] ?? '';
   });
   afterEach(async () => {
+    vi.unstubAllEnvs();
     await node?.[Symbol.asyncDispose]();
     node = undefined;
     host[Symbol.dispose]();
@@ -217,6 +218,34 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
       body: undefined,
     });
     expect(await call('CHECK', { config })).toMatchObject({ code: 1, body: { code: 3 } });
+  });
+
+  test("with Open vSwitch's userspace datapath the pod's kernel fills in checksums", async () => {
+    const ethtool = ovsProgram('ethtool');
+    const words = [ethtool.command, ...ethtool.args];
+    const programs = join(server.folder, 'programs');
+    mkdirSync(programs);
+    writeFileSync(join(programs, 'ethtool'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, {
+      mode: 0o755,
+    });
+    vi.stubEnv('PATH', `${programs}:${process.env['PATH']}`);
+    const checksums = (device: string): string => {
+      const [nsenter = '', ...inNamespace] = inside.inside;
+      const shown = execFileSync(nsenter, [...inNamespace, ...words, '-k', device]).toString();
+      return /tx-checksumming: (\w+)/.exec(shown)?.[1] ?? shown;
+    };
+    node = await startCniNode(options);
+    expect(await added()).toMatchObject({ code: 0 });
+    expect([checksums('eth0'), checksums('ovn-udn1')]).toEqual(['on', 'on']);
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    await vsctl('set', 'Bridge', 'br-int', 'datapath_type=netdev');
+    await until('an ADD that knows it', async () => {
+      expect(await added()).toMatchObject({ code: 0 });
+      const found = [checksums('eth0'), checksums('ovn-udn1')].join();
+      expect(await call('DEL')).toMatchObject({ code: 0 });
+      return found === 'off,off';
+    });
+    await nothingIsLeft();
   });
 
   test('an IPv6 address is no longer tentative when ADD answers', async () => {

@@ -145,7 +145,8 @@ export function matrixText(
   const outwardMark = (from: Endpoint, to: OutwardCell['to']): string => {
     const found = outward.find((cell) => cell.from === from.pod && cell.to === to);
     if (found === undefined) return '';
-    return found.reach !== 'reached' ? '.' : found.ping === null ? 'tcp' : 'yes';
+    if (found.reach === 'reached') return found.ping === null ? 'tcp' : 'yes';
+    return found.ping === null ? '.' : 'ping';
   };
   const header = ['from \\ to', ...ends.map((end) => end.pod), ...columns];
   const addresses = [

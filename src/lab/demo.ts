@@ -111,7 +111,9 @@ function report(
     matrix,
     '',
     ...(shared === undefined ? [] : [sharedSourceText(shared), '']),
-    ...(outward.some(({ to, reach }) => to === 'host' && reach === 'none') ? [NO_HOST, ''] : []),
+    ...(outward.some(({ to, reach, ping }) => to === 'host' && reach === 'none' && ping === null)
+      ? [NO_HOST, '']
+      : []),
     wrong.length === 0
       ? 'Every pod reaches the pods of its own network on every node and the outside host, as its node, and no other pod.'
       : ['NOT as it should be:', ...wrong.map((line) => `  ${line}`)].join('\n'),

@@ -76,13 +76,13 @@ describe('matrix of who reaches whom', () => {
       outward(blue, 'outside', '172.18.0.11'),
       outward(blue, 'host', undefined, null),
       outward(red, 'outside', '172.18.0.12', null),
-      outward(red, 'host', '169.254.0.14'),
+      outward(red, 'host', undefined),
     ];
     expect(matrixText([blue, red], [], cells).split('\n').slice(0, 4)).toEqual([
       'from \\ to    blue/a       red/a        outside       host',
       '             n1 10.1.0.5  n2 10.1.0.5  172.18.0.100  its node',
       'blue/a (n1)  yes          yes          yes           .',
-      'red/a (n2)   yes          yes          tcp           yes',
+      'red/a (n2)   yes          yes          tcp           ping',
     ]);
   });
 

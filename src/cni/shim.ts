@@ -56,7 +56,7 @@ esac
 /** Does what the shim has curl do, and ends with the numbers of curl. HTTP/1.0: the answer ends with the connection. */
 export const nodeScript =
   (): string => `// heddle-cni: hands what comes on standard input to heddle node
-import { connect } from 'node:net';
+const { connect } = process.getBuiltinModule('node:net');
 
 const pieces = [];
 for await (const piece of process.stdin) pieces.push(piece);

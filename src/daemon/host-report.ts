@@ -25,7 +25,7 @@ export interface NetworkOnHost {
   readonly network: string;
   readonly object: string;
   readonly id: number;
-  /** Absent for the default network, which is in the host's own routing table. */
+  /** Absent for the default network, which is in the host's own routing table, and where the host is not to have VRFs. */
   readonly vrf: string | undefined;
   readonly table: number;
   /** Packets that are marked so are routed by the table. */
@@ -95,6 +95,12 @@ const rulesIn = (rows: readonly DesiredRow[]): readonly string[] => [
   ),
 ];
 
+const vrfIn = (rows: readonly DesiredRow[]): string | undefined =>
+  rows.find(
+    ({ database, table, columns }) =>
+      database === LINUX && table === 'link' && columns['kind'] === 'vrf',
+  )?.key;
+
 /** What the host has by the units of its features, and where it differs by `plans`. */
 export function hostReport(
   facts: ZoneFacts,
@@ -143,7 +149,7 @@ export function hostReport(
           network: network.name,
           object: network.object,
           id: network.id,
-          vrf: on.vrf,
+          vrf: vrfIn(own),
           table: on.table,
           mark: on.mark,
           conntrackMark: conntrackMark(network.id),

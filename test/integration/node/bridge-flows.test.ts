@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { bridgePorts, PORT_COLUMNS } from '../../../src/daemon/bridge-ports.ts';
 import { openDatabase, type OpenDatabase } from '../../../src/daemon/databases.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
+import { flowMonitor } from '../../../src/node/drivers/flow-monitor.ts';
 import { FlowDriver } from '../../../src/node/drivers/flow-driver.ts';
 import type { FlowProblem } from '../../../src/node/drivers/flow-plan.ts';
 import {
@@ -141,6 +143,29 @@ describe('flows of the external bridge', () => {
     expect(await vswitchd.flows(BRIDGE)).toEqual(there);
     await settled();
     expect(await vswitchd.flows(BRIDGE)).toEqual(before);
+  });
+
+  test('are heard of when they change, but for what the bridge learns; and nothing is heard when nothing changes', async () => {
+    await withBridge(bridgeZone);
+    let heard = 0;
+    using monitor = flowMonitor(vswitchd.ofctl, BRIDGE, () => (heard += 1));
+    await monitor.start();
+    const change = async (command: string, ...words: string[]): Promise<void> => {
+      heard = 0;
+      await vswitchd.ofctlOn(BRIDGE, command, ...words);
+    };
+    await change('add-flow', 'table=20,priority=9,in_port=3,actions=drop');
+    // A program that ended would have been started again by now.
+    await pause(1500);
+    expect(heard).toBe(0);
+    for (const [command, flow] of [
+      ['add-flow', 'priority=9,in_port=3,actions=learn(table=20,priority=1,eth_type=0x806)'],
+      ['mod-flows', 'in_port=3,actions=learn(table=20,priority=2,eth_type=0x806)'],
+      ['del-flows', 'in_port=3'],
+    ] as const) {
+      await change(command, `table=0,${flow}`);
+      await until(`word of ${command}`, () => heard > 0);
+    }
   });
 
   test('are repaired within a second when somebody deletes or changes them; those of others stay', async () => {

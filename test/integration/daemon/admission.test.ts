@@ -103,6 +103,8 @@ describe.skipIf(typeof started === 'string')('an API server with deploy/ install
       await make(PODS, { ...object, spec: { ...object.spec, containers: [] } });
     }
     await installRules(api);
+    const asking = pod('blue/asking', 'n1', { 'k8s.ovn.org/requested-primary-udn': 'net' });
+    await make(PODS, { ...asking, spec: { ...asking.spec, containers: [] } });
   });
   afterAll(() => api[Symbol.asyncDispose]());
 
@@ -249,6 +251,46 @@ describe.skipIf(typeof started === 'string')('an API server with deploy/ install
       `${PODS}/here`,
       annotations({ 'v1.multus-cni.io/default-network': '[]' }),
       'cannot be changed after the pod was created',
+    ],
+    [
+      'asks for other addresses by way of the status',
+      TENANT,
+      'PATCH',
+      `${PODS}/here/status`,
+      annotations({ 'v1.multus-cni.io/default-network': '[]' }),
+      'cannot be changed after the pod was created',
+    ],
+    [
+      'asks a waiting pod onto a network for the first time',
+      TENANT,
+      'PATCH',
+      `${PODS}/here`,
+      annotations({ 'requested-primary-udn': 'net' }),
+      'create it with the network that it should have',
+    ],
+    [
+      '… by way of the status',
+      TENANT,
+      'PATCH',
+      `${PODS}/here/status`,
+      annotations({ 'requested-primary-udn': '' }),
+      'create it with the network that it should have',
+    ],
+    [
+      'takes back what a pod asked for',
+      TENANT,
+      'PATCH',
+      `${PODS}/asking`,
+      annotations({ 'requested-primary-udn': null }),
+      'create it with the network that it should have',
+    ],
+    [
+      'annotates a pod that asked for a network',
+      TENANT,
+      'PATCH',
+      `${PODS}/asking`,
+      annotations({ 'anna.example/a': 'b' }),
+      ADMITTED,
     ],
     [
       'annotates a pod',

@@ -173,18 +173,20 @@ export function register(program: Command): void {
 
   lab
     .command('attach')
-    .description("plug the lab's pods in and out, as the lab's manifests and their state say")
+    .description(
+      "start and end the lab's pods, as its manifests and their state say; the daemons must run",
+    )
     .addOption(nameOption())
     .action(
       forPeople(async ({ name }: Named) => {
         const record = runningLab(name);
         const { readObjects } = await import('../lab/objects.ts');
         const { attachPods } = await import('../lab/pods.ts');
+        const { attachContainers } = await import('../lab/runtime/container-pods.ts');
         const { pods, nads } = await readObjects(name);
-        const { attachments, attached, detached } = await attachPods(record, pods, nads);
-        print(
-          `${attachments.length} pods: ${attached.length} plugged in now, ${detached} unplugged`,
-        );
+        const attach = record.kind === 'host' ? attachContainers : attachPods;
+        const { attachments, attached, detached } = await attach(record, pods, nads);
+        print(`${attachments.length} pods: ${attached.length} started now, ${detached} ended`);
       }),
     );
 

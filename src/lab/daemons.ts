@@ -1,6 +1,7 @@
 /** `heddle node` on each node of a lab, in the background, as a cluster would run it. */
 import { join } from 'node:path';
 import { outputInside, runInside } from './exec.ts';
+import { cniSocket } from './runtime/containerd.ts';
 import { familySettings, manifestsFolder, type Families } from './node-facts.ts';
 import { hasVrfs } from './status.ts';
 import { checkout, LabError, nodeNames, nodeSockets, remote, stateFolder } from './paths.ts';
@@ -35,6 +36,7 @@ function daemonCommand(lab: LabRecord, node: string, more: readonly string[] = [
     `--socket=${join(stateFolder(lab.name), node, `${DAEMON}.sock`)}`,
     '--ovs=unix:/run/openvswitch/db.sock',
     '--gateway-interface=eth0',
+    ...(lab.kind === 'host' ? [`--cni-socket=${cniSocket(lab, node)}`] : []),
     ...familyArguments(lab.families ?? 'v4'),
     ...more,
   ];

@@ -18,6 +18,7 @@ import { addManifests, awaitDataPlane, readObjects, type LabObjects } from './ob
 import { settingsFile } from './objects.ts';
 import { checkout, LabError, stateFolder } from './paths.ts';
 import { attachPods, type AttachResult } from './pods.ts';
+import { attachContainers } from './runtime/container-pods.ts';
 import type { LabRecord } from './state-file.ts';
 
 const EXAMPLE = join(checkout, 'examples/two-tenants');
@@ -56,8 +57,14 @@ export async function demo(options: UpOptions): Promise<DemoResult> {
   progress('waiting until the data plane of every node has the networks');
   await awaitDataPlane(lab, declared, lab.kind === 'host' ? HOST_LIMIT_S : VM_LIMIT_S);
   const objects = await readObjects(lab.name);
-  const result = await attachPods(lab, objects.pods, objects.nads);
-  progress(`${result.attachments.length} pods are plugged in; sending packets between all of them`);
+  progress(
+    lab.kind === 'host'
+      ? 'containerd starts on every node; it calls the CNI plugin for each pod'
+      : 'plugging the pods in',
+  );
+  const attach = lab.kind === 'host' ? attachContainers : attachPods;
+  const result = await attach(lab, objects.pods, objects.nads);
+  progress(`${result.attachments.length} pods run; sending packets between all of them`);
   const { attachments } = result;
   const ends = endpoints(attachments);
   const seconds = lab.kind === 'host' ? 5 : 20;

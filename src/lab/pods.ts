@@ -1,4 +1,4 @@
-/** Pods in a lab: plugged in and out as their annotations say, until a real CNI plugin does it. */
+/** Pods in a lab without a container runtime: plugged in and out as their annotations say, by a stand-in for the CNI plugin. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../api/objects.ts';
@@ -33,6 +33,23 @@ export interface AttachResult {
   readonly detached: number;
 }
 
+/** What to attach for pods that have been given their networks; throws LabError when one is on a node that the lab does not have. */
+export function labPods(
+  lab: LabRecord,
+  pods: readonly KubeObject[],
+  nads: readonly KubeObject[],
+): readonly LabPod[] {
+  const names = networkNames(nads);
+  const attachments = pods.filter(isAttachable).map((pod) => labPod(pod, names));
+  const nodes = nodeNames(lab.nodes);
+  const lost = attachments.find((pod) => !nodes.includes(pod.node));
+  if (lost !== undefined)
+    throw new LabError(
+      `pod ${lost.name}: spec.nodeName is '${lost.node}', but lab '${lab.name}' has ${nodes.join(', ')}`,
+    );
+  return attachments;
+}
+
 /**
  * Makes the lab's pods those of `pods`: new ones get their interfaces, a server that answers with their name, and are
  * waited for; those that are gone are unplugged; the rest is left alone. `nads` give networks their names.
@@ -43,14 +60,7 @@ export async function attachPods(
   nads: readonly KubeObject[],
   { waitSeconds = INSTALL_LIMIT_S }: { waitSeconds?: number } = {},
 ): Promise<AttachResult> {
-  const names = networkNames(nads);
-  const attachments = pods.filter(isAttachable).map((pod) => labPod(pod, names));
-  const nodes = nodeNames(lab.nodes);
-  const lost = attachments.find((pod) => !nodes.includes(pod.node));
-  if (lost !== undefined)
-    throw new LabError(
-      `pod ${lost.name}: spec.nodeName is '${lost.node}', but lab '${lab.name}' has ${nodes.join(', ')}`,
-    );
+  const attachments = labPods(lab, pods, nads);
   const ports = await pluggedPorts(lab);
   const present = new Set(ports.map((port) => port.sandbox));
   const wanted = new Set(attachments.map((pod) => pod.sandbox));
@@ -72,7 +82,7 @@ export async function attachPods(
         wait: waitSeconds,
       }),
     });
-  writeFileSync(podsFile(lab), `${JSON.stringify(attachments, undefined, 1)}\n`);
+  keepAttached(lab, attachments);
   return {
     attachments,
     attached: attach.map((pod) => pod.name),
@@ -81,6 +91,11 @@ export async function attachPods(
 }
 
 const podsFile = (lab: LabRecord): string => join(stateFolder(lab.name), 'pods.json');
+
+/** For `attachedPods`. */
+export function keepAttached(lab: LabRecord, attachments: readonly LabPod[]): void {
+  writeFileSync(podsFile(lab), `${JSON.stringify(attachments, undefined, 1)}\n`);
+}
 
 /** The pods that were attached last. */
 export function attachedPods(lab: LabRecord): LabPod[] {

@@ -24,9 +24,10 @@ export const cniSocket = (lab: LabRecord, node: string): string =>
 export const openRuntime = (lab: LabRecord, node: string): ContainerRuntime =>
   new ContainerRuntime(runtimeSocket(lab, node));
 
-/** Starts containerd on a node and waits until it answers; it has the image, and no network until the plugin is installed. */
+/** Starts containerd on a node where it does not run, and waits until it answers; it has the image, and no network until the plugin is installed. */
 export async function startContainerd(lab: LabRecord, node: string): Promise<void> {
   if (lab.kind !== 'host') throw new LabError('containers are for labs of the kind host');
+  if ((await runInside(lab, ['lab-daemon', node, DAEMON, 'pid'])).code === 0) return;
   const isFirst = !existsSync(runtimeSocket(lab, node));
   await outputInside(lab, ['lab-daemon', node, DAEMON, 'start', 'lab-containerd', node]);
   using runtime = openRuntime(lab, node);

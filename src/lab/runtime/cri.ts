@@ -25,6 +25,10 @@ export interface Sandbox {
   readonly state: 'SANDBOX_READY' | 'SANDBOX_NOTREADY';
 }
 
+export interface ListedSandbox extends Sandbox {
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
 export interface SandboxStatus extends Sandbox {
   /** That of the interface whose name kubelet expects, then the others. */
   readonly addresses: readonly string[];
@@ -50,6 +54,8 @@ export interface ContainerStatus {
     | 'CONTAINER_RUNNING'
     | 'CONTAINER_EXITED'
     | 'CONTAINER_UNKNOWN';
+  /** Process id of its program, inside the lab; 0 when it does not run. */
+  readonly pid: number;
   readonly exitCode: number;
   readonly reason: string;
   readonly message: string;
@@ -98,6 +104,10 @@ const definition = loadSync(join(import.meta.dirname, 'cri.proto'), {
 /** As kubelet has it for long calls. */
 const LIMIT_MS = 240_000;
 
+/** The process in what containerd says with `verbose`. */
+const pidOf = (info: Readonly<Record<string, string>>): number =>
+  (JSON.parse(info['info'] ?? '{}') as { pid?: number }).pid ?? 0;
+
 export class ContainerRuntime implements Disposable {
   readonly #client: Client;
 
@@ -129,8 +139,8 @@ export class ContainerRuntime implements Disposable {
     await this.#call('RemovePodSandbox', { podSandboxId });
   }
 
-  async list(): Promise<readonly Sandbox[]> {
-    return (await this.#call<{ items: Sandbox[] }>('ListPodSandbox', {})).items;
+  async list(): Promise<readonly ListedSandbox[]> {
+    return (await this.#call<{ items: ListedSandbox[] }>('ListPodSandbox', {})).items;
   }
 
   async status(podSandboxId: string): Promise<SandboxStatus> {
@@ -138,10 +148,9 @@ export class ContainerRuntime implements Disposable {
       status: Sandbox & { network: { ip: string; additionalIps: { ip: string }[] } | null };
       info: Readonly<Record<string, string>>;
     }>('PodSandboxStatus', { podSandboxId, verbose: true });
-    const { pid = 0 } = JSON.parse(info['info'] ?? '{}') as { pid?: number };
     const first = status.network?.ip ?? '';
     const more = (status.network?.additionalIps ?? []).map(({ ip }) => ip);
-    return { ...status, pid, addresses: first === '' ? [] : [first, ...more] };
+    return { ...status, pid: pidOf(info), addresses: first === '' ? [] : [first, ...more] };
   }
 
   /** Makes a container in a sandbox and starts it; gives its id. */
@@ -174,8 +183,11 @@ export class ContainerRuntime implements Disposable {
   }
 
   async containerStatus(containerId: string): Promise<ContainerStatus> {
-    return (await this.#call<{ status: ContainerStatus }>('ContainerStatus', { containerId }))
-      .status;
+    const { status, info } = await this.#call<{
+      status: Omit<ContainerStatus, 'pid'>;
+      info: Readonly<Record<string, string>>;
+    }>('ContainerStatus', { containerId, verbose: true });
+    return { ...status, pid: pidOf(info) };
   }
 
   /** Runs a program in a container to its end. */

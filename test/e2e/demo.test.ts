@@ -1,0 +1,114 @@
+/** What `./dev up` does: the two tenants of the example as containers, told apart by packets. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { demo } from '../../src/lab/demo.ts';
+import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { manifestsFolder } from '../../src/lab/node-facts.ts';
+import { readObjects } from '../../src/lab/objects.ts';
+import { attachContainers } from '../../src/lab/runtime/container-pods.ts';
+import { openRuntime } from '../../src/lab/runtime/containerd.ts';
+import { labStatus } from '../../src/lab/status.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+
+const NAME = 'e2e-demo';
+const nodes = ['n1', 'n2', 'n3'];
+const quiet = (): void => {};
+const options = { name: NAME, kind: 'host', nodes: 3, families: 'v4', progress: quiet } as const;
+
+describe.skipIf(whyNoLab !== undefined)(
+  `./dev up${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  { timeout: 180_000 },
+  () => {
+    let lab: TestLab;
+
+    /** Sandboxes of a node, by pod. */
+    async function sandboxes(node: string): Promise<Readonly<Record<string, string>>> {
+      using runtime = openRuntime(lab.record, node);
+      const list = await runtime.list();
+      return Object.fromEntries(
+        list.map(({ id, metadata }) => [`${metadata.namespace}/${metadata.name}`, id]),
+      );
+    }
+    const allSandboxes = (): Promise<Readonly<Record<string, string>>[]> =>
+      Promise.all(nodes.map(sandboxes));
+
+    async function attach(): Promise<readonly [number, number]> {
+      const { pods, nads } = await readObjects(NAME);
+      const { attached, detached } = await attachContainers(lab.record, pods, nads);
+      return [attached.length, detached];
+    }
+
+    const inPod = (...argv: string[]): Promise<{ code: number; stdout: string }> =>
+      runInside(lab.record, ['pod', ...argv]);
+
+    beforeAll(async () => {
+      lab = await testLab(NAME);
+    });
+    afterAll(async () => {
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('every pod is a container of its node, and reaches those of its own network alone', async () => {
+      const { text, unexpected } = await demo(options);
+      expect(unexpected).toEqual([]);
+      expect(text).toContain('blue_l3net  id 1, 10.20.0.0/16, 3 pods');
+      expect((await allSandboxes()).map((each) => Object.keys(each).toSorted())).toEqual([
+        ['blue/web-1', 'green/web-1'],
+        ['blue/web-2', 'green/web-2'],
+        ['blue/web-3', 'green/web-3'],
+      ]);
+    });
+
+    test('`pod` is in the container: its name, its files, and its interfaces', async () => {
+      expect((await inPod('blue/web-2', 'hostname')).stdout.trim()).toBe('web-2');
+      expect((await inPod('blue/web-2', 'cat', '/etc/passwd')).stdout).toBe(
+        'root:x:0:0:root:/:/bin/sh\n',
+      );
+      const { stdout } = await inPod('blue/web-2', 'ls', '/sys/class/net');
+      expect(stdout.trim().split(/\s+/)).toEqual(expect.arrayContaining(['eth0', 'ovn-udn1']));
+      expect((await inPod('blue/nobody', 'true')).code).toBe(2);
+    });
+
+    test('done again it starts nothing and ends nothing', async () => {
+      const before = await allSandboxes();
+      expect((await demo(options)).unexpected).toEqual([]);
+      expect(await allSandboxes()).toEqual(before);
+      expect(await attach()).toEqual([0, 0]);
+    });
+
+    test('a container that was killed comes back, the others stay', async () => {
+      const before = await sandboxes('n1');
+      const pods = await outputInside(lab.record, ['lab-containers', 'list']);
+      const pid = /^blue_web-1 (\d+)$/m.exec(pods)?.[1] ?? '';
+      await outputInside(lab.record, ['kill', '-9', pid]);
+      expect(await attach()).toEqual([1, 1]);
+      const after = await sandboxes('n1');
+      expect(after['blue/web-1']).not.toBe(before['blue/web-1']);
+      expect(after['green/web-1']).toBe(before['green/web-1']);
+      expect((await inPod('blue/web-1', 'hostname')).stdout.trim()).toBe('web-1');
+    });
+
+    test('pods whose manifests are gone leave no container, no port and no name', async () => {
+      rmSync(join(manifestsFolder(NAME), 'two-tenants/green-pods.yaml'), { force: true });
+      await expect.poll(attach, { timeout: 30_000, interval: 500 }).toEqual([0, 0]);
+      expect((await allSandboxes()).flatMap((each) => Object.keys(each))).toEqual([
+        'blue/web-1',
+        'blue/web-2',
+        'blue/web-3',
+      ]);
+      expect((await labStatus(lab.record)).pods).toEqual([
+        'blue_web-1',
+        'blue_web-2',
+        'blue_web-3',
+      ]);
+      for (const node of nodes) {
+        const find = ['ovs-vsctl', '--bare', '--columns=external_ids', 'find', 'Interface'];
+        const argv = ['on', node, ...find, 'external_ids:sandbox!=""'];
+        const ports = await outputInside(lab.record, argv);
+        expect(ports).toContain('blue');
+        expect(ports).not.toContain('green');
+      }
+    });
+  },
+);

@@ -20,15 +20,25 @@ export const daemonLog = (name: string, node: string): string =>
 const familyArguments = (families: Families): string[] =>
   Object.entries(familySettings(families)).map(([name, value]) => `--${name}=${value}`);
 
-/** Program and arguments of the daemon of one node. */
-function daemonCommand(lab: LabRecord, node: string, more: readonly string[] = []): string[] {
+/** The lab's own objects. */
+const manifestArguments = (name: string): readonly string[] => [
+  `--manifests=${manifestsFolder(name)}`,
+  `--state=${objectsState(name)}`,
+];
+
+/** Program and arguments of the daemon of one node, which reads its objects `from` there. */
+function daemonCommand(
+  lab: LabRecord,
+  node: string,
+  from: readonly string[],
+  more: readonly string[],
+): string[] {
   const sockets = nodeSockets(stateFolder(lab.name), node);
   return [
     join(lab.checkout, 'node_modules/.bin/node'),
     join(checkout, 'src/cli/main.ts'),
     'node',
-    `--manifests=${manifestsFolder(lab.name)}`,
-    `--state=${objectsState(lab.name)}`,
+    ...from,
     `--node=${node}`,
     `--nb=${remote(sockets.nb)}`,
     `--sb=${remote(sockets.sb)}`,
@@ -52,14 +62,16 @@ export async function daemonProcess(lab: LabRecord, node: string): Promise<numbe
 const kernelArguments = async (lab: LabRecord): Promise<string[]> =>
   (await hasVrfs(lab)) ? [] : ['--host-vrfs=false'];
 
-/** Starts the daemon of a node; it runs until it is stopped, or the lab ends. */
+/** Starts the daemon of a node, for the lab's manifests or the objects that `from` names; it runs until it is stopped, or the lab ends. */
 export async function startDaemon(
   lab: LabRecord,
   node: string,
   more: readonly string[] = [],
+  from: readonly string[] = manifestArguments(lab.name),
 ): Promise<void> {
   const all = [...(await kernelArguments(lab)), ...more];
-  await outputInside(lab, ['lab-daemon', node, DAEMON, 'start', ...daemonCommand(lab, node, all)]);
+  const argv = daemonCommand(lab, node, from, all);
+  await outputInside(lab, ['lab-daemon', node, DAEMON, 'start', ...argv]);
 }
 
 /** Ends the daemon of a node, by SIGTERM or SIGKILL, and waits until it is gone. */

@@ -26,6 +26,9 @@ export interface ClusterProcess extends AsyncDisposable {
   problems(): readonly string[];
 }
 
+/** Each is a candidate of its own for leadership. */
+let processes = 0;
+
 export function startProcess(
   store: Store,
   nodes: readonly string[],
@@ -49,7 +52,7 @@ export function startProcess(
   const manager = new ClusterManager({
     store: used,
     informers,
-    settings: testSettings,
+    settings: { ...testSettings, identity: `test-${(processes += 1)}` },
     log: silent,
     signal,
   });

@@ -206,10 +206,13 @@ export class ZoneObjects {
     }) as NetworkAttachmentDefinition;
   }
 
-  /** Those of primary Layer2 networks; now and then there are none, or those of another network. */
+  /**
+   * Those of primary Layer2 networks; now and then there are none, or others. No two networks have the same ones: who had them first
+   * keeps them, which a new daemon can't know.
+   */
   #tunnelKeys({ id, role, topology }: Asked): Readonly<Record<string, string>> {
     if (role !== 'primary' || topology !== 'layer2' || this.#random.is(0.1)) return {};
-    const router = 16_715_779 + (this.#random.is(0.8) ? id : this.#random.below(2));
+    const router = 16_715_779 + (this.#random.is(0.8) ? id : 1000 + id);
     return { 'k8s.ovn.org/tunnel-keys': `[${16_711_683 + id},${router}]` };
   }
 

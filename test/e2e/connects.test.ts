@@ -248,6 +248,9 @@ describe.skipIf(whyNoLab !== undefined)(
           ['blue/more-1', at('blue/more-3'), SERVER_PORT],
           ['blue/web-2', at('blue/web-1'), SERVER_PORT],
         ] as const;
+        // A second try begins where the first one did.
+        declare('connect.yaml', connect('meeting', '192.168.0.0/16', ['yellow']));
+        await expect.poll(() => reaches('west/web-3', 'blue/web-1'), SOON).toBe(true);
         const answers = await whileAsking(lab.record, [...services, ...within], async () => {
           declare(
             'connect.yaml',

@@ -1,7 +1,7 @@
 /** `heddle show node`: what the host holds for each network. */
 import type { Command } from 'commander';
 import type { Configuration } from '../daemon/configuration.ts';
-import type { HostCounts, HostReport, NetworkOnHost } from '../daemon/host-report.ts';
+import type { HostCounts, HostReport, HostUplink, NetworkOnHost } from '../daemon/host-report.ts';
 import { createLogger } from '../daemon/logger.ts';
 import { within } from '../daemon/waiting.ts';
 import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
@@ -63,12 +63,20 @@ const stateOf = ({ differs, problems }: Pick<NetworkOnHost, 'differs' | 'problem
 const countsOf = ({ routes, neighbours, settings, nftables, flows }: HostCounts): string[] =>
   [routes, neighbours, settings, nftables, flows].map(String);
 
+function uplinkText(uplink: HostUplink | undefined): string {
+  if (uplink === undefined) return 'the bridge names none';
+  const { name, isConnected, isMoved } = uplink;
+  const origin = isMoved ? ', whose addresses and routes Heddle moved to the bridge' : '';
+  return `${name}${origin}${isConnected ? '' : `: ${tone('not connected', 'bad')}`}`;
+}
+
 function printHost({ node, gateway, conntrackZones, networks, common }: HostReport): void {
   print(`Node ${node}`);
   if (gateway === undefined) print('  bridge      none: nothing leaves the node');
   else {
-    const { bridge, mac, mode, addresses } = gateway;
+    const { bridge, mac, mode, addresses, uplink } = gateway;
     print(`  bridge      ${bridge} ${mac} ${addresses.join(' ')}, ${mode} gateway mode`);
+    print(`  uplink      ${uplinkText(uplink)}`);
   }
   const zones = Object.entries(conntrackZones).map(([name, zone]) => `${zone} ${name}`);
   print(`  conntrack   zones ${zones.join(', ')}`);

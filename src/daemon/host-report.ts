@@ -9,6 +9,7 @@ import { OPENFLOW } from '../node/flow-rows.ts';
 import { LINUX, ruleWords, type RuleColumns } from '../node/linux-rows.ts';
 import { NFTABLES } from '../node/nft-rows.ts';
 import { conntrackMark, ZONES } from '../node/numbers.ts';
+import type { SwitchBridge } from '../node/uplink/state.ts';
 import type { HostPlans } from './host-controller.ts';
 
 /** Objects of the host, by what keeps them. */
@@ -45,6 +46,14 @@ export interface NetworkOnHost {
   readonly problems: readonly string[];
 }
 
+export interface HostUplink {
+  readonly name: string;
+  /** True when ovs-vswitchd has it. */
+  readonly isConnected: boolean;
+  /** True where Heddle made the bridge of it (`--gateway-interface`), and `heddle cleanup` gives it back what it had. */
+  readonly isMoved: boolean;
+}
+
 export interface HostReport {
   readonly node: string;
   /** Absent while the node has no external bridge. */
@@ -54,6 +63,8 @@ export interface HostReport {
         readonly mac: string;
         readonly mode: GatewayMode;
         readonly addresses: readonly string[];
+        /** Network card of the bridge; absent where the bridge names none. */
+        readonly uplink: HostUplink | undefined;
       }
     | undefined;
   /** Conntrack zones of the external bridge, which all networks share. */
@@ -101,12 +112,18 @@ const vrfIn = (rows: readonly DesiredRow[]): string | undefined =>
       database === LINUX && table === 'link' && columns['kind'] === 'vrf',
   )?.key;
 
-/** What the host has by the units of its features, and where it differs by `plans`. */
+const uplinkOf = (bridge: SwitchBridge | undefined): HostUplink | undefined =>
+  bridge?.uplink === undefined
+    ? undefined
+    : { name: bridge.uplink, isConnected: bridge.hasUplink, isMoved: bridge.isOurs };
+
+/** What the host has by the units of its features, and where it differs by `plans`; `bridges` are those of Open vSwitch. */
 export function hostReport(
   facts: ZoneFacts,
   settings: HostSettings,
   wanted: Iterable<WantedUnit>,
   plans: HostPlans,
+  bridges: ReadonlyMap<string, SwitchBridge>,
 ): HostReport {
   const units = [...wanted];
   const networkOf = ({ subject, args }: WantedUnit): string | undefined =>
@@ -128,6 +145,13 @@ export function hostReport(
   });
   const gateway = facts.own('gateway');
   const { rows, ...common } = state(undefined);
+  const uplink = gateway && uplinkOf(bridges.get(gateway.bridge));
+  const lost =
+    gateway === undefined || uplink === undefined || uplink.isConnected
+      ? []
+      : [
+          `uplink ${uplink.name} is no port of ${gateway.bridge} that works: nothing leaves the node; see ovs-vsctl show and ip link show ${uplink.name}`,
+        ];
   return {
     node: facts.nodeName,
     gateway: gateway && {
@@ -135,6 +159,7 @@ export function hostReport(
       mac: gateway.macAddress,
       mode: gateway.mode,
       addresses: gateway.addresses,
+      uplink,
     },
     conntrackZones: ZONES,
     networks: facts.rendered
@@ -162,7 +187,7 @@ export function hostReport(
           ...rest,
         };
       }),
-    common: { counts: countsOf(rows), ...common },
+    common: { counts: countsOf(rows), ...common, problems: [...common.problems, ...lost] },
   };
 }
 

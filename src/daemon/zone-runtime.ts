@@ -331,7 +331,8 @@ export class ZoneRuntime implements AsyncDisposable {
         `is needed: without the remote of its Open_vSwitch database the host of node ${configuration.node} is left alone`,
       );
     const plans = await host.controller.plans(controller.isComplete);
-    return hostReport(facts, configuration.host, controller.hostUnits(), plans);
+    const { bridges } = host.uplink.read();
+    return hostReport(facts, configuration.host, controller.hostUnits(), plans, bridges);
   }
 
   /** What is still to be done until the external bridge is in the place of its uplink, in words. */

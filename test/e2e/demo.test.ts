@@ -8,7 +8,9 @@ import { manifestsFolder } from '../../src/lab/node-facts.ts';
 import { readObjects } from '../../src/lab/objects.ts';
 import { attachContainers } from '../../src/lab/runtime/container-pods.ts';
 import { openRuntime } from '../../src/lab/runtime/containerd.ts';
+import { stateFolder } from '../../src/lab/paths.ts';
 import { labStatus } from '../../src/lab/status.ts';
+import { heddle } from '../support/heddle.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
 
 const NAME = 'e2e-demo';
@@ -68,6 +70,27 @@ describe.skipIf(whyNoLab !== undefined)(
       const { stdout } = await inPod('blue/web-2', 'ls', '/sys/class/net');
       expect(stdout.trim().split(/\s+/)).toEqual(expect.arrayContaining(['eth0', 'ovn-udn1']));
       expect((await inPod('blue/nobody', 'true')).code).toBe(2);
+    });
+
+    test('`heddle show node` names the card that the external bridge was made of', async () => {
+      const socket = join(stateFolder(NAME), 'n1/heddle-node.sock');
+      const { code, stdout } = await heddle(
+        'show',
+        'node',
+        '--json',
+        '--node=n1',
+        `--socket=${socket}`,
+      );
+      expect([code, JSON.parse(stdout)]).toMatchObject([
+        0,
+        {
+          source: 'daemon',
+          gateway: {
+            bridge: 'br-ex',
+            uplink: { name: 'eth0', isConnected: true, isMoved: true },
+          },
+        },
+      ]);
     });
 
     test('done again it starts nothing and ends nothing', async () => {

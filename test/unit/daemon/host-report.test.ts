@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { HostPlans } from '../../../src/daemon/host-controller.ts';
 import { hostReport, type HostReport } from '../../../src/daemon/host-report.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
 import { ZoneController } from '../../../src/daemon/zone-controller.ts';
 import { hostFeatures } from '../../../src/node/features.ts';
 import { parseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
+import type { SwitchBridge } from '../../../src/node/uplink/state.ts';
 import { HOST_SETTINGS } from '../../support/host-units.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb-server.ts';
@@ -19,7 +20,10 @@ const NORTHBOUND = parseSchema(
 const unit = (...id: string[]): { readonly unit: string } => ({ unit: JSON.stringify(id) });
 
 /** What is reported of the example zone when a pass would change this. */
-function reportOf(linux: Partial<HostPlans['linux']> = {}): HostReport {
+function reportOf(
+  linux: Partial<HostPlans['linux']> = {},
+  bridges: ReadonlyMap<string, SwitchBridge> = new Map(),
+): HostReport {
   const database = new MemoryDatabase(NORTHBOUND);
   const facts = factsOf(exampleZone);
   const controller = new ZoneController({
@@ -37,7 +41,7 @@ function reportOf(linux: Partial<HostPlans['linux']> = {}): HostReport {
     nft: nothing,
     flows: nothing,
   } as unknown as HostPlans;
-  return hostReport(facts, HOST_SETTINGS, controller.hostUnits(), plans);
+  return hostReport(facts, HOST_SETTINGS, controller.hostUnits(), plans, bridges);
 }
 
 const blueOf = ({ networks }: HostReport) =>
@@ -82,4 +86,41 @@ test('what differs and what is wrong belongs to the network whose unit it is, th
   expect(report.common).toMatchObject({ differs: 1, problems: [] });
   for (const { network, differs } of report.networks)
     expect(differs).toBe(network === 'blue_blue' ? 1 : 0);
+});
+
+describe('the uplink of the external bridge', () => {
+  const bridge = (change: Partial<SwitchBridge>): ReadonlyMap<string, SwitchBridge> =>
+    new Map([
+      [
+        'breth0',
+        {
+          ports: new Set(['breth0', 'eth0']),
+          uplink: 'eth0',
+          isOurs: true,
+          isMappedByUs: true,
+          hasUplink: true,
+          ...change,
+        },
+      ],
+    ]);
+
+  test('is named, with who made the bridge of it', () => {
+    const { gateway, common } = reportOf({}, bridge({}));
+    expect(gateway?.uplink).toEqual({ name: 'eth0', isConnected: true, isMoved: true });
+    expect(common.problems).toEqual([]);
+    expect(reportOf({}, bridge({ isOurs: false })).gateway?.uplink?.isMoved).toBe(false);
+  });
+
+  test('is a problem of the host when Open vSwitch does not have it', () => {
+    const { gateway, common } = reportOf({}, bridge({ hasUplink: false }));
+    expect(gateway?.uplink?.isConnected).toBe(false);
+    expect(common.problems).toEqual([
+      'uplink eth0 is no port of breth0 that works: nothing leaves the node; see ovs-vsctl show and ip link show eth0',
+    ]);
+  });
+
+  test('is absent where the bridge names none', () => {
+    const { gateway, common } = reportOf({}, bridge({ uplink: undefined, hasUplink: false }));
+    expect([gateway?.uplink, common.problems]).toEqual([undefined, []]);
+  });
 });

@@ -113,8 +113,8 @@ describe('network B on its host (node.md §0)', () => {
   test('has the settings of its port and neighbours on the bridge (§2.5, §2.2, 8)', () => {
     expect(lines(rows, 'sysctl')).toEqual([
       'net/ipv4/conf/ovn-k8s-mp2/forwarding: dev=ovn-k8s-mp2 value=1',
-      'net/ipv4/conf/ovn-k8s-mp2/rp_filter: dev=ovn-k8s-mp2 value=2',
       'net/ipv6/conf/ovn-k8s-mp2/force_forwarding: dev=ovn-k8s-mp2 value=1 otherwise=net/ipv6/conf/all/forwarding',
+      'net/ipv4/conf/ovn-k8s-mp2/rp_filter: dev=ovn-k8s-mp2 value=2',
     ]);
     expect(lines(rows, 'neighbour')).toEqual([
       'breth0 169.254.0.13: dev=breth0 address=169.254.0.13 mac=0a:58:a9:fe:00:0d',
@@ -134,6 +134,11 @@ test('the default network has a port on the host, and routes beside those of the
   expect(lines(rows, 'rule')).toEqual(['v4 priority 30 fwmark 0x1745ec lookup 7']);
   expect(lines(rows, 'neighbour')).toEqual([
     'ovn-k8s-mp0 10.244.0.1: dev=ovn-k8s-mp0 address=10.244.0.1 mac=0a:58:0a:f4:00:01',
+  ]);
+  expect(lines(rows, 'sysctl')).toEqual([
+    'net/ipv4/conf/ovn-k8s-mp0/forwarding: dev=ovn-k8s-mp0 value=1',
+    'net/ipv4/conf/breth0/forwarding: dev=breth0 value=1',
+    'net/ipv4/conf/ovn-k8s-mp0/rp_filter: dev=ovn-k8s-mp0 value=2',
   ]);
 });
 

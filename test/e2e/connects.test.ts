@@ -100,7 +100,7 @@ describe.skipIf(whyNoLab !== undefined)(
       (await answer(from, at(to))) === to;
     const declare = (file: string, text: string): void =>
       writeFileSync(join(tenants.manifests, file), text);
-    const withdraw = (file: string): void => rmSync(join(tenants.manifests, file));
+    const withdraw = (file: string): void => rmSync(join(tenants.manifests, file), { force: true });
     const colorOf = (pod: string): string =>
       /^(east|west)\//.test(pod) ? 'yellow' : (pod.split('/')[0] ?? '');
 
@@ -180,21 +180,24 @@ describe.skipIf(whyNoLab !== undefined)(
           ['red/web-3', at('east/web-1'), SERVER_PORT],
           ['west/web-2', RED_IP, 80],
         ] as const;
+      const isNobody = (who: string): boolean => who.startsWith('nobody');
       const lost = (answers: Record<string, Record<string, number>>): string[] =>
         Object.entries(answers).flatMap(([way, seen]) =>
-          'nobody' in seen || (seen['late'] ?? 0) > LATE ? [`${way} ${JSON.stringify(seen)}`] : [],
-        );
-      const nothing = (answers: Record<string, Record<string, number>>): string[] =>
-        Object.entries(answers).flatMap(([way, seen]) =>
-          Object.keys(seen).some((who) => who !== 'nobody')
+          Object.keys(seen).some(isNobody) || (seen['late'] ?? 0) > LATE
             ? [`${way} ${JSON.stringify(seen)}`]
             : [],
         );
+      const nothing = (answers: Record<string, Record<string, number>>): string[] =>
+        Object.entries(answers).flatMap(([way, seen]) =>
+          Object.keys(seen).every(isNobody) ? [] : [`${way} ${JSON.stringify(seen)}`],
+        );
 
       test('loses nothing that stays connected, and lets nothing through that is not', async () => {
+        // A second try begins where the first one did.
+        for (const file of ['connect.yaml', 'other.yaml']) withdraw(file);
         declare('red-service.yaml', service('red', RED_IP) + slice('red', [['web-3', 'n3']]));
         await expect.poll(() => answer('red/web-1', RED_IP, 80), SOON).toBe('red/web-3');
-        expect(await reaches('blue/web-1', 'west/web-3')).toBe(false);
+        await expect.poll(() => reaches('blue/web-1', 'west/web-3'), SOON).toBe(false);
         declare('connect.yaml', connect('meeting', '192.168.0.0/16', ['yellow']));
         for (const [from, to, port] of open())
           await expect.poll(() => answer(from, to, port), SOON).not.toBeNull();

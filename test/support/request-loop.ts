@@ -17,10 +17,10 @@ while not os.path.exists(end):
         with socket.create_connection((to, port), 3) as connection:
             words = connection.makefile().readline().split()
             answer = words[0] if words else 'nothing'
-    except OSError:
-        answer = 'nobody'
+    except OSError as why:
+        answer = 'nobody: %s' % why
     seen[answer] = seen.get(answer, 0) + 1
-    if answer != 'nobody' and time.monotonic() - begun > 0.9:
+    if not answer.startswith('nobody') and time.monotonic() - begun > 0.9:
         seen['late'] = seen.get('late', 0) + 1
     time.sleep(0.05)
 print(json.dumps(seen))
@@ -29,7 +29,7 @@ print(json.dumps(seen))
 /** From where to where: a pod's `<namespace>/<name>`, an address and a port. */
 export type Way = readonly [from: string, to: string, port: number];
 
-/** What answered while `during` ran, and how often, by way: the name of a server, or `nobody`; `late` counts answers a second time. */
+/** What answered while `during` ran, and how often, by way: the name of a server, or `nobody: <why>`; `late` counts answers a second time. */
 export async function whileAsking(
   lab: LabRecord,
   ways: readonly Way[],

@@ -1,0 +1,259 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { ownFolder } from '../support/left-behind.ts';
+import { Tenants } from '../support/tenants.ts';
+
+/** Limits of waits for a condition; how long it takes is not what is tested here. */
+const SOON = { timeout: 60_000, interval: 300 };
+
+interface Tenant {
+  /** Of the namespace, the network, and its label. */
+  readonly name: string;
+  readonly topology: 'Layer2' | 'Layer3';
+  /** Third byte of its ranges and last one of its cluster IPs. */
+  readonly number: number;
+}
+/** Two of each topology that are connected, and one that is not. */
+const MEMBERS: readonly Tenant[] = [
+  { name: 'routed', topology: 'Layer3', number: 31 },
+  { name: 'ways', topology: 'Layer3', number: 32 },
+  { name: 'flat', topology: 'Layer2', number: 33 },
+  { name: 'plain', topology: 'Layer2', number: 34 },
+];
+const APART: Tenant = { name: 'apart', topology: 'Layer3', number: 35 };
+const TENANTS = [...MEMBERS, APART];
+
+const subnets = ({ topology, number }: Tenant): unknown[] =>
+  topology === 'Layer2'
+    ? [`10.${number}.0.0/16`, `fd${number}::/64`]
+    : [
+        { cidr: `10.${number}.0.0/16`, hostSubnet: 24 },
+        { cidr: `fd${number}::/48`, hostSubnet: 64 },
+      ];
+const clusterIps = ({ number }: Tenant): [string, string] => [
+  `172.16.1.${number}`,
+  `fd00:10:96::${number}`,
+];
+
+/** A namespace with its network, a pod on each of two nodes, and a service in front of the second one. */
+const objectsOf = (tenant: Tenant, index: number): object[] => {
+  const { name, topology } = tenant;
+  const nodes = [`n${(index % 3) + 1}`, `n${((index + 1) % 3) + 1}`];
+  const spec = { role: 'Primary', subnets: subnets(tenant) };
+  const metadata = { name: 'web', namespace: name };
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels: { 'k8s.ovn.org/primary-user-defined-network': '', tenant: name } },
+    },
+    {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'ClusterUserDefinedNetwork',
+      metadata: { name, labels: { meets: String(tenant !== APART) } },
+      spec: {
+        namespaceSelector: { matchLabels: { tenant: name } },
+        network: { topology, [topology.toLowerCase()]: spec },
+      },
+    },
+    ...nodes.map((nodeName, n) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: n === 0 ? 'client' : 'server', namespace: name },
+      spec: { nodeName, containers: [{ name: 'web', image: 'web' }] },
+    })),
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: {
+        clusterIP: clusterIps(tenant)[0],
+        clusterIPs: clusterIps(tenant),
+        ipFamilies: ['IPv4', 'IPv6'],
+        ipFamilyPolicy: 'RequireDualStack',
+        ports: [{ port: 80, targetPort: SERVER_PORT, protocol: 'TCP' }],
+      },
+    },
+    // As Kubernetes writes them: with addresses on the default network.
+    ...(['IPv4', 'IPv6'] as const).map((addressType) => ({
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: {
+        name: `web-${addressType.toLowerCase()}`,
+        namespace: name,
+        labels: {
+          'kubernetes.io/service-name': 'web',
+          'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+        },
+      },
+      addressType,
+      ports: [{ name: '', port: SERVER_PORT, protocol: 'TCP' }],
+      endpoints: [
+        {
+          addresses: [
+            addressType === 'IPv4' ? `10.128.0.${tenant.number}` : `fd01::${tenant.number}`,
+          ],
+          nodeName: nodes[1],
+          conditions: { ready: true },
+          targetRef: { kind: 'Pod', namespace: name, name: 'server' },
+        },
+      ],
+    })),
+  ];
+};
+
+const connect = (connectivity: readonly string[]): object => ({
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'ClusterNetworkConnect',
+  metadata: { name: 'meeting' },
+  spec: {
+    connectSubnets: [
+      { cidr: '192.168.0.0/16', networkPrefix: 24 },
+      { cidr: 'fd68::/112', networkPrefix: 120 },
+    ],
+    connectivity,
+    networkSelectors: [
+      {
+        networkSelectionType: 'ClusterUserDefinedNetworks',
+        clusterUserDefinedNetworkSelector: { networkSelector: { matchLabels: { meets: 'true' } } },
+      },
+    ],
+  },
+});
+
+/** Lets nobody in but from two of the connected networks, one of each topology. */
+const POLICY = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name: 'some', namespace: 'flat' },
+  spec: {
+    podSelector: {},
+    policyTypes: ['Ingress'],
+    ingress: [
+      {
+        from: ['routed', 'plain'].map((tenant) => ({
+          namespaceSelector: { matchLabels: { tenant } },
+        })),
+      },
+    ],
+  },
+};
+
+describe.skipIf(whyNoLab !== undefined)(
+  `connections of Layer3 and Layer2 networks, with IPv4 and IPv6${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    const folder = ownFolder('heddle-kinds');
+    let lab: TestLab;
+    let tenants: Tenants;
+    let ends: readonly Endpoint[];
+    const tenantOf = (pod: string): string => pod.split('/')[0] ?? '';
+    const isMember = (name: string): boolean => MEMBERS.some((member) => member.name === name);
+    const declare = (file: string, object: object): void =>
+      writeFileSync(join(tenants.manifests, file), stringify(object));
+    const withdraw = (file: string): void => rmSync(join(tenants.manifests, file), { force: true });
+
+    /** Who is reached at the services' addresses, from every pod: `routed/client ways v6: ways/server`. */
+    const atServices = async (): Promise<string[]> => {
+      const ways = ends.flatMap((from) =>
+        TENANTS.flatMap((to) =>
+          clusterIps(to).map((address, n) => ({
+            from,
+            to: to.name,
+            address,
+            family: `v${n * 2 + 4}`,
+          })),
+        ),
+      );
+      const probes = ways.map(({ from, address }) => ({
+        from: from.namespace,
+        to: address,
+        port: 80,
+      }));
+      const results = await probe(lab.record, probes, 5);
+      return ways.map(
+        ({ from, to, family }, n) =>
+          `${from.pod} ${to} ${family}: ${results[n]?.tcp?.server ?? 'nobody'}`,
+      );
+    };
+    /** The same as it should be. */
+    const expectedAtServices = (isOpen: (from: string, to: string) => boolean): string[] =>
+      ends.flatMap(({ pod }) =>
+        TENANTS.flatMap(({ name }) =>
+          ['v4', 'v6'].map(
+            (family) =>
+              `${pod} ${name} ${family}: ${isOpen(tenantOf(pod), name) ? `${name}/server` : 'nobody'}`,
+          ),
+        ),
+      );
+    const isOwn = (from: string, to: string): boolean => from === to;
+    const isConnected = (from: string, to: string): boolean =>
+      isOwn(from, to) || (isMember(from) && isMember(to));
+    const podsAre = async (isOpen: (from: string, to: string) => boolean): Promise<string[]> =>
+      tenants.unexpectedBy((from, to) => from === to || isOpen(tenantOf(from), tenantOf(to)), 5);
+
+    beforeAll(async () => {
+      writeFileSync(
+        join(folder, 'tenants.yaml'),
+        TENANTS.flatMap(objectsOf)
+          .map((object) => stringify(object))
+          .join('---\n'),
+      );
+      lab = await testLab('e2e-kinds', { families: 'dual' });
+      tenants = new Tenants(lab.record, { folder });
+      await tenants.start();
+      ends = await tenants.endpoints();
+    });
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+
+    afterEach(() => withdraw('policy.yaml'));
+
+    test('before, each network is alone with its pods and its service', async () => {
+      expect(ends).toHaveLength(10);
+      expect(ends.every(({ addresses }) => addresses[1]?.includes(':'))).toBe(true);
+      await expect.poll(() => podsAre(isOwn), SOON).toEqual([]);
+      await expect.poll(atServices, SOON).toEqual(expectedAtServices(isOwn));
+    });
+
+    test('pods and services: every pair meets in both families, and nobody else', async () => {
+      declare('connect.yaml', connect(['PodNetwork', 'ClusterIPServiceNetwork']));
+      await expect.poll(() => podsAre(isConnected), SOON).toEqual([]);
+      await expect.poll(atServices, SOON).toEqual(expectedAtServices(isConnected));
+    });
+
+    test('a policy lets in the connected networks that it names, in both families', async () => {
+      declare('policy.yaml', POLICY);
+      const isLetIn = (from: string, to: string): boolean =>
+        to === 'flat' ? ['routed', 'plain'].includes(from) : isConnected(from, to);
+      await expect.poll(() => podsAre(isLetIn), SOON).toEqual([]);
+      withdraw('policy.yaml');
+      await expect.poll(() => podsAre(isConnected), SOON).toEqual([]);
+    });
+
+    test('pods alone: services stay in their networks', async () => {
+      declare('connect.yaml', connect(['PodNetwork']));
+      await expect.poll(atServices, SOON).toEqual(expectedAtServices(isOwn));
+      expect(await podsAre(isConnected)).toEqual([]);
+    });
+
+    test('services alone: pods stay in their networks', async () => {
+      declare('connect.yaml', connect(['ClusterIPServiceNetwork']));
+      await expect.poll(() => podsAre(isOwn), SOON).toEqual([]);
+      await expect.poll(atServices, SOON).toEqual(expectedAtServices(isConnected));
+    });
+
+    test('after its end each network is alone again, and nothing is left', async () => {
+      withdraw('connect.yaml');
+      await expect.poll(() => podsAre(isOwn), SOON).toEqual([]);
+      await expect.poll(atServices, SOON).toEqual(expectedAtServices(isOwn));
+      expect(await tenants.mentions('connect_router')).toEqual([]);
+    });
+  },
+);

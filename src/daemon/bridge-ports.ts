@@ -1,12 +1,12 @@
 /** Numbers of bridges' ports, as the local Open_vSwitch database has them (node.md §4.1, §5). */
 import type { BridgePorts, PortNumbers } from '../node/drivers/flow-driver.ts';
-import { UPLINK_PORT } from '../node/flow-rows.ts';
+import { hostInVlan, LOCAL, UPLINK_PORT } from '../node/flow-rows.ts';
 import type { ReplicaRow, ReplicaView } from '../ovsdb/index.ts';
 
 /** Columns that are followed for it. */
 export const PORT_COLUMNS = {
   Bridge: ['name', 'ports', 'external_ids'],
-  Port: ['name', 'interfaces'],
+  Port: ['name', 'interfaces', 'tag', 'vlan_mode'],
   Interface: ['name', 'type', 'ofport'],
 } as const;
 
@@ -26,6 +26,19 @@ function numberOf(row: ReplicaRow): string | undefined {
   return (typeof value === 'number' || typeof value === 'bigint') && value > 0
     ? String(value)
     : undefined;
+}
+
+/** Modes in which frames without a tag are of the port's VLAN; a port with a tag and no mode is an access port (ovs-vswitchd.conf.db(5)). */
+const UNTAGGED_MODES = new Set<unknown>([undefined, 'access', 'native-untagged']);
+
+/** VLAN of frames that the host sends and gets without a tag on this bridge; undefined for none. */
+export function hostVlanOf(replica: ReplicaView, bridge: ReplicaRow): number | undefined {
+  const name = textOf(bridge, 'name');
+  const port = members(replica, bridge, 'ports', 'Port').find(
+    (one) => textOf(one, 'name') === name,
+  );
+  const tag = Number(port?.column('tag'));
+  return tag > 0 && UNTAGGED_MODES.has(port?.column('vlan_mode')) ? tag : undefined;
 }
 
 /** Ports of all bridges, read from a replica that is loaded when they are first asked for. */
@@ -59,6 +72,8 @@ function readPorts(replica: ReplicaView): ReadonlyMap<string, PortNumbers> {
     const uplink = named ?? (cards.length === 1 ? cards[0] : undefined);
     const number = uplink === undefined ? undefined : ports.get(uplink);
     if (number !== undefined) ports.set(UPLINK_PORT, number);
+    const hostVlan = hostVlanOf(replica, bridge);
+    if (hostVlan !== undefined) ports.set(hostInVlan(hostVlan), LOCAL);
     bridges.set(name, ports);
   }
   return bridges;

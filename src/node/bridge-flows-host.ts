@@ -1,11 +1,9 @@
 /** Traffic between the host and OVN: the host's way to services, and OVN's to the addresses of the node (node.md §4.3, §4.4). */
 import type { BridgePart } from './bridge-network.ts';
 import { conntrack, destination, DROP, output } from './flow-actions.ts';
-import { LOCAL } from './flow-rows.ts';
 import { FLOW_TABLES, ZONES } from './numbers.ts';
 
 const { classify, toOvn, toHost, hairpin, hairpinReplies } = FLOW_TABLES;
-const FROM_HOST = `in_port=${LOCAL}`;
 /** Priority of a flow that names none (OpenFlow 1.3, OFP_DEFAULT_PRIORITY). */
 const UNWRITTEN = 32_768;
 
@@ -37,12 +35,13 @@ export const hostFlows: BridgePart = {
     },
   },
   common(rows, on) {
+    const { outside, fromHost, toHost: onHost, push } = on.vlan;
     for (const { words, services, sharedServices, ...family } of on.families) {
       const { ip, src, dst } = words;
       const toServices = rows.by('host-to-services');
       for (const service of services) {
         const common = { commit: true, table: toOvn, zone: ZONES.services } as const;
-        const match = [ip, FROM_HOST, `${dst}=${service}`];
+        const match = [ip, ...fromHost, `${dst}=${service}`];
         toServices.flow(
           classify,
           550,
@@ -57,7 +56,7 @@ export const hostFlows: BridgePart = {
       back.flow(
         classify,
         500,
-        [ip, FROM_HOST, `${dst}=${family.ovnMasquerade}`],
+        [ip, ...fromHost, `${dst}=${family.ovnMasquerade}`],
         [conntrack({ table: hairpinReplies, zone: ZONES.hairpin, nat: '' })],
       );
       back.flow(
@@ -86,27 +85,25 @@ export const hostFlows: BridgePart = {
             toOvn,
             300,
             [ip, `${dst}=${address}`],
-            [destination(on.mac), output(on.defaultPort)],
+            [destination(on.mac), ...push, output(on.defaultPort)],
           );
     }
     rows
       .by('choice-of-network')
-      .flow(toOvn, 100, [], [destination(on.mac), output(on.defaultPort)]);
+      .flow(toOvn, 100, [], [destination(on.mac), ...push, output(on.defaultPort)]);
     rows
       .by('to-host')
-      .flow(
-        toHost,
-        UNWRITTEN,
-        [],
-        ['move:NXM_OF_ETH_DST[]->NXM_OF_ETH_SRC[]', destination(on.mac), LOCAL],
-      );
+      .flow(toHost, UNWRITTEN, outside, [
+        'move:NXM_OF_ETH_DST[]->NXM_OF_ETH_SRC[]',
+        destination(on.mac),
+        ...onHost,
+      ]);
   },
-  network(rows, { on, port, network, isDefault, packetMark }) {
-    const from = `in_port=${port}`;
+  network(rows, { on, port, from, network, isDefault, packetMark }) {
     for (const { family, words, nodeAddress, otherAddresses, ...own } of on.families) {
       const { ip, src, dst, tcp, udp, sctp } = words;
       const back = rows.by('hairpin');
-      const fromNode = [ip, from, `${src}=${nodeAddress}`];
+      const fromNode = [ip, ...from, `${src}=${nodeAddress}`];
       const track = { commit: true, table: hairpin, zone: ZONES.services } as const;
       back.flow(
         classify,
@@ -122,7 +119,7 @@ export const hostFlows: BridgePart = {
           .flow(
             classify,
             500,
-            [ip, from, `${src}=${service}`, `${dst}=${own.masquerade}`],
+            [ip, ...from, `${src}=${service}`, `${dst}=${own.masquerade}`],
             [conntrack({ table: toHost, zone: ZONES.services, nat: '' })],
           );
       if (on.mode === 'local')
@@ -130,13 +127,18 @@ export const hostFlows: BridgePart = {
           back.flow(
             classify,
             175,
-            [protocol, from, `${src}=${nodeAddress}`],
+            [protocol, ...from, `${src}=${nodeAddress}`],
             [conntrack({ table: hairpin, zone: ZONES.services })],
           );
       if (isDefault) continue;
       rows
         .by('choice-of-network')
-        .flow(toOvn, 250, [ip, `pkt_mark=${packetMark}`], [destination(on.mac), output(port)]);
+        .flow(
+          toOvn,
+          250,
+          [ip, `pkt_mark=${packetMark}`],
+          [destination(on.mac), ...on.vlan.push, output(port)],
+        );
       const masquerade = network.masquerade[family]?.managementPort;
       if (masquerade !== undefined)
         rows.by('other-networks-services').flow(toOvn, 200, [ip, `${src}=${masquerade}`], [DROP]);

@@ -4,7 +4,6 @@
  */
 import type { BridgePart } from './bridge-network.ts';
 import { conntrack, goOnIn, NORMAL, output } from './flow-actions.ts';
-import { LOCAL } from './flow-rows.ts';
 import {
   CONNTRACK_MARK_HOST,
   FLOW_TABLES,
@@ -71,30 +70,36 @@ export const neighbourFlows: BridgePart = {
     },
   },
   common(rows, on) {
-    const toBoth = [goOnIn(neighbours), output(on.defaultPort), LOCAL];
+    const { outside, fromHostToAny, toHost } = on.vlan;
+    const toBoth = [goOnIn(neighbours), output(on.defaultPort), ...toHost];
     for (const { family, addresses } of on.families) {
       const { match, target } = QUESTIONS[family];
       for (const address of addresses)
         rows
           .by('who-has-the-node')
-          .flow(classify, 12, [...match, `${target}=${address}`], [output(on.defaultPort), NORMAL]);
+          .flow(
+            classify,
+            12,
+            [...match, ...outside, `${target}=${address}`],
+            [output(on.defaultPort), NORMAL],
+          );
       if (family === 'v4') continue;
       for (const type of [ROUTER_ADVERTISEMENT, ADVERTISEMENT])
-        rows.by('answers').flow(replies, 14, ['icmp6', `icmp_type=${type}`], toBoth);
+        rows.by('answers').flow(replies, 14, ['icmp6', ...outside, `icmp_type=${type}`], toBoth);
       for (const type of [SOLICITATION, ADVERTISEMENT])
         rows
           .by('tracked')
           .flow(
             classify,
             102,
-            ['icmp6', `in_port=${LOCAL}`, `dl_src=${on.mac}`, `icmp_type=${type}`],
+            ['icmp6', ...fromHostToAny, `dl_src=${on.mac}`, `icmp_type=${type}`],
             [conntrack({ commit: true, zone: ZONES.uplink, mark: CONNTRACK_MARK_HOST }), NORMAL],
           );
     }
-    rows.by('answers').flow(classify, 11, [`dl_dst=${on.mac}`], toBoth);
+    rows.by('answers').flow(classify, 11, [...outside, `dl_dst=${on.mac}`], toBoth);
   },
-  network(rows, { on, port, network, isDefault, conntrackMark }) {
-    const from = [`in_port=${port}`, `dl_src=${on.mac}`];
+  network(rows, { on, port, from: fromPort, network, isDefault, conntrackMark }) {
+    const from = [...fromPort, `dl_src=${on.mac}`];
     if (isDefault) {
       rows.by('default-network').flow(classify, 10, from, [NORMAL]);
       if (on.mode === 'shared' && on.families.some(({ family }) => family === 'v6'))

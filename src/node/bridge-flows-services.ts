@@ -5,14 +5,13 @@
 import type { BridgeFamily, BridgePart, ExternalBridge } from './bridge-network.ts';
 import type { ExposedPort, ExposedService, FamilyAddress, Target } from './exposed-services.ts';
 import { conntrack, output } from './flow-actions.ts';
-import { LOCAL, UPLINK, type FlowRows } from './flow-rows.ts';
+import { UPLINK, type FlowRows } from './flow-rows.ts';
 import { FLOW_TABLES, ZONES } from './numbers.ts';
 
 const { classify, replies, toHostEndpoint, fromHostEndpoint } = FLOW_TABLES;
 
 /** After what belongs to connections, before what is for the host. */
 const NEW_CONNECTIONS = 50;
-const FROM_OUTSIDE = `in_port=${UPLINK}`;
 
 /** Who asks for an address, and what says that a packet to it was too big. */
 const MESSAGES = {
@@ -43,9 +42,9 @@ export const serviceWays: BridgePart = {
       source: 'node.md §4.6, ETP=Local with a local host-network endpoint',
     },
   },
-  common(rows) {
-    rows.by('host-endpoint').flow(toHostEndpoint, 0, [], [LOCAL]);
-    rows.by('host-endpoint').flow(fromHostEndpoint, 0, [], [output(UPLINK)]);
+  common(rows, { vlan: { outside, toHost, push } }) {
+    rows.by('host-endpoint').flow(toHostEndpoint, 0, outside, toHost);
+    rows.by('host-endpoint').flow(fromHostEndpoint, 0, [], [...push, output(UPLINK)]);
   },
 };
 
@@ -60,7 +59,7 @@ export function serviceFlows(
     const isFamily = (one: FamilyAddress): boolean => one.family === family.family;
     if (!exposed.clusterIps.some(isFamily)) continue;
     const external = exposed.externalIps.filter(isFamily).map(({ address }) => address);
-    for (const address of external) addQuestion(rows, family, address);
+    for (const address of external) addQuestion(rows, { on, family }, address);
     for (const one of exposed.ports) {
       const host = exposed.service.isExternallyLocal ? one.onHost.find(isFamily) : undefined;
       const ways = [
@@ -72,9 +71,9 @@ export function serviceFlows(
         ...external.map((address) => [address, one.port] as const),
       ];
       for (const way of ways)
-        if (host !== undefined) addToHost(rows, family, one, way, host);
+        if (host !== undefined) addToHost(rows, { on, family, one }, way, host);
         else if (on.mode === 'shared') addToNetwork(rows, { on, family, one, port }, way);
-      if (host !== undefined && ways.length > 0) addFromHost(rows, family, one, host);
+      if (host !== undefined && ways.length > 0) addFromHost(rows, { on, family, one }, host);
     }
     if (on.mode === 'shared')
       for (const address of external)
@@ -83,7 +82,11 @@ export function serviceFlows(
           .flow(
             replies,
             NEW_CONNECTIONS,
-            [...MESSAGES[family.family].tooBig, FROM_OUTSIDE, `${family.words.dst}=${address}`],
+            [
+              ...MESSAGES[family.family].tooBig,
+              ...on.vlan.fromUplink,
+              `${family.words.dst}=${address}`,
+            ],
             [output(port)],
           );
   }
@@ -91,19 +94,16 @@ export function serviceFlows(
 
 type Way = readonly [address: string, port: number];
 
+/** A port of a service on the bridge, in one address family. */
+interface ServedPort {
+  readonly on: ExternalBridge;
+  readonly family: BridgeFamily;
+  readonly one: ExposedPort;
+}
+
 function addToNetwork(
   rows: FlowRows,
-  {
-    on,
-    family: { words },
-    one: { protocol },
-    port,
-  }: {
-    readonly on: ExternalBridge;
-    readonly family: BridgeFamily;
-    readonly one: ExposedPort;
-    readonly port: string;
-  },
+  { on, family: { words }, one: { protocol }, port }: ServedPort & { readonly port: string },
   [address, number]: Way,
 ): void {
   const ip = words[protocol];
@@ -112,7 +112,7 @@ function addToNetwork(
     .flow(
       replies,
       NEW_CONNECTIONS,
-      [ip, FROM_OUTSIDE, `${words.dst}=${address}`, `tp_dst=${number}`],
+      [ip, ...on.vlan.fromUplink, `${words.dst}=${address}`, `tp_dst=${number}`],
       [output(port)],
     );
   rows
@@ -120,15 +120,21 @@ function addToNetwork(
     .flow(
       classify,
       110,
-      [ip, `in_port=${port}`, `dl_src=${on.mac}`, `${words.src}=${address}`, `tp_src=${number}`],
+      [
+        ip,
+        `in_port=${port}`,
+        ...on.vlan.outside,
+        `dl_src=${on.mac}`,
+        `${words.src}=${address}`,
+        `tp_src=${number}`,
+      ],
       [output(UPLINK)],
     );
 }
 
 function addToHost(
   rows: FlowRows,
-  { words, family }: BridgeFamily,
-  { protocol }: ExposedPort,
+  { on, family: { words, family }, one: { protocol } }: ServedPort,
   [address, number]: Way,
   target: Target,
 ): void {
@@ -137,7 +143,7 @@ function addToHost(
   rows.by('host-endpoint').flow(
     replies,
     NEW_CONNECTIONS,
-    [words[protocol], FROM_OUTSIDE, `${words.dst}=${address}`, `tp_dst=${number}`],
+    [words[protocol], ...on.vlan.fromUplink, `${words.dst}=${address}`, `tp_dst=${number}`],
     [
       conntrack({
         commit: true,
@@ -151,8 +157,7 @@ function addToHost(
 
 function addFromHost(
   rows: FlowRows,
-  { words }: BridgeFamily,
-  { protocol }: ExposedPort,
+  { on, family: { words }, one: { protocol } }: ServedPort,
   { address, port }: Target,
 ): void {
   rows
@@ -160,14 +165,23 @@ function addFromHost(
     .flow(
       classify,
       110,
-      [words[protocol], `in_port=${LOCAL}`, `${words.src}=${address}`, `tp_src=${port}`],
+      [words[protocol], ...on.vlan.fromHost, `${words.src}=${address}`, `tp_src=${port}`],
       [conntrack({ table: fromHostEndpoint, zone: ZONES.hostEndpoint, nat: '' })],
     );
 }
 
-function addQuestion(rows: FlowRows, { family }: BridgeFamily, address: string): void {
-  const { question, target } = MESSAGES[family];
+function addQuestion(
+  rows: FlowRows,
+  { on, family }: Omit<ServedPort, 'one'>,
+  address: string,
+): void {
+  const { question, target } = MESSAGES[family.family];
   rows
     .by('external-address')
-    .flow(classify, 110, [...question, FROM_OUTSIDE, `${target}=${address}`], [LOCAL]);
+    .flow(
+      classify,
+      110,
+      [...question, ...on.vlan.fromUplink, `${target}=${address}`],
+      on.vlan.toHost,
+    );
 }

@@ -51,55 +51,55 @@ export const uplinkFlows: BridgePart = {
     },
   },
   common(rows, on) {
+    const { outside, fromUplink, fromHost, fromHostToAny, toHost, push } = on.vlan;
     for (const { words, hostSubnets } of on.families) {
       const { ip, udp, dst } = words;
       const tunnels = rows.by('tunnels');
       const geneve = `tp_dst=${GENEVE_PORT}`;
-      const fromUplink = `in_port=${UPLINK}`;
-      tunnels.flow(classify, 205, [udp, fromUplink, `dl_dst=${on.mac}`, geneve], [LOCAL]);
-      tunnels.flow(classify, 200, [udp, fromUplink, geneve], [NORMAL]);
-      tunnels.flow(classify, 200, [udp, `in_port=${LOCAL}`, geneve], [output(UPLINK)]);
+      tunnels.flow(classify, 205, [udp, ...fromUplink, `dl_dst=${on.mac}`, geneve], toHost);
+      tunnels.flow(classify, 200, [udp, ...fromUplink, geneve], [NORMAL]);
+      tunnels.flow(classify, 200, [udp, ...fromHost, geneve], [...push, output(UPLINK)]);
       if (on.mode === 'shared')
         rows
           .by('fragments')
           .flow(
             classify,
             110,
-            [ip, fromUplink, 'nw_frag=yes'],
+            [ip, ...fromUplink, 'nw_frag=yes'],
             [conntrack({ table: classify, zone: ZONES.fragments })],
           );
       const track = conntrack({ commit: true, zone: ZONES.uplink, mark: CONNTRACK_MARK_HOST });
-      const host = [`in_port=${LOCAL}`, `dl_src=${on.mac}`];
+      const host = [...fromHostToAny, `dl_src=${on.mac}`];
       for (const subnet of hostSubnets)
         rows.by('host-out').flow(classify, 102, [ip, ...host, `${dst}=${subnet}`], [track, NORMAL]);
-      rows.by('host-out').flow(classify, 100, [ip, `in_port=${LOCAL}`], [track, output(UPLINK)]);
+      rows.by('host-out').flow(classify, 100, [ip, ...fromHost], [track, ...push, output(UPLINK)]);
       rows
         .by('replies')
         .flow(
           classify,
           50,
-          [ip, `dl_dst=${on.mac}`],
+          [ip, ...outside, `dl_dst=${on.mac}`],
           [conntrack({ table: replies, zone: ZONES.uplink, nat: '' })],
         );
       for (const state of OF_CONNECTION)
         rows
           .by('replies')
-          .flow(replies, 100, [ip, state, `ct_mark=${CONNTRACK_MARK_HOST}`], [LOCAL]);
+          .flow(replies, 100, [ip, ...outside, state, `ct_mark=${CONNTRACK_MARK_HOST}`], toHost);
       rows
         .by('bfd')
         .flow(
           replies,
           13,
-          [udp, fromUplink, `tp_dst=${BFD_PORT}`],
-          [output(on.defaultPort), LOCAL],
+          [udp, ...fromUplink, `tp_dst=${BFD_PORT}`],
+          [output(on.defaultPort), ...toHost],
         );
     }
     const other = rows.by('other-traffic');
-    other.flow(replies, 10, [`dl_dst=${on.mac}`], [LOCAL]);
+    other.flow(replies, 10, [...outside, `dl_dst=${on.mac}`], toHost);
     other.flow(replies, 0, [], [NORMAL]);
     if (checksSizes(on)) {
       rows.by('too-large').flow(tooLarge, 10, ['reg0=0x1'], [LOCAL]);
-      rows.by('too-large').flow(tooLarge, 1, [], [output(on.defaultPort)]);
+      rows.by('too-large').flow(tooLarge, 1, [], [...push, output(on.defaultPort)]);
     }
   },
   network(rows, to) {
@@ -113,9 +113,9 @@ const checksSizes = ({ mode, largestFrame }: ExternalBridge): boolean =>
 
 function addWaysOut(
   rows: FlowRows,
-  { on, port, network, isDefault, conntrackMark: mark }: BridgeNetwork,
+  { on, from, network, isDefault, conntrackMark: mark }: BridgeNetwork,
 ): void {
-  const out = [`in_port=${port}`, `dl_src=${on.mac}`];
+  const out = [...from, `dl_src=${on.mac}`];
   const track = { commit: true, zone: ZONES.uplink, mark } as const;
   for (const { family, words, nodeAddress, hostSubnets } of on.families) {
     const asNode = [conntrack({ ...track, nat: `src=${nodeAddress}` }), output(UPLINK)];
@@ -135,24 +135,26 @@ function addWaysOut(
 
 function addReplies(
   rows: FlowRows,
-  { on, port, isDefault, conntrackMark: mark }: BridgeNetwork,
+  { on, port, from, isDefault, conntrackMark: mark }: BridgeNetwork,
 ): void {
+  const { outside, pop, push } = on.vlan;
   const to = checksSizes(on)
-    ? [`check_pkt_larger(${on.largestFrame})->NXM_NX_REG0[0]`, goOnIn(tooLarge)]
+    ? // Whether a tag counts is for the datapath to say: there is none.
+      [...pop, `check_pkt_larger(${on.largestFrame})->NXM_NX_REG0[0]`, goOnIn(tooLarge)]
     : [output(port)];
   for (const { words } of on.families) {
     for (const state of OF_CONNECTION)
-      rows.by('replies').flow(replies, 100, [words.ip, state, `ct_mark=${mark}`], to);
+      rows.by('replies').flow(replies, 100, [words.ip, ...outside, state, `ct_mark=${mark}`], to);
     if (on.mode === 'local')
       rows
         .by('bfd')
         .flow(
           classify,
           650,
-          [words.udp, `in_port=${port}`, `dl_src=${on.mac}`, `tp_dst=${BFD_PORT}`],
+          [words.udp, ...from, `dl_src=${on.mac}`, `tp_dst=${BFD_PORT}`],
           [output(UPLINK)],
         );
   }
   if (checksSizes(on) && !isDefault)
-    rows.by('too-large').flow(tooLarge, 5, [`ct_mark=${mark}`], [output(port)]);
+    rows.by('too-large').flow(tooLarge, 5, [`ct_mark=${mark}`], [...push, output(port)]);
 }

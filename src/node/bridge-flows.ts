@@ -8,13 +8,7 @@ import { hostFlows } from './bridge-flows-host.ts';
 import { neighbourFlows } from './bridge-flows-neighbours.ts';
 import { serviceFlows, serviceWays } from './bridge-flows-services.ts';
 import { uplinkFlows } from './bridge-flows-uplink.ts';
-import {
-  bridgeNetwork,
-  externalBridge,
-  patchPortOf,
-  type BridgePart,
-  type ExternalBridge,
-} from './bridge-network.ts';
+import { bridgeNetwork, externalBridge, patchPortOf, type BridgePart } from './bridge-network.ts';
 import { exposedService } from './exposed-services.ts';
 import { FlowRows } from './flow-rows.ts';
 
@@ -30,24 +24,13 @@ const RULES = Object.assign({}, ...PARTS.map((part) => part.rules)) as Record<st
 /** What settings want. */
 const CLUSTER = 'cluster';
 
-/** The bridge, where flows can be made for it. */
-function usableBridge(facts: ZoneFacts): ExternalBridge | undefined {
-  return facts.own('gateway')?.vlan === 0 ? externalBridge(facts) : undefined;
-}
-
 export const bridgeFlows: Feature<ZoneFacts> = {
   name: 'host/bridge-flows',
   over: () => ONE,
   rules: RULES,
   claims: [],
   build(facts, _args, out) {
-    const vlan = facts.own('gateway')?.vlan ?? 0;
-    if (vlan !== 0)
-      out.problem(
-        `Node ${facts.nodeName}`,
-        `the gateway of the node has VLAN ${vlan}, for which no flows are made: networks don't leave the node by the bridge; give the host the VLAN as a device of its own, and the bridge that device`,
-      );
-    const on = usableBridge(facts);
+    const on = externalBridge(facts);
     if (on === undefined) return;
     const rows = new FlowRows(out, on.name, CLUSTER);
     for (const part of PARTS) part.common?.(rows, on);
@@ -63,7 +46,7 @@ export const bridgeFlowsOfNetwork: Feature<ZoneFacts> = {
   build(facts, [name = ''], out) {
     const network = facts.rendered.get(name);
     if (network === undefined || !hasGateway(network) || network.topology === 'localnet') return;
-    const on = usableBridge(facts);
+    const on = externalBridge(facts);
     if (on === undefined) return;
     const rows = new FlowRows(out, on.name, network.object);
     const to = bridgeNetwork(facts, on, network);
@@ -79,7 +62,7 @@ export const bridgeFlowsOfService: Feature<ZoneFacts> = {
   rules: RULES,
   claims: [],
   build(facts, [network = '', key = ''], out) {
-    const on = usableBridge(facts);
+    const on = externalBridge(facts);
     if (on === undefined || facts.services.get(key)?.isExposed !== true) return;
     const exposed = exposedService(facts, network, key);
     if (exposed === undefined) return;

@@ -17,6 +17,7 @@ import type { GatewayMode, Network } from '../model/model.ts';
 import { bridgePort, isDefault } from '../model/names.ts';
 import { DEFAULT_NETWORK } from '../model/networks.ts';
 import { clusterFamilies } from '../model/network-addresses.ts';
+import { bridgeVlan, type BridgeVlan } from './bridge-vlan.ts';
 import { portNamed, type FlowRows } from './flow-rows.ts';
 import { patchPort } from './names.ts';
 import { conntrackMark, ETHERNET_HEADER, packetMark } from './numbers.ts';
@@ -53,6 +54,7 @@ export interface ExternalBridge {
   readonly name: string;
   readonly mac: string;
   readonly mode: GatewayMode;
+  readonly vlan: BridgeVlan;
   readonly families: readonly BridgeFamily[];
   /** Patch port of the default network. */
   readonly defaultPort: string;
@@ -67,6 +69,8 @@ export interface BridgeNetwork {
   readonly on: ExternalBridge;
   /** Its patch port. */
   readonly port: string;
+  /** What matches frames from it. */
+  readonly from: readonly string[];
   readonly conntrackMark: string;
   readonly packetMark: string;
 }
@@ -82,12 +86,13 @@ export interface BridgePart {
 export function externalBridge(facts: ZoneFacts): ExternalBridge | undefined {
   const gateway = facts.own('gateway');
   if (gateway === undefined) return undefined;
-  const { bridge, macAddress, mode } = gateway;
+  const { bridge, macAddress, mode, vlan } = gateway;
   const { settings } = facts;
   return {
     name: bridge,
     mac: macAddress,
     mode,
+    vlan: bridgeVlan(vlan),
     families: clusterFamilies(settings).flatMap((family) => bridgeFamily(facts, family) ?? []),
     defaultPort: patchPortOf(facts, bridge, DEFAULT_NETWORK),
     largestFrame: facts.own('gatewayMtuSupport') ? settings.mtu + ETHERNET_HEADER : undefined,
@@ -98,14 +103,18 @@ export const bridgeNetwork = (
   facts: ZoneFacts,
   on: ExternalBridge,
   network: Network,
-): BridgeNetwork => ({
-  network,
-  isDefault: isDefault(network),
-  on,
-  port: patchPortOf(facts, on.name, network.name),
-  conntrackMark: conntrackMark(network.id),
-  packetMark: packetMark(network.id),
-});
+): BridgeNetwork => {
+  const port = patchPortOf(facts, on.name, network.name);
+  return {
+    network,
+    isDefault: isDefault(network),
+    on,
+    port,
+    from: [`in_port=${port}`, ...on.vlan.outside],
+    conntrackMark: conntrackMark(network.id),
+    packetMark: packetMark(network.id),
+  };
+};
 
 /** Patch port of a network, as it stands in flows. */
 export const patchPortOf = (facts: ZoneFacts, bridge: string, network: string): string =>

@@ -28,3 +28,9 @@ export const destination = (mac: string): string => `set_field:${mac}->eth_dst`;
 /** As a switch would: by what it learned of addresses. */
 export const NORMAL = 'NORMAL';
 export const DROP = 'drop';
+export const POP_VLAN = 'pop_vlan';
+/** With the flag that a tag is there (OpenFlow 1.3, OFPVID_PRESENT). */
+export const pushVlan = (vlan: number): readonly string[] => [
+  'push_vlan:0x8100',
+  `set_field:${0x1000 + vlan}->vlan_vid`,
+];

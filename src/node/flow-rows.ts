@@ -32,8 +32,15 @@ export interface PortColumns {
 export const LOCAL = 'LOCAL';
 /** The port by which the bridge reaches the network outside, whatever its name is. */
 export const UPLINK_PORT = ':uplink';
-/** How it stands in a flow. */
-export const UPLINK = `{${UPLINK_PORT}}`;
+const HOST_IN_VLAN = ':host-in-vlan-';
+/** The port of the host itself, where the bridge takes frames without a tag for frames of this VLAN. */
+export const hostInVlan = (vlan: number): string => `${HOST_IN_VLAN}${vlan}`;
+/** VLAN in such a name. */
+export const vlanOfHost = (port: string): string | undefined =>
+  port.startsWith(HOST_IN_VLAN) ? port.slice(HOST_IN_VLAN.length) : undefined;
+/** How a port of one of these names stands in a flow. */
+export const portInFlow = (name: string): string => `{${name}}`;
+export const UPLINK = portInFlow(UPLINK_PORT);
 
 /** Names of ports that can stand in a flow: those of ovn-controller and of network cards. */
 const PORT_NAME = /^[\w.@-]+$/;
@@ -41,7 +48,7 @@ const PORT_NAME = /^[\w.@-]+$/;
 /** How a port stands in a flow. Throws for a name that could be read as anything else. */
 export function portNamed(name: string): string {
   if (!PORT_NAME.test(name)) throw new Error(`${JSON.stringify(name)} can't be the name of a port`);
-  return `{${name}}`;
+  return portInFlow(name);
 }
 
 const PORTS = /\{([^{}]*)\}/g;

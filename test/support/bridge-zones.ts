@@ -8,6 +8,8 @@ import {
   bridgeFlowsOfService,
 } from '../../src/node/bridge-flows.ts';
 import {
+  hostInVlan,
+  LOCAL,
   OPENFLOW,
   withNumbers,
   type FlowColumns,
@@ -15,6 +17,7 @@ import {
 } from '../../src/node/flow-rows.ts';
 import { builtUnits } from './built-rows.ts';
 import { hostZone } from './host-driver.ts';
+import { service, slice, withServices } from './services.ts';
 import {
   dualZone,
   exampleZone,
@@ -78,6 +81,40 @@ export const dualBridgeZone: Zone = {
   },
 };
 
+/** A service on a network, and one that the host itself serves, with addresses of both families. */
+export const servingZone = withServices(
+  dualBridgeZone,
+  service('blue/web', {
+    type: 'NodePort',
+    clusterIPs: ['10.96.1.3', 'fd00:10:96::3'],
+    externalIPs: ['5.5.5.5', 'fd05::5'],
+    ports: [
+      { name: 'a', port: 80, nodePort: 30_081 },
+      { name: 'b', port: 53, nodePort: 30_053, protocol: 'UDP' },
+      { name: 'c', port: 99, nodePort: 30_099, protocol: 'SCTP' },
+    ],
+  }),
+  slice('blue/web', ['103.103.0.3 on ovn-worker'], {
+    network: 'blue_blue',
+    ports: ['a', 'b', 'c'].map((name) => ({ name, port: 8080 })),
+  }),
+  service('kube-system/agent', {
+    type: 'NodePort',
+    clusterIPs: ['10.96.0.7', 'fd00:10:96::7'],
+    externalTrafficPolicy: 'Local',
+    ports: [{ port: 80, nodePort: 30_090 }],
+  }),
+  slice('kube-system/agent', ['172.18.0.3 on ovn-worker']),
+  slice('kube-system/agent', ['fc00:f853::3 on ovn-worker'], { name: 'six' }),
+);
+
+/** The gateway in VLAN 5. */
+export const inVlan = (zone: Zone): Zone => {
+  const { gateway: own } = zone.node;
+  return { ...zone, node: { ...zone.node, ...(own && { gateway: { ...own, vlan: VLAN } }) } };
+};
+export const VLAN = 5;
+
 /** Both families, the default network, and `count` primary networks. */
 export const crowdedBridgeZone = (count: number): Zone => ({
   ...hostZone(count),
@@ -89,6 +126,7 @@ export const bridgePortNumber =
   ({ networks }: Zone) =>
   (name: string): string | undefined => {
     if (name === ':uplink') return '1';
+    if (name === hostInVlan(VLAN)) return LOCAL;
     const index = networks.findIndex((network) => name === patchPortOf(network));
     return index < 0 ? undefined : String(index + 2);
   };

@@ -8,6 +8,7 @@ import {
   matchText,
   portsIn,
   UPLINK_PORT,
+  vlanOfHost,
   withNumbers,
   type FlowColumns,
   type OpenFlowTable,
@@ -225,12 +226,18 @@ export function planFlows(
       key: `${bridge} ${name}`,
       unit: owner.id,
       object: row.object,
-      message:
-        name === UPLINK_PORT
-          ? `bridge ${bridge} has no uplink yet: add a port of the network card to it, or name one in external_ids:bridge-uplink`
-          : `port ${name} of bridge ${bridge} is not there yet: ovn-controller makes it when ovn-bridge-mappings of the node has physnet:${bridge}`,
+      message: missingText(bridge, name),
     });
   return { isEmpty: changes.length === 0, changes, problems, heldBack };
+}
+
+function missingText(bridge: string, name: string): string {
+  const vlan = vlanOfHost(name);
+  if (vlan !== undefined)
+    return `the gateway has VLAN ${vlan}, and the port ${bridge} of bridge ${bridge}, which is the host's, is not in it, so that the host does not hear who asks for it: ovs-vsctl set Port ${bridge} tag=${vlan} vlan_mode=native-untagged`;
+  return name === UPLINK_PORT
+    ? `bridge ${bridge} has no uplink yet: add a port of the network card to it, or name one in external_ids:bridge-uplink`
+    : `port ${name} of bridge ${bridge} is not there yet: ovn-controller makes it when ovn-bridge-mappings of the node has physnet:${bridge}`;
 }
 
 /** A flow that is nobody's (cookie 0) may have any cookie; one of ours has its own. */

@@ -1,118 +1,36 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { bridgePorts, PORT_COLUMNS } from '../../../src/daemon/bridge-ports.ts';
-import { openDatabase, type OpenDatabase } from '../../../src/daemon/databases.ts';
-import { createLogger } from '../../../src/daemon/logger.ts';
 import { flowMonitor } from '../../../src/node/drivers/flow-monitor.ts';
-import { FlowDriver } from '../../../src/node/drivers/flow-driver.ts';
-import type { FlowProblem } from '../../../src/node/drivers/flow-plan.ts';
 import {
-  bridgeFeatures,
   bridgeZone,
   crowdedBridgeZone,
   dualBridgeZone,
   patchPortOf,
+  servingZone,
 } from '../../support/bridge-zones.ts';
-import { FeatureUnits } from '../../support/host-units.ts';
+import { BRIDGE, KeptBridge, MAC } from '../../support/kept-bridge.ts';
 import { service, slice, withServices } from '../../support/services.ts';
 import { until } from '../../support/until.ts';
-import { bridgeWords, patchWords, Vswitchd } from '../../support/vswitchd.ts';
+import { patchWords, type Vswitchd } from '../../support/vswitchd.ts';
 import { inLocalMode, type Zone } from '../../support/zones.ts';
 
-const BRIDGE = 'breth0';
-const MAC = '02:42:ac:12:00:03';
 const BROADCAST = 'ff:ff:ff:ff:ff:ff';
 const STRANGER = '02:00:00:00:00:99';
-
-/** A service on a network, and one that the host itself serves, with addresses of both families. */
-const servingZone = withServices(
-  dualBridgeZone,
-  service('blue/web', {
-    type: 'NodePort',
-    clusterIPs: ['10.96.1.3', 'fd00:10:96::3'],
-    externalIPs: ['5.5.5.5', 'fd05::5'],
-    ports: [
-      { name: 'a', port: 80, nodePort: 30_081 },
-      { name: 'b', port: 53, nodePort: 30_053, protocol: 'UDP' },
-      { name: 'c', port: 99, nodePort: 30_099, protocol: 'SCTP' },
-    ],
-  }),
-  slice('blue/web', ['103.103.0.3 on ovn-worker'], {
-    network: 'blue_blue',
-    ports: ['a', 'b', 'c'].map((name) => ({ name, port: 8080 })),
-  }),
-  service('kube-system/agent', {
-    type: 'NodePort',
-    clusterIPs: ['10.96.0.7', 'fd00:10:96::7'],
-    externalTrafficPolicy: 'Local',
-    ports: [{ port: 80, nodePort: 30_090 }],
-  }),
-  slice('kube-system/agent', ['172.18.0.3 on ovn-worker']),
-  slice('kube-system/agent', ['fc00:f853::3 on ovn-worker'], { name: 'six' }),
-);
 
 /** A real ovs-vswitchd with a datapath in its own memory; what ovn-controller does, the tests do. */
 describe('flows of the external bridge', () => {
   const signal = AbortSignal.timeout(240_000);
+  let kept: KeptBridge;
   let vswitchd: Vswitchd;
-  let database: OpenDatabase;
-  let driver: FlowDriver;
-  let units: FeatureUnits;
-  let drifts = 0;
 
-  const open = async (): Promise<void> => {
-    database = openDatabase({
-      name: 'Open_vSwitch',
-      flag: '--ovs',
-      remotes: vswitchd.database.remote,
-      tls: {},
-      tables: () =>
-        Object.fromEntries(
-          Object.entries(PORT_COLUMNS).map(([table, columns]) => [table, { columns }]),
-        ),
-      log: createLogger('silent'),
-    });
-    await database.ready(signal);
-    driver = new FlowDriver({
-      ofctl: vswitchd.ofctl,
-      ports: bridgePorts(() => database.replica),
-      onDrift: () => (drifts += 1),
-    });
-    driver.start();
-    units = new FeatureUnits(driver, bridgeFeatures);
-  };
-  const close = async (): Promise<void> => {
-    driver[Symbol.dispose]();
-    await database[Symbol.asyncDispose]();
-  };
-
-  const settled = async (
-    isComplete = true,
-  ): Promise<{ readonly applied: number; readonly problems: readonly FlowProblem[] }> => {
-    let applied = 0;
-    for (let round = 0; round < 20; round += 1) {
-      await driver.refresh(performance.now());
-      const plan = driver.plan(performance.now(), isComplete);
-      if (plan.isEmpty) return { applied, problems: plan.problems };
-      applied += (await driver.apply(plan, performance.now())).applied;
-    }
-    const left = driver.plan(performance.now(), isComplete).changes.slice(0, 6);
-    throw new Error(
-      `flows are not as they should be after 20 rounds: ${JSON.stringify(left, undefined, 1)}`,
-    );
-  };
-  const withBridge = (zone: Zone): Promise<string> =>
-    vswitchd.vsctl(...bridgeWords(BRIDGE, MAC, zone.networks.map(patchPortOf)));
+  const settled = (isComplete = true): ReturnType<KeptBridge['settled']> =>
+    kept.settled(isComplete);
 
   beforeEach(async () => {
-    drifts = 0;
-    vswitchd = await Vswitchd.start();
-    await open();
+    kept = await KeptBridge.start(signal);
+    ({ vswitchd } = kept);
   });
-  afterEach(async () => {
-    await close();
-    await vswitchd[Symbol.asyncDispose]();
-  });
+  afterEach(() => kept[Symbol.asyncDispose]());
 
   test.for([
     ['IPv4, shared gateway', bridgeZone],
@@ -121,24 +39,24 @@ describe('flows of the external bridge', () => {
     ['both families, local gateway', inLocalMode(dualBridgeZone)],
     ['services, both families', servingZone],
   ] as const)('are found as they were written, and go without a trace (%s)', async ([, zone]) => {
-    await withBridge(zone);
+    await kept.make(zone);
     await vswitchd.ofctlOn(BRIDGE, 'add-flow', 'cookie=0x77,priority=7,in_port=1,udp,actions=drop');
     const before = await vswitchd.flows(BRIDGE);
     await until('ports', async () => {
-      units.want(zone);
+      kept.units.want(zone);
       return (await settled()).problems.length === 0;
     });
     const there = await vswitchd.flows(BRIDGE);
     expect(there.length).toBeGreaterThan(60);
     expect(await settled()).toEqual({ applied: 0, problems: [] });
     // Another process finds them right.
-    await close();
-    await open();
-    units.want(zone);
+    await kept.close();
+    await kept.open(signal);
+    kept.units.want(zone);
     expect(await settled()).toEqual({ applied: 0, problems: [] });
     expect(await vswitchd.flows(BRIDGE)).toEqual(there);
     expect(before.every((line) => there.includes(line))).toBe(true);
-    units.want(undefined);
+    kept.units.want(undefined);
     await settled(false);
     expect(await vswitchd.flows(BRIDGE)).toEqual(there);
     await settled();
@@ -146,7 +64,7 @@ describe('flows of the external bridge', () => {
   });
 
   test('are heard of when they change, but for what the bridge learns; and nothing is heard when nothing changes', async () => {
-    await withBridge(bridgeZone);
+    await kept.make(bridgeZone);
     let heard = 0;
     using monitor = flowMonitor(vswitchd.ofctl, BRIDGE, () => (heard += 1));
     await monitor.start();
@@ -169,9 +87,9 @@ describe('flows of the external bridge', () => {
   });
 
   test('are repaired within a second when somebody deletes or changes them; those of others stay', async () => {
-    await withBridge(bridgeZone);
+    await kept.make(bridgeZone);
     await vswitchd.ofctlOn(BRIDGE, 'add-flow', 'cookie=0x77,priority=9,in_port=3,actions=drop');
-    units.want(bridgeZone);
+    kept.units.want(bridgeZone);
     await until('ports', async () => (await settled()).problems.length === 0);
     const there = await vswitchd.flows(BRIDGE);
     for (const [command, ...words] of [
@@ -181,9 +99,9 @@ describe('flows of the external bridge', () => {
       ['add-flow', 'cookie=0xdeff105,priority=999,in_port=3,actions=output:1'],
     ] as const) {
       const began = performance.now();
-      drifts = 0;
+      kept.drifts = 0;
       await vswitchd.ofctlOn(BRIDGE, command, ...words);
-      await until('word of it', () => drifts > 0);
+      await until('word of it', () => kept.drifts > 0);
       await settled();
       // The machine may be busy; the event itself is what counts.
       expect(performance.now() - began).toBeLessThan(5000);
@@ -205,8 +123,8 @@ describe('flows of the external bridge', () => {
   });
 
   test('follow ports that get other numbers, and a restart of Open vSwitch', async () => {
-    await withBridge(bridgeZone);
-    units.want(bridgeZone);
+    await kept.make(bridgeZone);
+    kept.units.want(bridgeZone);
     await until('ports', async () => (await settled()).problems.length === 0);
     const [, layer3 = ''] = bridgeZone.networks.map(patchPortOf);
     const flowsOfPort = async (number: number): Promise<number> =>
@@ -243,11 +161,11 @@ describe('flows of the external bridge', () => {
   });
 
   test('that can not be read are no flows that are gone', async () => {
-    await withBridge(bridgeZone);
-    units.want(bridgeZone);
+    await kept.make(bridgeZone);
+    kept.units.want(bridgeZone);
     await until('ports', async () => (await settled()).problems.length === 0);
     await vswitchd.kill();
-    units.want(undefined);
+    kept.units.want(undefined);
     await until('the problem', async () => {
       const { problems } = await settled();
       return problems.some(({ kind, key }) => kind === 'refused' && key === BRIDGE);
@@ -257,8 +175,8 @@ describe('flows of the external bridge', () => {
   });
 
   test('what is wrong with one network harms it alone', async () => {
-    await withBridge(bridgeZone);
-    units.want(bridgeZone, (row) =>
+    await kept.make(bridgeZone);
+    kept.units.want(bridgeZone, (row) =>
       row.object === 'UserDefinedNetwork blue/l3net' && row.key.includes('priority=105')
         ? { ...row, columns: { ...row.columns, actions: 'goto_nowhere' } }
         : row,
@@ -282,7 +200,7 @@ describe('flows of the external bridge', () => {
     for (const count of [1, 50, 500]) {
       const zone = crowdedBridgeZone(count);
       const ports = zone.networks.map(patchPortOf);
-      if (made === 0) await withBridge(zone);
+      if (made === 0) await kept.make(zone);
       else
         await vswitchd.vsctl(
           ...ports
@@ -291,7 +209,7 @@ describe('flows of the external bridge', () => {
             .slice(1),
         );
       made = ports.length;
-      units.want(zone);
+      kept.units.want(zone);
       await until('ports', async () => (await settled()).problems.length === 0, { limit: 120_000 });
       const costOf = async (packet: string): Promise<readonly [number, string]> => {
         const text = await vswitchd.trace(BRIDGE, packet);
@@ -332,8 +250,8 @@ describe('flows of the external bridge', () => {
       ...bridgeZone,
       allowedDefaultServices: [{ key: 'default/kubernetes', clusterIps: ['10.96.0.1'] }],
     };
-    await withBridge(zone);
-    units.want(zone);
+    await kept.make(zone);
+    kept.units.want(zone);
     await until('ports', async () => (await settled()).problems.length === 0);
     const actions = async (packet: string): Promise<string> => {
       const text = await vswitchd.trace(BRIDGE, packet);
@@ -389,8 +307,8 @@ describe('flows of the external bridge', () => {
       }),
       slice('kube-system/agent', ['172.18.0.3 on ovn-worker']),
     );
-    await withBridge(zone);
-    units.want(zone);
+    await kept.make(zone);
+    kept.units.want(zone);
     await until('ports', async () => (await settled()).problems.length === 0);
     const there = await vswitchd.flows(BRIDGE);
     const outputs = async (packet: string, ...options: string[]): Promise<readonly string[]> => {
@@ -415,14 +333,14 @@ describe('flows of the external bridge', () => {
       'dst=172.18.0.3:8080',
       'LOCAL',
     ]);
-    units.want({ ...zone, services: [], endpointSlices: [] });
+    kept.units.want({ ...zone, services: [], endpointSlices: [] });
     await settled();
     expect((await vswitchd.flows(BRIDGE)).length).toBeLessThan(there.length);
   });
 
   test('an answer goes to the network that asked, to the default network and to the host', async () => {
-    await withBridge(bridgeZone);
-    units.want(bridgeZone);
+    await kept.make(bridgeZone);
+    kept.units.want(bridgeZone);
     await until('ports', async () => (await settled()).problems.length === 0);
     const ask = (port: number): Promise<string> =>
       vswitchd.ofctlOn(

@@ -7,6 +7,7 @@ import {
   dualBridgeZone,
   flowLines,
   flowsOf,
+  inVlan,
   portsOf,
 } from '../../support/bridge-zones.ts';
 import { service, slice, withServices } from '../../support/services.ts';
@@ -354,8 +355,97 @@ const serving: Zone = withServices(
   slice('blue/inside', ['10.20.1.3 on ovn-worker'], { network: 'blue_l3net' }),
 );
 
-test('a gateway with a VLAN has a problem, and no flows', () => {
-  const gateway = { ...bridgeZone.node.gateway, vlan: 5 } as typeof bridgeZone.node.gateway;
-  const zone: Zone = { ...bridgeZone, node: { ...bridgeZone.node, ...(gateway && { gateway }) } };
-  expect(bridgeRows(zone)).toEqual([]);
+/** Tables that frames of the host reach, and what was meant for it; the others see what has a tag. */
+const WITHOUT_TAG = new Set([2, 5, 7, 11]);
+
+describe('a gateway with a VLAN (node.md §4.1)', () => {
+  const push = 'push_vlan:0x8100,set_field:4101->vlan_vid';
+  const zones = [
+    ['shared gateway', bridgeZone],
+    ['local gateway', inLocalMode(bridgeZone)],
+    ['services', serving],
+    ['services, local gateway', inLocalMode(serving)],
+    ['what all may use', sharing],
+    ['both families', dualBridgeZone],
+    ['both families, local gateway', inLocalMode(dualBridgeZone)],
+  ] as const;
+
+  test('has tags at the uplink and at patch ports, and none at the host', () => {
+    expect(flowLines(inVlan(bridgeZone))).toEqual(
+      expect.arrayContaining([
+        `table=0 205 dl_dst=${MAC},dl_vlan=5,in_port=1,tp_dst=6081,udp → pop_vlan,LOCAL`,
+        `table=0 200 in_port=LOCAL,tp_dst=6081,udp,vlan_tci=0x0000/0x1fff → ${push},output:1`,
+        `table=0 100 in_port=LOCAL,ip,vlan_tci=0x0000/0x1fff → ct(commit,zone=64000,exec(set_field:0x2->ct_mark)),${push},output:1`,
+        `table=0 100 dl_src=${MAC},dl_vlan=5,in_port=3,ip,nw_src=169.254.0.13 → ct(commit,zone=64000,nat(src=172.18.0.3),exec(set_field:0x5->ct_mark)),output:1`,
+        `table=0 50 dl_dst=${MAC},dl_vlan=5,ip → ct(table=1,zone=64000,nat)`,
+        `table=0 12 arp,arp_op=1,arp_tpa=172.18.0.3,dl_vlan=5 → output:2,NORMAL`,
+        `table=0 11 dl_dst=${MAC},dl_vlan=5 → resubmit(,20),output:2,pop_vlan,LOCAL`,
+        'table=0 60 in_port=3 → drop',
+        'table=0 0  → NORMAL (0x0)',
+        'table=1 100 ct_mark=0x5,ct_state=+est+trk,dl_vlan=5,ip → output:3',
+        'table=1 100 ct_mark=0x2,ct_state=+est+trk,dl_vlan=5,ip → pop_vlan,LOCAL',
+        'table=1 13 dl_vlan=5,in_port=1,tp_dst=3784,udp → output:2,pop_vlan,LOCAL',
+        `table=1 10 dl_dst=${MAC},dl_vlan=5 → pop_vlan,LOCAL`,
+        `table=2 250 ip,pkt_mark=0x1002 → set_field:${MAC}->eth_dst,${push},output:3`,
+        `table=3 32768 dl_vlan=5 → move:NXM_OF_ETH_DST[]->NXM_OF_ETH_SRC[],set_field:${MAC}->eth_dst,pop_vlan,LOCAL`,
+        'table=6 0 dl_vlan=5 → pop_vlan,LOCAL',
+        `table=7 0  → ${push},output:1`,
+      ]),
+    );
+  });
+
+  test('counts sizes without the tag', () => {
+    expect(flowLines(inVlan(inLocalMode(bridgeZone)))).toEqual(
+      expect.arrayContaining([
+        'table=1 100 ct_mark=0x5,ct_state=+est+trk,dl_vlan=5,ip → pop_vlan,check_pkt_larger(1414)->NXM_NX_REG0[0],resubmit(,11)',
+        'table=11 10 reg0=0x1 → LOCAL',
+        `table=11 5 ct_mark=0x5 → ${push},output:3`,
+        `table=11 1  → ${push},output:2`,
+      ]),
+    );
+  });
+
+  test.for(zones)('has the flows that there are without one (%s)', ([, zone]) => {
+    const untagged = flowLines(inVlan(zone)).map((line) =>
+      line
+        .replace(/,?(dl_vlan=5|vlan_tci=0x0000\/0x1fff)\b/, '')
+        .replace(`${push},`, '')
+        .replace('pop_vlan,', '')
+        .replace(/^(table=\d+ \d+ ),/, '$1'),
+    );
+    expect(untagged).toEqual(flowLines(zone));
+  });
+
+  test.for(zones)('hands no frame to anybody with the wrong tag (%s)', ([, zone]) => {
+    for (const line of flowLines(inVlan(zone))) {
+      const [, number = '', match = '', actions = ''] =
+        /^table=(\d+) \d+ (.*) → (.*?)(?: \(0x\w+\))?$/.exec(line) ?? [];
+      const table = Number(number);
+      if (actions === 'drop') continue;
+      const isFromHost = match.includes('in_port=LOCAL');
+      // What matches nothing of ours is switched.
+      if (table === 0 && match !== '')
+        expect(match).toContain(isFromHost ? 'vlan_tci=0x0000' : 'dl_vlan=5');
+      let hasTag = !isFromHost && !WITHOUT_TAG.has(table);
+      for (const word of actions.split(/,(?![^()]*\))/)) {
+        if (word === 'pop_vlan') hasTag = false;
+        if (word.startsWith('push_vlan')) hasTag = true;
+        if (word === 'LOCAL') expect([line, hasTag]).toEqual([line, false]);
+        if (word.startsWith('output:')) expect([line, hasTag]).toEqual([line, true]);
+        const goesOnIn = /table=(\d+)|resubmit\(,(\d+)\)/.exec(word);
+        const next = goesOnIn?.[1] ?? goesOnIn?.[2];
+        if (next !== undefined)
+          expect([line, hasTag]).toEqual([line, !WITHOUT_TAG.has(Number(next))]);
+      }
+    }
+  });
+
+  test('switches nothing of the host as long as its port is not in the VLAN', () => {
+    const rows = flowsOf(bridgeRows(inVlan(dualBridgeZone)));
+    const switched = rows.filter(
+      ({ match, actions }) => /in_port=(LOCAL|{:host)/.test(match) && actions.endsWith('NORMAL'),
+    );
+    expect(switched.length).toBeGreaterThan(2);
+    for (const { match } of switched) expect(match).toContain('in_port={:host-in-vlan-5}');
+  });
 });

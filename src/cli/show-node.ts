@@ -74,8 +74,9 @@ function printHost({ node, gateway, conntrackZones, networks, common }: HostRepo
   print(`Node ${node}`);
   if (gateway === undefined) print('  bridge      none: nothing leaves the node');
   else {
-    const { bridge, mac, mode, addresses, uplink } = gateway;
-    print(`  bridge      ${bridge} ${mac} ${addresses.join(' ')}, ${mode} gateway mode`);
+    const { bridge, mac, mode, addresses, vlan, uplink } = gateway;
+    const tag = vlan === 0 ? '' : `, VLAN ${vlan}`;
+    print(`  bridge      ${bridge} ${mac} ${addresses.join(' ')}, ${mode} gateway mode${tag}`);
     print(`  uplink      ${uplinkText(uplink)}`);
   }
   const zones = Object.entries(conntrackZones).map(([name, zone]) => `${zone} ${name}`);

@@ -63,6 +63,8 @@ export interface HostReport {
         readonly mac: string;
         readonly mode: GatewayMode;
         readonly addresses: readonly string[];
+        /** With whose tag networks and the host leave the node; 0 for none. */
+        readonly vlan: number;
         /** Network card of the bridge; absent where the bridge names none. */
         readonly uplink: HostUplink | undefined;
       }
@@ -159,6 +161,7 @@ export function hostReport(
       mac: gateway.macAddress,
       mode: gateway.mode,
       addresses: gateway.addresses,
+      vlan: gateway.vlan,
       uplink,
     },
     conntrackZones: ZONES,

@@ -15,7 +15,15 @@ import {
   type Operation,
   type ReplicaView,
 } from '../ovsdb/index.ts';
-import { bridgePorts, idOf, members, PORT_COLUMNS, textOf, UPLINK_ID } from './bridge-ports.ts';
+import {
+  bridgePorts,
+  hostVlanOf,
+  idOf,
+  members,
+  PORT_COLUMNS,
+  textOf,
+  UPLINK_ID,
+} from './bridge-ports.ts';
 import type { ZoneDatabase } from './zone-controller.ts';
 
 const OPEN_VSWITCH = 'Open_vSwitch';
@@ -24,6 +32,8 @@ const DATAPATH_TYPE = 'ovn-bridge-datapath-type';
 /** In `external_ids` of a bridge: Heddle made it of its uplink; Heddle told OVN of it. */
 const MADE_ID = 'heddle-gateway';
 const MAPPED_ID = 'heddle-gateway-mapping';
+/** There too: the VLAN that Heddle put the host's port in. */
+const VLAN_ID = 'heddle-gateway-vlan';
 const YES = 'true';
 
 /** The server refused, or did not answer. */
@@ -58,6 +68,8 @@ function readSwitch(replica: ReplicaView): SwitchState {
       isOurs: idOf(row, MADE_ID) === YES,
       isMappedByUs: idOf(row, MAPPED_ID) === YES,
       hasUplink: uplink !== undefined && numbers.get(name)?.has(uplink) === true,
+      hostVlan: hostVlanOf(replica, row),
+      hostVlanByUs: Number(idOf(row, VLAN_ID)) || undefined,
     });
   }
   const [settings] = replica.rows(OPEN_VSWITCH);
@@ -93,6 +105,8 @@ function operationsOf(replica: ReplicaView, change: SwitchChange): readonly Oper
         ? []
         : [mutate('Bridge', named(change.bridge), 'ports', 'delete', uuid)];
     }
+    case 'host-vlan':
+      return hostVlanOperations(change);
     case 'map':
     case 'unmap':
       return mappingOperations(readSwitch(replica).mappings, change);
@@ -112,10 +126,29 @@ const mutate = (
   mutations: [[column, mutator, ['uuid', uuid]]],
 });
 
+/** The host's port in a VLAN: frames without a tag are of it, others have theirs (ovs-vswitchd.conf.db(5), Port). */
+const hostPort = (vlan: number): Readonly<Record<string, JsonValue>> =>
+  vlan === 0
+    ? { tag: ['set', []], vlan_mode: ['set', []] }
+    : { tag: vlan, vlan_mode: 'native-untagged' };
+
+const hostVlanOperations = ({
+  bridge,
+  vlan,
+}: SwitchChange & { kind: 'host-vlan' }): readonly Operation[] => [
+  { op: 'update', table: 'Port', where: named(bridge), row: hostPort(vlan) },
+  {
+    op: 'mutate',
+    table: 'Bridge',
+    where: named(bridge),
+    mutations: replaced(VLAN_ID, vlan === 0 ? undefined : String(vlan)),
+  },
+];
+
 function portOperations(
   name: string,
   type: string,
-  transient: boolean,
+  more: Readonly<Record<string, JsonValue>>,
 ): readonly [Operation, Operation] {
   return [
     {
@@ -131,8 +164,7 @@ function portOperations(
       row: {
         name,
         interfaces: ['named-uuid', 'interface'],
-        // When the machine starts anew its addresses are on the uplink again.
-        ...(transient ? { other_config: map({ transient: YES }) } : {}),
+        ...more,
       },
     },
   ];
@@ -142,9 +174,10 @@ const addBridge = ({
   bridge,
   uplink,
   mac,
+  vlan,
   datapathType,
 }: SwitchChange & { kind: 'add-bridge' }): readonly Operation[] => [
-  ...portOperations(bridge, 'internal', false),
+  ...portOperations(bridge, 'internal', hostPort(vlan)),
   {
     op: 'insert',
     table: 'Bridge',
@@ -154,7 +187,12 @@ const addBridge = ({
       ports: ['named-uuid', 'port'],
       fail_mode: 'standalone',
       other_config: map({ hwaddr: mac }),
-      external_ids: map({ 'bridge-id': bridge, [UPLINK_ID]: uplink, [MADE_ID]: YES }),
+      external_ids: map({
+        'bridge-id': bridge,
+        [UPLINK_ID]: uplink,
+        [MADE_ID]: YES,
+        ...(vlan === 0 ? {} : { [VLAN_ID]: String(vlan) }),
+      }),
       ...(datapathType === undefined ? {} : { datapath_type: datapathType }),
     },
   },
@@ -170,13 +208,20 @@ const addUplink = ({
   bridge,
   uplink,
 }: SwitchChange & { kind: 'add-uplink' | 'remove-uplink' }): readonly Operation[] => [
-  ...portOperations(uplink, '', true),
+  // When the machine starts anew its addresses are on the uplink again.
+  ...portOperations(uplink, '', { other_config: map({ transient: YES }) }),
   {
     op: 'mutate',
     table: 'Bridge',
     where: named(bridge),
     mutations: [['ports', 'insert', ['named-uuid', 'port']]],
   },
+];
+
+/** Of `external_ids`, with this value or without the key. */
+const replaced = (key: string, value: string | undefined): readonly Mutation[] => [
+  ['external_ids', 'delete', ['set', [key]]],
+  ...(value === undefined ? [] : [['external_ids', 'insert', map({ [key]: value })] as const]),
 ];
 
 /** Pairs of other networks stay. */
@@ -188,10 +233,6 @@ function mappingOperations(
     .filter(([network]) => network !== GATEWAY_NETWORK)
     .map((pair) => pair.join(':'));
   const pairs = kind === 'map' ? [...others, `${GATEWAY_NETWORK}:${bridge}`] : others;
-  const replaced = (key: string, value: string | undefined): readonly Mutation[] => [
-    ['external_ids', 'delete', ['set', [key]]],
-    ...(value === undefined ? [] : [['external_ids', 'insert', map({ [key]: value })] as const]),
-  ];
   return [
     {
       op: 'mutate',

@@ -167,6 +167,7 @@ export class ZoneRuntime implements AsyncDisposable {
     if (host !== undefined && mode === 'write' && gatewayInterface !== undefined)
       this.#uplink = new UplinkKeeper({
         name: gatewayInterface,
+        vlan: configuration.gateway.vlan,
         node,
         openVswitch: host.uplink,
         ip: host.ip,
@@ -341,7 +342,10 @@ export class ZoneRuntime implements AsyncDisposable {
     const { gatewayInterface } = configuration;
     return host === undefined || gatewayInterface === undefined
       ? []
-      : uplinkSteps(gatewayInterface, { openVswitch: host.uplink, ip: host.ip });
+      : uplinkSteps(
+          { name: gatewayInterface, vlan: configuration.gateway.vlan },
+          { openVswitch: host.uplink, ip: host.ip },
+        );
   }
 
   /** Everything that is wrong with some object, each once, from allocation to rows. */

@@ -40,6 +40,8 @@ export interface UplinkSwitch {
 export interface UplinkKeeperOptions {
   /** `--gateway-interface`. */
   readonly name: string;
+  /** `--gateway-vlanid`. */
+  readonly vlan: number;
   readonly node: string;
   readonly openVswitch: UplinkSwitch;
   readonly ip: IpProgram;
@@ -226,11 +228,11 @@ function bridgeOf(name: string, { bridges, mappings }: SwitchState): string {
 
 /** What is still to be done for `--gateway-interface`, in words; nothing when it can't be. */
 export async function uplinkSteps(
-  name: string,
+  { name, vlan }: Pick<UplinkKeeperOptions, 'name' | 'vlan'>,
   means: Pick<Means, 'openVswitch' | 'ip'>,
 ): Promise<readonly string[]> {
   const bridge = bridgeOf(name, means.openVswitch.read());
-  return uplinkPlan(name, await readState(means, [name, bridge])).steps.map(stepText);
+  return uplinkPlan(name, await readState(means, [name, bridge]), { vlan }).steps.map(stepText);
 }
 
 export class UplinkKeeper {
@@ -285,7 +287,7 @@ export class UplinkKeeper {
   }
 
   async #reconcile(): Promise<{ readonly after: number }> {
-    const { name, openVswitch, log } = this.#options;
+    const { name, vlan, openVswitch, log } = this.#options;
     const unavailable = openVswitch.unavailable();
     if (unavailable !== undefined) {
       this.#say(`the external bridge is not looked after: ${unavailable}`);
@@ -294,7 +296,7 @@ export class UplinkKeeper {
     await this.#listen();
     const bridge = this.#bridge();
     const state = await readState(this.#options, [name, bridge]);
-    const plan = uplinkPlan(name, state, this.#lost(state, bridge));
+    const plan = uplinkPlan(name, state, { vlan, lost: this.#lost(state, bridge) });
     this.#say(plan.problem);
     if (plan.steps.length > 0) {
       const began = performance.now();

@@ -55,8 +55,18 @@ const LOOSE = '2';
 
 const stopped = (problem: string): UplinkPlan => ({ steps: [], problem });
 
+export interface UplinkWish {
+  /** VLAN of the gateway; 0 for none. */
+  readonly vlan?: number;
+  readonly lost?: Lost | undefined;
+}
+
 /** What makes `name` the uplink of the external bridge, or the external bridge, if it is a bridge of Open vSwitch. */
-export function uplinkPlan(name: string, state: UplinkState, lost?: Lost): UplinkPlan {
+export function uplinkPlan(
+  name: string,
+  state: UplinkState,
+  { vlan = 0, lost }: UplinkWish = {},
+): UplinkPlan {
   const { bridges, mappings } = state.switch;
   const mapped = gatewayBridgeOf(mappings);
   if (bridges.has(name)) {
@@ -83,7 +93,10 @@ export function uplinkPlan(name: string, state: UplinkState, lost?: Lost): Uplin
   return {
     bridge,
     steps: [
-      ...(isWhole ? [] : moveToBridge(uplink, bridge, { known, device, addresses, routes }, state)),
+      ...(known === undefined ? [] : vlanSteps(bridge, known, vlan)),
+      ...(isWhole
+        ? []
+        : moveToBridge(uplink, bridge, { known, device, addresses, routes, vlan }, state)),
       ...mappingSteps(bridge, mapped),
     ],
   };
@@ -110,6 +123,17 @@ function unusable(
     : `${FLAG} is ${name}, and external_ids:bridge-uplink of bridge ${bridge} is ${named}: make them the same`;
 }
 
+/** The host is in the VLAN of the gateway on bridges that Heddle made; that of another VLAN is taken off only if Heddle put it there. */
+function vlanSteps(
+  bridge: string,
+  { isOurs, hostVlan = 0, hostVlanByUs = 0 }: SwitchBridge,
+  vlan: number,
+): readonly Step[] {
+  if (!isOurs || hostVlan === vlan || (vlan === 0 && hostVlan !== hostVlanByUs)) return [];
+  const change = { kind: 'host-vlan', bridge } as const;
+  return [{ kind: 'switch', change: { ...change, vlan }, undo: { ...change, vlan: hostVlan } }];
+}
+
 const mappingSteps = (bridge: string, mapped: string | undefined): readonly Step[] =>
   mapped === bridge
     ? []
@@ -126,12 +150,13 @@ interface Movement {
   readonly device: UplinkDevice | undefined;
   readonly addresses: readonly UplinkAddress[];
   readonly routes: readonly UplinkRoute[];
+  readonly vlan: number;
 }
 
 function moveToBridge(
   uplink: UplinkDevice,
   bridge: string,
-  { known, device, addresses, routes }: Movement,
+  { known, device, addresses, routes, vlan }: Movement,
   { switch: { datapathType } }: UplinkState,
 ): readonly Step[] {
   const { name, mac = '' } = uplink;
@@ -151,7 +176,7 @@ function moveToBridge(
   if (known === undefined)
     steps.push({
       kind: 'switch',
-      change: { kind: 'add-bridge', bridge, uplink: name, mac, datapathType },
+      change: { kind: 'add-bridge', bridge, uplink: name, mac, vlan, datapathType },
       undo: { kind: 'remove-bridge', bridge },
     });
   if (device === undefined)
@@ -273,13 +298,17 @@ export function stepText(step: Step): string {
 function switchText(change: SwitchChange): string {
   switch (change.kind) {
     case 'add-bridge':
-      return `add bridge ${change.bridge} with MAC address ${change.mac}`;
+      return `add bridge ${change.bridge} with MAC address ${change.mac}${change.vlan === 0 ? '' : `, the host in VLAN ${change.vlan}`}`;
     case 'remove-bridge':
       return `remove bridge ${change.bridge}`;
     case 'add-uplink':
       return `add port ${change.uplink} to ${change.bridge}`;
     case 'remove-uplink':
       return `remove port ${change.uplink} from ${change.bridge}`;
+    case 'host-vlan':
+      return change.vlan === 0
+        ? `take the host's port of ${change.bridge} out of its VLAN`
+        : `put the host's port of ${change.bridge} into VLAN ${change.vlan}`;
     case 'map':
       return `add ${GATEWAY_NETWORK}:${change.bridge} to ovn-bridge-mappings`;
     case 'unmap':

@@ -63,6 +63,10 @@ export interface SwitchBridge {
   readonly isMappedByUs: boolean;
   /** True when ovs-vswitchd has the uplink. */
   readonly hasUplink: boolean;
+  /** VLAN of what the host sends and gets without a tag; undefined for none. */
+  readonly hostVlan: number | undefined;
+  /** The same, where Heddle put the host there. */
+  readonly hostVlanByUs: number | undefined;
 }
 
 export interface SwitchState {
@@ -86,10 +90,13 @@ export type SwitchChange =
       readonly bridge: string;
       readonly uplink: string;
       readonly mac: string;
+      /** Of the host; 0 for none. */
+      readonly vlan: number;
       readonly datapathType: string | undefined;
     }
   | { readonly kind: 'remove-bridge'; readonly bridge: string }
   | { readonly kind: 'map' | 'unmap'; readonly bridge: string }
+  | { readonly kind: 'host-vlan'; readonly bridge: string; readonly vlan: number }
   | {
       readonly kind: 'add-uplink' | 'remove-uplink';
       readonly bridge: string;

@@ -32,10 +32,11 @@ describe.skipIf(whyNoNamespace !== undefined)(
     /** Throws for a change that is to fail. */
     let sabotage: (change: SwitchChange) => void;
 
-    const start = (name = 'eth0'): void => {
+    const start = (name = 'eth0', vlan = 0): void => {
       stop = new AbortController();
       keeper = new UplinkKeeper({
         name,
+        vlan,
         node: 'n1',
         openVswitch: {
           ...host.uplink,
@@ -181,6 +182,41 @@ describe.skipIf(whyNoNamespace !== undefined)(
       await expect.poll(() => routes('breth0'), SOON).toEqual(ROUTES);
     });
 
+    test('with a VLAN of the gateway the host is in it, for as long as it is wanted', async () => {
+      await isMoved();
+      outside.ip('address flush dev wire');
+      await using lan = await Vswitchd.start({ inside: outside.inside });
+      const words =
+        '-- set Bridge lan datapath_type=netdev -- set Port lan tag=5 -- add-port lan wire';
+      await lan.vsctl('add-br', 'lan', ...words.split(' '));
+      for (const line of ['link set dev lan up', 'address add 172.18.0.1/16 dev lan'])
+        outside.ip(line);
+      const ping = ovsProgram('ping');
+      const [command = '', ...inside] = node.inside;
+      const reaches = async (): Promise<boolean> => {
+        const target = ['-c', '1', '-W', '1', '172.18.0.1'];
+        const pinging = spawn(command, [...inside, ping.command, ...ping.args, ...target]);
+        const [code] = (await once(pinging, 'close')) as [number | null];
+        return code === 0;
+      };
+      const hostPort = (): Promise<string> =>
+        vswitchd.vsctl('get', 'Port', 'breth0', 'tag', 'vlan_mode');
+      expect(await reaches()).toBe(false);
+      await end();
+      start('eth0', 5);
+      await expect.poll(hostPort, SOON).toBe('5\nnative-untagged\n');
+      await expect.poll(reaches, SOON).toBe(true);
+      // A bridge that comes back is in it from the beginning.
+      await vswitchd.vsctl('del-br', 'breth0');
+      await expect.poll(() => hasAddress('breth0', '172.18.0.3/16'), SOON).toBe(true);
+      expect(await hostPort()).toBe('5\nnative-untagged\n');
+      await expect.poll(reaches, SOON).toBe(true);
+      await end();
+      start();
+      await expect.poll(hostPort, SOON).toBe('[]\n[]\n');
+      expect(await vswitchd.vsctl('get', 'Bridge', 'breth0', 'external_ids')).not.toContain('vlan');
+    });
+
     test.each(['add-uplink', 'map'] as const)(
       'a failure at %s leaves everything as it was, and is tried again',
       async (kind) => {
@@ -206,7 +242,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
       await isMoved();
       await end();
       const means = { openVswitch: host.uplink, ip: host.ip };
-      expect(await uplinkSteps('eth0', means)).toEqual([]);
+      expect(await uplinkSteps({ name: 'eth0', vlan: 0 }, means)).toEqual([]);
       expect(await host.removalsText()).toContain('remove bridge breth0');
       await removeBridges({ openVswitch: host.uplink, ip: host.ip, sysctls: node.sysctls });
       expect(addresses('eth0')).toEqual(WANTED);
@@ -216,7 +252,9 @@ describe.skipIf(whyNoNamespace !== undefined)(
         'physnet',
       );
       expect(await host.removalsText()).toBe('');
-      expect(await uplinkSteps('eth0', means)).toContain('add port eth0 to breth0');
+      expect(await uplinkSteps({ name: 'eth0', vlan: 0 }, means)).toContain(
+        'add port eth0 to breth0',
+      );
       start();
     });
   },

@@ -11,7 +11,8 @@ import type { SwitchBridge } from '../../../src/node/uplink/state.ts';
 import { HOST_SETTINGS } from '../../support/host-units.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb-server.ts';
-import { exampleZone, factsOf } from '../../support/zones.ts';
+import { exampleZone, factsOf, type Zone } from '../../support/zones.ts';
+import { inVlan, VLAN } from '../../support/bridge-zones.ts';
 
 const NORTHBOUND = parseSchema(
   JSON.parse(readFileSync(join(SCHEMAS, 'ovn-nb.ovsschema'), 'utf8')) as JsonValue,
@@ -23,9 +24,10 @@ const unit = (...id: string[]): { readonly unit: string } => ({ unit: JSON.strin
 function reportOf(
   linux: Partial<HostPlans['linux']> = {},
   bridges: ReadonlyMap<string, SwitchBridge> = new Map(),
+  zone: Zone = exampleZone,
 ): HostReport {
   const database = new MemoryDatabase(NORTHBOUND);
-  const facts = factsOf(exampleZone);
+  const facts = factsOf(zone);
   const controller = new ZoneController({
     facts,
     northbound: { replica: database, transactor: database, unavailable: () => undefined },
@@ -88,6 +90,13 @@ test('what differs and what is wrong belongs to the network whose unit it is, th
     expect(differs).toBe(network === 'blue_blue' ? 1 : 0);
 });
 
+test('the VLAN of the gateway is told', () => {
+  const vlans = [exampleZone, inVlan(exampleZone)].map(
+    (zone) => reportOf({}, undefined, zone).gateway?.vlan,
+  );
+  expect(vlans).toEqual([0, VLAN]);
+});
+
 describe('the uplink of the external bridge', () => {
   const bridge = (change: Partial<SwitchBridge>): ReadonlyMap<string, SwitchBridge> =>
     new Map([
@@ -99,6 +108,8 @@ describe('the uplink of the external bridge', () => {
           isOurs: true,
           isMappedByUs: true,
           hasUplink: true,
+          hostVlan: undefined,
+          hostVlanByUs: undefined,
           ...change,
         },
       ],

@@ -64,6 +64,8 @@ const bridge = (more: Partial<SwitchBridge> = {}): SwitchBridge => ({
   isOurs: true,
   isMappedByUs: true,
   hasUplink: true,
+  hostVlan: undefined,
+  hostVlanByUs: undefined,
   ...more,
 });
 
@@ -138,12 +140,48 @@ describe('a network card becomes the uplink of the external bridge', () => {
   test('a bridge that somebody deleted gets back what it had', () => {
     const after = state([device('eth0')], { mappings: MAPPED });
     const lines = told(
-      uplinkPlan('eth0', after, { ...device('br-ex'), addresses: eth0.addresses }),
+      uplinkPlan('eth0', after, { lost: { ...device('br-ex'), addresses: eth0.addresses } }),
     );
     expect(lines).toContain(
       'ip address replace 172.18.0.3/16 broadcast 172.18.255.255 dev br-ex label br-ex',
     );
     expect(lines.join('\n')).not.toContain('address delete');
+  });
+
+  describe('with a VLAN of the gateway', () => {
+    const made = (more: Partial<SwitchBridge>): UplinkState =>
+      state([device('eth0'), device('br-ex', { addresses: eth0.addresses })], {
+        bridges: { 'br-ex': bridge(more) },
+        mappings: MAPPED,
+      });
+
+    test('the bridge is made with the host in it', () => {
+      const { steps } = uplinkPlan('eth0', state([eth0]), { vlan: 5 });
+      expect(told({ steps })[0]).toBe(
+        `add bridge breth0 with MAC address ${MAC}, the host in VLAN 5`,
+      );
+    });
+
+    test('the host goes into it, and out of it, on a bridge that is there', () => {
+      const into = uplinkPlan('eth0', made({}), { vlan: 5 });
+      expect(told(into)).toEqual(["put the host's port of br-ex into VLAN 5"]);
+      const change = { kind: 'host-vlan', bridge: 'br-ex' };
+      expect(into.steps[0]).toMatchObject({ undo: { ...change, vlan: 0 } });
+      const there = { hostVlan: 5, hostVlanByUs: 5 };
+      expect(uplinkPlan('eth0', made(there), { vlan: 5 }).steps).toEqual([]);
+      expect(uplinkPlan('eth0', made(there), { vlan: 6 }).steps[0]).toMatchObject({
+        change: { ...change, vlan: 6 },
+        undo: { ...change, vlan: 5 },
+      });
+      expect(told(uplinkPlan('eth0', made(there)))).toEqual([
+        "take the host's port of br-ex out of its VLAN",
+      ]);
+    });
+
+    test('that of an administrator stays, and so do bridges of others', () => {
+      expect(uplinkPlan('eth0', made({ hostVlan: 5 })).steps).toEqual([]);
+      expect(uplinkPlan('eth0', made({ isOurs: false }), { vlan: 5 }).steps).toEqual([]);
+    });
   });
 
   test('a bridge that an administrator made is used as it is', () => {

@@ -14,6 +14,7 @@ export function service(object: PlainObject, reader: FieldReader): PlainObject {
     reader.text(spec, ['spec', field]);
   reader.flag(spec, ['spec', 'publishNotReadyAddresses']);
   affinityTimeout(spec, reader);
+  const healthCheckNodePort = reader.optionalPort(spec, ['spec', 'healthCheckNodePort']);
   const ports = servicePorts(spec, reader);
   const externalIPs = reader.addresses(reader.list(spec, ['spec', 'externalIPs']), [
     'spec',
@@ -24,12 +25,13 @@ export function service(object: PlainObject, reader: FieldReader): PlainObject {
   const ingress = ingresses(loadBalancer, reader);
   return {
     ...object,
-    spec: {
+    spec: compact({
       ...spec,
       clusterIPs: clusterIps(spec, reader),
       ...(Object.hasOwn(spec, 'ports') ? { ports } : {}),
       ...(Object.hasOwn(spec, 'externalIPs') ? { externalIPs } : {}),
-    },
+      healthCheckNodePort,
+    }),
     ...(ingress.length === 0
       ? {}
       : { status: { ...status, loadBalancer: { ...loadBalancer, ingress } } }),

@@ -274,6 +274,7 @@ export interface Service extends KubeObject {
     readonly sessionAffinity?: string;
     readonly sessionAffinityConfig?: { readonly clientIP?: { readonly timeoutSeconds?: number } };
     readonly publishNotReadyAddresses?: boolean;
+    readonly healthCheckNodePort?: number;
   };
   readonly status?: {
     readonly loadBalancer?: {

@@ -30,6 +30,7 @@ async function showNode(configuration: Configuration, isJson: boolean): Promise<
   const answered = await askDaemon<HostReport>(configuration, 'host', {}, [
     'node',
     'networks',
+    'healthChecks',
     'common',
   ]);
   const report = answered ?? (await lookDirectly(needed(configuration, 'node', 'nb', 'ovs')));
@@ -70,7 +71,8 @@ function uplinkText(uplink: HostUplink | undefined): string {
   return `${name}${origin}${isConnected ? '' : `: ${tone('not connected', 'bad')}`}`;
 }
 
-function printHost({ node, gateway, conntrackZones, networks, common }: HostReport): void {
+function printHost(report: HostReport): void {
+  const { node, gateway, conntrackZones, networks, healthChecks, common } = report;
   print(`Node ${node}`);
   if (gateway === undefined) print('  bridge      none: nothing leaves the node');
   else {
@@ -113,6 +115,19 @@ function printHost({ node, gateway, conntrackZones, networks, common }: HostRepo
       ],
     ),
   );
+  if (healthChecks.length > 0) {
+    print('');
+    print(
+      table(
+        ['HEALTH CHECK', 'SERVICE', 'READY HERE'],
+        healthChecks.map(({ port, service, localEndpoints }) => [
+          `port ${port}`,
+          service,
+          String(localEndpoints),
+        ]),
+      ),
+    );
+  }
   const problems = [common, ...networks].flatMap((part) => part.problems);
   if (problems.length > 0) print(`\n${tone('Problems', 'bad')}`);
   for (const problem of problems) print(`  ${problem}`);

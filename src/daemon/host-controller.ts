@@ -9,6 +9,10 @@ import type { ZoneFacts } from '../model/facts.ts';
 import type { Claims } from '../node/drivers/claims.ts';
 import type { FlowDriver } from '../node/drivers/flow-driver.ts';
 import type { FlowPlan, FlowProblem } from '../node/drivers/flow-plan.ts';
+import type {
+  HealthCheckProblem,
+  HealthCheckServers,
+} from '../node/drivers/health-check-servers.ts';
 import type { LinuxDriver } from '../node/drivers/linux-driver.ts';
 import type { LinuxPlan, LinuxProblem } from '../node/drivers/linux-change.ts';
 import type { NftDriver } from '../node/drivers/nft-driver.ts';
@@ -25,6 +29,7 @@ export interface HostControllerOptions {
   readonly linux: LinuxDriver;
   readonly flows: FlowDriver;
   readonly nft: NftDriver;
+  readonly healthChecks: HealthCheckServers;
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
@@ -100,15 +105,23 @@ export class HostController implements ZoneHost, Disposable {
 
   /** Throws while the database is not loaded. */
   get targets(): readonly RowTarget[] {
-    return [this.#ports, this.#options.linux, this.#options.nft, this.#options.flows];
+    const { linux, nft, flows, healthChecks } = this.#options;
+    return [this.#ports, linux, nft, flows, healthChecks];
   }
 
-  problems(): readonly (PlanProblem | LinuxProblem | NftProblem | FlowProblem)[] {
+  problems(): readonly (
+    | PlanProblem
+    | LinuxProblem
+    | NftProblem
+    | FlowProblem
+    | HealthCheckProblem
+  )[] {
     return [
       ...this.#portProblems,
       ...this.#linuxProblems,
       ...this.#nftProblems,
       ...this.#flowProblems,
+      ...this.#options.healthChecks.problems(),
     ];
   }
 
@@ -138,6 +151,7 @@ export class HostController implements ZoneHost, Disposable {
     const linux = await this.#flushLinux(isComplete, signal);
     const ports = await this.#flushPorts(isComplete, signal);
     const flows = await this.#flushFlows(isComplete, signal);
+    await this.#options.healthChecks.flush(this.#now());
     return nft ?? linux ?? ports ?? flows;
   }
 
@@ -154,6 +168,7 @@ export class HostController implements ZoneHost, Disposable {
     this.#options.linux[Symbol.dispose]();
     this.#options.flows[Symbol.dispose]();
     this.#options.nft[Symbol.dispose]();
+    this.#options.healthChecks[Symbol.dispose]();
   }
 
   get #ports(): Reconciler {
@@ -167,11 +182,8 @@ export class HostController implements ZoneHost, Disposable {
 
   /** How many objects there are to be, by kind of state and table. */
   *counts(): Iterable<readonly [database: string, table: string, count: number]> {
-    for (const { database, claims } of [
-      this.#options.linux,
-      this.#options.nft,
-      this.#options.flows,
-    ])
+    const { linux, nft, flows, healthChecks } = this.#options;
+    for (const { database, claims } of [linux, nft, flows, healthChecks])
       for (const [table, count] of claims.counts) yield [database, table, count];
   }
 

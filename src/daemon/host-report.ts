@@ -5,6 +5,7 @@ import type { ZoneFacts } from '../model/facts.ts';
 import { hasGateway } from '../model/network-addresses.ts';
 import type { GatewayMode, Network } from '../model/model.ts';
 import { hostAddress, hostNetwork, type HostSettings } from '../node/host-network.ts';
+import { HEALTH_CHECKS, type HealthCheckColumns } from '../node/health-checks.ts';
 import { OPENFLOW } from '../node/flow-rows.ts';
 import { LINUX, ruleWords, type RuleColumns } from '../node/linux-rows.ts';
 import { NFTABLES } from '../node/nft-rows.ts';
@@ -72,6 +73,13 @@ export interface HostReport {
   /** Conntrack zones of the external bridge, which all networks share. */
   readonly conntrackZones: Readonly<Record<string, number>>;
   readonly networks: readonly NetworkOnHost[];
+  /** Ports by which load balancers learn whether the node has endpoints of a service. */
+  readonly healthChecks: readonly {
+    readonly port: number;
+    /** `<namespace>/<name>`. */
+    readonly service: string;
+    readonly localEndpoints: number;
+  }[];
   /** What is there once for all networks. */
   readonly common: {
     readonly counts: HostCounts;
@@ -99,6 +107,15 @@ function countsOf(rows: readonly DesiredRow[]): HostCounts {
     flows: count(OPENFLOW, 'flow'),
   };
 }
+
+const healthChecksIn = (rows: readonly DesiredRow[]): HostReport['healthChecks'] =>
+  rows
+    .filter(({ database }) => database === HEALTH_CHECKS)
+    .map(({ key, columns }) => {
+      const { namespace, name, localEndpoints } = columns as unknown as HealthCheckColumns;
+      return { port: Number(key), service: `${namespace}/${name}`, localEndpoints };
+    })
+    .toSorted((a, b) => a.port - b.port);
 
 const rulesIn = (rows: readonly DesiredRow[]): readonly string[] => [
   ...new Set(
@@ -190,6 +207,7 @@ export function hostReport(
           ...rest,
         };
       }),
+    healthChecks: healthChecksIn(units.flatMap((unit) => unit.rows)),
     common: { counts: countsOf(rows), ...common, problems: [...common.problems, ...lost] },
   };
 }

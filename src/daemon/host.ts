@@ -3,6 +3,7 @@ import { claimsOf } from '../desired/engine.ts';
 import { claimedSelection, renderPlan } from '../desired/ovsdb/index.ts';
 import { kernelCgroups } from '../node/drivers/cgroups.ts';
 import { FlowDriver } from '../node/drivers/flow-driver.ts';
+import { HealthCheckServers } from '../node/drivers/health-check-servers.ts';
 import { renderHostPlan } from '../node/drivers/host-plan-text.ts';
 import { IpProgram } from '../node/drivers/ip-program.ts';
 import { LinuxDriver } from '../node/drivers/linux-driver.ts';
@@ -146,6 +147,7 @@ export function openHost({
     linux,
     nft,
     flows,
+    healthChecks: new HealthCheckServers(events),
     log,
     onChange,
   });

@@ -29,6 +29,8 @@ export interface Backends {
   readonly isEntry: boolean;
   /** In the order of the service's ports. */
   readonly ports: readonly PortBackends[];
+  /** Ready ones of this node on the network itself; 0 for a service whose health nobody checks. */
+  readonly readyHere: number;
 }
 
 interface Candidate {
@@ -63,6 +65,7 @@ export function backendsOf(
     network: first.network,
     service: service.key,
     isEntry: first.network === entry,
+    readyHere: service.healthCheckNodePort === undefined ? 0 : readyOn(node, first.slices),
     ports: service.ports.map((port) => {
       const candidates = candidatesOf(
         port,
@@ -82,6 +85,16 @@ export function backendsOf(
       };
     }),
   };
+}
+
+/** How many endpoints are ready on a node: slices list one of both families twice. */
+function readyOn(node: string, slices: readonly SliceFacts[]): number {
+  const addresses = { v4: new Set<string>(), v6: new Set<string>() };
+  for (const { endpoints } of slices)
+    for (const endpoint of endpoints)
+      if (endpoint.node === node && endpoint.state === 'ready')
+        for (const address of endpoint.addresses) addresses[familyOf(address)].add(address);
+  return Math.max(addresses.v4.size, addresses.v6.size);
 }
 
 /** Endpoints that offer a port: those of slices that have it by its name, each with the number that it has there. */

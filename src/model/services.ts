@@ -30,6 +30,8 @@ export interface ServiceFacts {
   readonly takesUnready: boolean;
   /** It can be reached at the nodes' addresses, or at addresses that are routed to nodes. */
   readonly isExposed: boolean;
+  /** Port on nodes that tells load balancers whether the node has endpoints; absent unless only those take traffic from outside. */
+  readonly healthCheckNodePort?: number;
 }
 
 /** Seconds of client affinity where a service says none. */
@@ -59,6 +61,8 @@ export function readService(service: Service): ServiceFacts | undefined {
     }),
   );
   const isAffine = spec.sessionAffinity === 'ClientIP';
+  const isExternallyLocal = spec.externalTrafficPolicy === 'Local';
+  const { healthCheckNodePort } = spec;
   return {
     key: `${namespace}/${name}`,
     namespace,
@@ -66,7 +70,7 @@ export function readService(service: Service): ServiceFacts | undefined {
     clusterIps: [...new Set(clusterIps)],
     externalIps: [...new Set(externalIps)].filter((ip) => !clusterIps.includes(ip)),
     ports,
-    isExternallyLocal: spec.externalTrafficPolicy === 'Local',
+    isExternallyLocal,
     isInternallyLocal: spec.internalTrafficPolicy === 'Local',
     ...(isAffine
       ? { affinity: spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? DEFAULT_AFFINITY }
@@ -76,6 +80,9 @@ export function readService(service: Service): ServiceFacts | undefined {
       isLoadBalancer ||
       externalIps.length > 0 ||
       ports.some(({ nodePort }) => nodePort !== undefined),
+    ...(isLoadBalancer && isExternallyLocal && healthCheckNodePort !== undefined
+      ? { healthCheckNodePort }
+      : {}),
   };
 }
 

@@ -2,6 +2,7 @@
 import type { Feature } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import { bridgeFlows, bridgeFlowsOfNetwork, bridgeFlowsOfService } from './bridge-flows.ts';
+import { healthChecks } from './health-checks.ts';
 import type { HostSettings } from './host-network.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './masquerade.ts';
 import { hostOfNetwork } from './network.ts';
@@ -16,4 +17,5 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   bridgeFlowsOfNetwork,
   bridgeFlowsOfService,
   ...nftFeatures,
+  healthChecks,
 ];

@@ -8,6 +8,7 @@ import { createLogger } from '../../../src/daemon/logger.ts';
 import { Engine } from '../../../src/desired/engine.ts';
 import type { ZoneFacts } from '../../../src/model/facts.ts';
 import { FlowDriver } from '../../../src/node/drivers/flow-driver.ts';
+import { HealthCheckServers } from '../../../src/node/drivers/health-check-servers.ts';
 import { IpProgram } from '../../../src/node/drivers/ip-program.ts';
 import { LinuxDriver } from '../../../src/node/drivers/linux-driver.ts';
 import { NftDriver } from '../../../src/node/drivers/nft-driver.ts';
@@ -60,6 +61,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       linux,
       nft,
       flows,
+      healthChecks: new HealthCheckServers(),
       log,
       onChange: (change) => changes.push(change),
     });

@@ -7,6 +7,7 @@ import type { Feature } from '../desired/features.ts';
 import { commitPlan, Reconciler, type Plan, type PlanProblem } from '../desired/ovsdb/index.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import type { Claims } from '../node/drivers/claims.ts';
+import type { ConnectionDriver, ConnectionProblem } from '../node/drivers/connection-driver.ts';
 import type { FlowDriver } from '../node/drivers/flow-driver.ts';
 import type { FlowPlan, FlowProblem } from '../node/drivers/flow-plan.ts';
 import type {
@@ -30,6 +31,7 @@ export interface HostControllerOptions {
   readonly flows: FlowDriver;
   readonly nft: NftDriver;
   readonly healthChecks: HealthCheckServers;
+  readonly connections: ConnectionDriver;
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
@@ -105,8 +107,8 @@ export class HostController implements ZoneHost, Disposable {
 
   /** Throws while the database is not loaded. */
   get targets(): readonly RowTarget[] {
-    const { linux, nft, flows, healthChecks } = this.#options;
-    return [this.#ports, linux, nft, flows, healthChecks];
+    const { linux, nft, flows, healthChecks, connections } = this.#options;
+    return [this.#ports, linux, nft, flows, healthChecks, connections];
   }
 
   problems(): readonly (
@@ -115,6 +117,7 @@ export class HostController implements ZoneHost, Disposable {
     | NftProblem
     | FlowProblem
     | HealthCheckProblem
+    | ConnectionProblem
   )[] {
     return [
       ...this.#portProblems,
@@ -122,6 +125,7 @@ export class HostController implements ZoneHost, Disposable {
       ...this.#nftProblems,
       ...this.#flowProblems,
       ...this.#options.healthChecks.problems(),
+      ...this.#options.connections.problems(),
     ];
   }
 
@@ -153,6 +157,11 @@ export class HostController implements ZoneHost, Disposable {
     const flows = await this.#flushFlows(isComplete, signal);
     await this.#options.healthChecks.flush(this.#now());
     return nft ?? linux ?? ports ?? flows;
+  }
+
+  /** To be called when the data plane is as wanted: what led to services that are gone is forgotten. */
+  async forgetConnections(): Promise<void> {
+    await this.#options.connections.forget(this.#now());
   }
 
   /** What is waited for until the host is as it should be, or undefined. */

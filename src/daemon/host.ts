@@ -2,6 +2,8 @@
 import { claimsOf } from '../desired/engine.ts';
 import { claimedSelection, renderPlan } from '../desired/ovsdb/index.ts';
 import { kernelCgroups } from '../node/drivers/cgroups.ts';
+import { ConnectionDriver } from '../node/drivers/connection-driver.ts';
+import { Conntrack } from '../node/drivers/conntrack.ts';
 import { FlowDriver } from '../node/drivers/flow-driver.ts';
 import { HealthCheckServers } from '../node/drivers/health-check-servers.ts';
 import { renderHostPlan } from '../node/drivers/host-plan-text.ts';
@@ -148,6 +150,7 @@ export function openHost({
     nft,
     flows,
     healthChecks: new HealthCheckServers(events),
+    connections: new ConnectionDriver(new Conntrack()),
     log,
     onChange,
   });

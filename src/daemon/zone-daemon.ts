@@ -154,7 +154,10 @@ class ZoneDaemon {
       host.openVswitch.replica.subscribe(() => this.#notifier.notify());
       this.#hearsOfHost = true;
     }
-    return host.controller.flush(controller.isComplete, signal);
+    const blocked = await host.controller.flush(controller.isComplete, signal);
+    const { configured, reached } = controller.sequence;
+    if (reached >= configured) await host.controller.forgetConnections();
+    return blocked;
   }
 
   async #writeZone(signal: AbortSignal): Promise<string | undefined> {

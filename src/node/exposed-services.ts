@@ -102,7 +102,7 @@ export function exposedService(
 }
 
 /** Targets of one family as load balancers list them: `10.0.0.1:80,[fd00::1]:80`. */
-function targetsIn(text: string): readonly Target[] {
+export function targetsIn(text: string): readonly Target[] {
   if (text === '') return [];
   return text.split(',').flatMap((one) => {
     const colon = one.lastIndexOf(':');

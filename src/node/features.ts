@@ -7,6 +7,7 @@ import type { HostSettings } from './host-network.ts';
 import { hostMasquerade, integrationBridge, kernelRules } from './masquerade.ts';
 import { hostOfNetwork } from './network.ts';
 import { nftFeatures } from './nft/features.ts';
+import { serviceConnections } from './service-connections.ts';
 
 export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts>[] => [
   kernelRules,
@@ -18,4 +19,5 @@ export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts
   bridgeFlowsOfService,
   ...nftFeatures,
   healthChecks,
+  serviceConnections,
 ];

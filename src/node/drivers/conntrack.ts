@@ -1,5 +1,6 @@
-/** Connections that the kernel tracks: those of an address that goes are forgotten, by `conntrack`. */
+/** Connections that the kernel tracks: those of an address or a service that goes are forgotten, by `conntrack`. */
 import { familyOf } from '../../allocators/addresses.ts';
+import type { StaleConnections } from '../service-connections.ts';
 import { Program, type ProgramOptions, type Words } from './program.ts';
 
 /** `conntrack` could not be run, or refused. */
@@ -24,13 +25,20 @@ export class Conntrack {
   /** Forgets the connections of addresses, without prefix length. Throws ConntrackError. */
   async forget(addresses: readonly string[]): Promise<void> {
     await Promise.all(
-      addresses.flatMap((address) => ENDS.map((end) => this.#delete([end, address]))),
+      addresses.flatMap((address) => ENDS.map((end) => this.#delete(address, [end, address]))),
     );
   }
 
-  async #delete([end = '', address = '']: Words): Promise<void> {
-    const family = familyOf(address) === 'v6' ? 'ipv6' : 'ipv4';
-    const args = ['--delete', '--family', family, end, address];
+  /** Forgets connections that went to a service. Throws ConntrackError. */
+  async forgetService({ protocol, destination, endpoint }: StaleConnections): Promise<void> {
+    const { address, port } = destination;
+    const filter = ['--proto', protocol, '--orig-dst', address, '--orig-port-dst', String(port)];
+    if (endpoint !== undefined) filter.push('--reply-src', endpoint);
+    await this.#delete(address, filter);
+  }
+
+  async #delete(of: string, filter: Words): Promise<void> {
+    const args = ['--delete', '--family', familyOf(of) === 'v6' ? 'ipv6' : 'ipv4', ...filter];
     const { code, stderr } = await this.#program.run(args);
     if (code !== 0 && !NOTHING.test(stderr))
       throw new ConntrackError(`conntrack ${args.join(' ')}: ${stderr.trim()}`);

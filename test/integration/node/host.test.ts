@@ -7,6 +7,8 @@ import { hostTables } from '../../../src/daemon/host.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
 import { Engine } from '../../../src/desired/engine.ts';
 import type { ZoneFacts } from '../../../src/model/facts.ts';
+import { ConnectionDriver } from '../../../src/node/drivers/connection-driver.ts';
+import { Conntrack } from '../../../src/node/drivers/conntrack.ts';
 import { FlowDriver } from '../../../src/node/drivers/flow-driver.ts';
 import { HealthCheckServers } from '../../../src/node/drivers/health-check-servers.ts';
 import { IpProgram } from '../../../src/node/drivers/ip-program.ts';
@@ -62,6 +64,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       nft,
       flows,
       healthChecks: new HealthCheckServers(),
+      connections: new ConnectionDriver(new Conntrack()),
       log,
       onChange: (change) => changes.push(change),
     });

@@ -1,0 +1,77 @@
+/** Has the kernel forget connections of services and endpoints that are gone, once the data plane sends nobody there any more. */
+import type { RowOwner, RowTarget } from '../../desired/engine.ts';
+import type { DesiredRow } from '../../desired/rows.ts';
+import { CONNECTIONS, staleConnections, type StaleConnections } from '../service-connections.ts';
+import { ConntrackError, type Conntrack } from './conntrack.ts';
+
+export interface ConnectionProblem {
+  readonly kind: 'refused';
+  readonly table: string;
+  readonly key: string;
+  readonly unit: string;
+  readonly object: string | undefined;
+  readonly message: string;
+}
+
+/** What could not be forgotten is left at that for this long. */
+const REFUSED_REST = 30_000;
+
+interface Stale extends StaleConnections {
+  readonly unit: string;
+}
+
+export class ConnectionDriver implements RowTarget {
+  readonly database = CONNECTIONS;
+  readonly #conntrack: Conntrack;
+  readonly #rows = new Map<RowOwner, readonly DesiredRow[]>();
+  #stale: Stale[] = [];
+  #refusal: { readonly until: number; readonly reason: string } | undefined;
+
+  constructor(conntrack: Conntrack) {
+    this.#conntrack = conntrack;
+  }
+
+  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
+    for (const one of staleConnections(this.#rows.get(owner) ?? [], wanted))
+      this.#stale.push({ ...one, unit: owner.id });
+    if (wanted.length === 0) this.#rows.delete(owner);
+    else this.#rows.set(owner, wanted);
+  }
+
+  has(owner: RowOwner): boolean {
+    return this.#rows.has(owner);
+  }
+
+  /** To be called when the data plane is as wanted: before, a packet that is under way would be tracked again. `now` in milliseconds of a monotonic clock. */
+  async forget(now: number): Promise<void> {
+    if (this.#stale.length === 0 || (this.#refusal?.until ?? 0) > now) return;
+    this.#refusal = undefined;
+    while (this.#stale[0] !== undefined) {
+      try {
+        await this.#conntrack.forgetService(this.#stale[0]);
+      } catch (error) {
+        if (!(error instanceof ConntrackError)) throw error;
+        this.#refusal = { until: now + REFUSED_REST, reason: error.message };
+        return;
+      }
+      this.#stale.shift();
+    }
+  }
+
+  problems(): readonly ConnectionProblem[] {
+    const [first] = this.#stale;
+    if (this.#refusal === undefined || first === undefined) return [];
+    const { object, unit, destination } = first;
+    const { address, port } = destination;
+    return [
+      {
+        kind: 'refused',
+        table: 'port',
+        key: `${address} ${port}`,
+        unit,
+        object,
+        message: `connections to ${address} port ${port}, where nobody answers any more, can't be forgotten: ${this.#refusal.reason}; clients that go on to use them get no answer until they time out`,
+      },
+    ];
+  }
+}

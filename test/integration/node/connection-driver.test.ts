@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { DesiredRow } from '../../../src/desired/rows.ts';
+import { ConnectionDriver } from '../../../src/node/drivers/connection-driver.ts';
+import { Conntrack } from '../../../src/node/drivers/conntrack.ts';
+import { CONNECTIONS, type ConnectionColumns } from '../../../src/node/service-connections.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
+import { ovsProgram } from '../../support/ovs-programs.ts';
+
+const owner = { id: 'dns', rank: 0, order: 0, rowsIn: () => [] };
+const dns = (endpoints: readonly string[]): DesiredRow => {
+  const columns: ConnectionColumns = {
+    protocol: 'udp',
+    destinations: [{ family: 'v4', address: '10.96.0.10', port: 53 }],
+    endpoints,
+  };
+  return {
+    database: CONNECTIONS,
+    table: 'port',
+    key: 'kube-system/dns udp 53',
+    columns: columns as unknown as DesiredRow['columns'],
+    containers: [],
+    rule: 'forget',
+    object: 'Service kube-system/dns',
+  };
+};
+
+describe.skipIf(whyNoNamespace !== undefined)(
+  'connections that the kernel tracks to a service',
+  () => {
+    let host: NetworkNamespace;
+    let driver: ConnectionDriver;
+    const program = ovsProgram('conntrack');
+    const words = (): string[] => [...host.inside, program.command, ...program.args];
+
+    const track = (...more: string[]): string => {
+      const [command = '', ...args] = [...words(), ...more];
+      return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    };
+    const connection = (destination: string, port: number, answeredBy: string): void => {
+      const client = ['--protonum', 'udp', '--src', '192.0.2.1', '--sport', '4000'];
+      const service = ['--dst', destination, '--dport', String(port), '--dst-nat', answeredBy];
+      track('--create', ...client, ...service, '--timeout', '600');
+    };
+    const left = (): string[] =>
+      [...track('--dump').matchAll(/ dst=(\S+) sport=\d+ dport=(\d+) .*? src=(\S+)/g)]
+        .map(([, destination, port, answeredBy]) => `${destination}:${port} at ${answeredBy}`)
+        .toSorted();
+
+    beforeEach(async () => {
+      host = await NetworkNamespace.create();
+      driver = new ConnectionDriver(new Conntrack({ program: words() }));
+      driver.set(owner, [dns(['10.244.0.5', '10.244.1.5'])]);
+      connection('10.96.0.10', 53, '10.244.0.5');
+      connection('10.96.0.10', 9153, '10.244.1.5');
+      connection('10.96.0.11', 53, '10.244.1.5');
+    });
+    afterEach(() => host[Symbol.dispose]());
+
+    test('are forgotten when their endpoint goes; those of other ports and services stay', async () => {
+      connection('10.96.0.12', 53, '10.244.0.5');
+      driver.set(owner, [dns(['10.244.1.5'])]);
+      await driver.forget(0);
+      expect(left()).toEqual([
+        '10.96.0.10:9153 at 10.244.1.5',
+        '10.96.0.11:53 at 10.244.1.5',
+        '10.96.0.12:53 at 10.244.0.5',
+      ]);
+    });
+
+    test('are forgotten when the service goes, and once only', async () => {
+      driver.set(owner, []);
+      await driver.forget(0);
+      expect(left()).toEqual(['10.96.0.10:9153 at 10.244.1.5', '10.96.0.11:53 at 10.244.1.5']);
+      connection('10.96.0.10', 53, '10.244.0.5');
+      await driver.forget(0);
+      expect(left()).toContain('10.96.0.10:53 at 10.244.0.5');
+      expect(driver.problems()).toEqual([]);
+    });
+
+    test('that can not be forgotten are a problem of the service, and tried again after 30 s', async () => {
+      let command = '/nowhere/conntrack';
+      const conntrack = {
+        forgetService: (stale: Parameters<Conntrack['forgetService']>[0]) =>
+          new Conntrack({ program: command === '' ? words() : [command] }).forgetService(stale),
+      } as Conntrack;
+      driver = new ConnectionDriver(conntrack);
+      driver.set(owner, [dns(['10.244.0.5'])]);
+      driver.set(owner, []);
+      await driver.forget(0);
+      expect(driver.problems()).toMatchObject([
+        { kind: 'refused', unit: 'dns', object: 'Service kube-system/dns' },
+      ]);
+      expect(driver.problems()[0]?.message).toMatch(
+        /^connections to 10\.96\.0\.10 port 53, .*nowhere.*conntrack/,
+      );
+      command = '';
+      await driver.forget(29_999);
+      expect(left()).toHaveLength(3);
+      await driver.forget(30_000);
+      expect(left()).toHaveLength(2);
+      expect(driver.problems()).toEqual([]);
+    });
+  },
+);

@@ -4,6 +4,7 @@ import {
   isOptionalKind,
   networkAttachmentDefinitions,
   nodes,
+  ovnSecondaryNetworks,
   pods,
   userDefinedNetworks,
   zoneStatuses,
@@ -40,8 +41,11 @@ export const unprogrammedProblems = async (store: Store): Promise<readonly ZoneP
 
 /** Lists what an overview is made from. */
 export const readOverviewObjects = async (store: Store): Promise<OverviewObjects> => ({
-  userDefinedNetworks: await listed(store, userDefinedNetworks),
-  clusterUserDefinedNetworks: await listed(store, clusterUserDefinedNetworks),
+  networkObjects: [
+    ...(await listed(store, userDefinedNetworks)),
+    ...(await listed(store, clusterUserDefinedNetworks)),
+    ...(await listed(store, ovnSecondaryNetworks)),
+  ],
   clusterNetworkConnects: await listed(store, clusterNetworkConnects),
   networkAttachmentDefinitions: await listed(store, networkAttachmentDefinitions),
   nodes: await listed(store, nodes),

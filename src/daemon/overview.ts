@@ -6,14 +6,13 @@ import { nodeId, nodeSubnets } from '../api/annotations/node-annotations.ts';
 import { objectKey, type Condition, type KubeObject } from '../api/objects.ts';
 import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import { parseNad } from '../api/nad/nad.ts';
-import { clusterNetworkName, DEFAULT_NETWORK, networkName } from '../api/nad/network-name.ts';
+import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
+import type { NetworkObject } from '../api/nad/network-spec.ts';
 import type {
   ClusterNetworkConnect,
-  ClusterUserDefinedNetwork,
   NetworkAttachmentDefinition,
   Node,
   Pod,
-  UserDefinedNetwork,
 } from '../api/types.ts';
 import { notProgrammed } from '../api/unprogrammed.ts';
 import type {
@@ -22,12 +21,12 @@ import type {
   ZoneStatus,
   ZoneStatusContent,
 } from '../api/zone-status.ts';
+import { networkOf } from '../cluster/networks/network-objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { connectOverview, type ConnectOverview } from './connect-overview.ts';
 
 export interface OverviewObjects {
-  readonly userDefinedNetworks: readonly UserDefinedNetwork[];
-  readonly clusterUserDefinedNetworks: readonly ClusterUserDefinedNetwork[];
+  readonly networkObjects: readonly NetworkObject[];
   readonly clusterNetworkConnects: readonly ClusterNetworkConnect[];
   readonly networkAttachmentDefinitions: readonly NetworkAttachmentDefinition[];
   readonly nodes: readonly Node[];
@@ -79,11 +78,7 @@ export interface Overview {
 
 /** Puts the picture together; networks by id, the ones without an id last. */
 export function overviewOf(objects: OverviewObjects, settings: ClusterSettings): Overview {
-  const declared = new Map<string, KubeObject>();
-  for (const object of objects.userDefinedNetworks)
-    declared.set(networkName(object.metadata.namespace ?? '', object.metadata.name), object);
-  for (const object of objects.clusterUserDefinedNetworks)
-    declared.set(clusterNetworkName(object.metadata.name), object);
+  const declared = new Map(objects.networkObjects.map((object) => [networkOf(object), object]));
   const zones = new Map(objects.zoneStatuses.map((zone) => [zone.metadata.name, zone.status]));
   const nads = nadsByNetwork(objects.networkAttachmentDefinitions, settings);
   const pods = podsByNad(objects.pods);

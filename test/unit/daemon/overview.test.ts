@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import type { ClusterNetworkConnect } from '../../../src/api/types.ts';
+import type { ClusterNetworkConnect, OVNSecondaryNetwork } from '../../../src/api/types.ts';
 import { isHealthy, overviewOf, type OverviewObjects } from '../../../src/daemon/overview.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { connect } from '../../support/cluster.ts';
 
 const nothing: OverviewObjects = {
-  userDefinedNetworks: [],
-  clusterUserDefinedNetworks: [],
+  networkObjects: [],
   clusterNetworkConnects: [],
   networkAttachmentDefinitions: [],
   nodes: [],
@@ -43,6 +42,29 @@ test('a connection that is not there yet is a problem, with its reasons', () => 
   expect(problems).toEqual([
     { object: 'ClusterNetworkConnect both', message: 'not Ready-In-Zone-n1: no report' },
   ]);
+});
+
+test('the network of an OVNSecondaryNetwork has its object and what is wrong with it', () => {
+  const refused = {
+    type: 'NetworkCreated',
+    status: 'False',
+    reason: 'SyncError',
+    message: 'network in use by the following pods: [blue/web]',
+    lastTransitionTime,
+  } as const;
+  const mesh: OVNSecondaryNetwork = {
+    apiVersion: 'k8s.ovn.org/v1alpha1',
+    kind: 'OVNSecondaryNetwork',
+    metadata: { name: 'mesh', namespace: 'blue' },
+    spec: { subnet: '10.70.0.0/24' },
+    status: { conditions: [refused] },
+  };
+  const overview = overviewOf({ ...nothing, networkObjects: [mesh] }, DEFAULT_SETTINGS);
+  expect(overview.networks.find(({ name }) => name === 'secondary_blue_mesh')).toMatchObject({
+    object: 'OVNSecondaryNetwork blue/mesh',
+    conditions: [refused],
+  });
+  expect(isHealthy(overview)).toBe(false);
 });
 
 test('an object that nothing is programmed for is a problem', () => {

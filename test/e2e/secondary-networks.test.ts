@@ -1,0 +1,239 @@
+/** OVNSecondaryNetworks with packets: flat networks of their own beside the pod network, and one on the underlay. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { probe, type Probe } from '../../src/lab/connectivity.ts';
+import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { readObjects, settingsFile } from '../../src/lab/objects.ts';
+import { attachedPods, SERVER_PORT } from '../../src/lab/pods.ts';
+import { heddle } from '../support/heddle.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { ownFolder } from '../support/left-behind.ts';
+import { Tenants } from '../support/tenants.ts';
+
+/** Limits of waits for a condition; how long it takes is not what is tested here. */
+const SOON = { timeout: 60_000, interval: 300 };
+const MTU = 1300;
+/** What alpha/one asks for. */
+const STATIC = { address: '10.70.0.77', mac: '0a:00:00:ca:fe:77' };
+/** Of the outside host, on the subnet of alpha/lan. */
+const OUTSIDE_ADDRESS = '10.71.0.250';
+const FREE_ADDRESS = '10.70.0.99';
+
+const secondary = (key: string, spec: object): object => {
+  const [namespace, name] = key.split('/');
+  return {
+    apiVersion: 'k8s.ovn.org/v1alpha1',
+    kind: 'OVNSecondaryNetwork',
+    metadata: { namespace, name },
+    spec,
+  };
+};
+const podOn = (key: string, nodeName: string, networks: unknown): object => {
+  const [namespace, name] = key.split('/');
+  const text = typeof networks === 'string' ? networks : JSON.stringify(networks);
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace, name, annotations: { 'k8s.v1.cni.cncf.io/networks': text } },
+    spec: { nodeName, containers: [{ name: 'web', image: 'web' }] },
+  };
+};
+const staticMesh = {
+  name: 'mesh',
+  interface: 'mesh0',
+  ips: [`${STATIC.address}/24`],
+  mac: STATIC.mac,
+};
+const PODS = {
+  alpha: [
+    podOn('alpha/one', 'n1', [staticMesh, { name: 'lan' }]),
+    podOn('alpha/two', 'n2', 'mesh, lan'),
+    podOn('alpha/three', 'n3', 'mesh'),
+  ],
+  beta: [podOn('beta/one', 'n1', 'mesh'), podOn('beta/two', 'n2', 'mesh')],
+};
+const manifest = (objects: readonly object[]): string =>
+  objects.map((object) => stringify(object)).join('---\n');
+
+/** Asks for an address on an interface, and prints what is offered: address, mask, and MTU (option 26). */
+const DHCP_CLIENT = `
+import socket, struct, sys
+device, mac = sys.argv[1], bytes.fromhex(sys.argv[2].replace(':', ''))
+question = struct.pack('!BBBBIHH16x16s192x', 1, 1, 6, 0, 7, 0, 0x8000, mac)
+question += bytes([99, 130, 83, 99, 53, 1, 1, 55, 2, 1, 26, 255])
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
+    client.bind(('', 68))
+    client.settimeout(5)
+    client.sendto(question, ('255.255.255.255', 67))
+    answer = client.recv(2000)
+options, rest = {}, answer[240:]
+while rest and rest[0] != 255:
+    options[rest[0]], rest = rest[2:2 + rest[1]], rest[2 + rest[1]:]
+print(socket.inet_ntoa(answer[16:20]), socket.inet_ntoa(options[1]), int.from_bytes(options[26], 'big'))
+`;
+
+describe.skipIf(whyNoLab !== undefined)(
+  `secondary networks${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    const folder = ownFolder('heddle-secondary');
+    let lab: TestLab;
+    let tenants: Tenants;
+    const inPod = (pod: string, line: string): Promise<string> =>
+      outputInside(lab.record, ['pod', pod, ...line.split(' ')]);
+    const declare = (file: string, ...objects: object[]): void =>
+      writeFileSync(join(tenants.manifests, file), manifest(objects));
+    const withdraw = (file: string): void => rmSync(join(tenants.manifests, file), { force: true });
+
+    interface End {
+      readonly device: string;
+      readonly mac: string;
+      readonly address: string;
+    }
+    /** A pod's end of a network: of `alpha/mesh` for `alpha/one`. */
+    const end = (pod: string, nad: string): End => {
+      const found = attachedPods(lab.record)
+        .find(({ name }) => name === pod)
+        ?.interfaces.find(({ nadKey }) => nadKey === nad);
+      if (found === undefined) throw new Error(`${pod} has no interface on ${nad}`);
+      return { ...found, address: found.addresses[0]?.split('/')[0] ?? '' };
+    };
+    const networkNamespace = (pod: string): string =>
+      attachedPods(lab.record).find(({ name }) => name === pod)?.namespace ?? pod;
+    /** Who answers at an address, asked from a pod or from the outside host `ext`: `alpha/two` or `nobody`. */
+    const answers = async (...ways: readonly (readonly [string, string])[]): Promise<string[]> => {
+      const probes = ways.map(([from, to]): Probe => ({
+        from: networkNamespace(from),
+        to,
+        port: SERVER_PORT,
+      }));
+      const results = await probe(lab.record, probes, 3);
+      return results.map(({ tcp }) => tcp?.server ?? 'nobody');
+    };
+
+    /** What `heddle status` finds wrong: `Pod alpha/copy: …`. */
+    const problems = async (): Promise<string[]> => {
+      const { stdout } = await heddle('status', '--config', settingsFile(lab.record.name));
+      return stdout.split('\n');
+    };
+
+    beforeAll(async () => {
+      const networks = ['alpha', 'beta'].flatMap((name) => [
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+        secondary(`${name}/mesh`, { subnet: '10.70.0.0/24', mtu: MTU }),
+      ]);
+      writeFileSync(join(folder, 'networks.yaml'), manifest(networks));
+      const lan = secondary('alpha/lan', { subnet: '10.71.0.0/24', hasExternalConnectivity: true });
+      writeFileSync(join(folder, 'lan.yaml'), manifest([lan]));
+      for (const [name, pods] of Object.entries(PODS))
+        writeFileSync(join(folder, `${name}-pods.yaml`), manifest(pods));
+      lab = await testLab('e2e-secondary');
+      const address = ['address', 'add', `${OUTSIDE_ADDRESS}/24`, 'dev', 'eth0'];
+      await outputInside(lab.record, ['ip', '-n', 'ext', ...address]);
+      tenants = new Tenants(lab.record, { folder, daemonArguments: ['--render-grace-period=2'] });
+      await tenants.start();
+    });
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+    afterEach(() => withdraw('copy.yaml'));
+
+    test('a pod has an interface for each network that it names, with the name, address and MAC that it asks for', async () => {
+      expect(end('alpha/one', 'alpha/mesh')).toMatchObject({
+        device: 'mesh0',
+        mac: STATIC.mac,
+        address: STATIC.address,
+      });
+      // Numbered by its place among those that are asked for.
+      expect(end('alpha/one', 'alpha/lan').device).toBe('net2');
+      expect(end('alpha/two', 'alpha/lan').address).toMatch(/^10\.71\.0\./);
+      const shown = await inPod('alpha/one', 'ip -o -4 address show dev mesh0');
+      expect(shown).toContain(`inet ${STATIC.address}/24`);
+      expect(await inPod('alpha/one', 'ip -o link show dev mesh0')).toContain(STATIC.mac);
+    });
+
+    test('OVN answers a DHCP client with the address that the pod has, and the MTU', async () => {
+      for (const pod of ['alpha/one', 'beta/two']) {
+        const { device, mac, address } = end(pod, `${pod.split('/')[0]}/mesh`);
+        const argv = ['pod', pod, 'python3', '-c', DHCP_CLIENT, device, mac];
+        expect(await outputInside(lab.record, argv)).toBe(`${address} 255.255.255.0 ${MTU}\n`);
+      }
+    });
+
+    test('pods reach each other over three nodes, and nobody of another namespace with the same subnet', async () => {
+      const [two, three] = ['alpha/two', 'alpha/three'].map(
+        (pod) => end(pod, 'alpha/mesh').address,
+      );
+      const other = end('beta/two', 'beta/mesh').address;
+      const ways = [
+        ['alpha/one', two ?? ''],
+        ['alpha/one', three ?? ''],
+        ['alpha/three', STATIC.address],
+        ['beta/one', other],
+        ['beta/one', STATIC.address],
+        ['ext', STATIC.address],
+      ] as const;
+      await expect
+        .poll(() => answers(...ways), SOON)
+        .toEqual(['alpha/two', 'alpha/three', 'alpha/one', 'beta/two', 'nobody', 'nobody']);
+    });
+
+    test('a network with external connectivity is on the underlay: a host there is reached, and reaches the pods', async () => {
+      const [one, two] = ['alpha/one', 'alpha/two'].map((pod) => end(pod, 'alpha/lan').address);
+      await expect
+        .poll(() => answers(['ext', one ?? ''], ['ext', two ?? ''], ['alpha/one', two ?? '']), SOON)
+        .toEqual(['alpha/one', 'alpha/two', 'alpha/two']);
+      for (const pod of ['alpha/one', 'alpha/two'])
+        await inPod(pod, `ping -c 1 -w 5 ${OUTSIDE_ADDRESS}`);
+    });
+
+    test('a pod that takes another address or MAC than its own is not heard', async () => {
+      const target = end('alpha/two', 'alpha/mesh').address;
+      const { device, mac } = end('alpha/three', 'alpha/mesh');
+      const isHeard = async (from: string): Promise<boolean> => {
+        const ping = `ping -c 3 -i 0.3 -w 3 -I ${from} ${target}`.split(' ');
+        return (await runInside(lab.record, ['pod', 'alpha/three', ...ping])).code === 0;
+      };
+      expect(await isHeard(device)).toBe(true);
+      await inPod('alpha/three', `ip address add ${FREE_ADDRESS}/24 dev ${device}`);
+      expect(await isHeard(FREE_ADDRESS)).toBe(false);
+      await inPod('alpha/three', `ip address delete ${FREE_ADDRESS}/24 dev ${device}`);
+      await inPod('alpha/three', `ip link set ${device} address 0a:00:00:00:00:99`);
+      expect(await isHeard(device)).toBe(false);
+      await inPod('alpha/three', `ip link set ${device} address ${mac}`);
+      await expect.poll(() => isHeard(device), SOON).toBe(true);
+    });
+
+    test('an address that another pod has is refused, and that pod keeps it', async () => {
+      declare('copy.yaml', podOn('alpha/copy', 'n2', [staticMesh]));
+      const taken = `Pod alpha/copy: failed to ensure requested or annotated IPs [${STATIC.address}/24]`;
+      await expect.poll(problems, SOON).toContainEqual(expect.stringContaining(taken));
+      const { pods } = await readObjects(lab.record.name);
+      const copy = pods.find(({ metadata }) => metadata.name === 'copy');
+      expect(copy?.metadata.annotations?.['k8s.ovn.org/pod-networks']).not.toContain('alpha/mesh');
+      expect(await answers(['alpha/three', STATIC.address])).toEqual(['alpha/one']);
+    });
+
+    test('a network that is deleted stays while pods use it, and leaves nothing after them', async () => {
+      withdraw('lan.yaml');
+      const inUse = 'network in use by the following pods: [alpha/one alpha/two]';
+      await expect.poll(problems, SOON).toContainEqual(expect.stringContaining(inUse));
+      expect(await answers(['ext', end('alpha/one', 'alpha/lan').address])).toEqual(['alpha/one']);
+      withdraw('alpha-pods.yaml');
+      await expect
+        .poll(async () => {
+          const { nads } = await readObjects(lab.record.name);
+          return nads.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort();
+        }, SOON)
+        .toEqual(['alpha/mesh', 'beta/mesh']);
+      await tenants.settle();
+      await expect.poll(() => tenants.mentions('secondary_alpha'), SOON).toEqual([]);
+      const other = end('beta/two', 'beta/mesh').address;
+      expect(await answers(['beta/one', other])).toEqual(['beta/two']);
+    });
+  },
+);

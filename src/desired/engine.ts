@@ -33,13 +33,16 @@ export interface UnitProblem {
   readonly message: string;
 }
 
-/** A unit that is not simply ok. */
-export interface NotableUnit {
-  readonly id: string;
-  readonly feature: string;
-  readonly args: readonly string[];
+/** How the last build of a unit went. */
+export interface UnitReport {
   readonly state: UnitState;
   readonly problems: readonly UnitProblem[];
+}
+
+/** A unit that is not simply ok. */
+export interface NotableUnit extends UnitReport {
+  readonly id: string;
+  readonly args: readonly string[];
 }
 
 /** What a unit wants, built anew. */
@@ -52,38 +55,43 @@ export interface WantedUnit {
 
 const OK: UnitState = { kind: 'ok' };
 const NOTHING: readonly DesiredRow[] = [];
-const NO_PROBLEMS: readonly UnitProblem[] = [];
+
+const FINE: UnitReport = { state: OK, problems: [] };
+
+/** What the units of one feature have in common: there are very many units. */
+interface UnitKind<F> {
+  readonly engine: Engine<F>;
+  readonly feature: Feature<F>;
+  readonly order: number;
+}
 
 class Unit<F> implements Reader, RowOwner {
   reads: readonly Cell[] = [];
-  isDirty = true;
-  isBuilt = false;
   rank = 0;
-  state: UnitState = OK;
-  problems = NO_PROBLEMS;
+  report = FINE;
+  readonly kind: UnitKind<F>;
   readonly id: string;
-  readonly order: number;
-  readonly feature: Feature<F>;
-  readonly #engine: Engine<F>;
 
-  constructor(engine: Engine<F>, feature: Feature<F>, order: number, id: string) {
-    this.#engine = engine;
-    this.feature = feature;
-    this.order = order;
+  constructor(kind: UnitKind<F>, id: string) {
+    this.kind = kind;
     this.id = id;
   }
 
-  /** Read from the id: there are very many units, and few are built at a time. */
+  /** Read from the id: few units are built at a time. */
   get args(): readonly string[] {
     return (JSON.parse(this.id) as string[]).slice(1);
   }
 
+  get order(): number {
+    return this.kind.order;
+  }
+
   invalidate(): void {
-    this.#engine.markDirty(this);
+    this.kind.engine.markDirty(this);
   }
 
   rowsIn(database: string): readonly DesiredRow[] {
-    return this.#engine.rowsOf(this, database);
+    return this.kind.engine.rowsOf(this, database);
   }
 }
 
@@ -137,10 +145,12 @@ export interface EngineOptions<F> {
 export class Engine<F> {
   readonly #options: EngineOptions<F>;
   readonly #units = new Map<string, Unit<F>>();
+  /** Units to be built. */
   readonly #dirty = new Set<Unit<F>>();
+  /** Units that were not built yet since targets were connected. */
+  readonly #unbuilt = new Set<Unit<F>>();
   /** Units that are not simply ok. */
   readonly #notable = new Set<Unit<F>>();
-  #unbuilt = 0;
   #targets: readonly RowTarget[] = [];
   /** Why derived facts could not be brought up to date. */
   #factsError: string | undefined;
@@ -149,24 +159,24 @@ export class Engine<F> {
     this.#options = options;
     for (const [order, feature] of options.features.entries()) {
       const source = feature.over(options.facts);
-      for (const tuple of source.tuples()) this.#keyChanged(feature, order, tuple, true);
-      source.onKeys((tuple, isPresent) => this.#keyChanged(feature, order, tuple, isPresent));
+      const kind = { engine: this, feature, order };
+      for (const tuple of source.tuples()) this.#keyChanged(kind, tuple, true);
+      source.onKeys((tuple, isPresent) => this.#keyChanged(kind, tuple, isPresent));
     }
   }
 
   /** Where rows go from the next build on: every unit is built for them. */
   connect(targets: readonly RowTarget[]): void {
     this.#targets = targets;
-    this.#unbuilt = this.#units.size;
     for (const unit of this.#units.values()) {
-      unit.isBuilt = false;
-      this.markDirty(unit);
+      this.#unbuilt.add(unit);
+      this.#dirty.add(unit);
     }
   }
 
   /** True when every unit has been built once: only then is it known which rows nobody wants. */
   get isComplete(): boolean {
-    return this.#unbuilt === 0 && this.#factsError === undefined;
+    return this.#unbuilt.size === 0 && this.#factsError === undefined;
   }
 
   get isDirty(): boolean {
@@ -188,7 +198,6 @@ export class Engine<F> {
     let built = 0;
     for (const unit of this.#dirty) {
       this.#dirty.delete(unit);
-      unit.isDirty = false;
       this.#build(unit);
       built += 1;
     }
@@ -202,17 +211,16 @@ export class Engine<F> {
 
   /** Units that wait, are rejected or failed, or that report problems. */
   *notable(): Iterable<NotableUnit> {
-    for (const { id, feature, args, state, problems } of this.#notable)
-      yield { id, feature: feature.name, args, state, problems };
+    for (const { id, args, report } of this.#notable) yield { id, args, ...report };
   }
 
   /** What the units of these features want of all databases, built anew. Throws what a builder throws, but for a rejection. */
   *wanted(features: readonly Pick<Feature<F>, 'name'>[]): Iterable<WantedUnit> {
     const names = new Set(features.map(({ name }) => name));
     for (const unit of this.#units.values()) {
-      const { id, args, feature, state } = unit;
-      if (!names.has(feature.name)) continue;
-      const rows = state.kind === 'rejected' ? [] : [...this.#anew(unit).values()].flat();
+      const { id, args, kind, report } = unit;
+      if (!names.has(kind.feature.name)) continue;
+      const rows = report.state.kind === 'rejected' ? [] : [...this.#anew(unit).values()].flat();
       yield { id, args, subject: this.subjectOf(id), rows };
     }
   }
@@ -220,12 +228,10 @@ export class Engine<F> {
   /** What a unit's state counts for; undefined for one that is gone or concerns all. */
   subjectOf(id: string): string | undefined {
     const unit = this.#units.get(id);
-    return unit?.feature.subject?.(this.#options.facts, unit.args);
+    return unit?.kind.feature.subject?.(this.#options.facts, unit.args);
   }
 
   markDirty(unit: Unit<F>): void {
-    if (unit.isDirty) return;
-    unit.isDirty = true;
     this.#dirty.add(unit);
   }
 
@@ -234,68 +240,62 @@ export class Engine<F> {
     return this.#anew(unit).get(database) ?? NOTHING;
   }
 
-  #anew({ feature, args }: Unit<F>): ReadonlyMap<string, readonly DesiredRow[]> {
+  #anew({ kind, args }: Unit<F>): ReadonlyMap<string, readonly DesiredRow[]> {
     const build = new Build();
-    this.#options.recorder.aside(() => feature.build(this.#options.facts, args, build));
+    this.#options.recorder.aside(() => kind.feature.build(this.#options.facts, args, build));
     return build.byDatabase;
   }
 
   #build(unit: Unit<F>): void {
     const { facts, recorder } = this.#options;
-    const { feature, args } = unit;
+    const { kind, args } = unit;
     const build = new Build();
+    let state = OK;
     try {
       recorder.run(unit, () => {
-        unit.rank = feature.rank?.(facts, args) ?? 0;
-        feature.build(facts, args, build);
+        unit.rank = kind.feature.rank?.(facts, args) ?? 0;
+        kind.feature.build(facts, args, build);
       });
-      unit.state = build.waitsFor === undefined ? OK : { kind: 'waiting', for: build.waitsFor };
+      if (build.waitsFor !== undefined) state = { kind: 'waiting', for: build.waitsFor };
     } catch (error) {
       if (!(error instanceof Rejection)) {
-        unit.state = { kind: 'failed', error: errorText(error) };
-        this.#note(unit);
+        // What it had stays, and so does what was reported of it.
+        this.#report(unit, { ...unit.report, state: { kind: 'failed', error: errorText(error) } });
         return;
       }
-      unit.state = { kind: 'rejected', object: error.object, reason: error.message };
+      state = { kind: 'rejected', object: error.object, reason: error.message };
       build.byDatabase.clear();
     }
-    unit.problems = build.problems.length === 0 ? NO_PROBLEMS : build.problems;
-    if (!unit.isBuilt) this.#unbuilt -= 1;
-    unit.isBuilt = true;
-    this.#note(unit);
+    const isFine = state === OK && build.problems.length === 0;
+    this.#report(unit, isFine ? FINE : { state, problems: build.problems });
+    this.#unbuilt.delete(unit);
     for (const target of this.#targets) {
       const wanted = build.byDatabase.get(target.database) ?? NOTHING;
       if (wanted !== NOTHING || target.has(unit)) target.set(unit, wanted);
     }
   }
 
-  #note(unit: Unit<F>): void {
-    if (unit.state === OK && unit.problems.length === 0) this.#notable.delete(unit);
+  #report(unit: Unit<F>, report: UnitReport): void {
+    unit.report = report;
+    if (report === FINE) this.#notable.delete(unit);
     else this.#notable.add(unit);
   }
 
-  #keyChanged(
-    feature: Feature<F>,
-    order: number,
-    args: readonly string[],
-    isPresent: boolean,
-  ): void {
-    const id = unitId(feature.name, args);
+  #keyChanged(kind: UnitKind<F>, args: readonly string[], isPresent: boolean): void {
+    const id = unitId(kind.feature.name, args);
     const known = this.#units.get(id);
     if (isPresent) {
       if (known !== undefined) return;
-      const unit = new Unit(this, feature, order, id);
+      const unit = new Unit(kind, id);
       this.#units.set(id, unit);
-      this.#unbuilt += 1;
+      this.#unbuilt.add(unit);
       this.#dirty.add(unit);
       return;
     }
     if (known === undefined) return;
     forgetReads(known);
     this.#units.delete(id);
-    this.#dirty.delete(known);
-    this.#notable.delete(known);
-    if (!known.isBuilt) this.#unbuilt -= 1;
+    for (const set of [this.#dirty, this.#unbuilt, this.#notable]) set.delete(known);
     for (const target of this.#targets) if (target.has(known)) target.set(known, NOTHING);
   }
 }

@@ -190,15 +190,7 @@ export class FactTable<V extends object> implements KeySource {
 
   /** The keys of one bucket. */
   bucket(index: string, bucket: string): KeySource {
-    const found = this.#index(index);
-    return {
-      tuples: () => [...(found.buckets.get(bucket) ?? [])].map((key) => this.#tuple(key)),
-      onKeys: (listener) => {
-        found.memberListeners.push((moved, key, isPresent) => {
-          if (moved === bucket) listener(this.#tuple(key), isPresent);
-        });
-      },
-    };
+    return this.buckets(index, { tuples: () => [[bucket]], onKeys: () => undefined });
   }
 
   /** The keys of those buckets that are keys of `buckets`. */
@@ -297,20 +289,17 @@ export class FactTable<V extends object> implements KeySource {
 /** One key of a derived table, worked out again when what it was worked out from changes. */
 class Derivation implements Reader {
   reads: readonly Cell[] = [];
-  isDirty = true;
   readonly tuple: readonly string[];
-  readonly #onDirty: (derivation: Derivation) => void;
+  readonly #dirty: Set<Derivation>;
 
-  constructor(tuple: readonly string[], onDirty: (derivation: Derivation) => void) {
+  constructor(tuple: readonly string[], dirty: Set<Derivation>) {
     this.tuple = tuple;
-    this.#onDirty = onDirty;
-    onDirty(this);
+    this.#dirty = dirty;
+    this.invalidate();
   }
 
   invalidate(): void {
-    if (this.isDirty) return;
-    this.isDirty = true;
-    this.#onDirty(this);
+    this.#dirty.add(this);
   }
 }
 
@@ -348,7 +337,6 @@ export class DerivedFacts<V extends object> {
   refresh(): void {
     for (const derivation of this.#dirty) {
       this.#dirty.delete(derivation);
-      derivation.isDirty = false;
       this.#failed.delete(derivation);
       let value: V | undefined;
       try {
@@ -371,8 +359,7 @@ export class DerivedFacts<V extends object> {
     const key = tupleKey(...tuple);
     const known = this.#derivations.get(key);
     if (isPresent) {
-      if (known === undefined)
-        this.#derivations.set(key, new Derivation(tuple, (one) => this.#dirty.add(one)));
+      if (known === undefined) this.#derivations.set(key, new Derivation(tuple, this.#dirty));
       return;
     }
     if (known === undefined) return;

@@ -4,7 +4,7 @@
 export interface Reader {
   /** What it read last; written by the recorder alone. */
   reads: readonly Cell[];
-  /** A fact that it read is another now. Called at most once until it has been run again. */
+  /** A fact that it read is another now. */
   invalidate(): void;
 }
 

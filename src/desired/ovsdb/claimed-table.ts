@@ -62,8 +62,10 @@ export class ClaimedTable {
   readonly byUuid = new Map<string, Entry>();
   readonly #byName: ReadonlyMap<string, ClaimedColumn>;
   readonly #database: string;
-  #isReferredTo = false;
-  #isHolder = false;
+  /** True if rows of claimed tables refer to its rows in columns of their own, which are not sets. */
+  isReferredTo = false;
+  /** Its sets whose members are rows of claimed tables, with these tables. */
+  holds: readonly (readonly [column: string, members: ClaimedTable])[] = [];
 
   constructor(claim: TableClaim, replica: ReplicaView) {
     const name = claim.table;
@@ -100,22 +102,17 @@ export class ClaimedTable {
     this.#byName = new Map(this.columns.map((column) => [column.name, column]));
   }
 
-  /** True if rows of claimed tables refer to its rows in columns of their own, which are not sets. */
-  get isReferredTo(): boolean {
-    return this.#isReferredTo;
-  }
-
-  noteReferred(): void {
-    this.#isReferredTo = true;
-  }
-
-  /** True if rows of claimed tables can be members of its sets. */
-  get isHolder(): boolean {
-    return this.#isHolder;
-  }
-
-  noteHolder(): void {
-    this.#isHolder = true;
+  /** Notes how its rows and those of the other tables refer to each other. */
+  link(tables: ClaimedTables): void {
+    this.holds = [...this.sets.values()].flatMap(({ name, type }) => {
+      const members = tables.get(type.key.refTable ?? '');
+      return members === undefined ? [] : [[name, members] as const];
+    });
+    for (const { kind, type } of this.columns)
+      for (const { refTable } of kind === 'members' ? [] : [type.key, type.value ?? type.key]) {
+        const target = tables.get(refTable ?? '');
+        if (target !== undefined) target.isReferredTo = true;
+      }
   }
 
   column(name: string): ClaimedColumn | undefined {
@@ -154,3 +151,15 @@ export class ClaimedTable {
 }
 
 export type ClaimedTables = ReadonlyMap<string, ClaimedTable>;
+
+/** The claimed tables by name, as a server has them. */
+export function claimedTables(
+  claims: ReadonlyMap<string, TableClaim>,
+  replica: ReplicaView,
+): ClaimedTables {
+  const tables = new Map(
+    [...claims].map(([name, claim]) => [name, new ClaimedTable(claim, replica)]),
+  );
+  for (const table of tables.values()) table.link(tables);
+  return tables;
+}

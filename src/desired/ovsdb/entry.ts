@@ -11,8 +11,6 @@ const NO_OWNERS: readonly OwnedRows[] = [];
 export class Entry {
   readonly table: ClaimedTable;
   readonly key: string;
-  /** The owner that wanted it last, as long as the database has it and nobody wants it. */
-  droppedBy: OwnedRows | undefined;
   // One row and one owner are the rule: a list for each would cost more than the rest of the entry.
   #found: Uuid | readonly Uuid[] | undefined;
   #owners: OwnedRows | readonly OwnedRows[] | undefined;
@@ -89,22 +87,28 @@ export const REFUSED_REST = 30_000;
 
 /** What one owner wants of one database. */
 export class OwnedRows {
-  readonly owner: RowOwner;
+  owner: RowOwner;
   /** Keys that it wants. */
   entries: readonly Entry[] = [];
   /** The rows of the entries; undefined after they were found right, until they are asked for again. */
   rows: readonly DesiredRow[] | undefined;
-  /** Keys that it wanted, as long as the database has rows of ours for them. */
+  /** Keys that nobody wants and whose rows are its to remove, as long as the database has rows of ours for them. */
   dropped: Set<Entry> | undefined;
-  /** Why what it wants can't be planned at all. */
-  conflict: PlanProblem | undefined;
   /** A key of its that an owner before it has: it gets nothing. */
   lostTo: Entry | undefined;
-  /** What the server refused last time, and until when it is left at that (milliseconds of the caller's clock). */
+  /**
+   * Why it is left as it is, and until when (milliseconds of the caller's clock): what the server refused is sent again after a while,
+   * what contradicts itself is never sent.
+   */
   rest: { readonly until: number; readonly problem: PlanProblem } | undefined;
 
   constructor(owner: RowOwner) {
     this.owner = owner;
+  }
+
+  /** Something that concerns it changed: what was refused may be accepted now. */
+  endRest(): void {
+    if (this.rest?.until !== Infinity) this.rest = undefined;
   }
 
   rowOf(entry: Entry): DesiredRow | undefined {

@@ -153,13 +153,10 @@ export class FoundRows {
           columns.includes('external_ids') && this.#isMarkChanged(table, change);
         this.#noteMoved(change, columns, tableChanges);
         if (isForUs(table, change.kind, columns)) enqueue(table, change.uuid, isMarkChanged);
-        for (const column of table.sets.values()) {
-          const target = this.#tables.get(column.type.key.refTable ?? '');
-          if (target === undefined) continue;
-          if (change.kind !== 'inserted' && !columns.includes(column.name)) continue;
-          for (const uuid of this.#movedMembers(name, column.name, change, tableChanges))
-            enqueue(target, uuid);
-        }
+        for (const [column, members] of table.holds)
+          if (change.kind === 'inserted' || columns.includes(column))
+            for (const uuid of this.#movedMembers(name, column, change, tableChanges))
+              enqueue(members, uuid);
       }
     }
     for (const [table, uuid, isMarkChanged] of queue.values()) {
@@ -259,27 +256,23 @@ export class FoundRows {
    * Unless it has one row, which is ours, another row may stand for it, or none.
    */
   noteWanted({ table, found, onlyFound }: Entry): void {
-    if (found.length === 0 || !(table.isHolder || table.isReferredTo)) return;
+    if (found.length === 0 || !isLinked(table)) return;
     const row = onlyFound === undefined ? undefined : this.#replica.row(table.name, onlyFound);
     if (row !== undefined && this.isOurs(table.name, row)) this.#noteMembers(table, row);
     else for (const uuid of found) this.noteAffected(table, uuid);
   }
 
   #noteMembers(table: ClaimedTable, row: ReplicaRow): void {
-    for (const column of table.sets.values()) {
-      const target = this.#tables.get(column.type.key.refTable ?? '');
-      if (target === undefined) continue;
-      for (const member of asMembers(row.column(column.name))) {
-        const entry = target.byUuid.get(member);
+    for (const [column, members] of table.holds)
+      for (const member of asMembers(row.column(column))) {
+        const entry = members.byUuid.get(member);
         if (entry !== undefined) this.#listener.affected(entry);
       }
-    }
   }
 
   /** Notes those that a row holds and those that refer to it in a column of their own. */
   noteAffected(table: ClaimedTable, uuid: string): void {
-    const row =
-      table.isHolder || table.isReferredTo ? this.#replica.row(table.name, uuid) : undefined;
+    const row = isLinked(table) ? this.#replica.row(table.name, uuid) : undefined;
     if (row === undefined) return;
     this.#noteMembers(table, row);
     if (!table.isReferredTo) return;
@@ -291,6 +284,10 @@ export class FoundRows {
     }
   }
 }
+
+/** True if other rows of ours may hang on a row of the table. */
+const isLinked = ({ holds, isReferredTo }: ClaimedTable): boolean =>
+  holds.length > 0 || isReferredTo;
 
 /** False for a change of nothing but foreign columns and of sets, of which the members hear. */
 function isForUs(

@@ -9,69 +9,12 @@
  * 4. those that only remove such rows go last.
  */
 import type { Atom, Datum } from '../../ovsdb/index.ts';
-import type { BatchLimits, PlannedChange, PlannedGroup } from './changes.ts';
+import type { BatchLimits, PlannedChange, PlannedGroup, PlanProblem } from './changes.ts';
 import type { OwnedRows } from './entry.ts';
-import type { UnitPlan } from './plan-pass.ts';
 import { label } from './row-index.ts';
+import type { UnitPlan } from './unit-plan.ts';
 
 type Plans = ReadonlyMap<OwnedRows, UnitPlan>;
-
-/** Owners whose changes must be in the database before, or with, those of a unit. */
-function needsOf(plan: UnitPlan, plans: Plans): Set<OwnedRows> {
-  const needs = new Set(plan.after);
-  for (const entry of plan.refersTo) {
-    const other = entry.owner === undefined ? undefined : plans.get(entry.owner);
-    if (other !== undefined && (!entry.isFound || other.changesIsolation)) needs.add(other.owned);
-  }
-  needs.delete(plan.owned);
-  return needs;
-}
-
-/**
- * Blocks the units that need something of a unit which is blocked, or which is left alone for now: `blockers` says which
- * these are, and why.
- */
-export function blockDependents(plans: Plans, blockers: ReadonlyMap<OwnedRows, string>): void {
-  const dependents = new Map<OwnedRows, UnitPlan[]>();
-  const queue: [OwnedRows, string][] = [];
-  for (const plan of plans.values()) {
-    for (const need of needsOf(plan, plans)) {
-      const known = dependents.get(need);
-      if (known === undefined) dependents.set(need, [plan]);
-      else known.push(plan);
-      const why = blockers.get(need);
-      if (why !== undefined) block(plan, why, queue);
-    }
-    for (const entry of plan.refersTo) {
-      // Whether the rows that keep networks apart are right is not known: nothing is built upon them.
-      const why = entry.owner === undefined ? undefined : blockers.get(entry.owner);
-      if (why !== undefined && (!entry.isFound || entry.table.claim.isolates === true))
-        block(plan, why, queue);
-    }
-    if (plan.isBlocked) queue.push([plan.owned, plan.problems[0]?.message ?? plan.owned.owner.id]);
-  }
-  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-    const [owned, why] = next;
-    for (const plan of dependents.get(owned) ?? []) block(plan, why, queue);
-  }
-}
-
-function block(plan: UnitPlan, why: string, queue: [OwnedRows, string][]): void {
-  const [first] = plan.changes;
-  if (plan.isBlocked || first === undefined) return;
-  plan.isBlocked = true;
-  const { table, key } = first;
-  plan.problems.push({
-    kind: 'blocked',
-    table,
-    key,
-    unit: plan.owned.owner.id,
-    object: first.object,
-    message: `${label(first)}: left as it is, because what it needs can't be written: ${why}`,
-  });
-  plan.changes.length = 0;
-  queue.push([plan.owned, why]);
-}
 
 const isDelete = (change: PlannedChange): boolean => change.action === 'delete';
 
@@ -81,16 +24,18 @@ function stage(changes: readonly PlannedChange[]): number {
   return changes.some((change) => change.isolates && !isDelete(change)) ? 2 : 3;
 }
 
-/** Units with changes as groups, each behind what it needs. */
-export function inOrder(plans: Plans): readonly PlannedGroup[] {
+/**
+ * Units with changes as groups, each behind what it needs. A unit that needs something of one that is blocked, or of one that is `left`
+ * as it is for now, is blocked as well: its changes go, and its problems say why.
+ */
+export function inOrder(
+  plans: Plans,
+  left: ReadonlyMap<OwnedRows, PlanProblem>,
+): readonly PlannedGroup[] {
   const nodes = new Map<OwnedRows, Node>();
   for (const plan of plans.values())
-    if (plan.changes.length > 0) nodes.set(plan.owned, new Node(plan));
-  for (const node of nodes.values())
-    for (const owned of needsOf(node.plan, plans)) {
-      const need = nodes.get(owned);
-      if (need !== undefined) node.needs.push(need);
-    }
+    if (plan.isBlocked || plan.changes.length > 0) nodes.set(plan.owned, new Node(plan));
+  for (const node of nodes.values()) node.link(nodes, left);
   const sorted = [...nodes.values()]
     .map((node) => ({ node, stage: stage(node.plan.changes) }))
     .sort(
@@ -99,21 +44,62 @@ export function inOrder(plans: Plans): readonly PlannedGroup[] {
     );
   const search = new CircleSearch();
   for (const { node } of sorted) search.visit(node);
-  return search.groups;
+  return search.groups.filter(({ changes }) => changes.length > 0);
 }
 
 /** A unit in the search for circles. */
 class Node {
   readonly plan: UnitPlan;
+  /** Units whose changes must be in the database before, or with, those of this one. */
   readonly needs: Node[] = [];
   /** How many needs were looked at. */
   seen = 0;
   number = 0;
   low = 0;
   group: PlannedGroup | undefined;
+  /** Why nothing of it is sent. */
+  obstacle: string | undefined;
 
   constructor(plan: UnitPlan) {
     this.plan = plan;
+    if (plan.isBlocked) this.obstacle = plan.problems[0]?.message ?? plan.owned.owner.id;
+  }
+
+  link(nodes: ReadonlyMap<OwnedRows, Node>, left: ReadonlyMap<OwnedRows, PlanProblem>): void {
+    const { owned, after, refersTo } = this.plan;
+    const needs = new Set(after);
+    for (const { owner, isFound, table } of refersTo) {
+      if (owner === undefined) continue;
+      // Whether the rows that keep networks apart are right is not known of a unit that is left alone: nothing is built upon them.
+      const isOpen = left.has(owner)
+        ? table.claim.isolates === true
+        : nodes.get(owner)?.plan.changesIsolation === true;
+      if (!isFound || isOpen) needs.add(owner);
+    }
+    needs.delete(owned);
+    for (const need of needs) {
+      const node = nodes.get(need);
+      if (node !== undefined) this.needs.push(node);
+      this.obstacle ??= left.get(need)?.message;
+    }
+  }
+
+  /** Nothing of it is sent. */
+  block(why: string): void {
+    this.obstacle = why;
+    const { isBlocked, changes, problems, owned } = this.plan;
+    const [first] = changes;
+    if (isBlocked || first === undefined) return;
+    const { table, key, object } = first;
+    problems.push({
+      kind: 'blocked',
+      table,
+      key,
+      unit: owned.owner.id,
+      object,
+      message: `${label(first)}: left as it is, because what it needs can't be written: ${why}`,
+    });
+    changes.length = 0;
   }
 }
 
@@ -149,7 +135,10 @@ class CircleSearch {
 
   #close(first: Node): void {
     const members = this.#open.splice(this.#open.lastIndexOf(first));
-    const needs = new Set(members.flatMap((member) => member.needs.map((need) => need.group)));
+    const needed = members.flatMap((member) => member.needs);
+    const obstacle = [...members, ...needed].find((node) => node.obstacle !== undefined)?.obstacle;
+    if (obstacle !== undefined) for (const member of members) member.block(obstacle);
+    const needs = new Set(needed.map((need) => need.group));
     const group: PlannedGroup = {
       units: members.map(({ plan }) => plan.owned.owner.id),
       changes: members.flatMap(({ plan }) => plan.changes),

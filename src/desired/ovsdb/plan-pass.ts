@@ -1,37 +1,17 @@
 /** What one pass knows: which row of the database stands for a key, which rows go. */
 import type { ReplicaRow, ReplicaView, Uuid } from '../../ovsdb/index.ts';
 import type { DesiredRow } from '../rows.ts';
-import type { PlannedChange, PlanProblem, ProblemKind } from './changes.ts';
+import type { ProblemKind } from './changes.ts';
 import type { RowIndex } from './row-index.ts';
 import type { ClaimedTable } from './claimed-table.ts';
 import type { Entry, OwnedRows } from './entry.ts';
 
-/** Which row stands for a key. */
+/** Which row stands for a key: one of the database, or one to be inserted, which has a UUID alone; or none, and why. */
 export type Resolution =
-  /** A row of the database; another owner's plan may change it. */
-  | { readonly kind: 'found'; readonly row: ReplicaRow; readonly uuid: Uuid }
-  /** A row to be inserted. */
-  | { readonly kind: 'new'; readonly uuid: Uuid }
-  /** Nothing, and why. */
-  | { readonly kind: 'none'; readonly problem: ProblemKind; readonly message: string };
+  | { readonly uuid: Uuid; readonly row: ReplicaRow | undefined; readonly problem?: undefined }
+  | { readonly uuid?: undefined; readonly problem: ProblemKind; readonly message: string };
 
-/** What one owner's plan consists of. */
-export interface UnitPlan {
-  readonly owned: OwnedRows;
-  readonly changes: PlannedChange[];
-  readonly problems: PlanProblem[];
-  /** True when nothing of it may be sent. */
-  isBlocked: boolean;
-  /** True when rows that keep networks apart are not yet as it wants them. */
-  changesIsolation: boolean;
-  /** Rows of other owners that it refers to. */
-  readonly refersTo: Entry[];
-  /** Owners whose changes must come first: they take their rows out of rows that go. */
-  readonly after: OwnedRows[];
-  /** Rows that it removes from the database. */
-  readonly going: readonly Going[];
-}
-
+/** A row that an owner removes from the database. */
 export interface Going {
   readonly entry: Entry;
   readonly row: ReplicaRow;
@@ -57,10 +37,12 @@ export class PlanPass {
 
   noteUnsupported(table: string, column?: string): void {
     const { name, version } = this.replica.schema;
-    this.#unsupported.add(
+    const [what, left] =
       column === undefined
-        ? `the server's schema ${name} ${version} has no table ${table}: its rows are left out`
-        : `the server's schema ${name} ${version} has no column ${column} in table ${table}: its values are left out`,
+        ? [`table ${table}`, 'rows']
+        : [`column ${column} in table ${table}`, 'values'];
+    this.#unsupported.add(
+      `the server's schema ${name} ${version} has no ${what}: its ${left} are left out`,
     );
   }
 
@@ -75,24 +57,23 @@ export class PlanPass {
     for (const entry of owned.entries) if (!entry.isFound) this.resolve(entry);
   }
 
-  /** The row of a wanted entry that has only one, which is ours: no more is to be found out about it. */
-  onlyRow(entry: Entry): ReplicaRow | undefined {
-    const { owner, onlyFound } = entry;
-    if (owner === undefined || onlyFound === undefined) return undefined;
-    const row = this.replica.row(entry.table.name, onlyFound);
-    if (row === undefined) return undefined;
-    // Of an owner whose rows were all found right they are ours.
-    return owner.rows === undefined || this.isOurs(entry, row) ? row : undefined;
+  resolve(entry: Entry): Resolution {
+    const only = this.#onlyRow(entry);
+    if (only !== undefined) return found(only);
+    let resolution = this.#resolved.get(entry);
+    if (resolution === undefined) this.#resolved.set(entry, (resolution = this.#resolve(entry)));
+    return resolution;
   }
 
-  resolve(entry: Entry): Resolution {
-    const only = this.onlyRow(entry);
-    if (only !== undefined) return found(only);
-    const known = this.#resolved.get(entry);
-    if (known !== undefined) return known;
-    const resolution = this.#resolve(entry);
-    this.#resolved.set(entry, resolution);
-    return resolution;
+  /** The row of a wanted entry that has only one, which is ours: no more is to be found out about it. */
+  #onlyRow({ table, owner, onlyFound }: Entry): ReplicaRow | undefined {
+    if (owner === undefined || onlyFound === undefined) return undefined;
+    const row = this.replica.row(table.name, onlyFound);
+    // Of an owner whose rows were all found right they are ours.
+    const isOurs =
+      row !== undefined &&
+      (!this.index.dirty.has(owner) || this.index.found.isOurs(table.name, row));
+    return isOurs ? row : undefined;
   }
 
   isOurs(entry: Entry, row: ReplicaRow): boolean {
@@ -182,7 +163,7 @@ export class PlanPass {
     for (let attempt = 1; ; attempt++) {
       const uuid = table.rowUuid(entry.key, attempt);
       const taken = this.replica.row(table.name, uuid);
-      if (taken === undefined) return { kind: 'new', uuid };
+      if (taken === undefined) return { uuid, row: undefined };
       if (attempt === 1 && row !== undefined && this.#mayReclaim(table, taken, row)) {
         this.#reclaimed.set(uuid, entry);
         return found(taken);
@@ -220,23 +201,18 @@ export class PlanPass {
       const { owner } = entry;
       if (owner === undefined) note(entry, 'unwanted');
       else if (owner === owned && entry.isFoundTwice && owned.rows?.[i]?.partial !== true) {
-        const resolution = this.resolve(entry);
-        if (resolution.kind === 'found') note(entry, 'duplicate', resolution.uuid);
+        const kept = this.resolve(entry);
+        if (kept.uuid !== undefined) note(entry, 'duplicate', kept.uuid);
       }
     }
     if (owned.dropped !== undefined)
-      for (const entry of owned.dropped)
-        if (!note(entry, 'unwanted')) this.index.forgetDropped(owned, entry);
+      for (const entry of owned.dropped) if (!note(entry, 'unwanted')) this.index.release(entry);
     return result;
   }
 }
 
-const found = (row: ReplicaRow): Resolution => ({ kind: 'found', row, uuid: row.uuid });
-const none = (problem: ProblemKind, message: string): Resolution => ({
-  kind: 'none',
-  problem,
-  message,
-});
+const found = (row: ReplicaRow): Resolution => ({ uuid: row.uuid, row });
+const none = (problem: ProblemKind, message: string): Resolution => ({ problem, message });
 
 const idsOf = (row: ReplicaRow): ReadonlyMap<string, string> => {
   const ids = row.column('external_ids');

@@ -9,11 +9,11 @@ import { errorText } from '../facts.ts';
 import type { TableClaim } from '../rows.ts';
 import { DEFAULT_BATCH_LIMITS, type BatchLimits, type Plan, type PlanProblem } from './changes.ts';
 import { REFUSED_REST, type Entry, type OwnedRows } from './entry.ts';
-import { blockDependents, inBatches, inOrder } from './order.ts';
-import { PlanPass, type UnitPlan } from './plan-pass.ts';
+import { inBatches, inOrder } from './order.ts';
+import { PlanPass } from './plan-pass.ts';
 import { namesIn } from './render.ts';
 import { label, RowIndex } from './row-index.ts';
-import { UnitPlanner } from './unit-plan.ts';
+import { UnitPlan } from './unit-plan.ts';
 
 export interface ReconcilerOptions {
   readonly limits?: BatchLimits;
@@ -71,16 +71,17 @@ export class Reconciler implements RowTarget {
   /** At a start most units are right: seen at once, their rows need not be kept until the first plan. */
   #settleAtStart(owned: OwnedRows): void {
     this.#index.found.fill();
+    if (owned.rest !== undefined) return;
     for (const entry of owned.entries)
       if (entry.onlyFound === undefined || entry.isContested) return;
     const pass = new PlanPass(this.#index, this.#replica, this.#unsupported);
-    if (new UnitPlanner(pass).plan(owned, []) !== undefined) return;
+    if (!new UnitPlan(pass, owned).isRight) return;
     this.#examined += owned.entries.length;
     this.#index.settle(owned);
   }
 
   has(owner: RowOwner): boolean {
-    return this.#index.owners.has(owner);
+    return this.#index.owners.has(owner.id);
   }
 
   /** Follows the replica's changes until the returned function is called. */
@@ -126,19 +127,16 @@ export class Reconciler implements RowTarget {
     const going = new Map([...index.dirty].map((owned) => [owned, pass.collectGoing(owned)]));
     const plans = new Map<OwnedRows, UnitPlan>();
     let examined = this.#examined;
-    const planner = new UnitPlanner(pass);
     const right: OwnedRows[] = [];
     for (const [owned, rows] of going) {
       if (left.has(owned)) continue;
-      const plan = planner.plan(owned, rows);
-      if (plan === undefined) right.push(owned);
+      const plan = new UnitPlan(pass, owned, rows);
+      if (plan.isRight) right.push(owned);
       else plans.set(owned, plan);
       examined += owned.entries.length + rows.length;
     }
-    blockDependents(plans, new Map([...left].map(([owned, { message }]) => [owned, message])));
-    const problems = [...left.values()];
-    for (const plan of plans.values()) problems.push(...plan.problems);
-    const groups = inOrder(plans);
+    const groups = inOrder(plans, left);
+    const problems = [...left.values(), ...[...plans.values()].flatMap((plan) => plan.problems)];
     const changes = groups.flatMap((group) => group.changes);
     for (const owned of right) index.settle(owned);
     let names: Plan['names'] | undefined;
@@ -198,7 +196,8 @@ export class Reconciler implements RowTarget {
   #collectUnwanted(isComplete: boolean): number {
     const index = this.#index;
     let heldBack = 0;
-    for (const entry of index.unwanted) {
+    for (const [entry, remover] of index.unwanted) {
+      if (remover !== undefined) continue;
       const mark = this.#markOf(entry);
       if (mark === undefined) index.unwanted.delete(entry);
       else if (isComplete) index.giveUp(entry, mark);

@@ -2,7 +2,8 @@
 import type { Referrer, ReplicaRow } from '../../ovsdb/index.ts';
 import type { PlannedMembership } from './changes.ts';
 import type { Entry } from './entry.ts';
-import type { Going, PlanPass, UnitPlan } from './plan-pass.ts';
+import type { Going, PlanPass } from './plan-pass.ts';
+import type { UnitPlan } from './unit-plan.ts';
 import { asMembers } from './found-rows.ts';
 
 /** Adds the removals of an owner to its plan. `report` is told of rows that can't go. */
@@ -79,7 +80,7 @@ function release(
   const owner = holderGoes?.owned ?? holder.owner;
   if (!table.sets.has(column)) {
     // The reference is the holder's own to drop: it must have gone by then.
-    if (owner?.rows === undefined) return obstacle;
+    if (owner === undefined || !pass.index.dirty.has(owner)) return obstacle;
     if (owner !== plan.owned) plan.after.push(owner);
     return undefined;
   }
@@ -94,11 +95,9 @@ function release(
  * go before the port, and nothing is taken out of a row that is gone.
  */
 function goAfterMembers(pass: PlanPass, plan: UnitPlan, { entry, row }: Going): void {
-  for (const set of entry.table.sets.values()) {
-    const target = pass.index.tables.get(set.type.key.refTable ?? '');
-    if (target === undefined) continue;
-    for (const uuid of asMembers(row.column(set.name))) {
-      const stays = pass.holder(target, uuid)?.owner;
+  for (const [column, members] of entry.table.holds) {
+    for (const uuid of asMembers(row.column(column))) {
+      const stays = pass.holder(members, uuid)?.owner;
       const other =
         pass.going.get(uuid)?.owned ??
         (stays !== undefined && pass.index.dirty.has(stays) ? stays : undefined);

@@ -7,9 +7,9 @@ import type { RowOwner } from '../engine.ts';
 import type { DesiredRow, TableClaim } from '../rows.ts';
 import { isSame } from '../same.ts';
 import type { PlanProblem, ProblemKind } from './changes.ts';
-import { ClaimedTable, type ClaimedTables } from './claimed-table.ts';
+import { claimedTables, type ClaimedTable, type ClaimedTables } from './claimed-table.ts';
 import { compareOwners, OwnedRows, type Entry } from './entry.ts';
-import { FoundRows } from './found-rows.ts';
+import { FoundRows, type FoundRowsListener } from './found-rows.ts';
 
 /** `Logical_Switch "blue"`. */
 export const label = (row: { readonly table: string; readonly key: string }): string =>
@@ -23,39 +23,23 @@ const unwantedOwner = (mark: string): RowOwner => ({
   rowsIn: () => [],
 });
 
-export class RowIndex {
+export class RowIndex implements FoundRowsListener {
   readonly tables: ClaimedTables;
   readonly schema: DatabaseSchema;
   readonly found: FoundRows;
-  readonly owners = new Map<RowOwner, OwnedRows>();
+  /** By the owner's id. */
+  readonly owners = new Map<string, OwnedRows>();
   /** Owners to be looked at. */
   readonly dirty = new Set<OwnedRows>();
-  /** Keys that the database has and nobody wants, of rows that may be ours. */
-  readonly unwanted = new Set<Entry>();
-  readonly #unwantedOwners = new Map<string, OwnedRows>();
+  /** Keys that the database has and nobody wants, with the owner that is to remove them; undefined until it is known whether their rows are ours. */
+  readonly unwanted = new Map<Entry, OwnedRows | undefined>();
   readonly #contested = new Set<Entry>();
   #isSwept = false;
 
   constructor(replica: ReplicaView, claims: ReadonlyMap<string, TableClaim>) {
     this.schema = replica.schema;
-    this.tables = new Map(
-      [...claims].map(([name, claim]) => [name, new ClaimedTable(claim, replica)]),
-    );
-    for (const table of this.tables.values()) {
-      for (const { type } of table.sets.values())
-        if (this.tables.has(type.key.refTable ?? '')) table.noteHolder();
-      for (const column of table.columns)
-        if (column.isReference && column.kind !== 'members')
-          for (const { refTable } of [column.type.key, column.type.value ?? column.type.key])
-            if (refTable !== undefined) this.tables.get(refTable)?.noteReferred();
-    }
-    this.found = new FoundRows(replica, this.tables, {
-      touched: (entry) => this.#touch(entry),
-      affected: (entry) => {
-        for (const owned of entry.owners) this.dirty.add(owned);
-      },
-      recheck: (table) => this.#noteUnwanted(table),
-    });
+    this.tables = claimedTables(claims, replica);
+    this.found = new FoundRows(replica, this.tables, this);
   }
 
   /** False until the first plan. */
@@ -68,25 +52,19 @@ export class RowIndex {
     if (this.#isSwept) return;
     this.#isSwept = true;
     this.found.fill();
-    for (const table of this.tables.values()) this.#noteUnwanted(table);
-  }
-
-  #noteUnwanted(table: ClaimedTable): void {
-    for (const entry of table.entries.values())
-      if (entry.isFound && !entry.isWanted && entry.droppedBy === undefined)
-        this.unwanted.add(entry);
+    for (const table of this.tables.values()) this.recheck(table);
   }
 
   /** Replaces what an owner wants. A row that is wanted twice in the same way is one row in the places of both. */
   set(owner: RowOwner, wanted: readonly DesiredRow[]): OwnedRows {
     const owned = this.#ownedBy(owner);
-    owned.conflict = undefined;
     const entries: Entry[] = [];
     const rows: DesiredRow[] = [];
+    let conflict: PlanProblem | undefined;
     for (const row of wanted) {
       const entry = this.tables.get(row.table)?.entry(row.key);
       if (entry === undefined) {
-        this.#conflict(owned, row, 'unclaimed-table', 'no feature claims this table');
+        conflict ??= wrong(owned, row, 'unclaimed-table', 'no feature claims this table');
         continue;
       }
       const place = entries.indexOf(entry);
@@ -99,10 +77,11 @@ export class RowIndex {
           (one) => !twin.containers.some((two) => isSame(one, two)),
         );
         rows[place] = { ...twin, containers: [...twin.containers, ...more] };
-      } else this.#conflict(owned, row, 'conflict', 'it is wanted in two ways');
+      } else conflict ??= wrong(owned, row, 'conflict', 'it is wanted in two ways');
     }
+    if (conflict !== undefined) owned.rest = { until: Infinity, problem: conflict };
     // What was refused rests until something else is wanted.
-    if (owned.rest !== undefined && !isSame(owned.rows, rows)) owned.rest = undefined;
+    else if (owned.rest !== undefined && !isSame(owned.rows, rows)) owned.rest = undefined;
     owned.rows = rows;
     this.#setEntries(owned, entries);
     return owned;
@@ -123,25 +102,24 @@ export class RowIndex {
 
   /** From now on rows of this entry, which nobody wants, are an owner's to remove: that of all such rows of one object. */
   giveUp(entry: Entry, mark: string): void {
-    this.unwanted.delete(entry);
-    let owned = this.#unwantedOwners.get(mark);
-    if (owned === undefined) {
-      owned = this.#ownedBy(unwantedOwner(mark));
-      this.#unwantedOwners.set(mark, owned);
-    }
+    const owned = this.#ownedBy(unwantedOwner(mark));
     owned.rows = [];
     this.#noteDropped(owned, entry);
     this.dirty.add(owned);
+  }
+
+  /** Nobody is to remove rows of this entry: it is wanted, or no row of ours is left. */
+  release(entry: Entry): void {
+    this.unwanted.get(entry)?.dropped?.delete(entry);
+    this.unwanted.delete(entry);
   }
 
   /** Nothing is to be done for an owner: it is looked at again when something touches it. */
   settle(owned: OwnedRows): void {
     owned.rows = undefined;
     this.dirty.delete(owned);
-    if (owned.entries.length > 0 || (owned.dropped?.size ?? 0) > 0) return;
-    this.owners.delete(owned.owner);
-    for (const [mark, other] of this.#unwantedOwners)
-      if (other === owned) this.#unwantedOwners.delete(mark);
+    if (owned.entries.length === 0 && (owned.dropped?.size ?? 0) === 0)
+      this.owners.delete(owned.owner.id);
   }
 
   /** Decides whose the keys are that several owners want: an owner that does not get one gets nothing. True if one was decided anew. */
@@ -158,7 +136,7 @@ export class RowIndex {
       if ((lost === undefined) !== (owned.lostTo === undefined)) {
         isChanged = true;
         for (const entry of owned.entries) {
-          for (const other of entry.owners) this.dirty.add(other);
+          this.affected(entry);
           for (const uuid of entry.found) this.found.noteAffected(entry.table, uuid);
         }
       }
@@ -169,8 +147,9 @@ export class RowIndex {
   }
 
   #ownedBy(owner: RowOwner): OwnedRows {
-    let owned = this.owners.get(owner);
-    if (owned === undefined) this.owners.set(owner, (owned = new OwnedRows(owner)));
+    let owned = this.owners.get(owner.id);
+    if (owned === undefined) this.owners.set(owner.id, (owned = new OwnedRows(owner)));
+    owned.owner = owner;
     return owned;
   }
 
@@ -178,9 +157,7 @@ export class RowIndex {
     const before = new Set(owned.entries);
     for (const entry of entries) {
       if (before.delete(entry)) continue;
-      this.unwanted.delete(entry);
-      entry.droppedBy?.dropped?.delete(entry);
-      entry.droppedBy = undefined;
+      this.release(entry);
       this.found.noteWanted(entry);
       entry.addOwner(owned);
       if (entry.isContested) this.#contested.add(entry);
@@ -191,52 +168,59 @@ export class RowIndex {
     this.dirty.add(owned);
   }
 
-  #conflict(owned: OwnedRows, row: DesiredRow, kind: ProblemKind, what: string): void {
-    owned.conflict ??= {
-      kind,
-      table: row.table,
-      key: row.key,
-      unit: owned.owner.id,
-      message: `${label(row)}: ${what}: correct the feature that builds it`,
-    } satisfies PlanProblem;
-  }
-
   #drop(owned: OwnedRows, entry: Entry): void {
     entry.removeOwner(owned);
     if (entry.isWanted) {
       // Whoever comes next may have it now.
-      for (const other of entry.owners) this.dirty.add(other);
+      this.affected(entry);
       this.#contested.add(entry);
     } else if (entry.isFound) this.#noteDropped(owned, entry);
     else entry.table.forget(entry);
   }
 
   #noteDropped(owned: OwnedRows, entry: Entry): void {
-    entry.droppedBy = owned;
+    this.release(entry);
+    this.unwanted.set(entry, owned);
     (owned.dropped ??= new Set()).add(entry);
     for (const uuid of entry.found) this.found.noteAffected(entry.table, uuid);
   }
 
-  /** Of an entry that an owner dropped no row of ours is left. */
-  forgetDropped(owned: OwnedRows, entry: Entry): void {
-    owned.dropped?.delete(entry);
-    entry.droppedBy = undefined;
+  recheck(table: ClaimedTable): void {
+    for (const entry of table.entries.values())
+      if (entry.isFound && !entry.isWanted && !this.unwanted.has(entry))
+        this.unwanted.set(entry, undefined);
   }
 
-  #touch(entry: Entry): void {
-    for (const owned of entry.owners) {
-      owned.rest = undefined;
+  affected(entry: Entry): void {
+    for (const owned of entry.owners) this.dirty.add(owned);
+  }
+
+  touched(entry: Entry): void {
+    const remover = this.unwanted.get(entry);
+    for (const owned of remover === undefined ? entry.owners : [remover]) {
+      owned.endRest();
       this.dirty.add(owned);
     }
     if (entry.isWanted) return;
-    const { droppedBy } = entry;
-    if (droppedBy !== undefined) {
-      droppedBy.rest = undefined;
-      this.dirty.add(droppedBy);
-    } else if (entry.isFound) this.unwanted.add(entry);
-    if (entry.isFound) return;
-    if (droppedBy !== undefined) this.forgetDropped(droppedBy, entry);
-    this.unwanted.delete(entry);
+    if (entry.isFound) {
+      if (remover === undefined) this.unwanted.set(entry, undefined);
+      return;
+    }
+    this.release(entry);
     entry.table.forget(entry);
   }
 }
+
+/** What is wrong with what an owner wants, whatever the database holds. */
+const wrong = (
+  { owner }: OwnedRows,
+  row: DesiredRow,
+  kind: ProblemKind,
+  what: string,
+): PlanProblem => ({
+  kind,
+  table: row.table,
+  key: row.key,
+  unit: owner.id,
+  message: `${label(row)}: ${what}: correct the feature that builds it`,
+});

@@ -18,7 +18,7 @@ import type {
 import type { ClaimedColumn } from './claimed-table.ts';
 import { inserted, isTextSet, moved, replaced, shared } from './column-values.ts';
 import type { Entry, OwnedRows } from './entry.ts';
-import type { Going, PlanPass, UnitPlan } from './plan-pass.ts';
+import type { Going, PlanPass } from './plan-pass.ts';
 import { planRemovals } from './removals.ts';
 import { label } from './row-index.ts';
 
@@ -35,63 +35,67 @@ class Obstacle extends Error {
 /** A row that hangs on one of its own unit which has an obstacle: that one is reported, and blocks the unit. */
 class Consequence extends Error {}
 
-/** The rows of units, one unit after the other. */
-export class UnitPlanner {
+export class UnitPlan {
+  readonly owned: OwnedRows;
+  /** Rows that it removes from the database. */
+  readonly going: readonly Going[];
+  readonly changes: PlannedChange[] = [];
+  readonly problems: PlanProblem[] = [];
+  /** True when nothing of it may be sent. */
+  isBlocked = false;
+  /** True when rows that keep networks apart are not yet as it wants them. */
+  changesIsolation = false;
+  /** Rows of other owners that it refers to. */
+  readonly refersTo: Entry[] = [];
+  /** Owners whose changes must come first: they take their rows out of rows that go. */
+  readonly after: OwnedRows[] = [];
   readonly #pass: PlanPass;
-  #plan: UnitPlan;
 
-  constructor(pass: PlanPass) {
+  constructor(pass: PlanPass, owned: OwnedRows, going: readonly Going[] = []) {
     this.#pass = pass;
-    this.#plan = undefined as never;
-  }
-
-  /** What an owner's rows need; undefined when all are right and none has to go. */
-  plan(owned: OwnedRows, going: readonly Going[]): UnitPlan | undefined {
-    const plan: UnitPlan = {
-      owned,
-      changes: [],
-      problems: [],
-      isBlocked: false,
-      changesIsolation: false,
-      refersTo: [],
-      after: [],
-      going,
-    };
-    this.#plan = plan;
-    const { conflict, lostTo, rows, entries } = owned;
+    this.owned = owned;
+    this.going = going;
+    const { lostTo, rows, entries } = owned;
     if (lostTo !== undefined) {
       const message = `${lostTo.owner?.owner.id} has this name already: rename one of the two`;
       this.#report(lostTo, 'name-taken', message, false);
-    } else if (conflict !== undefined) {
-      plan.problems.push(conflict);
-      plan.isBlocked = true;
     } else if (rows !== undefined)
       for (let i = 0; i < rows.length; i++)
         this.#planRow(entries[i] as Entry, rows[i] as DesiredRow);
     if (going.length > 0)
-      planRemovals(this.#pass, plan, (entry, message) =>
-        this.#report(entry, 'still-referred', message),
-      );
-    if (isRight(plan)) return undefined;
-    plan.changesIsolation ||= plan.changes.some((one) => one.isolates && one.action !== 'delete');
-    if (plan.isBlocked) plan.changes.length = 0;
-    return plan;
+      planRemovals(pass, this, (entry, message) => this.#report(entry, 'still-referred', message));
+    this.changesIsolation ||= this.changes.some((one) => one.isolates && one.action !== 'delete');
+    if (this.isBlocked) this.changes.length = 0;
+  }
+
+  /**
+   * All its rows are right, and none has to go: it is not looked at again until something touches it. A row that stands for a key
+   * but does not have it yet, as what identifies it was renamed, is no such row.
+   */
+  get isRight(): boolean {
+    const { owned, changes, problems, isBlocked } = this;
+    return (
+      changes.length === 0 &&
+      problems.length === 0 &&
+      !isBlocked &&
+      (owned.dropped?.size ?? 0) === 0 &&
+      owned.entries.every((entry) => entry.isFound || !entry.table.isPresent)
+    );
   }
 
   #report(entry: Entry, kind: ProblemKind, message: string, isBlocking = true): void {
-    const plan = this.#plan;
     const { table, key } = entry;
-    plan.problems.push({
+    this.problems.push({
       kind,
       table: table.name,
       key,
-      unit: plan.owned.owner.id,
-      object: plan.owned.rowOf(entry)?.object,
+      unit: this.owned.owner.id,
+      object: this.owned.rowOf(entry)?.object,
       message: `${label({ table: table.name, key })}: ${message}`,
-    } satisfies PlanProblem);
+    });
     if (!isBlocking) return;
-    plan.isBlocked = true;
-    if (table.claim.isolates === true) plan.changesIsolation = true;
+    this.isBlocked = true;
+    if (table.claim.isolates === true) this.changesIsolation = true;
   }
 
   #planRow(entry: Entry, row: DesiredRow): void {
@@ -100,19 +104,13 @@ export class UnitPlanner {
       this.#pass.noteUnsupported(table.name);
       return;
     }
-    let found = this.#pass.onlyRow(entry);
-    let uuid: string | undefined = found?.uuid;
-    if (found === undefined) {
-      const resolution = this.#pass.resolve(entry);
-      if (resolution.kind === 'none') {
-        // What another program makes comes in its time; nothing of ours hangs on it.
-        const isBlocking = resolution.problem !== 'awaited';
-        this.#report(entry, resolution.problem, resolution.message, isBlocking);
-        return;
-      }
-      if (resolution.kind === 'found') found = resolution.row;
-      uuid = resolution.uuid;
+    const target = this.#pass.resolve(entry);
+    if (target.problem !== undefined) {
+      // What another program makes comes in its time; nothing of ours hangs on it.
+      this.#report(entry, target.problem, target.message, target.problem !== 'awaited');
+      return;
     }
+    const { uuid, row: found } = target;
     let columns: readonly PlannedColumn[];
     let memberships: readonly PlannedMembership[];
     try {
@@ -120,29 +118,27 @@ export class UnitPlanner {
       memberships = this.#planMemberships(entry, row, found);
       for (const named of row.names ?? []) this.#target(entry, named, 'names');
     } catch (error) {
-      if (error instanceof Consequence) {
-        this.#plan.changesIsolation ||= table.claim.isolates === true;
-        return;
-      }
-      if (!(error instanceof Obstacle)) throw error;
-      this.#report(entry, error.kind, error.message);
+      if (error instanceof Obstacle) this.#report(entry, error.kind, error.message);
+      else if (error instanceof Consequence)
+        this.changesIsolation ||= table.claim.isolates === true;
+      else throw error;
       return;
     }
     if (found !== undefined && columns.length === 0 && memberships.length === 0) return;
-    this.#plan.changes.push({
+    this.changes.push({
       action: found === undefined ? 'insert' : 'update',
       table: table.name,
       key: entry.key,
-      uuid: uuid as string,
+      uuid,
       isRoot: table.isRoot,
       isolates: table.claim.isolates === true,
-      unit: this.#plan.owned.owner.id,
+      unit: this.owned.owner.id,
       rule: row.rule,
       object: row.object,
       reason: undefined,
       columns,
       memberships,
-    } satisfies PlannedChange);
+    });
   }
 
   #planColumns(
@@ -151,51 +147,47 @@ export class UnitPlanner {
     found: ReplicaRow | undefined,
   ): readonly PlannedColumn[] {
     const { table } = entry;
-    let planned: PlannedColumn[] | undefined;
-    let known = 0;
+    const planned: PlannedColumn[] = [];
     for (const column of table.columns) {
-      let value = row.columns[column.name];
-      if (value !== undefined) known += 1;
-      if (column.kind === 'members') {
-        if (value === undefined) continue;
-        throw new Obstacle(
-          'conflict',
-          `column ${column.name} lists rows: a row that belongs into a set says so itself, as one of its containers`,
-        );
-      }
-      if (column === table.ids && row.partial !== true)
-        value = { ...(value as Readonly<Record<string, string>> | undefined), [MARK]: row.object };
-      const isOpen = found !== undefined && row.unspecified?.includes(column.name) === true;
-      const change = isOpen ? undefined : this.#planColumn(entry, row, column, value, found);
+      const change = this.#planColumn(entry, row, column, found);
       if (change === undefined) continue;
       if (found !== undefined && !column.mutable)
         throw new Obstacle(
           'immutable',
           `column ${column.name} can't be changed after the row was made: delete the row, it is made anew`,
         );
-      (planned ??= []).push(change);
+      planned.push(change);
     }
-    let given = 0;
-    for (const name in row.columns) if (row.columns[name] !== undefined) given += 1;
-    if (given > known)
-      for (const name in row.columns)
-        if (row.columns[name] !== undefined && table.column(name) === undefined)
-          this.#noteUnsupported(entry, name);
-    return planned ?? [];
+    for (const name in row.columns)
+      if (row.columns[name] !== undefined && table.column(name) === undefined)
+        if (table.claim.foreignColumns?.includes(name) !== true)
+          this.#pass.noteUnsupported(table.name, name);
+    return planned;
   }
 
   #planColumn(
     entry: Entry,
     row: DesiredRow,
     column: ClaimedColumn,
-    value: DesiredValue | undefined,
     found: ReplicaRow | undefined,
   ): PlannedColumn | undefined {
+    const { name, kind, defaultValue } = column;
+    let value = row.columns[name];
+    if (kind === 'members') {
+      if (value === undefined) return undefined;
+      throw new Obstacle(
+        'conflict',
+        `column ${name} lists rows: a row that belongs into a set says so itself, as one of its containers`,
+      );
+    }
+    if (found !== undefined && row.unspecified?.includes(name) === true) return undefined;
+    if (column === entry.table.ids && row.partial !== true)
+      value = { ...(value as Readonly<Record<string, string>> | undefined), [MARK]: row.object };
     if (value !== undefined) return this.#valued(entry, row, column, value, found);
     // A column that the row does not name has the schema's default, unless it is not the row's to say.
-    if (found === undefined || column.kind !== 'exact' || row.partial === true) return undefined;
-    if (found.holds(column.name, column.defaultValue)) return undefined;
-    return replaced(column, found.column(column.name), column.defaultValue);
+    if (found === undefined || kind !== 'exact' || row.partial === true) return undefined;
+    if (found.holds(name, defaultValue)) return undefined;
+    return replaced(column, found.column(name), defaultValue);
   }
 
   #valued(
@@ -252,24 +244,21 @@ export class UnitPlanner {
     how: string,
   ): { readonly uuid: string; readonly row: ReplicaRow | undefined; readonly entry: Entry } {
     const target = this.#pass.index.tables.get(reference.table)?.entries.get(reference.key);
+    const owner = target?.owner;
     const resolution = target === undefined ? undefined : this.#pass.resolve(target);
-    if (
-      target?.owner === this.#plan.owned &&
-      resolution?.kind === 'none' &&
-      resolution.problem !== 'awaited'
-    )
-      throw new Consequence();
-    if (target === undefined || resolution === undefined || resolution.kind === 'none')
-      throw new Obstacle(
-        target?.owner === undefined ? 'missing-row' : 'blocked',
-        target?.owner === undefined
-          ? `${how} ${label(reference)}, which is neither wanted nor there: want that row too, or drop the reference`
-          : `${how} ${label(reference)}, which has a problem of its own`,
-      );
-    if (target.owner !== undefined && target.owner !== this.#plan.owned)
-      this.#plan.refersTo.push(target);
-    const row = resolution.kind === 'found' ? resolution.row : undefined;
-    return { uuid: resolution.uuid, row, entry: target };
+    if (target === undefined || resolution?.uuid === undefined) {
+      if (owner === this.owned && resolution?.problem !== 'awaited') throw new Consequence();
+      const [kind, why] =
+        owner === undefined
+          ? ([
+              'missing-row',
+              'is neither wanted nor there: want that row too, or drop the reference',
+            ] as const)
+          : (['blocked', 'has a problem of its own'] as const);
+      throw new Obstacle(kind, `${how} ${label(reference)}, which ${why}`);
+    }
+    if (owner !== undefined && owner !== this.owned) this.refersTo.push(target);
+    return { uuid: resolution.uuid, row: resolution.row, entry: target };
   }
 
   /** Sets that must hold the row, and those that hold it and must not. */
@@ -321,18 +310,13 @@ export class UnitPlanner {
       const holder = this.#pass.holder(holders, uuid);
       if (set === undefined || holder === undefined) continue;
       const resolution = holder.owner === undefined ? undefined : this.#pass.resolve(holder);
-      const isOurs = resolution?.kind === 'found' && resolution.uuid === uuid;
+      const isOurs = resolution?.uuid === uuid;
       // A set of others: ours leaves it only when it can't be in two places.
       const isRival =
         set.isStrong && homes.some((one) => one.table === table && one.column === column);
       if (isOurs || isRival)
         changes.push({ action: 'remove', table, key: holder.key, uuid, column });
     }
-  }
-
-  #noteUnsupported(entry: Entry, column: string): void {
-    if (entry.table.claim.foreignColumns?.includes(column) === true) return;
-    this.#pass.noteUnsupported(entry.table.name, column);
   }
 
   /** True for a table, or a column, that the server lacks: what is wanted of it is left out. */
@@ -349,17 +333,6 @@ export class UnitPlanner {
 
 const isPlace = (home: PlannedMembership, place: Referrer): boolean =>
   home.uuid === place.uuid && home.column === place.column;
-
-/**
- * What was found right is not looked at again until something touches it. A row that stands for a key but does not have it
- * yet, as what identifies it was renamed, is no such row.
- */
-const isRight = ({ owned, changes, problems, isBlocked }: UnitPlan): boolean =>
-  changes.length === 0 &&
-  problems.length === 0 &&
-  !isBlocked &&
-  (owned.dropped?.size ?? 0) === 0 &&
-  owned.entries.every((entry) => entry.isFound || !entry.table.isPresent);
 
 const MAX_SHOWN = 100;
 

@@ -95,8 +95,8 @@ export interface Plan {
   readonly problems: readonly PlanProblem[];
   /** Tables and columns that the server's schema lacks, one sentence each: what is wanted of them is left out. */
   readonly unsupported: readonly string[];
-  /** Tables and keys of the rows that values refer to, by UUID. */
-  readonly names: ReadonlyMap<string, { readonly table: string; readonly key: string }>;
+  /** The key of a row that a value refers to. */
+  readonly nameOf: (table: string, uuid: string) => string | undefined;
   /** Rows of ours that nobody wants and that stay because not every unit has been built yet. */
   readonly heldBack: number;
   /** How many rows were looked at. */

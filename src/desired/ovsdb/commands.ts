@@ -1,7 +1,7 @@
 /** A plan for a fresh database as commands of ovn-nbctl and ovn-sbctl, one for each transaction. */
 import type { Atom, Datum } from '../../ovsdb/index.ts';
 import type { Plan, PlannedChange, PlannedColumn } from './changes.ts';
-import { isMap, isSet } from './render.ts';
+import { isMap, isSet } from './column-values.ts';
 
 /** Words that the programs would take for something else than text. */
 const RESERVED = /^(true|false)$/;
@@ -37,13 +37,8 @@ function membersOf(made: PlannedChange, changes: readonly PlannedChange[]): Map<
 /** A new row with its members: some sets must not be empty. */
 function creation(made: PlannedChange, changes: readonly PlannedChange[]): readonly string[] {
   const members = membersOf(made, changes);
-  const values = made.columns
-    .filter(({ name }) => !members.has(name))
-    .map(({ name, after }) => `${name}=${valueText(after)}`);
-  const sets = [...members].map(([column, uuids]) => {
-    const listed = made.columns.find(({ name }) => name === column)?.after;
-    return `${column}=${valueText([...new Set([...(isSet(listed) ? listed : []), ...uuids])])}`;
-  });
+  const values = made.columns.map(({ name, after }) => `${name}=${valueText(after)}`);
+  const sets = [...members].map(([column, uuids]) => `${column}=${valueText(uuids)}`);
   return [`--id=${made.uuid}`, 'create', made.table, ...values, ...sets];
 }
 

@@ -1,5 +1,5 @@
 import { datumToJson, type JsonValue, type Mutation, type Operation } from '../../ovsdb/index.ts';
-import type { PlannedChange } from './changes.ts';
+import type { PlannedChange, PlannedMembership } from './changes.ts';
 
 /** Changes → operations of one transaction. */
 
@@ -12,11 +12,9 @@ const setOf = (uuids: readonly string[]): JsonValue =>
     ? ['uuid', uuids[0] as string]
     : ['set', uuids.map((uuid): JsonValue => ['uuid', uuid])];
 
-/** What one row's set columns gain and lose, by column. */
-interface SetChanges {
-  readonly table: string;
-  readonly uuid: string;
-  readonly columns: Map<string, { readonly add: Set<string>; readonly remove: Set<string> }>;
+/** A row that comes into a set of another one, or leaves it. */
+interface Move extends PlannedMembership {
+  readonly member: string;
 }
 
 /**
@@ -24,52 +22,37 @@ interface SetChanges {
  * change, then deletions. Rows that live by references are removed by removing those.
  */
 export function operationsOf(changes: readonly PlannedChange[]): readonly Operation[] {
-  const sets = setChangesOf(changes);
+  const moves = changes.flatMap(({ uuid: member, memberships }) =>
+    memberships.map((one): Move => ({ ...one, member })),
+  );
+  const byHolder = Map.groupBy(moves, ({ uuid }) => uuid);
   const inserts: Operation[] = [];
   const updates: Operation[] = [];
   const deletes: Operation[] = [];
   for (const change of changes) {
     if (change.action === 'insert') {
-      inserts.push(insertOf(change, sets.get(change.uuid)));
-      sets.delete(change.uuid);
+      inserts.push(insertOf(change, byHolder.get(change.uuid) ?? []));
+      byHolder.delete(change.uuid);
     } else if (change.action === 'update') {
       updates.push(...updatesOf(change));
     } else if (change.isRoot) {
       deletes.push({ op: 'delete', table: change.table, where: whereRow(change.uuid) });
-      sets.delete(change.uuid);
+      byHolder.delete(change.uuid);
     }
   }
-  return [...inserts, ...updates, ...[...sets.values()].flatMap(mutateOf), ...deletes];
+  return [...inserts, ...updates, ...[...byHolder].map(mutateOf), ...deletes];
 }
 
-function setChangesOf(changes: readonly PlannedChange[]): Map<string, SetChanges> {
-  const sets = new Map<string, SetChanges>();
-  for (const change of changes) {
-    for (const { action, table, uuid, column } of change.memberships) {
-      let holder = sets.get(uuid);
-      if (holder === undefined) {
-        holder = { table, uuid, columns: new Map() };
-        sets.set(uuid, holder);
-      }
-      let set = holder.columns.get(column);
-      if (set === undefined) {
-        set = { add: new Set(), remove: new Set() };
-        holder.columns.set(column, set);
-      }
-      (action === 'add' ? set.add : set.remove).add(change.uuid);
-    }
-  }
-  return sets;
-}
+/** Members that come into a set, or leave it. */
+const membersOf = (moves: readonly Move[], action: Move['action']): readonly string[] => [
+  ...new Set(moves.filter((one) => one.action === action).map(({ member }) => member)),
+];
 
-function insertOf(change: PlannedChange, members: SetChanges | undefined): Operation {
+function insertOf(change: PlannedChange, moves: readonly Move[]): Operation {
   const row: Record<string, JsonValue> = {};
   for (const { name, type, after } of change.columns) row[name] = datumToJson(type, after);
-  for (const [column, { add }] of members?.columns ?? []) {
-    const listed = change.columns.find((planned) => planned.name === column)?.after;
-    const all = Array.isArray(listed) ? new Set([...(listed as readonly string[]), ...add]) : add;
-    if (all.size > 0) row[column] = setOf([...all]);
-  }
+  for (const [column, those] of Map.groupBy(moves, (one) => one.column))
+    row[column] = setOf(membersOf(those, 'add'));
   return { op: 'insert', table: change.table, uuid: change.uuid, row };
 }
 
@@ -87,12 +70,17 @@ function updatesOf(change: PlannedChange): readonly Operation[] {
   return result;
 }
 
-function mutateOf({ table, uuid, columns }: SetChanges): readonly Operation[] {
+function mutateOf([uuid, moves]: readonly [string, readonly Move[]]): Operation {
   const mutations: Mutation[] = [];
-  for (const [column, { add, remove }] of columns) {
+  for (const [column, those] of Map.groupBy(moves, (one) => one.column)) {
     // A set that must not be empty gets its new members before it loses the old ones.
-    if (add.size > 0) mutations.push([column, 'insert', setOf([...add])]);
-    if (remove.size > 0) mutations.push([column, 'delete', setOf([...remove])]);
+    for (const [action, mutator] of [
+      ['add', 'insert'],
+      ['remove', 'delete'],
+    ] as const) {
+      const some = membersOf(those, action);
+      if (some.length > 0) mutations.push([column, mutator, setOf(some)]);
+    }
   }
-  return mutations.length > 0 ? [{ op: 'mutate', table, where: whereRow(uuid), mutations }] : [];
+  return { op: 'mutate', table: moves[0]?.table ?? '', where: whereRow(uuid), mutations };
 }

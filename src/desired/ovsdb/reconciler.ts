@@ -11,7 +11,6 @@ import { DEFAULT_BATCH_LIMITS, type BatchLimits, type Plan, type PlanProblem } f
 import { REFUSED_REST, type Entry, type OwnedRows } from './entry.ts';
 import { inBatches, inOrder } from './order.ts';
 import { PlanPass } from './plan-pass.ts';
-import { namesIn } from './render.ts';
 import { label, RowIndex } from './row-index.ts';
 import { UnitPlan } from './unit-plan.ts';
 
@@ -139,7 +138,7 @@ export class Reconciler implements RowTarget {
     const problems = [...left.values(), ...[...plans.values()].flatMap((plan) => plan.problems)];
     const changes = groups.flatMap((group) => group.changes);
     for (const owned of right) index.settle(owned);
-    let names: Plan['names'] | undefined;
+    let made: ReadonlyMap<string, string> | undefined;
     const unsupported = [...this.#unsupported].sort();
     this.#examined = 0;
     this.#unsupported = new Set();
@@ -150,9 +149,10 @@ export class Reconciler implements RowTarget {
       batches: inBatches(groups, this.#limits),
       problems,
       unsupported,
-      get names() {
-        names ??= namesIn(changes, index.tables);
-        return names;
+      nameOf: (table, uuid) => {
+        // A row is called by the key that it is to have, whatever key it has now.
+        made ??= new Map(changes.map((change) => [change.uuid, change.key]));
+        return made.get(uuid) ?? index.tables.get(table)?.byUuid.get(uuid)?.key;
       },
       heldBack,
       examined,

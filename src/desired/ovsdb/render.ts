@@ -1,8 +1,9 @@
-import type { Atom, Datum, JsonValue } from '../../ovsdb/index.ts';
-import type { Plan, PlannedChange, PlannedColumn, TableCounts } from './changes.ts';
-import type { ClaimedTable, ClaimedTables } from './claimed-table.ts';
-
 /** A plan for people and for programs. */
+import type { Atom, ColumnType, Datum, JsonValue } from '../../ovsdb/index.ts';
+import type { Plan, PlannedChange, PlannedColumn, TableCounts } from './changes.ts';
+import { isMap, isSet, membersOf, without } from './column-values.ts';
+
+type BaseType = ColumnType['key'];
 
 /** Number of rows that a plan inserts, changes and removes, per table, in order of the tables' names. */
 export function planCounts(plan: Pick<Plan, 'changes'>): Readonly<Record<string, TableCounts>> {
@@ -20,7 +21,7 @@ export interface RenderOptions {
   readonly details?: boolean;
 }
 
-type Names = Plan['names'];
+type NameOf = Plan['nameOf'];
 
 /**
  * The plan as a readable difference, grouped per table: `+` new, `~` changed, `-` removed.
@@ -39,7 +40,7 @@ export function renderPlan(plan: Plan, options: RenderOptions = {}): string {
   for (const [table, count] of Object.entries(planCounts(plan))) {
     lines.push(`${table}: ${countText(count)}`);
     for (const change of byKey(tables.get(table) ?? [])) {
-      lines.push(...renderChange(change, plan.names, options.details ?? true));
+      lines.push(...renderChange(change, plan.nameOf, options.details ?? true));
     }
   }
   if (plan.isEmpty) lines.push('Nothing to do.');
@@ -66,11 +67,12 @@ function countText(count: TableCounts): string {
 
 const SIGNS = { insert: '+', update: '~', delete: '-' } as const;
 
-function renderChange(change: PlannedChange, names: Names, details: boolean): readonly string[] {
+function renderChange(change: PlannedChange, nameOf: NameOf, details: boolean): readonly string[] {
   const why = change.reason === 'duplicate' ? ` (second row of this key, ${change.uuid})` : '';
   const lines = [`  ${SIGNS[change.action]} ${change.key}${why}`];
   if (change.action === 'insert' && !details) return lines;
-  for (const column of change.columns) lines.push(`      ${renderColumn(change, column, names)}`);
+  for (const column of change.columns)
+    lines.push(`      ${column.name}: ${columnText(change, column, nameOf)}`);
   if (change.action === 'delete') return lines;
   for (const { action, table, key, column } of change.memberships) {
     const verb = action === 'add' ? (change.action === 'insert' ? 'in' : 'into') : 'out of';
@@ -79,63 +81,38 @@ function renderChange(change: PlannedChange, names: Names, details: boolean): re
   return lines;
 }
 
-function renderColumn(change: PlannedChange, column: PlannedColumn, names: Names): string {
-  const after = datumText(column.after, names);
-  if (change.action === 'insert') return `${column.name}: ${after}`;
-  const [gone, come] = memberDifference(column);
-  if (gone === undefined || come === undefined) {
-    return `${column.name}: ${datumText(column.before, names)} → ${after}`;
-  }
-  const parts = [...gone.map((m) => `-${m(names)}`), ...come.map((m) => `+${m(names)}`)];
-  return `${column.name}: ${parts.join(' ')}`;
-}
-
-type MemberText = (names: Names) => string;
-
 /** Up to this many members a set or map is shown whole. */
 const SHOWN_WHOLE = 8;
 
-/** Members that leave and come, for sets and maps too large to be shown whole. */
-function memberDifference({
-  before,
-  after,
-}: PlannedColumn): readonly (readonly MemberText[] | undefined)[] {
-  const [old, wanted] = [pairsOf(before), pairsOf(after)];
-  if (Math.max(old.size, wanted.size) <= SHOWN_WHOLE) return [undefined, undefined];
-  const text =
-    ([key, value]: readonly [Atom, Atom | undefined]): MemberText =>
-    (names) =>
-      value === undefined
-        ? atomText(key, names)
-        : `${atomText(key, names)}=${atomText(value, names)}`;
-  const without = (from: ReadonlyMap<Atom, Atom | undefined>, other: typeof from) =>
-    [...from].filter(([key, value]) => !other.has(key) || other.get(key) !== value).map(text);
-  return [without(old, wanted), without(wanted, old)];
-}
-
-function pairsOf(datum: Datum): ReadonlyMap<Atom, Atom | undefined> {
-  if (isMap(datum)) return datum;
-  return new Map(isSet(datum) ? datum.map((atom) => [atom, undefined]) : []);
-}
-
-export const isMap = (datum: Datum): datum is ReadonlyMap<Atom, Atom> => datum instanceof Map;
-export const isSet = (datum: Datum): datum is readonly Atom[] => Array.isArray(datum);
-
-function datumText(datum: Datum, names: Names): string {
-  if (datum === undefined) return '[]';
-  if (isMap(datum)) {
-    return `{${[...datum].map(([k, v]) => `${atomText(k, names)}=${atomText(v, names)}`).join(', ')}}`;
-  }
-  if (isSet(datum)) return `[${datum.map((atom) => atomText(atom, names)).join(', ')}]`;
-  return atomText(datum, names);
+/** A new value, or what became of it: of a set or map too large to be shown whole the members that leave and come. */
+function columnText(
+  { action }: PlannedChange,
+  { type, before, after }: PlannedColumn,
+  nameOf: NameOf,
+): string {
+  const member = ([key, value]: readonly [Atom, Atom | undefined]): string =>
+    value === undefined
+      ? atomText(key, type.key, nameOf)
+      : `${atomText(key, type.key, nameOf)}=${atomText(value, type.value, nameOf)}`;
+  const whole = (datum: Datum): string => {
+    if (datum === undefined) return '[]';
+    if (isMap(datum)) return `{${[...datum].map(member).join(', ')}}`;
+    if (isSet(datum)) return `[${datum.map((atom) => member([atom, undefined])).join(', ')}]`;
+    return member([datum, undefined]);
+  };
+  if (action === 'insert') return whole(after);
+  const [old, wanted] = [membersOf(before), membersOf(after)];
+  if (Math.max(old.size, wanted.size) <= SHOWN_WHOLE) return `${whole(before)} → ${whole(after)}`;
+  const gone = [...without(old, wanted)].map((one) => `-${member(one)}`);
+  const come = [...without(wanted, old)].map((one) => `+${member(one)}`);
+  return [...gone, ...come].join(' ');
 }
 
 /** Text that can't be mistaken is shown bare, as ovn-nbctl does; references by the key of their row. */
-function atomText(atom: Atom, names: Names): string {
+function atomText(atom: Atom, base: BaseType | undefined, nameOf: NameOf): string {
   if (typeof atom !== 'string') return String(atom);
-  const name = names.get(atom);
-  if (name !== undefined) return name.key;
-  return /^[A-Za-z0-9_.:/@$+-]+$/.test(atom) ? atom : JSON.stringify(atom);
+  const name = base?.refTable === undefined ? undefined : nameOf(base.refTable, atom);
+  return name ?? (/^[A-Za-z0-9_.:/@$+-]+$/.test(atom) ? atom : JSON.stringify(atom));
 }
 
 /** The plan as JSON: what `renderPlan` shows, for programs. */
@@ -152,70 +129,41 @@ export function planToJson(plan: Plan): JsonValue {
       key: change.key,
       uuid: change.uuid,
       unit: change.unit,
-      ...(change.object === undefined ? {} : { object: change.object }),
-      ...(change.rule === undefined ? {} : { rule: change.rule }),
-      ...(change.reason === undefined ? {} : { reason: change.reason }),
+      ...known({ object: change.object, rule: change.rule, reason: change.reason }),
       columns: Object.fromEntries(
-        change.columns.map((column) => [
-          column.name,
+        change.columns.map(({ name, type, before, after }) => [
+          name,
           {
-            ...(change.action === 'insert' ? {} : { before: jsonOf(column.before, plan.names) }),
-            after: jsonOf(column.after, plan.names),
+            ...(change.action === 'insert' ? {} : { before: jsonOf(before, type, plan.nameOf) }),
+            after: jsonOf(after, type, plan.nameOf),
           },
         ]),
       ),
-      memberships: change.memberships.map(({ action, table, key, column }) => ({
-        action,
-        table,
-        key,
-        column,
-      })),
+      memberships: change.memberships.map(({ uuid: _uuid, ...membership }) => membership),
     })),
-    problems: plan.problems.map(({ object, ...problem }) => ({
-      ...problem,
-      ...(object === undefined ? {} : { object }),
-    })),
+    problems: plan.problems.map(({ object, ...problem }) => ({ ...problem, ...known({ object }) })),
     heldBack: plan.heldBack,
     unsupported: [...plan.unsupported],
   };
 }
 
+/** What of this there is. */
+const known = (values: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(values).filter((pair): pair is [string, string] => pair[1] !== undefined),
+  );
+
 /** A value: references as `table/key` where the row is known, maps as objects. */
-function jsonOf(datum: Datum, names: Names): JsonValue {
-  const atom = (value: Atom): Atom => {
-    const name = typeof value === 'string' ? names.get(value) : undefined;
-    return name === undefined ? value : `${name.table}/${name.key}`;
+function jsonOf(datum: Datum, { key, value }: ColumnType, nameOf: NameOf): JsonValue {
+  const atom = (one: Atom, base: BaseType | undefined): Atom => {
+    const name =
+      base?.refTable === undefined || typeof one !== 'string'
+        ? undefined
+        : nameOf(base.refTable, one);
+    return name === undefined ? one : `${base?.refTable}/${name}`;
   };
   if (datum === undefined) return [];
   if (isMap(datum))
-    return Object.fromEntries([...datum].map(([k, v]) => [String(atom(k)), atom(v)]));
-  return isSet(datum) ? datum.map(atom) : atom(datum);
-}
-
-/** Tables and keys of the rows that changes are about and that their values refer to, by UUID. */
-export function namesIn(changes: readonly PlannedChange[], tables: ClaimedTables): Plan['names'] {
-  const result = new Map<string, { table: string; key: string }>();
-  const note = (table: ClaimedTable | undefined, atom: unknown): void => {
-    if (table === undefined || typeof atom !== 'string') return;
-    const entry = table.byUuid.get(atom);
-    if (entry !== undefined) result.set(atom, { table: table.name, key: entry.key });
-  };
-  for (const { columns } of changes) {
-    for (const { type, before, after } of columns) {
-      const key = tables.get(type.key.refTable ?? '');
-      const value = tables.get(type.value?.refTable ?? '');
-      if (key === undefined && value === undefined) continue;
-      for (const datum of [before, after]) {
-        if (datum instanceof Map) {
-          for (const [k, v] of datum) {
-            note(key, k);
-            note(value, v);
-          }
-        } else for (const atom of Array.isArray(datum) ? datum : [datum]) note(key, atom);
-      }
-    }
-  }
-  // A row is called by the key that it is to have, whatever key it has now.
-  for (const { uuid, table, key } of changes) result.set(uuid, { table, key });
-  return result;
+    return Object.fromEntries([...datum].map(([k, v]) => [String(atom(k, key)), atom(v, value)]));
+  return isSet(datum) ? datum.map((one) => atom(one, key)) : atom(datum, key);
 }

@@ -9,17 +9,21 @@ import type { LabRecord } from './state-file.ts';
 export interface Probe {
   readonly from: string;
   readonly to: string;
-  /** TCP port of a lab server there; without it, the probe is a ping alone. */
+  /** Port of a lab server there; without it, the probe is a ping alone. */
   readonly port?: number;
-  /** TCP port that the connection comes from. */
+  /** TCP if left out. */
+  readonly protocol?: 'tcp' | 'udp';
+  /** Port that the connection comes from. */
   readonly sourcePort?: number;
+  /** Whether to send echoes, too; yes if left out. Service addresses answer none. */
+  readonly ping?: boolean;
 }
 
 export interface ProbeResult {
   /** Milliseconds to the echo reply; null without one. */
   readonly ping: number | null;
   /** Which server answered, and the peer that it saw. */
-  readonly tcp: {
+  readonly answer: {
     readonly server: string;
     readonly peer: string;
     readonly peerPort: number;
@@ -27,7 +31,7 @@ export interface ProbeResult {
   readonly error: string | null;
 }
 
-/** Sends ICMP echoes and opens a TCP connection for every probe, all at once, for at most `seconds`. */
+/** Sends ICMP echoes and asks the server of every probe, all at once, for at most `seconds`. */
 export async function probe(
   lab: LabRecord,
   probes: readonly Probe[],
@@ -96,7 +100,7 @@ export async function connectivity(
     ends.flatMap((to) =>
       to.addresses.map((address): Cell => {
         const result = found.get(`${from.namespace} ${address}`);
-        const answeredBy = result?.tcp?.server;
+        const answeredBy = result?.answer?.server;
         return {
           from: from.pod,
           to: to.pod,

@@ -58,13 +58,13 @@ export async function outwardConnectivity(
     seconds,
   );
   return wanted.map(({ end, to, address, server }, index): OutwardCell => {
-    const { tcp = null, ping = null } = results[index] ?? {};
+    const { answer = null, ping = null } = results[index] ?? {};
     return {
       from: end.pod,
       to,
       address,
-      reach: tcp?.server === server ? 'reached' : 'none',
-      ...(tcp === null ? {} : { seenAs: tcp.peer }),
+      reach: answer?.server === server ? 'reached' : 'none',
+      ...(answer === null ? {} : { seenAs: answer.peer }),
       ping,
     };
   });
@@ -118,8 +118,8 @@ export async function sharedSource(
     pods: twins.map(({ pod }) => pod),
     address: twins[0]?.addresses[0] ?? '',
     port: SOURCE_PORT,
-    seenAs: results.map(({ tcp }) =>
-      tcp?.server === OUTSIDE_NAME ? `${tcp.peer} port ${tcp.peerPort}` : null,
+    seenAs: results.map(({ answer }) =>
+      answer?.server === OUTSIDE_NAME ? `${answer.peer} port ${answer.peerPort}` : null,
     ),
   };
 }

@@ -177,7 +177,7 @@ describe.skipIf(whyNoLab !== undefined)(
       const results = await probe(lab.record, probes, 5);
       return ways.map(
         ({ from, to, family }, n) =>
-          `${from.pod} ${to} ${family}: ${results[n]?.tcp?.server ?? 'nobody'}`,
+          `${from.pod} ${to} ${family}: ${results[n]?.answer?.server ?? 'nobody'}`,
       );
     };
     /** The same as it should be. */

@@ -94,7 +94,7 @@ describe.skipIf(whyNoLab !== undefined)(
     const at = (pod: string): string => end(pod).addresses[0] ?? '';
     const answer = async (from: string, to: string, port = SERVER_PORT): Promise<string | null> => {
       const [result] = await probe(lab.record, [{ from: end(from).namespace, to, port }], 3);
-      return result?.tcp?.server ?? null;
+      return result?.answer?.server ?? null;
     };
     const reaches = async (from: string, to: string): Promise<boolean> =>
       (await answer(from, at(to))) === to;

@@ -61,7 +61,7 @@ describe.skipIf(whyNoLab !== undefined)(
         [OUTSIDE.v4, OUTSIDE.v6].map((to) => ({ from: namespace, to, port: SERVER_PORT })),
       );
       const results = await probe(lab.record, probes, 10);
-      return results.map(({ tcp, ping }) => (ping === null ? null : (tcp?.peer ?? null)));
+      return results.map(({ answer, ping }) => (ping === null ? null : (answer?.peer ?? null)));
     };
 
     beforeAll(async () => {

@@ -3,12 +3,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
+import { endpoints, probe } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { addManifests, readObjects } from '../../src/lab/objects.ts';
+import { serveOutward } from '../../src/lab/outward.ts';
 import { checkout } from '../../src/lab/paths.ts';
 import { attachPods } from '../../src/lab/pods.ts';
 import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
 import { ownFolder } from '../support/left-behind.ts';
+import { API, DNS, systemObjects, systemServices } from '../support/matrix-tenants.ts';
 import { until } from '../support/until.ts';
 
 const NODE = 'n1';
@@ -73,11 +76,11 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       until(what, async () => (await picture()) === right, LIMIT);
 
     beforeAll(async () => {
-      const objects = [...tenant('blue'), ...tenant('green')];
+      const objects = [...tenant('blue'), ...tenant('green'), ...systemObjects(NODE)];
       writeFileSync(join(folder, 'tenants.yaml'), objects.map((o) => stringify(o)).join('---\n'));
       lab = await testLab('e2e-host', { kind: 'vm', nodes: 2 });
       before = await picture();
-      addManifests(lab.record.name, folder);
+      const manifests = addManifests(lab.record.name, folder);
       await startDaemon(lab.record, NODE, ARGUMENTS);
       await until(
         'pods with addresses on their networks',
@@ -86,12 +89,17 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
           const networks = pods.map(
             (pod) => pod.metadata.annotations?.['k8s.ovn.org/pod-networks'],
           );
-          return networks.length === 2 && networks.every((text) => text?.includes('"primary"'));
+          return networks.length === 3 && networks.every((text) => text?.includes('"primary"'));
         },
         { limit: LIMIT, pause: 500 },
       );
       const { pods, nads } = await readObjects(lab.record.name);
-      await attachPods(lab.record, pods, nads, { waitSeconds: SECONDS });
+      const { attachments } = await attachPods(lab.record, pods, nads, { waitSeconds: SECONDS });
+      const dns = endpoints(attachments, 'default').find(({ pod }) => pod === DNS.pod);
+      if (dns === undefined) throw new Error(`${DNS.pod} has no address`);
+      const services = systemServices(dns).map((object) => stringify(object));
+      writeFileSync(join(manifests, 'services.yaml'), services.join('---\n'));
+      await serveOutward(lab.record);
     }, 1_200_000);
     afterAll(async () => {
       rmSync(folder, { recursive: true });
@@ -130,6 +138,22 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
         'table 10002',
       );
       right = await picture();
+    });
+
+    test('pods of both reach the API server and DNS, which are on the default network and the host', async () => {
+      const ways = ['blue_web', 'green_web'].flatMap((from) => [
+        { from, to: API.ips[0], port: 443, ping: false },
+        { from, to: DNS.ips[0], port: 80, ping: false },
+      ]);
+      await until(
+        'answers of both',
+        async () => {
+          const results = await probe(lab.record, ways, 10);
+          const servers = results.map(({ answer }) => answer?.server);
+          return String(servers) === String([NODE, DNS.pod, NODE, DNS.pod]);
+        },
+        LIMIT,
+      );
     });
 
     test.each([

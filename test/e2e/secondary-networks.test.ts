@@ -111,7 +111,7 @@ describe.skipIf(whyNoLab !== undefined)(
         port: SERVER_PORT,
       }));
       const results = await probe(lab.record, probes, 3);
-      return results.map(({ tcp }) => tcp?.server ?? 'nobody');
+      return results.map(({ answer }) => answer?.server ?? 'nobody');
     };
 
     /** What `heddle status` finds wrong: `Pod alpha/copy: …`. */

@@ -76,7 +76,7 @@ describe.skipIf(whyNoLab !== undefined)(
     /** Which server answers a pod at an address; null when none does. */
     const answer = async (from: string, to: string, port = SERVER_PORT): Promise<string | null> => {
       const [result] = await probe(lab.record, [{ from: end(from).namespace, to, port }], 3);
-      return result?.tcp?.server ?? null;
+      return result?.answer?.server ?? null;
     };
     const reaches = async (from: string, to: string): Promise<boolean> =>
       (await answer(from, end(to).addresses[0] ?? '')) === to;

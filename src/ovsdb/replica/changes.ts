@@ -62,19 +62,17 @@ export class CollectedChanges implements TableChanges {
   #note(kind: 'modified' | 'deleted', slot: number, columns: readonly StoredColumn[]): void {
     const { store, unexpressed } = this.#table;
     const known = unexpressed.get(slot);
+    const kept: unknown[] = [];
     // Most columns of most rows have their default.
-    const places: number[] = [];
-    const values: (Datum | (() => Datum))[] = [];
-    for (let i = 0; i < columns.length; i++) {
-      const { position, codec, cells } = columns[i] as StoredColumn;
+    for (const column of columns) {
+      const { position, codec, cells } = column;
       const cell = cells?.[slot] ?? codec.defaultCell;
       const isKnown = known?.has(position) === true;
-      if (!isKnown && cell === codec.defaultCell) continue;
-      places.push(i);
-      values.push(isKnown ? known.get(position) : codec.later(cell));
+      if (isKnown) kept.push(column, known.get(position));
+      else if (cell !== codec.defaultCell) kept.push(column, codec.later(cell));
     }
     const uuid = store.pools.uuids.atom(store.uuids[slot] as number);
-    this.#others.push(changeOf(kind, uuid, columns, places, values));
+    this.#others.push(new NotedChange(kind, uuid, columns, kept));
   }
 
   get size(): number {
@@ -87,30 +85,36 @@ export class CollectedChanges implements TableChanges {
   }
 }
 
-/** A map for each of very many rows would take longer than all else: it is made on first use. `places` are the columns that `values` belong to. */
-function changeOf(
-  kind: 'modified' | 'deleted',
-  uuid: Uuid,
-  columns: readonly StoredColumn[],
-  places: readonly number[],
-  values: readonly (Datum | (() => Datum))[],
-): RowChange {
-  let old: Map<string, Datum> | undefined;
-  return {
-    kind,
-    uuid,
-    get old() {
-      if (old === undefined) {
-        old = new Map(columns.map(({ name, codec }) => [name, codec.datum(codec.defaultCell)]));
-        for (const [i, place] of places.entries()) {
-          const value = values[i];
-          old.set(
-            (columns[place] as StoredColumn).name,
-            typeof value === 'function' ? value() : value,
-          );
-        }
-      }
-      return old;
-    },
-  };
+/** A map for each of very many rows would take longer than all else: it is made when somebody looks. */
+class NotedChange implements RowChange {
+  readonly kind: 'modified' | 'deleted';
+  readonly uuid: Uuid;
+  readonly #columns: readonly StoredColumn[];
+  /** Columns without the default, each followed by its value, or by what makes the value. */
+  readonly #kept: readonly unknown[];
+  #old: ReadonlyMap<string, Datum> | undefined;
+
+  constructor(
+    kind: 'modified' | 'deleted',
+    uuid: Uuid,
+    columns: readonly StoredColumn[],
+    kept: readonly unknown[],
+  ) {
+    this.kind = kind;
+    this.uuid = uuid;
+    this.#columns = columns;
+    this.#kept = kept;
+  }
+
+  get old(): ReadonlyMap<string, Datum> {
+    if (this.#old !== undefined) return this.#old;
+    const old = new Map(
+      this.#columns.map(({ name, codec }) => [name, codec.datum(codec.defaultCell)]),
+    );
+    for (let i = 0; i < this.#kept.length; i += 2) {
+      const value = this.#kept[i + 1] as Datum | (() => Datum);
+      old.set((this.#kept[i] as StoredColumn).name, typeof value === 'function' ? value() : value);
+    }
+    return (this.#old = old);
+  }
 }

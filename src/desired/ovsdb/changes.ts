@@ -69,6 +69,25 @@ export interface PlanProblem {
   readonly message: string;
 }
 
+/** `Logical_Switch "blue"`. */
+export const label = (row: { readonly table: string; readonly key: string }): string =>
+  `${row.table} "${row.key}"`;
+
+/** What is wrong with a row. */
+export const problemOf = (
+  kind: ProblemKind,
+  { table, key, object }: Pick<PlanProblem, 'table' | 'key' | 'object'>,
+  unit: string,
+  what: string,
+): PlanProblem => ({
+  kind,
+  table,
+  key,
+  unit,
+  object,
+  message: `${label({ table, key })}: ${what}`,
+});
+
 /** Number of rows per table. */
 export interface TableCounts {
   readonly insert: number;

@@ -6,7 +6,15 @@ import {
   type Outcome,
   type Transactor,
 } from '../../ovsdb/index.ts';
-import type { Plan, PlannedChange, PlannedGroup, PlanProblem } from './changes.ts';
+import {
+  label,
+  problemOf,
+  type Plan,
+  type PlannedChange,
+  type PlannedGroup,
+  type PlanProblem,
+  type ProblemKind,
+} from './changes.ts';
 import { operationsOf } from './operations.ts';
 
 export interface PlanCommitOptions {
@@ -82,7 +90,7 @@ class PlanCommit {
     const refusal = await this.#send(groups.flatMap((group) => group.changes));
     if (refusal === undefined) return;
     const [only] = groups;
-    if (groups.length === 1 && only !== undefined) {
+    if (only !== undefined && groups.length === 1) {
       this.#blame(only, refusal);
       return;
     }
@@ -155,52 +163,46 @@ class PlanCommit {
   }
 
   #blame(group: PlannedGroup, outcome: Refusal): void {
-    this.#lost.add(group);
     const change = guilty(group, outcome);
-    for (const unit of group.units) {
-      this.#refused.push({
-        kind: 'refused',
-        table: change.table,
-        key: change.key,
-        unit,
-        object: change.object,
-        message:
-          `${change.table} "${change.key}": the server refused ${group.changes.length === 1 ? `to ${change.action} it` : `${group.changes.length} rows that belong together`}: ` +
-          `${outcome.error}: ${outcome.details}${values(change)}`,
-      });
-    }
+    const { length } = group.changes;
+    const what = length === 1 ? `to ${change.action} it` : `${length} rows that belong together`;
+    this.#lose(
+      group,
+      'refused',
+      change,
+      `the server refused ${what}: ${outcome.error}: ${outcome.details}${values(change)}`,
+    );
+  }
+
+  #lose(group: PlannedGroup, kind: ProblemKind, change: PlannedChange, what: string): void {
+    this.#lost.add(group);
+    for (const unit of group.units) this.#refused.push(problemOf(kind, change, unit, what));
   }
 
   /** Groups that can go: one that needs a lost one is lost as well. Needs come first, so one pass is enough. */
   #withoutLost(groups: readonly PlannedGroup[]): readonly PlannedGroup[] {
-    if (this.#lost.size === 0) return groups;
     return groups.filter((group) => {
       if (this.#lost.has(group)) return false;
       const missing = group.needs.find((needed) => this.#lost.has(needed));
       if (missing === undefined) return true;
-      this.#lost.add(group);
-      const [change] = group.changes;
-      for (const unit of group.units) {
-        this.#refused.push({
-          kind: 'blocked',
-          table: change?.table ?? '',
-          key: change?.key ?? '',
-          unit,
-          object: change?.object,
-          message: `${change?.table} "${change?.key}": left out, because it needs ${missing.changes[0]?.table} "${missing.changes[0]?.key}", which was refused`,
-        });
-      }
+      const what = `left out, because it needs ${label(first(missing))}, which was refused`;
+      this.#lose(group, 'blocked', first(group), what);
       return false;
     });
   }
 }
 
+const first = ({ changes }: PlannedGroup): PlannedChange => changes[0] as PlannedChange;
+
 /** The change that a refusal names: by its table and UUID in the server's words, else the first one. */
-function guilty({ changes }: PlannedGroup, { details, table }: Refusal): PlannedChange {
-  return (changes.find((change) => details.includes(change.uuid)) ??
+function guilty(group: PlannedGroup, { details, table }: Refusal): PlannedChange {
+  const { changes } = group;
+  return (
+    changes.find((change) => details.includes(change.uuid)) ??
     changes.find((change) => change.table === table) ??
     changes.find((change) => details.includes(`"${change.table}"`)) ??
-    changes[0]) as PlannedChange;
+    first(group)
+  );
 }
 
 const MAX_VALUE = 120;

@@ -148,13 +148,14 @@ export class FoundRows {
       const table = this.#tables.get(name);
       if (table === undefined) continue;
       for (const change of rows) {
-        const columns = tableChanges.columns?.(change.uuid) ?? [...change.old.keys()];
+        const columns = changedColumns(change, tableChanges);
         const isMarkChanged =
-          columns.includes('external_ids') && this.#isMarkChanged(table, change);
+          columns?.includes('external_ids') === true && this.#isMarkChanged(table, change);
         this.#noteMoved(change, columns, tableChanges);
-        if (isForUs(table, change.kind, columns)) enqueue(table, change.uuid, isMarkChanged);
+        if (columns === undefined || isForUs(table, columns))
+          enqueue(table, change.uuid, isMarkChanged);
         for (const [column, members] of table.holds)
-          if (change.kind === 'inserted' || columns.includes(column))
+          if (columns === undefined || columns.includes(column))
             for (const uuid of this.#movedMembers(name, column, change, tableChanges))
               enqueue(members, uuid);
       }
@@ -179,17 +180,24 @@ export class FoundRows {
     }
   }
 
-  #isMarkChanged(table: ClaimedTable, { kind, uuid, old }: RowChange): boolean {
-    if (kind !== 'modified' || table.ids === undefined) return false;
+  #isMarkChanged(table: ClaimedTable, { uuid, old }: RowChange): boolean {
+    if (table.ids === undefined) return false;
     const ids = old.get('external_ids');
     const row = this.#replica.row(table.name, uuid);
     return (ids instanceof Map && ids.has(MARK)) !== (row?.includes('external_ids', MARK) === true);
   }
 
   /** Members that came or went in sets that were compared. */
-  #noteMoved(change: RowChange, columns: readonly string[], changes: TableChanges): void {
-    const { kind, uuid } = change;
-    if (kind !== 'modified') this.compared.forget(uuid);
+  #noteMoved(
+    change: RowChange,
+    columns: readonly string[] | undefined,
+    changes: TableChanges,
+  ): void {
+    const { uuid } = change;
+    if (columns === undefined) {
+      this.compared.forget(uuid);
+      return;
+    }
     for (const column of this.compared.columns(uuid))
       if (columns.includes(column))
         this.compared.moved(
@@ -290,15 +298,11 @@ const isLinked = ({ holds, isReferredTo }: ClaimedTable): boolean =>
   holds.length > 0 || isReferredTo;
 
 /** False for a change of nothing but foreign columns and of sets, of which the members hear. */
-function isForUs(
-  table: ClaimedTable,
-  kind: RowChange['kind'],
-  columns: readonly string[],
-): boolean {
-  if (kind !== 'modified') return true;
-  for (const name of columns) {
-    const column = table.column(name);
-    if (column !== undefined && column.kind !== 'members') return true;
-  }
-  return false;
-}
+const isForUs = (table: ClaimedTable, columns: readonly string[]): boolean =>
+  columns.some((name) => (table.column(name)?.kind ?? 'members') !== 'members');
+
+/** Columns that changed; undefined for a row that came or went. */
+const changedColumns = (change: RowChange, changes: TableChanges): readonly string[] | undefined =>
+  change.kind === 'modified'
+    ? (changes.columns?.(change.uuid) ?? [...change.old.keys()])
+    : undefined;

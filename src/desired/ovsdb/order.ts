@@ -9,9 +9,14 @@
  * 4. those that only remove such rows go last.
  */
 import type { Atom, Datum } from '../../ovsdb/index.ts';
-import type { BatchLimits, PlannedChange, PlannedGroup, PlanProblem } from './changes.ts';
+import {
+  problemOf,
+  type BatchLimits,
+  type PlannedChange,
+  type PlannedGroup,
+  type PlanProblem,
+} from './changes.ts';
 import type { OwnedRows } from './entry.ts';
-import { label } from './row-index.ts';
 import type { UnitPlan } from './unit-plan.ts';
 
 type Plans = ReadonlyMap<OwnedRows, UnitPlan>;
@@ -90,15 +95,8 @@ class Node {
     const { isBlocked, changes, problems, owned } = this.plan;
     const [first] = changes;
     if (isBlocked || first === undefined) return;
-    const { table, key, object } = first;
-    problems.push({
-      kind: 'blocked',
-      table,
-      key,
-      unit: owned.owner.id,
-      object,
-      message: `${label(first)}: left as it is, because what it needs can't be written: ${why}`,
-    });
+    const what = `left as it is, because what it needs can't be written: ${why}`;
+    problems.push(problemOf('blocked', first, owned.owner.id, what));
     changes.length = 0;
   }
 }

@@ -7,11 +7,17 @@ import type { ReplicaChanges, ReplicaView } from '../../ovsdb/index.ts';
 import type { RowOwner, RowTarget } from '../engine.ts';
 import { errorText } from '../facts.ts';
 import type { TableClaim } from '../rows.ts';
-import { DEFAULT_BATCH_LIMITS, type BatchLimits, type Plan, type PlanProblem } from './changes.ts';
+import {
+  DEFAULT_BATCH_LIMITS,
+  problemOf,
+  type BatchLimits,
+  type Plan,
+  type PlanProblem,
+} from './changes.ts';
 import { REFUSED_REST, type Entry, type OwnedRows } from './entry.ts';
 import { inBatches, inOrder } from './order.ts';
 import { PlanPass } from './plan-pass.ts';
-import { label, RowIndex } from './row-index.ts';
+import { RowIndex } from './row-index.ts';
 import { UnitPlan } from './unit-plan.ts';
 
 export interface ReconcilerOptions {
@@ -241,6 +247,6 @@ export class Reconciler implements RowTarget {
 
 function notBuilt({ owner, entries }: OwnedRows, error: unknown): PlanProblem {
   const row = { table: entries[0]?.table.name ?? '', key: entries[0]?.key ?? '' };
-  const message = `${label(row)}: what it should be can't be built again: ${errorText(error)}`;
-  return { kind: 'not-built', ...row, unit: owner.id, message };
+  const what = `what it should be can't be built again: ${errorText(error)}`;
+  return problemOf('not-built', row, owner.id, what);
 }

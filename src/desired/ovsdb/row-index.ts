@@ -6,14 +6,10 @@ import type { DatabaseSchema, ReplicaView } from '../../ovsdb/index.ts';
 import type { RowOwner } from '../engine.ts';
 import type { DesiredRow, TableClaim } from '../rows.ts';
 import { isSame } from '../same.ts';
-import type { PlanProblem, ProblemKind } from './changes.ts';
+import { problemOf, type PlanProblem, type ProblemKind } from './changes.ts';
 import { claimedTables, type ClaimedTable, type ClaimedTables } from './claimed-table.ts';
 import { compareOwners, OwnedRows, type Entry } from './entry.ts';
 import { FoundRows, type FoundRowsListener } from './found-rows.ts';
-
-/** `Logical_Switch "blue"`. */
-export const label = (row: { readonly table: string; readonly key: string }): string =>
-  `${row.table} "${row.key}"`;
 
 /** The owner of rows that no unit of this process ever wanted, by the object that they are marked with. */
 const unwantedOwner = (mark: string): RowOwner => ({
@@ -64,7 +60,7 @@ export class RowIndex implements FoundRowsListener {
     for (const row of wanted) {
       const entry = this.tables.get(row.table)?.entry(row.key);
       if (entry === undefined) {
-        conflict ??= wrong(owned, row, 'unclaimed-table', 'no feature claims this table');
+        conflict ??= wrong(owner, row, 'unclaimed-table', 'no feature claims this table');
         continue;
       }
       const place = entries.indexOf(entry);
@@ -77,7 +73,7 @@ export class RowIndex implements FoundRowsListener {
           (one) => !twin.containers.some((two) => isSame(one, two)),
         );
         rows[place] = { ...twin, containers: [...twin.containers, ...more] };
-      } else conflict ??= wrong(owned, row, 'conflict', 'it is wanted in two ways');
+      } else conflict ??= wrong(owner, row, 'conflict', 'it is wanted in two ways');
     }
     if (conflict !== undefined) owned.rest = { until: Infinity, problem: conflict };
     // What was refused rests until something else is wanted.
@@ -213,14 +209,9 @@ export class RowIndex implements FoundRowsListener {
 
 /** What is wrong with what an owner wants, whatever the database holds. */
 const wrong = (
-  { owner }: OwnedRows,
-  row: DesiredRow,
+  owner: RowOwner,
+  { table, key }: DesiredRow,
   kind: ProblemKind,
   what: string,
-): PlanProblem => ({
-  kind,
-  table: row.table,
-  key: row.key,
-  unit: owner.id,
-  message: `${label(row)}: ${what}: correct the feature that builds it`,
-});
+): PlanProblem =>
+  problemOf(kind, { table, key }, owner.id, `${what}: correct the feature that builds it`);

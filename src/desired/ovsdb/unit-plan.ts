@@ -8,19 +8,20 @@ import {
 } from '../../ovsdb/index.ts';
 import { SetVersion } from '../counted-set.ts';
 import { MARK, RowReference, type DesiredRow, type DesiredValue } from '../rows.ts';
-import type {
-  PlannedChange,
-  PlannedColumn,
-  PlannedMembership,
-  PlanProblem,
-  ProblemKind,
+import {
+  label,
+  problemOf,
+  type PlannedChange,
+  type PlannedColumn,
+  type PlannedMembership,
+  type PlanProblem,
+  type ProblemKind,
 } from './changes.ts';
 import type { ClaimedColumn } from './claimed-table.ts';
 import { inserted, isTextSet, moved, replaced, shared } from './column-values.ts';
 import type { Entry, OwnedRows } from './entry.ts';
 import type { Going, PlanPass } from './plan-pass.ts';
 import { planRemovals } from './removals.ts';
-import { label } from './row-index.ts';
 
 /** A row that can't be as it is wanted: the owner's plan is blocked. */
 class Obstacle extends Error {
@@ -85,14 +86,8 @@ export class UnitPlan {
 
   #report(entry: Entry, kind: ProblemKind, message: string, isBlocking = true): void {
     const { table, key } = entry;
-    this.problems.push({
-      kind,
-      table: table.name,
-      key,
-      unit: this.owned.owner.id,
-      object: this.owned.rowOf(entry)?.object,
-      message: `${label({ table: table.name, key })}: ${message}`,
-    });
+    const row = { table: table.name, key, object: this.owned.rowOf(entry)?.object };
+    this.problems.push(problemOf(kind, row, this.owned.owner.id, message));
     if (!isBlocking) return;
     this.isBlocked = true;
     if (table.claim.isolates === true) this.changesIsolation = true;

@@ -37,7 +37,7 @@ export class ChangeTracker implements Disposable {
       for (const row of rows) {
         const merged = merge(table.get(row.uuid), row);
         if (merged === undefined) table.delete(row.uuid);
-        else table.set(row.uuid, { ...merged, sequence: changes.sequence });
+        else table.set(row.uuid, changed(merged, merged.old, changes.sequence));
       }
       if (table.size === 0) this.#tables.delete(name);
     }
@@ -71,7 +71,7 @@ export class ChangeTracker implements Disposable {
         ([column, value]) => columns?.has(column) !== true || !row.holds(column, value),
       ),
     );
-    return old.size === 0 ? [] : [{ ...change, old }];
+    return old.size === 0 ? [] : [changed(change, old, change.sequence)];
   }
 
   /** The replica's sequence number at the last change of a table since the tracker was made; 0: none. */
@@ -107,6 +107,12 @@ export class ChangeTracker implements Disposable {
 }
 
 const disposed = (): OvsdbError => new OvsdbError('closed', 'the tracker was disposed of');
+
+const changed = (
+  { kind, uuid }: RowChange,
+  old: RowChange['old'],
+  sequence: number,
+): TrackedChange => ({ kind, uuid, old, sequence });
 
 const older = (
   first: ReadonlyMap<string, Datum>,

@@ -62,7 +62,7 @@ export interface Referrer {
   readonly uuid: Uuid;
 }
 
-/** One row's change. `old` holds values as they were before: of the changed columns, or of all when deleted. */
+/** One row's change. `old` holds values as they were before: of the changed columns, or of all when deleted; it may be a getter of the class. */
 export interface RowChange {
   readonly kind: 'inserted' | 'modified' | 'deleted';
   readonly uuid: Uuid;

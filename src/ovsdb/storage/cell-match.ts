@@ -19,7 +19,10 @@ export function matches(codec: ColumnCodec, cell: number, value: Writable): bool
         ? setMatches(codec, cell, value as readonly WritableAtom[])
         : undefined;
     case 'map':
-      return isRecord(value) ? mapMatches(codec, cell, value) : undefined;
+      if (isRecord(value)) return mapMatches(codec, cell, value);
+      return value instanceof Map && value.size === 0
+        ? codec.sequences.length(cell) === 0
+        : undefined;
   }
 }
 

@@ -1,19 +1,23 @@
-/** A real Kubernetes API server (test/kube-mini) on loopback, with an etcd of its own. */
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+/** A real Kubernetes API server (lab/kube-mini) on loopback, with an etcd of its own. */
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { stringify } from 'yaml';
+import { join } from 'node:path';
+import { kubeconfigText } from '../../src/lab/kubernetes/kubeconfig.ts';
+import {
+  apiServerArguments,
+  etcdArguments,
+  programPath,
+} from '../../src/lab/kubernetes/programs.ts';
+import { LabError } from '../../src/lab/paths.ts';
 import { systemClock } from '../../src/store/clock.ts';
 import { kubeconfigConnection } from '../../src/store/kubernetes/kubeconfig.ts';
 import type { KubernetesConnection } from '../../src/store/kubernetes/kubernetes-connection.ts';
 import { ownFolder } from './left-behind.ts';
 import { errorCodes, until, type Waiting } from './until.ts';
 
-const BUILD = resolve(import.meta.dirname, '../kube-mini/build');
 const START_LIMIT = 60_000;
 
 export interface KubeApi extends AsyncDisposable {
@@ -48,15 +52,11 @@ export interface KubeApi extends AsyncDisposable {
 /** The programs, or why they can't be had on this machine. */
 async function programs(): Promise<{ etcd: string; server: string } | string> {
   try {
-    const run = promisify(execFile);
-    const [etcd, server] = await Promise.all([
-      run(BUILD, ['etcd'], { timeout: 300_000 }),
-      run(BUILD, ['apiserver'], { timeout: 900_000 }),
-    ]);
-    return { etcd: etcd.stdout.trim(), server: server.stdout.trim() };
+    const [etcd, server] = await Promise.all([programPath('etcd'), programPath('apiserver')]);
+    return { etcd, server };
   } catch (error) {
-    const { stderr } = error as { stderr?: string };
-    return stderr?.trim().split('\n').at(-1) ?? String(error);
+    if (!(error instanceof LabError)) throw error;
+    return error.message;
   }
 }
 
@@ -124,16 +124,10 @@ export async function startKubeApi(): Promise<KubeApi | string> {
   const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()];
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
   const peerUrl = `http://127.0.0.1:${peerPort}`;
-  const etcd = new Program(found.etcd, [
-    `--data-dir=${join(folder, 'etcd')}`,
-    `--listen-client-urls=${etcdUrl}`,
-    `--advertise-client-urls=${etcdUrl}`,
-    `--listen-peer-urls=${peerUrl}`,
-    `--initial-advertise-peer-urls=${peerUrl}`,
-    `--initial-cluster=default=${peerUrl}`,
-    '--unsafe-no-fsync',
-    '--log-level=warn',
-  ]);
+  const etcd = new Program(
+    found.etcd,
+    etcdArguments({ folder: join(folder, 'etcd'), client: etcdUrl, peer: peerUrl }),
+  );
   const etcdPost = async (path: string, body: object): Promise<Record<string, unknown>> => {
     const answer = await fetch(`${etcdUrl}${path}`, { method: 'POST', body: JSON.stringify(body) });
     return (await answer.json()) as Record<string, unknown>;
@@ -167,11 +161,10 @@ export async function startKubeApi(): Promise<KubeApi | string> {
       outgoing.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
     });
   const start = async (): Promise<void> => {
-    const running = new Program(found.server, [
-      `-etcd=${etcdUrl}`,
-      `-port=${port}`,
-      `-cert-dir=${pki}`,
-    ]);
+    const running = new Program(
+      found.server,
+      apiServerArguments({ etcd: etcdUrl, port, certificates: pki }),
+    );
     server = running;
     await until(
       'an answer of the API server',
@@ -185,18 +178,7 @@ export async function startKubeApi(): Promise<KubeApi | string> {
   await start();
   const writeKubeconfig = async (name: string, server: string, token: string): Promise<string> => {
     const file = join(folder, name);
-    const cluster = { server, 'certificate-authority': 'pki/apiserver.crt' };
-    await writeFile(
-      file,
-      stringify({
-        apiVersion: 'v1',
-        kind: 'Config',
-        'current-context': 'test',
-        contexts: [{ name: 'test', context: { cluster: 'test', user: 'one' } }],
-        clusters: [{ name: 'test', cluster }],
-        users: [{ name: 'one', user: { token } }],
-      }),
-    );
+    await writeFile(file, kubeconfigText({ server, ca, token }));
     return file;
   };
   const kubeconfig = await writeKubeconfig('kubeconfig', url, 'admin');

@@ -56,6 +56,13 @@ interface UpFlags extends Named {
   readonly families: Families;
 }
 
+/** What a Kubernetes in a lab has not. */
+const KUBERNETES_HELP = `
+With --kubernetes the lab has a real Kubernetes API server and etcd, what deploy/ installs, 'heddle cluster', and on each node containerd
+with the CNI plugin and 'heddle node'. Stand-ins for kubelet, kube-scheduler and the EndpointSlice controller make containers of pods and
+endpoints of services. There is no kube-controller-manager: Deployments, DaemonSets and Jobs make no pods, what belongs to a deleted object
+stays, and so does what is in a deleted namespace. Nor are there DNS, images beside heddle.lab/box:1, volumes, 'kubectl exec' and 'logs'.`;
+
 async function status({ name, json }: { name?: string; json?: boolean }): Promise<void> {
   const names = name === undefined ? labNames() : [name];
   const found = [];
@@ -96,12 +103,53 @@ export function register(program: Command): void {
     .addOption(kindOption())
     .addOption(nodesOption())
     .addOption(familiesOption())
+    .option('--kubernetes', 'with a Kubernetes API server, and pods that kubectl applies')
+    .addHelpText('after', KUBERNETES_HELP)
     .action(
-      forPeople(async (options: UpFlags) => {
-        const record = await up({ ...options, progress });
-        print(statusText(await labStatus(record)));
+      forPeople(async ({ kubernetes, ...options }: UpFlags & { kubernetes?: boolean }) => {
+        if (kubernetes !== true) {
+          const record = await up({ ...options, progress });
+          print(statusText(await labStatus(record)));
+          return;
+        }
+        const { upWithKubernetes, usage } = await import('../lab/kubernetes/cluster.ts');
+        const record = await upWithKubernetes({ ...options, progress });
+        print(`${statusText(await labStatus(record))}\n\n${usage(record)}`);
       }),
     );
+
+  lab
+    .command('kubectl')
+    .description("kubectl (Debian's) for a lab with Kubernetes, such as 'kubectl apply -f FILE'")
+    .addOption(nameOption())
+    .argument('<args...>')
+    .passThroughOptions()
+    .action(
+      forPeople(async (args: string[], { name }: Named) => {
+        const { kubectl } = await import('../lab/kubernetes/kubectl.ts');
+        process.exitCode = await kubectl(runningLab(name), args);
+      }),
+    );
+
+  lab
+    .command('node-runtime', { hidden: true })
+    .description('inside a lab with Kubernetes: the stand-in for the kubelet of a node')
+    .requiredOption('--name <name>')
+    .requiredOption('--node <node>')
+    .action(async ({ name, node }: Named & { node: string }) => {
+      const { runNodeRuntime } = await import('../lab/kubernetes/processes.ts');
+      const { stopSignal } = await import('./options.ts');
+      await runNodeRuntime(name, node, stopSignal());
+    });
+  lab
+    .command('controllers', { hidden: true })
+    .description('inside a lab with Kubernetes: the stand-ins for its controllers')
+    .requiredOption('--name <name>')
+    .action(async ({ name }: Named) => {
+      const { runControllers } = await import('../lab/kubernetes/processes.ts');
+      const { stopSignal } = await import('./options.ts');
+      await runControllers(name, stopSignal());
+    });
 
   lab
     .command('run')
@@ -180,6 +228,8 @@ export function register(program: Command): void {
     .action(
       forPeople(async ({ name }: Named) => {
         const record = runningLab(name);
+        const { expectManifests } = await import('../lab/daemons.ts');
+        expectManifests(record);
         const { readObjects } = await import('../lab/objects.ts');
         const { attachPods } = await import('../lab/pods.ts');
         const { attachContainers } = await import('../lab/runtime/container-pods.ts');

@@ -1,10 +1,11 @@
 /** `heddle node` on each node of a lab, in the background, as a cluster would run it. */
 import { join } from 'node:path';
-import { outputInside, runInside } from './exec.ts';
+import { heddleCommand, outputInside, runInside } from './exec.ts';
+import { hasKubernetes } from './kubernetes/files.ts';
 import { cniSocket } from './runtime/containerd.ts';
 import { familySettings, manifestsFolder, type Families } from './node-facts.ts';
 import { hasVrfs } from './status.ts';
-import { checkout, LabError, nodeNames, nodeSockets, remote, stateFolder } from './paths.ts';
+import { LabError, nodeNames, nodeSockets, remote, stateFolder } from './paths.ts';
 import type { LabRecord } from './state-file.ts';
 
 /** Name of its log and process number in the node's state folder. */
@@ -34,9 +35,7 @@ function daemonCommand(
   more: readonly string[],
 ): string[] {
   const sockets = nodeSockets(stateFolder(lab.name), node);
-  return [
-    join(lab.checkout, 'node_modules/.bin/node'),
-    join(checkout, 'src/cli/main.ts'),
+  return heddleCommand(lab, [
     'node',
     ...from,
     `--node=${node}`,
@@ -49,7 +48,7 @@ function daemonCommand(
     ...(lab.kind === 'host' ? [`--cni-socket=${cniSocket(lab, node)}`] : []),
     ...familyArguments(lab.families ?? 'v4'),
     ...more,
-  ];
+  ]);
 }
 
 /** Number of the daemon's process inside the lab; undefined when it does not run. */
@@ -83,11 +82,20 @@ export async function stopDaemon(
   await outputInside(lab, ['lab-daemon', node, DAEMON, how]);
 }
 
+/** Throws where the lab's objects are those of its API server: its manifests say nothing of what runs. */
+export function expectManifests({ name }: LabRecord): void {
+  if (hasKubernetes(name))
+    throw new LabError(
+      `lab '${name}' has a Kubernetes API server, and its daemons follow that, not manifests: use 'heddle lab kubectl --name ${name} apply', and 'heddle lab up --kubernetes --name ${name}' to repair it`,
+    );
+}
+
 /** Starts the daemons that do not run yet; returns the nodes where one was started. */
 export async function startDaemons(
   lab: LabRecord,
   more: readonly string[] = [],
 ): Promise<readonly string[]> {
+  expectManifests(lab);
   const started: string[] = [];
   for (const node of nodeNames(lab.nodes)) {
     if ((await daemonProcess(lab, node)) !== undefined) continue;

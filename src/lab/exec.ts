@@ -1,8 +1,9 @@
 /** Running commands inside a lab. */
 import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { command, type CommandOptions, type CommandResult } from './processes.ts';
 import { startSession } from './channel.ts';
-import { LabError, stateFolder } from './paths.ts';
+import { checkout, LabError, stateFolder } from './paths.ts';
 import type { LabRecord } from './state-file.ts';
 
 /** Programs of the lab come before those of the nodes' root file system. */
@@ -11,9 +12,18 @@ const PATH = '/lab/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** Variables that a command inside gets from outside: the terminal's, and those meant for it. */
 const passed = (name: string): boolean => /^(TERM|COLORTERM|NO_COLOR|HEDDLE_.*)$/.test(name);
 
+/** A `heddle` command of this checkout, as a program inside. */
+export const heddleCommand = (lab: LabRecord, args: readonly string[]): string[] => [
+  join(lab.checkout, 'node_modules/.bin/node'),
+  join(checkout, 'src/cli/main.ts'),
+  ...args,
+];
+
 export interface InsideOptions {
   /** Node in whose namespaces the command runs; else it runs beside the nodes. */
   readonly node?: string;
+  /** In this machine's network instead of the lab's; host kind. */
+  readonly isOnHostNetwork?: boolean;
   /** Folder to run in, as seen inside; `/` if left out. */
   readonly folder?: string;
 }
@@ -43,10 +53,10 @@ export function environmentArguments(
   ];
 }
 
-const enter = (init: number): string[] => [
+const enter = (init: number, isOnHostNetwork: boolean): string[] => [
   `--target=${init}`,
   '--mount',
-  '--net',
+  ...(isOnHostNetwork ? [] : ['--net']),
   '--pid',
   '--uts',
   '--ipc',
@@ -55,10 +65,14 @@ const enter = (init: number): string[] => [
 ];
 
 /** Arguments of nsenter that run `argv` in a lab on the host's kernel. */
-function entering(record: LabRecord, argv: readonly string[]): string[] {
+function entering(
+  record: LabRecord,
+  argv: readonly string[],
+  { isOnHostNetwork = false }: InsideOptions = {},
+): string[] {
   if (record.init === undefined)
     throw new LabError(`lab '${record.name}' has no process that commands could enter`);
-  return [...enter(record.init.pid), ...argv];
+  return [...enter(record.init.pid, isOnHostNetwork), ...argv];
 }
 
 /** Runs a command inside to its end and keeps what it wrote. */
@@ -68,7 +82,7 @@ export async function runInside(
   options: InsideOptions & CommandOptions = {},
 ): Promise<CommandResult> {
   const argv = environmentArguments(args, options, process.env);
-  if (record.kind === 'host') return command('nsenter', entering(record, argv), options);
+  if (record.kind === 'host') return command('nsenter', entering(record, argv, options), options);
   const output: Buffer[] = [];
   const errors: Buffer[] = [];
   await using session = await startSession(stateFolder(record.name), argv, {

@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { outputInside } from './exec.ts';
+import { programsFolder } from './kubernetes/programs.ts';
 import { noteCgroups, removeCgroups } from './cgroups.ts';
 import { lock } from './lock.ts';
 import { writeNodeManifests, type Families } from './node-facts.ts';
@@ -62,6 +63,12 @@ function shares(): string[] {
   const modules = join(checkout, 'node_modules');
   const real = existsSync(modules) ? realpathSync(modules) : modules;
   return real.startsWith(`${checkout}/`) ? [checkout] : [checkout, real];
+}
+
+/** Those of a lab on the host's kernel: also what Kubernetes is started from, whether or not that comes. */
+function hostShares(): string[] {
+  mkdirSync(programsFolder(), { recursive: true });
+  return [...shares(), realpathSync(programsFolder())];
 }
 
 export function requireRoot(): void {
@@ -157,7 +164,7 @@ async function startHost(
     LAB_DATAPATH: datapath,
     // Of an overlay the first layer is the uppermost.
     LAB_ROOT: [runtimeLayer(), rootFileSystem()].join(':'),
-    LAB_SHARES: shares().join('\n'),
+    LAB_SHARES: hostShares().join('\n'),
   };
   writeFileSync(
     join(folder, 'env'),

@@ -1,5 +1,6 @@
 /** What a lab consists of right now. */
 import { outputInside } from './exec.ts';
+import { hasKubernetes, kubeconfigFile } from './kubernetes/files.ts';
 import { nodeSockets, stateFolder, type LabKind, type NodeSockets } from './paths.ts';
 import type { LabRecord } from './state-file.ts';
 
@@ -8,6 +9,8 @@ export interface NodeStatus {
   readonly address: string;
   /** Process number inside the lab of each service; null when it does not run. */
   readonly services: Readonly<Record<string, number | null>>;
+  /** Likewise of each daemon that was started: Heddle's, the container runtime. */
+  readonly daemons: Readonly<Record<string, number | null>>;
   /** Present when the sockets can be reached from outside. */
   readonly sockets?: NodeSockets;
 }
@@ -20,10 +23,19 @@ export interface LabStatus {
   readonly versions: Readonly<Record<string, string>>;
   /** Network namespaces of pods, `<namespace>_<pod>`. */
   readonly pods: readonly string[];
+  /** Present when it has a Kubernetes API server. */
+  readonly kubernetes?: {
+    readonly kubeconfig: string;
+    /** Processes beside the nodes, as those of a node. */
+    readonly daemons: Readonly<Record<string, number | null>>;
+  };
 }
 
+type Processes = Readonly<Record<string, number | null>>;
+
 interface Reported {
-  readonly nodes: readonly { name: string; services: Record<string, number | null> }[];
+  readonly nodes: readonly { name: string; services: Processes; daemons: Processes }[];
+  readonly daemons: Processes;
   readonly versions: Record<string, string>;
   readonly pods: readonly string[];
 }
@@ -38,14 +50,18 @@ export async function labStatus(record: LabRecord): Promise<LabStatus> {
     name: record.name,
     kind: record.kind,
     folder,
-    nodes: reported.nodes.map(({ name, services }) => ({
+    nodes: reported.nodes.map(({ name, services, daemons }) => ({
       name,
       address: nodeAddress(name),
       services,
+      daemons,
       ...(record.kind === 'host' ? { sockets: nodeSockets(folder, name) } : {}),
     })),
     versions: reported.versions,
     pods: reported.pods,
+    ...(hasKubernetes(record.name)
+      ? { kubernetes: { kubeconfig: kubeconfigFile(record.name), daemons: reported.daemons } }
+      : {}),
   };
 }
 
@@ -55,6 +71,11 @@ export async function hasVrfs(record: LabRecord): Promise<boolean> {
   return versions['vrf'] !== 'no';
 }
 
+const notRunning = (processes: Processes): string[] =>
+  Object.entries(processes)
+    .filter(([, pid]) => pid === null)
+    .map(([name]) => name);
+
 /** The status as people read it. */
 export function statusText(status: LabStatus): string {
   const { versions } = status;
@@ -62,12 +83,17 @@ export function statusText(status: LabStatus): string {
     `lab '${status.name}' (${status.kind}): ${status.nodes.length} nodes, OVN ${versions['ovn'] ?? '?'}, Open vSwitch ${versions['ovs'] ?? '?'}, kernel ${versions['kernel'] ?? '?'}${versions['vrf'] === 'no' ? ' without VRFs' : ''}; state in ${status.folder}`,
   ];
   for (const node of status.nodes) {
-    const dead = Object.entries(node.services)
-      .filter(([, pid]) => pid === null)
-      .map(([service]) => service);
+    const dead = notRunning({ ...node.services, ...node.daemons });
+    const daemons = Object.keys(node.daemons);
     lines.push(
-      `  ${node.name}  ${node.address}  ${dead.length === 0 ? 'all services run' : `NOT RUNNING: ${dead.join(', ')}`}` +
+      `  ${node.name}  ${node.address}  ${dead.length === 0 ? ['all services run', ...daemons].join(', ') : `NOT RUNNING: ${dead.join(', ')}`}` +
         (node.sockets === undefined ? '' : `  --nb unix:${node.sockets.nb}`),
+    );
+  }
+  if (status.kubernetes !== undefined) {
+    const dead = notRunning(status.kubernetes.daemons);
+    lines.push(
+      `  Kubernetes API: ${dead.length === 0 ? '' : `NOT RUNNING: ${dead.join(', ')}; `}export KUBECONFIG=${status.kubernetes.kubeconfig}`,
     );
   }
   lines.push(

@@ -1,96 +1,70 @@
-/** From `kubectl apply` to packets: objects of a real API server, with deploy/'s roles and policies in force, become pods of containerd that reach what they may. */
+/** `heddle lab up --kubernetes`: from `kubectl apply` to packets, with a real API server, the roles and policies of deploy/ in force, and pods that are containers. */
+import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { definitions } from '../../src/api/validation/catalog.ts';
-import { startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
-import { installPlugin, startContainerd } from '../../src/lab/runtime/containerd.ts';
-import type { KubeObject } from '../../src/api/objects.ts';
-import { resourceKindOf } from '../../src/api/kinds.ts';
-import { outputInside } from '../../src/lab/exec.ts';
-import { collectionPath } from '../../src/store/kubernetes/kubernetes-paths.ts';
-import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
-import { layer3, namespace, node } from '../support/cluster.ts';
-import { command, type RunningCommand } from '../support/heddle.ts';
-import { startKubeApi, type KubeApi } from '../support/kube-api.ts';
-import { labApi, type LabApi } from '../support/lab-api.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { NodeRuntime } from '../support/node-runtime.ts';
-import { installRules, MANAGER_ACCOUNT, NODE_ACCOUNT } from '../support/permissions.ts';
+import { stringify } from 'yaml';
+import { LabError, stateFolder } from '../../src/lab/paths.ts';
+import { command } from '../../src/lab/processes.ts';
+import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { startDaemons } from '../../src/lab/daemons.ts';
+import { upWithKubernetes } from '../../src/lab/kubernetes/cluster.ts';
+import { kubeconfigFile } from '../../src/lab/kubernetes/files.ts';
+import { programPath } from '../../src/lab/kubernetes/programs.ts';
+import { down, type UpOptions } from '../../src/lab/lifecycle.ts';
+import type { LabRecord } from '../../src/lab/state-file.ts';
+import { labStatus, statusText } from '../../src/lab/status.ts';
+import { layer3, namespace } from '../support/cluster.ts';
+import { heddle } from '../support/heddle.ts';
+import { endsWithUs, whyNoLab } from '../support/lab.ts';
 
-const started = whyNoLab ?? (await startKubeApi());
+const NAME = 'e2e-kubernetes';
 const nodes = ['n1', 'n2'] as const;
+const IMAGE = 'heddle.lab/box:1';
 const PORT = 8080;
 const SOON = { timeout: 60_000, interval: 300 };
-const SERVICE_IP = '10.96.7.7';
-const SETTINGS = ['--cluster-subnets=10.244.0.0/16/24', '--k8s-service-cidrs=10.96.0.0/16'];
 
-const webPod = (key: string, on: string): KubeObject & { spec: object } => {
+/** Why it can't be had here. */
+async function whyNoKubernetes(): Promise<string | undefined> {
+  if (whyNoLab !== undefined) return whyNoLab;
+  try {
+    for (const program of ['etcd', 'apiserver', 'kubectl'] as const) await programPath(program);
+    return undefined;
+  } catch (error) {
+    if (error instanceof LabError) return error.message;
+    throw error;
+  }
+}
+const why = await whyNoKubernetes();
+
+const PRIMARY = 'k8s.ovn.org/primary-user-defined-network';
+/** The same network, the same pods, for two tenants. */
+const tenants = ['blue', 'red'] as const;
+const namespaces = tenants.map((tenant) => namespace(tenant, { [PRIMARY]: '' }));
+const networks = tenants.map((tenant) => layer3(`${tenant}/net`, '10.20.0.0/16/24'));
+
+/** A pod that answers with its name, and says itself where it runs only when that matters. */
+function webPod(key: string, spec: object = {}): object {
   const [ns = '', name = ''] = key.split('/');
-  const command = ['/usr/bin/python3', '/lab/bin/lab-serve', key, String(PORT)];
   const ask = `/bin/nc -w 1 127.0.0.1 ${PORT} < /dev/null`;
-  const readinessProbe = { exec: { command: ['/bin/sh', '-c', ask] } };
+  const main = {
+    name: 'main',
+    image: IMAGE,
+    command: ['/usr/bin/python3', '/lab/bin/lab-serve', key, String(PORT)],
+    readinessProbe: { exec: { command: ['/bin/sh', '-c', ask] } },
+  };
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { namespace: ns, name, labels: { app: 'web', name } },
-    spec: { nodeName: on, containers: [{ name: 'main', image: 'box', command, readinessProbe }] },
-  };
-};
-
-/** What is looked at in a pod, or in a refusal. */
-interface FoundPod {
-  readonly code?: number;
-  readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
-  readonly status?: {
-    readonly podIP?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    spec: { containers: [main], ...spec },
   };
 }
 
-/** The same network, the same pods, for two tenants. */
-const tenants = ['blue', 'red'] as const;
-const namespaces = tenants.map((tenant) =>
-  namespace(tenant, { 'k8s.ovn.org/primary-user-defined-network': '' }),
-);
-const networks = tenants.map((tenant) => layer3(`${tenant}/net`, '10.20.0.0/16/24'));
-const pods = tenants.flatMap((tenant) => [
-  webPod(`${tenant}/one`, 'n1'),
-  webPod(`${tenant}/two`, 'n2'),
-]);
-
-const nadOf = ({ metadata }: KubeObject): KubeObject => ({
-  apiVersion: 'k8s.cni.cncf.io/v1',
-  kind: 'NetworkAttachmentDefinition',
-  metadata,
-});
-
+const keys = tenants.flatMap((tenant) => [`${tenant}/one`, `${tenant}/two`]);
 const service = {
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { namespace: 'blue', name: 'web' },
-  spec: {
-    clusterIP: SERVICE_IP,
-    clusterIPs: [SERVICE_IP],
-    ports: [{ port: 80, targetPort: PORT }],
-  },
-};
-const slice = (addresses: readonly string[]): KubeObject & { addressType: string } => {
-  const labels = {
-    'kubernetes.io/service-name': 'web',
-    'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
-  };
-  const endpoints = addresses.map((address) => ({
-    addresses: [address],
-    conditions: { ready: true },
-    nodeName: 'n2',
-    targetRef: { kind: 'Pod', namespace: 'blue', name: 'two' },
-  }));
-  const of = {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: { namespace: 'blue', name: 'web-1', labels },
-    addressType: 'IPv4',
-  };
-  return Object.assign(of, { ports: [{ port: PORT, protocol: 'TCP' }], endpoints });
+  spec: { selector: { name: 'two' }, ports: [{ port: 80, targetPort: PORT }] },
 };
 const denyAll = {
   apiVersion: 'networking.k8s.io/v1',
@@ -99,45 +73,79 @@ const denyAll = {
   spec: { podSelector: { matchLabels: { name: 'two' } }, policyTypes: ['Ingress'] },
 };
 
-describe.skipIf(typeof started === 'string')(
-  `pods of an API server${typeof started === 'string' ? ` (${started})` : ''}`,
+interface FoundPod {
+  readonly metadata: {
+    readonly uid: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: { readonly nodeName?: string };
+  readonly status: {
+    readonly podIP?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly containerStatuses?: readonly { readonly containerID?: string }[];
+  };
+}
+
+const lines: string[] = [];
+const options: UpOptions = {
+  name: NAME,
+  kind: 'host',
+  nodes: nodes.length,
+  progress: (line) => lines.push(line),
+};
+
+describe('what it is not for is refused before anything is started', () => {
+  test.each([
+    { flags: ['--kind=vm'], said: 'labs of the kind host' },
+    { flags: ['--families=dual'], said: 'IPv4 cluster IPs alone; leave --families out' },
+  ])('$flags', async ({ flags, said }) => {
+    const { code, stderr } = await heddle('lab', 'up', '--kubernetes', `--name=${NAME}`, ...flags);
+    expect(stderr).toContain(said);
+    expect(code).toBe(1);
+    expect(existsSync(stateFolder(NAME))).toBe(false);
+  });
+});
+
+describe.skipIf(why !== undefined)(
+  `a lab with Kubernetes${why === undefined ? '' : ` (${why})`}`,
   { timeout: 240_000 },
   () => {
-    const api = started as KubeApi;
-    let store: KubernetesStore;
-    let lab: TestLab;
-    let way: LabApi;
-    let manager: RunningCommand;
-    const runtimes = {} as Record<(typeof nodes)[number], NodeRuntime>;
+    let lab: LabRecord;
+    let program: string;
 
-    const pathOf = ({ apiVersion, kind, metadata }: KubeObject): string => {
-      const resource = resourceKindOf(apiVersion, kind);
-      if (resource === undefined) throw new Error(`unknown kind ${kind}`);
-      return collectionPath(resource, metadata.namespace);
+    const kubectl = async (
+      args: readonly string[],
+      input?: string,
+    ): Promise<{ code: number; stdout: string; stderr: string }> => {
+      const environment = { KUBECONFIG: kubeconfigFile(NAME) };
+      return command(program, args, {
+        environment,
+        ...(input === undefined ? {} : { input }),
+      });
     };
-    const apply = async (...objects: readonly KubeObject[]): Promise<void> => {
-      for (const object of objects) {
-        const { status, body } = await api.call('POST', pathOf(object), object);
-        if (status !== 201) throw new Error(`${object.kind} refused: ${JSON.stringify(body)}`);
+    const done = async (args: readonly string[], input?: string): Promise<string> => {
+      const { code, stdout, stderr } = await kubectl(args, input);
+      if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
+      return stdout;
+    };
+    const text = (...objects: readonly object[]): string =>
+      objects.map((one) => stringify(one)).join('---\n');
+    const apply = (...objects: readonly object[]): Promise<string> =>
+      done(['apply', '-f', '-'], text(...objects));
+    const podOf = async (key: string): Promise<FoundPod> => {
+      const [ns = '', name = ''] = key.split('/');
+      return JSON.parse(await done(['get', 'pod', '-n', ns, name, '-o', 'json'])) as FoundPod;
+    };
+    const ready = async (...all: readonly string[]): Promise<void> => {
+      for (const key of all) {
+        const [ns = '', name = ''] = key.split('/');
+        await done(['wait', '-n', ns, `pod/${name}`, '--for=condition=Ready', '--timeout=60s']);
       }
     };
-    const remove = async (...objects: readonly KubeObject[]): Promise<void> => {
-      for (const object of objects)
-        await api.call('DELETE', `${pathOf(object)}/${object.metadata.name}`);
-    };
-    const get = async (object: KubeObject): Promise<FoundPod> =>
-      (await api.call('GET', `${pathOf(object)}/${object.metadata.name}`)).body as FoundPod;
-
-    const runtimeOf = (pod: KubeObject): NodeRuntime =>
-      runtimes[(pod.spec as { nodeName: (typeof nodes)[number] }).nodeName];
-    const podOf = (key: string): KubeObject => {
-      const found = pods.find(({ metadata }) => `${metadata.namespace}/${metadata.name}` === key);
-      if (found === undefined) throw new Error(`no pod ${key}`);
-      return found;
-    };
     const inPod = (key: string, ...argv: string[]): Promise<{ code: number; stdout: string }> =>
-      runtimeOf(podOf(key)).exec(key, ...argv);
-
+      runInside(lab, ['pod', key, ...argv]);
     /** Who answers a pod on an address. */
     const answer = async (key: string, address: string, port = PORT): Promise<string> => {
       const ask = `/bin/nc -w 2 ${address} ${port} < /dev/null`;
@@ -147,53 +155,28 @@ describe.skipIf(typeof started === 'string')(
       const { stdout } = await inPod(key, '/usr/bin/ip', '-o', '-4', 'address', 'show', 'ovn-udn1');
       return /inet ([\d.]+)\//.exec(stdout)?.[1] ?? `no address: ${stdout}`;
     };
-    const isReady = async (pod: KubeObject): Promise<string> => {
-      const { status } = await get(pod);
-      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-      const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
-      return ready?.status ?? runtimeOf(pod).problems.get(key) ?? 'not reported';
-    };
 
     beforeAll(async () => {
-      await api.install(definitions);
-      await installRules(api);
-      store = new KubernetesStore({ connection: api.connection });
-      lab = await testLab('e2e-kubernetes', { nodes: nodes.length });
-      way = await labApi(lab.record, api);
-      manager = command(
-        'cluster',
-        `--kubeconfig=${way.kubeconfigFor(`${MANAGER_ACCOUNT}@n1`, api.url)}`,
-        '--metrics-bind-address=127.0.0.1:0',
-        '--conversion-bind-address=127.0.0.1:0',
-        ...SETTINGS,
-      );
-      await apply(...nodes.map((name) => node(name)));
-      for (const name of nodes) {
-        await startContainerd(lab.record, name);
-        await installPlugin(lab.record, name);
-        const account = way.kubeconfigFor(`${NODE_ACCOUNT}@${name}`);
-        await startDaemon(lab.record, name, SETTINGS, [`--kubeconfig=${account}`]);
-        runtimes[name] = new NodeRuntime(lab.record, name, api, store);
-      }
+      program = await programPath('kubectl');
+      await down(NAME, options.progress); // what a killed run left
+      lab = await upWithKubernetes(options);
+      endsWithUs(lab);
     }, 240_000);
     afterAll(async () => {
-      for (const runtime of Object.values(runtimes)) await runtime[Symbol.asyncDispose]();
-      await manager[Symbol.asyncDispose]();
-      await way[Symbol.asyncDispose]();
-      await lab[Symbol.asyncDispose]();
-      await store.close();
-      await api[Symbol.asyncDispose]();
+      await down(NAME, options.progress);
     });
 
-    test('pods that are applied with their networks run, and are ready', async () => {
-      await apply(...namespaces, ...networks, ...pods);
-      for (const pod of pods) await expect.poll(() => isReady(pod), SOON).toBe('True');
+    test('pods that kubectl applies with their networks run, spread over the nodes, and are ready', async () => {
+      await apply(...namespaces, ...networks, ...keys.map((key) => webPod(key)));
+      await ready(...keys);
+      const found = await Promise.all(keys.map(podOf));
+      for (const node of nodes)
+        expect(found.filter(({ spec }) => spec.nodeName === node)).toHaveLength(2);
       // A pod's status has its address on the default network, as kubelet reports it.
-      const { status, metadata } = await get(podOf('blue/one'));
-      expect(status?.podIP).toMatch(/^10\.244\./);
-      expect(
-        JSON.parse(metadata.annotations['k8s.v1.cni.cncf.io/network-status'] ?? '[]'),
-      ).toHaveLength(2);
+      const [one] = found;
+      expect(one?.status.podIP).toMatch(/^10\.128\./);
+      const said = one?.metadata.annotations?.['k8s.v1.cni.cncf.io/network-status'] ?? '[]';
+      expect(JSON.parse(said)).toHaveLength(2);
     });
 
     test('each tenant reaches its own pod under an address that both have', async () => {
@@ -203,12 +186,19 @@ describe.skipIf(typeof started === 'string')(
       await expect.poll(() => answer('red/one', address), SOON).toBe('red/two');
     });
 
-    test('a service answers in its own network, and in no other', async () => {
-      // The API server's own controllers know the addresses on the default network alone: the cluster manager mirrors them.
-      const { status } = await get(podOf('blue/two'));
-      await apply(service, slice([status?.podIP ?? '']));
-      await expect.poll(() => answer('blue/one', SERVICE_IP, 80), SOON).toBe('blue/two');
-      expect(await answer('red/one', SERVICE_IP, 80)).toBe('');
+    test('a service gets an address and endpoints, and answers in its own network and in no other', async () => {
+      await apply(service);
+      const ip = await done([
+        'get',
+        '-n',
+        'blue',
+        'service/web',
+        '-o',
+        'jsonpath={.spec.clusterIP}',
+      ]);
+      expect(ip).toMatch(/^10\.96\./);
+      await expect.poll(() => answer('blue/one', ip, 80), SOON).toBe('blue/two');
+      expect(await answer('red/one', ip, 80)).toBe('');
     });
 
     test('a network policy closes a pod, and its removal opens it', async () => {
@@ -216,40 +206,155 @@ describe.skipIf(typeof started === 'string')(
       await apply(denyAll);
       await expect.poll(() => answer('blue/one', address), SOON).toBe('');
       expect(await answer('red/one', address)).toBe('red/two');
-      await remove(denyAll);
+      await done(['delete', '-n', 'blue', 'networkpolicy', 'deny']);
       await expect.poll(() => answer('blue/one', address), SOON).toBe('blue/two');
     });
 
-    test('a daemon that is killed and started again takes nothing from a pod, and starts others', async () => {
+    test('what is wrong is refused by the rules of deploy/, or said in the pod', async () => {
+      const wrong = layer3('blue/wrong', '10.20.0.0/16/8');
+      expect((await kubectl(['apply', '-f', '-'], text(wrong))).stderr).toContain(
+        'HostSubnet must be smaller than CIDR subnet',
+      );
+      const mistyped = { ...service, spec: { ...service.spec, selectr: {} } };
+      expect((await kubectl(['apply', '-f', '-'], text(mistyped))).stderr).toContain(
+        'spec.selectr',
+      );
+      const labels = ['label', 'namespace', 'blue', `${PRIMARY}-`];
+      expect((await kubectl(labels)).stderr).toContain(PRIMARY);
+      const copied = { metadata: { annotations: { 'k8s.ovn.org/pod-networks': '{}' } } };
+      const patch = [
+        'patch',
+        '-n',
+        'blue',
+        'pod/one',
+        '--type=merge',
+        '-p',
+        JSON.stringify(copied),
+      ];
+      expect((await kubectl(patch)).stderr).toContain('k8s.ovn.org/pod-networks');
+
+      const other = { containers: [{ name: 'main', image: 'docker.io/library/nginx:1' }] };
+      await apply(webPod('red/image', other), webPod('red/host', { hostNetwork: true }));
+      await apply(webPod('red/nowhere', { nodeSelector: { disk: 'fast' } }));
+      const statusOf = async (key: string): Promise<string> =>
+        JSON.stringify((await podOf(key)).status);
+      await expect.poll(() => statusOf('red/image'), SOON).toContain(`use ${IMAGE}`);
+      await expect.poll(() => statusOf('red/host'), SOON).toContain('has no hostNetwork');
+      await expect.poll(() => statusOf('red/nowhere'), SOON).toContain('spec.nodeSelector');
+      await done(['delete', 'pod', '-n', 'red', 'image', 'host', 'nowhere']);
+    });
+
+    test('nobody gets in without what the kubeconfig has', async () => {
+      const server = /server: (\S+)/.exec(readFileSync(kubeconfigFile(NAME), 'utf8'))?.[1] ?? '';
+      const anybody = [
+        '--kubeconfig=/dev/null',
+        `--server=${server}`,
+        '--insecure-skip-tls-verify',
+      ];
+      for (const token of ['any', 'system:serviceaccount:heddle:heddle-cluster']) {
+        const { code, stderr } = await kubectl([...anybody, `--token=${token}`, 'get', 'pods']);
+        expect(stderr).toContain('Unauthorized');
+        expect(code).toBe(1);
+      }
+    });
+
+    test('commands for manifests say that this lab has an API server', async () => {
+      await expect(startDaemons(lab)).rejects.toThrow(/has a Kubernetes API server/);
+      const { code, stderr } = await heddle('lab', 'attach', `--name=${NAME}`);
+      expect(stderr).toContain('lab kubectl');
+      expect(code).toBe(1);
+    });
+
+    test('what is killed takes nothing from pods, and comes back with lab up --kubernetes', async () => {
       const address = await addressOf('blue/two');
-      await stopDaemon(lab.record, 'n1', 'kill');
+      const before = await Promise.all(keys.map(podOf));
+      const killed = [
+        ...[
+          'etcd',
+          'kube-apiserver',
+          'heddle-cluster',
+          'controllers',
+          'heddle-node',
+          'containerd',
+        ].map((name) => ['n1', name]),
+        ['n2', 'node-runtime'],
+        ['n2', 'api-relay'],
+        ['-', 'api-on-this-machine'],
+      ];
+      for (const [node = '', name = ''] of killed)
+        await outputInside(lab, ['lab-daemon', node, name, 'kill']);
+      const dead = statusText(await labStatus(lab));
+      expect(dead).toMatch(/n2 .*NOT RUNNING: api-relay, node-runtime/);
+      expect(dead).toContain('Kubernetes API: NOT RUNNING: api-on-this-machine');
+      const kubeconfig = readFileSync(kubeconfigFile(NAME), 'utf8');
       expect(await answer('blue/one', address)).toBe('blue/two');
-      const late = webPod('blue/late', 'n1');
-      pods.push(late);
-      await apply(late);
-      const account = way.kubeconfigFor(`${NODE_ACCOUNT}@n1`);
-      await startDaemon(lab.record, 'n1', SETTINGS, [`--kubeconfig=${account}`]);
-      await expect.poll(() => isReady(late), SOON).toBe('True');
-      await expect.poll(() => answer('blue/late', address), SOON).toBe('blue/two');
-      expect(await answer('blue/one', address)).toBe('blue/two');
+
+      lines.length = 0;
+      expect(await upWithKubernetes(options)).toEqual(lab);
+      expect(lines.join('\n')).toContain('etcd, kube-apiserver, api-relay');
+      expect(statusText(await labStatus(lab))).not.toContain('NOT RUNNING');
+      expect(readFileSync(kubeconfigFile(NAME), 'utf8')).toBe(kubeconfig);
+      await apply(
+        webPod('blue/late', { nodeName: 'n1' }),
+        webPod('blue/later', { nodeName: 'n2' }),
+      );
+      await ready('blue/late', 'blue/later');
+      for (const late of ['blue/late', 'blue/later'])
+        await expect.poll(() => answer(late, address), SOON).toBe('blue/two');
+      // Addresses of services that were there are not handed out again.
+      await apply({ ...service, metadata: { namespace: 'blue', name: 'second' } });
+      const ips = await done([
+        'get',
+        '-n',
+        'blue',
+        'services',
+        '-o',
+        'jsonpath={.items[*].spec.clusterIP}',
+      ]);
+      expect(new Set(ips.split(' ')).size).toBe(2);
+
+      const containers = (all: readonly FoundPod[]): unknown =>
+        all.map(({ status }) => status.containerStatuses?.[0]?.containerID);
+      expect(containers(await Promise.all(keys.map(podOf)))).toEqual(containers(before));
+    });
+
+    test('a second lab up --kubernetes finds nothing to do', async () => {
+      lines.length = 0;
+      await upWithKubernetes(options);
+      expect(lines).toEqual(['definitions, roles and admission policies of deploy/ are installed']);
     });
 
     test('what is deleted goes: pods, networks, and what they had on the nodes', async () => {
-      await remove(service, slice([]), ...pods);
-      for (const pod of pods) await expect.poll(async () => (await get(pod)).code, SOON).toBe(404);
-      await remove(...networks);
-      for (const object of [...networks, ...networks.map(nadOf)])
-        await expect.poll(async () => (await get(object)).code, SOON).toBe(404);
-      await remove(...namespaces);
+      const gone = async (...args: readonly string[]): Promise<void> => {
+        await done(['delete', '--timeout=60s', ...args]);
+      };
+      for (const tenant of tenants) {
+        await gone('-n', tenant, 'services', '--all');
+        await gone('-n', tenant, 'pods', '--all');
+        await gone('-n', tenant, 'userdefinednetworks', '--all');
+        const nads = ['get', '-n', tenant, 'network-attachment-definitions', '-o', 'name'];
+        await expect.poll(() => done(nads), SOON).toBe('');
+        await gone('namespace', tenant);
+      }
       for (const name of nodes) {
         const look = ['on', name, 'ovn-nbctl', '--bare', '--columns=name', 'list'];
-        const rows = async (table: string): Promise<string> =>
-          outputInside(lab.record, [...look, table]);
+        const rows = async (table: string): Promise<string> => outputInside(lab, [...look, table]);
         await expect.poll(() => rows('Logical_Switch'), SOON).not.toMatch(/blue|red/);
         await expect.poll(() => rows('Logical_Switch_Port'), SOON).not.toMatch(/blue|red/);
         const links = ['on', name, 'ip', '-oneline', 'link', 'show', 'type', 'veth'];
-        await expect.poll(() => outputInside(lab.record, links), SOON).not.toMatch(/heddle-cni/);
+        await expect.poll(() => outputInside(lab, links), SOON).not.toMatch(/heddle-cni/);
       }
+      await expect.poll(async () => (await labStatus(lab)).pods, SOON).toEqual([]);
+    });
+
+    test('lab down leaves nothing, on this machine neither', async () => {
+      const folder = stateFolder(NAME);
+      const processes = async (): Promise<string> =>
+        (await command('pgrep', ['--list-full', '--full', `${folder}/|--name=${NAME}`])).stdout;
+      expect(await processes()).toContain('TCP-LISTEN');
+      expect(await down(NAME, options.progress)).toBe(true);
+      expect(await processes()).toBe('');
+      expect(existsSync(folder)).toBe(false);
     });
   },
 );

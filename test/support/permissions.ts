@@ -1,12 +1,16 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../src/api/objects.ts';
+import {
+  installRules as installRulesAs,
+  NODE_ACCOUNT,
+} from '../../src/lab/kubernetes/deployment.ts';
+import { systemClock } from '../../src/store/clock.ts';
+import { kubeconfigConnection } from '../../src/store/kubernetes/kubeconfig.ts';
+import { KubernetesClient } from '../../src/store/kubernetes/kubernetes-client.ts';
 import type { KubeApi } from './kube-api.ts';
-import { until } from './until.ts';
 
-export const NODE_ACCOUNT = 'system:serviceaccount:heddle:heddle-node';
-export const MANAGER_ACCOUNT = 'system:serviceaccount:heddle:heddle-cluster';
 const DEPLOY = resolve(import.meta.dirname, '../../deploy');
 
 interface Rule {
@@ -62,14 +66,6 @@ interface Role {
   readonly rules?: readonly Rule[];
 }
 
-/** Everything that `kubectl apply -k deploy/` installs but the definitions. */
-export const deployed = (): readonly KubeObject[] =>
-  readdirSync(DEPLOY)
-    .filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml')
-    .sort()
-    .flatMap((file) => parseAllDocuments(readFileSync(resolve(DEPLOY, file), 'utf8')))
-    .map((document) => document.toJS() as KubeObject);
-
 /** Where objects of its kind are, in its namespace. */
 export function objectPath({ apiVersion, kind, metadata }: KubeObject): string {
   const plural = `${kind.toLowerCase().replace(/y$/, 'ie')}s`;
@@ -78,28 +74,17 @@ export function objectPath({ apiVersion, kind, metadata }: KubeObject): string {
   return `${group}${within}/${plural}`;
 }
 
-/** Installs of it the namespace, the roles and the admission policies; the definitions have to be there. */
+/** Installs the namespace, the roles and the admission policies of deploy/; the definitions have to be there. */
 export async function installRules(api: KubeApi): Promise<void> {
-  const isRule =
-    /^(Namespace|ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy(Binding)?)$/;
-  for (const object of deployed().filter(({ kind }) => isRule.test(kind))) {
-    const path = `${objectPath(object)}?fieldValidation=Strict`;
-    const { status, body } = await api.call('POST', path, object);
-    if (status !== 201)
-      throw new Error(`${object.kind} ${object.metadata.name}: ${JSON.stringify(body)}`);
-  }
-  // The server takes them up by watching itself, in the order of their creation: this asks for the last role, and the last policy.
-  const zone = { apiVersion: 'k8s.ovn.org/v1alpha1', kind: 'ZoneStatus', metadata: { name: 'n' } };
-  let said = '';
-  await until(
-    'roles and policies to be in force',
-    async () => {
-      const path = '/apis/k8s.ovn.org/v1alpha1/zonestatuses?dryRun=All';
-      said = JSON.stringify(await api.call('POST', path, zone, NODE_ACCOUNT));
-      return said.includes('the Heddle daemon of node');
-    },
-    { output: () => said },
-  );
+  const asNode = await kubeconfigConnection({
+    files: [await api.kubeconfigFor(api.url, NODE_ACCOUNT)],
+    clock: systemClock,
+    environment: process.env,
+  });
+  const clients = [api.connection, asNode].map((one) => new KubernetesClient(one, 'test'));
+  const [admin, node] = clients as [KubernetesClient, KubernetesClient];
+  await installRulesAs(admin, node);
+  for (const client of clients) client.close();
 }
 
 const rolesIn = (file: string): readonly Role[] =>

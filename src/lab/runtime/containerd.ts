@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { outputInside, runInside } from '../exec.ts';
-import { checkout, LabError, stateFolder } from '../paths.ts';
+import { heddleCommand, outputInside, runInside } from '../exec.ts';
+import { LabError, stateFolder } from '../paths.ts';
 import type { LabRecord } from '../state-file.ts';
 import { ContainerRuntime, CriError } from './cri.ts';
 
@@ -61,8 +61,7 @@ export const stopContainerd = (
 ): Promise<string> => outputInside(lab, ['lab-daemon', node, DAEMON, how]);
 
 function heddleCni(lab: LabRecord, node: string, ...args: string[]): Promise<string> {
-  const heddle = [join(lab.checkout, 'node_modules/.bin/node'), join(checkout, 'src/cli/main.ts')];
-  return outputInside(lab, ['on', node, ...heddle, 'cni', ...args]);
+  return outputInside(lab, ['on', node, ...heddleCommand(lab, ['cni', ...args])]);
 }
 
 /** `heddle cni install` as on any node, for the socket of this one. */

@@ -56,6 +56,8 @@ export interface ContainerStatus {
     | 'CONTAINER_UNKNOWN';
   /** Process id of its program, inside the lab; 0 when it does not run. */
   readonly pid: number;
+  /** Nanoseconds since 1970. */
+  readonly startedAt: number;
   readonly exitCode: number;
   readonly reason: string;
   readonly message: string;
@@ -180,6 +182,14 @@ export class ContainerRuntime implements Disposable {
 
   async removeContainer(containerId: string): Promise<void> {
     await this.#call('RemoveContainer', { containerId });
+  }
+
+  /** Ids of a sandbox's containers, by their names. */
+  async listContainers(podSandboxId: string): Promise<ReadonlyMap<string, string>> {
+    const { containers } = await this.#call<{
+      containers: { id: string; metadata: { name: string } }[];
+    }>('ListContainers', { filter: { podSandboxId } });
+    return new Map(containers.map(({ id, metadata }) => [metadata.name, id]));
   }
 
   async containerStatus(containerId: string): Promise<ContainerStatus> {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { definitions } from '../../../src/api/validation/catalog.ts';
 import { namespace, node, pod } from '../../support/cluster.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
-import { installRules, MANAGER_ACCOUNT, NODE_ACCOUNT } from '../../support/permissions.ts';
+import { MANAGER_ACCOUNT, NODE_ACCOUNT } from '../../../src/lab/kubernetes/deployment.ts';
+import { installRules } from '../../support/permissions.ts';
 
 const started = await startKubeApi();
 if (typeof started === 'string')

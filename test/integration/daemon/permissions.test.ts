@@ -32,12 +32,8 @@ import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
 import { OvsdbServer } from '../../support/ovsdb-server.ts';
-import {
-  installRules,
-  MANAGER_ACCOUNT,
-  NODE_ACCOUNT,
-  unusedPermissions,
-} from '../../support/permissions.ts';
+import { installRules, unusedPermissions } from '../../support/permissions.ts';
+import { MANAGER_ACCOUNT, NODE_ACCOUNT } from '../../../src/lab/kubernetes/deployment.ts';
 
 const started = await startKubeApi();
 if (typeof started === 'string')

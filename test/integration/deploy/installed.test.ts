@@ -4,10 +4,11 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/api/objects.ts';
+import { deployedObjects as deployed } from '../../../src/lab/kubernetes/deployment.ts';
 import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
 import { kubeTools, type KubeTools } from '../../support/kube-tools.ts';
 import { ownFolder } from '../../support/left-behind.ts';
-import { objectPath, deployed } from '../../support/permissions.ts';
+import { objectPath } from '../../support/permissions.ts';
 
 const DEPLOY = resolve(import.meta.dirname, '../../../deploy');
 
@@ -51,7 +52,7 @@ describe.skipIf(typeof started === 'string')('on an API server', () => {
   });
 
   test('kubectl apply -k creates everything, changes nothing the second time, and takes it off', async () => {
-    const apply = ['apply', '--server-side', '-k', DEPLOY, '--validate=false', kubeconfig];
+    const apply = ['apply', '--server-side', '-k', DEPLOY, kubeconfig];
     await run(kubectl, apply);
     const first = await there();
     expect(Object.keys(first)).toHaveLength(deployed().length);
@@ -62,13 +63,7 @@ describe.skipIf(typeof started === 'string')('on an API server', () => {
   });
 
   test('helm install, upgrade and uninstall, in the namespace that is there', async () => {
-    await run(kubectl, [
-      'apply',
-      '-f',
-      join(DEPLOY, 'namespace.yaml'),
-      '--validate=false',
-      kubeconfig,
-    ]);
+    await run(kubectl, ['apply', '-f', join(DEPLOY, 'namespace.yaml'), kubeconfig]);
     // This server says of no version that it is it.
     const chart = join(folder, 'heddle');
     await cp(join(DEPLOY, 'helm/heddle'), chart, { recursive: true, dereference: true });

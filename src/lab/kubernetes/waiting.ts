@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StoreError } from '../../store/store.ts';
+import { LabError } from '../paths.ts';
+
+const LIMIT_MS = 60_000;
+const PAUSE_MS = 100;
+
+/** Asks an API server that starts, or takes something up, until that succeeds; fails with what it said last. */
+export async function awaitSuccess(what: string, ask: () => Promise<void>): Promise<void> {
+  const end = performance.now() + LIMIT_MS;
+  for (;;)
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      if (!(error instanceof StoreError || error instanceof LabError)) throw error;
+      if (performance.now() > end)
+        throw new LabError(
+          `waited ${LIMIT_MS / 1000} s for ${what}; the last answer was: ${error.message}`,
+          { cause: error },
+        );
+      await sleep(PAUSE_MS);
+    }
+}

@@ -266,6 +266,12 @@ export class ZoneController {
   /** What is wrong with units and their rows, with what to do. */
   problems(): readonly ZoneProblem[] {
     const problems: ZoneProblem[] = [];
+    const { factsError } = this.#engine;
+    if (factsError !== undefined)
+      problems.push({
+        object: `Node ${this.#options.facts.nodeName}`,
+        message: `what follows from the objects stays as it was until it can be worked out again: ${factsError}`,
+      });
     for (const { id, state, problems: own } of this.#engine.notable()) {
       problems.push(...own);
       if (state.kind === 'rejected') problems.push({ object: state.object, message: state.reason });

@@ -122,7 +122,11 @@ export class ClaimedTable {
   /** The entry of a key, made on first use. */
   entry(key: string): Entry {
     let entry = this.entries.get(key);
-    if (entry === undefined) this.entries.set(key, (entry = new Entry(this, key)));
+    if (entry !== undefined) return entry;
+    // A text that was put together holds on to a second string: one of millions of keys is worth a copy in one piece.
+    const text = JSON.parse(JSON.stringify(key)) as string;
+    entry = new Entry(this, text);
+    this.entries.set(text, entry);
     return entry;
   }
 

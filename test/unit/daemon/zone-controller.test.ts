@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { distinctProblems } from '../../../src/daemon/distinct-problems.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
 import { MARK } from '../../../src/desired/rows.ts';
@@ -295,6 +295,28 @@ describe('zone controller', () => {
         /rows that nobody may want any more stay until everything could be built/,
       ),
     );
+  });
+
+  test('when facts that follow from others cannot be worked out, rows stay and the report says why', async () => {
+    const { database, controller, facts } = bed({ ...exampleZone, attachments: [bluePod] });
+    await controller.flush(signal);
+    const before = rowsIn(database);
+    vi.spyOn(facts, 'refresh').mockImplementation(() => {
+      throw new Error('facts peers of blue: no such selector');
+    });
+    controller.update();
+    expect(await controller.flush(signal)).toMatchObject({ kind: 'settled', committed: 0 });
+    expect(rowsIn(database)).toEqual(before);
+    expect(controller.problems()).toEqual([
+      {
+        object: `Node ${facts.nodeName}`,
+        message:
+          'what follows from the objects stays as it was until it can be worked out again: facts peers of blue: no such selector',
+      },
+    ]);
+    vi.restoreAllMocks();
+    controller.update();
+    expect(controller.problems()).toEqual([]);
   });
 
   test('while another node could not be read since the start its rows stay', async () => {

@@ -11,7 +11,7 @@ import {
 } from '../../ovsdb/index.ts';
 import { MARK, type TableClaim } from '../rows.ts';
 import { Entry } from './entry.ts';
-import { isCompared } from './selection.ts';
+import { isCompared, referencesOf } from './selection.ts';
 
 /** Which differences of a column are ours to repair. */
 export type ColumnKind =
@@ -29,13 +29,6 @@ export interface ClaimedColumn {
   readonly isStrong: boolean;
   readonly defaultValue: Datum;
 }
-
-const isReference = (type: ColumnType): boolean =>
-  type.key.refTable !== undefined || type.value?.refTable !== undefined;
-
-const isStrong = (type: ColumnType): boolean =>
-  (type.key.refTable !== undefined && type.key.refType !== 'weak') ||
-  (type.value?.refTable !== undefined && type.value.refType !== 'weak');
 
 function kindOf(name: string, type: ColumnType, claim: TableClaim): ColumnKind {
   if (type.key.refTable !== undefined && type.value === undefined && type.max > 1) return 'members';
@@ -92,8 +85,8 @@ export class ClaimedTable {
         type,
         kind: kindOf(column, type, claim),
         mutable,
-        isReference: isReference(type),
-        isStrong: isStrong(type),
+        isReference: referencesOf(type).length > 0,
+        isStrong: referencesOf(type).some((one) => one.isStrong),
         defaultValue: defaultDatum(type),
       }));
     this.columns = all.filter((column) => isCompared(claim, column.name));
@@ -109,8 +102,8 @@ export class ClaimedTable {
       return members === undefined ? [] : [[name, members] as const];
     });
     for (const { kind, type } of this.columns)
-      for (const { refTable } of kind === 'members' ? [] : [type.key, type.value ?? type.key]) {
-        const target = tables.get(refTable ?? '');
+      for (const { table } of kind === 'members' ? [] : referencesOf(type)) {
+        const target = tables.get(table);
         if (target !== undefined) target.isReferredTo = true;
       }
   }

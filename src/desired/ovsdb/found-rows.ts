@@ -119,11 +119,16 @@ export class FoundRows {
     const { markedBy } = table.claim;
     if (markedBy === undefined) return [row];
     return markedBy(row, this.containerOf(table, row)).flatMap((by) => {
-      const found = this.#tables.get(by.table)?.entries.get(by.key)?.found ?? [];
-      return found
-        .map((uuid) => this.#replica.row(by.table, uuid))
-        .filter((marker) => marker !== undefined);
+      const entry = this.#tables.get(by.table)?.entries.get(by.key);
+      return entry === undefined ? [] : this.rowsOf(entry);
     });
+  }
+
+  /** Rows of the database that have the key of an entry. */
+  rowsOf({ table, found }: Entry): readonly ReplicaRow[] {
+    return found
+      .map((uuid) => this.#replica.row(table.name, uuid))
+      .filter((row) => row !== undefined);
   }
 
   isOurs(name: string, row: ReplicaRow): boolean {

@@ -80,16 +80,10 @@ export class PlanPass {
     return this.index.found.isOurs(entry.table.name, row);
   }
 
-  #rows(entry: Entry): readonly ReplicaRow[] {
-    return entry.found
-      .map((uuid) => this.replica.row(entry.table.name, uuid))
-      .filter((row) => row !== undefined);
-  }
-
   #resolve(entry: Entry): Resolution {
     const { table, owner } = entry;
     if (!table.isPresent) return none('missing-row', 'the server has no such table');
-    const rows = this.#rows(entry);
+    const rows = this.index.found.rowsOf(entry);
     if (owner === undefined) {
       // Nobody wants it: others may still refer to a row that is not ours.
       const row = lowest(rows.filter((one) => !this.going.has(one.uuid)));
@@ -127,9 +121,7 @@ export class PlanPass {
     return (entry.owner?.rowOf(entry)?.containers ?? []).some(({ table, key, column }) => {
       const container = this.index.tables.get(table)?.entries.get(key);
       if (container === undefined || !this.replica.hasColumn(table, column)) return false;
-      return container.found.some(
-        (uuid) => this.replica.row(table, uuid)?.includes(column, row.uuid) === true,
-      );
+      return this.index.found.rowsOf(container).some((one) => one.includes(column, row.uuid));
     });
   }
 
@@ -186,7 +178,7 @@ export class PlanPass {
   collectGoing(owned: OwnedRows): readonly Going[] {
     const result: Going[] = [];
     const note = (entry: Entry, reason: Going['reason'], kept?: Uuid): boolean => {
-      const ours = this.#rows(entry).filter((row) => this.isOurs(entry, row));
+      const ours = this.index.found.rowsOf(entry).filter((row) => this.isOurs(entry, row));
       for (const row of ours) {
         if (row.uuid === kept || this.#reclaimed.has(row.uuid) || this.going.has(row.uuid))
           continue;

@@ -171,17 +171,16 @@ export class Reconciler implements RowTarget {
    */
   unmarked(isMatch: (row: FoundRow, table: string) => boolean): readonly UnmarkedRow[] {
     this.#followSchema();
-    this.#index.found.fill();
+    const { found, tables } = this.#index;
+    found.fill();
     const result: UnmarkedRow[] = [];
-    for (const table of this.#index.tables.values()) {
+    for (const table of tables.values()) {
       for (const entry of table.entries.values()) {
         if (entry.isWanted) continue;
-        for (const uuid of entry.found) {
-          const row = this.#replica.row(table.name, uuid);
-          if (row === undefined || this.#index.found.isOurs(table.name, row)) continue;
-          const known = this.#index.found.knownBy(table, row);
-          if (!known.some((one) => isMatch(one, one.table))) continue;
-          result.push({ table: table.name, key: entry.key, uuid });
+        for (const row of found.rowsOf(entry)) {
+          if (found.isOurs(table.name, row)) continue;
+          if (!found.knownBy(table, row).some((one) => isMatch(one, one.table))) continue;
+          result.push({ table: table.name, key: entry.key, uuid: row.uuid });
         }
       }
     }
@@ -213,9 +212,9 @@ export class Reconciler implements RowTarget {
   }
 
   #markOf(entry: Entry): string | undefined {
-    for (const uuid of entry.found) {
-      const row = this.#replica.row(entry.table.name, uuid);
-      const mark = row === undefined ? undefined : this.#index.found.markOf(entry.table.name, row);
+    const { found } = this.#index;
+    for (const row of found.rowsOf(entry)) {
+      const mark = found.markOf(entry.table.name, row);
       if (mark !== undefined) return mark;
     }
     return undefined;

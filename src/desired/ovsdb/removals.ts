@@ -5,6 +5,7 @@ import type { Entry } from './entry.ts';
 import type { Going, PlanPass } from './plan-pass.ts';
 import type { UnitPlan } from './unit-plan.ts';
 import { asMembers } from './found-rows.ts';
+import { referencesOf } from './selection.ts';
 
 /** Adds the removals of an owner to its plan. `report` is told of rows that can't go. */
 export function planRemovals(
@@ -50,8 +51,7 @@ export function planRemovals(
 function isStrong(pass: PlanPass, row: ReplicaRow, { table, column }: Referrer): boolean {
   const type = pass.replica.schema.tables.get(table)?.columns.get(column)?.type;
   return (
-    (type?.key.refTable === row.table && type.key.refType !== 'weak') ||
-    (type?.value?.refTable === row.table && type.value.refType !== 'weak')
+    type !== undefined && referencesOf(type).some((one) => one.table === row.table && one.isStrong)
   );
 }
 

@@ -1,10 +1,23 @@
 /** Which columns a plan looks at: told by the claims alone, for the client that follows them and for the plan that checks it. */
-import type { ColumnSchema, ColumnType, DatabaseSchema, Selection } from '../../ovsdb/index.ts';
+import type { ColumnType, DatabaseSchema, Selection } from '../../ovsdb/index.ts';
 import type { TableClaim } from '../rows.ts';
 
 /** True for a column that the plan compares and writes. */
 export const isCompared = (claim: Pick<TableClaim, 'foreignColumns'>, column: string): boolean =>
   column !== '_version' && claim.foreignColumns?.includes(column) !== true;
+
+/** A table whose rows a column refers to, as set members, map keys or map values. */
+export interface ColumnReference {
+  readonly table: string;
+  readonly isStrong: boolean;
+}
+
+export const referencesOf = ({ key, value }: ColumnType): readonly ColumnReference[] =>
+  [key, value].flatMap((base) =>
+    base?.refTable === undefined
+      ? []
+      : [{ table: base.refTable, isStrong: base.refType !== 'weak' }],
+  );
 
 /**
  * What a client has to follow for plans of these claims: of each claimed table all columns but foreign ones, and whatever else refers to rows
@@ -21,28 +34,16 @@ export function claimedSelection(
     const besides = Object.hasOwn(more, table) ? (more[table] ?? []) : [];
     const names = [...columns.values()]
       .filter(
-        (column) =>
-          besides.includes(column.name) ||
-          (claim === undefined
-            ? refersTo(claims, column, isStrong)
-            : isCompared(claim, column.name) || refersTo(claims, column, () => true)),
+        ({ name, type }) =>
+          besides.includes(name) ||
+          (claim !== undefined && isCompared(claim, name)) ||
+          // A weak reference keeps no row alive.
+          referencesOf(type).some(
+            (one) => claims.has(one.table) && (one.isStrong || claim !== undefined),
+          ),
       )
       .map(({ name }) => name);
     if (names.length > 0) wanted.set(table, names);
   }
   return Object.fromEntries([...wanted].map(([table, columns]) => [table, { columns }]));
 }
-
-type BaseType = ColumnType['key'];
-
-/** A weak reference keeps no row alive. */
-const isStrong = ({ refType }: BaseType): boolean => refType !== 'weak';
-
-const refersTo = (
-  claims: ReadonlyMap<string, unknown>,
-  { type }: ColumnSchema,
-  counts: (base: BaseType) => boolean,
-): boolean =>
-  [type.key, type.value].some(
-    (base) => base?.refTable !== undefined && claims.has(base.refTable) && counts(base),
-  );

@@ -381,6 +381,11 @@ export class ReplicaTable {
     return { column: column.name, sources };
   }
 
+  /** True if rows of this table can refer to those of another. */
+  canReferTo(target: string): boolean {
+    return this.#edgesTo(target).length > 0;
+  }
+
   /** Adds rows of this table that refer to a row of another. */
   addReferrers(target: string, id: number, result: Referrer[]): void {
     for (const { column, sources } of this.#edgesTo(target)) {

@@ -54,6 +54,8 @@ export class Replica implements ReplicaView {
   #reader: UpdateReader | undefined;
   #sequence = 0;
   #ready = false;
+  /** Tables whose rows can refer to those of a table, until the next message. */
+  readonly #referring = new Map<string, readonly ReplicaTable[]>();
   readonly #subscriptions = new Set<Subscription>();
   readonly #onListenerError: (error: unknown) => void;
 
@@ -117,8 +119,13 @@ export class Replica implements ReplicaView {
     this.#table(table);
     const id = this.#pools.uuids.find(uuid);
     if (id <= 0) return [];
+    let referring = this.#referring.get(table);
+    if (referring === undefined) {
+      referring = [...this.#tables.values()].filter((other) => other.canReferTo(table));
+      this.#referring.set(table, referring);
+    }
     const result: Referrer[] = [];
-    for (const other of this.#tables.values()) other.addReferrers(table, id, result);
+    for (const other of referring) other.addReferrers(table, id, result);
     return result;
   }
 
@@ -190,6 +197,7 @@ export class Replica implements ReplicaView {
       if (staged.fresh !== undefined && staged.fresh.size > 0) tables.set(name, staged.fresh);
     }
     if (next !== undefined) this.#switch(next);
+    this.#referring.clear();
     const becameReady = isReady && !this.#ready;
     if (isReady) this.#ready = true;
     this.#pools.sweep();

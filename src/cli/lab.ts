@@ -127,7 +127,7 @@ export function register(program: Command): void {
     .action(
       forPeople(async (args: string[], { name }: Named) => {
         const { kubectl } = await import('../lab/kubernetes/kubectl.ts');
-        process.exitCode = await kubectl(runningLab(name), args);
+        process.exitCode = await kubectl(runningLab(name), args, progress);
       }),
     );
 
@@ -249,6 +249,8 @@ export function register(program: Command): void {
     .action(
       forPeople(async (options: Named & { default?: boolean; json?: boolean }) => {
         const record = runningLab(options.name);
+        const { expectManifests } = await import('../lab/daemons.ts');
+        expectManifests(record);
         const { attachedPods } = await import('../lab/pods.ts');
         const { connectivity, endpoints, matrixText } = await import('../lab/connectivity.ts');
         const ends = endpoints(

@@ -12,7 +12,7 @@ import {
   type OutwardCell,
   type SharedSource,
 } from './outward.ts';
-import { startDaemons } from './daemons.ts';
+import { expectManifests, startDaemons } from './daemons.ts';
 import { up, type UpOptions } from './lifecycle.ts';
 import { addManifests, awaitDataPlane, readObjects, type LabObjects } from './objects.ts';
 import { settingsFile } from './objects.ts';
@@ -49,6 +49,7 @@ export async function demo(options: UpOptions): Promise<DemoResult> {
       `examples/two-tenants has pods on ${FEWEST_NODES} nodes: give --nodes 3 or more`,
     );
   const lab = await up(options);
+  expectManifests(lab);
   const manifests = addManifests(lab.name, EXAMPLE);
   progress(`manifests of the two tenants are in ${manifests}`);
   const started = await startDaemons(lab);

@@ -93,6 +93,8 @@ export interface CommandOptions {
   readonly signal?: AbortSignal;
   /** Called with each piece of standard output as it comes. */
   readonly onStdout?: (text: string) => void;
+  /** Likewise of standard error. */
+  readonly onStderr?: (text: string) => void;
 }
 
 /** Runs a program to its end and keeps what it wrote. Rejects only when it can't be started. */
@@ -114,7 +116,10 @@ export function command(
       stdout += text;
       options.onStdout?.(text);
     });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+      options.onStderr?.(text);
+    });
     child.on('error', (cause: NodeJS.ErrnoException) => {
       reject(
         cause.code === 'ENOENT'

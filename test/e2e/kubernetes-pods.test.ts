@@ -244,6 +244,26 @@ describe.skipIf(why !== undefined)(
       await done(['delete', 'pod', '-n', 'red', 'image', 'host', 'nowhere']);
     });
 
+    test('probes are asked from the node, and a program that ended is said to have', async () => {
+      const busybox = (name: string, command: readonly string[], probe: object): object => {
+        const ports = [{ name: 'web', containerPort: PORT }];
+        const main = { name: 'main', image: IMAGE, command, ports, readinessProbe: probe };
+        return webPod(`default/${name}`, { containers: [main] });
+      };
+      const httpd = ['busybox', 'httpd', '-f', '-p', String(PORT), '-h', '/usr/share/openvswitch'];
+      await apply(
+        busybox('tcp', httpd, { tcpSocket: { port: 'web' } }),
+        busybox('http', httpd, { httpGet: { port: PORT, path: '/vswitch.ovsschema' } }),
+        busybox('missing', httpd, { httpGet: { port: PORT, path: '/nothing' } }),
+        busybox('ended', ['sh', '-c', 'exit 3'], { tcpSocket: { port: 'web' } }),
+      );
+      await ready('default/tcp', 'default/http');
+      const shown = (): Promise<string> => done(['get', 'pods', '-n', 'default']);
+      await expect.poll(shown, SOON).toMatch(/ended +0\/1 +Failed/);
+      await expect.poll(shown, SOON).toMatch(/missing +0\/1 +Running/);
+      await done(['delete', 'pods', '-n', 'default', '--all']);
+    });
+
     test('nobody gets in without what the kubeconfig has', async () => {
       const server = /server: (\S+)/.exec(readFileSync(kubeconfigFile(NAME), 'utf8'))?.[1] ?? '';
       const anybody = [

@@ -113,8 +113,8 @@ async function startOnce(
 async function startControlPlane(lab: LabRecord, progress: Progress): Promise<void> {
   // Its folder has, inside, the path that links lead to.
   const [etcd, server] = [
-    realpathSync(await programPath('etcd')),
-    realpathSync(await programPath('apiserver')),
+    realpathSync(await programPath('etcd', progress)),
+    realpathSync(await programPath('apiserver', progress)),
   ];
   const folder = kubernetesFolder(lab.name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

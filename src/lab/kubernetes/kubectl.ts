@@ -7,12 +7,16 @@ import { hasKubernetes, kubeconfigFile } from './files.ts';
 import { programPath } from './programs.ts';
 
 /** Runs it with our own terminal or pipes; resolves with its exit code. */
-export async function kubectl({ name }: LabRecord, args: readonly string[]): Promise<number> {
+export async function kubectl(
+  { name }: LabRecord,
+  args: readonly string[],
+  progress: (line: string) => void,
+): Promise<number> {
   if (!hasKubernetes(name))
     throw new LabError(
       `lab '${name}' has no Kubernetes API server: 'heddle lab up --kubernetes --name ${name}' gives it one`,
     );
-  const child = spawn(await programPath('kubectl'), args, {
+  const child = spawn(await programPath('kubectl', progress), args, {
     stdio: 'inherit',
     env: { ...process.env, KUBECONFIG: kubeconfigFile(name) },
   });

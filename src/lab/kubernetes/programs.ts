@@ -8,9 +8,16 @@ export type Program = 'etcd' | 'apiserver' | 'kubectl';
 /** Where they are kept. */
 export const programsFolder = (): string => join(cacheFolder(), 'kube-mini');
 
-/** Path of a program; throws LabError with the reason where it can't be had. */
-export async function programPath(program: Program): Promise<string> {
-  const { code, stdout, stderr } = await command(join(labScripts, 'kube-mini/build'), [program]);
+/** Path of a program; throws LabError with the reason where it can't be had. `progress` hears of what takes its time. */
+export async function programPath(
+  program: Program,
+  progress?: (line: string) => void,
+): Promise<string> {
+  const { code, stdout, stderr } = await command(
+    join(labScripts, 'kube-mini/build'),
+    [program],
+    progress === undefined ? {} : { onStderr: (text) => progress(text.trimEnd()) },
+  );
   if (code !== 0)
     throw new LabError(stderr.trim().split('\n').at(-1) ?? `${program} can't be had here`);
   return stdout.trim();

@@ -251,16 +251,19 @@ describe('work queue', () => {
 
   test('stopping drops what waits, tells what runs, and waits for its end', async () => {
     const seen: string[] = [];
+    const begun = Promise.withResolvers<void>();
     const { queue, clock, failures, stop } = start({
       reconcile: (key, signal) =>
         new Promise((_resolve, reject) => {
           seen.push(key);
+          begun.resolve();
           signal.addEventListener('abort', () => reject(new Error('stopped')));
         }),
     });
     queue.add('a');
     queue.add('b');
     queue.addAfter('c', 10);
+    await begun.promise; // on a busy machine the first one, too, may wait for the next turn
     await stop();
     await clock.advance(1000);
     queue.add('d');

@@ -1,16 +1,32 @@
 /**
- * Runs everything that CI runs, or the suites named as arguments, and ends with one line: `N passed, N failed, N skipped`.
- * A check (types, lint …) counts as one test. Exit code 1 when anything failed or nothing ran.
+ * Runs the tests and ends with one line: `N passed, N failed, N skipped`. A check (types, lint …) counts as one test. Exit code 1 when anything
+ * failed or nothing ran.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
 import { prepare } from '../src/lab/build.ts';
 import { checkout } from '../src/lab/paths.ts';
 import { ownFolder } from './support/left-behind.ts';
 
 const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:generated'];
 const SUITES = ['unit', 'integration', 'e2e'];
+const USAGE = `usage: ./dev test [--all | SUITE...]
+
+Without arguments: checks, unit tests, tests against real servers, and the end-to-end matrix: what every change should pass, in some minutes.
+  --all   everything, as CI runs it, with the virtual machine
+  SUITE   check, ${SUITES.join(', ')}: all of these`;
+/** The end-to-end tests of a run without arguments. */
+const SHORT_E2E = ['demo', 'matrix', 'runtime'].map((name) => `test/e2e/${name}.test.ts`);
+/** What a run without arguments leaves out of the tests against real servers: half a minute and more each. */
+const LONG_INTEGRATION = [
+  'cluster/any-order',
+  'cluster/kubernetes',
+  'daemon/commands',
+  'ovsdb/chaos',
+  'ovsdb/cluster-crashes',
+].map((name) => `test/integration/${name}.test.ts`);
 /** Suites that need the nodes' root file system, which holds the servers that they run. */
 const NEED_ROOT_FILE_SYSTEM = ['integration', 'e2e'];
 
@@ -74,7 +90,8 @@ async function check(name: string, count: Count): Promise<void> {
   }
 }
 
-async function suite(name: string, count: Count): Promise<void> {
+/** Runs a suite; `files` are arguments of vitest that choose some of its files. */
+async function suite(name: string, files: readonly string[], count: Count): Promise<void> {
   const folder = ownFolder('heddle-test');
   try {
     const file = join(folder, 'report.json');
@@ -86,6 +103,7 @@ async function suite(name: string, count: Count): Promise<void> {
       '--reporter=default',
       '--reporter=json',
       `--outputFile.json=${file}`,
+      ...files,
     ]);
     const failedBefore = count.failed;
     add(JSON.parse(readFileSync(file, 'utf8')) as Report, count);
@@ -131,13 +149,37 @@ function add(report: Report, count: Count): void {
   }
 }
 
-const asked = process.argv.slice(2);
-const unknown = asked.filter((name) => name !== 'check' && !SUITES.includes(name));
-if (unknown.length > 0) {
-  say(`there is no suite ${unknown.join(', ')}: there are check, ${SUITES.join(', ')}`);
-  process.exit(2);
-}
+const { asked, isAll } = readArguments();
+const isShort = asked.length === 0 && !isAll;
 const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
+
+function readArguments(): { readonly asked: readonly string[]; readonly isAll: boolean } {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { all: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    });
+    if (values.help === true) {
+      say(USAGE);
+      process.exit(0);
+    }
+    const unknown = positionals.filter((name) => name !== 'check' && !SUITES.includes(name));
+    if (unknown.length > 0) throw new Error(`there is no suite ${unknown.join(', ')}`);
+    if (values.all === true && positionals.length > 0)
+      throw new Error('--all is everything: leave the suites out');
+    return { asked: positionals, isAll: values.all === true };
+  } catch (error) {
+    say(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
+/** Which files of a suite a run without arguments has, as arguments of vitest. */
+function shortOf(name: string): readonly string[] {
+  if (name === 'integration') return LONG_INTEGRATION.map((file) => `--exclude=${file}`);
+  return name === 'e2e' ? SHORT_E2E : [];
+}
+
 const count: Count = { passed: 0, failed: 0, skipped: 0 };
 
 if (wanted('check')) for (const name of CHECKS) await check(name, count);
@@ -148,16 +190,20 @@ if (NEED_ROOT_FILE_SYSTEM.some(wanted) && process.getuid?.() === 0)
     failed(`servers for the tests: ${String(error)}`);
     count.failed += 1;
   }
-if (wanted('e2e') && process.getuid?.() === 0 && process.arch === 'x64')
+if (wanted('e2e') && !isShort && process.getuid?.() === 0 && process.arch === 'x64')
   try {
     await prepare('vm', say);
   } catch (error) {
     say(`no virtual machine for the tests: ${String(error)}`);
     process.env['HEDDLE_TEST_NO_VM'] = 'QEMU or a kernel for it could not be had; see above';
   }
-for (const name of SUITES.filter(wanted)) await suite(name, count);
+for (const name of SUITES.filter(wanted)) await suite(name, isShort ? shortOf(name) : [], count);
 
 if (unsteady.length > 0) say(`\nWhat passed only at the second try:\n${unsteady.join('\n')}`);
 if (failures.length > 0) say(`\nWhat failed:\n${failures.join('\n')}`);
+if (isShort)
+  say(
+    `\nLeft to ./dev test --all: ${LONG_INTEGRATION.join(', ')}, and end-to-end tests other than ${SHORT_E2E.join(', ')}`,
+  );
 say(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 || count.passed === 0 ? 1 : 0;

@@ -46,7 +46,8 @@ I
 lab_node() { # NODE: its namespaces and its underlay link
   local n=$1 d=$LAB_DIR/$1 p=$LAB_PRIVATE/$1
   mkdir -p "$d"/{ovs,ovn,log} "$p"/{etc-ovs,lib-ovn}
-  unshare --net --mount --uts --propagation slave sleep infinity & echo $! > "$d/pid"
+  # Who waits for the end of our output does not wait for it.
+  unshare --net --mount --uts --propagation slave sleep infinity > /dev/null 2>&1 & echo $! > "$d/pid"
   until [ "$(readlink "/proc/$(< "$d/pid")/ns/uts")" != "$(readlink /proc/$$/ns/uts)" ]; do sleep 0.02; done
   ip netns attach "$n" "$(< "$d/pid")"
   ip link add "u-$n" type veth peer name eth0 address "$(node_mac "$n")" netns "$n"
@@ -73,7 +74,7 @@ I
     on "$n" ethtool -K eth0 tx off >/dev/null 2>&1
     on "$n" nft -f - <<< 'table netdev lab { chain in { type filter hook ingress device eth0 priority 0; policy drop; }; }'
   fi
-  echo "$n" >> "$LAB_DIR/nodes"
+  grep -qsx "$n" "$LAB_DIR/nodes" || echo "$n" >> "$LAB_DIR/nodes"
 }
 
 lab_databases() { # empty databases, made once and copied
@@ -106,9 +107,12 @@ start_controller() {
   ovn-controller $QUIET --monitor --pidfile=/run/ovn/ovn-controller.pid --log-file=/var/log/ovn/ovn-controller.log unix:/run/openvswitch/db.sock
 }
 
+lab_disk() { # NODE: databases of a node that was never up
+  cp $LAB_PRIVATE/empty/conf.db "$LAB_PRIVATE/$1/etc-ovs/"; cp $LAB_PRIVATE/empty/ovn*.db "$LAB_PRIVATE/$1/lib-ovn/"
+}
+
 lab_services() { # NODE
-  local n=$1 q
-  cp $LAB_PRIVATE/empty/conf.db "$LAB_PRIVATE/$n/etc-ovs/"; cp $LAB_PRIVATE/empty/ovn*.db "$LAB_PRIVATE/$n/lib-ovn/"
+  local n=$1
   on "$n" bash -e -c "
     . /lab/lab.sh
     start_ovsdb
@@ -116,7 +120,7 @@ lab_services() { # NODE
       external_ids:ovn-remote=unix:/run/ovn/ovnsb_db.sock external_ids:ovn-encap-type=geneve external_ids:ovn-encap-ip=$(node_ip "$n") \
       external_ids:ovn-bridge-mappings=physnet:br-ex external_ids:ovn-monitor-all=true external_ids:ovn-is-interconn=true \
       external_ids:ovn-bridge-datapath-type=$LAB_DATAPATH external_ids:ovn-remote-probe-interval=180000 \
-      -- add-br br-int -- set bridge br-int datapath_type=$LAB_DATAPATH fail-mode=secure other_config:disable-in-band=true
+      -- --may-exist add-br br-int -- set bridge br-int datapath_type=$LAB_DATAPATH fail-mode=secure other_config:disable-in-band=true
     start_vswitchd
     start_nb; start_sb; name_zone $n
     start_northd; start_controller"
@@ -177,7 +181,7 @@ lab_up() { # NUMBER_OF_NODES
   for i in $(seq "$1"); do lab_node "n$i" || { say "node n$i: could not make its namespaces"; return 1; }; done
   say "databases, vswitchd, northd and ovn-controller on each node"
   lab_databases || return 1
-  for i in $(seq "$1"); do { lab_services "n$i" && say "node n$i answers"; } & pids+=($!); done
+  for i in $(seq "$1"); do { lab_disk "n$i" && lab_services "n$i" && say "node n$i answers"; } & pids+=($!); done
   for p in "${pids[@]}"; do wait "$p" || { say "a node did not come up: see $LAB_DIR/n*/log"; return 1; }; done
   { ovn-nbctl --version | awk 'NR==1{print "ovn=" $2}'; ovs-vswitchd --version | awk 'NR==1{print "ovs=" $NF}'; echo "kernel=$(uname -r)"
     if ip link add vrf-probe type vrf table 9 2>/dev/null; then ip link del vrf-probe; echo vrf=yes; else echo vrf=no; fi; } > "$LAB_DIR/versions"

@@ -1,38 +1,28 @@
 /** `heddle lab up --kubernetes`: from `kubectl apply` to packets, with a real API server, the roles and policies of deploy/ in force, and pods that are containers. */
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
-import { LabError, stateFolder } from '../../src/lab/paths.ts';
+import { stateFolder } from '../../src/lab/paths.ts';
 import { command } from '../../src/lab/processes.ts';
-import { outputInside, runInside } from '../../src/lab/exec.ts';
+import { outputInside } from '../../src/lab/exec.ts';
 import { startDaemons } from '../../src/lab/daemons.ts';
-import { upWithKubernetes } from '../../src/lab/kubernetes/cluster.ts';
 import { kubeconfigFile } from '../../src/lab/kubernetes/files.ts';
-import { programPath } from '../../src/lab/kubernetes/programs.ts';
-import { down, type UpOptions } from '../../src/lab/lifecycle.ts';
-import type { LabRecord } from '../../src/lab/state-file.ts';
 import { labStatus, statusText } from '../../src/lab/status.ts';
 import { layer3, namespace } from '../support/cluster.ts';
 import { heddle } from '../support/heddle.ts';
-import { endsWithUs, whyNoLab } from '../support/lab.ts';
+import {
+  IMAGE,
+  KubernetesLab,
+  type FoundPod,
+  manifests,
+  PORT,
+  webPod,
+  whyNoKubernetes,
+} from '../support/kubernetes-lab.ts';
 
 const NAME = 'e2e-kubernetes';
 const nodes = ['n1', 'n2'] as const;
-const IMAGE = 'heddle.lab/box:1';
-const PORT = 8080;
 const SOON = { timeout: 60_000, interval: 300 };
 
-/** Why it can't be had here. */
-async function whyNoKubernetes(): Promise<string | undefined> {
-  if (whyNoLab !== undefined) return whyNoLab;
-  try {
-    for (const program of ['etcd', 'apiserver', 'kubectl'] as const) await programPath(program);
-    return undefined;
-  } catch (error) {
-    if (error instanceof LabError) return error.message;
-    throw error;
-  }
-}
 const why = await whyNoKubernetes();
 
 const PRIMARY = 'k8s.ovn.org/primary-user-defined-network';
@@ -40,24 +30,6 @@ const PRIMARY = 'k8s.ovn.org/primary-user-defined-network';
 const tenants = ['blue', 'red'] as const;
 const namespaces = tenants.map((tenant) => namespace(tenant, { [PRIMARY]: '' }));
 const networks = tenants.map((tenant) => layer3(`${tenant}/net`, '10.20.0.0/16/24'));
-
-/** A pod that answers with its name, and says itself where it runs only when that matters. */
-function webPod(key: string, spec: object = {}): object {
-  const [ns = '', name = ''] = key.split('/');
-  const ask = `/bin/nc -w 1 127.0.0.1 ${PORT} < /dev/null`;
-  const main = {
-    name: 'main',
-    image: IMAGE,
-    command: ['/usr/bin/python3', '/lab/bin/lab-serve', key, String(PORT)],
-    readinessProbe: { exec: { command: ['/bin/sh', '-c', ask] } },
-  };
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { namespace: ns, name, labels: { app: 'web', name } },
-    spec: { containers: [main], ...spec },
-  };
-}
 
 const keys = tenants.flatMap((tenant) => [`${tenant}/one`, `${tenant}/two`]);
 const service = {
@@ -71,29 +43,6 @@ const denyAll = {
   kind: 'NetworkPolicy',
   metadata: { namespace: 'blue', name: 'deny' },
   spec: { podSelector: { matchLabels: { name: 'two' } }, policyTypes: ['Ingress'] },
-};
-
-interface FoundPod {
-  readonly metadata: {
-    readonly uid: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly spec: { readonly nodeName?: string };
-  readonly status: {
-    readonly podIP?: string;
-    readonly reason?: string;
-    readonly message?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-    readonly containerStatuses?: readonly { readonly containerID?: string }[];
-  };
-}
-
-const lines: string[] = [];
-const options: UpOptions = {
-  name: NAME,
-  kind: 'host',
-  nodes: nodes.length,
-  progress: (line) => lines.push(line),
 };
 
 describe('what it is not for is refused before anything is started', () => {
@@ -112,64 +61,19 @@ describe.skipIf(why !== undefined)(
   `a lab with Kubernetes${why === undefined ? '' : ` (${why})`}`,
   { timeout: 240_000 },
   () => {
-    let lab: LabRecord;
-    let program: string;
-
-    const kubectl = async (
-      args: readonly string[],
-      input?: string,
-    ): Promise<{ code: number; stdout: string; stderr: string }> => {
-      const environment = { KUBECONFIG: kubeconfigFile(NAME) };
-      return command(program, args, {
-        environment,
-        ...(input === undefined ? {} : { input }),
-      });
-    };
-    const done = async (args: readonly string[], input?: string): Promise<string> => {
-      const { code, stdout, stderr } = await kubectl(args, input);
-      if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
-      return stdout;
-    };
-    const text = (...objects: readonly object[]): string =>
-      objects.map((one) => stringify(one)).join('---\n');
-    const apply = (...objects: readonly object[]): Promise<string> =>
-      done(['apply', '-f', '-'], text(...objects));
-    const podOf = async (key: string): Promise<FoundPod> => {
-      const [ns = '', name = ''] = key.split('/');
-      return JSON.parse(await done(['get', 'pod', '-n', ns, name, '-o', 'json'])) as FoundPod;
-    };
-    const ready = async (...all: readonly string[]): Promise<void> => {
-      for (const key of all) {
-        const [ns = '', name = ''] = key.split('/');
-        await done(['wait', '-n', ns, `pod/${name}`, '--for=condition=Ready', '--timeout=60s']);
-      }
-    };
-    const inPod = (key: string, ...argv: string[]): Promise<{ code: number; stdout: string }> =>
-      runInside(lab, ['pod', key, ...argv]);
-    /** Who answers a pod on an address. */
-    const answer = async (key: string, address: string, port = PORT): Promise<string> => {
-      const ask = `/bin/nc -w 2 ${address} ${port} < /dev/null`;
-      return (await inPod(key, '/bin/sh', '-c', ask)).stdout.split(' ')[0] ?? '';
-    };
-    const addressOf = async (key: string): Promise<string> => {
-      const { stdout } = await inPod(key, '/usr/bin/ip', '-o', '-4', 'address', 'show', 'ovn-udn1');
-      return /inet ([\d.]+)\//.exec(stdout)?.[1] ?? `no address: ${stdout}`;
-    };
+    let lab: KubernetesLab;
 
     beforeAll(async () => {
-      program = await programPath('kubectl');
-      await down(NAME, options.progress); // what a killed run left
-      lab = await upWithKubernetes(options);
-      endsWithUs(lab);
+      lab = await KubernetesLab.up(NAME, nodes.length);
     }, 240_000);
     afterAll(async () => {
-      await down(NAME, options.progress);
+      await lab[Symbol.asyncDispose]();
     });
 
     test('pods that kubectl applies with their networks run, spread over the nodes, and are ready', async () => {
-      await apply(...namespaces, ...networks, ...keys.map((key) => webPod(key)));
-      await ready(...keys);
-      const found = await Promise.all(keys.map(podOf));
+      await lab.apply(...namespaces, ...networks, ...keys.map((key) => webPod(key)));
+      await lab.ready(...keys);
+      const found = await Promise.all(keys.map((key) => lab.pod(key)));
       for (const node of nodes)
         expect(found.filter(({ spec }) => spec.nodeName === node)).toHaveLength(2);
       // A pod's status has its address on the default network, as kubelet reports it.
@@ -180,15 +84,15 @@ describe.skipIf(why !== undefined)(
     });
 
     test('each tenant reaches its own pod under an address that both have', async () => {
-      const address = await addressOf('blue/two');
-      expect(await addressOf('red/two')).toBe(address);
-      await expect.poll(() => answer('blue/one', address), SOON).toBe('blue/two');
-      await expect.poll(() => answer('red/one', address), SOON).toBe('red/two');
+      const address = await lab.address('blue/two');
+      expect(await lab.address('red/two')).toBe(address);
+      await expect.poll(() => lab.answer('blue/one', address), SOON).toBe('blue/two');
+      await expect.poll(() => lab.answer('red/one', address), SOON).toBe('red/two');
     });
 
     test('a service gets an address and endpoints, and answers in its own network and in no other', async () => {
-      await apply(service);
-      const ip = await done([
+      await lab.apply(service);
+      const ip = await lab.done([
         'get',
         '-n',
         'blue',
@@ -197,30 +101,30 @@ describe.skipIf(why !== undefined)(
         'jsonpath={.spec.clusterIP}',
       ]);
       expect(ip).toMatch(/^10\.96\./);
-      await expect.poll(() => answer('blue/one', ip, 80), SOON).toBe('blue/two');
-      expect(await answer('red/one', ip, 80)).toBe('');
+      await expect.poll(() => lab.answer('blue/one', ip, 80), SOON).toBe('blue/two');
+      expect(await lab.answer('red/one', ip, 80)).toBe('');
     });
 
     test('a network policy closes a pod, and its removal opens it', async () => {
-      const address = await addressOf('blue/two');
-      await apply(denyAll);
-      await expect.poll(() => answer('blue/one', address), SOON).toBe('');
-      expect(await answer('red/one', address)).toBe('red/two');
-      await done(['delete', '-n', 'blue', 'networkpolicy', 'deny']);
-      await expect.poll(() => answer('blue/one', address), SOON).toBe('blue/two');
+      const address = await lab.address('blue/two');
+      await lab.apply(denyAll);
+      await expect.poll(() => lab.answer('blue/one', address), SOON).toBe('');
+      expect(await lab.answer('red/one', address)).toBe('red/two');
+      await lab.done(['delete', '-n', 'blue', 'networkpolicy', 'deny']);
+      await expect.poll(() => lab.answer('blue/one', address), SOON).toBe('blue/two');
     });
 
     test('what is wrong is refused by the rules of deploy/, or said in the pod', async () => {
       const wrong = layer3('blue/wrong', '10.20.0.0/16/8');
-      expect((await kubectl(['apply', '-f', '-'], text(wrong))).stderr).toContain(
+      expect((await lab.kubectl(['apply', '-f', '-'], manifests(wrong))).stderr).toContain(
         'HostSubnet must be smaller than CIDR subnet',
       );
       const mistyped = { ...service, spec: { ...service.spec, selectr: {} } };
-      expect((await kubectl(['apply', '-f', '-'], text(mistyped))).stderr).toContain(
+      expect((await lab.kubectl(['apply', '-f', '-'], manifests(mistyped))).stderr).toContain(
         'spec.selectr',
       );
       const labels = ['label', 'namespace', 'blue', `${PRIMARY}-`];
-      expect((await kubectl(labels)).stderr).toContain(PRIMARY);
+      expect((await lab.kubectl(labels)).stderr).toContain(PRIMARY);
       const copied = { metadata: { annotations: { 'k8s.ovn.org/pod-networks': '{}' } } };
       const patch = [
         'patch',
@@ -231,17 +135,17 @@ describe.skipIf(why !== undefined)(
         '-p',
         JSON.stringify(copied),
       ];
-      expect((await kubectl(patch)).stderr).toContain('k8s.ovn.org/pod-networks');
+      expect((await lab.kubectl(patch)).stderr).toContain('k8s.ovn.org/pod-networks');
 
       const other = { containers: [{ name: 'main', image: 'docker.io/library/nginx:1' }] };
-      await apply(webPod('red/image', other), webPod('red/host', { hostNetwork: true }));
-      await apply(webPod('red/nowhere', { nodeSelector: { disk: 'fast' } }));
+      await lab.apply(webPod('red/image', other), webPod('red/host', { hostNetwork: true }));
+      await lab.apply(webPod('red/nowhere', { nodeSelector: { disk: 'fast' } }));
       const statusOf = async (key: string): Promise<string> =>
-        JSON.stringify((await podOf(key)).status);
+        JSON.stringify((await lab.pod(key)).status);
       await expect.poll(() => statusOf('red/image'), SOON).toContain(`use ${IMAGE}`);
       await expect.poll(() => statusOf('red/host'), SOON).toContain('has no hostNetwork');
       await expect.poll(() => statusOf('red/nowhere'), SOON).toContain('spec.nodeSelector');
-      await done(['delete', 'pod', '-n', 'red', 'image', 'host', 'nowhere']);
+      await lab.done(['delete', 'pod', '-n', 'red', 'image', 'host', 'nowhere']);
     });
 
     test('probes are asked from the node, and a program that ended is said to have', async () => {
@@ -251,17 +155,17 @@ describe.skipIf(why !== undefined)(
         return webPod(`default/${name}`, { containers: [main] });
       };
       const httpd = ['busybox', 'httpd', '-f', '-p', String(PORT), '-h', '/usr/share/openvswitch'];
-      await apply(
+      await lab.apply(
         busybox('tcp', httpd, { tcpSocket: { port: 'web' } }),
         busybox('http', httpd, { httpGet: { port: PORT, path: '/vswitch.ovsschema' } }),
         busybox('missing', httpd, { httpGet: { port: PORT, path: '/nothing' } }),
         busybox('ended', ['sh', '-c', 'exit 3'], { tcpSocket: { port: 'web' } }),
       );
-      await ready('default/tcp', 'default/http');
-      const shown = (): Promise<string> => done(['get', 'pods', '-n', 'default']);
+      await lab.ready('default/tcp', 'default/http');
+      const shown = (): Promise<string> => lab.done(['get', 'pods', '-n', 'default']);
       await expect.poll(shown, SOON).toMatch(/ended +0\/1 +Failed/);
       await expect.poll(shown, SOON).toMatch(/missing +0\/1 +Running/);
-      await done(['delete', 'pods', '-n', 'default', '--all']);
+      await lab.done(['delete', 'pods', '-n', 'default', '--all']);
     });
 
     test('nobody gets in without what the kubeconfig has', async () => {
@@ -272,22 +176,22 @@ describe.skipIf(why !== undefined)(
         '--insecure-skip-tls-verify',
       ];
       for (const token of ['any', 'system:serviceaccount:heddle:heddle-cluster']) {
-        const { code, stderr } = await kubectl([...anybody, `--token=${token}`, 'get', 'pods']);
+        const { code, stderr } = await lab.kubectl([...anybody, `--token=${token}`, 'get', 'pods']);
         expect(stderr).toContain('Unauthorized');
         expect(code).toBe(1);
       }
     });
 
     test('commands for manifests say that this lab has an API server', async () => {
-      await expect(startDaemons(lab)).rejects.toThrow(/has a Kubernetes API server/);
+      await expect(startDaemons(lab.record)).rejects.toThrow(/has a Kubernetes API server/);
       const { code, stderr } = await heddle('lab', 'attach', `--name=${NAME}`);
       expect(stderr).toContain('lab kubectl');
       expect(code).toBe(1);
     });
 
     test('what is killed takes nothing from pods, and comes back with lab up --kubernetes', async () => {
-      const address = await addressOf('blue/two');
-      const before = await Promise.all(keys.map(podOf));
+      const address = await lab.address('blue/two');
+      const before = await Promise.all(keys.map((key) => lab.pod(key)));
       const killed = [
         ...[
           'etcd',
@@ -302,28 +206,27 @@ describe.skipIf(why !== undefined)(
         ['-', 'api-on-this-machine'],
       ];
       for (const [node = '', name = ''] of killed)
-        await outputInside(lab, ['lab-daemon', node, name, 'kill']);
-      const dead = statusText(await labStatus(lab));
+        await outputInside(lab.record, ['lab-daemon', node, name, 'kill']);
+      const dead = statusText(await labStatus(lab.record));
       expect(dead).toMatch(/n2 .*NOT RUNNING: api-relay, node-runtime/);
       expect(dead).toContain('Kubernetes API: NOT RUNNING: api-on-this-machine');
       const kubeconfig = readFileSync(kubeconfigFile(NAME), 'utf8');
-      expect(await answer('blue/one', address)).toBe('blue/two');
+      expect(await lab.answer('blue/one', address)).toBe('blue/two');
 
-      lines.length = 0;
-      expect(await upWithKubernetes(options)).toEqual(lab);
-      expect(lines.join('\n')).toContain('etcd, kube-apiserver, api-relay');
-      expect(statusText(await labStatus(lab))).not.toContain('NOT RUNNING');
+      expect(await lab.upAgain()).toEqual(lab.record);
+      expect(lab.lines.join('\n')).toContain('etcd, kube-apiserver, api-relay');
+      expect(statusText(await labStatus(lab.record))).not.toContain('NOT RUNNING');
       expect(readFileSync(kubeconfigFile(NAME), 'utf8')).toBe(kubeconfig);
-      await apply(
+      await lab.apply(
         webPod('blue/late', { nodeName: 'n1' }),
         webPod('blue/later', { nodeName: 'n2' }),
       );
-      await ready('blue/late', 'blue/later');
+      await lab.ready('blue/late', 'blue/later');
       for (const late of ['blue/late', 'blue/later'])
-        await expect.poll(() => answer(late, address), SOON).toBe('blue/two');
+        await expect.poll(() => lab.answer(late, address), SOON).toBe('blue/two');
       // Addresses of services that were there are not handed out again.
-      await apply({ ...service, metadata: { namespace: 'blue', name: 'second' } });
-      const ips = await done([
+      await lab.apply({ ...service, metadata: { namespace: 'blue', name: 'second' } });
+      const ips = await lab.done([
         'get',
         '-n',
         'blue',
@@ -335,36 +238,40 @@ describe.skipIf(why !== undefined)(
 
       const containers = (all: readonly FoundPod[]): unknown =>
         all.map(({ status }) => status.containerStatuses?.[0]?.containerID);
-      expect(containers(await Promise.all(keys.map(podOf)))).toEqual(containers(before));
+      expect(containers(await Promise.all(keys.map((key) => lab.pod(key))))).toEqual(
+        containers(before),
+      );
     });
 
     test('a second lab up --kubernetes finds nothing to do', async () => {
-      lines.length = 0;
-      await upWithKubernetes(options);
-      expect(lines).toEqual(['definitions, roles and admission policies of deploy/ are installed']);
+      await lab.upAgain();
+      expect(lab.lines).toEqual([
+        'definitions, roles and admission policies of deploy/ are installed',
+      ]);
     });
 
     test('what is deleted goes: pods, networks, and what they had on the nodes', async () => {
       const gone = async (...args: readonly string[]): Promise<void> => {
-        await done(['delete', '--timeout=60s', ...args]);
+        await lab.done(['delete', '--timeout=60s', ...args]);
       };
       for (const tenant of tenants) {
         await gone('-n', tenant, 'services', '--all');
         await gone('-n', tenant, 'pods', '--all');
         await gone('-n', tenant, 'userdefinednetworks', '--all');
         const nads = ['get', '-n', tenant, 'network-attachment-definitions', '-o', 'name'];
-        await expect.poll(() => done(nads), SOON).toBe('');
+        await expect.poll(() => lab.done(nads), SOON).toBe('');
         await gone('namespace', tenant);
       }
       for (const name of nodes) {
         const look = ['on', name, 'ovn-nbctl', '--bare', '--columns=name', 'list'];
-        const rows = async (table: string): Promise<string> => outputInside(lab, [...look, table]);
+        const rows = async (table: string): Promise<string> =>
+          outputInside(lab.record, [...look, table]);
         await expect.poll(() => rows('Logical_Switch'), SOON).not.toMatch(/blue|red/);
         await expect.poll(() => rows('Logical_Switch_Port'), SOON).not.toMatch(/blue|red/);
         const links = ['on', name, 'ip', '-oneline', 'link', 'show', 'type', 'veth'];
-        await expect.poll(() => outputInside(lab, links), SOON).not.toMatch(/heddle-cni/);
+        await expect.poll(() => outputInside(lab.record, links), SOON).not.toMatch(/heddle-cni/);
       }
-      await expect.poll(async () => (await labStatus(lab)).pods, SOON).toEqual([]);
+      await expect.poll(async () => (await labStatus(lab.record)).pods, SOON).toEqual([]);
     });
 
     test('lab down leaves nothing, on this machine neither', async () => {
@@ -372,7 +279,7 @@ describe.skipIf(why !== undefined)(
       const processes = async (): Promise<string> =>
         (await command('pgrep', ['--list-full', '--full', `${folder}/|--name=${NAME}`])).stdout;
       expect(await processes()).toContain('TCP-LISTEN');
-      expect(await down(NAME, options.progress)).toBe(true);
+      expect(await lab.down()).toBe(true);
       expect(await processes()).toBe('');
       expect(existsSync(folder)).toBe(false);
     });

@@ -1,38 +1,76 @@
-/** Connections and echoes that go on while something breaks. */
+/** Connections, datagrams and echoes that go on while something breaks, from the moment at which all of them are answered. */
 import { randomUUID } from 'node:crypto';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import type { LabRecord } from '../../src/lab/state-file.ts';
+import { until } from './until.ts';
 
-const PORT = 9000;
+/** TCP and UDP port of the servers. */
+export const STREAM_PORT = 9000;
 
-/** Sends back what it gets, until the file `end` is there. */
+/** Sends back what it gets, by TCP and UDP. */
 const SERVER = `
-import os, socket, sys, threading, time
-listener = socket.create_server(('0.0.0.0', int(sys.argv[1])))
+import socket, sys, threading
+port = int(sys.argv[1])
+listener = socket.create_server(('0.0.0.0', port))
+datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+datagrams.bind(('0.0.0.0', port))
 def answer(connection):
     with connection:
         while data := connection.recv(64):
             connection.sendall(data)
-def listen():
+def echo():
     while True:
-        threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
-threading.Thread(target=listen, daemon=True).start()
-while not os.path.exists(sys.argv[2]):
-    time.sleep(0.1)
-time.sleep(2)  # clients end first
+        datagrams.sendto(*datagrams.recvfrom(64))
+threading.Thread(target=echo, daemon=True).start()
+while True:
+    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
 `;
 
-/** One connection on which a byte goes there and back every 50 ms; another one only after it broke. */
+/**
+ * One connection on which a byte goes there and back every 50 ms, another one only after it broke; and beside it datagrams from one port, which
+ * are counted from the first answer on. Says when both are answered, and at SIGTERM what it saw.
+ */
 const CLIENT = `
-import json, os, socket, sys, time
-to, port, end = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-seen, connection = {'answers': 0, 'broken': 0}, None
-while connection is None and not os.path.exists(end):
+import json, os, signal, socket, sys, threading, time
+to, port = sys.argv[1], int(sys.argv[2])
+seen, connection, is_said = {'answers': 0, 'broken': 0}, None, False
+sent, returned, datagrams = 0, set(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+datagrams.connect((to, port))
+datagrams.settimeout(1)
+is_over = threading.Event()
+def send():
+    global sent
+    while not is_over.wait(0.05):
+        try:
+            datagrams.send(str(sent).encode())
+        except OSError:
+            continue  # what an earlier one was told: the server is starting
+        sent += 1 if returned else 0
+def receive():
+    while sending.is_alive() or len(returned) < sent:
+        try:
+            returned.add(datagrams.recv(64))
+        except TimeoutError:
+            if is_over.is_set():
+                break
+        except OSError:
+            pass  # nobody is there: one more is lost
+def end(*_):
+    is_over.set()
+    sending.join()
+    receiving.join()
+    print(json.dumps(seen | {'datagrams': len(returned), 'lostDatagrams': sent - len(returned)}), flush=True)
+    os._exit(0)
+sending, receiving = (threading.Thread(target=work, daemon=True) for work in (send, receive))
+sending.start()
+receiving.start()
+signal.signal(signal.SIGTERM, end)
+while connection is None:
     try:
         connection = socket.create_connection((to, port), 30)
     except OSError:
         time.sleep(0.1)  # the server is starting
-while not os.path.exists(end):
+while True:
     try:
         if connection is None:
             connection = socket.create_connection((to, port), 30)
@@ -40,18 +78,22 @@ while not os.path.exists(end):
         if connection.recv(1) != b'x':
             raise OSError('closed')
         seen['answers'] += 1
+        if returned and not is_said:
+            print('answered', flush=True)
+            is_said = True
     except OSError:
         connection = None
         seen['broken'] += 1
     time.sleep(0.05)
-print(json.dumps(seen))
 `;
 
-/** From a pod's `<namespace>/<name>` to a pod, or to the outside host `ext`, at its address. */
+/** From a pod's `<namespace>/<name>` to a pod, or to the outside host `ext`, at its address or that of a service. */
 export interface Stream {
   readonly from: string;
   readonly to: string;
   readonly address: string;
+  /** Whether the address answers echoes; yes if left out. Those of services answer none. */
+  readonly isPinged?: boolean;
 }
 
 export interface Streamed {
@@ -59,45 +101,81 @@ export interface Streamed {
   readonly answers: number;
   /** Connections that ended, or gave no answer for 30 s. */
   readonly broken: number;
+  /** Datagrams that came back, and those that did not. */
+  readonly datagrams: number;
+  readonly lostDatagrams: number;
   readonly echoes: number;
-  /** Echo requests without a reply; one may be under way at the end. */
+  /** Echo requests without a reply, but for those that were under way at the end. */
   readonly lost: number;
 }
 
 const inside = (who: string): readonly string[] =>
   who === 'ext' ? ['ip', 'netns', 'exec', who] : ['pod', who];
 
-/** What became of a TCP connection and of an echo every 20 ms on each way while `during` ran. */
+/** What became of a TCP connection, of datagrams, and of an echo every 20 ms on each way while `during` ran. */
 export async function whileStreaming(
   lab: LabRecord,
   streams: readonly Stream[],
   during: () => Promise<void>,
 ): Promise<Streamed[]> {
-  const end = `/tmp/heddle-streams-${randomUUID()}`;
+  const id = randomUUID();
+  const python = (who: string, program: string, ...args: readonly string[]): string[] => [
+    ...inside(who),
+    'python3',
+    '-c',
+    program,
+    ...args,
+  ];
+  const end = (which: string): Promise<unknown> =>
+    runInside(lab, ['pkill', '-TERM', '--full', `^python3 .* ${which}-${id}$`]);
+  const port = String(STREAM_PORT);
   const servers = [...new Set(streams.map(({ to }) => to))].map((to) =>
-    outputInside(lab, [...inside(to), 'python3', '-c', SERVER, String(PORT), end]),
+    runInside(lab, python(to, SERVER, port, `server-${id}`)),
   );
-  const clients = streams.map(({ from, address }) =>
-    outputInside(lab, [...inside(from), 'python3', '-c', CLIENT, address, String(PORT), end]),
+  const silent = new Set(streams);
+  const clients = streams.map((stream) =>
+    outputInside(lab, python(stream.from, CLIENT, stream.address, port, `client-${id}`), {
+      onStdout: () => silent.delete(stream),
+    }),
   );
-  const pings = streams.map(({ from, address }) =>
-    runInside(lab, [...inside(from), ...'ping -n -q -i 0.02 -w 300'.split(' '), address]),
+  const pings = streams.map(async ({ from, address, isPinged }) =>
+    isPinged === false
+      ? undefined
+      : runInside(lab, [...inside(from), ...'ping -n -i 0.02 -w 300'.split(' '), address]),
   );
   try {
+    await until('answers on every way', () => silent.size === 0, {
+      limit: 60_000,
+      pause: 100,
+      output: () => [...silent].map(({ from, address }) => `${from} to ${address}`).join('\n'),
+    });
     await during();
   } finally {
     await runInside(lab, ['pkill', '-INT', '-x', 'ping']);
-    await outputInside(lab, ['touch', end]);
+    await end('client');
+    await Promise.allSettled([...clients, ...pings]);
+    // Whoever comes next finds their port free.
+    await end('server');
+    await Promise.allSettled(servers);
   }
   const [answered, echoed] = [await Promise.all(clients), await Promise.all(pings)];
-  await Promise.all(servers);
-  return answered.map((text, n) => {
-    const counts = /(\d+) packets transmitted, (\d+) received/.exec(echoed[n]?.stdout ?? '');
-    const [, sent = '0', received = '0'] = counts ?? [];
-    return {
-      ...(JSON.parse(text) as Pick<Streamed, 'answers' | 'broken'>),
-      echoes: Number(received),
-      lost: Number(sent) - Number(received),
-    };
-  });
+  return answered.map((text, n) => ({
+    ...(JSON.parse(text.slice(text.indexOf('{'))) as Omit<Streamed, 'echoes' | 'lost'>),
+    ...echoesOf(echoed[n]?.stdout ?? ''),
+  }));
+}
+
+/** Echo requests of half a second: more are not under way at the end, however busy the machine is. */
+const UNDER_WAY = 25;
+
+function echoesOf(output: string): Pick<Streamed, 'echoes' | 'lost'> {
+  const replied = new Set(
+    [...output.matchAll(/bytes from [^\n]*icmp_seq=(\d+)/g)].map(([, seq]) => Number(seq)),
+  );
+  const sent = Number(/(\d+) packets transmitted/.exec(output)?.[1] ?? 0);
+  const last = Math.max(0, ...replied);
+  return {
+    echoes: replied.size,
+    lost: last - replied.size + Math.max(0, sent - last - UNDER_WAY),
+  };
 }

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { namespaces, nodes, zoneStatuses } from '../../api/kinds.ts';
 import { systemClock } from '../../store/clock.ts';
 import { KubernetesClient } from '../../store/kubernetes/kubernetes-client.ts';
@@ -18,6 +18,7 @@ import { heddleCommand, outputInside, runInside } from '../exec.ts';
 import { runningLab, up, type UpOptions } from '../lifecycle.ts';
 import { lock } from '../lock.ts';
 import { nodeManifest } from '../node-facts.ts';
+import { settingsFile } from '../objects.ts';
 import { LabError, nodeNames, stateFolder } from '../paths.ts';
 import { installPlugin, startContainerd } from '../runtime/containerd.ts';
 import type { LabRecord } from '../state-file.ts';
@@ -48,7 +49,8 @@ const PORT = 6443;
 const ETCD = { client: 'http://127.0.0.1:2379', peer: 'http://127.0.0.1:2380' };
 
 /** Settings of Heddle's daemons: cluster IPs are those that the API server hands out. */
-const SETTINGS = ['--k8s-service-cidrs=10.96.0.0/16'];
+const SETTINGS = { 'k8s-service-cidrs': '10.96.0.0/16' };
+const SETTING_ARGUMENTS = Object.entries(SETTINGS).map(([name, value]) => `--${name}=${value}`);
 
 type Progress = (line: string) => void;
 
@@ -196,6 +198,7 @@ function writeKubeconfigs(
   };
   const inside = `https://127.0.0.1:${PORT}`;
   write(kubeconfigFile(name), outside, 'admin');
+  writeFileSync(settingsFile(name), stringify({ kubeconfig: kubeconfigFile(name), ...SETTINGS }));
   write(nodeKubeconfigFile(name, STAND_IN), inside, 'admin');
   // As the tokens of the pods of deploy/ name their nodes.
   const manager = `${MANAGER_ACCOUNT}@${CONTROL_NODE}`;
@@ -263,7 +266,7 @@ async function startWorkloads(lab: LabRecord, progress: Progress): Promise<void>
     '--conversion-bind-address=127.0.0.1:443',
     // As in deploy/: its node's daemon has the port that is the default of both.
     '--metrics-bind-address=127.0.0.1:9477',
-    ...SETTINGS,
+    ...SETTING_ARGUMENTS,
   ]);
   const standIn = (...args: string[]): string[] =>
     heddleCommand(lab, ['lab', ...args, `--name=${lab.name}`]);
@@ -277,7 +280,7 @@ async function startWorkloads(lab: LabRecord, progress: Progress): Promise<void>
       await installPlugin(lab, node);
       if ((await daemonProcess(lab, node)) === undefined) {
         const account = nodeKubeconfigFile(lab.name, `heddle-node-${node}`);
-        await startDaemon(lab, node, SETTINGS, [`--kubeconfig=${account}`]);
+        await startDaemon(lab, node, SETTING_ARGUMENTS, [`--kubeconfig=${account}`]);
         progress(`${node}: containerd and heddle node run`);
       }
       if (await startOnce(lab, node, 'node-runtime', standIn('node-runtime', `--node=${node}`)))
@@ -320,6 +323,7 @@ export function usage({ name }: LabRecord): string {
     `  export KUBECONFIG=${kubeconfigFile(name)}   # an administrator, for kubectl and others on this machine`,
     `  ./dev lab kubectl${of} apply -f FILE   # or with this kubectl; image heddle.lab/box:1 is on every node`,
     `  ./dev lab run${of} -- pod NAMESPACE/POD CMD   # in a pod's first container ('kubectl exec' does not work)`,
+    `  ./dev status --config ${settingsFile(name)}   # networks and nodes, as Heddle sees them`,
     `  ./dev lab status${of}   # what runs; 'lab up --kubernetes' starts again what does not`,
     `  ./dev lab down${of}`,
   ].join('\n');

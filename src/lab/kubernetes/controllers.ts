@@ -54,8 +54,9 @@ async function schedule(
   for (const placement of found) {
     const pod = known.get(placement.pod);
     if (pod === undefined) continue;
-    // A pod of the same name that came meanwhile is another one.
-    const metadata = { uid: pod.metadata.uid };
+    // A pod of the same name that came meanwhile is another one, and one that was given a node meanwhile keeps it: then this is a conflict.
+    const { uid, resourceVersion } = pod.metadata;
+    const metadata = { uid, resourceVersion };
     if ('node' in placement) {
       const patch = { metadata, spec: { nodeName: placement.node } };
       await ifThere(store.patch(pods, placement.pod, patch, WRITE));

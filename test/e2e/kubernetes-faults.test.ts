@@ -1,0 +1,132 @@
+/** A cluster's everyday troubles while its pods talk: a node reboots, daemons are rolled to a new version, the API server is away. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { outputInside } from '../../src/lab/exec.ts';
+import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { layer3, namespace } from '../support/cluster.ts';
+import { KubernetesLab, webPod, whyNoKubernetes } from '../support/kubernetes-lab.ts';
+import { whileStreaming, type Stream, type Streamed } from '../support/streams.ts';
+
+const nodes = ['n1', 'n2', 'n3'];
+const SOON = { timeout: 90_000, interval: 300 };
+/** Without streams: Open vSwitch's userspace datapath drops packets of a node at the moment when it takes up a port, whoever adds it. */
+const QUIET_NODE = 'n2';
+/** Longer than the lease of a cluster manager, and than any request is waited for. */
+const AWAY_MS = 20_000;
+const why = await whyNoKubernetes();
+
+const PRIMARY = 'k8s.ovn.org/primary-user-defined-network';
+const tenants = ['blue', 'red'];
+const keys = tenants.flatMap((tenant) => nodes.map((node) => `${tenant}/on-${node}`));
+const onNode = (key: string, node: string): object => webPod(key, { nodeName: node });
+
+describe.skipIf(why !== undefined)(
+  `faults of a cluster under traffic${why === undefined ? '' : ` (${why})`}`,
+  { timeout: 300_000 },
+  () => {
+    let lab: KubernetesLab;
+    let address: ReadonlyMap<string, string>;
+
+    const addresses = async (): Promise<ReadonlyMap<string, string>> =>
+      new Map(await Promise.all(keys.map(async (key) => [key, await lab.address(key)] as const)));
+    /** Each pod that asks reaches the pod of its own tenant, although the other one's has the same address. */
+    const everyAnswer = async (): Promise<string[]> =>
+      Promise.all(
+        tenants.flatMap((tenant) =>
+          nodes.map((node) =>
+            lab.answer(`${tenant}/on-n1`, address.get(`${tenant}/on-${node}`) ?? ''),
+          ),
+        ),
+      );
+    /** Between pods of other nodes than the quiet one, and to the outside. */
+    const streams = (): Stream[] => [
+      { from: 'blue/on-n1', to: 'blue/on-n3', address: address.get('blue/on-n3') ?? '' },
+      { from: 'red/on-n3', to: 'red/on-n1', address: address.get('red/on-n1') ?? '' },
+      { from: 'blue/on-n1', to: 'ext', address: OUTSIDE.v4 },
+    ];
+    const daemon = (node: string, name: string, action: string): Promise<string> =>
+      outputInside(lab.record, ['lab-daemon', node, name, action]);
+    const expectNothingLost = (all: readonly Streamed[]): void => {
+      const said = JSON.stringify(all);
+      for (const { answers, broken, lostDatagrams, echoes, lost } of all) {
+        expect({ broken, lostDatagrams, lost }, said).toEqual({
+          broken: 0,
+          lostDatagrams: 0,
+          lost: 0,
+        });
+        expect(Math.min(answers, echoes), said).toBeGreaterThan(20);
+      }
+    };
+
+    beforeAll(async () => {
+      lab = await KubernetesLab.up('e2e-kubernetes-faults', nodes.length);
+      await lab.apply(
+        ...tenants.map((tenant) => namespace(tenant, { [PRIMARY]: '' })),
+        ...tenants.map((tenant) => layer3(`${tenant}/net`, '10.20.0.0/16/24')),
+        ...tenants.flatMap((tenant) => nodes.map((node) => onNode(`${tenant}/on-${node}`, node))),
+      );
+      await lab.ready(...keys);
+      address = await addresses();
+    }, 300_000);
+    afterAll(async () => {
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('both tenants have the same addresses, and each reaches its own pods', async () => {
+      for (const node of nodes)
+        expect(address.get(`blue/on-${node}`)).toBe(address.get(`red/on-${node}`));
+      await expect.poll(everyAnswer, SOON).toEqual(keys);
+    });
+
+    test('a node that reboots: its pods come back with their addresses, and nothing is lost between others', async () => {
+      const before = await Promise.all(keys.map((key) => lab.pod(key)));
+      const streamed = await whileStreaming(lab.record, streams(), async () => {
+        await outputInside(lab.record, ['lab-reboot', QUIET_NODE]);
+        await lab.upAgain();
+        await expect.poll(everyAnswer, SOON).toEqual(keys);
+      });
+      expectNothingLost(streamed);
+      expect(await addresses()).toEqual(address);
+      const after = await Promise.all(keys.map((key) => lab.pod(key)));
+      const networks = 'k8s.ovn.org/pod-networks';
+      for (const [n, { metadata }] of after.entries()) {
+        expect(metadata.uid).toBe(before[n]?.metadata.uid);
+        expect(metadata.annotations?.[networks]).toBe(before[n]?.metadata.annotations?.[networks]);
+      }
+      // The ports of the pods that had run, which Open vSwitch's database still knew.
+      const ports = await outputInside(lab.record, ['on', QUIET_NODE, 'ovs-vsctl', 'show']);
+      expect(ports).not.toContain('error:');
+    });
+
+    test('daemons that are rolled, node by node, cost no packet, and a pod that comes meanwhile runs', async () => {
+      const streamed = await whileStreaming(lab.record, streams(), async () => {
+        await daemon('n1', 'heddle-cluster', 'stop');
+        for (const node of nodes) {
+          await daemon(node, 'heddle-node', 'stop');
+          // Its runtime asks a daemon that is not there, and asks again.
+          if (node === QUIET_NODE) await lab.apply(onNode('red/during', node));
+          await lab.upAgain();
+        }
+        await lab.ready('red/during');
+      });
+      expectNothingLost(streamed);
+      expect(await everyAnswer()).toEqual(keys);
+      expect([...address.values()]).not.toContain(await lab.address('red/during'));
+    });
+
+    test('an API server that is away for longer than a lease costs no packet, and what comes then works', async () => {
+      const streamed = await whileStreaming(lab.record, streams(), async () => {
+        for (const name of ['kube-apiserver', 'etcd']) await daemon('n1', name, 'kill');
+        await sleep(AWAY_MS);
+        expect(await everyAnswer()).toEqual(keys);
+        await lab.upAgain();
+        await lab.apply(onNode('blue/after', QUIET_NODE));
+        await lab.ready('blue/after');
+      });
+      expectNothingLost(streamed);
+      const after = await lab.address('blue/after');
+      await expect.poll(() => lab.answer('blue/on-n1', after), SOON).toBe('blue/after');
+      expect(await lab.answer('red/on-n1', after)).not.toBe('blue/after');
+    });
+  },
+);

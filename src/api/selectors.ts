@@ -1,7 +1,20 @@
 /** Label selectors: which labels they match, and how they are written in a request. */
+import type { KubeObject } from './objects.ts';
 import type { LabelSelector, LabelSelectorRequirement } from './types.ts';
 
 type Labels = Readonly<Record<string, string>>;
+
+/** The label by which selectors name an object. */
+export const NAME_LABEL = 'kubernetes.io/metadata.name';
+
+/** A namespace as an API server stores it: with its name as a label. */
+export const withNameLabel = <T extends KubeObject>(namespace: T): T => ({
+  ...namespace,
+  metadata: {
+    ...namespace.metadata,
+    labels: { ...namespace.metadata.labels, [NAME_LABEL]: namespace.metadata.name },
+  },
+});
 
 /**
  * metav1.LabelSelector: `{}` selects everything, undefined nothing. An unknown operator selects nothing, so that a selector

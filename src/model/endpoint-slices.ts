@@ -1,5 +1,6 @@
 /** EndpointSlice objects → endpoints of services on networks. Pure. */
 import { serviceOfSlice } from '../api/annotations/endpoint-slice-annotations.ts';
+import { isServedByOthers } from '../api/annotations/proxy-labels.ts';
 import type { EndpointConditions, EndpointSlice, Protocol } from '../api/types.ts';
 
 export interface Endpoint {
@@ -25,11 +26,12 @@ export interface SliceFacts {
   readonly endpoints: readonly Endpoint[];
 }
 
-/** What a slice holds; undefined for one of no service, or of names instead of addresses. */
+/** What a slice holds; undefined for one of no service, of one that others serve, or of names instead of addresses. */
 export function readSlice(slice: EndpointSlice): SliceFacts | undefined {
   const of = serviceOfSlice(slice);
   if (of === undefined || (slice.addressType !== 'IPv4' && slice.addressType !== 'IPv6'))
     return undefined;
+  if (isServedByOthers(slice)) return undefined;
   return {
     ...of,
     ports: (slice.ports ?? []).flatMap(({ name = '', protocol = 'TCP', port }) =>

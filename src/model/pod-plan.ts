@@ -355,7 +355,7 @@ function secondaryAttachments(
     const nad = context.nad(key);
     if (nad === 'other') continue;
     if (nad === undefined)
-      return `annotation ${NETWORKS}: there is no network-attachment-definition "${key}" with a network yet: create it, or correct the name`;
+      return `annotation ${NETWORKS}: there is no network-attachment-definition "${key}" with a network yet: create it, correct the name, or see its events if it is there`;
     if (nad.config.role === 'primary')
       return `unexpected primary network "${nad.config.name}" specified with a NetworkSelectionElement ${key}: remove it from the annotation ${NETWORKS}`;
     const foreign = foreignNamespace(nad, wish, context);

@@ -1,4 +1,5 @@
 /** Service objects → what load balancers are made from; and which networks a service is on. Pure. */
+import { isServedByOthers } from '../api/annotations/proxy-labels.ts';
 import type { Protocol, Service } from '../api/types.ts';
 
 /** A port of a service; `name` is what slices call it. */
@@ -37,12 +38,13 @@ export interface ServiceFacts {
 /** Seconds of client affinity where a service says none. */
 const DEFAULT_AFFINITY = 10_800;
 
-/** What a service is; undefined for one without cluster IPs: headless, an external name, or not allocated yet. */
+/** What a service is; undefined for one without cluster IPs (headless, an external name, or not allocated yet), and for one that others serve. */
 export function readService(service: Service): ServiceFacts | undefined {
   const { metadata, spec, status } = service;
   const { name, namespace = '' } = metadata;
   const clusterIps = spec.clusterIPs;
   if (spec.type === 'ExternalName' || clusterIps.length === 0) return undefined;
+  if (isServedByOthers(service)) return undefined;
   const isLoadBalancer = spec.type === 'LoadBalancer';
   const ingress = isLoadBalancer ? (status?.loadBalancer?.ingress ?? []) : [];
   const externalIps = [

@@ -13,17 +13,19 @@ const { classify, replies, toHostEndpoint, fromHostEndpoint } = FLOW_TABLES;
 /** After what belongs to connections, before what is for the host. */
 const NEW_CONNECTIONS = 50;
 
-/** Who asks for an address, and what says that a packet to it was too big. */
+/** Who asks for an address, and what says that a packet to it was too big, or that nobody is behind a port of it. */
 const MESSAGES = {
   v4: {
     question: ['arp', 'arp_op=1'],
     target: 'arp_tpa',
     tooBig: ['icmp', 'icmp_type=3', 'icmp_code=4'],
+    refusal: ['icmp', 'icmp_type=3', 'icmp_code=3'],
   },
   v6: {
     question: ['icmp6', 'icmp_type=135', 'icmp_code=0'],
     target: 'nd_target',
     tooBig: ['icmp6', 'icmp_type=2', 'icmp_code=0'],
+    refusal: ['icmp6', 'icmp_type=1', 'icmp_code=4'],
   },
 } as const;
 
@@ -32,6 +34,10 @@ export const serviceWays: BridgePart = {
     'to-service': {
       text: "In shared gateway mode what comes from outside to a node port or external address of a service goes to the service's network, and its answers leave with that address.",
       source: 'node.md §4.6, node port and external IP',
+    },
+    refusal: {
+      text: 'A primary network may say, with an address of the node, that nobody is behind a node port: who sent a datagram there hears it at once.',
+      source: 'Kubernetes: a service without endpoints rejects',
     },
     'external-address': {
       text: 'Who asks for the external address of a service asks the host, not OVN: others announce it.',
@@ -45,6 +51,19 @@ export const serviceWays: BridgePart = {
   common(rows, { vlan: { outside, toHost, push } }) {
     rows.by('host-endpoint').flow(toHostEndpoint, 0, outside, toHost);
     rows.by('host-endpoint').flow(fromHostEndpoint, 0, [], [...push, output(UPLINK)]);
+  },
+  network(rows, { on, from, isDefault }) {
+    if (isDefault || on.mode !== 'shared') return;
+    for (const { family, words, addresses, otherAddresses } of on.families)
+      for (const address of [...addresses, ...otherAddresses])
+        rows
+          .by('refusal')
+          .flow(
+            classify,
+            110,
+            [...MESSAGES[family].refusal, ...from, `dl_src=${on.mac}`, `${words.src}=${address}`],
+            [output(UPLINK)],
+          );
   },
 };
 

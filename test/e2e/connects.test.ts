@@ -15,14 +15,15 @@ const LATE = 2;
 const FIXTURES = join(import.meta.dirname, 'fixtures/connects');
 const [BLUE_IP, RED_IP] = ['172.16.1.80', '172.16.1.81'];
 
-const service = (namespace: string, ip: string): string => `apiVersion: v1
+const service = (namespace: string, ip: string, nodePort?: number): string => `apiVersion: v1
 kind: Service
 metadata: { name: web, namespace: ${namespace} }
 spec:
+  type: ${nodePort === undefined ? 'ClusterIP' : 'NodePort'}
   clusterIP: ${ip}
   clusterIPs: [${ip}]
   selector: { role: server }
-  ports: [{ port: 80, targetPort: ${SERVER_PORT}, protocol: TCP }]
+  ports: [{ port: 80, targetPort: ${SERVER_PORT}, protocol: TCP${nodePort === undefined ? '' : `, nodePort: ${nodePort}`} }]
 `;
 /** As Kubernetes writes it: with addresses on the default network. */
 const slice = (namespace: string, pods: readonly (readonly [string, string])[]): string => `---
@@ -151,6 +152,34 @@ describe.skipIf(whyNoLab !== undefined)(
         for (const pod of ['blue/web-2', 'blue/more-1', 'blue/more-3'])
           await expect.poll(() => answer(pod, BLUE_IP, 80), SOON).toBe('blue/web-1');
         expect(await answer('west/web-3', BLUE_IP, 80)).toBeNull();
+      });
+
+      test('from outside it is reached at every node, on one of the networks alone', async () => {
+        const nodePort = 30_080;
+        const endpoints = [
+          ['web-1', 'n1'],
+          ['more-3', 'n3'],
+        ] as const;
+        declare('service.yaml', service('blue', BLUE_IP, nodePort) + slice('blue', endpoints));
+        const atNodes = async (): Promise<readonly (string | undefined)[]> => {
+          const ways = ['172.18.0.11', '172.18.0.12', '172.18.0.13'].flatMap((to) =>
+            Array.from({ length: 6 }, () => ({ from: 'ext', to, port: nodePort, ping: false })),
+          );
+          const results = await probe(lab.record, ways, 3);
+          return results.map(({ answer: found }) => found?.server);
+        };
+        const entry = new Set(['blue/web-1', 'blue/more-3']);
+        // Each network has one endpoint: whichever is asked at first is asked ever after.
+        await expect
+          .poll(async () => [...new Set(await atNodes())], SOON)
+          .toEqual([expect.toSatisfy((server: string) => entry.has(server))]);
+        // A pod of another network asks like anybody outside, at other nodes than its own.
+        for (const node of ['172.18.0.11', '172.18.0.12'])
+          await expect
+            .poll(() => answer('west/web-3', node, nodePort), SOON)
+            .toSatisfy((server: string) => entry.has(server));
+        declare('service.yaml', service('blue', BLUE_IP) + slice('blue', [['web-1', 'n1']]));
+        await expect.poll(() => answer('blue/more-3', BLUE_IP, 80), SOON).toBe('blue/web-1');
       });
 
       test('a policy lets in peers of both, and nobody else', async () => {

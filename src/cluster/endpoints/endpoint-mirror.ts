@@ -4,6 +4,7 @@ import {
   SERVICE_NAME,
   SLICE_NETWORK,
 } from '../../api/annotations/endpoint-slice-annotations.ts';
+import { HEADLESS } from '../../api/annotations/proxy-labels.ts';
 import { isDnsSubdomain } from '../../api/validation/metadata.ts';
 import { objectKey, type KubeObject } from '../../api/objects.ts';
 import type { Pod } from '../../api/types.ts';
@@ -47,11 +48,11 @@ export const sourceKeyOf = ({ metadata }: EndpointSlice): string =>
 export interface Mirror {
   /** Without a name: one that exists keeps its own. */
   readonly slice: EndpointSlice;
-  /** Pods (`<namespace>/<name>`) without an address of the slice's family on the network: their endpoints are left out. */
+  /** Pods (`<namespace>/<name>`) without an address of the slice's family on any network: their endpoints are left out. */
   readonly withoutAddress: readonly string[];
 }
 
-/** The mirror of `source` for a network. */
+/** The mirror of `source` for one of the namespace's primary networks: of its pods those that are on that network. */
 export function mirrorOf(
   source: EndpointSlice,
   network: string,
@@ -69,10 +70,19 @@ export function mirrorOf(
     const pod = podOf(key);
     // The slice of a pod that is gone changes in a moment.
     if (pod === undefined) return [];
-    const address = addressOf(pod, primaries, isV6);
+    if (pod.spec.hostNetwork === true) {
+      const address = hostAddressOf(pod, isV6);
+      if (address === undefined && hasFamily(primaries, isV6)) withoutAddress.push(key);
+      return address === undefined ? [] : [{ ...endpoint, addresses: [address] }];
+    }
+    const carried = annotatedNetworks(pod);
+    const own = primaries.find((nad) => carried.has(nad.key));
+    const address = carried.get(own?.key ?? '')?.addresses.find((text) => isOf(text, isV6));
     // A pod without address yet joins when it has one: the others need not wait for it.
-    if (address === undefined) withoutAddress.push(key);
-    return address === undefined ? [] : [{ ...endpoint, addresses: [address] }];
+    if (address === undefined && hasFamily(own === undefined ? primaries : [own], isV6))
+      withoutAddress.push(key);
+    if (address === undefined || own?.config.name !== network) return [];
+    return [{ ...endpoint, addresses: [address.slice(0, address.indexOf('/'))] }];
   });
   const service = labels[SERVICE_NAME];
   const slice = {
@@ -85,6 +95,7 @@ export function mirrorOf(
       labels: {
         [MANAGED_BY]: MIRROR_CONTROLLER,
         ...(service === undefined ? {} : { [MIRRORED_SERVICE_NAME]: service }),
+        ...(labels[HEADLESS] === undefined ? {} : { [HEADLESS]: labels[HEADLESS] }),
       },
       annotations: {
         [SOURCE_SLICE]: metadata.name,
@@ -97,28 +108,18 @@ export function mirrorOf(
     endpoints,
     ...(ports === undefined ? {} : { ports }),
   };
-  return { slice, withoutAddress: hasFamily(primaries, isV6) ? withoutAddress : [] };
+  return { slice, withoutAddress };
 }
+
+const isOf = (address: string, isV6: boolean): boolean => address.includes(':') === isV6;
 
 /** A network without IPv6 has no endpoints in slices of IPv6, and nothing is missing. */
 const hasFamily = (primaries: readonly RegisteredNad[], isV6: boolean): boolean =>
-  primaries.some(({ config }) => config.subnets.some(({ cidr }) => cidr.includes(':') === isV6));
+  primaries.some(({ config }) => config.subnets.some(({ cidr }) => isOf(cidr, isV6)));
 
-/** Host-network pods are reached at their node, others at their primary network. */
-function addressOf(
-  pod: Pod,
-  primaries: readonly RegisteredNad[],
-  isV6: boolean,
-): string | undefined {
-  const isWanted = (text: string): boolean => text.includes(':') === isV6;
-  if (pod.spec.hostNetwork === true)
-    return (pod.status?.podIPs ?? []).map(({ ip }) => ip).find(isWanted);
-  const carried = annotatedNetworks(pod);
-  return primaries
-    .flatMap(({ key }) => carried.get(key)?.addresses ?? [])
-    .filter(isWanted)
-    .map((address) => address.slice(0, address.indexOf('/')))[0];
-}
+/** Host-network pods are reached at their node. */
+const hostAddressOf = ({ status }: Pod, isV6: boolean): string | undefined =>
+  (status?.podIPs ?? []).map(({ ip }) => ip).find((address) => isOf(address, isV6));
 
 /** Names of generated networks hold `_`, which object names may not: there the source's name alone is used. */
 function generatedName(network: string, { metadata }: EndpointSlice): string {

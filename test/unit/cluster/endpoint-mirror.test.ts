@@ -2,7 +2,19 @@ import { expect, test } from 'vitest';
 import { endpointSlices, pods } from '../../../src/api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { apply, layer3, namespace, node, pod, remove } from '../../support/cluster.ts';
+import { mirrorOf } from '../../../src/cluster/endpoints/endpoint-mirror.ts';
+import { readNad } from '../../../src/api/nad/registered-nad.ts';
+import {
+  apply,
+  layer2,
+  layer3,
+  namespace,
+  node,
+  pod,
+  rawNad,
+  remove,
+  testSettings,
+} from '../../support/cluster.ts';
 import { startProcess } from '../../support/cluster-process.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
@@ -120,6 +132,71 @@ test('an endpoint whose pod has no address on the network is named, and joins wh
   await running.settled();
   expect(await addresses(store)).toEqual(['10.20.0.3 10.20.1.3']);
   expect(running.problems()).toEqual([]);
+});
+
+test('of several primary networks each has a mirror with the pods that are on it', async () => {
+  const store = new MemoryStore();
+  await using running = startProcess(store, ['node1']);
+  const on = (network: string): Record<string, string> => ({
+    'k8s.ovn.org/requested-primary-udn': network,
+  });
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  await apply(store, layer2('blue/more', '10.21.0.0/16'));
+  await apply(store, pod('blue/a', 'node1', on('net')), pod('blue/b', 'node1', on('more')));
+  await apply(store, slice('web-x', ['a', 'b']), slice('only-b', ['b']));
+  await running.settled();
+  const found = (await mirrors(store)).map(
+    ({ metadata, endpoints }) =>
+      `${metadata.annotations?.['k8s.ovn.org/source-endpointslice']} ${metadata.annotations?.['k8s.ovn.org/endpointslice-network']}: ${endpoints.map((endpoint) => endpoint.addresses.join()).join(' ')}`,
+  );
+  expect(found.sort()).toEqual([
+    'only-b blue_more: 10.21.0.3',
+    'web-x blue_more: 10.21.0.3',
+    'web-x blue_net: 10.20.0.3',
+  ]);
+  expect(running.problems()).toEqual([]);
+});
+
+test('a pod on a network without IPv6 is not missed in slices of IPv6, one on a network with it is', () => {
+  const clusterSubnets = [
+    ...testSettings.cluster.clusterSubnets,
+    { cidr: 'fd01::/48', hostLength: 64 },
+  ];
+  const primaries = [
+    ['net', '10.20.0.0/16'],
+    ['more', '10.21.0.0/16,fd21::/64'],
+  ].flatMap(([name = '', subnets = '']) => {
+    const object = rawNad(`blue/${name}`, {
+      cniVersion: '1.1.0',
+      type: 'ovn-k8s-cni-overlay',
+      name: `blue_${name}`,
+      netAttachDefName: `blue/${name}`,
+      topology: 'layer2',
+      role: 'primary',
+      subnets,
+    });
+    const reading = readNad(object, { ...testSettings.cluster, clusterSubnets });
+    return reading.kind === 'network' ? [reading.nad] : [];
+  });
+  const source = slice('web-6', ['a', 'b', 'c'], { addressType: 'IPv6' });
+  const networks: Record<string, object> = {
+    'blue/a': { 'blue/net': { ip_addresses: ['10.20.0.3/16'], mac_address: '0a:58:0a:14:00:03' } },
+    'blue/b': {
+      'blue/more': {
+        ip_addresses: ['10.21.0.3/16', 'fd21::3/64'],
+        mac_address: '0a:58:0a:15:00:03',
+      },
+    },
+    'blue/c': { 'blue/more': { ip_addresses: [], mac_address: '0a:58:0a:15:00:04' } },
+  };
+  const mirrored = (network: string): unknown => {
+    const { slice: mirror, withoutAddress } = mirrorOf(source, network, primaries, (key) =>
+      pod(key, 'node1', { 'k8s.ovn.org/pod-networks': JSON.stringify(networks[key]) }),
+    );
+    return [mirror.endpoints?.flatMap(({ addresses: found = [] }) => found), withoutAddress];
+  };
+  expect(mirrored('blue_net')).toEqual([[], ['blue/c']]);
+  expect(mirrored('blue_more')).toEqual([['fd21::3'], ['blue/c']]);
 });
 
 test('hand-made, FQDN and empty slices are not mirrored, nor those of ordinary namespaces', async () => {

@@ -95,7 +95,15 @@ const LEFT_OUT = [
 ];
 const question = (port: number, id: number): string =>
   `table=0 110 arp,arp_op=1,dl_src=${MAC},in_port=${port} → learn(table=20,hard_timeout=3,priority=100,delete_learned,cookie=0xdeff1050000000${id},limit=256,eth_type=0x806,arp_op=2,NXM_OF_ARP_SPA[]=NXM_OF_ARP_TPA[],output:NXM_OF_IN_PORT[]),NORMAL`;
+const refusals = [3, 4].flatMap((port) =>
+  ['172.18.0.3', '10.0.0.5'].map(
+    (address) =>
+      `table=0 110 dl_src=${MAC},icmp,icmp_code=3,icmp_type=3,in_port=${port},nw_src=${address} → output:1`,
+  ),
+);
 const ADDED = [
+  // What is sent to a node port behind which nobody is.
+  ...refusals,
   // Endpoints of services that are the host's own; in the example there are no services.
   'table=6 0  → LOCAL',
   'table=7 0  → output:1',
@@ -131,6 +139,7 @@ describe('flows of the external bridge', () => {
         line.includes(' 700 ') ||
         line.includes('nw_frag') ||
         line.includes(`102 dl_src=${MAC},in_port=2`) ||
+        refusals.includes(line) ||
         (line.startsWith('table=1 100') && !line.includes('ct_mark=0x2')),
     );
     const added = [
@@ -152,7 +161,7 @@ describe('flows of the external bridge', () => {
       'table=11 5 ct_mark=0x6 → output:4',
       'table=11 1  → output:2',
     ];
-    expect(gone).toHaveLength(3 + 1 + 1 + 6);
+    expect(gone).toHaveLength(3 + 1 + 1 + refusals.length + 6);
     expect(without(local, [])).toEqual([...without(sharedGateway, gone), ...added].toSorted());
   });
 
@@ -281,10 +290,12 @@ describe('a primary network', () => {
     ['local', inLocalMode(bridgeZone)],
     ['dual', dualBridgeZone],
   ] as const)('never sends with the address of a pod (%s)', ([, zone]) => {
-    // Nothing that leaves is without a translation, but BFD of the router itself and questions for neighbours.
+    // Nothing that leaves is without a translation, but BFD of the router itself, questions for neighbours, and refusals of a node port.
     const ways = fromNetworks(zone).filter((line) => /output:1$|NORMAL$/.test(line));
+    const refusal = /icmp_type=[13],.*(nw_src=(172\.18\.0\.3|10\.0\.0\.5)|ipv6_src=fc00:f853::3) /;
     for (const line of ways)
-      expect(line).toMatch(/nat\(src=(172\.18\.0\.3|fc00:f853::3)\)|tp_dst=3784|→ learn\(/);
+      if (!refusal.test(line))
+        expect(line).toMatch(/nat\(src=(172\.18\.0\.3|fc00:f853::3)\)|tp_dst=3784|→ learn\(/);
     const drops = fromNetworks(zone).filter((line) => / 60 in_port=\d+ → drop/.test(line));
     expect(drops).toHaveLength(zone.networks.length - 1);
   });

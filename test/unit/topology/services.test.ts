@@ -287,6 +287,25 @@ describe('what a service says', () => {
     });
   });
 
+  test('datagrams follow the endpoints: connections of those that went are forgotten, by UDP alone', () => {
+    const ports = ['TCP', 'UDP', 'SCTP'].map((protocol) => ({
+      name: protocol.toLowerCase(),
+      port: 80,
+      protocol,
+    }));
+    const found = columnsOf(web({ ports })).map(({ protocol, options }) => [
+      protocol,
+      (options as Record<string, string>)['ct_flush'],
+    ]);
+    expect(new Map(found as [string, string | undefined][])).toEqual(
+      new Map([
+        ['tcp', undefined],
+        ['udp', 'true'],
+        ['sctp', undefined],
+      ]),
+    );
+  });
+
   test.each([
     ['the default', {}, { affinity_timeout: '10800' }, undefined],
     [
@@ -588,6 +607,23 @@ describe('where the network is not as it should be', () => {
       },
     });
   });
+
+  test.each(['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'])(
+    'a service, or a slice, labelled %s is not served, and served again without the label',
+    (label) => {
+      const labelled = <T extends Service | EndpointSlice>(object: T): T => ({
+        ...object,
+        metadata: { ...object.metadata, labels: { ...object.metadata.labels, [label]: '' } },
+      });
+      const web = service('blue/web', { clusterIPs: ['10.96.1.1'] });
+      const name = 'blue_blue_Service_blue/web_TCP_cluster';
+      expect(vips(zoneWith(web, both('blue/web')))).toEqual({ [name]: { '10.96.1.1:80': BOTH } });
+      expect(vips(zoneWith(labelled(web), both('blue/web')))).toEqual({});
+      expect(vips(zoneWith(web, labelled(both('blue/web'))))).toEqual({
+        [name]: { '10.96.1.1:80': '' },
+      });
+    },
+  );
 
   test('a name that is none of Kubernetes gets no rows', () => {
     const facts = factsOf(zoneWith(service('blue/we"b', { clusterIPs: ['10.96.1.1'] })));

@@ -1,0 +1,499 @@
+/**
+ * What Kubernetes' own end-to-end cases ask of services, with packets, as far as the matrix of networks doesn't show it: on the cluster default
+ * network and on a primary network at once.
+ */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { probe, type Endpoint, type Probe, type ProbeResult } from '../../src/lab/connectivity.ts';
+import { outputInside } from '../../src/lab/exec.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { ownFolder } from '../support/left-behind.ts';
+import { nodeAddresses } from '../support/matrix-tenants.ts';
+import { Tenants } from '../support/tenants.ts';
+import {
+  NETWORKS,
+  servePorts,
+  spaceName,
+  tableObjects,
+  type NetworkName,
+  type Place,
+} from '../support/truth-table.ts';
+
+/** Limits of waits for a condition; how long it takes is not what is tested here. */
+const SOON = { timeout: 60_000, interval: 100 };
+const SECONDS = 2;
+const NOBODY = 'nobody';
+/** Refused at once, so that nobody waits. */
+const REFUSED = 'refused';
+
+type Key = Place['key'];
+interface Port {
+  readonly name: string;
+  readonly port: number;
+  readonly protocol?: 'TCP' | 'UDP';
+  readonly nodePort?: number;
+}
+
+/** Some endpoints with the numbers that ports have there. */
+interface Slice {
+  readonly ports: Readonly<Record<string, number>>;
+  readonly endpoints: readonly (Key | readonly [Key, object])[];
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** A service of namespace x; a number tells its addresses and node ports from those of others. */
+interface ServiceCase {
+  readonly name?: string;
+  readonly number: number;
+  readonly ports?: readonly Port[];
+  readonly spec?: object;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly slices: readonly Slice[];
+}
+
+/** Who asks, at which address, and who should answer: one of these, or nobody. */
+interface Way {
+  readonly from: Key | 'ext';
+  readonly to: 'cluster' | 'n1' | 'n2' | 'n3' | { readonly ip: string };
+  readonly port?: number;
+  readonly protocol?: 'tcp' | 'udp';
+  readonly number?: number;
+  readonly answer: string | readonly string[];
+}
+
+const HTTP: Port = { name: 'http', port: 80 };
+const READY = { ready: true, serving: true, terminating: false };
+const ENDING = { ready: false, serving: true, terminating: true };
+const ENDED = { ready: false, serving: false, terminating: true };
+const UNREADY = { ready: false, serving: false, terminating: false };
+const CLIENTS = ['y/a', 'y/c'] as const;
+
+/** Sends a datagram from this port, and says which server answers. */
+const DATAGRAM = `
+import socket, sys
+to, port, source = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.bind(('0.0.0.0', source))
+client.settimeout(5)
+client.sendto(b'?', (to, port))
+print(client.recv(4096).decode().split()[0])
+`;
+
+const networkNumber = (network: NetworkName): number => NETWORKS.indexOf(network);
+const clusterIp = (network: NetworkName, number: number): string =>
+  `172.16.1.${20 + 100 * networkNumber(network) + number}`;
+/** Node ports of both networks are those of the same nodes. */
+const onNode = (network: NetworkName, nodePort: number): number =>
+  nodePort + 1000 * networkNumber(network);
+
+const text = (objects: readonly object[]): string =>
+  objects.map((object) => stringify(object)).join('---\n');
+
+describe.skipIf(whyNoLab !== undefined)(
+  `services${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    const folder = ownFolder('heddle-services');
+    let lab: TestLab;
+    let tenants: Tenants;
+    /** By namespace and pod. */
+    let onNetwork: ReadonlyMap<string, Endpoint>;
+    let onDefault: ReadonlyMap<string, Endpoint>;
+
+    const endOf = (network: NetworkName, key: Key, from = onNetwork): Endpoint => {
+      const [space, pod] = key.split('/');
+      const found = from.get(`${spaceName(network, space as 'x')}/${pod}`);
+      if (found === undefined) throw new Error(`${network} ${key} has no address`);
+      return found;
+    };
+
+    const serviceObject = (network: NetworkName, one: ServiceCase): object => {
+      const ports = (one.ports ?? [HTTP]).map((port) => ({
+        ...port,
+        ...(port.nodePort === undefined ? {} : { nodePort: onNode(network, port.nodePort) }),
+      }));
+      const ip = clusterIp(network, one.number);
+      return {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: {
+          namespace: spaceName(network, 'x'),
+          name: one.name ?? 'case',
+          labels: one.labels ?? {},
+        },
+        spec: { clusterIP: ip, clusterIPs: [ip], ports, ...one.spec },
+      };
+    };
+    const sliceObjects = (network: NetworkName, one: ServiceCase): object[] =>
+      one.slices.map(({ ports, endpoints, labels = {} }, n) => ({
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: {
+          namespace: spaceName(network, 'x'),
+          name: `${one.name ?? 'case'}-${n}`,
+          labels: {
+            'kubernetes.io/service-name': one.name ?? 'case',
+            'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+            ...labels,
+          },
+        },
+        addressType: 'IPv4',
+        ports: (one.ports ?? [HTTP]).flatMap(({ name, protocol = 'TCP' }) =>
+          ports[name] === undefined ? [] : [{ name, protocol, port: ports[name] }],
+        ),
+        endpoints: endpoints.map((endpoint) => {
+          const [key, conditions] = typeof endpoint === 'string' ? [endpoint, READY] : endpoint;
+          const end = endOf(network, key, onDefault);
+          return {
+            addresses: end.addresses.slice(0, 1),
+            nodeName: end.node,
+            conditions,
+            targetRef: { kind: 'Pod', namespace: spaceName(network, 'x'), name: key.split('/')[1] },
+          };
+        }),
+      }));
+
+    const write = (...services: readonly ServiceCase[]): void => {
+      const objects = NETWORKS.flatMap((network) =>
+        services.flatMap((one) => [serviceObject(network, one), ...sliceObjects(network, one)]),
+      );
+      writeFileSync(join(tenants.manifests, 'services.yaml'), text(objects));
+    };
+
+    const probeOf = (network: NetworkName, number: number, way: Way): Probe => {
+      const { from, to, port = 80, protocol = 'tcp' } = way;
+      return {
+        from: from === 'ext' ? 'ext' : endOf(network, from).namespace,
+        to:
+          typeof to === 'object'
+            ? to.ip
+            : to === 'cluster'
+              ? clusterIp(network, way.number ?? number)
+              : nodeAddresses(to)[0],
+        port: to === 'cluster' || typeof to === 'object' ? port : onNode(network, port),
+        protocol,
+        ping: false,
+      };
+    };
+    /** Pod `x/a` for whichever network. */
+    const whoAnswered = ({ answer, error }: ProbeResult): string => {
+      if (answer !== null) return answer.server.replace(/^\w+-/, '');
+      return error === 'Connection refused' ? REFUSED : NOBODY;
+    };
+    const ask = (number: number, ways: readonly Way[]): Promise<ProbeResult[]> =>
+      probe(
+        lab.record,
+        NETWORKS.flatMap((network) => ways.map((way) => probeOf(network, number, way))),
+        SECONDS,
+      );
+
+    /** Writes services, the first of which is asked, and sends packets until the answers are these. */
+    async function expectAnswers(
+      services: ServiceCase | readonly ServiceCase[],
+      ways: readonly Way[],
+    ): Promise<void> {
+      const all = Array.isArray(services)
+        ? (services as readonly ServiceCase[])
+        : [services as ServiceCase];
+      write(...all);
+      const wrong = async (): Promise<string[]> => {
+        const results = await ask(all[0]?.number ?? 0, ways);
+        return NETWORKS.flatMap((network, n) =>
+          ways.flatMap((way, index) => {
+            const result = results[n * ways.length + index] as ProbeResult;
+            const who = whoAnswered(result);
+            const expected = [way.answer].flat();
+            // Who is not answered may also be told so.
+            if (expected.includes(who) || (who === REFUSED && expected.includes(NOBODY))) return [];
+            const what = `${network}: ${way.from} ${way.protocol ?? 'tcp'} ${JSON.stringify(way.to)} ${way.port ?? ''}`;
+            return [`${what}: ${who} instead of ${expected.join(' or ')}`];
+          }),
+        );
+      };
+      await expect.poll(wrong, SOON).toEqual([]);
+    }
+    const fromClients = (answer: Way['answer'], more: Partial<Way> = {}): Way[] =>
+      CLIENTS.map((from) => ({ from, to: 'cluster', answer, ...more }));
+
+    /** How many pods answer each network when one asks often. */
+    async function answering(number: number, way: Omit<Way, 'answer'>): Promise<number[]> {
+      const servers = NETWORKS.map(() => new Set<string>());
+      for (let time = 0; time < 8; time++) {
+        const ways = Array.from({ length: 2 }, () => ({ ...way, answer: '' }));
+        const results = await ask(number, ways);
+        for (const [n, result] of results.entries())
+          servers[Math.floor(n / ways.length)]?.add(whoAnswered(result));
+      }
+      return servers.map(({ size }) => size);
+    }
+
+    beforeAll(async () => {
+      writeFileSync(join(folder, 'table.yaml'), tableObjects());
+      lab = await testLab('e2e-services');
+      tenants = new Tenants(lab.record, { folder });
+      await tenants.start();
+      const byPod = async (which: 'primary' | 'default'): Promise<ReadonlyMap<string, Endpoint>> =>
+        new Map((await tenants.endpoints(which)).map((end) => [end.pod, end]));
+      [onNetwork, onDefault] = [await byPod('primary'), await byPod('default')];
+      await servePorts(tenants, [...onNetwork.values()]);
+    }, 120_000);
+    afterAll(async () => {
+      rmSync(folder, { recursive: true });
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('each port of a service leads to its endpoints, and ports come, change and go', async () => {
+      const other: Port = { name: 'other', port: 81 };
+      const two: ServiceCase = {
+        number: 1,
+        ports: [HTTP, other],
+        slices: [
+          { ports: { http: 80 }, endpoints: ['x/a'] },
+          { ports: { other: 81 }, endpoints: ['x/b'] },
+        ],
+      };
+      await expectAnswers(two, [...fromClients('x/a'), ...fromClients('x/b', { port: 81 })]);
+      await expectAnswers({ ...two, ports: [HTTP] }, [
+        ...fromClients('x/a'),
+        ...fromClients(NOBODY, { port: 81 }),
+      ]);
+      await expectAnswers({ ...two, ports: [HTTP, { ...other, port: 82 }] }, [
+        ...fromClients('x/a'),
+        ...fromClients('x/b', { port: 82 }),
+        ...fromClients(NOBODY, { port: 81 }),
+      ]);
+    });
+
+    test('a port that pods call by its name is another number on each', async () => {
+      const named: ServiceCase = {
+        number: 2,
+        slices: [
+          { ports: { http: 80 }, endpoints: ['x/a'] },
+          { ports: { http: 81 }, endpoints: ['x/c'] },
+        ],
+      };
+      await expectAnswers(named, fromClients(['x/a', 'x/c']));
+      await expect.poll(() => answering(2, { from: 'y/b', to: 'cluster' }), SOON).toEqual([2, 2]);
+    });
+
+    test('without endpoints a connection is refused at once: by pods, and at node ports; endpoints come one by one and go', async () => {
+      const ports: Port[] = [
+        { ...HTTP, nodePort: 30_103 },
+        { name: 'udp', port: 80, protocol: 'UDP', nodePort: 30_103 },
+      ];
+      const having = (...endpoints: Key[]): ServiceCase => ({
+        number: 3,
+        ports,
+        spec: { type: 'NodePort' },
+        slices: endpoints.length === 0 ? [] : [{ ports: { http: 80, udp: 80 }, endpoints }],
+      });
+      const ways = (answer: Way['answer']): Way[] => [
+        ...fromClients(answer),
+        ...fromClients(answer, { protocol: 'udp' }),
+        { from: 'ext', to: 'n1', port: 30_103, answer },
+        { from: 'ext', to: 'n3', port: 30_103, protocol: 'udp', answer },
+      ];
+      await expectAnswers(having(), ways(REFUSED));
+      await expectAnswers(having('x/a'), ways('x/a'));
+      await expectAnswers(having('x/a', 'x/b'), ways(['x/a', 'x/b']));
+      await expectAnswers(having('x/b'), ways('x/b'));
+      await expectAnswers(having(), ways(REFUSED));
+    });
+
+    test('who sends datagrams from the same port again is answered by the endpoint that the service has by then', async () => {
+      const nodePort = 30_115;
+      const having = (endpoint: Key): ServiceCase => ({
+        number: 15,
+        ports: [{ name: 'udp', port: 80, protocol: 'UDP', nodePort }],
+        spec: { type: 'NodePort' },
+        slices: [{ ports: { udp: 80 }, endpoints: [endpoint] }],
+      });
+      const [node] = nodeAddresses('n1');
+      const ways = NETWORKS.flatMap((network, n) => [
+        { network, from: endOf(network, 'y/a').namespace, ip: clusterIp(network, 15), port: 80 },
+        { network, from: 'ext', ip: node, port: onNode(network, nodePort), source: 4000 + n },
+      ]);
+      for (const endpoint of ['x/a', 'x/c', 'x/b'] as const) {
+        // Nobody sends from those ports until the change is in force: what comes in that moment may go where it went before.
+        await expectAnswers(having(endpoint), [
+          { from: 'y/a', to: 'cluster', protocol: 'udp', answer: endpoint },
+          { from: 'ext', to: 'n1', port: nodePort, protocol: 'udp', answer: endpoint },
+        ]);
+        const answers = ways.map(async ({ network, from, ip, port, source }) => {
+          const args = [ip, port, source ?? 4000].map(String);
+          const program = ['pod', from, 'python3', '-c', DATAGRAM, ...args];
+          const server = (await outputInside(lab.record, program)).trim();
+          expect(server, `${from} to ${ip}`).toBe(
+            `${spaceName(network, 'x')}/${endpoint.split('/')[1]}`,
+          );
+        });
+        await Promise.all(answers);
+      }
+    });
+
+    test('session affinity is switched on and off, at the cluster IP and at a node port', async () => {
+      const kept = (sessionAffinity: string): ServiceCase => ({
+        number: 4,
+        ports: [{ ...HTTP, nodePort: 30_104 }],
+        spec: { type: 'NodePort', sessionAffinity },
+        slices: [{ ports: { http: 80 }, endpoints: ['x/a', 'x/b', 'x/c'] }],
+      });
+      const ways: Omit<Way, 'answer'>[] = [
+        { from: 'y/a', to: 'cluster' },
+        { from: 'ext', to: 'n2', port: 30_104 },
+      ];
+      for (const affinity of ['None', 'ClientIP', 'None']) {
+        write(kept(affinity));
+        for (const way of ways) {
+          const several = async (): Promise<boolean[]> =>
+            (await answering(4, way)).map((count) => count > 1);
+          const isSeveral = affinity === 'None';
+          await expect.poll(several, SOON).toEqual([isSeveral, isSeveral]);
+        }
+      }
+    });
+
+    test('a service changes its type: an external name, a cluster IP, a node port, an external name', async () => {
+      const nodePort = 30_105;
+      const of = (type: string, ports: readonly Port[] = [HTTP]): ServiceCase => ({
+        number: 5,
+        ports,
+        spec:
+          type === 'ExternalName'
+            ? { type, externalName: 'example.org', clusterIP: undefined, clusterIPs: undefined }
+            : { type },
+        slices: [{ ports: { http: 80 }, endpoints: ['x/b'] }],
+      });
+      const ways = (cluster: string, node: string): Way[] => [
+        ...fromClients(cluster),
+        { from: 'ext', to: 'n1', port: nodePort, answer: node },
+      ];
+      await expectAnswers(of('ExternalName'), ways(NOBODY, NOBODY));
+      await expectAnswers(of('ClusterIP'), ways('x/b', NOBODY));
+      await expectAnswers(of('NodePort', [{ ...HTTP, nodePort }]), ways('x/b', 'x/b'));
+      await expectAnswers(of('ExternalName'), ways(NOBODY, NOBODY));
+    });
+
+    test('one number is a node port of a service by TCP and of another one by UDP', async () => {
+      const nodePort = 30_106;
+      const udp: Port = { name: 'udp', port: 80, protocol: 'UDP', nodePort };
+      const spec = { type: 'NodePort' };
+      const services: ServiceCase[] = [
+        {
+          number: 6,
+          ports: [{ ...HTTP, nodePort }],
+          spec,
+          slices: [{ ports: { http: 80 }, endpoints: ['x/a'] }],
+        },
+        {
+          name: 'udp',
+          number: 7,
+          ports: [udp],
+          spec,
+          slices: [{ ports: { udp: 80 }, endpoints: ['x/b'] }],
+        },
+      ];
+      await expectAnswers(
+        services,
+        (['n1', 'n3'] as const).flatMap((to): Way[] => [
+          { from: 'ext', to, port: nodePort, answer: 'x/a' },
+          { from: 'ext', to, port: nodePort, protocol: 'udp', answer: 'x/b' },
+        ]),
+      );
+    });
+
+    test('endpoints that are not ready answer where the service wants that, ending ones while nobody is ready', async () => {
+      const having = (endpoints: Slice['endpoints'], spec: object = {}): ServiceCase => ({
+        number: 8,
+        spec,
+        slices: [{ ports: { http: 80 }, endpoints }],
+      });
+      const publish = { publishNotReadyAddresses: true };
+      await expectAnswers(having([['x/a', UNREADY]]), fromClients(REFUSED));
+      await expectAnswers(having([['x/a', UNREADY]], publish), fromClients('x/a'));
+      await expectAnswers(having([['x/a', ENDED]], publish), fromClients('x/a'));
+      await expectAnswers(having([['x/a', ENDED]]), fromClients(REFUSED));
+      await expectAnswers(having([['x/a', ENDING], 'x/b']), fromClients('x/b'));
+      await expectAnswers(having([['x/a', ENDING]]), fromClients('x/a'));
+    });
+
+    test('with local policies an ending endpoint of the node answers while none of the node is ready', async () => {
+      const nodePort = 30_109;
+      const ending: ServiceCase = {
+        number: 9,
+        ports: [{ ...HTTP, nodePort }],
+        spec: { type: 'NodePort', internalTrafficPolicy: 'Local', externalTrafficPolicy: 'Local' },
+        slices: [{ ports: { http: 80 }, endpoints: [['x/a', ENDING], 'x/b'] }],
+      };
+      await expectAnswers(ending, [
+        { from: 'y/a', to: 'cluster', answer: 'x/a' },
+        { from: 'y/b', to: 'cluster', answer: 'x/b' },
+        { from: 'y/c', to: 'cluster', answer: NOBODY },
+        { from: 'ext', to: 'n1', port: nodePort, answer: 'x/a' },
+        { from: 'ext', to: 'n2', port: nodePort, answer: 'x/b' },
+        { from: 'ext', to: 'n3', port: nodePort, answer: NOBODY },
+      ]);
+    });
+
+    test.each(['service.kubernetes.io/headless', 'service.kubernetes.io/service-proxy-name'])(
+      'a service that is labelled %s is not served, until the label is gone',
+      async (label) => {
+        const plain: ServiceCase = {
+          number: 10,
+          slices: [{ ports: { http: 80 }, endpoints: ['x/c'] }],
+        };
+        await expectAnswers(plain, fromClients('x/c'));
+        await expectAnswers({ ...plain, labels: { [label]: 'other' } }, fromClients(NOBODY));
+        await expectAnswers(plain, fromClients('x/c'));
+      },
+    );
+
+    test('a service that was made anew answers at its new address, and no longer at the old one', async () => {
+      const slices: Slice[] = [{ ports: { http: 80 }, endpoints: ['x/a'] }];
+      await expectAnswers({ number: 11, slices }, fromClients('x/a'));
+      await expectAnswers({ number: 12, slices }, [
+        ...fromClients('x/a'),
+        ...fromClients(NOBODY, { number: 11 }),
+      ]);
+    });
+
+    test('an external address of no node is answered from outside and by pods', async () => {
+      const ip = '203.0.113.50';
+      await outputInside(
+        lab.record,
+        `ip -n ext route replace ${ip}/32 via ${nodeAddresses('n1')[0]}`.split(' '),
+      );
+      for (const port of [80, 81]) {
+        // Both networks can't have one address: each on a port of its own.
+        const one: ServiceCase = {
+          number: 13,
+          ports: [{ ...HTTP, port }],
+          spec: { externalIPs: [ip] },
+          slices: [{ ports: { http: 80 }, endpoints: ['x/b'] }],
+        };
+        const network = NETWORKS[port - 80] as NetworkName;
+        writeFileSync(
+          join(tenants.manifests, 'services.yaml'),
+          text([serviceObject(network, one), ...sliceObjects(network, one)]),
+        );
+        const who = async (): Promise<string[]> => {
+          const from = ['ext', endOf(network, 'y/c').namespace];
+          const probes = from.map((one): Probe => ({ from: one, to: ip, port, ping: false }));
+          return (await probe(lab.record, probes, SECONDS)).map(whoAnswered);
+        };
+        await expect.poll(who, SOON).toEqual(['x/b', 'x/b']);
+      }
+    });
+
+    test('a pod behind a cluster IP sees the address of the pod that asks', async () => {
+      write({ number: 14, slices: [{ ports: { http: 80 }, endpoints: ['x/b'] }] });
+      const seen = async (): Promise<(string | undefined)[]> =>
+        (await ask(14, fromClients('x/b'))).map(({ answer }) => answer?.peer);
+      const clients = NETWORKS.flatMap((network) =>
+        CLIENTS.map((key) => endOf(network, key).addresses[0]),
+      );
+      await expect.poll(seen, SOON).toEqual(clients);
+    });
+  },
+);

@@ -5,7 +5,7 @@ import { ConfigurationError } from '../daemon/configuration.ts';
 import { dotText } from '../graph/dot.ts';
 import { mermaidText } from '../graph/mermaid.ts';
 import { svgText } from '../graph/svg.ts';
-import { partOf, topologyGraph, type TopologyGraph } from '../graph/topology-graph.ts';
+import { joinedBy, partOf, topologyGraph, type TopologyGraph } from '../graph/topology-graph.ts';
 import { renderedZone, type RenderedZone } from '../daemon/rendered-zone.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, print, report, reportComplaints, reportProblems } from './output.ts';
@@ -30,7 +30,10 @@ export function register(program: Command): void {
     program
       .command('graph')
       .description('the logical topology of a node: switches, routers, what hangs at them')
-      .argument('[network]', 'one network: NAMESPACE/NAME, NAME of a cluster-wide one, or default')
+      .argument(
+        '[network]',
+        'one network: NAMESPACE/NAME, NAME of a cluster-wide one, or default; or a ClusterNetworkConnect with what it joins',
+      )
       .option('--namespace <NAME>', 'networks that pods of this namespace can be on')
       .addOption(
         new Option('--format <FORMAT>', 'what it is written as')
@@ -48,7 +51,8 @@ export function register(program: Command): void {
   ).action(async (network: string | undefined, options: GraphOptions, command: Command) => {
     const configuration = needed(configurationOf(command), 'node');
     await using zone = await renderedZone(configuration);
-    const graph = partOf(topologyGraph(zone.rows()), wanted(zone, network, options.namespace));
+    const whole = topologyGraph(zone.rows());
+    const graph = partOf(whole, wanted(zone, whole, network, options.namespace));
     const draw = FORMATS[options.json === true ? 'json' : options.format];
     const text = (await draw?.(graph)) ?? '';
     if (options.output === undefined) print(text.trimEnd());
@@ -65,9 +69,10 @@ export function register(program: Command): void {
   });
 }
 
-/** Throws ConfigurationError for a network that there is none of. */
+/** Throws ConfigurationError for a network or connection that there is none of. */
 function wanted(
   zone: RenderedZone,
+  whole: TopologyGraph,
   network: string | undefined,
   namespace: string | undefined,
 ): (network: string) => boolean {
@@ -81,12 +86,16 @@ function wanted(
       )
       .map(({ name }): string => name),
   );
+  if (names.size === 0 && network !== undefined && namespace === undefined) {
+    const joined = joinedBy(whole, network);
+    if (joined.size > 0) return (name) => joined.has(name);
+  }
   if (names.size === 0)
     throw new ConfigurationError(
       network === undefined ? '--namespace' : 'network',
       network === undefined
         ? `no network has a NetworkAttachmentDefinition in namespace "${namespace}"`
-        : `there is no network "${network}"; \`heddle status\` lists them`,
+        : `no network, and no connection in use on this node, is called "${network}"; \`heddle status\` lists them`,
     );
   return (name) => names.has(name);
 }

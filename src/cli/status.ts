@@ -10,6 +10,7 @@ import { objectSource, openStore } from '../daemon/object-store.ts';
 import { isHealthy, overviewOf, type NetworkOverview, type Overview } from '../daemon/overview.ts';
 import { problemText, type PlaceOf } from '../daemon/problem-text.ts';
 import { readOverviewObjects } from '../daemon/overview-objects.ts';
+import { waitingText } from '../daemon/waiting-pods.ts';
 import { statusReport, type StatusReport } from '../daemon/zone-reports.ts';
 import type { NetworkName } from '../model/model.ts';
 import { gatewayRouter, podSwitch } from '../model/names.ts';
@@ -112,8 +113,13 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
     ),
     ...overview.problems,
   ]);
+  const told = new Set(problems.map(({ object }) => object));
+  const waiting = overview.waitingPods.filter(({ pod }) => !told.has(`Pod ${pod}`));
+  if (waiting.length > 0) print(`\n${tone('Waiting', 'warning')}`);
+  for (const pod of waiting) print(`  ${waitingText(pod)}`);
   if (problems.length > 0) print(`\n${tone('Problems', 'bad')}`);
-  for (const problem of problems) print(`  ${problemText(problem, placeOf)}`);
+  for (const problem of problems)
+    print(`  ${problemText(problem, placeOf).replaceAll('\n', '\n    ')}`);
 }
 
 async function show(name: string, command: Command): Promise<void> {
@@ -141,8 +147,11 @@ async function show(name: string, command: Command): Promise<void> {
   }
   const pod = objects.pods.find(({ metadata }) => objectKey(metadata) === name);
   if (pod === undefined) {
-    const known = overview.networks.map((candidate) => candidate.name).join(', ');
-    report(`heddle show: no network, connection or pod is called "${name}"; networks are ${known}`);
+    const names = (named: readonly { readonly name: string }[]): string =>
+      named.map((candidate) => candidate.name).join(', ') || 'none';
+    report(
+      `heddle show: no network, connection or pod is called "${name}"; networks: ${names(overview.networks)}; connections: ${names(overview.connections)}`,
+    );
     process.exitCode = EXIT.problems;
     return;
   }
@@ -169,6 +178,8 @@ async function show(name: string, command: Command): Promise<void> {
         ]),
       ),
     );
+    const waiting = overview.waitingPods.find((each) => each.pod === name);
+    if (waiting !== undefined) print(tone(waitingText(waiting), 'warning'));
     for (const problem of shown.problems) print(tone(problem, 'bad'));
   }
   if (shown.problems.length > 0 || shown.interfaces.length === 0) process.exitCode = EXIT.problems;
@@ -182,6 +193,8 @@ function printNetwork(network: NetworkOverview, connections: readonly ConnectOve
   if (network.nads.length > 0) print(`  NADs      ${network.nads.join(' ')}`);
   for (const { type, status, message } of network.conditions)
     print(`  ${tone(`${type} ${status}`, status === 'True' ? 'good' : 'bad')}: ${message}`);
+  if (network.siblings.length > 0)
+    print(`  reaches   ${network.siblings.join(' ')} (primary networks of the same namespace)`);
   for (const { name, pods, services, networks } of connections)
     print(
       `  connected by ${name} (${connectivityText({ pods, services })}) with ${

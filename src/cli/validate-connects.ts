@@ -7,6 +7,7 @@ import { parseNad, renderNad } from '../api/nad/nad.ts';
 import type { ClusterAddressing } from '../api/nad/network-config.ts';
 import type { NetworkObject } from '../api/nad/network-spec.ts';
 import { objectKey } from '../api/objects.ts';
+import { withNameLabel } from '../api/selectors.ts';
 import type {
   ClusterNetworkConnect,
   ClusterUserDefinedNetwork,
@@ -52,7 +53,12 @@ export function previewConnects(
     all.filter(({ object }) => object.kind === kind).map(({ object }) => object as unknown as T);
   const udns = objects<UserDefinedNetwork>('UserDefinedNetwork');
   const cudns = objects<ClusterUserDefinedNetwork>('ClusterUserDefinedNetwork');
-  const namespaces = withUnwritten(objects<Namespace>('Namespace'), udns);
+  const namespaces = withUnwritten(objects<Namespace>('Namespace'), udns).map(withNameLabel);
+  const prepared = new Set(
+    namespaces
+      .filter(({ metadata }) => Object.hasOwn(metadata.labels ?? {}, PRIMARY_NETWORK_LABEL))
+      .map(({ metadata }) => metadata.name),
+  );
   const ids = new Map<NetworkObject, number>(
     [...udns, ...cudns].map((network, index) => [network, index + 1]),
   );
@@ -65,6 +71,7 @@ export function previewConnects(
   };
   const primariesOf = (namespace: string): readonly ConnectableNetwork[] =>
     [...udns, ...cudns]
+      .filter(() => prepared.has(namespace))
       .filter((network) => targetNamespaces(network, namespaces).includes(namespace))
       .map(networkOf)
       .filter((network) => network?.config.role === 'primary')

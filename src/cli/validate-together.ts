@@ -10,6 +10,7 @@ import { networkSpecOf } from '../api/nad/network-spec.ts';
 import { selectorProblems } from '../api/label-selector.ts';
 import { parseNad, renderNad } from '../api/nad/nad.ts';
 import { objectKey } from '../api/objects.ts';
+import { withNameLabel } from '../api/selectors.ts';
 import type { Namespace, NetworkAttachmentDefinition } from '../api/types.ts';
 import { targetNamespaces, unsupportedNetwork } from '../cluster/networks/network-objects.ts';
 import { notProgrammed } from '../api/unprogrammed.ts';
@@ -114,7 +115,7 @@ const unprogrammed = (documents: readonly ManifestDocument[]): ManifestError[] =
 function conflictingPrimaries(documents: readonly ManifestDocument[]): ManifestError[] {
   const namespaces = documents
     .filter(({ object }) => object.kind === 'Namespace')
-    .map(({ object }) => object as Namespace);
+    .map(({ object }) => withNameLabel(object as Namespace));
   const primaries = new Map<string, PrimaryNetwork[]>();
   return documents.flatMap((document) => {
     const network = asNetwork(document);

@@ -1,4 +1,5 @@
 /** What is known of all networks, nodes and pods, put together for people: pure, from lists of objects. */
+import { overlaps, parsePrefix, type Prefix } from '../allocators/addresses.ts';
 import type { NetworkTopology } from '../api/nad/network-config.ts';
 import { nadOfKey } from '../api/nad/nad-key.ts';
 import { networkId } from '../api/annotations/network-annotations.ts';
@@ -24,6 +25,8 @@ import type {
 import { networkOf } from '../cluster/networks/network-objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { connectOverview, type ConnectOverview } from './connect-overview.ts';
+import { distinctProblems } from './distinct-problems.ts';
+import { waitingPods, type WaitingPod } from './waiting-pods.ts';
 
 export interface OverviewObjects {
   readonly networkObjects: readonly NetworkObject[];
@@ -58,6 +61,8 @@ export interface NetworkOverview {
   readonly nodes: readonly NetworkOnNode[];
   /** `namespace/name` of pods with an interface on it. */
   readonly pods: readonly string[];
+  /** Other primary networks of its namespaces: their pods reach each other. */
+  readonly siblings: readonly string[];
 }
 
 export interface NodeOverview {
@@ -72,6 +77,8 @@ export interface Overview {
   /** ClusterNetworkConnects, by name. */
   readonly connections: readonly ConnectOverview[];
   readonly nodes: readonly NodeOverview[];
+  /** Pods that have not all of their addresses yet, by key. */
+  readonly waitingPods: readonly WaitingPod[];
   /** Everything that is wrong with some object, from all nodes, each once. */
   readonly problems: readonly { readonly object: string; readonly message: string }[];
 }
@@ -83,7 +90,7 @@ export function overviewOf(objects: OverviewObjects, settings: ClusterSettings):
   const nads = nadsByNetwork(objects.networkAttachmentDefinitions, settings);
   const pods = podsByNad(objects.pods);
   const names = new Set([DEFAULT_NETWORK, ...declared.keys(), ...nads.keys()]);
-  const networks = [...names].map((name): NetworkOverview => {
+  const networks = [...names].map((name): Omit<NetworkOverview, 'siblings'> => {
     const ofNetwork = nads.get(name) ?? [];
     const [first] = ofNetwork;
     const object = declared.get(name);
@@ -110,15 +117,48 @@ export function overviewOf(objects: OverviewObjects, settings: ClusterSettings):
     };
   });
   const nameOf = new Map(networks.map(({ id, name }) => [id, name]));
+  const sorted = networks.toSorted(
+    (a, b) => (a.id ?? Infinity) - (b.id ?? Infinity) || (a.name < b.name ? -1 : 1),
+  );
+  const siblingsOf = siblingsAmong(sorted);
   return {
-    networks: networks.sort(
-      (a, b) => (a.id ?? Infinity) - (b.id ?? Infinity) || (a.name < b.name ? -1 : 1),
-    ),
+    networks: sorted.map((network) => ({ ...network, siblings: siblingsOf(network) })),
     connections: objects.clusterNetworkConnects
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
       .map((connect) => connectOverview(connect, (id) => nameOf.get(id), objects.nodes, zones)),
     nodes: objects.nodes.map((node) => nodeOverview(node, zones)),
+    waitingPods: waitingPods(
+      objects.pods,
+      new Set([...nads.values()].flatMap((ofNetwork) => ofNetwork.map(({ key }) => key))),
+    ),
     problems: problemsOf(objects),
+  };
+}
+
+type Placed = Omit<NetworkOverview, 'siblings'>;
+
+const namespacesOf = ({ nads }: Placed): readonly string[] =>
+  nads.map((key) => key.slice(0, key.indexOf('/')));
+
+/** Finds the primary networks that share a namespace and no addresses with a network, as nodes link them. */
+function siblingsAmong(networks: readonly Placed[]): (network: Placed) => readonly string[] {
+  const isPrimary = ({ id, role }: Placed): boolean => id !== undefined && role === 'primary';
+  const byNamespace = new Map<string, Placed[]>();
+  for (const network of networks.filter(isPrimary))
+    for (const namespace of namespacesOf(network))
+      byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), network]);
+  const prefixesOf = ({ subnets }: Placed): readonly Prefix[] =>
+    subnets
+      .map((subnet) => parsePrefix(subnet.split('/').slice(0, 2).join('/')))
+      .filter((prefix) => prefix !== undefined);
+  return (network) => {
+    if (!isPrimary(network)) return [];
+    const others = new Set(namespacesOf(network).flatMap((each) => byNamespace.get(each) ?? []));
+    others.delete(network);
+    const prefixes = prefixesOf(network);
+    return [...others]
+      .filter((other) => !prefixesOf(other).some((a) => prefixes.some((b) => overlaps(a, b))))
+      .map(({ name }) => name);
   };
 }
 
@@ -211,12 +251,16 @@ function problemsOf({
   OverviewObjects,
   'zoneStatuses' | 'clusterNetworkConnects' | 'unprogrammed'
 >): Overview['problems'] {
+  const ofNodes = distinctProblems(zoneStatuses.flatMap(({ status }) => status?.problems ?? []));
+  const saidByNodes = new Set(ofNodes.map(({ object, message }) => `${object} ${message}`));
   const problems = [
     ...problemsOfUnprogrammed(unprogrammed),
-    ...zoneStatuses.flatMap(({ status }) => status?.problems ?? []),
+    ...ofNodes,
     ...clusterNetworkConnects.flatMap((connect) =>
       (connect.status?.conditions ?? [])
         .filter(({ status }) => status !== 'True')
+        // What a node says of its zone is its problem already.
+        .filter(({ message }) => !saidByNodes.has(`${describe(connect)} ${message}`))
         .map(({ type, message }) => ({
           object: describe(connect),
           message: `${type === 'Accepted' ? 'not accepted' : `not ${type}`}: ${message}`,

@@ -11,7 +11,7 @@ const REMEDIES: readonly { readonly text: RegExp; readonly remedy: string }[] = 
     remedy: 'change joinSubnets (spec.layer3 or spec.layer2) to a range that nothing else uses',
   },
   {
-    text: /user defined subnet "[^"]*" overlaps (?!the network)|overlaps user defined subnet/,
+    text: /user defined subnet "[^"]*" overlaps|overlaps user defined subnet/,
     remedy:
       "change subnets (spec.layer3 or spec.layer2) to a range outside of the cluster's own (heddle node --help lists them)",
   },
@@ -27,10 +27,12 @@ const REMEDIES: readonly { readonly text: RegExp; readonly remedy: string }[] = 
   },
 ];
 
+const SAYS_WHAT_TO_DO = /: choose a range /;
+
 /** The problem with its remedy. */
 export const withRemedy = (message: string): string => {
   const found = REMEDIES.find(({ text }) => text.test(message));
-  return found === undefined || message.includes(found.remedy)
+  return found === undefined || SAYS_WHAT_TO_DO.test(message) || message.includes(found.remedy)
     ? message
     : `${message}; ${found.remedy}`;
 };

@@ -343,6 +343,7 @@ export class ZoneController {
   #progress(
     subject: string,
     { failed, waiting }: Causes,
+    reached: number,
   ): { readonly state: NetworkState; readonly message?: string } {
     const failure = failed.get(subject);
     if (failure !== undefined) return { state: 'Failed', message: failure };
@@ -350,7 +351,7 @@ export class ZoneController {
     if (waitsFor !== undefined) return { state: 'Pending', message: waitsFor };
     if (this.#unannounced.has(subject)) return { state: 'Committed' };
     const ours = this.#sequenceOf.get(subject);
-    const isReached = this.sequence.reached >= (ours ?? this.#firstSequence ?? Infinity);
+    const isReached = reached >= (ours ?? this.#firstSequence ?? Infinity);
     const wasReached = ours === undefined && this.#programmedBefore.has(subject);
     return { state: isReached || wasReached ? 'Programmed' : 'Committed' };
   }
@@ -361,6 +362,7 @@ export class ZoneController {
     const node = facts.self.peek(facts.nodeName);
     if (!this.isStarted || node === undefined) return [];
     const causes = this.#causes();
+    const { reached } = this.sequence;
     return [...facts.connects.entries()]
       .map(([, connect]) => connect)
       .filter(({ isAccepted }) => isAccepted)
@@ -370,28 +372,33 @@ export class ZoneController {
         const failure = linkFailure(connect, node, (id) => facts.networkOfId(id)?.name);
         if (failure !== undefined) return { name, state: 'Failed', message: failure };
         return facts.isConnectRendered(name)
-          ? { name, ...this.#progress(connectObject(name), causes) }
+          ? { name, ...this.#progress(connectObject(name), causes, reached) }
           : { name, state: 'Unused' };
       });
   }
 
   /** How far each network is here. */
   networks(): readonly ZoneNetworkStatus[] {
+    const networks = [...this.#options.facts.networks.entries()]
+      .map(([, network]) => network)
+      .sort((a, b) => a.id - b.id || (a.name < b.name ? -1 : 1));
+    return this.#networkStatuses(networks.map(({ name }) => name));
+  }
+
+  #networkStatuses(names: readonly string[]): readonly ZoneNetworkStatus[] {
     const { facts } = this.#options;
     if (!this.isStarted) return [];
     const causes = this.#causes();
-    return [...facts.networks.entries()]
-      .map(([, network]) => network)
-      .sort((a, b) => a.id - b.id || (a.name < b.name ? -1 : 1))
-      .map(({ name }): ZoneNetworkStatus => {
-        const admission = facts.admission(name);
-        if (admission?.kind === 'problem')
-          return { name, state: 'Failed', message: admission.message };
-        if (admission?.kind === 'pending')
-          return { name, state: 'Pending', message: admission.waitsFor };
-        if (facts.rendered.peek(name) === undefined) return { name, state: 'Unused' };
-        return { name, ...this.#progress(name, causes) };
-      });
+    const { reached } = this.sequence;
+    return names.map((name): ZoneNetworkStatus => {
+      const admission = facts.admission(name);
+      if (admission?.kind === 'problem')
+        return { name, state: 'Failed', message: admission.message };
+      if (admission?.kind === 'pending')
+        return { name, state: 'Pending', message: admission.waitsFor };
+      if (facts.rendered.peek(name) === undefined) return { name, state: 'Unused' };
+      return { name, ...this.#progress(name, causes, reached) };
+    });
   }
 
   /** When facts change by themselves, on the controller's clock: a network's time after its last use is over. */
@@ -448,9 +455,8 @@ export class ZoneController {
 
   /** All that could be written is: networks that are in use and in order are complete. */
   #reportWritten(): void {
-    if (this.#firstUsed.size === 0) return;
     const { facts, onNetworkWritten } = this.#options;
-    for (const { name, state } of this.networks()) {
+    for (const { name, state } of this.#networkStatuses([...this.#firstUsed.keys()])) {
       const since = this.#firstUsed.get(name);
       const topology = facts.rendered.peek(name)?.topology;
       if (since === undefined || topology === undefined) continue;

@@ -71,7 +71,7 @@ function networkOf(ids: unknown): string {
   const network = member(ids, NETWORK_ID);
   if (network !== '') return network;
   const isConnection = member(ids, OWNER_TYPE_ID) === 'ClusterNetworkConnect';
-  return isConnection ? `connection ${member(ids, NAME_ID)}` : 'default';
+  return isConnection ? connectionGraph(member(ids, NAME_ID)) : 'default';
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -100,6 +100,22 @@ export function partOf(
     networks: kept,
     links: links.filter(({ from, to }) => boxes.has(from) && boxes.has(to)),
   };
+}
+
+/** What a connection is called among the networks of a graph. */
+export const connectionGraph = (name: string): string => `connection ${name}`;
+
+/** Networks that a connection of this name joins here, and the connection itself; none where there is no such connection. */
+export function joinedBy({ networks, links }: TopologyGraph, name: string): ReadonlySet<string> {
+  const networkOfBox = new Map(
+    networks.flatMap(({ network, boxes }) => boxes.map(({ id }) => [id, network] as const)),
+  );
+  const wanted = connectionGraph(name);
+  const joined = links
+    .map(({ from, to }) => [networkOfBox.get(from), networkOfBox.get(to)])
+    .filter((ends) => ends.includes(wanted))
+    .flat();
+  return new Set(joined.filter((network) => network !== undefined));
 }
 
 class Zone {

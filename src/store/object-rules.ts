@@ -3,6 +3,7 @@ import { resourceKindOf } from '../api/kinds.ts';
 import { parseManifest, type ManifestError } from '../api/validation/manifest.ts';
 import { validateObject } from '../api/validation/validate.ts';
 import type { KubeObject } from '../api/objects.ts';
+import { withNameLabel } from '../api/selectors.ts';
 import type { ObjectRules, Problem } from './manifests/manifest-rules.ts';
 
 const NAMELESS = '(without a name)';
@@ -18,13 +19,9 @@ function problem(severity: Problem['severity'], error: ManifestError): Omit<Prob
   };
 }
 
-/** Namespaces carry their name as a label, so that selectors can name them: an API server adds it to each. */
-function admitted(object: KubeObject): KubeObject {
-  if (object.apiVersion !== 'v1' || object.kind !== 'Namespace') return object;
-  const { name, labels } = object.metadata;
-  const withName = { ...labels, 'kubernetes.io/metadata.name': name };
-  return { ...object, metadata: { ...object.metadata, labels: withName } };
-}
+/** As an API server stores it, so that selectors can name namespaces. */
+const admitted = (object: KubeObject): KubeObject =>
+  object.apiVersion === 'v1' && object.kind === 'Namespace' ? withNameLabel(object) : object;
 
 /** The rules of all kinds that we know: what an API server with our CRDs accepts. */
 export const objectRules: ObjectRules = {

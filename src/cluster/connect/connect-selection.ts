@@ -17,7 +17,7 @@ import type {
 } from '../../api/types.ts';
 import type { ClusterSettings } from '../../model/model.ts';
 import type { NodeAddresses } from '../../api/validation/overlap.ts';
-import { matchesSelector } from '../../api/selectors.ts';
+import { matchesSelector, NAME_LABEL } from '../../api/selectors.ts';
 
 export type ConnectReason =
   | 'ConnectSubnetExhausted'
@@ -50,8 +50,6 @@ export interface ConnectContext {
   /** Primary networks of a namespace that carries the label and has an id. */
   readonly primariesOf: (namespace: string) => readonly ConnectableNetwork[];
 }
-
-const NAME_LABEL = 'kubernetes.io/metadata.name';
 
 /** Selects by labels and by name: the seed's examples select CUDNs by a name label that only namespaces carry by themselves. */
 const selects = (

@@ -30,8 +30,8 @@ function stage(changes: readonly PlannedChange[]): number {
 }
 
 /**
- * Units with changes as groups, each behind what it needs. A unit that needs something of one that is blocked, or of one that is `left`
- * as it is for now, is blocked as well: its changes go, and its problems say why.
+ * Units with changes as groups, each behind what it needs. A unit that needs something of one that is blocked, or of one that this pass
+ * leaves alone (`left`), is blocked as well: its changes go, and its problems say why.
  */
 export function inOrder(
   plans: Plans,

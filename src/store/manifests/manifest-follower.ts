@@ -23,8 +23,14 @@ export const MANIFEST_STORE_TIMING: ManifestStoreTiming = {
   removalGrace: 300,
   poll: 5000,
 };
-/** Looking at everything may take this part of the time at most. */
+/** Looking at everything may take this part of the time. */
 const POLL_SHARE = 0.05;
+/** A look takes long also because the process is busy with something else: the next one comes after this time all the same. */
+const LONGEST_PAUSE = 30_000;
+
+/** From a look at everything that took `took` to the next one, where `poll` is the least. In milliseconds. */
+export const pauseAfterScan = (took: number, poll: number): number =>
+  Math.max(poll, Math.min(took / POLL_SHARE, LONGEST_PAUSE));
 
 export interface ManifestFollowerOptions {
   readonly manifests: string;
@@ -142,7 +148,7 @@ export class ManifestFollower {
     const started = this.#clock.now();
     await this.synchronise('everywhere');
     const took = this.#clock.now() - started;
-    this.#pollAfter(Math.max(this.#timing.poll, took / POLL_SHARE));
+    this.#pollAfter(pauseAfterScan(took, this.#timing.poll));
   }
 
   #report(): void {

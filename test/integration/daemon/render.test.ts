@@ -234,6 +234,7 @@ test('a graph shows the networks that were asked for', async () => {
   const none = await heddle.run('graph', 'red/red');
   expect(none).toMatchObject({
     code: 64,
-    stderr: 'heddle: network: there is no network "red/red"; `heddle status` lists them\n',
+    stderr:
+      'heddle: network: no network, and no connection in use on this node, is called "red/red"; `heddle status` lists them\n',
   });
 });

@@ -67,7 +67,7 @@ describe('a CRD', () => {
       ['v1'],
       true,
       [
-        'Connectivity .spec.connectivity string',
+        "Connectivity .spec['connectivity','connectivityEnabled'] string",
         'Subnets .spec.connectSubnets string',
         "Accepted .status.conditions[?(@.type=='Accepted')].status string",
         'Status .status.status string',

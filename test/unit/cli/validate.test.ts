@@ -184,6 +184,20 @@ spec:
       expect(would([layer2('blue', '10.20.0.0/16'), ...others, meeting])).toEqual(both);
     });
 
+    test('is no network of a namespace that is not prepared for one', () => {
+      const plain = '\napiVersion: v1\nkind: Namespace\nmetadata: { name: blue }\n';
+      expect(
+        would([
+          plain,
+          layer2('blue', '10.20.0.0/16'),
+          cluster('yellow', '10.30.0.0/16'),
+          connect('meeting', '192.168.0.0/16'),
+        ]),
+      ).toEqual([
+        'ClusterNetworkConnect meeting selects only yellow of these files: it joins two at least',
+      ]);
+    });
+
     test('is refused with the reasons that the cluster manager would have', () => {
       const warnings = (...texts: string[]): string[] =>
         checkTogether(documents(...texts), DEFAULT_SETTINGS).warnings.map(formatManifestError);
@@ -267,6 +281,30 @@ spec:
       ),
       expect.stringMatching(
         /ClusterUserDefinedNetwork third: the cluster manager would refuse it: .*a ClusterUserDefinedNetwork can't be added to a namespace whose primary network is a UserDefinedNetwork$/,
+      ),
+    ]);
+  });
+
+  test('since its selector is another one than that of the primary network that is there', () => {
+    // Namespaces carry their name as a label, also where no file says so.
+    const selecting = (name: string, selector: string, cidr: string): string => `
+apiVersion: k8s.ovn.org/v1
+kind: ClusterUserDefinedNetwork
+metadata: { name: ${name} }
+spec:
+  namespaceSelector: ${selector}
+  network: { topology: Layer2, layer2: { role: Primary, subnets: [${cidr}] } }
+`;
+    const byName = '{ matchLabels: { kubernetes.io/metadata.name: blue } }';
+    expect(
+      warningsOf(
+        labelled,
+        selecting('first', '{}', '10.0.0.0/24'),
+        selecting('second', byName, '10.0.1.0/24'),
+      ),
+    ).toEqual([
+      expect.stringMatching(
+        /ClusterUserDefinedNetwork second: the cluster manager would refuse it: .*a further primary network needs the same spec.namespaceSelector as network cluster_udn_first$/,
       ),
     ]);
   });

@@ -222,16 +222,36 @@ describe('is refused, with the reason', () => {
     );
   });
 
-  test('UnsupportedNetworkType', async () => {
+  test.each([
+    [
+      'a secondary network',
+      { topology: 'Layer3', layer3: { role: 'Secondary', subnets: [{ cidr: '10.2.0.0/16' }] } },
+      "Network 'extra' has role 'Secondary'. Only 'Primary' role networks are supported",
+    ],
+    [
+      'a localnet network',
+      {
+        topology: 'Localnet',
+        localnet: { role: 'Secondary', physicalNetworkName: 'physnet', subnets: ['10.2.0.0/16'] },
+      },
+      "Network 'extra' has type 'localnet'. Localnet networks are not supported",
+    ],
+    [
+      'a network without overlay',
+      {
+        topology: 'Layer3',
+        layer3: { role: 'Primary', subnets: [{ cidr: '10.2.0.0/16' }] },
+        transport: 'NoOverlay',
+        noOverlay: { outboundSNAT: 'Enabled', routing: 'Managed' },
+      },
+      "Network connect feature is not supported when overlay tunneling is disabled: network 'extra' has transport 'no-overlay'",
+    ],
+  ] as const)('UnsupportedNetworkType: %s', async (_what, network, message) => {
     const store = new MemoryStore();
     await using running = startManager(store);
     await apply(store, namespace('a'), namespace('b'));
     const blue = clusterLayer3('blue', inNamespaces('a'), '10.1.0.0/16');
     const extra = clusterLayer3('extra', inNamespaces('b'), '10.2.0.0/16');
-    const network = {
-      topology: 'Layer3' as const,
-      layer3: { role: 'Secondary' as const, subnets: [{ cidr: '10.2.0.0/16' }] },
-    };
     await apply(store, blue, { ...extra, spec: { ...extra.spec, network } });
     const { spec, ...rest } = connect('all', [], '192.168.0.0/16/24');
     const networkSelectors = [
@@ -242,12 +262,7 @@ describe('is refused, with the reason', () => {
     ];
     await apply(store, { ...rest, spec: { ...spec, networkSelectors } });
     await running.settled();
-    expect(await statusOf(store, 'all')).toEqual(
-      refused(
-        'UnsupportedNetworkType',
-        "Network 'extra' has role 'Secondary'. Only 'Primary' role networks are supported",
-      ),
-    );
+    expect(await statusOf(store, 'all')).toEqual(refused('UnsupportedNetworkType', message));
   });
 
   test('ConnectSubnetOverlap: the later one of two that select a network, until the first is gone', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ClusterNetworkConnect, OVNSecondaryNetwork } from '../../../src/api/types.ts';
+import type { ZoneStatus } from '../../../src/api/zone-status.ts';
 import { isHealthy, overviewOf, type OverviewObjects } from '../../../src/daemon/overview.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { connect } from '../../support/cluster.ts';
@@ -41,6 +42,85 @@ test('a connection that is not there yet is a problem, with its reasons', () => 
   const { problems } = overviewOf({ ...nothing, clusterNetworkConnects: [both] }, DEFAULT_SETTINGS);
   expect(problems).toEqual([
     { object: 'ClusterNetworkConnect both', message: 'not Ready-In-Zone-n1: no report' },
+  ]);
+});
+
+test('what a node says of a connection is a problem once', () => {
+  const message =
+    'network blue_net, node n1: node id 2 does not fit into connect subnet 10.8.1.0/30';
+  const both: ClusterNetworkConnect = {
+    ...connect('both', ['blue', 'red'], '192.168.0.0/16/24'),
+    status: {
+      status: 'Failure',
+      conditions: [
+        {
+          type: 'Ready-In-Zone-n1',
+          status: 'False',
+          reason: 'OVNSetupFailed',
+          message,
+          lastTransitionTime,
+        },
+      ],
+    },
+  };
+  const zone: ZoneStatus = {
+    apiVersion: 'k8s.ovn.org/v1alpha1',
+    kind: 'ZoneStatus',
+    metadata: { name: 'n1' },
+    status: {
+      observedAt: lastTransitionTime,
+      networks: [],
+      problems: [{ object: 'ClusterNetworkConnect both', message }],
+      connects: [{ name: 'both', state: 'Failed', message }],
+    },
+  };
+  const { problems } = overviewOf(
+    { ...nothing, clusterNetworkConnects: [both], zoneStatuses: [zone] },
+    DEFAULT_SETTINGS,
+  );
+  expect(problems).toEqual([{ object: 'ClusterNetworkConnect both', message }]);
+});
+
+test('primary networks of one namespace are siblings, unless they overlap', () => {
+  const primary = (key: string, id: string, subnets: string) => {
+    const [namespace = '', name = ''] = key.split('/');
+    return {
+      apiVersion: 'k8s.cni.cncf.io/v1',
+      kind: 'NetworkAttachmentDefinition',
+      metadata: { namespace, name, annotations: { 'k8s.ovn.org/network-id': id } },
+      spec: {
+        config: JSON.stringify({
+          cniVersion: '1.1.0',
+          type: 'ovn-k8s-cni-overlay',
+          name: `${namespace}_${name}`,
+          netAttachDefName: key,
+          topology: subnets.endsWith('/24') ? 'layer3' : 'layer2',
+          role: name === 'mesh' ? 'secondary' : 'primary',
+          subnets,
+        }),
+      },
+    } as const;
+  };
+  const { networks } = overviewOf(
+    {
+      ...nothing,
+      networkAttachmentDefinitions: [
+        primary('blue/net', '1', '10.20.0.0/16/24'),
+        primary('blue/more', '2', '10.21.0.0/16'),
+        primary('blue/twin', '3', '10.20.7.0/25'),
+        primary('blue/mesh', '4', '10.22.0.0/16'),
+        primary('red/net', '5', '10.23.0.0/16'),
+      ],
+    },
+    DEFAULT_SETTINGS,
+  );
+  expect(networks.map(({ name, siblings }) => `${name}: ${siblings.join(' ')}`)).toEqual([
+    'default: ',
+    'blue_net: blue_more',
+    'blue_more: blue_net blue_twin',
+    'blue_twin: blue_more',
+    'blue_mesh: ',
+    'red_net: ',
   ]);
 });
 

@@ -25,8 +25,9 @@ test.each([
   expect(withRemedy(message)).toContain(`${message}; ${remedy}`);
 });
 
-test('a message that says what to do stays as it is', () => {
-  const message =
-    'user defined subnet "172.18.0.0/16" overlaps the network 172.18.0.0/16 of node "n1": choose a range that no node has an address in';
+test.each([
+  'user defined subnet "172.18.0.0/16" overlaps the network 172.18.0.0/16 of node "n1": choose a range that no node has an address in',
+  'user defined subnet "10.128.4.0/24" overlaps cluster subnet "10.128.0.0/14": choose a range of the underlay that the cluster does not use',
+])('a message that says what to do stays as it is: %s', (message) => {
   expect(withRemedy(message)).toBe(message);
 });

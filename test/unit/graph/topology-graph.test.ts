@@ -2,7 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { dotText } from '../../../src/graph/dot.ts';
 import { mermaidText } from '../../../src/graph/mermaid.ts';
 import { svgText } from '../../../src/graph/svg.ts';
-import { partOf, topologyGraph, type GraphRow } from '../../../src/graph/topology-graph.ts';
+import {
+  joinedBy,
+  partOf,
+  topologyGraph,
+  type GraphRow,
+} from '../../../src/graph/topology-graph.ts';
 
 const row = (
   table: string,
@@ -175,6 +180,18 @@ describe('a connection of two networks', () => {
     const svg = await svgText(dotText(graph));
     expect(svg.match(/class="edge"/g)).toHaveLength(14);
     expect(mermaidText(graph)).toMatch(/ {2}end\n {2}n15 ---\|"192.168.0.4\/31"\| n3\n/);
+  });
+
+  test('is drawn with the networks that it joins, and no others', () => {
+    const beside = topologyGraph([
+      ...networkRows('c_n'),
+      row('Logical_Router', 'connect_router_all', { external_ids: ids }),
+      ...networkRows('a_n'),
+      port('crtor-a', 'rtocr-a', 'connect_router_all'),
+      port('rtocr-a', 'crtor-a', 'a_n_lr'),
+    ]);
+    expect([...joinedBy(beside, 'all')].sort()).toEqual(['a_n', 'connection all']);
+    expect(joinedBy(beside, 'a_n').size).toBe(0);
   });
 
   test('one of the networks alone has no link', () => {

@@ -41,6 +41,12 @@ export function hostVlanOf(replica: ReplicaView, bridge: ReplicaRow): number | u
   return tag > 0 && UNTAGGED_MODES.has(port?.column('vlan_mode')) ? tag : undefined;
 }
 
+/** Whether Open vSwitch forwards for a bridge itself, and not in the kernel. */
+export const isUserspace = (replica: ReplicaView, bridge: string): boolean =>
+  [...replica.rows('Bridge')].some(
+    (row) => textOf(row, 'name') === bridge && textOf(row, 'datapath_type') === 'netdev',
+  );
+
 /** Ports of all bridges, read from a replica that is loaded when they are first asked for. */
 export const bridgePorts = (replica: () => ReplicaView): BridgePorts => ({
   get sequence() {

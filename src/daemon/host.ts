@@ -4,6 +4,7 @@ import { claimedSelection, renderPlan } from '../desired/ovsdb/index.ts';
 import { kernelCgroups } from '../node/drivers/cgroups.ts';
 import { ConnectionDriver } from '../node/drivers/connection-driver.ts';
 import { Conntrack } from '../node/drivers/conntrack.ts';
+import { DatapathConntrack } from '../node/drivers/datapath-conntrack.ts';
 import { FlowDriver } from '../node/drivers/flow-driver.ts';
 import { HealthCheckServers } from '../node/drivers/health-check-servers.ts';
 import { renderHostPlan } from '../node/drivers/host-plan-text.ts';
@@ -25,9 +26,10 @@ import type { HostSettings } from '../node/host-network.ts';
 import { OPEN_VSWITCH } from '../node/host-rows.ts';
 import type { OpenVswitchIds } from '../node/node-announcer.ts';
 import { LINUX } from '../node/linux-rows.ts';
+import { INTEGRATION_BRIDGE } from '../node/names.ts';
 import { NFTABLES } from '../node/nft-rows.ts';
 import type { SelectTables } from '../ovsdb/index.ts';
-import { bridgePorts, PORT_COLUMNS } from './bridge-ports.ts';
+import { bridgePorts, isUserspace, PORT_COLUMNS } from './bridge-ports.ts';
 import type { Configuration } from './configuration.ts';
 import { openDatabase, type OpenDatabase } from './databases.ts';
 import { HostController, type HostChange, type HostPlans } from './host-controller.ts';
@@ -137,8 +139,9 @@ export function openHost({
   const linux = new LinuxDriver({ ip, sysctls: kernelSysctls, ...events });
   const nft = new NftDriver({ nft: new NftProgram(), cgroups: kernelCgroups, ...events });
   const folder = folderOf(remotes);
+  const ofctl = new OfctlProgram(folder === undefined ? {} : { folder });
   const flows = new FlowDriver({
-    ofctl: new OfctlProgram(folder === undefined ? {} : { folder }),
+    ofctl,
     ports: bridgePorts(() => openVswitch.replica),
     onDrift: onWork,
   });
@@ -150,7 +153,10 @@ export function openHost({
     nft,
     flows,
     healthChecks: new HealthCheckServers(events),
-    connections: new ConnectionDriver(new Conntrack()),
+    connections: new ConnectionDriver([
+      new Conntrack(),
+      new DatapathConntrack(ofctl, () => isUserspace(openVswitch.replica, INTEGRATION_BRIDGE)),
+    ]),
     log,
     onChange,
   });

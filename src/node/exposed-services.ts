@@ -44,8 +44,19 @@ export interface ExposedService {
 
 const PROTOCOLS = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
 
-/** Undefined for a service that the host does not reach by that network: it has no gateway, or another of its networks is the way. */
+/** Undefined for a service that the host does not reach by that network: it has no gateway, or another of its networks is the way (seed 003). */
 export function exposedService(
+  facts: ZoneFacts,
+  network: string,
+  key: string,
+): ExposedService | undefined {
+  return facts.backends.get(network, key)?.isEntry === true
+    ? serviceIn(facts, network, key)
+    : undefined;
+}
+
+/** Undefined for a service that is not in that network, or whose network has no gateway here. */
+export function serviceIn(
   facts: ZoneFacts,
   network: string,
   key: string,
@@ -56,8 +67,6 @@ export function exposedService(
   const networkId = facts.rendered.part(network, 'id');
   const role = facts.rendered.part(network, 'role');
   if (service === undefined || backends === undefined || gateway === undefined) return undefined;
-  // Of the networks of a service one takes what comes from outside (seed 003).
-  if (!backends.isEntry) return undefined;
   const isDefaultNetwork = network === DEFAULT_NETWORK;
   if (networkId === undefined || (role !== 'primary' && !isDefaultNetwork)) return undefined;
   const families = clusterFamilies(facts.settings);

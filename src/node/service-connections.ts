@@ -4,7 +4,7 @@ import type { Feature } from '../desired/features.ts';
 import type { DesiredRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import type { Targets } from '../model/backends.ts';
-import { exposedService, targetsIn, type ExposedPort, type Target } from './exposed-services.ts';
+import { serviceIn, targetsIn, type ExposedPort, type Target } from './exposed-services.ts';
 import { plainAddress } from './plain-address.ts';
 
 /** Name of the "database" whose rows are ports of services. */
@@ -19,7 +19,7 @@ export interface ConnectionColumns {
   readonly endpoints: readonly string[];
 }
 
-/** Connections that lead nowhere any more. */
+/** Connections that lead where nobody answers. */
 export interface StaleConnections {
   readonly object: string;
   readonly protocol: ExposedPort['protocol'];
@@ -33,22 +33,23 @@ export const serviceConnections: Feature<ZoneFacts> = {
   over: (facts) => facts.backends,
   rules: {
     forget: {
-      text: 'When a service goes, or an endpoint of UDP, the connections that led there are forgotten.',
+      text: 'When a service goes, or an endpoint of UDP, the connections that led there are forgotten; when a service of UDP gets its first endpoint, those that clients began before.',
       source: 'node.md §4.6',
     },
   },
   claims: [],
   build(facts, [network = '', key = ''], out) {
-    const on = exposedService(facts, network, key);
-    if (on === undefined) return;
-    const ports = facts.backends.get(network, key)?.ports ?? [];
+    const on = serviceIn(facts, network, key);
+    const backends = facts.backends.get(network, key);
+    if (on === undefined || backends === undefined) return;
+    const { ports, isEntry } = backends;
     const ofHost = facts
       .own('hostAddresses')
       .flatMap((address) => plainAddress(withoutPrefix(address)) ?? [])
       .map((address) => ({ family: familyOf(address), address }));
     for (const [index, { protocol, port, nodePort }] of on.ports.entries()) {
       const atNodes =
-        nodePort === undefined ? [] : ofHost.map((one) => ({ ...one, port: nodePort }));
+        nodePort === undefined || !isEntry ? [] : ofHost.map((one) => ({ ...one, port: nodePort }));
       const atAddresses = [...on.clusterIps, ...on.externalIps].map((one) => ({ ...one, port }));
       const all = ports[index]?.all;
       const columns: ConnectionColumns = {
@@ -73,39 +74,57 @@ const endpointsIn = ({ v4, v6 }: Targets): readonly string[] => [
   ...new Set([...targetsIn(v4), ...targetsIn(v6)].map(({ address }) => address)),
 ];
 
-/** What nobody answers any more after a unit's rows were `before` and are `after`. */
+/**
+ * What leads where nobody answers after a unit's rows were `before` and are `after`: also datagrams that clients began to send before an endpoint
+ * was there. Those are tracked as they were sent, and so would be whatever comes behind them.
+ */
 export function staleConnections(
   before: readonly DesiredRow[],
   after: readonly DesiredRow[],
 ): readonly StaleConnections[] {
-  const now = new Map(after.map((row) => [row.key, columnsOf(row)]));
-  return before.flatMap((row) => {
-    const { protocol, destinations, endpoints } = columnsOf(row);
-    const left = now.get(row.key);
-    const stale = (destination: Target, endpoint?: string): StaleConnections => ({
-      object: row.object,
-      protocol,
-      destination,
-      ...(endpoint === undefined ? {} : { endpoint }),
-    });
-    if (left === undefined) return destinations.map((destination) => stale(destination));
-    // What else is connected ends by itself: its packets are answered with a reset, or not at all.
-    if (protocol !== 'udp') return [];
-    const kept = new Set(left.destinations.map(textOf));
-    const gone = destinations.filter((destination) => !kept.has(textOf(destination)));
-    const ended = endpoints.filter((endpoint) => !left.endpoints.includes(endpoint));
-    return [
-      ...gone.map((destination) => stale(destination)),
-      ...left.destinations.flatMap((destination) =>
-        ended
-          .filter((endpoint) => familyOf(endpoint) === destination.family)
-          .map((endpoint) => stale(destination, endpoint)),
-      ),
-    ];
-  });
+  const had = new Map(before.map((row) => [row.key, row]));
+  const has = new Map(after.map((row) => [row.key, row]));
+  return [...new Set([...had.keys(), ...has.keys()])].flatMap((key) =>
+    staleOfPort(had.get(key), has.get(key)),
+  );
 }
 
-const columnsOf = ({ columns }: DesiredRow): ConnectionColumns =>
-  columns as unknown as ConnectionColumns;
+function staleOfPort(
+  before: DesiredRow | undefined,
+  after: DesiredRow | undefined,
+): readonly StaleConnections[] {
+  const of = after ?? before;
+  if (of === undefined) return [];
+  const [had, has] = [columnsOf(before), columnsOf(after)];
+  const { protocol } = columnsOf(of);
+  const stale = (destination: Target, endpoint?: string): StaleConnections => ({
+    object: of.object,
+    protocol,
+    destination,
+    ...(endpoint === undefined ? {} : { endpoint }),
+  });
+  if (after === undefined) return had.destinations.map((destination) => stale(destination));
+  // What else is connected ends by itself: its packets are answered with a reset, or not at all.
+  if (protocol !== 'udp') return [];
+  const kept = new Set(has.destinations.map(textOf));
+  const known = new Set(had.destinations.map(textOf));
+  const ended = had.endpoints.filter((endpoint) => !has.endpoints.includes(endpoint));
+  return [
+    ...had.destinations.flatMap((one) => (kept.has(textOf(one)) ? [] : stale(one))),
+    ...has.destinations.flatMap((destination) => {
+      const isOfFamily = (endpoint: string): boolean => familyOf(endpoint) === destination.family;
+      const wasAnswered = known.has(textOf(destination)) && had.endpoints.some(isOfFamily);
+      const isAnswered = has.endpoints.some(isOfFamily);
+      // As if the service's address were a host's: nobody has it.
+      const begun = isAnswered && !wasAnswered ? [destination.address] : [];
+      return [...begun, ...ended.filter(isOfFamily)].map((one) => stale(destination, one));
+    }),
+  ];
+}
+
+const NO_COLUMNS: ConnectionColumns = { protocol: 'tcp', destinations: [], endpoints: [] };
+
+const columnsOf = (row: DesiredRow | undefined): ConnectionColumns =>
+  row === undefined ? NO_COLUMNS : (row.columns as unknown as ConnectionColumns);
 
 const textOf = ({ address, port }: Target): string => `${address} ${port}`;

@@ -109,7 +109,8 @@ export interface Streamed {
   readonly lost: number;
 }
 
-const inside = (who: string): readonly string[] =>
+/** What runs a program in a pod, `<namespace>/<name>`, or at the outside host. */
+export const commandIn = (who: string): readonly string[] =>
   who === 'ext' ? ['ip', 'netns', 'exec', who] : ['pod', who];
 
 /** What became of a TCP connection, of datagrams, and of an echo every 20 ms on each way while `during` ran. */
@@ -120,7 +121,7 @@ export async function whileStreaming(
 ): Promise<Streamed[]> {
   const id = randomUUID();
   const python = (who: string, program: string, ...args: readonly string[]): string[] => [
-    ...inside(who),
+    ...commandIn(who),
     'python3',
     '-c',
     program,
@@ -141,7 +142,7 @@ export async function whileStreaming(
   const pings = streams.map(async ({ from, address, isPinged }) =>
     isPinged === false
       ? undefined
-      : runInside(lab, [...inside(from), ...'ping -n -i 0.02 -w 300'.split(' '), address]),
+      : runInside(lab, [...commandIn(from), ...'ping -n -i 0.02 -w 300'.split(' '), address]),
   );
   try {
     await until('answers on every way', () => silent.size === 0, {

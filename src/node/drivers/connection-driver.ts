@@ -1,8 +1,8 @@
-/** Has the kernel forget connections of services and endpoints that are gone, once the data plane sends nobody there any more. */
+/** Has connections forgotten that lead where nobody answers, once the data plane sends nobody there any more. */
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
 import { CONNECTIONS, staleConnections, type StaleConnections } from '../service-connections.ts';
-import { ConntrackError, type Conntrack } from './conntrack.ts';
+import { ConntrackError } from './conntrack.ts';
 
 export interface ConnectionProblem {
   readonly kind: 'refused';
@@ -16,24 +16,34 @@ export interface ConnectionProblem {
 /** What could not be forgotten is left at that for this long. */
 const REFUSED_REST = 30_000;
 
+/** Who tracks connections: the kernel, or Open vSwitch itself. */
+export interface ConnectionTracker {
+  /** Throws ConntrackError. */
+  forgetService(stale: StaleConnections): Promise<void>;
+}
+
 interface Stale extends StaleConnections {
   readonly unit: string;
 }
 
 export class ConnectionDriver implements RowTarget {
   readonly database = CONNECTIONS;
-  readonly #conntrack: Conntrack;
+  readonly #trackers: readonly ConnectionTracker[];
   readonly #rows = new Map<RowOwner, readonly DesiredRow[]>();
   #stale: Stale[] = [];
+  /** Of what is there at our start nobody knows since when: looking for connections to all of it costs more than it is worth. */
+  #isFollowing = false;
   #refusal: { readonly until: number; readonly reason: string } | undefined;
 
-  constructor(conntrack: Conntrack) {
-    this.#conntrack = conntrack;
+  constructor(trackers: readonly ConnectionTracker[]) {
+    this.#trackers = trackers;
   }
 
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
-    for (const one of staleConnections(this.#rows.get(owner) ?? [], wanted))
-      this.#stale.push({ ...one, unit: owner.id });
+    const before = this.#rows.get(owner);
+    if (before !== undefined || this.#isFollowing)
+      for (const one of staleConnections(before ?? [], wanted))
+        this.#stale.push({ ...one, unit: owner.id });
     if (wanted.length === 0) this.#rows.delete(owner);
     else this.#rows.set(owner, wanted);
   }
@@ -44,11 +54,12 @@ export class ConnectionDriver implements RowTarget {
 
   /** To be called when the data plane is as wanted: before, a packet that is under way would be tracked again. `now` in milliseconds of a monotonic clock. */
   async forget(now: number): Promise<void> {
+    this.#isFollowing = true;
     if (this.#stale.length === 0 || (this.#refusal?.until ?? 0) > now) return;
     this.#refusal = undefined;
     while (this.#stale[0] !== undefined) {
       try {
-        await this.#conntrack.forgetService(this.#stale[0]);
+        for (const tracker of this.#trackers) await tracker.forgetService(this.#stale[0]);
       } catch (error) {
         if (!(error instanceof ConntrackError)) throw error;
         this.#refusal = { until: now + REFUSED_REST, reason: error.message };
@@ -70,7 +81,7 @@ export class ConnectionDriver implements RowTarget {
         key: `${address} ${port}`,
         unit,
         object,
-        message: `connections to ${address} port ${port}, where nobody answers any more, can't be forgotten: ${this.#refusal.reason}; clients that go on to use them get no answer until they time out`,
+        message: `connections to ${address} port ${port}, where nobody answers, can't be forgotten: ${this.#refusal.reason}; clients that go on to use them get no answer until they time out`,
       },
     ];
   }

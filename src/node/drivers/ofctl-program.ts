@@ -62,6 +62,12 @@ export class OfctlProgram {
     await this.#run([...VERSION, '--bundle', 'add-flows', this.target(bridge), '-'], input);
   }
 
+  /** Forgets connections of all zones of the bridge's datapath that are like these, as `ct-flush` takes them. Needs Open vSwitch 3.1. */
+  async forgetConnections(bridge: string, original: string, reply?: string): Promise<void> {
+    const tuples = reply === undefined ? [original] : [original, reply];
+    await this.#run(['ct-flush', this.target(bridge), ...tuples]);
+  }
+
   async noFlood(bridge: string, port: string): Promise<void> {
     await this.#run([...PORT_VERSION, 'mod-port', this.target(bridge), port, 'no-flood']);
   }

@@ -68,8 +68,6 @@ export function addLoadBalancer(
         neighbor_responder: 'none',
         hairpin_snat_ip: hairpinAddresses.join(' '),
         ...(affinity === undefined || isLasting ? {} : { affinity_timeout: String(affinity) }),
-        // Datagrams have no end: without it those of one client's port would go on to an endpoint that is gone.
-        ...(protocol === 'UDP' ? { ct_flush: 'true' } : {}),
         ...(template === undefined
           ? {}
           : { template: 'true', 'address-family': template === 'v4' ? 'ipv4' : 'ipv6' }),

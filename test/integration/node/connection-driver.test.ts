@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import { ConnectionDriver } from '../../../src/node/drivers/connection-driver.ts';
+import {
+  ConnectionDriver,
+  type ConnectionTracker,
+} from '../../../src/node/drivers/connection-driver.ts';
 import { Conntrack } from '../../../src/node/drivers/conntrack.ts';
 import { CONNECTIONS, type ConnectionColumns } from '../../../src/node/service-connections.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
@@ -49,7 +52,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
 
     beforeEach(async () => {
       host = await NetworkNamespace.create();
-      driver = new ConnectionDriver(new Conntrack({ program: words() }));
+      driver = new ConnectionDriver([new Conntrack({ program: words() })]);
       driver.set(owner, [dns(['10.244.0.5', '10.244.1.5'])]);
       connection('10.96.0.10', 53, '10.244.0.5');
       connection('10.96.0.10', 9153, '10.244.1.5');
@@ -78,13 +81,34 @@ describe.skipIf(whyNoNamespace !== undefined)(
       expect(driver.problems()).toEqual([]);
     });
 
+    test('that clients began before an endpoint came are forgotten, but not those of before our start', async () => {
+      const untranslated = '10.96.0.10:53 at 10.96.0.10';
+      const begin = (): string =>
+        track(
+          ...'--create --protonum udp --src 192.0.2.2 --sport 4000 --dst 10.96.0.10 --dport 53 --timeout 600'.split(
+            ' ',
+          ),
+        );
+      driver = new ConnectionDriver([new Conntrack({ program: words() })]);
+      begin();
+      driver.set(owner, [dns(['10.244.0.5'])]);
+      await driver.forget(0);
+      expect(left()).toContain(untranslated);
+      driver.set(owner, []);
+      await driver.forget(0);
+      begin();
+      driver.set(owner, [dns(['10.244.0.5'])]);
+      await driver.forget(0);
+      expect(left()).toEqual(['10.96.0.10:9153 at 10.244.1.5', '10.96.0.11:53 at 10.244.1.5']);
+    });
+
     test('that can not be forgotten are a problem of the service, and tried again after 30 s', async () => {
       let command = '/nowhere/conntrack';
-      const conntrack = {
-        forgetService: (stale: Parameters<Conntrack['forgetService']>[0]) =>
+      const tracker: ConnectionTracker = {
+        forgetService: (stale) =>
           new Conntrack({ program: command === '' ? words() : [command] }).forgetService(stale),
-      } as Conntrack;
-      driver = new ConnectionDriver(conntrack);
+      };
+      driver = new ConnectionDriver([tracker]);
       driver.set(owner, [dns(['10.244.0.5'])]);
       driver.set(owner, []);
       await driver.forget(0);

@@ -64,7 +64,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       nft,
       flows,
       healthChecks: new HealthCheckServers(),
-      connections: new ConnectionDriver(new Conntrack()),
+      connections: new ConnectionDriver([new Conntrack()]),
       log,
       onChange: (change) => changes.push(change),
     });

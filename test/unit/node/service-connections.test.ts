@@ -64,9 +64,18 @@ describe('connections of a service', () => {
     expect(stale(with5, rowsOf({}, [HERE]))).toEqual(['udp 5.5.5.5 53']);
   });
 
-  test('are not when endpoints come, or nothing changes', () => {
+  test('that a client began by UDP before there was an endpoint are stale when one comes', () => {
+    const begun = ['udp 10.96.0.10 53 at 10.96.0.10', 'udp 172.18.0.3 30053 at 172.18.0.3'];
+    expect(stale([], both)).toEqual(begun);
+    expect(stale(rowsOf({}, []), both)).toEqual(begun);
+    expect(stale(rowsOf({}, [HERE]), rowsOf({ externalIPs: ['5.5.5.5'] }, [HERE]))).toEqual([
+      'udp 5.5.5.5 53 at 5.5.5.5',
+    ]);
+  });
+
+  test('are not when endpoints come beside others, or nothing changes', () => {
     expect(stale(rowsOf({}, [HERE]), both)).toEqual([]);
     expect(stale(both, both)).toEqual([]);
-    expect(stale([], both)).toEqual([]);
+    expect(stale([], rowsOf({}, []))).toEqual([]);
   });
 });

@@ -287,25 +287,6 @@ describe('what a service says', () => {
     });
   });
 
-  test('datagrams follow the endpoints: connections of those that went are forgotten, by UDP alone', () => {
-    const ports = ['TCP', 'UDP', 'SCTP'].map((protocol) => ({
-      name: protocol.toLowerCase(),
-      port: 80,
-      protocol,
-    }));
-    const found = columnsOf(web({ ports })).map(({ protocol, options }) => [
-      protocol,
-      (options as Record<string, string>)['ct_flush'],
-    ]);
-    expect(new Map(found as [string, string | undefined][])).toEqual(
-      new Map([
-        ['tcp', undefined],
-        ['udp', 'true'],
-        ['sctp', undefined],
-      ]),
-    );
-  });
-
   test.each([
     ['the default', {}, { affinity_timeout: '10800' }, undefined],
     [

@@ -1,58 +1,49 @@
-import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
 import { startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
-import { endpoints, probe } from '../../src/lab/connectivity.ts';
+import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
-import { addManifests, readObjects } from '../../src/lab/objects.ts';
-import { serveOutward } from '../../src/lab/outward.ts';
+import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { checkout } from '../../src/lab/paths.ts';
-import { attachPods } from '../../src/lab/pods.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
-import { ownFolder } from '../support/left-behind.ts';
-import { API, DNS, systemObjects, systemServices } from '../support/matrix-tenants.ts';
+import {
+  LIMIT,
+  namespace,
+  network,
+  NODE,
+  pod,
+  SECONDS,
+  startHostTenants,
+} from '../support/host-tenants.ts';
+import { API, DNS, nodeAddresses } from '../support/matrix-tenants.ts';
 import { until } from '../support/until.ts';
 
-const NODE = 'n1';
 const OVS = '--ovs=unix:/run/openvswitch/db.sock';
 const ARGUMENTS = ['--render=everywhere'];
-/** Software emulation on a shared machine. */
-const SECONDS = 240;
-const LIMIT = SECONDS * 1000;
 
-/** Two tenants with one subnet, each with a pod on n1; they get the same address. */
-const tenant = (name: string): object[] => [
-  {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name, labels: { 'k8s.ovn.org/primary-user-defined-network': '' } },
-  },
-  {
-    apiVersion: 'k8s.ovn.org/v1',
-    kind: 'UserDefinedNetwork',
-    metadata: { name: 'net', namespace: name },
-    spec: {
-      topology: 'Layer3',
-      layer3: { role: 'Primary', subnets: [{ cidr: '10.20.0.0/16', hostSubnet: 24 }] },
-    },
-  },
-  {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'web', namespace: name },
-    spec: { nodeName: NODE, containers: [{ name: 'web', image: 'web' }] },
-  },
+/** Two tenants with one subnet, whose pods get the same address; blue has a second primary network of another topology. */
+const OBJECTS = [
+  namespace('blue'),
+  network('blue', 'net', 'Layer3', ['10.20.0.0/16']),
+  pod('blue', 'web', 'net'),
+  network('blue', 'second', 'Layer2', ['10.21.0.0/16']),
+  pod('blue', 'second', 'second'),
+  namespace('green'),
+  network('green', 'net', 'Layer3', ['10.20.0.0/16']),
+  pod('green', 'web', 'net'),
 ];
+/** In the order of their networks' ids. */
+const PODS = ['blue/web', 'blue/second', 'green/web'] as const;
 
 describe.skipIf(whyNoVirtualMachine !== undefined)(
   `the host of networks with one subnet${whyNoVirtualMachine === undefined ? '' : ` (${whyNoVirtualMachine})`}`,
   { timeout: 600_000 },
   () => {
-    const folder = ownFolder('heddle-host');
     let lab: TestLab;
     let before: string;
     let right: string;
+    let ends: ReadonlyMap<string, Endpoint>;
 
     const onNode = (...argv: string[]): Promise<string> =>
       outputInside(lab.record, ['on', NODE, ...argv]);
@@ -75,85 +66,102 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
     const untilRight = (what: string): Promise<void> =>
       until(what, async () => (await picture()) === right, LIMIT);
 
+    /** Name of the pod that answers at an address in a VRF; empty where none does. */
+    const asked = async (vrf: string, address: string): Promise<string> => {
+      const program = `
+import socket
+s = socket.socket()
+s.settimeout(5)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'${vrf}')
+s.connect(('${address}', ${SERVER_PORT}))
+print(s.recv(512).decode().split()[0])
+`;
+      const argv = ['on', NODE, 'python3', '-c', program];
+      return (await runInside(lab.record, argv)).stdout.trim();
+    };
+
     beforeAll(async () => {
-      const objects = [...tenant('blue'), ...tenant('green'), ...systemObjects(NODE)];
-      writeFileSync(join(folder, 'tenants.yaml'), objects.map((o) => stringify(o)).join('---\n'));
       lab = await testLab('e2e-host', { kind: 'vm', nodes: 2 });
       before = await picture();
-      const manifests = addManifests(lab.record.name, folder);
-      await startDaemon(lab.record, NODE, ARGUMENTS);
-      await until(
-        'pods with addresses on their networks',
-        async () => {
-          const { pods } = await readObjects(lab.record.name);
-          const networks = pods.map(
-            (pod) => pod.metadata.annotations?.['k8s.ovn.org/pod-networks'],
-          );
-          return networks.length === 3 && networks.every((text) => text?.includes('"primary"'));
-        },
-        { limit: LIMIT, pause: 500 },
-      );
-      const { pods, nads } = await readObjects(lab.record.name);
-      const { attachments } = await attachPods(lab.record, pods, nads, { waitSeconds: SECONDS });
-      const dns = endpoints(attachments, 'default').find(({ pod }) => pod === DNS.pod);
-      if (dns === undefined) throw new Error(`${DNS.pod} has no address`);
-      const services = systemServices(dns).map((object) => stringify(object));
-      writeFileSync(join(manifests, 'services.yaml'), services.join('---\n'));
-      await serveOutward(lab.record);
+      ({ ends } = await startHostTenants(lab.record, OBJECTS, ARGUMENTS));
     }, 1_200_000);
     afterAll(async () => {
-      rmSync(folder, { recursive: true });
       await lab[Symbol.asyncDispose]();
     });
 
-    test('each network has a VRF with its own table; the host reaches the pods of both under one address', async () => {
-      await until(
-        'two VRFs',
-        async () =>
-          (await onNode('ip', '-d', '-o', 'link', 'show', 'type', 'vrf')).split('\n').length > 2,
-        LIMIT,
-      );
-      const vrfs = await onNode('ip', '-d', '-o', 'link', 'show', 'type', 'vrf');
-      expect(
-        [...vrfs.matchAll(/(\S+): <.*vrf table (\d+).*alias (heddle [^\\]+?)\s*$/gm)]
-          .map(([, ...found]) => found.join(' '))
-          .sort(),
-      ).toEqual([
-        'mp1-udn-vrf 10001 heddle UserDefinedNetwork blue/net',
-        'mp2-udn-vrf 10002 heddle UserDefinedNetwork green/net',
+    test('each network has a VRF with its own table, also a second one of a namespace; over it the host reaches its pod, of two with one address the right one', async () => {
+      const list = (): Promise<string> => onNode('ip', '-d', '-o', 'link', 'show', 'type', 'vrf');
+      await until('three VRFs', async () => (await list()).split('\n').length > 3, LIMIT);
+      const vrfs = [
+        ...(await list()).matchAll(/(\S+): <.*vrf table (\d+).*alias heddle (.*?)\s*$/gm),
+      ];
+      expect(vrfs.map(([, ...found]) => found.join(' ')).sort()).toEqual([
+        'mp1-udn-vrf 10001 UserDefinedNetwork blue/net',
+        'mp2-udn-vrf 10002 UserDefinedNetwork blue/second',
+        'mp3-udn-vrf 10003 UserDefinedNetwork green/net',
       ]);
-      const ping = (device: string): Promise<{ code: number | null }> =>
-        runInside(lab.record, [
-          'on',
-          NODE,
-          'bash',
-          '-c',
-          `ping -c 1 -W 5 -I ${device} $(ip -o -4 address show dev ${device} | sed -E 's/.* inet ([0-9.]+)\\.2\\/.*/\\1.3/')`,
-        ]);
-      for (const device of ['ovn-k8s-mp1', 'ovn-k8s-mp2'])
-        await until(`a pod over ${device}`, async () => (await ping(device)).code === 0, LIMIT);
+      for (const [n, name] of PODS.entries()) {
+        const [address = ''] = ends.get(name)?.addresses ?? [];
+        await until(
+          `${name} (${address}) over its network's VRF`,
+          async () => (await asked(`mp${n + 1}-udn-vrf`, address)) === name,
+          LIMIT,
+        );
+      }
+      expect(ends.get('blue/web')?.addresses).toEqual(ends.get('green/web')?.addresses);
       // From outside of the VRFs nothing leads into them.
       expect(await onNode('ip', 'route', 'get', '10.20.0.3')).toContain('dev br-ex');
-      expect(await onNode('ip', 'route', 'get', '10.20.0.3', 'mark', '0x1002')).toContain(
-        'table 10002',
+      expect(await onNode('ip', 'route', 'get', '10.20.0.3', 'mark', '0x1003')).toContain(
+        'table 10003',
       );
+      expect(await onNode('ip', 'route', 'get', '10.21.0.3')).toContain('dev br-ex');
       right = await picture();
     });
 
-    test('pods of both reach the API server and DNS, which are on the default network and the host', async () => {
-      const ways = ['blue_web', 'green_web'].flatMap((from) => [
-        { from, to: API.ips[0], port: 443, ping: false },
-        { from, to: DNS.ips[0], port: 80, ping: false },
+    test('pods of all reach the API server and DNS, which are on the default network and the host', async () => {
+      const from = PODS.map((name) => ends.get(name)?.namespace ?? '');
+      const ways = from.flatMap((one) => [
+        { from: one, to: API.ips[0], port: 443, ping: false },
+        { from: one, to: DNS.ips[0], port: 80, ping: false },
+        { from: one, to: DNS.ips[0], port: 80, protocol: 'udp' as const, ping: false },
       ]);
+      const expected = PODS.flatMap(() => [NODE, DNS.pod, DNS.pod]);
       await until(
-        'answers of both',
+        'answers of all',
         async () => {
           const results = await probe(lab.record, ways, 10);
-          const servers = results.map(({ answer }) => answer?.server);
-          return String(servers) === String([NODE, DNS.pod, NODE, DNS.pod]);
+          return String(results.map(({ answer }) => answer?.server)) === String(expected);
         },
         LIMIT,
       );
+    });
+
+    test('the way out of a pod is its own network, whose mark its connections have', async () => {
+      const to = { to: OUTSIDE.v4, port: SERVER_PORT, ping: false };
+      for (const [n, name] of PODS.entries()) {
+        const id = n + 1;
+        const { namespace = '', addresses = [] } = ends.get(name) ?? {};
+        const route = await outputInside(lab.record, [
+          'pod',
+          name,
+          'ip',
+          'route',
+          'show',
+          'default',
+        ]);
+        expect(route.trim()).toBe(`default via ${addresses[0]?.replace(/\d+$/, '1')} dev ovn-udn1`);
+        await until(
+          `${name} to be seen outside as its node`,
+          async () => {
+            const [result] = await probe(lab.record, [{ ...to, from: namespace }], 10);
+            return result?.answer?.peer === nodeAddresses(NODE)[0];
+          },
+          LIMIT,
+        );
+        const flow = ['--orig-src', `169.254.0.${9 + 2 * id}`, '--orig-dst', OUTSIDE.v4];
+        const tracked = await onNode('conntrack', '-L', '--zone', '64000', '-p', 'tcp', ...flow);
+        expect(tracked).toContain(` mark=${3 + id} `);
+      }
     });
 
     test.each([

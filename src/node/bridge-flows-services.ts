@@ -36,7 +36,7 @@ export const serviceWays: BridgePart = {
       source: 'node.md §4.6, node port and external IP',
     },
     refusal: {
-      text: 'A primary network may say, with an address of the node, that nobody is behind a node port: who sent a datagram there hears it at once.',
+      text: 'A primary network may say, with an address of the node or the external one of a service, that nobody is behind a port: who sent a datagram there hears it at once.',
       source: 'Kubernetes: a service without endpoints rejects',
     },
     'external-address': {
@@ -54,18 +54,28 @@ export const serviceWays: BridgePart = {
   },
   network(rows, { on, from, isDefault }) {
     if (isDefault || on.mode !== 'shared') return;
-    for (const { family, words, addresses, otherAddresses } of on.families)
-      for (const address of [...addresses, ...otherAddresses])
-        rows
-          .by('refusal')
-          .flow(
-            classify,
-            110,
-            [...MESSAGES[family].refusal, ...from, `dl_src=${on.mac}`, `${words.src}=${address}`],
-            [output(UPLINK)],
-          );
+    for (const family of on.families)
+      for (const address of [...family.addresses, ...family.otherAddresses])
+        addRefusal(rows, { on, family }, from, address);
   },
 };
+
+/** `from`: a network's patch port, as a match. */
+function addRefusal(
+  rows: FlowRows,
+  { on, family: { family, words } }: Omit<ServedPort, 'one'>,
+  from: readonly string[],
+  address: string,
+): void {
+  rows
+    .by('refusal')
+    .flow(
+      classify,
+      110,
+      [...MESSAGES[family].refusal, ...from, `dl_src=${on.mac}`, `${words.src}=${address}`],
+      [output(UPLINK)],
+    );
+}
 
 /** Flows of one service. `port`: the patch port of the service's network. */
 export function serviceFlows(
@@ -94,20 +104,23 @@ export function serviceFlows(
         else if (on.mode === 'shared') addToNetwork(rows, { on, family, one, port }, way);
       if (host !== undefined && ways.length > 0) addFromHost(rows, { on, family, one }, host);
     }
-    if (on.mode === 'shared')
-      for (const address of external)
-        rows
-          .by('to-service')
-          .flow(
-            replies,
-            NEW_CONNECTIONS,
-            [
-              ...MESSAGES[family.family].tooBig,
-              ...on.vlan.fromUplink,
-              `${family.words.dst}=${address}`,
-            ],
-            [output(port)],
-          );
+    if (on.mode !== 'shared') continue;
+    for (const address of external) {
+      rows
+        .by('to-service')
+        .flow(
+          replies,
+          NEW_CONNECTIONS,
+          [
+            ...MESSAGES[family.family].tooBig,
+            ...on.vlan.fromUplink,
+            `${family.words.dst}=${address}`,
+          ],
+          [output(port)],
+        );
+      if (!exposed.isDefaultNetwork)
+        addRefusal(rows, { on, family }, [`in_port=${port}`, ...on.vlan.outside], address);
+    }
   }
 }
 

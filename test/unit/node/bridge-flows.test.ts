@@ -225,6 +225,7 @@ describe('services from outside (node.md §4.6)', () => {
       to('in_port=1,tcp,nw_dst=5.5.5.5,tp_dst=80', 'output:3'),
       from(`in_port=3,dl_src=${MAC},tcp,nw_src=5.5.5.5,tp_src=80`),
       to('icmp,icmp_code=4,icmp_type=3,in_port=1,nw_dst=5.5.5.5', 'output:3'),
+      from(`icmp,icmp_code=3,icmp_type=3,in_port=3,dl_src=${MAC},nw_src=5.5.5.5`),
     ]);
   });
 
@@ -265,6 +266,7 @@ describe('services from outside (node.md §4.6)', () => {
         from(`in_port=3,dl_src=${MAC},udp6,ipv6_src=fd05::5,tp_src=53`),
         from('icmp6,icmp_code=0,icmp_type=135,in_port=1,nd_target=fd05::5', 'LOCAL'),
         to('icmp6,icmp_code=0,icmp_type=2,in_port=1,ipv6_dst=fd05::5', 'output:3'),
+        from(`icmp6,icmp_code=4,icmp_type=1,in_port=3,dl_src=${MAC},ipv6_src=fd05::5`),
       ]),
     );
     for (const line of lines) expect(line).not.toContain('5.5.5.5');

@@ -130,7 +130,7 @@ export const systemObjects = (dnsNode: NodeName): readonly object[] => [
 
 const DUAL = { ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' };
 
-const service = (key: string, ips: readonly string[], spec: object, status = {}): object => {
+export const service = (key: string, ips: readonly string[], spec: object, status = {}): object => {
   const [namespaceName, name] = key.split('/');
   return {
     apiVersion: 'v1',
@@ -142,7 +142,7 @@ const service = (key: string, ips: readonly string[], spec: object, status = {})
 };
 
 /** Each protocol on port 80. */
-const PORTS = ['TCP', 'UDP'].map((protocol) => ({
+export const PORTS = ['TCP', 'UDP'].map((protocol) => ({
   name: protocol.toLowerCase(),
   port: 80,
   targetPort: SERVER_PORT,

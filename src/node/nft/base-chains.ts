@@ -13,11 +13,18 @@ import {
   PRIORITY_FILTER,
   PRIORITY_MANGLE,
 } from '../numbers.ts';
+import { OTHER_ADDRESSES, OWN_ADDRESSES } from './node-addresses.ts';
 
 const SOCKET = ['inet_proto', 'inet_service'] as const;
 /** Protocol and port of a packet, whatever its family. */
 const PACKET_PORT = 'meta l4proto . th dport';
 const packetSocket = (family: Family): string => `${ipWord(family)} daddr . ${PACKET_PORT}`;
+/**
+ * Of a packet out of a VRF Linux 6.16, and what took that over, looks up what its IPv4 address is in the table of the VRF, where those of the
+ * host are not local.
+ */
+const toNode = (family: Family): string =>
+  `${ipWord(family)} daddr @${ofFamily(OWN_ADDRESSES, family)}`;
 
 export const baseChains: Feature<ZoneFacts> = {
   name: 'nft/base-chains',
@@ -53,6 +60,7 @@ function buildSets(rows: NftRows, families: readonly Family[]): void {
     const address = addressType(family);
     const withAddress = concatenated(address, ...SOCKET);
     const target = concatenated(address, 'inet_service');
+    rows.set({ name: ofFamily(OWN_ADDRESSES, family), type: address });
     for (const name of ['nodeports', 'nodeports-etp-local'])
       rows.set({ name: ofFamily(name, family), type: concatenated(...SOCKET), value: target });
     for (const name of ['external-ips', 'external-ips-etp-local'])
@@ -94,6 +102,10 @@ function buildServices(rows: NftRows, families: readonly Family[]): void {
       (family) =>
         `fib daddr type local dnat ${ipWord(family)} to ${PACKET_PORT} map @${ofFamily(`nodeports${suffix}`, family)}`,
     ),
+    ...families.map(
+      (family) =>
+        `${toNode(family)} dnat ${ipWord(family)} to ${PACKET_PORT} map @${ofFamily(`nodeports${suffix}`, family)}`,
+    ),
   ];
   rows.rules('services', ...toTargets(''));
   rows.rules('services-etp', ...toTargets('-etp-local'));
@@ -133,6 +145,7 @@ function buildMarks(rows: NftRows, families: readonly Family[]): void {
   rows.rules(
     'udn-service-mark',
     `fib daddr type local ${PACKET_PORT} vmap @udn-mark-nodeports`,
+    ...families.map((family) => `${toNode(family)} ${PACKET_PORT} vmap @udn-mark-nodeports`),
     ...families.map(
       (family) => `${packetSocket(family)} vmap @${ofFamily('udn-mark-external-ips', family)}`,
     ),
@@ -148,12 +161,12 @@ const TOO_BIG = {
 function buildPathMtu(rows: NftRows, families: readonly Family[]): void {
   rows.chain({ name: 'no-pmtud', type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
   for (const family of families)
-    rows.set({ name: ofFamily('remote-node-ips', family), type: addressType(family) });
+    rows.set({ name: ofFamily(OTHER_ADDRESSES, family), type: addressType(family) });
   rows.rules(
     'no-pmtud',
     ...families.map(
       (family) =>
-        `${TOO_BIG[family]} ${ipWord(family)} daddr @${ofFamily('remote-node-ips', family)} drop`,
+        `${TOO_BIG[family]} ${ipWord(family)} daddr @${ofFamily(OTHER_ADDRESSES, family)} drop`,
     ),
   );
 }

@@ -7,7 +7,7 @@ import { isolatedPods, isolationChain } from './isolation.ts';
 import { managementPortSnat } from './management-port-snat.ts';
 import { masqueradeChains } from './masquerade.ts';
 import { networkMark } from './network-mark.ts';
-import { remoteNodeAddresses } from './remote-nodes.ts';
+import { ownNodeAddresses, remoteNodeAddresses } from './node-addresses.ts';
 import { serviceElements } from './services.ts';
 
 export const nftFeatures: readonly Feature<ZoneFacts>[] = [
@@ -15,6 +15,7 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   masqueradeChains,
   managementPortSnat,
   remoteNodeAddresses,
+  ownNodeAddresses,
   networkMark,
   isolationChain,
   isolatedPods,

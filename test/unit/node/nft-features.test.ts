@@ -121,6 +121,24 @@ describe('services (§3.3)', () => {
     expect(elements('external-ips-v6')).toEqual(['fd05::5 . tcp . 80 : fd00:10:96::1:3 . 80']);
   });
 
+  test.each([
+    ['services', 'nodeports'],
+    ['services-etp', 'nodeports-etp-local'],
+  ])(
+    'in %s are those of the node also when they come out of a VRF, whose table does not know its addresses as local',
+    (name, map) => {
+      const { node } = nftZone;
+      const hostAddresses = ['172.18.0.3/16', '10.0.0.5/24', 'fc00:f853:ccd:e793::3/64'];
+      const zone = rowsOf({ ...nftZone, node: { ...node, hostAddresses } });
+      expect(chain(name, zone).slice(4)).toEqual([
+        `ip daddr @local-node-ips-v4 dnat ip to meta l4proto . th dport map @${map}-v4`,
+        `ip6 daddr @local-node-ips-v6 dnat ip6 to meta l4proto . th dport map @${map}-v6`,
+      ]);
+      expect(elements('local-node-ips-v4', zone)).toEqual(['172.18.0.3', '10.0.0.5']);
+      expect(elements('local-node-ips-v6', zone)).toEqual(['fc00:f853:ccd:e793::3']);
+    },
+  );
+
   test('with a local external policy keep the address of the client', () => {
     expect(elements('mgmtport-no-snat-nodeports')).toEqual(['tcp . 30080', 'udp . 30053']);
     expect(elements('nodeports-etp-local-v4')).toEqual([
@@ -160,6 +178,8 @@ test('what is for a primary network is marked for it before that (§3.4)', () =>
   ]);
   expect(chain('udn-service-mark')).toEqual([
     'fib daddr type local meta l4proto . th dport vmap @udn-mark-nodeports',
+    'ip daddr @local-node-ips-v4 meta l4proto . th dport vmap @udn-mark-nodeports',
+    'ip6 daddr @local-node-ips-v6 meta l4proto . th dport vmap @udn-mark-nodeports',
     'ip daddr . meta l4proto . th dport vmap @udn-mark-external-ips-v4',
     'ip6 daddr . meta l4proto . th dport vmap @udn-mark-external-ips-v6',
   ]);

@@ -1,0 +1,248 @@
+/** What local gateway mode promises, with packets: networks with one subnet leave a node by its kernel, and stay apart there (docs/host.md, "Gateway modes"). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectivity, probe, unexpected, type Probe } from '../../src/lab/connectivity.ts';
+import { outputInside } from '../../src/lab/exec.ts';
+import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { SERVER_PORT } from '../../src/lab/pods.ts';
+import {
+  LIMIT,
+  namespace,
+  network,
+  NODE,
+  pod,
+  startHostTenants,
+  type HostTenants,
+} from '../support/host-tenants.ts';
+import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
+import {
+  API,
+  DNS,
+  nodeAddresses,
+  PORTS,
+  service,
+  sliceObjects,
+} from '../support/matrix-tenants.ts';
+
+/** In the order of their ids, which begin with 1. */
+const TENANTS = [
+  { name: 'blue', id: 1, topology: 'Layer3', cidrs: ['10.20.0.0/16', 'fd20::/48'] },
+  { name: 'green', id: 2, topology: 'Layer3', cidrs: ['10.20.0.0/16', 'fd20::/48'] },
+  { name: 'red', id: 3, topology: 'Layer2', cidrs: ['10.20.0.0/16', 'fd20:0:0:1::/64'] },
+] as const;
+type Tenant = (typeof TENANTS)[number];
+
+const web = ({ name }: Tenant): string => `${name}/web`;
+/** Of blue alone: nobody else has its address. */
+const SECOND = 'blue/web-2';
+const clusterIps = ({ id }: Tenant): readonly string[] => [
+  `172.16.1.${20 + id}`,
+  `fd00:10:96::${20 + id}`,
+];
+const nodePort = ({ id }: Tenant): number => 30_080 + id;
+
+const OBJECTS = [
+  ...TENANTS.flatMap(({ name, topology, cidrs }) => [
+    namespace(name),
+    network(name, 'net', topology, cidrs),
+    pod(name, 'web', 'net'),
+  ]),
+  pod('blue', 'web-2', 'net'),
+];
+
+const NOBODY = 'nobody';
+const SOON = { timeout: LIMIT, interval: 500 };
+
+/** One packet's way, and what should come of it. */
+interface Way extends Probe {
+  readonly expected: string;
+}
+
+describe.skipIf(whyNoVirtualMachine !== undefined)(
+  `local gateway mode${whyNoVirtualMachine === undefined ? '' : ` (${whyNoVirtualMachine})`}`,
+  { timeout: 600_000 },
+  () => {
+    let lab: TestLab;
+    let tenants: HostTenants;
+
+    const namespaceOf = (key: string): string => tenants.ends.get(key)?.namespace ?? '';
+    const addressesOf = (key: string): readonly string[] => tenants.ends.get(key)?.addresses ?? [];
+
+    let sourcePort = 40_000;
+    /** Sends what the ways say until all is as expected. All of it is from one port; of a last try this is still known everywhere. */
+    async function prove(
+      ways: readonly Way[],
+      { seconds = 8, seesPeer = false }: { seconds?: number; seesPeer?: boolean } = {},
+    ): Promise<void> {
+      const text = ({ from, protocol = 'tcp', to, port = 0 }: Way, what: string): string =>
+        `${from} ${protocol} ${to} ${port}: ${what}`;
+      await expect
+        .poll(async () => {
+          sourcePort += 1;
+          const probes = ways.map((way) => ({ ...way, sourcePort, ping: false }));
+          const results = await probe(lab.record, probes, seconds);
+          return ways.map((way, n) => {
+            const answer = results[n]?.answer;
+            const peer = seesPeer ? ` saw ${answer?.peer}` : '';
+            return text(way, answer ? `${answer.server}${peer}` : NOBODY);
+          });
+        }, SOON)
+        .toEqual(ways.map((way) => text(way, way.expected)));
+    }
+
+    /** Connections of the node's conntrack zones to the server outside. */
+    async function connections(
+      family: number,
+    ): Promise<ReadonlyMap<string, { source: string; mark: string }[]>> {
+      const to = [OUTSIDE.v4, OUTSIDE.v6][family] ?? '';
+      const list = `conntrack -L -f ${family === 0 ? 'ipv4' : 'ipv6'} -p tcp --orig-dst ${to}`;
+      const text = await outputInside(lab.record, ['on', NODE, ...list.split(' ')]);
+      const word = (line: string, name: string): string =>
+        new RegExp(` ${name}=(\\S+)`).exec(line)?.[1] ?? '0';
+      const found = text
+        .trim()
+        .split('\n')
+        .map((line) => ({
+          zone: word(line, 'zone'),
+          source: word(line, 'src'),
+          mark: word(line, 'mark'),
+        }));
+      return Map.groupBy(found, ({ zone }) => zone);
+    }
+
+    beforeAll(async () => {
+      lab = await testLab('e2e-local-gateway', { kind: 'vm', nodes: 2, families: 'dual' });
+      tenants = await startHostTenants(lab.record, OBJECTS, [
+        '--render=everywhere',
+        '--gateway-mode=local',
+      ]);
+      const objects = TENANTS.flatMap((tenant) => {
+        const addresses = tenants.onDefault.get(web(tenant))?.addresses ?? [];
+        const spec = {
+          type: 'NodePort',
+          ports: PORTS.map((port) => ({ ...port, nodePort: nodePort(tenant) })),
+        };
+        return [
+          service(web(tenant), clusterIps(tenant), spec),
+          ...sliceObjects(web(tenant), [{ pod: web(tenant), node: NODE, addresses }]),
+        ];
+      });
+      tenants.write('tenant-services.yaml', objects);
+    }, 1_200_000);
+    afterAll(async () => {
+      await lab[Symbol.asyncDispose]();
+    });
+
+    test('pods of three networks with one address reach a host outside from one port at the same time, which sees the node; the host knows each network by its own address', async () => {
+      const [blue, ...others] = TENANTS.map((tenant) => addressesOf(web(tenant)));
+      expect(blue).toHaveLength(2);
+      for (const addresses of others) expect(addresses).toEqual(blue);
+      const ways = [...TENANTS.map(web), DNS.pod].flatMap((key) =>
+        [OUTSIDE.v4, OUTSIDE.v6].map((to, family) => ({
+          from: namespaceOf(key),
+          to,
+          port: SERVER_PORT,
+          expected: `outside saw ${nodeAddresses(NODE)[family]}`,
+        })),
+      );
+      await prove(ways, { seesPeer: true });
+      for (const [family, masquerade] of [
+        (id: number) => `169.254.0.${10 + 2 * id}`,
+        (id: number) => `fd69::${(10 + 2 * id).toString(16)}`,
+      ].entries()) {
+        const known = await connections(family);
+        const senders = [
+          ...TENANTS.map(({ id }) => masquerade(id)),
+          addressesOf(DNS.pod)[family] ?? '',
+        ];
+        expect(new Set(known.get('0')?.map(({ source }) => source))).toEqual(new Set(senders));
+        // On the bridge all of it is the host's.
+        expect(new Set(known.get('64000')?.map(({ mark }) => mark))).toEqual(new Set(['2']));
+      }
+    });
+
+    test('each network has its own service by cluster IP, and no other one’s', async () => {
+      await prove(
+        TENANTS.flatMap((tenant) =>
+          TENANTS.flatMap((other) =>
+            clusterIps(other).flatMap((to) =>
+              (['tcp', 'udp'] as const).map((protocol) => ({
+                from: namespaceOf(tenant.name === 'blue' ? SECOND : web(tenant)),
+                to,
+                port: 80,
+                protocol,
+                expected: other === tenant ? web(tenant) : NOBODY,
+              })),
+            ),
+          ),
+        ),
+      );
+    });
+
+    test('node ports lead from outside to the network of their service', async () => {
+      await prove(
+        TENANTS.flatMap((tenant) =>
+          nodeAddresses(NODE).flatMap((to) =>
+            (['tcp', 'udp'] as const).map((protocol) => ({
+              from: 'ext',
+              to,
+              port: nodePort(tenant),
+              protocol,
+              expected: web(tenant),
+            })),
+          ),
+        ),
+      );
+    });
+
+    test('a pod reaches node ports of every network at its own node, also over IPv4 out of a VRF; one without a network of its own none of them', async () => {
+      const ways = (from: string, expected: (tenant: Tenant) => string): Way[] =>
+        TENANTS.flatMap((tenant) =>
+          nodeAddresses(NODE).flatMap((to) => ({
+            from: namespaceOf(from),
+            to,
+            port: nodePort(tenant),
+            expected: expected(tenant),
+          })),
+        );
+      await prove([
+        ...TENANTS.flatMap((tenant) => ways(web(tenant), web)),
+        ...ways(DNS.pod, () => NOBODY),
+      ]);
+    });
+
+    test('the API server and DNS are reached from every network', async () => {
+      await prove(
+        TENANTS.flatMap((tenant) => {
+          const from = namespaceOf(web(tenant));
+          return [
+            ...API.ips.map((to) => ({ from, to, port: 443, expected: API.node })),
+            ...DNS.ips.flatMap((to) =>
+              (['tcp', 'udp'] as const).map((protocol) => ({
+                from,
+                to,
+                port: 80,
+                protocol,
+                expected: DNS.pod,
+              })),
+            ),
+          ];
+        }),
+      );
+    });
+
+    test('pods reach their own network, and no pod of another one', async () => {
+      const ends = [...tenants.ends.values()].filter(({ pod: key }) => key !== DNS.pod);
+      const ofOne = (key: string): string | undefined => key.split('/')[0];
+      await expect
+        .poll(
+          async () =>
+            unexpected(
+              await connectivity(lab.record, ends, 8),
+              (from, to) => ofOne(from) === ofOne(to),
+            ),
+          SOON,
+        )
+        .toEqual([]);
+    });
+  },
+);

@@ -28,6 +28,7 @@ import {
   tenantObjects,
   TENANTS,
   type NodeName,
+  type PodName,
   type Tenant,
 } from '../support/matrix-tenants.ts';
 import { STREAM_PORT, whileStreaming, type Stream, type Streamed } from '../support/streams.ts';
@@ -93,6 +94,30 @@ const policyOf = ({ name }: Tenant): object => {
       ],
     },
   };
+};
+
+/** Layer3 and Layer2 reach each other. */
+const CONNECT = {
+  apiVersion: 'k8s.ovn.org/v1',
+  kind: 'ClusterNetworkConnect',
+  metadata: { name: 'moved' },
+  spec: {
+    connectSubnets: [
+      { cidr: '192.168.0.0/16', networkPrefix: 24 },
+      { cidr: 'fd96::/112', networkPrefix: 120 },
+    ],
+    connectivity: ['PodNetwork', 'ServiceNetwork'],
+    networkSelectors: [
+      {
+        networkSelectionType: 'PrimaryUserDefinedNetworks',
+        primaryUserDefinedNetworkSelector: {
+          namespaceSelector: {
+            matchExpressions: [{ key: 'tenant', operator: 'In', values: ['layer3', 'layer2'] }],
+          },
+        },
+      },
+    ],
+  },
 };
 
 /** A row as text, whatever UUIDs it and others have. */
@@ -177,7 +202,7 @@ describe.skipIf(whyNoLab !== undefined)(
     const written = new Map<NodeName, readonly WireRow[]>();
     let lab: TestLab;
     let tenants: Tenants;
-    let streams: readonly Stream[];
+    let streams: Stream[];
 
     const clientOf = (node: NodeName): OvsdbClient => {
       const found = clients.get(node);
@@ -246,7 +271,7 @@ describe.skipIf(whyNoLab !== undefined)(
     };
 
     beforeAll(async () => {
-      writeFileSync(join(folder, 'tenants.yaml'), manifest(MOVED.flatMap(objectsOf)));
+      writeFileSync(join(folder, 'tenants.yaml'), manifest([...MOVED.flatMap(objectsOf), CONNECT]));
       lab = await testLab('e2e-take-over', { families: 'dual' });
       tenants = new Tenants(lab.record, { folder });
       await tenants.start();
@@ -265,10 +290,11 @@ describe.skipIf(whyNoLab !== undefined)(
       ]);
       writeFileSync(join(tenants.manifests, 'services.yaml'), manifest(objects));
       const ends = await tenants.endpoints();
+      const addressOf = (pod: string): string =>
+        ends.find((end) => end.pod === pod)?.addresses[0] ?? '';
+      const overConnect = { from: 'layer3/on-n2', to: 'layer2/on-n3' };
       streams = MOVED.flatMap((tenant): Stream[] => {
-        const key = (pod: 'on-n1' | 'beside' | 'on-n2' | 'on-n3'): string => podKey(tenant, pod);
-        const addressOf = (pod: string): string =>
-          ends.find((end) => end.pod === pod)?.addresses[0] ?? '';
+        const key = (pod: PodName): string => podKey(tenant, pod);
         return [
           { from: key('on-n1'), to: key('beside'), address: addressOf(key('beside')) },
           {
@@ -281,6 +307,7 @@ describe.skipIf(whyNoLab !== undefined)(
           { from: key('on-n2'), to: 'ext', address: OUTSIDE.v4 },
         ];
       });
+      streams.push({ ...overConnect, address: addressOf(overConnect.to) });
       // All of it works before anybody else comes.
       await during(async () => undefined);
       for (const node of NODES) {

@@ -90,7 +90,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
   const settle = async (signal: AbortSignal): Promise<void> => {
     await runtime.allocated(signal);
     await runtime.connected(signal);
-    await status.resume(controller, signal);
+    await status.resume(controller.progress, signal);
     runtime.update();
     await until(
       async () => {
@@ -103,14 +103,14 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     );
     await settleHost(runtime, options.wait, signal);
     if (!options.wait) return;
-    const { configured } = controller.sequence;
-    if (controller.sequence.reached < configured)
+    const { configured } = controller.progress.sequence;
+    if (controller.progress.sequence.reached < configured)
       report(`waiting for the data plane (nb_cfg ${configured})`);
     await until(
-      () => controller.sequence.reached >= configured,
+      () => controller.progress.sequence.reached >= configured,
       signal,
       () =>
-        `the data plane: nb_cfg is ${configured}, ovn-northd and the chassis reached ${controller.sequence.reached}; are ovn-northd and ovn-controller running? (--no-wait doesn't ask)`,
+        `the data plane: nb_cfg is ${configured}, ovn-northd and the chassis reached ${controller.progress.sequence.reached}; are ovn-northd and ovn-controller running? (--no-wait doesn't ask)`,
     );
   };
   await within(configuration.timeout, settle);
@@ -122,8 +122,8 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
   const result: ApplyResult = {
     node: configuration.node,
     rows,
-    northbound: controller.sequence,
-    networks: controller.networks(),
+    northbound: controller.progress.sequence,
+    networks: controller.progress.networks(),
     problems: problems.map((problem) => ({
       ...problem,
       ...placed(placeOf(problem.object)),

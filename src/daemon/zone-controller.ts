@@ -2,15 +2,9 @@
  * Keeps one zone's databases as facts and features say: facts → units → rows → plan → commit → confirmation by the data plane.
  * Opens nothing; databases and logger come from outside.
  */
-import type {
-  NetworkState,
-  ZoneConnectStatus,
-  ZoneNetworkStatus,
-  ZoneProblem,
-} from '../api/zone-status.ts';
+import type { ZoneProblem } from '../api/zone-status.ts';
 import { claimsOf, Engine, type RowTarget, type WantedUnit } from '../desired/engine.ts';
 import type { Feature } from '../desired/features.ts';
-import { linkFailure } from '../model/connects.ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import {
   commitPlan,
@@ -22,20 +16,13 @@ import {
 import type { FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import type { Topology } from '../model/model.ts';
-import type { FlowProblem } from '../node/drivers/flow-plan.ts';
-import type { LinuxProblem } from '../node/drivers/linux-change.ts';
-import type { NftProblem } from '../node/drivers/nft-plan.ts';
 import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { CLUSTER } from '../topology/rows.ts';
 import { isReferenceRow, networkOfReferenceRow } from '../topology/reference-rows.ts';
-import {
-  configurationSequence,
-  createGlobalRow,
-  raiseConfiguration,
-  type ConfigurationSequence,
-} from './confirmation.ts';
+import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
 import type { Logger } from './logger.ts';
+import { ZoneProgress, type UnitProblem } from './zone-progress.ts';
 
 export type Database = 'Northbound' | 'Southbound';
 
@@ -65,12 +52,6 @@ export interface ZoneControllerOptions {
   readonly onCommit?: (commit: CommitRecord) => void;
   /** Called once for each network that came into use after the start, when all its rows are in the Northbound database. */
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
-}
-
-/** Reasons by what units count for: the name of a network, or a connection. */
-interface Causes {
-  readonly failed: ReadonlyMap<string, string>;
-  readonly waiting: ReadonlyMap<string, string>;
 }
 
 export interface NetworkWritten {
@@ -104,10 +85,7 @@ export interface ZoneHost {
   readonly features: readonly Feature<ZoneFacts>[];
   readonly targets: readonly RowTarget[];
   /** What is wrong with units there. */
-  problems(): readonly Pick<
-    PlanProblem | LinuxProblem | NftProblem | FlowProblem,
-    'kind' | 'unit' | 'object' | 'table' | 'key' | 'message'
-  >[];
+  problems(): readonly UnitProblem[];
 }
 
 interface Target {
@@ -124,18 +102,12 @@ interface Target {
 const MAX_ATTEMPTS = 10;
 
 export class ZoneController {
+  /** How far networks and connections are. */
+  readonly progress: ZoneProgress;
   readonly #options: ZoneControllerOptions;
   readonly #engine: Engine<ZoneFacts>;
   #targets: readonly Target[] = [];
-  /** By network: the `nb_cfg` that its last change went out with. */
-  readonly #sequenceOf = new Map<string, number>();
-  /** `nb_cfg` when we began: what was there before went out with it at the latest. */
-  #firstSequence: number | undefined;
-  /** Networks that were in the data plane when the process before us said so last. */
-  readonly #programmedBefore = new Set<string>();
   #hasWritten = false;
-  /** Networks with changes that no raised `nb_cfg` stands for yet; '' for what belongs to none. */
-  readonly #unannounced = new Set<string>();
   /** Networks that came into use after the start and are not all written, by when that was. */
   readonly #firstUsed = new Map<string, number>();
   #stopFollowing: (() => void)[] = [];
@@ -154,17 +126,24 @@ export class ZoneController {
       refresh: () => facts.refresh(this.#now()),
       features: [...zoneFeatures, ...(options.host?.features ?? [])],
     });
+    this.progress = new ZoneProgress({
+      facts,
+      engine: this.#engine,
+      northbound: options.northbound,
+      isStarted: () => this.isStarted,
+      problems: () => ({
+        ofRows: this.#targets.flatMap(({ problems }) => problems),
+        ofHost: options.host?.problems() ?? [],
+      }),
+    });
     facts.rendered.onKeys(([network = ''], isPresent) => {
       if (!isPresent) {
         this.#firstUsed.delete(network);
-        this.#sequenceOf.delete(network);
-        this.#programmedBefore.delete(network);
+        this.progress.forget(network);
       } else if (this.isStarted) this.#firstUsed.set(network, this.#now());
     });
     facts.connects.onKeys(([connect = ''], isPresent) => {
-      if (isPresent) return;
-      this.#sequenceOf.delete(connectObject(connect));
-      this.#programmedBefore.delete(connectObject(connect));
+      if (!isPresent) this.progress.forget(connectObject(connect));
     });
   }
 
@@ -213,14 +192,6 @@ export class ZoneController {
     return this.#hasWritten;
   }
 
-  /**
-   * Networks that the process before us reported in the data plane: they are, until we change them, however far behind the data plane is
-   * with the changes of others.
-   */
-  rememberProgrammed(networks: Iterable<string>): void {
-    for (const network of networks) this.#programmedBefore.add(network);
-  }
-
   /** True when rows may differ from what they should be. */
   get isDirty(): boolean {
     return (
@@ -245,22 +216,15 @@ export class ZoneController {
       if (result.kind === 'again') return result;
       committed += result.committed;
     }
-    this.#firstSequence ??= configurationSequence(replica).configured;
+    this.progress.begin();
     this.#reportWritten();
-    if (this.#unannounced.size > 0) {
+    if (this.progress.hasUnannounced) {
       const sequence = await raiseConfiguration(transactor, signal);
       if (sequence === undefined) return { kind: 'again', reason: 'nb_cfg could not be raised' };
-      for (const network of this.#unannounced) this.#sequenceOf.set(network, sequence);
-      this.#unannounced.clear();
+      this.progress.announced(sequence);
     }
     this.#hasWritten = true;
     return { kind: 'settled', committed };
-  }
-
-  /** `nb_cfg` of the newest change, and what the data plane has reached. */
-  get sequence(): ConfigurationSequence {
-    const { reached, configured } = configurationSequence(this.#options.northbound.replica);
-    return { configured: Math.max(0, ...this.#sequenceOf.values()) || configured, reached };
   }
 
   /** What is wrong with units and their rows, with what to do. */
@@ -304,101 +268,6 @@ export class ZoneController {
   /** Tables and columns that the servers lack. */
   get unsupported(): readonly string[] {
     return this.#targets.flatMap(({ unsupported }) => [...unsupported]);
-  }
-
-  /** What is wrong with units, and what is waited for, by what they count for. */
-  #causes(): Causes {
-    const { facts } = this.#options;
-    const failed = new Map<string, string>();
-    const waiting = new Map<string, string>();
-    for (const { id, state } of this.#engine.notable()) {
-      const subject = this.#engine.subjectOf(id);
-      if (subject === undefined) continue;
-      const object = facts.networks.peek(subject)?.object ?? subject;
-      if (state.kind === 'failed') failed.set(subject, state.error);
-      // A pod that is rejected harms itself alone.
-      else if (state.kind === 'rejected' && state.object === object)
-        failed.set(subject, state.reason);
-      else if (state.kind === 'waiting') waiting.set(subject, state.for);
-    }
-    // The first cause counts; what is blocked by another row's problem comes behind it.
-    const ofHost = this.#options.host?.problems() ?? [];
-    const found = [...this.#targets.flatMap(({ problems }) => problems), ...ofHost];
-    for (const { kind, unit, message } of [
-      ...found.filter((one) => one.kind !== 'blocked'),
-      ...found.filter((one) => one.kind === 'blocked'),
-    ]) {
-      const subject = kind === 'awaited' ? undefined : this.#engine.subjectOf(unit);
-      if (subject !== undefined && !failed.has(subject)) failed.set(subject, message);
-    }
-    // The host waits for Open vSwitch.
-    for (const { kind, unit, message } of ofHost) {
-      const subject = kind === 'awaited' ? this.#engine.subjectOf(unit) : undefined;
-      if (subject !== undefined && !waiting.has(subject)) waiting.set(subject, message);
-    }
-    return { failed, waiting };
-  }
-
-  /** How far something is that has rows here, by what its units count for. */
-  #progress(
-    subject: string,
-    { failed, waiting }: Causes,
-    reached: number,
-  ): { readonly state: NetworkState; readonly message?: string } {
-    const failure = failed.get(subject);
-    if (failure !== undefined) return { state: 'Failed', message: failure };
-    const waitsFor = waiting.get(subject);
-    if (waitsFor !== undefined) return { state: 'Pending', message: waitsFor };
-    if (this.#unannounced.has(subject)) return { state: 'Committed' };
-    const ours = this.#sequenceOf.get(subject);
-    const isReached = reached >= (ours ?? this.#firstSequence ?? Infinity);
-    const wasReached = ours === undefined && this.#programmedBefore.has(subject);
-    return { state: isReached || wasReached ? 'Programmed' : 'Committed' };
-  }
-
-  /** How far each ClusterNetworkConnect is here that was accepted. */
-  connects(): readonly ZoneConnectStatus[] {
-    const { facts } = this.#options;
-    const node = facts.self.peek(facts.nodeName);
-    if (!this.isStarted || node === undefined) return [];
-    const causes = this.#causes();
-    const { reached } = this.sequence;
-    return [...facts.connects.entries()]
-      .map(([, connect]) => connect)
-      .filter(({ isAccepted }) => isAccepted)
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map((connect): ZoneConnectStatus => {
-        const { name } = connect;
-        const failure = linkFailure(connect, node, (id) => facts.networkOfId(id)?.name);
-        if (failure !== undefined) return { name, state: 'Failed', message: failure };
-        return facts.isConnectRendered(name)
-          ? { name, ...this.#progress(connectObject(name), causes, reached) }
-          : { name, state: 'Unused' };
-      });
-  }
-
-  /** How far each network is here. */
-  networks(): readonly ZoneNetworkStatus[] {
-    const networks = [...this.#options.facts.networks.entries()]
-      .map(([, network]) => network)
-      .sort((a, b) => a.id - b.id || (a.name < b.name ? -1 : 1));
-    return this.#networkStatuses(networks.map(({ name }) => name));
-  }
-
-  #networkStatuses(names: readonly string[]): readonly ZoneNetworkStatus[] {
-    const { facts } = this.#options;
-    if (!this.isStarted) return [];
-    const causes = this.#causes();
-    const { reached } = this.sequence;
-    return names.map((name): ZoneNetworkStatus => {
-      const admission = facts.admission(name);
-      if (admission?.kind === 'problem')
-        return { name, state: 'Failed', message: admission.message };
-      if (admission?.kind === 'pending')
-        return { name, state: 'Pending', message: admission.waitsFor };
-      if (facts.rendered.peek(name) === undefined) return { name, state: 'Unused' };
-      return { name, ...this.#progress(name, causes, reached) };
-    });
   }
 
   /** When facts change by themselves, on the controller's clock: a network's time after its last use is over. */
@@ -456,14 +325,14 @@ export class ZoneController {
   /** All that could be written is: networks that are in use and in order are complete. */
   #reportWritten(): void {
     const { facts, onNetworkWritten } = this.#options;
-    for (const { name, state } of this.#networkStatuses([...this.#firstUsed.keys()])) {
+    for (const { name, state } of this.progress.networksOf([...this.#firstUsed.keys()])) {
       const since = this.#firstUsed.get(name);
       const topology = facts.rendered.peek(name)?.topology;
       if (since === undefined || topology === undefined) continue;
       if (state !== 'Committed' && state !== 'Programmed') continue;
       this.#firstUsed.delete(name);
       // Rows that were there already say nothing about how long it takes.
-      if (this.#unannounced.has(name))
+      if (this.progress.isUnannounced(name))
         onNetworkWritten?.({ network: name, topology, duration: this.#now() - since });
     }
   }
@@ -506,7 +375,7 @@ export class ZoneController {
       });
       committed += result.committed;
       for (const { unit } of plan.changes)
-        this.#unannounced.add(this.#engine.subjectOf(unit) ?? '');
+        this.progress.changed(this.#engine.subjectOf(unit) ?? '');
       reconciler.refused(result.refused, this.#now());
       for (const { table, key, message } of result.refused)
         this.#options.log.error({ database: name, table, key }, message);

@@ -155,7 +155,7 @@ class ZoneDaemon {
       this.#hearsOfHost = true;
     }
     const blocked = await host.controller.flush(controller.isComplete, signal);
-    const { configured, reached } = controller.sequence;
+    const { configured, reached } = controller.progress.sequence;
     if (reached >= configured) await host.controller.forgetConnections();
     return blocked;
   }
@@ -222,9 +222,9 @@ class ZoneDaemon {
       message: this.notReady,
     });
     const { configured, reached } =
-      this.notReady === undefined ? controller.sequence : { configured: 0, reached: 0 };
+      this.notReady === undefined ? controller.progress.sequence : { configured: 0, reached: 0 };
     this.#metrics.state({
-      networks: controller.networks(),
+      networks: controller.progress.networks(),
       problems: problems.length,
       behind: Math.max(0, configured - reached),
     });
@@ -243,7 +243,7 @@ class ZoneDaemon {
   async #resumed(signal: AbortSignal): Promise<boolean> {
     if (this.#hasResumed) return true;
     try {
-      await this.#status.resume(this.#runtime.controller, signal);
+      await this.#status.resume(this.#runtime.controller.progress, signal);
       this.#hasResumed = true;
       return true;
     } catch (error) {

@@ -10,6 +10,7 @@ import type {
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import type { ZoneController } from './zone-controller.ts';
+import type { ZoneProgress } from './zone-progress.ts';
 
 /** All but the time of writing. What is absent is not known yet: what was reported before stands. */
 export type ZoneReport = Pick<ZoneStatusContent, 'message' | 'problems'> &
@@ -25,13 +26,18 @@ export interface ZoneSources {
 
 /** What is known of the zone, for the cluster manager and for people. */
 export function zoneReport({ controller, problems, message }: ZoneSources): ZoneReport {
-  const networks = controller.networks();
+  const networks = controller.progress.networks();
   const used = networks.filter(({ state }) => state !== 'Unused');
   const ready = message === undefined && used.every(({ state }) => state === 'Programmed');
   return {
     ...(message === undefined ? {} : { message, ready }),
     ...(controller.hasWritten
-      ? { networks, used: used.map(({ name }) => name), ready, connects: controller.connects() }
+      ? {
+          networks,
+          used: used.map(({ name }) => name),
+          ready,
+          connects: controller.progress.connects(),
+        }
       : {}),
     problems,
   };
@@ -54,9 +60,9 @@ export class ZoneStatusWriter {
     this.#now = now;
   }
 
-  /** Goes on from what the process before us reported: it stands until `controller` knows better. */
+  /** Goes on from what the process before us reported: it stands until `progress` knows better. */
   async resume(
-    controller: Pick<ZoneController, 'rememberProgrammed'>,
+    progress: Pick<ZoneProgress, 'rememberProgrammed'>,
     signal: AbortSignal,
   ): Promise<void> {
     const found = await this.#store.get(zoneStatuses, this.#node, signal);
@@ -66,7 +72,7 @@ export class ZoneStatusWriter {
     this.#seenAt = this.#now().getTime();
     const programmed = (entries: readonly ZoneNetworkStatus[] = []): readonly string[] =>
       entries.filter(({ state }) => state === 'Programmed').map(({ name }) => name);
-    controller.rememberProgrammed([
+    progress.rememberProgrammed([
       ...programmed(report.networks),
       ...programmed(report.connects).map(connectObject),
     ]);

@@ -82,7 +82,7 @@ async function confirm(database: MemoryDatabase, sequence: number): Promise<void
 }
 
 const states = (controller: ZoneController): Record<string, string> =>
-  Object.fromEntries(controller.networks().map(({ name, state }) => [name, state]));
+  Object.fromEntries(controller.progress.networks().map(({ name, state }) => [name, state]));
 
 /** UUIDs of every row, by table. */
 const rowsIn = (database: MemoryDatabase): unknown =>
@@ -115,7 +115,7 @@ describe('zone controller', () => {
     const { database, controller } = bed(exampleZone);
     await controller.flush(signal);
     expect(states(controller)).toEqual({ default: 'Committed', blue_blue: 'Committed' });
-    expect(controller.sequence).toEqual({ configured: 1, reached: 0 });
+    expect(controller.progress.sequence).toEqual({ configured: 1, reached: 0 });
     await confirm(database, 1);
     expect(states(controller)).toEqual({ default: 'Programmed', blue_blue: 'Programmed' });
   });
@@ -124,7 +124,7 @@ describe('zone controller', () => {
     const { database, controller } = bed(exampleZone);
     await controller.flush(signal);
     const again = bed(exampleZone, { database });
-    again.controller.rememberProgrammed(['blue_blue']);
+    again.controller.progress.rememberProgrammed(['blue_blue']);
     expect(again.controller.hasWritten).toBe(false);
     await again.controller.flush(signal);
     expect(again.controller.hasWritten).toBe(true);
@@ -132,7 +132,7 @@ describe('zone controller', () => {
     again.put({ ...exampleZone, attachments: [bluePod] });
     await again.controller.flush(signal);
     expect(states(again.controller)).toEqual({ default: 'Committed', blue_blue: 'Committed' });
-    await confirm(database, again.controller.sequence.configured);
+    await confirm(database, again.controller.progress.sequence.configured);
     expect(states(again.controller)).toEqual({ default: 'Programmed', blue_blue: 'Programmed' });
   });
 
@@ -205,7 +205,7 @@ describe('zone controller', () => {
       row: { name: 'blue_blue_join', external_ids: ['map', [['owner', 'me']]] },
     });
     await controller.flush(signal);
-    expect(controller.networks().find(({ name }) => name === 'blue_blue')).toMatchObject({
+    expect(controller.progress.networks().find(({ name }) => name === 'blue_blue')).toMatchObject({
       state: 'Failed',
       message: expect.stringMatching(
         /^Logical_Switch "blue_blue_join": row .* \(external_ids owner=me\) has this key and is not ours/,
@@ -351,7 +351,7 @@ describe('zone controller', () => {
       networks: [...exampleZone.networks, other],
     });
     await controller.flush(signal);
-    expect(controller.networks().find(({ name }) => name === 'red_other')).toMatchObject({
+    expect(controller.progress.networks().find(({ name }) => name === 'red_other')).toMatchObject({
       state: 'Pending',
       message: `${what} are allocated, but not rendered in this release`,
     });
@@ -360,7 +360,8 @@ describe('zone controller', () => {
 
   test('a primary Layer2 network waits for its tunnel keys, and is rendered with them', async () => {
     const { controller, put } = bed({ ...exampleZone, networks: [{ ...yellow, tunnelKeys: [] }] });
-    const state = (): unknown => controller.networks().find(({ name }) => name === yellow.name);
+    const state = (): unknown =>
+      controller.progress.networks().find(({ name }) => name === yellow.name);
     await controller.flush(signal);
     expect(state()).toMatchObject({
       state: 'Pending',
@@ -379,7 +380,7 @@ describe('zone controller', () => {
     });
     await controller.flush(signal);
     const names: readonly string[] = [yellow, layer2Secondary, localnet].map(({ name }) => name);
-    const states = controller.networks().filter(({ name }) => names.includes(name));
+    const states = controller.progress.networks().filter(({ name }) => names.includes(name));
     expect(states.map(({ state }) => state)).toEqual(['Committed', 'Committed', 'Committed']);
     expect(database.rows('Logical_Switch').map((row) => row.column('name'))).toEqual(
       expect.arrayContaining([

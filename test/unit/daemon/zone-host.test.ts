@@ -53,7 +53,7 @@ async function zoneWith(
 }
 
 const blue = (controller: ZoneController): unknown =>
-  controller.networks().find(({ name }) => name === 'blue_blue');
+  controller.progress.networks().find(({ name }) => name === 'blue_blue');
 
 const problem = (kind: Problems[number]['kind'], message: string): Problems[number] => ({
   kind,
@@ -86,7 +86,7 @@ test('a network is not programmed before its side of the host is there', async (
 
 test('what the kernel refuses is a problem of the network, and of no other', async () => {
   const [controller] = await zoneWith(() => [problem('refused', 'link mp1-udn-vrf: no VRFs')]);
-  expect(controller.networks().map(({ name, state }) => [name, state])).toEqual([
+  expect(controller.progress.networks().map(({ name, state }) => [name, state])).toEqual([
     ['default', 'Programmed'],
     ['blue_blue', 'Failed'],
   ]);

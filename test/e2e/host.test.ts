@@ -44,6 +44,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
     let before: string;
     let right: string;
     let ends: ReadonlyMap<string, Endpoint>;
+    let onDefault: ReadonlyMap<string, Endpoint>;
 
     const onNode = (...argv: string[]): Promise<string> =>
       outputInside(lab.record, ['on', NODE, ...argv]);
@@ -66,10 +67,15 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
     const untilRight = (what: string): Promise<void> =>
       until(what, async () => (await picture()) === right, LIMIT);
 
-    /** Name of the pod that answers at an address in a VRF; empty where none does. */
-    const asked = async (vrf: string, address: string): Promise<string> => {
+    /** Name of the pod that answers a process of the host, in a VRF or in a cgroup; empty where none does. */
+    const asked = async (
+      address: string,
+      { vrf = '', cgroup = '/sys/fs/cgroup' }: { vrf?: string; cgroup?: string },
+    ): Promise<string> => {
       const program = `
-import socket
+import os, socket
+with open('${cgroup}/cgroup.procs', 'w') as processes:
+    processes.write(str(os.getpid()))
 s = socket.socket()
 s.settimeout(5)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'${vrf}')
@@ -83,7 +89,7 @@ print(s.recv(512).decode().split()[0])
     beforeAll(async () => {
       lab = await testLab('e2e-host', { kind: 'vm', nodes: 2 });
       before = await picture();
-      ({ ends } = await startHostTenants(lab.record, OBJECTS, ARGUMENTS));
+      ({ ends, onDefault } = await startHostTenants(lab.record, OBJECTS, ARGUMENTS));
     }, 1_200_000);
     afterAll(async () => {
       await lab[Symbol.asyncDispose]();
@@ -104,7 +110,7 @@ print(s.recv(512).decode().split()[0])
         const [address = ''] = ends.get(name)?.addresses ?? [];
         await until(
           `${name} (${address}) over its network's VRF`,
-          async () => (await asked(`mp${n + 1}-udn-vrf`, address)) === name,
+          async () => (await asked(address, { vrf: `mp${n + 1}-udn-vrf` })) === name,
           LIMIT,
         );
       }
@@ -116,6 +122,20 @@ print(s.recv(512).decode().split()[0])
       );
       expect(await onNode('ip', 'route', 'get', '10.21.0.3')).toContain('dev br-ex');
       right = await picture();
+    });
+
+    test('kubelet reaches the pods of all at their addresses on the default network, no other process of the host does', async () => {
+      const cgroup = '/sys/fs/cgroup/kubelet.slice/kubelet.service';
+      await onNode('mkdir', '-p', cgroup);
+      for (const name of PODS) {
+        const [address = ''] = onDefault.get(name)?.addresses ?? [];
+        await until(
+          `kubelet to reach ${name} (${address})`,
+          async () => (await asked(address, { cgroup })) === name,
+          LIMIT,
+        );
+        expect(await asked(address, {})).toBe('');
+      }
     });
 
     test('pods of all reach the API server and DNS, which are on the default network and the host', async () => {

@@ -39,6 +39,12 @@ const clusterIps = ({ id }: Tenant): readonly string[] => [
   `fd00:10:96::${20 + id}`,
 ];
 const nodePort = ({ id }: Tenant): number => 30_080 + id;
+/** The same pods by services with a local external policy. */
+const localIps = ({ id }: Tenant): readonly string[] => [
+  `172.16.1.${30 + id}`,
+  `fd00:10:96::${30 + id}`,
+];
+const localPort = ({ id }: Tenant): number => 30_180 + id;
 
 const OBJECTS = [
   ...TENANTS.flatMap(({ name, topology, cidrs }) => [
@@ -117,13 +123,17 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       ]);
       const objects = TENANTS.flatMap((tenant) => {
         const addresses = tenants.onDefault.get(web(tenant))?.addresses ?? [];
-        const spec = {
-          type: 'NodePort',
-          ports: PORTS.map((port) => ({ ...port, nodePort: nodePort(tenant) })),
+        const of = (name: string, ips: readonly string[], port: number, spec = {}): object[] => {
+          const key = `${tenant.name}/${name}`;
+          const ports = PORTS.map((one) => ({ ...one, nodePort: port }));
+          return [
+            service(key, ips, { type: 'NodePort', ports, ...spec }),
+            ...sliceObjects(key, [{ pod: web(tenant), node: NODE, addresses }]),
+          ];
         };
         return [
-          service(web(tenant), clusterIps(tenant), spec),
-          ...sliceObjects(web(tenant), [{ pod: web(tenant), node: NODE, addresses }]),
+          ...of('web', clusterIps(tenant), nodePort(tenant)),
+          ...of('local', localIps(tenant), localPort(tenant), { externalTrafficPolicy: 'Local' }),
         ];
       });
       tenants.write('tenant-services.yaml', objects);
@@ -194,15 +204,32 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       );
     });
 
+    test('with a local external policy the pod sees who asks from outside', async () => {
+      const clients = [OUTSIDE.v4, OUTSIDE.v6];
+      await prove(
+        TENANTS.flatMap((tenant) =>
+          nodeAddresses(NODE).map((to, family) => ({
+            from: 'ext',
+            to,
+            port: localPort(tenant),
+            expected: `${web(tenant)} saw ${clients[family]}`,
+          })),
+        ),
+        { seesPeer: true },
+      );
+    });
+
     test('a pod reaches node ports of every network at its own node, also over IPv4 out of a VRF; one without a network of its own none of them', async () => {
       const ways = (from: string, expected: (tenant: Tenant) => string): Way[] =>
         TENANTS.flatMap((tenant) =>
-          nodeAddresses(NODE).flatMap((to) => ({
-            from: namespaceOf(from),
-            to,
-            port: nodePort(tenant),
-            expected: expected(tenant),
-          })),
+          nodeAddresses(NODE).flatMap((to) =>
+            [nodePort(tenant), localPort(tenant)].map((port) => ({
+              from: namespaceOf(from),
+              to,
+              port,
+              expected: expected(tenant),
+            })),
+          ),
         );
       await prove([
         ...TENANTS.flatMap((tenant) => ways(web(tenant), web)),

@@ -4,7 +4,7 @@ import { ONE } from '../../desired/facts.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { clusterFamilies } from '../../model/network-addresses.ts';
-import { managementDevice } from '../names.ts';
+import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
 import { CLUSTER, addressType, concatenated, ipWord, NftRows, ofFamily } from '../nft-rows.ts';
 import {
   DEFAULT_NETWORK_ID,
@@ -23,7 +23,7 @@ const packetSocket = (family: Family): string => `${ipWord(family)} daddr . ${PA
  * Of a packet out of a VRF Linux 6.16, and what took that over, looks up what its IPv4 address is in the table of the VRF, where those of the
  * host are not local.
  */
-const toNode = (family: Family): string =>
+const isOwnAddress = (family: Family): string =>
   `${ipWord(family)} daddr @${ofFamily(OWN_ADDRESSES, family)}`;
 
 export const baseChains: Feature<ZoneFacts> = {
@@ -87,28 +87,28 @@ function buildServices(rows: NftRows, families: readonly Family[]): void {
   });
   for (const name of ['services', 'services-etp', 'services-etp-no-nodeport', 'services-itp'])
     rows.chain({ name });
-  const jumps = (...chains: readonly string[]): string[] => chains.map((chain) => `jump ${chain}`);
+  // What pods send is not from outside; besides, out of the VRF of their network it would never get to the endpoints of another one.
+  const fromOutside = `iifname != "${MANAGEMENT_DEVICES}"`;
   rows.rules(
     'services-prerouting',
-    ...jumps('services-etp', 'services-etp-no-nodeport', 'services'),
+    `${fromOutside} jump services-etp`,
+    `${fromOutside} jump services-etp-no-nodeport`,
+    'jump services',
   );
-  rows.rules('services-output', ...jumps('services-itp', 'services'));
-  const toTargets = (suffix: string): string[] => [
-    ...families.map(
+  rows.rules('services-output', 'jump services-itp', 'jump services');
+  const toExternal = (suffix: string): string[] =>
+    families.map(
       (family) =>
         `dnat ${ipWord(family)} to ${packetSocket(family)} map @${ofFamily(`external-ips${suffix}`, family)}`,
-    ),
-    ...families.map(
+    );
+  const toNodePorts = (isNode: (family: Family) => string, suffix = ''): string[] =>
+    families.map(
       (family) =>
-        `fib daddr type local dnat ${ipWord(family)} to ${PACKET_PORT} map @${ofFamily(`nodeports${suffix}`, family)}`,
-    ),
-    ...families.map(
-      (family) =>
-        `${toNode(family)} dnat ${ipWord(family)} to ${PACKET_PORT} map @${ofFamily(`nodeports${suffix}`, family)}`,
-    ),
-  ];
-  rows.rules('services', ...toTargets(''));
-  rows.rules('services-etp', ...toTargets('-etp-local'));
+        `${isNode(family)} dnat ${ipWord(family)} to ${PACKET_PORT} map @${ofFamily(`nodeports${suffix}`, family)}`,
+    );
+  const isLocal = (): string => 'fib daddr type local';
+  rows.rules('services', ...toExternal(''), ...toNodePorts(isLocal), ...toNodePorts(isOwnAddress));
+  rows.rules('services-etp', ...toExternal('-etp-local'), ...toNodePorts(isLocal, '-etp-local'));
   rows.rules(
     'services-itp',
     ...families.map(
@@ -145,7 +145,7 @@ function buildMarks(rows: NftRows, families: readonly Family[]): void {
   rows.rules(
     'udn-service-mark',
     `fib daddr type local ${PACKET_PORT} vmap @udn-mark-nodeports`,
-    ...families.map((family) => `${toNode(family)} ${PACKET_PORT} vmap @udn-mark-nodeports`),
+    ...families.map((family) => `${isOwnAddress(family)} ${PACKET_PORT} vmap @udn-mark-nodeports`),
     ...families.map(
       (family) => `${packetSocket(family)} vmap @${ofFamily('udn-mark-external-ips', family)}`,
     ),

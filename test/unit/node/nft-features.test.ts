@@ -121,23 +121,26 @@ describe('services (§3.3)', () => {
     expect(elements('external-ips-v6')).toEqual(['fd05::5 . tcp . 80 : fd00:10:96::1:3 . 80']);
   });
 
-  test.each([
-    ['services', 'nodeports'],
-    ['services-etp', 'nodeports-etp-local'],
-  ])(
-    'in %s are those of the node also when they come out of a VRF, whose table does not know its addresses as local',
-    (name, map) => {
-      const { node } = nftZone;
-      const hostAddresses = ['172.18.0.3/16', '10.0.0.5/24', 'fc00:f853:ccd:e793::3/64'];
-      const zone = rowsOf({ ...nftZone, node: { ...node, hostAddresses } });
-      expect(chain(name, zone).slice(4)).toEqual([
-        `ip daddr @local-node-ips-v4 dnat ip to meta l4proto . th dport map @${map}-v4`,
-        `ip6 daddr @local-node-ips-v6 dnat ip6 to meta l4proto . th dport map @${map}-v6`,
-      ]);
-      expect(elements('local-node-ips-v4', zone)).toEqual(['172.18.0.3', '10.0.0.5']);
-      expect(elements('local-node-ips-v6', zone)).toEqual(['fc00:f853:ccd:e793::3']);
-    },
-  );
+  test('are also those of the node when they come out of a VRF, whose table does not know its addresses as local', () => {
+    const { node } = nftZone;
+    const hostAddresses = ['172.18.0.3/16', '10.0.0.5/24', 'fc00:f853:ccd:e793::3/64'];
+    const zone = rowsOf({ ...nftZone, node: { ...node, hostAddresses } });
+    expect(chain('services', zone).slice(4)).toEqual([
+      'ip daddr @local-node-ips-v4 dnat ip to meta l4proto . th dport map @nodeports-v4',
+      'ip6 daddr @local-node-ips-v6 dnat ip6 to meta l4proto . th dport map @nodeports-v6',
+    ]);
+    expect(elements('local-node-ips-v4', zone)).toEqual(['172.18.0.3', '10.0.0.5']);
+    expect(elements('local-node-ips-v6', zone)).toEqual(['fc00:f853:ccd:e793::3']);
+  });
+
+  test('have no local external policy for pods, which come by the ports of the host on their networks', () => {
+    expect(chain('services-prerouting')).toEqual([
+      'iifname != "ovn-k8s-mp*" jump services-etp',
+      'iifname != "ovn-k8s-mp*" jump services-etp-no-nodeport',
+      'jump services',
+    ]);
+    expect(chain('services-output')).toEqual(['jump services-itp', 'jump services']);
+  });
 
   test('with a local external policy keep the address of the client', () => {
     expect(elements('mgmtport-no-snat-nodeports')).toEqual(['tcp . 30080', 'udp . 30053']);

@@ -10,7 +10,7 @@ import { NETWORKS } from '../api/annotations/network-selection.ts';
 import { annotationOf, explain } from '../api/annotations/annotations.ts';
 import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import type { Pod } from '../api/types.ts';
-import type { NamedPort, PodFacts, PodInterface } from './model.ts';
+import type { HostNetworkPod, NamedPort, PodFacts, PodInterface } from './model.ts';
 import { machineOf, machineTexts } from './virtual-machines.ts';
 import { SELECTED_PRIMARY } from './pod-plan.ts';
 import { optional, type ObjectReading, reading } from './reading.ts';
@@ -27,6 +27,14 @@ export function readPod(pod: Pod): PodFacts | undefined {
     ),
   );
   return { namespace, name, node: pod.spec.nodeName ?? '', labels, namedPorts };
+}
+
+/** Undefined for a pod that has a network of its own, or is done with its work. */
+export function readHostNetworkPod({ metadata, spec, status }: Pod): HostNetworkPod | undefined {
+  const { name, namespace = '', uid = '' } = metadata;
+  if (spec.hostNetwork !== true || status?.phase === 'Succeeded' || status?.phase === 'Failed')
+    return undefined;
+  return { namespace, name, uid };
 }
 
 /** A pod's interfaces in the order of its annotation, read in a round of the process; none for a pod without ports. */

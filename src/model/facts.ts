@@ -24,6 +24,7 @@ import type {
   AllowedDefaultService,
   Attachment,
   ClusterSettings,
+  HostNetworkPod,
   LocalNode,
   NamespaceFacts,
   Network,
@@ -75,6 +76,7 @@ const PODS = 'pods';
 const CONNECTS = 'connects';
 const SIBLINGS = 'primary networks of the same namespace';
 const SERVICES = 'services';
+const HOST_PODS = "pods on the host's network";
 
 /** Buckets of a network: its topology, and, with a gateway, `<topology> with gateway`. */
 const topologiesOf = (network: Network): readonly string[] =>
@@ -122,6 +124,8 @@ export class ZoneFacts {
   readonly registrations: FactTable<NetworkRegistration>;
   /** Pods by namespace and name: this node's, and those of other nodes as soon as something asks for them. */
   readonly pods: FactTable<PodFacts>;
+  /** Pods of this node that share the host's network, by namespace and name. */
+  readonly hostNetworkPods: FactTable<HostNetworkPod>;
   /** Services open to every primary network. */
   readonly enabledServices: FactTable<AllowedDefaultService>;
   /** Services with cluster IPs, by namespace and name as one text. */
@@ -181,6 +185,7 @@ export class ZoneFacts {
     this.registrations = new FactTable('registrations', recorder, {
       indexes: { key: (registration, name) => tunnelKeysOf({ ...registration, name }) },
     });
+    this.hostNetworkPods = new FactTable('hostNetworkPods', recorder, { arity: 2 });
     this.pods = new FactTable('pods', recorder, {
       arity: 2,
       indexes: { namespace: ({ namespace }) => [namespace] },
@@ -272,6 +277,14 @@ export class ZoneFacts {
       },
     );
     this.#serviceNetworks = serviceNetworks.table;
+    /** Whose services they reach. */
+    const hostPodNetworks = new DerivedFacts(
+      'hostPodNetworks',
+      recorder,
+      this.hostNetworkPods,
+      (namespace = '') => ({ networks: this.reach.primariesOf(namespace) }),
+      { arity: 2, indexes: { network: ({ networks: names }) => names } },
+    );
     const backends = new DerivedFacts(
       'backends',
       recorder,
@@ -311,6 +324,7 @@ export class ZoneFacts {
       this.attaching,
       this.reach,
       serviceNetworks,
+      hostPodNetworks,
     ];
     this.policing = new PolicyFacts(this);
     const renderedConnects = new DerivedFacts(
@@ -354,6 +368,7 @@ export class ZoneFacts {
     };
     followDirect(this.attachments.distinct('network'), PODS);
     followDirect(serviceNetworks.table.distinct('exposed'), SERVICES);
+    followDirect(hostPodNetworks.table.distinct('network'), HOST_PODS);
     follow(connectUses.table.distinct('network'), CONNECTS);
     follow(siblingUses.table, SIBLINGS);
     if (options.renderEverywhere === true) follow(this.networks, ALWAYS);

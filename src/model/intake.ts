@@ -24,7 +24,13 @@ import type {
   Pod,
   Service,
 } from '../api/types.ts';
-import { interfaceTexts, openPortsProblem, readInterfaces, readPod } from './attachments.ts';
+import {
+  interfaceTexts,
+  openPortsProblem,
+  readHostNetworkPod,
+  readInterfaces,
+  readPod,
+} from './attachments.ts';
 import type { FactTable } from '../desired/facts.ts';
 import { readSlice } from './endpoint-slices.ts';
 import { readAdminPolicy } from './admin-policies.ts';
@@ -118,12 +124,13 @@ export class ObjectIntake {
 
   /** Pods of other nodes are kept from the moment on that something asks for them; their nodes report what is wrong with them. */
   pod({ key, after }: ModelChange<Pod>): void {
-    const { nodeName, pods, wishes, problems, areOtherPodsWanted } = this.#facts;
+    const { nodeName, pods, hostNetworkPods, wishes, problems, areOtherPodsWanted } = this.#facts;
     const isOwn = after?.spec.nodeName === nodeName;
     const isOther = areOtherPodsWanted && !isOwn && after?.spec.nodeName !== undefined;
     const pod = isOwn || isOther ? after : undefined;
     const [namespace = '', name = ''] = key.split('/');
     pods.put([namespace, name], pod && readPod(pod));
+    hostNetworkPods.put([namespace, name], isOwn ? readHostNetworkPod(after) : undefined);
     const object = `Pod ${key}`;
     this.#noteUnheeded('Pod', key, isOwn ? after : undefined);
     if (!this.#hasChanged(object, pod && interfaceTexts(pod))) return;

@@ -80,6 +80,13 @@ export interface PodFacts {
   readonly namedPorts: readonly NamedPort[];
 }
 
+/** A pod of this node that shares the host's network. */
+export interface HostNetworkPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
 export interface NamedPort {
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';

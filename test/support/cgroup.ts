@@ -1,11 +1,11 @@
-/** A cgroup of a unit, seen by programs that run `inside`: nft looks for cgroups where systemd mounts them, on this machine or not. */
+/** A cgroup, seen by programs that run `inside`: nft looks for cgroups where systemd mounts them, on this machine or not. */
 import { execFileSync } from 'node:child_process';
 import type { Cgroup } from '../../src/node/drivers/cgroups.ts';
 
 const ROOT = '/sys/fs/cgroup';
 
 export class TestCgroup implements Disposable {
-  readonly path = `heddle${process.pid}.slice/kubelet.service`;
+  readonly path: string;
   readonly inside = [
     'unshare',
     '--mount',
@@ -15,8 +15,15 @@ export class TestCgroup implements Disposable {
     'inside',
   ];
 
-  constructor() {
+  constructor(name = 'kubelet.service') {
+    this.path = `heddle${process.pid}.slice/${name}`;
     this.#run('mkdir', '-p', `${ROOT}/${this.path}`);
+  }
+
+  /** What runs a program as one of its processes. */
+  get processes(): readonly string[] {
+    const enter = `mount -t cgroup2 none ${ROOT} && echo $$ > ${ROOT}/${this.path}/cgroup.procs && exec "$@"`;
+    return [...this.inside.slice(0, -2), enter, 'inside'];
   }
 
   found(): Cgroup {

@@ -18,7 +18,7 @@ const LISTEN = `
 
 /** What becomes of a connection: `connected`, `no answer`, or the code of the error. */
 export function connect(
-  { inside }: NetworkNamespace,
+  { inside }: Pick<NetworkNamespace, 'inside'>,
   from: string,
   address: string,
   port: number,

@@ -22,6 +22,7 @@ import type {
   NetworkName,
   NodeFacts,
   NodeSubnet,
+  HostNetworkPod,
   PodFacts,
 } from '../../src/model/model.ts';
 
@@ -50,6 +51,7 @@ export interface Zone {
   readonly allowedDefaultServices: readonly AllowedDefaultService[];
   /** Pods of all nodes, as far as policies are to know their labels. */
   readonly pods?: readonly PodFacts[];
+  readonly hostNetworkPods?: readonly HostNetworkPod[];
   readonly policies?: readonly Policy[];
   readonly connects?: readonly Connect[];
   readonly admins?: readonly AdminPolicy[];
@@ -545,6 +547,7 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     name,
   ];
   replace(facts.pods, before?.pods, after.pods ?? [], named);
+  replace(facts.hostNetworkPods, before?.hostNetworkPods, after.hostNetworkPods ?? [], named);
   replace(facts.policing.admins, before?.admins, after.admins ?? [], ({ kind, name }) => [
     kind,
     name,

@@ -1,6 +1,7 @@
 /** Cgroups of this machine, by name: nft takes their paths, and the kernel keeps what was there under the path then. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isCgroup, isPodCgroup } from '../cgroup-names.ts';
 
 export interface Cgroup {
   /** Below the mount of cgroup v2. */
@@ -10,48 +11,54 @@ export interface Cgroup {
 }
 
 export interface Cgroups {
-  /** The first one of the name; undefined without one, and where there is no cgroup v2. */
-  find(name: string): Cgroup | undefined;
+  /** The first one of the name; undefined without one, and where there is no cgroup v2. `before`: what was found last, looked at first. */
+  find(name: string, before?: Cgroup): Cgroup | undefined;
 }
 
-/** Where nft looks. */
-const ROOT = '/sys/fs/cgroup';
-/** Units of systemd are not deeper. */
-const DEEPEST = 3;
+/** Kubelet's own slice, that of its pods, that of their class, and the pod's. */
+const DEEPEST = 4;
 /** What a path may be made of: it becomes a word of a command. */
 const PLAIN = /^[\w.@:-]+$/;
 
-export const kernelCgroups: Cgroups = {
-  find(name) {
-    try {
-      statSync(join(ROOT, 'cgroup.controllers'));
-    } catch {
-      return undefined; // cgroup v1, or not mounted here
-    }
-    const path = findPath(name);
-    if (path === undefined) return undefined;
-    const stat = statSync(join(ROOT, path), { throwIfNoEntry: false });
-    return stat === undefined ? undefined : { path, id: stat.ino };
-  },
-};
+/** Those below a mount of cgroup v2. */
+export function cgroupsBelow(root: string): Cgroups {
+  const idOf = (path: string): number | undefined =>
+    statSync(join(root, path), { throwIfNoEntry: false })?.ino;
+  return {
+    find(name, before) {
+      if (before !== undefined && idOf(before.path) === before.id) return before;
+      // Otherwise it is cgroup v1, or not mounted here.
+      if (idOf('cgroup.controllers') === undefined) return undefined;
+      const path = findPath(root, name);
+      const id = path === undefined ? undefined : idOf(path);
+      return path === undefined || id === undefined ? undefined : { path, id };
+    },
+  };
+}
+
+/** Where systemd mounts them, and nft looks. */
+export const kernelCgroups: Cgroups = cgroupsBelow('/sys/fs/cgroup');
 
 /** Level by level: units are near the root, and pods, which are many, below them. */
-function findPath(name: string): string | undefined {
+function findPath(root: string, name: string): string | undefined {
   let level = [''];
   for (let depth = 0; depth < DEEPEST && level.length > 0; depth += 1) {
-    const below = level.flatMap(foldersIn);
-    const found = below.find((path) => path === name || path.endsWith(`/${name}`));
-    if (found !== undefined) return found;
-    level = below;
+    const below = level.flatMap((folder) => foldersIn(root, folder));
+    const found = below.find(({ last }) => isCgroup(last, name));
+    if (found !== undefined) return found.path;
+    level = below.filter(({ last }) => !isPodCgroup(last)).map(({ path }) => path);
   }
   return undefined;
 }
 
-function foldersIn(folder: string): string[] {
+function foldersIn(
+  root: string,
+  folder: string,
+): readonly { readonly path: string; readonly last: string }[] {
   try {
-    return readdirSync(join(ROOT, folder), { withFileTypes: true })
+    return readdirSync(join(root, folder), { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && PLAIN.test(entry.name))
-      .map((entry) => join(folder, entry.name));
+      .map(({ name }) => ({ path: join(folder, name), last: name }));
   } catch {
     return []; // it went while it was looked at
   }

@@ -5,6 +5,7 @@
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
 import { NFTABLES, type NftTable } from '../nft-rows.ts';
+import { KUBELET_CGROUP } from '../cgroup-names.ts';
 import type { Cgroup, Cgroups } from './cgroups.ts';
 import { Claims, idOf } from './claims.ts';
 import { nftMonitor } from './nft-monitor.ts';
@@ -38,8 +39,8 @@ export interface AppliedNft {
 const REFUSED_REST = 30_000;
 /** Without any event everything is looked at again after this time (node.md §7.1). */
 const RESYNC = 60_000;
-/** How often cgroups that rules name are looked at: nothing says that one was made again. */
-const CGROUP_LOOK = 5000;
+/** How often cgroups that rules name are looked at: nothing says that one was made. */
+const CGROUP_LOOK = 1000;
 
 interface Refusal {
   readonly until: number;
@@ -118,12 +119,13 @@ export class NftDriver implements RowTarget, Disposable {
       };
       return { isEmpty: true, changes: [], problems: [problem], heldBack: 0 };
     }
-    const plan = planNft(
-      this.#found,
-      this.claims.winners(),
-      (name) => this.#cgroup(name)?.path,
-      isComplete,
-    );
+    const named = new Set<string>();
+    const pathOf = (name: string): string | undefined => {
+      named.add(name);
+      return this.#cgroup(name)?.path;
+    };
+    const plan = planNft(this.#found, this.claims.winners(), pathOf, isComplete);
+    for (const name of this.#cgroups.keys()) if (!named.has(name)) this.#cgroups.delete(name);
     const resting: NftProblem[] = [];
     const changes = plan.changes.filter((change) => {
       const refusal = this.#refused.get(idOf(change));
@@ -230,7 +232,8 @@ export class NftDriver implements RowTarget, Disposable {
     if (!this.#cgroups.has(name)) {
       const found = this.#options.cgroups.find(name);
       this.#cgroups.set(name, found);
-      if (found === undefined)
+      // That of a pod comes when kubelet starts it.
+      if (found === undefined && name === KUBELET_CGROUP)
         this.#options.onTrouble?.(
           `there is no cgroup ${name} (cgroup v2) on this host: what kubelet sends to pods of primary networks is dropped, probes too`,
         );
@@ -242,7 +245,7 @@ export class NftDriver implements RowTarget, Disposable {
   #lookAtCgroups(): boolean {
     let isOther = false;
     for (const [name, before] of this.#cgroups) {
-      const found = this.#options.cgroups.find(name);
+      const found = this.#options.cgroups.find(name, before);
       this.#cgroups.set(name, found);
       if (found?.id === before?.id && found?.path === before?.path) continue;
       isOther = true;

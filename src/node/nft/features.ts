@@ -3,6 +3,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { baseChains } from './base-chains.ts';
 import { egressChains } from './egress.ts';
+import { hostNetworkPods, hostPodChains, networkHostPods } from './host-network-pods.ts';
 import { isolatedPods, isolationChain } from './isolation.ts';
 import { managementPortSnat } from './management-port-snat.ts';
 import { masqueradeChains } from './masquerade.ts';
@@ -19,6 +20,9 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   networkMark,
   isolationChain,
   isolatedPods,
+  hostPodChains,
+  networkHostPods,
+  hostNetworkPods,
   serviceElements,
   egressChains,
 ];

@@ -5,6 +5,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { DEFAULT_NETWORK } from '../../model/networks.ts';
 import { clusterFamilies } from '../../model/network-addresses.ts';
+import { KUBELET_CGROUP } from '../cgroup-names.ts';
 import { CLUSTER, addressType, concatenated, ipWord, NftRows, ofFamily } from '../nft-rows.ts';
 import { PRIORITY_FILTER } from '../numbers.ts';
 import { plainAddress } from '../plain-address.ts';
@@ -13,8 +14,6 @@ const CHAIN = 'udn-isolation';
 const PODS = 'udn-pod-default-ips';
 const OPEN_PORTS = 'udn-open-ports';
 const OPEN_ICMP = 'udn-open-ports-icmp';
-/** The cgroup that kubelet's unit has, wherever it is. */
-const KUBELET = 'kubelet.service';
 const ICMP = { v4: 'icmp', v6: 'ipv6-icmp' } as const;
 
 export const isolationChain: Feature<ZoneFacts> = {
@@ -57,7 +56,7 @@ export const isolationChain: Feature<ZoneFacts> = {
       };
       add(`${daddr} . meta l4proto . th dport @${open} accept`);
       add(`${daddr} @${icmp} meta l4proto ${ICMP[family]} accept`);
-      add(`socket cgroupv2 level 2 "${KUBELET}" ${daddr} @${pods} accept`, KUBELET);
+      add(`socket cgroupv2 level 2 "${KUBELET_CGROUP}" ${daddr} @${pods} accept`, KUBELET_CGROUP);
       add(`${daddr} @${pods} drop`);
     }
   },

@@ -11,6 +11,7 @@ import {
   type Target,
 } from '../exposed-services.ts';
 import { concatenated, ipWord, NftRows, ofFamily } from '../nft-rows.ts';
+import { hostPodChain, SERVICE_ADDRESSES } from './host-network-pods.ts';
 import { markChain } from './network-mark.ts';
 
 /** What the elements of a service's port depend on. */
@@ -44,6 +45,10 @@ export const serviceElements: Feature<ZoneFacts> = {
       text: 'What is sent to a service of a primary network is marked for the network.',
       source: 'node.md §3.4',
     },
+    'host-pods': {
+      text: "What is sent to a cluster address of a primary network's service is looked at: pods of other networks on the host's network don't get there.",
+      source: 'seed 000, Host Networked Pods, Service Access',
+    },
   },
   claims: [],
   build(facts, [network = '', key = ''], out) {
@@ -62,6 +67,13 @@ export const serviceElements: Feature<ZoneFacts> = {
           : nthAddress(subnet, MASQUERADE_OFFSETS.hostEtpLocal);
       },
     };
+    if (!on.isDefaultNetwork)
+      for (const { family, address } of on.clusterIps)
+        context.by('host-pods').element({
+          set: ofFamily(SERVICE_ADDRESSES, family),
+          element: address,
+          value: `jump ${hostPodChain(on.networkId)}`,
+        });
     for (const port of on.ports) buildPort(context, port);
   },
 };

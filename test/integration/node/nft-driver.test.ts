@@ -9,7 +9,9 @@ import { HostUnits } from '../../support/host-units.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
 import { nftIn, runNft } from '../../support/nft-program.ts';
 import { nftZone } from '../../support/nft-zone.ts';
+import { service, slice, withServices } from '../../support/services.ts';
 import { until } from '../../support/until.ts';
+import { networkName, type Zone, type ZoneNetwork } from '../../support/zones.ts';
 
 const OURS = 'list table inet ovn-kubernetes';
 
@@ -184,6 +186,59 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     expect(messages).toHaveLength(2);
     expect(messages.join()).toContain('nowhere.slice/kubelet.service');
     expect(runNft(nft, OURS)).toContain('@udn-pod-default-ips-v4 drop');
+  });
+
+  test("a pod on the host's network reaches services of its network and of the default one, and those of no other", async () => {
+    const uid = '0f6b2c1e-58a4-4c0f-9a39-1d2e3f405162';
+    using cgroup = new TestCgroup(`pod${uid}`);
+    driver[Symbol.dispose]();
+    const [command = '', ...args] = nft.program;
+    nft = new NftProgram({ program: [...cgroup.inside, command, ...args] });
+    driver = new NftDriver({
+      nft,
+      cgroups: { find: (name) => (name === `pod${uid}` ? cgroup.found() : undefined) },
+    });
+    units = new HostUnits(driver);
+    const blue = nftZone.networks.find(({ name }) => name === 'blue_blue') as ZoneNetwork;
+    const red: ZoneNetwork = {
+      ...blue,
+      name: networkName('red_red'),
+      id: 2,
+      namespaces: ['red'],
+      nads: ['red/red'],
+      object: 'UserDefinedNetwork red/red',
+    };
+    const [own, others, ofDefault] = ['10.96.1.3', '10.96.2.3', '10.96.0.9'] as const;
+    const added = withServices(
+      nftZone,
+      service('red/web', { clusterIPs: [others] }),
+      slice('red/web', ['103.103.0.3 on ovn-worker'], { network: 'red_red' }),
+    );
+    const zone: Zone = {
+      ...nftZone,
+      namespaces: [...nftZone.namespaces, 'red'],
+      networks: [...nftZone.networks, red],
+      services: [...(nftZone.services ?? []), ...(added.services ?? [])],
+      endpointSlices: [...(nftZone.endpointSlices ?? []), ...(added.endpointSlices ?? [])],
+      hostNetworkPods: [{ namespace: 'blue', name: 'agent', uid }],
+    };
+    const from = '10.96.9.9';
+    for (const address of [from, own, others, ofDefault])
+      namespace.ip(`address add ${address}/32 dev lo`);
+    const asPod = { inside: [...cgroup.processes, ...namespace.inside] };
+    // Nobody listens: who gets there is refused.
+    const ways = (who: Pick<NetworkNamespace, 'inside'>): string[] =>
+      [own, others, ofDefault].map((address) => connect(who, from, address, 79));
+    units.want({ ...zone, hostNetworkPods: [] });
+    await settled();
+    expect(ways(asPod)).toEqual(['ECONNREFUSED', 'ECONNREFUSED', 'ECONNREFUSED']);
+    units.want(zone);
+    expect(refused(await settled())).toEqual([]);
+    expect(ways(asPod)).toEqual(['ECONNREFUSED', 'no answer', 'ECONNREFUSED']);
+    expect(ways(namespace)).toEqual(['ECONNREFUSED', 'ECONNREFUSED', 'ECONNREFUSED']);
+    units.want({ ...zone, hostNetworkPods: [] });
+    await settled();
+    expect(runNft(nft, OURS)).not.toContain('cgroupv2');
   });
 
   test('kubelet reaches pods, also when its cgroup was made again', async () => {

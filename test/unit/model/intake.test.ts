@@ -289,6 +289,28 @@ describe('objects become facts', () => {
     expect(readerWith(...everything(), host).facts.attachments.all()).toEqual([]);
   });
 
+  test("a pod of this node on the host's network is known while it runs, and a use of its namespace's primary networks", () => {
+    const host = {
+      ...wiredPod(),
+      metadata: { name: 'agent', namespace: 'blue', uid: 'u-1' },
+      spec: { nodeName: 'ovn-worker', hostNetwork: true },
+    };
+    const reader = new Reader(SETTINGS, { gracePeriod: 0 });
+    const seen = (): unknown => [
+      reader.facts.hostNetworkPods.all(),
+      reader.facts.usage.table.peek('blue_blue') !== undefined,
+    ];
+    // Services that are reached from outside are a use, too.
+    for (const object of everything()) if (object.kind !== 'Service') reader.feed(object);
+    expect(seen()).toEqual([[], false]);
+    reader.feed({ ...host, spec: { ...host.spec, nodeName: 'ovn-worker2' } });
+    expect(seen()).toEqual([[], false]);
+    reader.feed(host);
+    expect(seen()).toEqual([[{ namespace: 'blue', name: 'agent', uid: 'u-1' }], true]);
+    reader.feed({ ...host, status: { phase: 'Succeeded' } });
+    expect(seen()).toEqual([[], false]);
+  });
+
   test('the order of the objects does not matter', () => {
     const objects = [...everything(), wiredPod()].filter(
       ({ metadata }) => metadata.name !== 'pod1' || metadata.annotations !== undefined,

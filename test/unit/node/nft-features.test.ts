@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { ChainColumns, ElementColumns, NftRuleColumns } from '../../../src/node/nft-rows.ts';
+import type { HostNetworkPod } from '../../../src/model/model.ts';
 import { hostUnits } from '../../support/host-units.ts';
 import { nftZone, sharedNftZone } from '../../support/nft-zone.ts';
 import type { Zone } from '../../support/zones.ts';
@@ -45,6 +46,7 @@ test('chains come in where the contract says, and masquerade in local gateway mo
     'no-pmtud: filter output 0',
     'mgmtport-snat: nat postrouting 100',
     'udn-isolation: filter output 0',
+    'udn-host-services: filter output 0',
     'egress-services: nat postrouting 100',
     'egress-ip-snat: nat postrouting 100',
     'egress-ip-sec-filter: filter postrouting 101',
@@ -209,6 +211,57 @@ test('host processes stay away from pods with a primary network, but for kubelet
   expect(elements('udn-pod-default-ips-v6')).toEqual(['fd00:10:244::5']);
   expect(elements('udn-open-ports-v4')).toEqual(['10.244.0.5 . tcp . 8080']);
   expect(elements('udn-open-ports-icmp-v4')).toEqual(['10.244.0.5']);
+});
+
+describe("pods on the host's network (seed 000, Service Access)", () => {
+  const UID = '0f6b2c1e-58a4-4c0f-9a39-1d2e3f405162';
+  const withPods = (...pods: HostNetworkPod[]): Zone => ({ ...nftZone, hostNetworkPods: pods });
+  const of = (namespace: string, uid = UID): HostNetworkPod => ({ namespace, name: 'agent', uid });
+  const matched = `socket cgroupv2 level 2 "pod${UID}"`;
+
+  test("services of primary networks are looked at by their networks' chains, those of the default network by none", () => {
+    expect(chain('udn-host-services')).toEqual([
+      'ip daddr vmap @udn-service-ips-v4',
+      'ip6 daddr vmap @udn-service-ips-v6',
+    ]);
+    expect(elements('udn-service-ips-v4')).toEqual(
+      expect.arrayContaining([
+        '10.96.1.3 : jump udn-host-services-0x1001',
+        '10.96.1.4 : jump udn-host-services-0x1001',
+      ]),
+    );
+    expect(elements('udn-service-ips-v6')).toContain(
+      'fd00:10:96::1:3 : jump udn-host-services-0x1001',
+    );
+    expect(elements('udn-service-ips-v4').join()).not.toMatch(/10\.96\.0\./);
+    expect(chain('udn-host-services-0x1001')).toEqual(['jump udn-host-pods']);
+    expect(chain('udn-host-pods')).toEqual([]);
+  });
+
+  test('of a namespace with a primary network they reach its services, and those of no other', () => {
+    const built = rowsOf(withPods(of('blue')));
+    expect(chain('udn-host-services-0x1001', built).toSorted()).toEqual([
+      'jump udn-host-pods',
+      `${matched} accept`,
+    ]);
+    expect(chain('udn-host-pods', built)).toEqual([`${matched} drop`]);
+    const orders = columnsOf<NftRuleColumns>(built, 'rule')
+      .filter((rule) => rule.chain === 'udn-host-services-0x1001')
+      .toSorted((a, b) => a.order - b.order);
+    expect(orders.at(-1)?.text).toBe('jump udn-host-pods');
+  });
+
+  test('of other namespaces they reach what host processes reach', () => {
+    expect(JSON.stringify(rowsOf(withPods(of('kube-system'))))).not.toContain(UID);
+  });
+
+  test('with a uid that is in no cgroup they are a problem, and no words of a command', () => {
+    const zone = withPods(of('blue', '" accept; flush ruleset; "'));
+    expect(JSON.stringify(rowsOf(zone))).not.toContain('flush');
+    expect(hostUnits(zone).flatMap(({ problems }) => problems)).toEqual([
+      expect.stringContaining('is in no cgroup'),
+    ]);
+  });
 });
 
 test('what is no address gets into no command, and is said', () => {

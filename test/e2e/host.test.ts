@@ -4,6 +4,7 @@ import { startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { readObjects } from '../../src/lab/objects.ts';
 import { checkout } from '../../src/lab/paths.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
@@ -15,8 +16,9 @@ import {
   pod,
   SECONDS,
   startHostTenants,
+  type HostTenants,
 } from '../support/host-tenants.ts';
-import { API, DNS, nodeAddresses } from '../support/matrix-tenants.ts';
+import { API, DNS, nodeAddresses, sliceObjects } from '../support/matrix-tenants.ts';
 import { until } from '../support/until.ts';
 
 const OVS = '--ovs=unix:/run/openvswitch/db.sock';
@@ -33,6 +35,8 @@ const OBJECTS = [
   network('green', 'net', 'Layer3', ['10.20.0.0/16']),
   pod('green', 'web', 'net'),
 ];
+/** Of services of blue and green. */
+const CLUSTER_IPS = ['172.16.1.70', '172.16.1.71'] as const;
 /** In the order of their networks' ids. */
 const PODS = ['blue/web', 'blue/second', 'green/web'] as const;
 
@@ -45,6 +49,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
     let right: string;
     let ends: ReadonlyMap<string, Endpoint>;
     let onDefault: ReadonlyMap<string, Endpoint>;
+    let write: HostTenants['write'];
 
     const onNode = (...argv: string[]): Promise<string> =>
       outputInside(lab.record, ['on', NODE, ...argv]);
@@ -89,7 +94,7 @@ print(s.recv(512).decode().split()[0])
     beforeAll(async () => {
       lab = await testLab('e2e-host', { kind: 'vm', nodes: 2 });
       before = await picture();
-      ({ ends, onDefault } = await startHostTenants(lab.record, OBJECTS, ARGUMENTS));
+      ({ ends, onDefault, write } = await startHostTenants(lab.record, OBJECTS, ARGUMENTS));
     }, 1_200_000);
     afterAll(async () => {
       await lab[Symbol.asyncDispose]();
@@ -136,6 +141,65 @@ print(s.recv(512).decode().split()[0])
         );
         expect(await asked(address, {})).toBe('');
       }
+    });
+
+    test("a pod on the host's network reaches services of its namespace's networks, and of no other primary network", async () => {
+      const services = (['blue/web', 'green/web'] as const).flatMap((name, n) => {
+        const { node = '', addresses = [] } = onDefault.get(name) ?? {};
+        const [slice] = sliceObjects(name, [{ pod: name, node, addresses }]);
+        const ports = [{ name: 'web', port: SERVER_PORT, protocol: 'TCP' }];
+        const [tenant] = name.split('/');
+        return [
+          {
+            apiVersion: 'v1',
+            kind: 'Service',
+            metadata: { namespace: tenant, name: 'web' },
+            spec: { clusterIP: CLUSTER_IPS[n], clusterIPs: [CLUSTER_IPS[n]], ports },
+          },
+          { ...slice, ports },
+        ];
+      });
+      const agent = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { namespace: 'blue', name: 'agent' },
+        spec: { nodeName: NODE, hostNetwork: true, containers: [{ name: 'web', image: 'web' }] },
+      };
+      const [own, others] = CLUSTER_IPS;
+      write('agents.yaml', services);
+      for (const [address, name] of [
+        [own, 'blue/web'],
+        [others, 'green/web'],
+      ] as const)
+        await until(
+          `a process of the host to reach ${name} by ${address}`,
+          async () => (await asked(address, {})) === name,
+          LIMIT,
+        );
+      write('agents.yaml', [...services, agent]);
+      let uid = '';
+      await until(
+        'the pod to be known',
+        async () => {
+          const { pods } = await readObjects(lab.record.name);
+          uid = pods.find(({ metadata }) => metadata.name === 'agent')?.metadata.uid ?? '';
+          return uid !== '';
+        },
+        LIMIT,
+      );
+      // As kubelet has systemd make it, before it starts the pod's containers.
+      const slices = 'kubepods.slice/kubepods-besteffort.slice';
+      const cgroup = `/sys/fs/cgroup/${slices}/kubepods-besteffort-pod${uid.replaceAll('-', '_')}.slice`;
+      await onNode('mkdir', '-p', cgroup);
+      const kept = (): Promise<string> =>
+        onNode('nft', 'list', 'chain', 'inet', 'ovn-kubernetes', 'udn-host-pods');
+      await until('a rule for it', async () => (await kept()).includes('socket cgroupv2'), LIMIT);
+      expect(await asked(own, { cgroup })).toBe('blue/web');
+      expect(await asked(others, { cgroup })).toBe('');
+      expect(await asked(others, {})).toBe('green/web');
+      write('agents.yaml', []);
+      await until('the rule to go', async () => !(await kept()).includes('socket'), LIMIT);
+      await onNode('rmdir', cgroup);
     });
 
     test('pods of all reach the API server and DNS, which are on the default network and the host', async () => {

@@ -131,17 +131,30 @@ function buildMarks(rows: NftRows, families: readonly Family[]): void {
   rows.chain({ name: 'udn-service-output', hook: 'output', ...filter });
   rows.chain({ name: 'udn-service-mark' });
   rows.set({ name: 'udn-mark-nodeports', type: concatenated(...SOCKET), value: 'verdict' });
-  for (const family of families)
+  for (const family of families) {
     rows.set({
       name: ofFamily('udn-mark-external-ips', family),
       type: concatenated(addressType(family), ...SOCKET),
       value: 'verdict',
     });
+    rows.set({
+      name: ofFamily('udn-mark-cluster-ips', family),
+      type: addressType(family),
+      value: 'verdict',
+    });
+  }
   rows.rules(
     'udn-service-prerouting',
     `iifname != "${managementDevice(DEFAULT_NETWORK_ID)}" jump udn-service-mark`,
   );
-  rows.rules('udn-service-output', 'jump udn-service-mark');
+  rows.rules(
+    'udn-service-output',
+    'jump udn-service-mark',
+    // Host processes reach what pods on the host's network are to reach (seed 000, Service Access).
+    ...families.map(
+      (family) => `${ipWord(family)} daddr vmap @${ofFamily('udn-mark-cluster-ips', family)}`,
+    ),
+  );
   rows.rules(
     'udn-service-mark',
     `fib daddr type local ${PACKET_PORT} vmap @udn-mark-nodeports`,

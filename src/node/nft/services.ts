@@ -68,12 +68,18 @@ export const serviceElements: Feature<ZoneFacts> = {
       },
     };
     if (!on.isDefaultNetwork)
-      for (const { family, address } of on.clusterIps)
+      for (const { family, address } of on.clusterIps) {
+        context.by('mark').element({
+          set: ofFamily('udn-mark-cluster-ips', family),
+          element: address,
+          value: `jump ${markChain(on.networkId)}`,
+        });
         context.by('host-pods').element({
           set: ofFamily(SERVICE_ADDRESSES, family),
           element: address,
           value: `jump ${hostPodChain(on.networkId)}`,
         });
+      }
     for (const port of on.ports) buildPort(context, port);
   },
 };

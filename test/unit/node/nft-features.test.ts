@@ -181,6 +181,13 @@ test('what is for a primary network is marked for it before that (§3.4)', () =>
   expect(chain('udn-service-prerouting')).toEqual([
     'iifname != "ovn-k8s-mp0" jump udn-service-mark',
   ]);
+  expect(chain('udn-service-output')).toEqual([
+    'jump udn-service-mark',
+    'ip daddr vmap @udn-mark-cluster-ips-v4',
+    'ip6 daddr vmap @udn-mark-cluster-ips-v6',
+  ]);
+  expect(elements('udn-mark-cluster-ips-v4')).toContain('10.96.1.3 : jump udn-mark-0x1001');
+  expect(elements('udn-mark-cluster-ips-v4').join()).not.toMatch(/10\.96\.0\./);
   expect(chain('udn-service-mark')).toEqual([
     'fib daddr type local meta l4proto . th dport vmap @udn-mark-nodeports',
     'ip daddr @local-node-ips-v4 meta l4proto . th dport vmap @udn-mark-nodeports',

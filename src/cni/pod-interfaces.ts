@@ -168,15 +168,14 @@ export function requestedInterfaces(
   if (specField(pod, 'hostNetwork') === true)
     throw new CniError(`pod ${key} is on the host's network: it has no interfaces`);
   const all = podInterfaces(pod, request.container, names, mtuOf);
-  return request.nad === undefined
-    ? ownInterfaces(key, all, request.device)
-    : [secondaryInterface(key, all, request.nad, request.device, asksFor(pod, request.nad))];
+  if (!request.isSecondary) return ownInterfaces(key, all, request.device);
+  return [secondaryInterface(pod, all, request)];
 }
 
 /** Whether a pod names a NAD; one whose annotation can't be read may. */
-function asksFor(pod: KubeObject, nad: string): boolean {
+function asksFor(pod: KubeObject, isMeant: (nad: string) => boolean): boolean {
   const { value = [], errors } = networkSelections(pod);
-  return errors.length > 0 || value.some(({ nadKey }) => nadOfKey(nadKey) === nad);
+  return errors.length > 0 || value.some(({ nadKey }) => isMeant(nadOfKey(nadKey)));
 }
 
 /** Of the default network, named as the runtime wants it, and of the primary one, if that is another. */
@@ -201,14 +200,21 @@ function ownInterfaces(
   return primary === first ? [named] : [named, primary];
 }
 
+const nameOf = (nad: string): string => nad.slice(nad.indexOf('/') + 1);
+
 function secondaryInterface(
-  pod: string,
+  object: KubeObject,
   all: readonly CniInterface[],
-  nad: string,
-  device: string,
-  isAsked: boolean,
+  { nad: known, network, device }: AddRequest,
 ): CniInterface {
-  const ofNad = all.filter(({ nadKey }) => nadOfKey(nadKey) === nad);
+  const pod = objectKey(object.metadata);
+  const nad = known ?? `"${network}"`;
+  // Where the configuration names no NAD, its name is that of the network, or was put there by the meta-plugin and is the NAD's.
+  const ofNad = all.filter(({ nadKey, externalIds }) =>
+    known === undefined
+      ? nameOf(nadOfKey(nadKey)) === network || externalIds['k8s.ovn.org/network'] === network
+      : nadOfKey(nadKey) === known,
+  );
   const found = ofNad.find((one) => one.device === device && !one.isPrimary);
   if (found !== undefined) return found;
   if (ofNad.some(({ isPrimary }) => isPrimary))
@@ -216,6 +222,8 @@ function secondaryInterface(
       `pod ${pod}: ${nad} is its primary network, which it has without asking: take it out of ${NETWORKS}`,
       CNI_CODE.invalidConfig,
     );
+  // The name of a network alone does not tell how a pod asks for it.
+  const isAsked = asksFor(object, (one) => known === undefined || one === known);
   if (!isAsked)
     throw new CniError(
       `pod ${pod} does not ask for network ${nad}: name it in annotation ${NETWORKS}`,

@@ -1,4 +1,5 @@
 /** A request of a container runtime: the variables of a plugin's environment and its standard input, checked. Pure. */
+import { isOldForm } from '../api/nad/nad-config.ts';
 import { own, isPlainObject, type PlainObject } from '../api/plain-object.ts';
 import { isDnsLabel, isDnsSubdomain } from '../api/validation/metadata.ts';
 import { formatValue } from '../api/validation/field-errors.ts';
@@ -47,7 +48,9 @@ interface Configured {
   readonly version: CniVersion;
   /** `name` of the configuration. */
   readonly network: string;
-  /** `<namespace>/<name>` of the NAD that a meta-plugin calls for; undefined for the pod's own networks. */
+  /** Whether a meta-plugin calls for the network of a NAD; otherwise it is about the pod's own networks. */
+  readonly isSecondary: boolean;
+  /** `<namespace>/<name>` of that NAD; undefined where its configuration, as seed 004 writes it, does not say. */
   readonly nad: string | undefined;
 }
 
@@ -209,22 +212,30 @@ function networkOf(command: Command, config: PlainObject): Configured {
     throw field('plugins', 'is for runtimes: a plugin gets one configuration');
   const ipam = own(config, 'ipam');
   const isEmpty = ipam === undefined || (isPlainObject(ipam) && Object.keys(ipam).length === 0);
-  if (!isEmpty)
+  // Seed 004 asks with it for addresses that the pod's annotation names.
+  const isStatic = isOldForm(config) && isPlainObject(ipam) && own(ipam, 'type') === 'static';
+  if (!isEmpty && !isStatic)
     throw new CniError(
       `network configuration: ipam ${formatValue(ipam)} is not supported: addresses come from the network`,
       CNI_CODE.unsupportedField,
     );
-  return { version, network, nad: nadOf(config) };
+  return { version, network, ...attachmentOf(command, config) };
 }
 
-/** A configuration with `topology` is that of a NAD (node.md §6.1). */
-function nadOf(config: PlainObject): string | undefined {
+/** A configuration with `topology` is that of a NAD (node.md §6.1), and so is one as seed 004 writes it. */
+function attachmentOf(
+  command: Command,
+  config: PlainObject,
+): Pick<Configured, 'isSecondary' | 'nad'> {
   const nad = own(config, 'netAttachDefName');
   const hasTopology = own(config, 'topology') !== undefined;
-  if (nad === undefined && !hasTopology) return undefined;
+  const isOld = isOldForm(config);
+  const isNeeded = hasTopology || (isOld && command === 'GC');
+  if (nad === undefined && !isNeeded) return { isSecondary: isOld, nad: undefined };
   if (typeof nad !== 'string' || !NAD.test(nad))
     throw field('netAttachDefName', `must be <namespace>/<name>, is ${formatValue(nad)}`);
-  return hasTopology ? nad : undefined;
+  const isSecondary = hasTopology || isOld;
+  return { isSecondary, nad: isSecondary ? nad : undefined };
 }
 
 /** What the runtime knows. Without it nothing may be taken for unknown. */

@@ -3,8 +3,8 @@
 /** The socket of a node's daemon when nothing else is said. */
 export const CNI_SOCKET = '/run/heddle/cni.sock';
 
-/** Names of the plugin: its own, and the type that NADs name (node.md §6.5). */
-export const PLUGIN_NAMES = ['heddle-cni', 'ovn-k8s-cni-overlay'] as const;
+/** Names of the plugin: its own, and the types that NADs name (node.md §6.5, seed 004). */
+export const PLUGIN_NAMES = ['heddle-cni', 'ovn-k8s-cni-overlay', 'ovn-kubernetes'] as const;
 export const CONFLIST_NAME = '10-heddle.conflist';
 
 /** First lines of a plugin that is ours. */

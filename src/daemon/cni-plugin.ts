@@ -157,7 +157,7 @@ export class CniPlugin {
       await links.create(interfaces, container, netns, ports.isUserspace);
       signal.throwIfAborted();
       await ports.add(interfaces);
-      if (request.nad === undefined) writing = this.#writeStatus(request, interfaces, signal);
+      if (!request.isSecondary) writing = this.#writeStatus(request, interfaces, signal);
       await this.#installed(request, interfaces, signal);
     } catch (error) {
       await this.#remove(container, new Set([...devices, ''])).catch((failure: unknown) =>
@@ -276,11 +276,14 @@ export class CniPlugin {
   }
 
   /** Of the pod's own networks: everything of the container. Nothing that is gone already is missed. */
-  async #delete({ container, device, nad }: DelRequest, signal: AbortSignal): Promise<void> {
+  async #delete(
+    { container, device, isSecondary }: DelRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     this.#turns.endAdds(container, new Error(OVERTAKEN));
     await this.#turns.run(container, async () => {
       await this.#options.ports.available(signal);
-      await this.#remove(container, nad === undefined ? undefined : new Set([device]));
+      await this.#remove(container, isSecondary ? new Set([device]) : undefined);
     });
   }
 
@@ -316,13 +319,13 @@ export class CniPlugin {
   }
 
   async #check(
-    { container, device, netns, addresses, nad }: CheckRequest,
+    { container, device, netns, addresses, isSecondary }: CheckRequest,
     signal: AbortSignal,
   ): Promise<void> {
     const { ports, links } = this.#options;
     await ports.available(signal);
     links.checkNamespace(netns);
-    const own = ports.list(container).filter((port) => nad === undefined || port.device === device);
+    const own = ports.list(container).filter((port) => !isSecondary || port.device === device);
     if (!own.some((port) => port.device === device))
       throw new CniError(
         `container ${container} has no interface ${device}`,

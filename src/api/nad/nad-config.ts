@@ -103,7 +103,7 @@ function pluginOf(config: PlainObject): { plugin: PlainObject; others: readonly 
 }
 
 /** Whether a configuration is written as seed 004 does: `subnet` (singular) and no topology. */
-const isOldForm = (plugin: PlainObject): boolean =>
+export const isOldForm = (plugin: PlainObject): boolean =>
   own(plugin, 'topology') === undefined &&
   (own(plugin, 'subnet') !== undefined || own(plugin, 'type') === OLD_CNI_TYPE);
 

@@ -296,6 +296,51 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     await nothingIsLeft();
   });
 
+  test('a chain as seed 004 writes it adds its own interface, is checked with the result of the next plugin, and takes nothing else along when it goes', async () => {
+    const extra = {
+      nadKey: 'blue/tenantA-overlay',
+      address: '192.168.2.205/24',
+      role: 'secondary' as const,
+    };
+    const one = pod('blue/one', 'n1', [
+      { nadKey: 'default', address: '10.244.1.6/24', role: 'primary', gateway: '10.244.1.1' },
+      extra,
+    ]);
+    const annotations = {
+      ...one.metadata.annotations,
+      'k8s.v1.cni.cncf.io/networks': 'tenantA-overlay',
+    };
+    const asking = { ...one, metadata: { ...one.metadata, annotations } };
+    const network = nad('blue/tenantA-overlay', 'blue.tenantA-overlay');
+    node = await startCniNode({ ...options, objects: [network, asking] });
+    // What a meta-plugin makes of the first of the list: with a name, and with the addresses that the pod asks for.
+    const config = {
+      cniVersion: '0.4.0',
+      name: 'tenantA-overlay',
+      type: 'ovn-k8s-cni-overlay',
+      capabilities: { ips: true },
+      subnet: '192.168.2.0/24',
+      ipam: { type: 'static' },
+      runtimeConfig: { ips: ['192.168.2.205/24'] },
+    };
+    const ofChain: Call = { pod: 'one', config, variables: { CNI_IFNAME: 'net1' } };
+    expect(await added('one', 1)).toMatchObject({ code: 0 });
+    const adding = call('ADD', ofChain);
+    await installed(2);
+    const result = await adding;
+    expect(result).toMatchObject({
+      code: 0,
+      body: { cniVersion: '0.4.0', ips: [{ version: '4', address: '192.168.2.205/24' }] },
+    });
+    const checked = { ...ofChain, config: { ...config, prevResult: result.body } };
+    expect(await call('CHECK', checked)).toMatchObject({ code: 0 });
+    expect(await call('DEL', checked)).toMatchObject({ code: 0 });
+    expect(await call('DEL', checked)).toMatchObject({ code: 0 });
+    expect(await ports()).toEqual(['0123456789abcde']);
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    await nothingIsLeft();
+  });
+
   test('bandwidth annotations limit every interface, and go with it; one that is wrong is an error at once', async () => {
     const [network, web] = objects;
     if (network === undefined || web === undefined) throw new Error('no objects');
@@ -560,7 +605,11 @@ test('install replaces nothing that is not ours, leaves no other file, and unins
   const [binDir, confDir] = [join(server.folder, 'bin'), join(server.folder, 'conf')];
   install({ binDir, confDir }, '/run/heddle/cni.sock');
   install({ binDir, confDir }, '/run/heddle/other.sock');
-  expect(readdirSync(binDir).toSorted()).toEqual(['heddle-cni', 'ovn-k8s-cni-overlay']);
+  expect(readdirSync(binDir).toSorted()).toEqual([
+    'heddle-cni',
+    'ovn-k8s-cni-overlay',
+    'ovn-kubernetes',
+  ]);
   expect(readdirSync(confDir)).toEqual(['10-heddle.conflist']);
   expect(readFileSync(join(binDir, 'heddle-cni'), 'utf8')).toContain('/run/heddle/other.sock');
   uninstall({ binDir, confDir });

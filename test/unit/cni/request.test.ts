@@ -37,6 +37,7 @@ test('an ADD names container, interface, namespace and pod', () => {
     command: 'ADD',
     version: '1.1.0',
     network: 'ovn-kubernetes',
+    isSecondary: false,
     nad: undefined,
     container: ID,
     device: 'eth0',
@@ -47,7 +48,18 @@ test('an ADD names container, interface, namespace and pod', () => {
 
 test('a configuration with a topology is that of a NAD', () => {
   const nad = { ...config, topology: 'layer2', netAttachDefName: 'blue/extra' };
-  expect(readRequest(request({}, nad))).toMatchObject({ nad: 'blue/extra' });
+  expect(readRequest(request({}, nad))).toMatchObject({ isSecondary: true, nad: 'blue/extra' });
+});
+
+test.each([
+  ['a subnet', { type: 'ovn-k8s-cni-overlay', subnet: '10.10.10.0/24', ipam: { type: 'static' } }],
+  ['the old type', { type: 'ovn-kubernetes', subnet: '10.10.20.0/24' }],
+])('so is one as seed 004 writes it, with %s, though it does not say which', (_what, old) => {
+  const call = { ...config, ...old, name: 'tenantA-overlay', capabilities: { ips: true } };
+  const found = { isSecondary: true, nad: undefined, network: 'tenantA-overlay' };
+  expect(readRequest(request({ CNI_IFNAME: 'net1' }, call))).toMatchObject(found);
+  const del = request({ CNI_COMMAND: 'DEL', CNI_NETNS: '', CNI_IFNAME: 'net1' }, call);
+  expect(readRequest(del)).toMatchObject({ ...found, device: 'net1' });
 });
 
 test('DEL needs no network namespace and no pod', () => {
@@ -61,6 +73,7 @@ test('DEL needs no network namespace and no pod', () => {
     command: 'DEL',
     version: '1.1.0',
     network: 'ovn-kubernetes',
+    isSecondary: false,
     nad: undefined,
     container: ID,
     device: 'eth0',
@@ -126,6 +139,12 @@ describe('a request is refused with the number of the specification, and the nam
     ['CHECK without result', { CNI_COMMAND: 'CHECK' }, config, /^7 .* prevResult/],
     ['STATUS before 1.1.0', { CNI_COMMAND: 'STATUS' }, { ...config, cniVersion: '1.0.0' }, /^1 /],
     ['GC before 1.1.0', { CNI_COMMAND: 'GC' }, { ...config, cniVersion: '1.0.0' }, /^1 /],
+    [
+      'GC of nobody knows which',
+      { CNI_COMMAND: 'GC' },
+      { ...config, subnet: '10.0.0.0/24' },
+      /^7 .*netAttachDefName/,
+    ],
     ['GC of everything', { CNI_COMMAND: 'GC' }, config, /^7 .*valid-attachments" must be a list/],
     [
       'GC with holes',

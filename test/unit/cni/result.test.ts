@@ -34,6 +34,7 @@ const request: AddRequest = {
   command: 'ADD',
   version: '1.1.0',
   network: 'ovn-kubernetes',
+  isSecondary: false,
   nad: undefined,
   container,
   device: 'eth0',
@@ -62,11 +63,11 @@ test('what may still come is worth another try, anything else is not', () => {
   expect(codeOf({ pod: { ...request.pod, uid: 'other' } })).toBe(again);
   expect(codeOf({}, pod('blue/web', 'n1', [defaultNetwork], 'u1'))).toBe(again);
   expect(codeOf({}, pod('blue/web', 'n1', [primary], 'u1'))).toBe(again);
-  const extra = { nad: 'blue/extra', device: 'net1' };
+  const extra = { isSecondary: true, nad: 'blue/extra', device: 'net1' };
   const wish = { ...web.metadata.annotations, 'k8s.v1.cni.cncf.io/networks': 'extra' };
   expect(codeOf(extra, { ...web, metadata: { ...web.metadata, annotations: wish } })).toBe(again);
   expect(codeOf(extra)).toBe(CNI_CODE.invalidConfig);
-  expect(codeOf({ nad: 'blue/l3-net', device: 'net1' })).toBe(CNI_CODE.invalidConfig);
+  expect(codeOf({ ...extra, nad: 'blue/l3-net' })).toBe(CNI_CODE.invalidConfig);
   const onHost = { ...web, spec: { nodeName: 'n1', hostNetwork: true } };
   expect(codeOf({}, onHost)).toBe(CNI_CODE.failed);
   const annotations = { ...web.metadata.annotations, 'kubernetes.io/config.source': 'file' };
@@ -82,12 +83,37 @@ test('a secondary network is found by its interface', () => {
   const asking = { ...two, metadata: { ...two.metadata, annotations } };
   const [found] = requestedInterfaces(
     asking,
-    { ...request, nad: 'blue/extra', device: 'second' },
+    { ...request, isSecondary: true, nad: 'blue/extra', device: 'second' },
     names,
     mtuOf,
   );
   expect(found).toMatchObject({ nadKey: 'blue/extra/1', device: 'second' });
 });
+
+test.each(['extra', 'blue_extra'])(
+  'of a NAD as seed 004 writes it, called %s, which does not say whose it is, as well',
+  (network) => {
+    const entry = { nadKey: 'blue/extra', address: '10.30.0.5/24', role: 'secondary' as const };
+    const other = { ...entry, nadKey: 'blue/other' };
+    const names004 = new Map([...names, ['blue/other', 'blue_other']]);
+    const two = pod('blue/web', 'n1', [defaultNetwork, entry, other], 'u1');
+    const annotations = {
+      ...two.metadata.annotations,
+      'k8s.v1.cni.cncf.io/networks': 'extra@net1, other@net2',
+    };
+    const asking = { ...two, metadata: { ...two.metadata, annotations } };
+    const askFor = (device: string) =>
+      requestedInterfaces(
+        asking,
+        { ...request, network, isSecondary: true, device },
+        names004,
+        mtuOf,
+      );
+    expect(askFor('net1')).toMatchObject([{ nadKey: 'blue/extra', device: 'net1' }]);
+    expect(() => askFor('net2')).toThrow(/no entry of ".*extra" for interface net2/);
+    expect(() => askFor('eth0')).toThrow(/no entry of/);
+  },
+);
 
 test('results have what their version has', () => {
   const ends = interfaces.map((one) => ({ ...one, hostMac: '02:00:00:00:00:01' }));

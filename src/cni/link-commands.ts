@@ -9,16 +9,25 @@ const ALIAS = 'heddle-cni';
 /** Linux takes no longer names of links. */
 const LONGEST_DEVICE = 15;
 
-/** Alias of a link on the host: whose it is, known before and after it has a port. */
-export const linkAlias = (container: string, device: string): string =>
-  `${ALIAS} ${container} ${device}`;
+/** Whose a link on the host is. */
+export interface LinkOwner {
+  readonly container: string;
+  /** Name in the pod. */
+  readonly device: string;
+  /** Of the pod; links that older releases made do not tell. */
+  readonly uid?: string;
+}
 
-/** Container and device of an alias of ours. */
-export function ownerOf(alias: string): { container: string; device: string } | undefined {
-  const [word, container, device, ...more] = alias.split(' ');
+/** Alias of a link on the host: whose it is, known before and after it has a port. */
+export const linkAlias = ({ container, device, uid }: LinkOwner): string =>
+  [ALIAS, container, device, ...(uid === undefined ? [] : [uid])].join(' ');
+
+/** The owner that an alias of ours names. */
+export function ownerOf(alias: string): LinkOwner | undefined {
+  const [word, container, device, uid, ...more] = alias.split(' ');
   if (word !== ALIAS || container === undefined || device === undefined || more.length > 0)
     return undefined;
-  return { container, device };
+  return { container, device, ...(uid === undefined ? {} : { uid }) };
 }
 
 /** True for a name that the host's end of an interface of this container has (node.md §6.3, step 8). */
@@ -41,14 +50,21 @@ export function hostMac(container: string, device: string): string {
 
 /** Makes both ends, the pod's one in its namespace from the beginning. */
 export const hostCommands = (
-  { device, hostDevice, mac, mtu }: CniInterface,
+  { device, hostDevice, mac, mtu, externalIds: { 'iface-id-ver': uid } }: CniInterface,
   container: string,
   netns: string,
 ): readonly IpCommand[] => [
   `link add name ${hostDevice} mtu ${mtu} address ${hostMac(container, device)} type veth peer name ${device} mtu ${mtu} address ${mac} netns ${netns}`.split(
     ' ',
   ),
-  ['link', 'set', 'dev', hostDevice, 'alias', linkAlias(container, device)],
+  [
+    'link',
+    'set',
+    'dev',
+    hostDevice,
+    'alias',
+    linkAlias({ container, device, ...(uid === undefined ? {} : { uid }) }),
+  ],
   ['link', 'set', 'dev', hostDevice, 'up'],
 ];
 

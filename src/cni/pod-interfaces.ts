@@ -48,6 +48,17 @@ export function networkNames(nads: readonly KubeObject[]): NetworkNames {
   return names;
 }
 
+/** Those of the networks that a pod's annotation names. */
+export const networkNamesOf = (
+  pod: KubeObject,
+  nadOf: (key: string) => KubeObject | undefined,
+): NetworkNames =>
+  networkNames(
+    [...(podNetworks(pod).value?.keys() ?? [])]
+      .map((nadKey) => nadOf(nadOfKey(nadKey)))
+      .filter((nad) => nad !== undefined),
+  );
+
 function configuredName(nad: KubeObject): string | undefined {
   const config = specField(nad, 'config');
   if (typeof config !== 'string') return undefined;

@@ -1,13 +1,12 @@
 /** Answers container runtimes: gives pods their interfaces and takes them away again (node.md §6). */
 import { withoutPrefix } from '../allocators/addresses.ts';
 import { pods as podKind } from '../api/kinds.ts';
-import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import { nadOfKey } from '../api/nad/nad-key.ts';
 import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition, Pod } from '../api/types.ts';
 import { CNI_CODE, CniError } from '../cni/cni-error.ts';
 import { hostMac } from '../cni/link-commands.ts';
-import { networkNames, requestedInterfaces, type MtuOf } from '../cni/pod-interfaces.ts';
+import { networkNamesOf, requestedInterfaces, type MtuOf } from '../cni/pod-interfaces.ts';
 import { NETWORK_STATUS, networkStatus } from '../cni/network-status.ts';
 import {
   readRequest,
@@ -25,7 +24,7 @@ import type { PodLinks } from '../node/drivers/pod-links.ts';
 import type { ObjectView } from '../store/informer.ts';
 import type { Store } from '../store/store.ts';
 import { awaited, isTemporary, OVERTAKEN, reasonOf } from './cni-waits.ts';
-import { ContainerTurns } from './container-turns.ts';
+import type { ContainerTurns } from './container-turns.ts';
 import type { Logger } from './logger.ts';
 import type { PodPort, PodPorts } from './pod-ports.ts';
 
@@ -40,6 +39,7 @@ export interface CniPluginOptions {
   readonly mtuOf: MtuOf;
   /** What is known to be wrong with an object, `Pod <namespace>/<name>`. */
   readonly problemsOf: (object: string) => readonly string[];
+  readonly turns: ContainerTurns;
   readonly log: Logger;
   /** Milliseconds for one request. */
   readonly limit?: number;
@@ -57,10 +57,11 @@ const REQUEST_LIMIT = 110_000;
 export class CniPlugin {
   readonly #options: CniPluginOptions;
   readonly #limit: number;
-  readonly #turns = new ContainerTurns();
+  readonly #turns: ContainerTurns;
 
   constructor(options: CniPluginOptions) {
     this.#options = options;
+    this.#turns = options.turns;
     this.#limit = options.limit ?? REQUEST_LIMIT;
   }
 
@@ -180,10 +181,12 @@ export class CniPlugin {
     const key = objectKey(request.pod);
     const look = (): readonly CniInterface[] => {
       const pod = this.#podOf(request);
-      const used = [...(podNetworks(pod).value?.keys() ?? [])]
-        .map((nadKey) => nads.get(nadOfKey(nadKey)))
-        .filter((nad) => nad !== undefined);
-      return requestedInterfaces(pod, request, networkNames(used), mtuOf);
+      return requestedInterfaces(
+        pod,
+        request,
+        networkNamesOf(pod, (name) => nads.get(name)),
+        mtuOf,
+      );
     };
     return awaited(
       look,

@@ -76,6 +76,10 @@ export class PodPorts {
     return bridge?.column('datapath_type') === 'netdev';
   }
 
+  get hasBridge(): boolean {
+    return this.#database.replica.find('Bridge', ['name'], [INTEGRATION_BRIDGE]).length > 0;
+  }
+
   /** Of one container, or of all. */
   list(container?: string): readonly PodPort[] {
     const { replica } = this.#database;
@@ -191,6 +195,20 @@ export class PodPorts {
     return this.#database.replica.subscribe(listener, { tables: ['Interface'] });
   }
 
+  /** Calls `listener` when ports of pods are gone, whoever removed them, or a bridge is there again. */
+  onLost(listener: () => void): () => void {
+    return this.#database.replica.subscribe(
+      ({ tables }) => {
+        const isLost = tables
+          .get('Interface')
+          ?.rows.some(({ kind, old }) => kind === 'deleted' && isOfPod(old.get('external_ids')));
+        const isBack = tables.get('Bridge')?.rows.some(({ kind }) => kind === 'inserted');
+        if (isLost === true || isBack === true) listener();
+      },
+      { tables: ['Interface', 'Bridge'] },
+    );
+  }
+
   #named(name: string): readonly ReplicaRow[] {
     return this.#database.replica.find('Interface', ['name'], [name]);
   }
@@ -269,6 +287,9 @@ const withoutLimits = (container: string, device?: string): Operation => ({
     ],
   ],
 });
+
+const isOfPod = (externalIds: unknown): boolean =>
+  externalIds instanceof Map && externalIds.has('sandbox');
 
 const uuids = (list: readonly string[]): JsonValue => [
   'set',

@@ -3,8 +3,10 @@ import { networkAttachmentDefinitions, pods } from '../api/kinds.ts';
 import { Conntrack } from '../node/drivers/conntrack.ts';
 import { PodLinks } from '../node/drivers/pod-links.ts';
 import { CniPlugin } from './cni-plugin.ts';
+import { ContainerTurns } from './container-turns.ts';
 import { serveCni } from './cni-socket.ts';
 import type { Logger } from './logger.ts';
+import { keepPodPorts } from './pod-port-keeper.ts';
 import { PodPorts } from './pod-ports.ts';
 import type { ZoneRuntime } from './zone-runtime.ts';
 
@@ -13,26 +15,35 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<A
   const { cniSocket, node, settings } = runtime.configuration;
   if (cniSocket === undefined || runtime.host === undefined) return new AsyncDisposableStack();
   const { facts, informers } = runtime;
-  const plugin = new CniPlugin({
+  const shared = {
     node,
     pods: informers.of(pods),
     nads: informers.of(networkAttachmentDefinitions),
-    store: informers.store,
     ports: new PodPorts(runtime.host.openVswitch),
     links: new PodLinks(),
-    conntrack: new Conntrack(),
-    mtuOf: (network) =>
+    turns: new ContainerTurns(),
+    mtuOf: (network: string | undefined): number =>
       (network === undefined ? undefined : facts.networks.get(network)?.mtu) ?? settings.mtu,
+    log,
+  };
+  const plugin = new CniPlugin({
+    ...shared,
+    store: informers.store,
+    conntrack: new Conntrack(),
     problemsOf: (object) =>
       runtime
         .problems()
         .filter((problem) => problem.object === object)
         .map(({ message }) => message),
-    log,
   });
-  return serveCni({
-    path: cniSocket,
-    answer: (text, signal) => plugin.answer(text, signal),
-    log,
-  });
+  const resources = new AsyncDisposableStack();
+  resources.use(keepPodPorts(shared, runtime.host.openVswitch));
+  resources.use(
+    await serveCni({
+      path: cniSocket,
+      answer: (text, signal) => plugin.answer(text, signal),
+      log,
+    }),
+  );
+  return resources;
 }

@@ -284,6 +284,20 @@ describe.skipIf(whyNoLab !== undefined)(
       await onNode('n1', 'ip', 'netns', 'delete', 'stray');
     });
 
+    test('pods get their ports back when somebody deletes br-int, which ovn-controller makes anew', async () => {
+      const { exec, sandbox } = await runPod(runtimes.n1, 'blue/short');
+      const before = await portsOf('n1', sandbox);
+      const gateway = /via ([\d.]+)/.exec((await exec('ip', 'route', 'show', 'default')).stdout);
+      await onNode('n1', 'ovs-vsctl', '--no-wait', 'del-br', 'br-int');
+      await until(
+        'its ports, in the data plane',
+        async () => JSON.stringify(await portsOf('n1', sandbox)) === JSON.stringify(before),
+        SOON,
+      );
+      expect(await reaches(exec, gateway?.[1] ?? '')).toBe(true);
+      await endPod(runtimes.n1, 'blue/short');
+    });
+
     test('pods outlive containerd, and the next one ends them', async () => {
       const before = await links('n1');
       const { exec, sandbox } = await runPod(runtimes.n1, 'blue/short');

@@ -6,6 +6,8 @@ import { serveCni } from '../../src/daemon/cni-socket.ts';
 import { openDatabase } from '../../src/daemon/databases.ts';
 import { hostTables } from '../../src/daemon/host.ts';
 import { createLogger } from '../../src/daemon/logger.ts';
+import { ContainerTurns } from '../../src/daemon/container-turns.ts';
+import { keepPodPorts } from '../../src/daemon/pod-port-keeper.ts';
 import { PodPorts } from '../../src/daemon/pod-ports.ts';
 import { IpProgram } from '../../src/node/drivers/ip-program.ts';
 import { Conntrack } from '../../src/node/drivers/conntrack.ts';
@@ -58,22 +60,27 @@ export async function startCniNode({
   });
   await database.ready(AbortSignal.timeout(20_000));
   const [ip, conntrack] = [ovsProgram('ip'), ovsProgram('conntrack')];
-  const plugin = new CniPlugin({
+  const shared = {
     node: 'n1',
     pods: podView,
     nads: nadView,
-    store: informers.store,
     ports: new PodPorts(database),
     links: new PodLinks({
       ip: new IpProgram({ program }),
       program: [ip.command, ...ip.args],
     }),
+    turns: new ContainerTurns(),
+    mtuOf: (network: string | undefined): number => (network === undefined ? 1400 : 1300),
+    log,
+  };
+  const keeper = keepPodPorts(shared, database);
+  const plugin = new CniPlugin({
+    ...shared,
+    store: informers.store,
     conntrack: new Conntrack({
       program: [...program.slice(0, 2), conntrack.command, ...conntrack.args],
     }),
-    mtuOf: (network) => (network === undefined ? 1400 : 1300),
     problemsOf: (object) => (object === 'Pod blue/poor' ? ['no address is left'] : []),
-    log,
     ...(limit === undefined ? {} : { limit }),
   });
   const serving = await serveCni({
@@ -84,6 +91,7 @@ export async function startCniNode({
   return {
     store,
     async [Symbol.asyncDispose]() {
+      keeper[Symbol.dispose]();
       await serving[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
       stopping.abort();

@@ -19,6 +19,8 @@ export interface PodLink {
   readonly container: string;
   /** Name in the pod; empty when that is not known. */
   readonly device: string;
+  /** Of the pod, where the link tells. */
+  readonly uid?: string;
 }
 
 export interface PodLinksOptions {

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { pods } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
@@ -84,7 +85,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
       .filter((line) => line !== '');
 
   /** Path of the pod's network namespace. */
-  const netns = (): string => inside.inside[1]?.replace('--net=', '') ?? '';
+  const netns = (of = inside): string => of.inside[1]?.replace('--net=', '') ?? '';
 
   async function call(
     command: string,
@@ -292,6 +293,89 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     expect(hostLinks()).toHaveLength(1);
     const shown = (await node.store.get(pods, 'blue/many'))?.metadata.annotations;
     expect(JSON.parse(shown?.['k8s.v1.cni.cncf.io/network-status'] ?? '')).toHaveLength(1);
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    await nothingIsLeft();
+  });
+
+  test('ports that somebody removes, alone or with the bridge, are made again for the links of pods that are there, also by a daemon that starts later', async () => {
+    node = await startCniNode({ ...options, objects });
+    expect(await added()).toMatchObject({ code: 0 });
+    const idsOf = async (): Promise<string[]> => {
+      const texts = (await ports()).map((name) => vsctl('get', 'Interface', name, 'external_ids'));
+      return (await Promise.all(texts)).map((text) => text.replace(/, ovn-installed="?true"?/, ''));
+    };
+    const before = [await ports(), await idsOf()];
+    expect(before[0]).toHaveLength(2);
+    const isBack = async (): Promise<boolean> =>
+      JSON.stringify([await ports(), await idsOf()]) === JSON.stringify(before);
+    const [first = ''] = await ports();
+    await vsctl('del-port', 'br-int', first);
+    await until('the port', isBack);
+    await vsctl('del-br', 'br-int');
+    // As ovn-controller makes it.
+    await vsctl('add-br', 'br-int');
+    await until('the ports of the new bridge', isBack);
+    await node[Symbol.asyncDispose]();
+    await vsctl('del-br', 'br-int', '--', 'add-br', 'br-int');
+    expect(await ports()).toEqual([]);
+    node = await startCniNode({ ...options, objects });
+    await until('the ports of a later start', isBack);
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    await nothingIsLeft();
+  });
+
+  test('of two containers of a pod the later one keeps its port, and gets it back', async () => {
+    node = await startCniNode({ ...options, objects });
+    using elsewhere = await NetworkNamespace.create();
+    const former: Call = { pod: 'six', id: 'b'.repeat(64) };
+    const later: Call = {
+      pod: 'six',
+      id: 'a'.repeat(64),
+      variables: { CNI_NETNS: netns(elsewhere) },
+    };
+    for (const one of [former, later]) {
+      const adding = call('ADD', one);
+      await until('its port', async () => (await ports()).includes(one.id?.slice(0, 15) ?? ''));
+      await installed(1);
+      expect(await adding).toMatchObject({ code: 0 });
+    }
+    const isLater = async (): Promise<boolean> => String(await ports()) === 'a'.repeat(15);
+    /** The two must not take turns: longer than the daemon takes to look again. */
+    const staysLater = async (): Promise<void> => {
+      for (let look = 0; look < 20; look += 1) {
+        expect(await isLater()).toBe(true);
+        await sleep(20);
+      }
+    };
+    await staysLater();
+    await vsctl('del-br', 'br-int', '--', 'add-br', 'br-int');
+    await until('the port of the later one', isLater);
+    await staysLater();
+    expect(await call('DEL', former)).toMatchObject({ code: 0 });
+    await staysLater();
+    expect(await call('DEL', later)).toMatchObject({ code: 0 });
+    await nothingIsLeft();
+  });
+
+  test('links of a pod that was made anew under its name get no ports', async () => {
+    node = await startCniNode({ ...options, objects });
+    expect(await added()).toMatchObject({ code: 0 });
+    const six = { pod: 'six', id: 'f'.repeat(64), variables: { CNI_IFNAME: 'six0' } };
+    const adding = call('ADD', six);
+    await installed(3);
+    expect(await adding).toMatchObject({ code: 0 });
+    await node[Symbol.asyncDispose]();
+    await vsctl('del-br', 'br-int', '--', 'add-br', 'br-int');
+    const others = objects.map((object) =>
+      object.metadata.name === 'web'
+        ? { ...object, metadata: { ...object.metadata, uid: 'another' } }
+        : object,
+    );
+    node = await startCniNode({ ...options, objects: others });
+    await until('the port of the other pod', async () => (await ports()).length > 0);
+    // What is asked of the daemon now comes behind what it had begun.
+    expect(await call('DEL', six)).toMatchObject({ code: 0 });
+    expect(await ports()).toEqual([]);
     expect(await call('DEL')).toMatchObject({ code: 0 });
     await nothingIsLeft();
   });

@@ -176,8 +176,12 @@ test('the network-status annotation shows both networks, the primary one as defa
 });
 
 test('a link on the host says whose it is', () => {
-  expect(ownerOf(linkAlias(container, 'eth0'))).toEqual({ container, device: 'eth0' });
-  expect(['', 'heddle blue', 'heddle-cni a', 'heddle-cni a b c'].map(ownerOf)).toEqual(
+  for (const owner of [
+    { container, device: 'eth0' },
+    { container, device: 'eth0', uid: 'u1' },
+  ])
+    expect(ownerOf(linkAlias(owner))).toEqual(owner);
+  expect(['', 'heddle blue', 'heddle-cni a', 'heddle-cni a b c d'].map(ownerOf)).toEqual(
     Array.from({ length: 4 }),
   );
   expect(hostMac(container, 'eth0')).toMatch(/^02(:[0-9a-f]{2}){5}$/);

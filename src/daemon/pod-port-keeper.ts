@@ -51,13 +51,16 @@ export function keepPodPorts(
 
 /** Milliseconds: what goes with a bridge is looked for once. */
 const DEBOUNCE = 50;
+/** Milliseconds until what failed is tried again, if no event comes before that. */
+const RETRY = 5000;
 
 export class PodPortKeeper implements Disposable {
   readonly #options: PodPortKeeperOptions;
   readonly #stops: readonly (() => void)[];
-  /** Uids of pods with links that lack ports, which are not known yet. */
-  readonly #unknown = new Set<string>();
+  /** Uids of pods whose links lack ports, and that have to come, or to change, before they can have them. */
+  readonly #awaited = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
   #running: Promise<void> = Promise.resolve();
 
   /** The database must be loaded. */
@@ -66,28 +69,31 @@ export class PodPortKeeper implements Disposable {
     this.#stops = [
       options.ports.onLost(() => this.#soon()),
       options.pods.onChange(({ after }) => {
-        if (this.#unknown.has(after?.metadata.uid ?? '')) this.#soon();
+        if (this.#awaited.has(after?.metadata.uid ?? '')) this.#soon();
       }),
     ];
     this.#soon();
   }
 
   [Symbol.dispose](): void {
+    this.#isStopped = true;
     clearTimeout(this.#timer);
     for (const stop of this.#stops) stop();
   }
 
-  #soon(): void {
+  #soon(delay = DEBOUNCE): void {
     clearTimeout(this.#timer);
+    if (this.#isStopped) return;
     this.#timer = setTimeout(() => {
+      this.#timer = undefined;
       this.#running = this.#running.then(() => this.#restore());
-    }, DEBOUNCE);
+    }, delay);
     this.#timer.unref();
   }
 
   async #restore(): Promise<void> {
-    const { links, turns, log } = this.#options;
-    this.#unknown.clear();
+    const { links, turns } = this.#options;
+    this.#awaited.clear();
     try {
       const lost = (await links.list()).filter(
         (link) => this.#isLost(link) && !turns.has(link.container),
@@ -96,18 +102,38 @@ export class PodPortKeeper implements Disposable {
       for (const container of new Set(lost.map((link) => link.container).toReversed()))
         await turns.run(container, () => this.#restoreFor(container));
     } catch (error) {
-      log.warn({ component: 'cni', error }, 'ports of pods that are missing could not be made');
+      this.#failed(error);
     }
   }
 
+  /** A pod that can't have its ports harms itself alone. */
+  #failed(error: unknown, container?: string): void {
+    this.#options.log.warn(
+      { component: 'cni', container, error },
+      'ports of pods that are missing could not be made',
+    );
+    if (this.#timer === undefined) this.#soon(RETRY);
+  }
+
   async #restoreFor(container: string): Promise<void> {
-    const { node, pods, nads, ports, links, mtuOf, log } = this.#options;
+    const { node, pods, links } = this.#options;
     const lost = (await links.list(container)).filter((link) => this.#isLost(link));
     const [{ uid } = { uid: undefined }] = lost;
     // A pod of the same name may be another one.
     const pod = pods.list().find(({ metadata }) => metadata.uid === uid);
-    if (uid !== undefined && pod === undefined) this.#unknown.add(uid);
+    if (uid !== undefined && pod === undefined) this.#awaited.add(uid);
     if (uid === undefined || pod?.spec.nodeName !== node || isWithoutNetworks(pod)) return;
+    try {
+      await this.#add(pod, container, lost);
+    } catch (error) {
+      // What is wrong may be the pod's own.
+      this.#awaited.add(uid);
+      this.#failed(error, container);
+    }
+  }
+
+  async #add(pod: Pod, container: string, lost: readonly PodLink[]): Promise<void> {
+    const { nads, ports, mtuOf, log } = this.#options;
     const taken = new Set(ports.list().map(({ logicalPort }) => logicalPort));
     const names = networkNamesOf(pod, (key) => nads.get(key));
     const wanted = podInterfaces(pod, container, names, mtuOf).flatMap((one) => {

@@ -4,7 +4,6 @@
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { probe, type Endpoint, type Probe, type ProbeResult } from '../../src/lab/connectivity.ts';
@@ -317,8 +316,7 @@ describe.skipIf(whyNoLab !== undefined)(
           sender: senders.use(new DatagramSender(lab.record, datagrams)),
         })),
       );
-      // Long enough for each to be tracked as it is sent: nobody answers, so there is nothing to wait for.
-      await sleep(2000);
+      await expect.poll(() => sending.every(({ sender }) => sender.isSending), SOON).toBe(true);
       for (const endpoint of ['x/a', 'x/c', 'x/b'] as const) {
         write(having(endpoint));
         await expect

@@ -4,7 +4,11 @@ import { runInside } from '../../src/lab/exec.ts';
 import type { LabRecord } from '../../src/lab/state-file.ts';
 import { commandIn } from './streams.ts';
 
-/** One datagram every 10 ms; prints who answers whenever it is another one. */
+/** So many that whoever tracks connections has this one. */
+const MANY = 100;
+const SENDING = '(sending)';
+
+/** One datagram every 10 ms; prints once that many went, and who answers whenever it is another one. */
 const PROGRAM = `
 import socket, sys, threading, time
 to, port, source = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -22,9 +26,13 @@ def receive():
             print(server, flush=True)
         last = server
 threading.Thread(target=receive, daemon=True).start()
+sent = 0
 while True:
     try:
         client.send(b'?')
+        sent += 1
+        if sent == ${MANY}:
+            print('${SENDING}', flush=True)
     except OSError:
         pass  # what an earlier one was told
     time.sleep(0.01)
@@ -54,9 +62,18 @@ export class DatagramSender implements AsyncDisposable {
     });
   }
 
+  /** Whether it has sent for a while. */
+  get isSending(): boolean {
+    return this.#lines.includes(SENDING);
+  }
+
   /** Who answered last; undefined before anybody did. */
   get answeredBy(): string | undefined {
-    return this.#heard.trim().split('\n').at(-1) || undefined;
+    return this.#lines.findLast((line) => line !== SENDING && line !== '');
+  }
+
+  get #lines(): readonly string[] {
+    return this.#heard.split('\n');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

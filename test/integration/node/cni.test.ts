@@ -357,6 +357,33 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     await nothingIsLeft();
   });
 
+  test('a pod whose annotation went wrong keeps no other pod from its port, and gets its own when that is right again', async () => {
+    node = await startCniNode({ ...options, objects });
+    expect(await added()).toMatchObject({ code: 0 });
+    const six = { pod: 'six', id: 'f'.repeat(64), variables: { CNI_IFNAME: 'six0' } };
+    const adding = call('ADD', six);
+    await installed(3);
+    expect(await adding).toMatchObject({ code: 0 });
+    const limit = async (key: string, value: string | null): Promise<unknown> =>
+      node?.store.patch(
+        pods,
+        key,
+        { metadata: { annotations: { 'kubernetes.io/egress-bandwidth': value } } },
+        { fieldManager: 'tenant' },
+      );
+    for (const broken of ['blue/web', 'blue/six']) {
+      await limit(broken, 'much');
+      await vsctl('del-br', 'br-int', '--', 'add-br', 'br-int');
+      const others = broken === 'blue/web' ? 1 : 2;
+      await until('the ports of the other pod', async () => (await ports()).length === others);
+      await limit(broken, null);
+      await until('all ports', async () => (await ports()).length === 3);
+    }
+    expect(await call('DEL', six)).toMatchObject({ code: 0 });
+    expect(await call('DEL')).toMatchObject({ code: 0 });
+    await nothingIsLeft();
+  });
+
   test('links of a pod that was made anew under its name get no ports', async () => {
     node = await startCniNode({ ...options, objects });
     expect(await added()).toMatchObject({ code: 0 });

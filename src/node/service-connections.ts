@@ -76,22 +76,25 @@ const endpointsIn = ({ v4, v6 }: Targets): readonly string[] => [
 
 /**
  * What leads where nobody answers after a unit's rows were `before` and are `after`: also datagrams that clients began to send before an endpoint
- * was there. Those are tracked as they were sent, and so would be whatever comes behind them.
+ * was there. Those are tracked as they were sent, and so would be whatever comes behind them. `isElsewhere`: whether a port, by its row's key, is on
+ * another network, too: then its addresses lead somewhere, and only endpoints are gone.
  */
 export function staleConnections(
   before: readonly DesiredRow[],
   after: readonly DesiredRow[],
+  isElsewhere: (key: string) => boolean = () => false,
 ): readonly StaleConnections[] {
   const had = new Map(before.map((row) => [row.key, row]));
   const has = new Map(after.map((row) => [row.key, row]));
   return [...new Set([...had.keys(), ...has.keys()])].flatMap((key) =>
-    staleOfPort(had.get(key), has.get(key)),
+    staleOfPort(had.get(key), has.get(key), isElsewhere(key)),
   );
 }
 
 function staleOfPort(
   before: DesiredRow | undefined,
   after: DesiredRow | undefined,
+  isElsewhere: boolean,
 ): readonly StaleConnections[] {
   const of = after ?? before;
   if (of === undefined) return [];
@@ -103,15 +106,17 @@ function staleOfPort(
     destination,
     ...(endpoint === undefined ? {} : { endpoint }),
   });
-  if (after === undefined) return had.destinations.map((destination) => stale(destination));
+  const isGone = after === undefined && !isElsewhere;
+  if (isGone) return had.destinations.map((destination) => stale(destination));
   // What else is connected ends by itself: its packets are answered with a reset, or not at all.
   if (protocol !== 'udp') return [];
-  const kept = new Set(has.destinations.map(textOf));
+  const left = after === undefined ? had.destinations : has.destinations;
+  const kept = new Set(left.map(textOf));
   const known = new Set(had.destinations.map(textOf));
   const ended = had.endpoints.filter((endpoint) => !has.endpoints.includes(endpoint));
   return [
     ...had.destinations.flatMap((one) => (kept.has(textOf(one)) ? [] : stale(one))),
-    ...has.destinations.flatMap((destination) => {
+    ...left.flatMap((destination) => {
       const isOfFamily = (endpoint: string): boolean => familyOf(endpoint) === destination.family;
       const wasAnswered = known.has(textOf(destination)) && had.endpoints.some(isOfFamily);
       const isAnswered = has.endpoints.some(isOfFamily);

@@ -30,6 +30,8 @@ export class ConnectionDriver implements RowTarget {
   readonly database = CONNECTIONS;
   readonly #trackers: readonly ConnectionTracker[];
   readonly #rows = new Map<RowOwner, readonly DesiredRow[]>();
+  /** By the rows' keys. */
+  readonly #owners = new Map<string, Set<RowOwner>>();
   #stale: Stale[] = [];
   /** Of what is there at our start nobody knows since when: looking for connections to all of it costs more than it is worth. */
   #isFollowing = false;
@@ -42,10 +44,25 @@ export class ConnectionDriver implements RowTarget {
   set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
     const before = this.#rows.get(owner);
     if (before !== undefined || this.#isFollowing)
-      for (const one of staleConnections(before ?? [], wanted))
+      for (const one of staleConnections(before ?? [], wanted, (key) =>
+        this.#isElsewhere(key, owner),
+      ))
         this.#stale.push({ ...one, unit: owner.id });
+    for (const { key } of before ?? []) {
+      const owners = this.#owners.get(key);
+      owners?.delete(owner);
+      if (owners?.size === 0) this.#owners.delete(key);
+    }
+    for (const { key } of wanted)
+      this.#owners.set(key, (this.#owners.get(key) ?? new Set()).add(owner));
     if (wanted.length === 0) this.#rows.delete(owner);
     else this.#rows.set(owner, wanted);
+  }
+
+  /** A service may be on several networks, each of them an owner. */
+  #isElsewhere(key: string, than: RowOwner): boolean {
+    const owners = this.#owners.get(key);
+    return owners !== undefined && (owners.size > 1 || !owners.has(than));
   }
 
   has(owner: RowOwner): boolean {

@@ -102,6 +102,17 @@ describe.skipIf(whyNoNamespace !== undefined)(
       expect(left()).toEqual(['10.96.0.10:9153 at 10.244.1.5', '10.96.0.11:53 at 10.244.1.5']);
     });
 
+    test('of a service that is on another network, too, stay when one of the two goes, but for those of its endpoints', async () => {
+      const sibling = { ...owner, id: 'dns on a sibling' };
+      driver.set(sibling, [dns(['10.20.0.5'])]);
+      driver.set(sibling, []);
+      await driver.forget(0);
+      expect(left()).toContain('10.96.0.10:53 at 10.244.0.5');
+      driver.set(owner, []);
+      await driver.forget(0);
+      expect(left()).toEqual(['10.96.0.10:9153 at 10.244.1.5', '10.96.0.11:53 at 10.244.1.5']);
+    });
+
     test('that can not be forgotten are a problem of the service, and tried again after 30 s', async () => {
       let command = '/nowhere/conntrack';
       const tracker: ConnectionTracker = {

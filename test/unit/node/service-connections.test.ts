@@ -73,6 +73,14 @@ describe('connections of a service', () => {
     ]);
   });
 
+  test('to a service that another network has, too, are those of the endpoints that went with a network', () => {
+    const gone = staleConnections(both, [], () => true);
+    expect(new Set(gone.map(({ protocol }) => protocol))).toEqual(new Set(['udp']));
+    expect(new Set(gone.map(({ endpoint }) => endpoint))).toEqual(
+      new Set(['10.244.0.5', '10.244.1.5']),
+    );
+  });
+
   test('are not when endpoints come beside others, or nothing changes', () => {
     expect(stale(rowsOf({}, [HERE]), both)).toEqual([]);
     expect(stale(both, both)).toEqual([]);

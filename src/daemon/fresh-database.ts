@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseSchema, Replica, type JsonValue } from '../ovsdb/index.ts';
-import { creationCommands, type Plan } from '../desired/ovsdb/index.ts';
+import type { Plan } from '../desired/ovsdb/index.ts';
+import { creationCommands } from './creation-commands.ts';
 import type { ZoneDatabaseOptions, OpenDatabase } from './databases.ts';
 
 const SCHEMAS = {

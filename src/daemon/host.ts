@@ -1,6 +1,6 @@
 /** The host of a node as the configuration names it: the local Open_vSwitch database, and the kernel. */
 import { claimsOf } from '../desired/engine.ts';
-import { claimedSelection, renderPlan } from '../desired/ovsdb/index.ts';
+import { claimedSelection } from '../desired/ovsdb/index.ts';
 import { kernelCgroups } from '../node/drivers/cgroups.ts';
 import { ConnectionDriver } from '../node/drivers/connection-driver.ts';
 import { Conntrack } from '../node/drivers/conntrack.ts';
@@ -34,6 +34,7 @@ import type { Configuration } from './configuration.ts';
 import { openDatabase, type OpenDatabase } from './databases.ts';
 import { HostController, type HostChange, type HostPlans } from './host-controller.ts';
 import type { Logger } from './logger.ts';
+import { renderPlan } from './plan-text.ts';
 import { uplinkSwitch } from './uplink-switch.ts';
 
 /** Lock of the local Open_vSwitch server that makes one process the writer of the host. */

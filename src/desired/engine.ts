@@ -3,7 +3,6 @@
  * to the reconciler of the database; what cannot be built keeps the rows that it had.
  */
 import type { Feature, Sink, UnitState } from './features.ts';
-import { errorText } from './facts.ts';
 import { forgetReads, type Cell, type Reader, type ReadRecorder } from './reads.ts';
 import type { DesiredRow, TableClaim } from './rows.ts';
 
@@ -52,6 +51,10 @@ export interface WantedUnit {
   readonly subject: string | undefined;
   readonly rows: readonly DesiredRow[];
 }
+
+/** What an error says. */
+export const errorText = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 const OK: UnitState = { kind: 'ok' };
 const NOTHING: readonly DesiredRow[] = [];

@@ -1,6 +1,8 @@
 /** Which interfaces pods have: what their annotations say, as far as it is theirs to say (api.md §6.9). */
 import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
-import { DerivedFacts, FactTable, tupleKey, type KeySource } from '../desired/facts.ts';
+import { tupleKey, type KeySource } from '../desired/keys.ts';
+import { DerivedFacts } from './derived-facts.ts';
+import { FactTable } from './fact-table.ts';
 import type { ZoneFacts } from './facts.ts';
 import type { Attachment, NetworkName, PodInterface } from './model.ts';
 import { DEFAULT_NETWORK } from './networks.ts';

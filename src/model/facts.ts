@@ -2,10 +2,12 @@
  * What is known of the cluster, for one node's zone: tables that objects are read into, and tables that follow from them.
  * Who builds rows or host state reads nothing else.
  */
-import { DerivedFacts, FactTable, tupleKey, type KeySource } from '../desired/facts.ts';
+import { tupleKey, type KeySource } from '../desired/keys.ts';
 import { ReadRecorder } from '../desired/reads.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import { switchTunnelKey } from '../allocators/tunnel-keys.ts';
+import { DerivedFacts } from './derived-facts.ts';
+import { FactTable } from './fact-table.ts';
 import type { Connect } from './connects.ts';
 import {
   admitNetwork,

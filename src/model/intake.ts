@@ -8,7 +8,6 @@ import { PRIMARY_NETWORK_LABEL } from '../api/annotations/network-annotations.ts
 import { DEFAULT_NAD_KEY } from '../api/nad/nad-key.ts';
 import { NadRegistry } from '../api/nad/nad-registry.ts';
 import { NODE_SUBNETS } from '../api/annotations/node-annotations.ts';
-import { readConnect } from './connects.ts';
 import { type KubeObject, type ObjectKey } from '../api/objects.ts';
 import type { AdminKind } from '../api/validation/admin-policies.ts';
 import type {
@@ -24,6 +23,7 @@ import type {
   Pod,
   Service,
 } from '../api/types.ts';
+import { readConnect } from './connects.ts';
 import {
   interfaceTexts,
   openPortsProblem,
@@ -31,7 +31,7 @@ import {
   readInterfaces,
   readPod,
 } from './attachments.ts';
-import type { FactTable } from '../desired/facts.ts';
+import type { FactTable } from './fact-table.ts';
 import { readSlice } from './endpoint-slices.ts';
 import { readAdminPolicy } from './admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';

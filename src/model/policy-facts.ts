@@ -6,7 +6,9 @@ import { familyOf, withoutPrefix, type Family } from '../allocators/addresses.ts
 import { matchesSelector } from '../api/selectors.ts';
 import type { LabelSelector } from '../api/types.ts';
 import type { SetVersion } from '../desired/counted-set.ts';
-import { DerivedFacts, FactTable, tupleKey, union } from '../desired/facts.ts';
+import { tupleKey, union } from '../desired/keys.ts';
+import { DerivedFacts } from './derived-facts.ts';
+import { FactTable } from './fact-table.ts';
 import { adminPortQueries, type AdminPolicy } from './admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';
 import type { NetworkName } from './model.ts';

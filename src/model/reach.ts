@@ -3,8 +3,10 @@
  * connects A with B and B with C says nothing of A and C.
  */
 import { overlaps, parsePrefix, type Prefix } from '../allocators/addresses.ts';
-import { DerivedFacts, tupleKey, type FactTable, type KeySource } from '../desired/facts.ts';
+import { tupleKey, type KeySource } from '../desired/keys.ts';
 import type { ReadRecorder } from '../desired/reads.ts';
+import { DerivedFacts } from './derived-facts.ts';
+import type { FactTable } from './fact-table.ts';
 import { memberOf, type Connect, type ConnectMember } from './connects.ts';
 import type { Network, NamespaceFacts } from './model.ts';
 import { DEFAULT_NETWORK, type NetworkDefinition } from './networks.ts';

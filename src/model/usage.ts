@@ -1,6 +1,6 @@
 /** Networks in use on this node: by whom, and since when by nobody. Takes the time from outside. */
-import { FactTable } from '../desired/facts.ts';
 import type { ReadRecorder } from '../desired/reads.ts';
+import { FactTable } from './fact-table.ts';
 
 /** A network that has rows here. */
 export interface NetworkUse {

@@ -1,5 +1,5 @@
 /** Flows of the external bridge: what is there once for all networks, and what each network has (node.md §4). */
-import { ONE } from '../desired/facts.ts';
+import { ONE } from '../desired/keys.ts';
 import type { Feature, Rule } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import { hasGateway } from '../model/network-addresses.ts';

@@ -8,7 +8,7 @@ import {
   nthInterface,
 } from '../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../allocators/node-addresses.ts';
-import { ONE } from '../desired/facts.ts';
+import { ONE } from '../desired/keys.ts';
 import type { Feature } from '../desired/features.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import { clusterFamilies } from '../model/network-addresses.ts';

@@ -1,5 +1,6 @@
 import { claimsOf, Engine } from '../../src/desired/engine.ts';
-import { FactTable, pairs } from '../../src/desired/facts.ts';
+import { FactTable } from '../../src/model/fact-table.ts';
+import { pairs } from '../../src/desired/keys.ts';
 import type { Feature, Sink } from '../../src/desired/features.ts';
 import { ReadRecorder } from '../../src/desired/reads.ts';
 import type { Containment, DesiredRow, FoundRow, TableClaim } from '../../src/desired/rows.ts';

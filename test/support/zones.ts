@@ -8,7 +8,8 @@ import {
 import { nadOfKey } from '../../src/api/nad/nad-key.ts';
 import type { SliceFacts } from '../../src/model/endpoint-slices.ts';
 import type { ServiceFacts } from '../../src/model/services.ts';
-import { tupleKey, type FactTable } from '../../src/desired/facts.ts';
+import { tupleKey } from '../../src/desired/keys.ts';
+import type { FactTable } from '../../src/model/fact-table.ts';
 import type { PodWish } from '../../src/model/pod-plan.ts';
 import { ZoneFacts, type ZoneFactsOptions } from '../../src/model/facts.ts';
 import type { Connect } from '../../src/model/connects.ts';

@@ -88,13 +88,6 @@ export const problemOf = (
   message: `${label({ table, key })}: ${what}`,
 });
 
-/** Number of rows per table. */
-export interface TableCounts {
-  readonly insert: number;
-  readonly update: number;
-  readonly delete: number;
-}
-
 /** Changes of units that must be committed together; mostly those of one unit. */
 export interface PlannedGroup {
   readonly units: readonly string[];

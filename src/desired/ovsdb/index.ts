@@ -4,13 +4,12 @@ export {
   type BatchLimits,
   type Plan,
   type PlannedChange,
+  type PlannedColumn,
   type PlannedGroup,
   type PlanProblem,
   type ProblemKind,
-  type TableCounts,
 } from './changes.ts';
-export { creationCommands } from './commands.ts';
+export { isMap, isSet, membersOf, without } from './column-values.ts';
 export { commitPlan, type PlanCommitOptions, type PlanCommitResult } from './commit.ts';
 export { Reconciler, type PlanOptions, type UnmarkedRow } from './reconciler.ts';
-export { planCounts, planToJson, renderPlan, type RenderOptions } from './render.ts';
 export { claimedSelection } from './selection.ts';

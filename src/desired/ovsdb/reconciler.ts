@@ -4,8 +4,7 @@
  */
 import type { DesiredRow, FoundRow } from '../rows.ts';
 import type { ReplicaChanges, ReplicaView } from '../../ovsdb/index.ts';
-import type { RowOwner, RowTarget } from '../engine.ts';
-import { errorText } from '../facts.ts';
+import { errorText, type RowOwner, type RowTarget } from '../engine.ts';
 import type { TableClaim } from '../rows.ts';
 import {
   DEFAULT_BATCH_LIMITS,

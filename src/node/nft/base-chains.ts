@@ -1,6 +1,6 @@
 /** Chains that packets come in by, and the sets and maps that their rules look into (node.md §3.1, §3.3, §3.4). */
 import type { Family } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { clusterFamilies } from '../../model/network-addresses.ts';

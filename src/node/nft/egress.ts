@@ -1,6 +1,6 @@
 /** Where egress services and egress addresses hook in: chains that do nothing while their maps are empty and nobody marks (node.md §3.1, §3.7). */
 import { familyOf } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { DEFAULT_NETWORK } from '../../model/networks.ts';

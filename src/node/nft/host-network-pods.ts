@@ -2,7 +2,7 @@
  * Pods on the host's network, in namespaces that ask for a primary network, reach services of the default network and of their own networks alone
  * (seed 000, Host Networked Pods). They are known by their cgroups.
  */
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { isDefault } from '../../model/names.ts';

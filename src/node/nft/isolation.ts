@@ -1,6 +1,6 @@
 /** Host processes stay away from the default-network addresses of pods that have a primary network, but for kubelet (node.md §3.6). */
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { DEFAULT_NETWORK } from '../../model/networks.ts';

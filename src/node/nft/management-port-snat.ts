@@ -1,5 +1,5 @@
 /** What enters the default network through the host's port gets the port's address, so that replies come back (node.md §3.2). */
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { nodeRanges } from '../../model/network-addresses.ts';

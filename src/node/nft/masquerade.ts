@@ -1,7 +1,7 @@
 /** In local gateway mode what leaves the node over the host's network stack gets the host's address (node.md §3.2). */
 import { bitsOf, familyOf, nthAddress, type Family } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { ClusterSettings } from '../../model/model.ts';

@@ -1,6 +1,6 @@
 /** Addresses of other nodes, which the host tells nothing of packets that were too big (node.md §3.1), and those of this node, where its node ports are. */
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { ClusterSettings } from '../../model/model.ts';

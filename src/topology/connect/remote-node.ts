@@ -1,7 +1,7 @@
 /** The way from a connect router to the pods that a Layer3 network has on another node (topology.md §19.1). */
 
 import { familyOf } from '../../allocators/addresses.ts';
-import { pairs } from '../../desired/facts.ts';
+import { pairs } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import { connectLink } from '../../model/connects.ts';
 import type { ZoneFacts } from '../../model/facts.ts';

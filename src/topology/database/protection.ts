@@ -1,6 +1,6 @@
 /** Limits for what reaches ovn-controller (topology.md §5). */
 
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { TableClaim } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/facts.ts';

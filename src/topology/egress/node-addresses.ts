@@ -1,7 +1,7 @@
 /** Address sets that policies of egress features refer to, whatever network they are for (topology.md §5). */
 
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { clusterFamilies } from '../../model/network-addresses.ts';

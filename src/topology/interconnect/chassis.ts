@@ -1,6 +1,6 @@
 /** Southbound: the chassis of other nodes, which no ovn-controller of this zone writes (topology.md §13.2). */
 
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { TableClaim } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/facts.ts';

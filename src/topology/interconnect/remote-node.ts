@@ -2,7 +2,7 @@
 
 import { asHost, familyOf, hasAddress, withoutPrefix } from '../../allocators/addresses.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
-import { pairs } from '../../desired/facts.ts';
+import { pairs } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { clusterRouter, isDefault, transitPort, transitSwitch } from '../../model/names.ts';

@@ -1,7 +1,7 @@
 /** What pods with a primary network of their own may still do on the default network (topology.md §17.1). */
 
 import { ipOf } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { nodeRanges } from '../../model/network-addresses.ts';

@@ -3,7 +3,7 @@
 import { FAMILIES, familyOf, hasAddress, macOf } from '../../allocators/addresses.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
-import { pairs } from '../../desired/facts.ts';
+import { pairs } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { gatewayRouter, transitRouter, transitRouterToGateway } from '../../model/names.ts';

@@ -4,7 +4,7 @@
  */
 
 import type { Family } from '../../allocators/addresses.ts';
-import { tupleKey } from '../../desired/facts.ts';
+import { tupleKey } from '../../desired/keys.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { portBucket } from '../../model/policy-facts.ts';
 import type { PortQuery, Protocol } from '../../model/policies.ts';

@@ -1,6 +1,6 @@
 /** Addresses of the pods that policies select as peers, or that may send multicast, one set per selection and family, shared by policies (topology.md §16.1). */
 
-import { union } from '../../desired/facts.ts';
+import { union } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { NetworkName } from '../../model/model.ts';

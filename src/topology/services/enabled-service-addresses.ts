@@ -1,7 +1,7 @@
 /** Addresses of services that every primary network may use, for policies to refer to (topology.md §5). */
 
 import { familyOf } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { clusterFamilies } from '../../model/network-addresses.ts';

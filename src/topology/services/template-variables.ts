@@ -1,6 +1,6 @@
 /** What this chassis fills in for load balancers that are the same rows on every node (topology.md §5, §15.2). */
 
-import { ONE } from '../../desired/facts.ts';
+import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { TableClaim } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/facts.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CountedSet } from '../../../src/desired/counted-set.ts';
 import { commitPlan, type PlanCommitResult } from '../../../src/desired/ovsdb/commit.ts';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
-import { renderPlan } from '../../../src/desired/ovsdb/render.ts';
+import { renderPlan } from '../../../src/daemon/plan-text.ts';
 import { claimedSelection } from '../../../src/desired/ovsdb/selection.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { OvsdbClient } from '../../../src/ovsdb/index.ts';

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { claimsOf, Engine, featureOf, type RowOwner } from '../../../src/desired/engine.ts';
-import { DerivedFacts, FactTable } from '../../../src/desired/facts.ts';
+import { DerivedFacts } from '../../../src/model/derived-facts.ts';
+import { FactTable } from '../../../src/model/fact-table.ts';
 import type { Feature } from '../../../src/desired/features.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { ReadRecorder } from '../../../src/desired/reads.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { CountedSet, type SetVersion } from '../../../src/desired/counted-set.ts';
 import { ComparedSets } from '../../../src/desired/ovsdb/compared-sets.ts';
-import { planToJson } from '../../../src/desired/ovsdb/render.ts';
+import { planToJson } from '../../../src/daemon/plan-text.ts';
 import type { ReplicaRow } from '../../../src/ovsdb/index.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import {

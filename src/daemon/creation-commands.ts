@@ -1,7 +1,12 @@
 /** A plan for a fresh database as commands of ovn-nbctl and ovn-sbctl, one for each transaction. */
-import type { Atom, Datum } from '../../ovsdb/index.ts';
-import type { Plan, PlannedChange, PlannedColumn } from './changes.ts';
-import { isMap, isSet } from './column-values.ts';
+import type { Atom, Datum } from '../ovsdb/index.ts';
+import {
+  isMap,
+  isSet,
+  type Plan,
+  type PlannedChange,
+  type PlannedColumn,
+} from '../desired/ovsdb/index.ts';
 
 /** Words that the programs would take for something else than text. */
 const RESERVED = /^(true|false)$/;

@@ -1,12 +1,22 @@
 /** A plan for people and for programs. */
-import type { Atom, ColumnType, Datum, JsonValue } from '../../ovsdb/index.ts';
-import type { Plan, PlannedChange, PlannedColumn, TableCounts } from './changes.ts';
-import { isMap, isSet, membersOf, without } from './column-values.ts';
+import type { Atom, ColumnType, Datum, JsonValue } from '../ovsdb/index.ts';
+import {
+  isMap,
+  isSet,
+  membersOf,
+  without,
+  type Plan,
+  type PlannedChange,
+  type PlannedColumn,
+} from '../desired/ovsdb/index.ts';
 
 type BaseType = ColumnType['key'];
 
+/** Number of rows. */
+type Counts = Readonly<Record<PlannedChange['action'], number>>;
+
 /** Number of rows that a plan inserts, changes and removes, per table, in order of the tables' names. */
-export function planCounts(plan: Pick<Plan, 'changes'>): Readonly<Record<string, TableCounts>> {
+function planCounts(plan: Pick<Plan, 'changes'>): Readonly<Record<string, Counts>> {
   const counts = new Map<string, { insert: number; update: number; delete: number }>();
   for (const { table, action } of plan.changes) {
     const count = counts.get(table) ?? { insert: 0, update: 0, delete: 0 };
@@ -16,7 +26,7 @@ export function planCounts(plan: Pick<Plan, 'changes'>): Readonly<Record<string,
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export interface RenderOptions {
+interface RenderOptions {
   /** Columns of new rows too, not only their names. Default true. */
   readonly details?: boolean;
 }
@@ -54,7 +64,7 @@ const byKey = (changes: readonly PlannedChange[]): readonly PlannedChange[] =>
     a.key === b.key ? (a.uuid < b.uuid ? -1 : 1) : a.key < b.key ? -1 : 1,
   );
 
-function countText(count: TableCounts): string {
+function countText(count: Counts): string {
   return [
     [count.insert, 'to add'],
     [count.update, 'to change'],

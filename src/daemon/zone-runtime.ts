@@ -277,11 +277,11 @@ export class ZoneRuntime implements AsyncDisposable {
     }
   }
 
-  /** Starts after the first reconcile of networks: before it every pod would be reported as one without networks. */
+  /** Starts after the first reconcile of networks, however long that takes: before it every pod would be reported as one without networks. */
   async #runPodAddresses(addresses: NodePodAddresses, signal: AbortSignal): Promise<void> {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.configuration.timeout)]);
     if (this.#manager !== undefined && (await this.#leads(this.#manager)))
-      await this.#manager.caughtUp(limit);
+      // Once it lost the lead another process does that. What else ended it is reported by who runs it.
+      await this.#manager.caughtUp(signal).catch(() => undefined);
     if (!signal.aborted) await addresses.run();
   }
 

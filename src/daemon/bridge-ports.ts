@@ -1,7 +1,11 @@
-/** Numbers of bridges' ports, as the local Open_vSwitch database has them (node.md §4.1, §5). */
+/**
+ * Numbers of bridges' ports, as the local Open_vSwitch database has them (node.md §4.1, §5). The integration bridge is left out: its ports are
+ * ovn-controller's and those of pods, which come and go all the time.
+ */
 import type { BridgePorts, PortNumbers } from '../node/drivers/flow-driver.ts';
 import { hostInVlan, LOCAL, UPLINK_PORT } from '../node/flow-rows.ts';
-import type { ReplicaRow, ReplicaView } from '../ovsdb/index.ts';
+import { INTEGRATION_BRIDGE } from '../node/names.ts';
+import type { ReplicaChanges, ReplicaRow, ReplicaView } from '../ovsdb/index.ts';
 
 /** Columns that are followed for it. */
 export const PORT_COLUMNS = {
@@ -47,22 +51,49 @@ export const isUserspace = (replica: ReplicaView, bridge: string): boolean =>
     (row) => textOf(row, 'name') === bridge && textOf(row, 'datapath_type') === 'netdev',
   );
 
-/** Ports of all bridges, read from a replica that is loaded when they are first asked for. */
+/** Ports of bridges, read from a replica that is loaded when they are first asked for. */
 export const bridgePorts = (replica: () => ReplicaView): BridgePorts => ({
   get sequence() {
     return replica().sequence;
   },
   read: () => readPorts(replica()),
   follow: (listener) =>
-    replica().subscribe(({ tables }) => listener(tables.has('Bridge')), {
-      tables: Object.keys(PORT_COLUMNS),
-    }),
+    replica().subscribe(
+      (changes) => {
+        const bridges = changedBridges(replica(), changes);
+        if (bridges.size > 0) listener(bridges);
+      },
+      { tables: Object.keys(PORT_COLUMNS) },
+    ),
 });
+
+/** Names of the bridges that changed themselves, or of which a port did. */
+export function changedBridges(
+  replica: ReplicaView,
+  { tables }: ReplicaChanges,
+): ReadonlySet<string> {
+  const names = new Set<string>();
+  const note = (table: string, uuid: string): void => {
+    const row = replica.row(table, uuid);
+    if (row !== undefined && table === 'Bridge') names.add(textOf(row, 'name'));
+    else for (const holder of replica.referrers(table, uuid)) note(holder.table, holder.uuid);
+  };
+  for (const table of Object.keys(PORT_COLUMNS))
+    for (const { kind, uuid, old } of tables.get(table)?.rows ?? []) {
+      const name = old.get('name');
+      // What a port that is gone was in has changed with it.
+      if (kind !== 'deleted') note(table, uuid);
+      else if (table === 'Bridge' && typeof name === 'string') names.add(name);
+    }
+  names.delete(INTEGRATION_BRIDGE);
+  return names;
+}
 
 function readPorts(replica: ReplicaView): ReadonlyMap<string, PortNumbers> {
   const bridges = new Map<string, PortNumbers>();
   for (const bridge of replica.rows('Bridge')) {
     const name = textOf(bridge, 'name');
+    if (name === INTEGRATION_BRIDGE) continue;
     const ports = new Map<string, string>();
     const cards: string[] = [];
     for (const port of members(replica, bridge, 'ports', 'Port'))

@@ -146,18 +146,19 @@ export class CniPlugin {
     await ports.available(signal);
     const interfaces = await this.#wanted(request, signal);
     const devices = new Set(interfaces.map(({ device }) => device));
-    const present = [...ports.list(container), ...(await links.list(container))].find(
-      ({ device }) => device === '' || devices.has(device),
-    );
+    const present = ports.list(container).find(({ device }) => devices.has(device));
     if (present !== undefined)
       throw new CniError(
-        `container ${container} has an interface ${present.device || present.name} already: DEL comes before another ADD`,
+        `container ${container} has an interface ${present.device} already: DEL comes before another ADD`,
       );
+    await links.create(interfaces, container, netns);
     let writing: Promise<void> | undefined;
     try {
-      await links.create(interfaces, container, netns, ports.isUserspace);
       signal.throwIfAborted();
-      await ports.add(interfaces);
+      // ovn-controller works on the ports while the pod's ends get their addresses. What failed waits for the other to end.
+      const both = [ports.add(interfaces), links.configure(interfaces, netns, ports.isUserspace)];
+      await Promise.allSettled(both);
+      await Promise.all(both);
       if (!request.isSecondary) writing = this.#writeStatus(request, interfaces, signal);
       await this.#installed(request, interfaces, signal);
     } catch (error) {
@@ -296,11 +297,13 @@ export class CniPlugin {
     const chosen = ({ device }: { readonly device: string }): boolean =>
       devices === undefined || devices.has(device);
     const gone = ports.list(container).filter(chosen);
-    await ports.remove(gone, devices === undefined ? container : undefined);
+    const [found] = await Promise.all([
+      links.list(container),
+      ports.remove(gone, devices === undefined ? container : undefined),
+    ]);
     const forgetting = this.#forget(gone);
-    const names = gone.map(({ name }) => name);
-    const found = (await links.list(container)).filter(chosen).map(({ name }) => name);
-    await links.remove([...new Set([...names, ...found])]);
+    const names = [...gone, ...found.filter(chosen)].map(({ name }) => name);
+    await links.remove([...new Set(names)]);
     await forgetting;
   }
 

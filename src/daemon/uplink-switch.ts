@@ -17,6 +17,7 @@ import {
 } from '../ovsdb/index.ts';
 import {
   bridgePorts,
+  changedBridges,
   hostVlanOf,
   idOf,
   members,
@@ -47,9 +48,16 @@ export function uplinkSwitch(database: ZoneDatabase): UplinkSwitch {
     read: () => readSwitch(database.replica),
     apply: (change) => apply(database, change),
     follow: (listener) =>
-      database.replica.subscribe(listener, {
-        tables: [...Object.keys(PORT_COLUMNS), OPEN_VSWITCH],
-      }),
+      database.replica.subscribe(
+        (changes) => {
+          if (
+            changes.tables.has(OPEN_VSWITCH) ||
+            changedBridges(database.replica, changes).size > 0
+          )
+            listener();
+        },
+        { tables: [...Object.keys(PORT_COLUMNS), OPEN_VSWITCH] },
+      ),
   };
 }
 

@@ -176,8 +176,10 @@ export class NodeAnnouncer {
       program: ip.program,
       protocol: PROTOCOL,
       onStale: (stale) => {
-        if (stale.kind === 'all' || (stale.kind === 'link' && !isManagementDevice(stale.dev)))
-          look();
+        // Addresses are announced by themselves; a link to another namespace is a pod's, mostly.
+        const mayConcern =
+          stale.kind === 'link' && stale.isOutward === undefined && !isManagementDevice(stale.dev);
+        if (stale.kind === 'all' || mayConcern) look();
       },
       onDefaultRoute: look,
       onTrouble: (text) => log.warn({ node }, text),

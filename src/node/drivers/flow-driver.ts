@@ -4,8 +4,8 @@
  */
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
+import { isSame } from '../../desired/same.ts';
 import { flowKey, OPENFLOW, type FlowColumns, type OpenFlowTable } from '../flow-rows.ts';
-import { INTEGRATION_BRIDGE } from '../names.ts';
 import { Claims, type Wanted } from './claims.ts';
 import { flowMonitor } from './flow-monitor.ts';
 import {
@@ -25,13 +25,13 @@ import type { ProgramMonitor } from './program-monitor.ts';
 /** Numbers by names of ports; `:uplink` for that by which a bridge reaches the network outside. */
 export type PortNumbers = ReadonlyMap<string, string>;
 
-/** Which bridges there are, with their ports. Throws while that is not known. */
+/** Which bridges there are besides br-int, with their ports. Throws while that is not known. */
 export interface BridgePorts {
   /** Another one after each change. */
   readonly sequence: number;
   read(): ReadonlyMap<string, PortNumbers>;
-  /** Calls the listener after each change: whether bridges themselves may be others. Returns what ends it. */
-  follow(listener: (isOfBridges: boolean) => void): () => void;
+  /** Calls the listener with the names of bridges that changed themselves, or of which a port did. Returns what ends it. */
+  follow(listener: (bridges: ReadonlySet<string>) => void): () => void;
 }
 
 export interface FlowDriverOptions {
@@ -130,8 +130,9 @@ export class FlowDriver implements RowTarget, Disposable {
     this.#follow();
     if (this.#portsAt !== ports.sequence) {
       this.#portsAt = ports.sequence;
-      this.#ports = ports.read();
-      this.#version += 1;
+      const read = ports.read();
+      if (!isSame(this.#ports, read)) this.#version += 1;
+      this.#ports = read;
     }
     if (now - this.#lastFull >= RESYNC) {
       this.#staleAll();
@@ -145,8 +146,6 @@ export class FlowDriver implements RowTarget, Disposable {
     ]))
       if (!this.#ports.has(bridge)) this.#forget(bridge);
     for (const bridge of this.#ports.keys()) {
-      // Cookies there are ovn-controller's, and can be any.
-      if (bridge === INTEGRATION_BRIDGE) continue;
       const isKnown = this.#dumps.has(bridge) || this.#unreachable.has(bridge);
       if (isKnown && !this.#stale.has(bridge)) continue;
       // Others' bridges are looked at for flows that we left there.
@@ -320,8 +319,8 @@ export class FlowDriver implements RowTarget, Disposable {
   /** A port that was made again has another number; a bridge that was made again has no flows. */
   #follow(): void {
     if (!this.#isFollowing || this.#stopFollowing !== undefined) return;
-    this.#stopFollowing = this.#options.ports.follow((isOfBridges) => {
-      if (isOfBridges) this.#staleAll();
+    this.#stopFollowing = this.#options.ports.follow((bridges) => {
+      for (const bridge of bridges) this.#stale.add(bridge);
       this.#options.onDrift?.();
     });
   }

@@ -7,7 +7,13 @@ import { ProgramMonitor } from './program-monitor.ts';
 
 /** What has to be read again. */
 export type Stale =
-  | { readonly kind: 'link' | 'sysctls'; readonly dev: string }
+  | {
+      readonly kind: 'link';
+      readonly dev: string;
+      /** The other end of a link that lies in another network namespace, as those of pods do: it is there, or goes. */
+      readonly isOutward?: 'there' | 'gone';
+    }
+  | { readonly kind: 'sysctls'; readonly dev: string }
   | { readonly kind: 'routes'; readonly table: number }
   /** `table`: 0 for a rule that names none. */
   | { readonly kind: 'rules'; readonly table: number }
@@ -19,14 +25,27 @@ const MAIN = 254;
 /** A route that the kernel made for an address of a management port, and that somebody removes. */
 const KERNELS_OF_OURS = /^Deleted .* dev ovn-k8s-mp.* proto 2 /;
 
+/** `5: ab12@if2: <…`: a link whose other end has number 2 in another namespace; `@NONE` when that end is gone already. */
+const LINK_LINE = /^(Deleted )?\d+: ([^:@\s]+)(@if\d+|@NONE)?/;
+const LINK_LOCAL = / inet6 fe80:/;
+/** In something other than Open vSwitch's kernel datapath. */
+const MASTER = / master (?!ovs-system )/;
+
 /** What a line of `ip -N -d monitor label` means for somebody whose routes and neighbours have `protocol`; undefined: nothing. */
 export function staleAfter(line: string, protocol: number): Stale | undefined {
   const [, label, text = ''] = LINE.exec(line) ?? [];
   const isMarked = text.includes(` proto ${protocol} `) || text.endsWith(` proto ${protocol}`);
   switch (label) {
-    case 'LINK':
+    case 'LINK': {
+      const [, deleted, dev, isOutward] = LINK_LINE.exec(text) ?? [];
+      if (dev === undefined) return undefined;
+      if (isOutward === undefined || MASTER.test(text)) return { kind: 'link', dev };
+      return { kind: 'link', dev, isOutward: deleted === undefined ? 'there' : 'gone' };
+    }
     case 'ADDR': {
-      const dev = /^(?:Deleted )?\d+: ([^:@\s]+)/.exec(text)?.[1];
+      // Every device gets one by itself, those of pods as well.
+      if (LINK_LOCAL.test(text)) return undefined;
+      const dev = /^(?:Deleted )?\d+: (\S+)/.exec(text)?.[1];
       return dev === undefined ? undefined : { kind: 'link', dev };
     }
     case 'ROUTE':

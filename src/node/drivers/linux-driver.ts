@@ -7,7 +7,7 @@ import type { DesiredRow } from '../../desired/rows.ts';
 import { LINUX, type LinuxTable } from '../linux-rows.ts';
 import { PROTOCOL } from '../numbers.ts';
 import { idOf } from './claims.ts';
-import { IpMonitor } from './ip-monitor.ts';
+import { IpMonitor, type Stale } from './ip-monitor.ts';
 import type { IpFamily, IpProgram } from './ip-program.ts';
 import { linuxClaims, LinuxPlanner } from './linux-plan.ts';
 import type { LinuxChange, LinuxPlan, LinuxProblem } from './linux-change.ts';
@@ -54,6 +54,13 @@ export class LinuxDriver implements RowTarget, Disposable {
   #planned:
     | { readonly version: number; readonly isComplete: boolean; readonly plan: LinuxPlan }
     | undefined;
+  /** Links to other network namespaces that were announced, and of which nobody wants anything. */
+  readonly #outward = new Set<string>();
+  /** Devices of which somebody wants something, at a version of the claims. */
+  #wanted: { readonly version: number; readonly devices: ReadonlySet<string> } = {
+    version: -1,
+    devices: new Set(),
+  };
   #monitor: IpMonitor | undefined;
   #lastFull = -Infinity;
 
@@ -80,6 +87,7 @@ export class LinuxDriver implements RowTarget, Disposable {
       program: ip.program,
       protocol: PROTOCOL,
       onStale: (stale) => {
+        if (this.#isOfOthers(stale)) return;
         this.#state.stale(stale);
         onDrift?.();
       },
@@ -99,6 +107,7 @@ export class LinuxDriver implements RowTarget, Disposable {
       this.#state.stale({ kind: 'all' });
       this.#lastFull = now;
     }
+    this.#followedDevices();
     // What was refused for want of a device may be possible now.
     if (await this.#state.refresh()) this.#refused.clear();
   }
@@ -170,6 +179,37 @@ export class LinuxDriver implements RowTarget, Disposable {
   /** Hears of nothing any more; what there is stays. */
   [Symbol.dispose](): void {
     this.#monitor?.[Symbol.dispose]();
+  }
+
+  /** True for what happens to links to other network namespaces of which nobody wants anything: pods have one each, and come and go all the time. */
+  #isOfOthers(stale: Stale): boolean {
+    if (stale.kind === 'all') this.#outward.clear();
+    if (stale.kind !== 'link' && stale.kind !== 'sysctls') return false;
+    const { dev } = stale;
+    const isWanted = this.#followedDevices().has(dev);
+    if (stale.kind === 'sysctls') return !isWanted && dev !== 'all' && dev !== 'default';
+    if (stale.isOutward === 'there' && !isWanted) this.#outward.add(dev);
+    const isOfOthers = this.#outward.has(dev);
+    if (stale.isOutward === 'gone') this.#outward.delete(dev);
+    return isOfOthers;
+  }
+
+  /** Devices of which somebody wants something. One that nobody wanted until now was not followed: it is read again. */
+  #followedDevices(): ReadonlySet<string> {
+    const { version } = this.claims;
+    if (this.#wanted.version === version) return this.#wanted.devices;
+    const devices = new Set<string>();
+    for (const { row } of this.claims.winners()) {
+      const { dev, name } = row.columns as { readonly dev?: string; readonly name?: string };
+      for (const one of [dev, name]) if (one !== undefined) devices.add(one);
+    }
+    for (const dev of this.#outward)
+      if (devices.has(dev)) {
+        this.#outward.delete(dev);
+        this.#state.stale({ kind: 'link', dev });
+      }
+    this.#wanted = { version, devices };
+    return devices;
   }
 
   /** The plan of everything; made again only when something is another than the last time. */

@@ -35,6 +35,9 @@ const WRITE_SYSCTLS = 'while [ $# -gt 0 ]; do echo "$2" > "/proc/sys/$1" || exit
 /** Has the kernel fill in checksums of what devices send. */
 const FILL_CHECKSUMS = 'for device; do ethtool -K "$device" tx off > /dev/null || exit 1; done';
 
+/** EEXIST, as ip(8) says it. */
+const FILE_EXISTS = 'File exists';
+
 const enter = (netns: string): Words => ['nsenter', `--net=${netns}`];
 
 export class PodLinks {
@@ -64,29 +67,45 @@ export class PodLinks {
       );
   }
 
-  /**
-   * Makes the links with their addresses and routes. `isUserspace`: packets are forwarded by ovs-vswitchd, which takes them as they are, where a
-   * kernel's switch would have the checksums filled in that a veth leaves out. Throws CniError; what was made until then is still there.
-   */
+  /** Makes the links, in one process: each costs a pod some milliseconds. Throws CniError; nothing was made then, and what was there stays. */
   async create(
     interfaces: readonly CniInterface[],
     container: string,
     netns: string,
+  ): Promise<void> {
+    const all = interfaces.map((one) => hostCommands(one, container, netns));
+    const failed = await this.#ip.changeUntilFailure(all.flat());
+    if (failed === undefined) return;
+    const { command, why } = failed;
+    const last = all.findIndex((commands) => commands.includes(command));
+    const isMade = all[last]?.[0] !== command;
+    await this.remove(
+      interfaces.slice(0, isMade ? last + 1 : last).map(({ hostDevice }) => hostDevice),
+    );
+    throw new CniError(
+      isMade || why !== FILE_EXISTS
+        ? `on the host: ${why} (ip ${command.join(' ')})`
+        : `container ${container} has an interface ${interfaces[last]?.device} already, or the host a link ${interfaces[last]?.hostDevice}: DEL comes before another ADD`,
+    );
+  }
+
+  /**
+   * Gives the pod's ends of links their addresses and routes. `isUserspace`: packets are forwarded by ovs-vswitchd, which takes them as they are,
+   * where a kernel's switch would have the checksums filled in that a veth leaves out. Throws CniError.
+   */
+  async configure(
+    interfaces: readonly CniInterface[],
+    netns: string,
     isUserspace = false,
   ): Promise<void> {
-    // As few processes, one after the other, as it can be: each costs the pod some milliseconds.
-    const made = interfaces.flatMap((one) => hostCommands(one, container, netns));
-    const failed = await this.#ip.changeUntilFailure(made);
-    if (failed !== undefined)
-      throw new CniError(`on the host: ${failed.why} (ip ${failed.command.join(' ')})`);
     const devices = isUserspace ? interfaces.map(({ device }) => device) : [];
     await Promise.all([
       runShell(netns, 'checksums of the pod, by ethtool', FILL_CHECKSUMS, devices),
-      this.#configure(interfaces, netns),
+      this.#address(interfaces, netns),
     ]);
   }
 
-  async #configure(interfaces: readonly CniInterface[], netns: string): Promise<void> {
+  async #address(interfaces: readonly CniInterface[], netns: string): Promise<void> {
     await runShell(
       netns,
       'settings inside the pod',

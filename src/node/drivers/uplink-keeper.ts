@@ -312,12 +312,15 @@ export class UplinkKeeper {
         'external bridge set up',
       );
     }
-    const device = (await readUplinkDevices(this.#options.ip, [bridge])).get(bridge);
-    // Also if the bridge went at once.
-    if (plan.steps.length > 0) this.#kept = joined(state, bridge) ?? this.#kept;
+    let device = state.devices.get(bridge);
+    if (plan.steps.length > 0) {
+      device = (await readUplinkDevices(this.#options.ip, [bridge])).get(bridge);
+      // Also if the bridge went at once.
+      this.#kept = joined(state, bridge) ?? this.#kept;
+    }
     // One that is about to go has lost its routes before its addresses.
-    const isWhole = device?.isUp === true && openVswitch.read().bridges.has(bridge);
-    if (isWhole && device.addresses.length > 0) this.#kept = device;
+    if (device?.isUp === true && device.addresses.length > 0)
+      if (openVswitch.read().bridges.has(bridge)) this.#kept = device;
     return { after: RESYNC };
   }
 

@@ -122,6 +122,20 @@ describe('flows of the external bridge', () => {
     });
   });
 
+  test('are not looked at when ports of the integration bridge come and go, as those of pods do', async () => {
+    await kept.make(bridgeZone);
+    kept.units.want(bridgeZone);
+    await until('ports', async () => (await settled()).problems.length === 0);
+    const addPort = (bridge: string, name: string): Promise<string> =>
+      vswitchd.vsctl('add-port', bridge, name, '--', 'set', 'Interface', name, 'type=internal');
+    kept.drifts = 0;
+    await addPort('br-int', 'ab12');
+    await vswitchd.vsctl('del-port', 'br-int', 'ab12');
+    expect(kept.drifts).toBe(0);
+    await addPort(BRIDGE, 'last');
+    await until('word of the port', () => kept.drifts > 0);
+  });
+
   test('follow ports that get other numbers, and a restart of Open vSwitch', async () => {
     await kept.make(bridgeZone);
     kept.units.want(bridgeZone);

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { IpProgram } from '../../../src/node/drivers/ip-program.ts';
 import { LinuxDriver } from '../../../src/node/drivers/linux-driver.ts';
@@ -39,20 +40,25 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
 
   /** What the node and Open vSwitch would have made. */
   const makeDevices = (zone: Zone): void => {
-    // With something behind them, as the kernel has routes for IPv6 addresses then alone.
-    const make = (name: string, mac: string): string[] => [
-      `link add name ${name} type veth peer name to-${name.slice(-6)}`,
-      `link set dev to-${name.slice(-6)} up`,
-      `link set dev ${name} address ${mac}`,
-    ];
+    makeUplink();
+    batch(devicesOf(zone).flatMap(([name, mac]) => deviceLines(name, mac)));
+  };
+
+  const makeUplink = (): void => {
     batch([
-      ...make('breth0', '0a:58:ac:12:00:03'),
+      ...deviceLines('breth0', '0a:58:ac:12:00:03'),
       'link set dev breth0 up',
       'address add 172.18.0.3/16 dev breth0',
       'address add fc00:f853::3/64 dev breth0 nodad',
-      ...devicesOf(zone).flatMap(([name, mac]) => make(name, mac)),
     ]);
   };
+
+  /** With something behind it, as the kernel has routes for IPv6 addresses then alone. */
+  const deviceLines = (name: string, mac: string): string[] => [
+    `link add name ${name} type veth peer name to-${name.slice(-6)}`,
+    `link set dev to-${name.slice(-6)} up`,
+    `link set dev ${name} address ${mac}`,
+  ];
 
   const batch = (lines: readonly string[]): void => {
     using folder = temporaryFolder();
@@ -141,6 +147,33 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
       return namespace.sysctls.read('net/ipv4/conf/ovn-k8s-mp2/rp_filter') === '2';
     });
     expect(troubles).toEqual([]);
+  });
+
+  test('hears nothing of links to other namespaces, as pods have them, until somebody wants one', async () => {
+    using pod = await NetworkNamespace.create();
+    const inPod = pod.inside.find((word) => word.startsWith('--net='))?.slice('--net='.length);
+    const zone = hostZone(1);
+    const [[device, mac] = []] = devicesOf(zone);
+    await settled(driver);
+    drifts = 0;
+    namespace.ip(`link add name ab12 type veth peer name eth0 netns ${inPod}`);
+    namespace.ip(`link add name ${device} address ${mac} type veth peer name eth1 netns ${inPod}`);
+    namespace.ip('link set dev ab12 up');
+    pod.ip('link set dev eth0 up');
+    namespace.ip('link delete dev ab12');
+    namespace.ip('link set dev lo alias last');
+    await until('word of a change', () => drifts > 0);
+    await pause(300); // what was before the last change has been told by then
+    expect(drifts).toBe(1);
+    await settled(driver);
+    makeUplink();
+    // What nobody wanted was not looked at; now it is.
+    want(zone);
+    await settled(driver);
+    expect(namespace.ip(`address show dev ${device}`)).toContain('inet 10.244.0.2/24');
+    drifts = 0;
+    namespace.ip(`link set dev ${device} down`);
+    await until('word of the device', () => drifts > 0);
   });
 
   test('keeps what others have in it; when nothing is wanted it is what it was', async () => {

@@ -6,7 +6,23 @@ test.each([
     '[LINK]3: mp2: <BROADCAST,MULTICAST> mtu 1500 qdisc noop state DOWN group 0 ',
     { kind: 'link', dev: 'mp2' },
   ],
-  ['[LINK]Deleted 12: eth0@if4: <BROADCAST> mtu 1500', { kind: 'link', dev: 'eth0' }],
+  ['[LINK]Deleted 12: mp2: <BROADCAST> mtu 1500', { kind: 'link', dev: 'mp2' }],
+  [
+    '[LINK]5: ab12@if2: <BROADCAST,MULTICAST> mtu 1400 qdisc noop state DOWN group 0 ',
+    { kind: 'link', dev: 'ab12', isOutward: 'there' },
+  ],
+  [
+    '[LINK]5: ab12@if2: <BROADCAST,UP> mtu 1400 qdisc noqueue master ovs-system state UP group 0 ',
+    { kind: 'link', dev: 'ab12', isOutward: 'there' },
+  ],
+  [
+    '[LINK]Deleted 5: ab12@NONE: <BROADCAST,MULTICAST> mtu 1400 qdisc noop state DOWN group 0 ',
+    { kind: 'link', dev: 'ab12', isOutward: 'gone' },
+  ],
+  [
+    '[LINK]5: ab12@if2: <BROADCAST,UP> mtu 1400 qdisc noqueue master blue-vrf state UP group 0 ',
+    { kind: 'link', dev: 'ab12' },
+  ],
   [
     '[ADDR]Deleted 3: mp2    inet6 fd20::2/64 scope 0 tentative proto 0x55 ',
     { kind: 'link', dev: 'mp2' },
@@ -37,6 +53,7 @@ test.each([
 test.each([
   '[ROUTE]1 10.0.0.0/8 via 172.18.0.1 dev br-ex table 254 proto 186 scope 0 ',
   '[ROUTE]1 10.0.0.0/8 via 172.18.0.1 dev br-ex table 254 proto 850 scope 0 ',
+  '[ADDR]5: ab12    inet6 fe80::2025:c5ff:fe05:6f10/64 scope 253 ',
   '[NEIGH]172.18.0.1 dev br-ex lladdr 0a:58:a9:fe:00:0d REACHABLE ',
   '    link/[1] aa:43:47:4e:a9:da brd ff:ff:ff:ff:ff:ff promiscuity 0',
   '       valid_lft forever preferred_lft forever',

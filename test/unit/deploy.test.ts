@@ -137,6 +137,8 @@ describe('the image', () => {
       iproute2: 'ip',
       nftables: 'nft',
       netbase: '/etc/protocols, which nft reads',
+      conntrack: 'connections of addresses that go',
+      ethtool: 'checksums of pods on the userspace datapath',
       openssl: 'the certificate of the conversion webhook',
       'util-linux': 'nsenter, setpriv',
       'libstdc++6': 'node',

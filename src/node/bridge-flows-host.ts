@@ -1,6 +1,6 @@
 /** Traffic between the host and OVN: the host's way to services, and OVN's to the addresses of the node (node.md §4.3, §4.4). */
 import type { BridgePart } from './bridge-network.ts';
-import { conntrack, destination, DROP, output } from './flow-actions.ts';
+import { conntrack, destination, DROP, FORGET_PACKET_MARK, output } from './flow-actions.ts';
 import { FLOW_TABLES, ZONES } from './numbers.ts';
 
 const { classify, toOvn, toHost, hairpin, hairpinReplies } = FLOW_TABLES;
@@ -14,7 +14,7 @@ export const hostFlows: BridgePart = {
       source: 'node.md §4.3, 500 and 550',
     },
     'choice-of-network': {
-      text: "The host reaches a network by the network's packet mark, and the default network otherwise.",
+      text: "The host reaches a network by the network's packet mark, which goes no further, and the default network otherwise.",
       source: 'node.md §4.4, table 2',
     },
     'shared-services': {
@@ -137,7 +137,7 @@ export const hostFlows: BridgePart = {
           toOvn,
           250,
           [ip, `pkt_mark=${packetMark}`],
-          [destination(on.mac), ...on.vlan.push, output(port)],
+          [FORGET_PACKET_MARK, destination(on.mac), ...on.vlan.push, output(port)],
         );
       const masquerade = network.masquerade[family]?.managementPort;
       if (masquerade !== undefined)

@@ -92,6 +92,9 @@ const LEFT_OUT = [
   `table=0 10 dl_src=${MAC},in_port=4 → NORMAL`,
   'table=0 9 in_port=3 → drop',
   'table=0 9 in_port=4 → drop',
+  // The mark of a network stays behind when a packet goes on into OVN.
+  `table=2 250 ip,pkt_mark=0x1002 → set_field:${MAC}->eth_dst,output:3`,
+  `table=2 250 ip,pkt_mark=0x1003 → set_field:${MAC}->eth_dst,output:4`,
 ];
 const question = (port: number, id: number): string =>
   `table=0 110 arp,arp_op=1,dl_src=${MAC},in_port=${port} → learn(table=20,hard_timeout=3,priority=100,delete_learned,cookie=0xdeff1050000000${id},limit=256,eth_type=0x806,arp_op=2,NXM_OF_ARP_SPA[]=NXM_OF_ARP_TPA[],output:NXM_OF_IN_PORT[]),NORMAL`;
@@ -115,6 +118,8 @@ const ADDED = [
   'table=0 103 in_port=2,ip,nw_src=10.244.0.0/16 → drop',
   'table=0 103 in_port=3,ip,nw_src=10.20.0.0/16 → drop',
   'table=0 103 in_port=4,ip,nw_src=10.30.0.0/24 → drop',
+  `table=2 250 ip,pkt_mark=0x1002 → set_field:0->pkt_mark,set_field:${MAC}->eth_dst,output:3`,
+  `table=2 250 ip,pkt_mark=0x1003 → set_field:0->pkt_mark,set_field:${MAC}->eth_dst,output:4`,
 ];
 
 const without = (lines: readonly string[], others: readonly string[]): string[] =>
@@ -399,7 +404,7 @@ describe('a gateway with a VLAN (node.md §4.1)', () => {
         'table=1 100 ct_mark=0x2,ct_state=+est+trk,dl_vlan=5,ip → pop_vlan,LOCAL',
         'table=1 13 dl_vlan=5,in_port=1,tp_dst=3784,udp → output:2,pop_vlan,LOCAL',
         `table=1 10 dl_dst=${MAC},dl_vlan=5 → pop_vlan,LOCAL`,
-        `table=2 250 ip,pkt_mark=0x1002 → set_field:${MAC}->eth_dst,${push},output:3`,
+        `table=2 250 ip,pkt_mark=0x1002 → set_field:0->pkt_mark,set_field:${MAC}->eth_dst,${push},output:3`,
         `table=3 32768 dl_vlan=5 → move:NXM_OF_ETH_DST[]->NXM_OF_ETH_SRC[],set_field:${MAC}->eth_dst,pop_vlan,LOCAL`,
         'table=6 0 dl_vlan=5 → pop_vlan,LOCAL',
         `table=7 0  → ${push},output:1`,

@@ -11,7 +11,7 @@ import {
 import type { CniInterface } from '../../cni/result.ts';
 import { isPlainObject } from '../../api/plain-object.ts';
 import { IpProgram } from './ip-program.ts';
-import { Program, type Words } from './program.ts';
+import type { Words } from './program.ts';
 
 /** A link of ours on the host. */
 export interface PodLink {
@@ -30,10 +30,21 @@ export interface PodLinksOptions {
   readonly program?: Words;
 }
 
-/** Writes pairs of a path below /proc/sys and a value. */
-const WRITE_SYSCTLS = 'while [ $# -gt 0 ]; do echo "$2" > "/proc/sys/$1" || exit 1; shift 2; done';
-/** Has the kernel fill in checksums of what devices send. */
-const FILL_CHECKSUMS = 'for device; do ethtool -K "$device" tx off > /dev/null || exit 1; done';
+/**
+ * What a process inside has to do before addresses come, in the process that becomes `ip`: pairs of a path below /proc/sys and a value are
+ * written, and the kernel is told to fill in the checksums of what devices send.
+ */
+const PREPARE = [
+  'while [ "$1" != -- ]; do echo "$2" > "/proc/sys/$1" || exit 1; shift 2; done; shift',
+  'while [ "$1" != -- ]; do ethtool -K "$1" tx off > /dev/null || exit 1; shift; done; shift',
+  'exec "$@"',
+].join('; ');
+
+/** The beginning of a program that does this first; nothing where there is nothing to do. */
+const prepared = (settings: Words, devices: Words): Words =>
+  settings.length + devices.length === 0
+    ? []
+    : ['sh', '-c', PREPARE, 'sh', ...settings, '--', ...devices, '--'];
 
 /** EEXIST, as ip(8) says it. */
 const FILE_EXISTS = 'File exists';
@@ -98,23 +109,20 @@ export class PodLinks {
     netns: string,
     isUserspace = false,
   ): Promise<void> {
+    const settings = interfaces.flatMap(podSysctls).flat();
     const devices = isUserspace ? interfaces.map(({ device }) => device) : [];
-    await Promise.all([
-      runShell(netns, 'checksums of the pod, by ethtool', FILL_CHECKSUMS, devices),
-      this.#address(interfaces, netns),
-    ]);
-  }
-
-  async #address(interfaces: readonly CniInterface[], netns: string): Promise<void> {
-    await runShell(
-      netns,
-      'settings inside the pod',
-      WRITE_SYSCTLS,
-      interfaces.flatMap(podSysctls).flat(),
-    );
-    const inside = this.#inside(netns);
-    const commands = interfaces.flatMap(podCommands);
-    await this.#all(inside, [['link', 'set', 'dev', 'lo', 'up'], ...commands], 'inside the pod');
+    const commands = [['link', 'set', 'dev', 'lo', 'up'], ...interfaces.flatMap(podCommands)];
+    const inside = new IpProgram({
+      program: [...enter(netns), ...prepared(settings, devices), ...this.#program],
+    });
+    try {
+      const failed = await inside.changeUntilFailure(commands);
+      if (failed !== undefined) throw new Error(`${failed.why} (ip ${failed.command.join(' ')})`);
+    } catch (error) {
+      throw new CniError(
+        `inside the pod: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    }
   }
 
   /** Links of ours, of this container or of all. */
@@ -151,7 +159,10 @@ export class PodLinks {
 
   /** Addresses of a device of the pod, with prefix length; undefined when it is not there, or not up. */
   async addresses(netns: string, device: string): Promise<readonly string[] | undefined> {
-    const [found] = await this.#inside(netns).read('any', [['address', 'show', 'dev', device]]);
+    const [found] = await new IpProgram({ program: [...enter(netns), ...this.#program] }).read(
+      'any',
+      [['address', 'show', 'dev', device]],
+    );
     const [link] = found ?? [];
     if (!isPlainObject(link) || !Array.isArray(link['flags']) || !link['flags'].includes('UP'))
       return undefined;
@@ -160,23 +171,4 @@ export class PodLinks {
       isPlainObject(one) ? [`${String(one['local'])}/${String(one['prefixlen'])}`] : [],
     );
   }
-
-  #inside(netns: string): IpProgram {
-    return new IpProgram({ program: [...enter(netns), ...this.#program] });
-  }
-
-  async #all(ip: IpProgram, commands: readonly Words[], what: string): Promise<void> {
-    const answers = await ip.change('any', commands);
-    const at = answers.findIndex((answer) => answer !== undefined);
-    if (at === -1) return;
-    throw new CniError(`${what}: ${answers[at]} (ip ${commands[at]?.join(' ')})`);
-  }
-}
-
-/** A namespace has settings and devices of its own, which only a process inside can change. Nothing to do without words. */
-async function runShell(netns: string, what: string, script: string, words: Words): Promise<void> {
-  if (words.length === 0) return;
-  const program = new Program(enter(netns), {}, 'util-linux', CniError);
-  const { code, stderr } = await program.run(['sh', '-c', script, 'sh', ...words]);
-  if (code !== 0) throw new CniError(`${what}: ${stderr.trim()}`);
 }

@@ -1,5 +1,5 @@
 /** A program that is run once for one purpose: its input, what it printed, and how it ended. */
-import { spawn } from 'node:child_process';
+import { notStarted, SpareShells } from './spare-shells.ts';
 
 /** A program and its first arguments. */
 export type Words = readonly string[];
@@ -24,6 +24,9 @@ const TIMEOUT = 20_000;
 /** Messages are matched in English. */
 const ENVIRONMENT = { LC_ALL: 'C' };
 
+/** One for all programs of this process. */
+const shells = new SpareShells(() => ({ ...process.env, ...ENVIRONMENT }));
+
 export class Program {
   readonly words: Words;
   readonly #timeout: number;
@@ -45,12 +48,9 @@ export class Program {
 
   /** Runs it to its end, whatever its exit code. */
   run(args: Words, input = ''): Promise<Ended> {
-    const [command = '', ...first] = this.words;
+    const [command = ''] = this.words;
     return new Promise((resolve, reject) => {
-      const child = spawn(command, [...first, ...args], {
-        stdio: ['pipe', 'pipe', 'pipe'],
-        env: { ...process.env, ...ENVIRONMENT },
-      });
+      const child = shells.start([...this.words, ...args]);
       const texts: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
       for (const name of ['stdout', 'stderr'] as const)
         child[name].setEncoding('utf8').on('data', (text: string) => texts[name].push(text));
@@ -63,8 +63,11 @@ export class Program {
       });
       child.on('close', (code, signal) => {
         clearTimeout(timer);
-        if (code !== null)
-          resolve({ code, stdout: texts.stdout.join(''), stderr: texts.stderr.join('') });
+        const stderr = texts.stderr.join('');
+        const why = code === null ? undefined : notStarted(code, stderr);
+        if (why !== undefined)
+          reject(new this.#failure(`${command} can't be run: ${why}; install ${this.#install}`));
+        else if (code !== null) resolve({ code, stdout: texts.stdout.join(''), stderr });
         else
           reject(
             new this.#failure(

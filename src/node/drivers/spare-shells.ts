@@ -1,0 +1,79 @@
+/**
+ * Shells that wait to become programs. A fork copies the page tables of its parent, and stops a daemon of some hundred megabytes for ten
+ * milliseconds and more: done beforehand, nobody waits for it.
+ */
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { Socket } from 'node:net';
+
+export type Child = ChildProcessWithoutNullStreams;
+
+/** As many as the change of a pod takes. */
+const SPARES = 4;
+/** Milliseconds after the last run until one is made: what is under way comes first. */
+const IDLE = 5;
+/** The first line is the command, what follows is its input. No line at all: the parent has ended. */
+const BECOME = 'IFS= read -r command && eval "exec $command"';
+/** What the shell says of a program that can't be started. */
+const NOT_STARTED = /^\/bin\/sh: (?:line )?\d+: exec: (?:.*: )?(.*)$/m;
+
+/** Why a program that ended could not even be started; undefined when it was. */
+export const notStarted = (code: number, stderr: string): string | undefined =>
+  code === 126 || code === 127 ? NOT_STARTED.exec(stderr)?.[1] : undefined;
+
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
+
+/** Whether this process keeps running for it. */
+function hold(child: Child, isHeld: boolean): void {
+  for (const one of [child, child.stdin, child.stdout, child.stderr] as (Child | Socket)[])
+    if (isHeld) one.ref();
+    else one.unref();
+}
+
+export class SpareShells {
+  readonly #environment: () => NodeJS.ProcessEnv;
+  /** With the environment of when they were made. */
+  readonly #spares: Child[] = [];
+  #running = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(environment: () => NodeJS.ProcessEnv) {
+    this.#environment = environment;
+  }
+
+  /** Starts a program; its input follows. Throws for a word with an end of line, which would end the command. */
+  start(words: readonly string[]): Child {
+    if (words.some((word) => word.includes('\n')))
+      throw new Error(`a word of ${words[0]} has an end of line`);
+    clearTimeout(this.#timer);
+    this.#running += 1;
+    const child = this.#spares.pop() ?? this.#shell();
+    hold(child, true);
+    child.once('close', () => {
+      this.#running -= 1;
+      this.#refill();
+    });
+    child.stdin.write(`${words.map(quoted).join(' ')}\n`);
+    return child;
+  }
+
+  #refill(): void {
+    clearTimeout(this.#timer);
+    if (this.#running > 0 || this.#spares.length >= SPARES) return;
+    this.#timer = setTimeout(() => {
+      const child = this.#shell();
+      hold(child, false);
+      const drop = (): void => {
+        const at = this.#spares.indexOf(child);
+        if (at !== -1) this.#spares.splice(at, 1);
+      };
+      child.once('close', drop).once('error', drop);
+      this.#spares.push(child);
+      this.#refill();
+    }, IDLE);
+    this.#timer.unref();
+  }
+
+  #shell(): Child {
+    return spawn('/bin/sh', ['-c', BECOME], { env: this.#environment() });
+  }
+}

@@ -7,6 +7,7 @@ away, what it started is killed.
 """
 import fcntl
 import glob
+import itertools
 import json
 import os
 import pty
@@ -18,6 +19,9 @@ import termios
 import threading
 import time
 
+# Commands are dealt out to the cores, and stay there with all that they start: where cores are emulated V8 ends now and then
+# ("Check failed") when threads of one process run on several of them.
+CORES = itertools.cycle(sorted(os.sched_getaffinity(0)))
 HEADER = struct.Struct('!cI')
 LONGEST = 64 << 20
 
@@ -90,6 +94,12 @@ def pump(port, kind, descriptor):
             return
 
 
+def stay_on(core, has_terminal):
+    os.sched_setaffinity(0, {core})
+    if has_terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 def session(port, nonce=None):
     kind, payload = (b'H', nonce) if nonce else port.frame()
     while kind == b'H':
@@ -99,16 +109,17 @@ def session(port, nonce=None):
         return
     wanted = json.loads(payload)
     terminal = wanted.get('terminal')
+    core = next(CORES)
     if terminal:
         master, slave = pty.openpty()
         set_size(master, *terminal)
         child = subprocess.Popen(wanted['argv'], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-                                 preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), cwd='/')
+                                 preexec_fn=lambda: stay_on(core, True), cwd='/')
         os.close(slave)
         stdin, outputs = master, [(b'O', master)]
     else:
         child = subprocess.Popen(wanted['argv'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 start_new_session=True, cwd='/')
+                                 start_new_session=True, preexec_fn=lambda: stay_on(core, False), cwd='/')
         stdin, outputs = child.stdin.fileno(), [(b'O', child.stdout.fileno()), (b'R', child.stderr.fileno())]
     pumps = [threading.Thread(target=pump, args=(port, kind, descriptor), daemon=True) for kind, descriptor in outputs]
     for thread in pumps:

@@ -84,19 +84,20 @@ export interface Cell {
   readonly ping: number | null;
 }
 
-/** Measures every ordered pair of endpoints, every address of the target. Identity is the name that the server answers with. */
+/** Measures every ordered pair of endpoints, every address of the target; of some `senders` alone if they are given. Identity is the name that the server answers with. */
 export async function connectivity(
   lab: LabRecord,
   ends: readonly Endpoint[],
   seconds = 4,
+  senders = ends,
 ): Promise<Cell[]> {
   const addresses = [...new Set(ends.flatMap((end) => end.addresses))];
-  const probes = ends.flatMap(({ namespace }) =>
+  const probes = senders.flatMap(({ namespace }) =>
     addresses.map((to): Probe => ({ from: namespace, to, port: SERVER_PORT })),
   );
   const results = await probe(lab, probes, seconds);
   const found = new Map(probes.map(({ from, to }, index) => [`${from} ${to}`, results[index]]));
-  return ends.flatMap((from) =>
+  return senders.flatMap((from) =>
     ends.flatMap((to) =>
       to.addresses.map((address): Cell => {
         const result = found.get(`${from.namespace} ${address}`);

@@ -30,7 +30,8 @@ import {
 } from './processes.ts';
 
 const MEMORY_MIB = 1536;
-const CPUS = 1;
+/** Emulated ones each take a processor of this machine; what is started in the machine stays on one of them (lab/guest/agent.py). */
+const CPUS = 2;
 /** Software emulation beside other work: the first start of three nodes takes 10 to 90 s. */
 const BOOT_LIMIT_MS = 300_000;
 const RESUME_LIMIT_MS = 60_000;

@@ -67,12 +67,15 @@ export class Tenants {
     return this.unexpectedBy((from, to) => networkOf.get(from) === networkOf.get(to), seconds);
   }
 
-  /** The same where `expected` says whether a packet from one pod should arrive at the other. */
+  /** The same where `expected` says whether a packet from one pod should arrive at the other; only from `senders`, if they are named. */
   async unexpectedBy(
     expected: (from: string, to: string) => boolean,
     seconds = 8,
+    senders?: ReadonlySet<string>,
   ): Promise<string[]> {
-    return unexpected(await connectivity(this.lab, await this.endpoints(), seconds), expected);
+    const ends = await this.endpoints();
+    const from = ends.filter(({ pod }) => senders?.has(pod) !== false);
+    return unexpected(await connectivity(this.lab, ends, seconds, from), expected);
   }
 
   /** All rows of a database of one node, as text, one row a line, in no order. */

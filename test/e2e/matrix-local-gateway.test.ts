@@ -1,0 +1,13 @@
+/**
+ * Local gateway mode of primary networks needs VRFs, so it has the virtual machine. Its processor is emulated: packets get more time, and who
+ * reaches whom is tried from the pods of two nodes; those of n1 have a pod beside them.
+ */
+import { describeMatrix } from '../support/matrix.ts';
+
+describeMatrix({
+  gatewayMode: 'local',
+  kind: 'vm',
+  seconds: 15,
+  limit: 600,
+  senders: ['on-n1', 'on-n3'],
+});

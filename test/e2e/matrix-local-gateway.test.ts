@@ -7,7 +7,7 @@ import { describeMatrix } from '../support/matrix.ts';
 describeMatrix({
   gatewayMode: 'local',
   kind: 'vm',
-  seconds: 15,
+  seconds: 10,
   limit: 600,
   senders: ['on-n1', 'on-n3'],
 });

@@ -157,9 +157,10 @@ export class CniPlugin {
       signal.throwIfAborted();
       // ovn-controller works on the ports while the pod's ends get their addresses. What failed waits for the other to end.
       const both = [ports.add(interfaces), links.configure(interfaces, netns, ports.isUserspace)];
+      // What it says will be so again when the runtime tries again.
+      if (!request.isSecondary) writing = this.#writeStatus(request, interfaces, signal);
       await Promise.allSettled(both);
       await Promise.all(both);
-      if (!request.isSecondary) writing = this.#writeStatus(request, interfaces, signal);
       await this.#installed(request, interfaces, signal);
     } catch (error) {
       await this.#remove(container, new Set([...devices, ''])).catch((failure: unknown) =>

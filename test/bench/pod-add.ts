@@ -1,9 +1,9 @@
 /** ADD of pods on a lab's node, beside the floor: a veth pair, a port on br-int, and the wait for ovn-controller. Runs itself inside the lab. */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import type { CniInterface } from '../../src/cni/result.ts';
 import { PodPorts } from '../../src/daemon/pod-ports.ts';
@@ -11,6 +11,7 @@ import { outputInside } from '../../src/lab/exec.ts';
 import { manifestsFolder } from '../../src/lab/node-facts.ts';
 import { checkout } from '../../src/lab/paths.ts';
 import { IpProgram } from '../../src/node/drivers/ip-program.ts';
+import { SpareShells } from '../../src/node/drivers/spare-shells.ts';
 import { OvsdbClient } from '../../src/ovsdb/index.ts';
 import { testLab } from '../support/lab.ts';
 import { inParallel, startPodNode } from '../support/pod-nodes.ts';
@@ -19,6 +20,8 @@ import { timed, type Benchmark, type Figure } from './benchmark.ts';
 
 const PODS = 100;
 const AT_ONCE = 20;
+/** Milliseconds between pods that come by themselves. */
+const APART = 100;
 const NODE = 'n1';
 
 interface Times {
@@ -27,6 +30,7 @@ interface Times {
   readonly del: readonly number[];
 }
 interface Measured {
+  readonly apart: Times;
   readonly single: Times;
   readonly crowd: Times;
 }
@@ -45,6 +49,8 @@ const pods = Array.from({ length: PODS }, (_, index) => ({
 class OnNode {
   readonly #ports: PodPorts;
   readonly #ip = new IpProgram();
+  /** A runtime starts its plugins without a copy of itself. */
+  readonly #shells = new SpareShells(() => process.env);
 
   constructor(client: OvsdbClient) {
     this.#ports = new PodPorts({
@@ -83,18 +89,19 @@ class OnNode {
   async call(command: 'ADD' | 'DEL', index: number): Promise<number> {
     const name = nameOf(index);
     const [, time] = await timed(async () => {
-      const child = spawn('/opt/cni/bin/heddle-cni', {
-        env: {
-          PATH: process.env['PATH'],
-          CNI_COMMAND: command,
-          CNI_CONTAINERID: createHash('sha256').update(name).digest('hex'),
-          CNI_NETNS: `/run/netns/${name}`,
-          CNI_IFNAME: 'eth0',
-          CNI_ARGS: `K8S_POD_NAMESPACE=plain;K8S_POD_NAME=${name};K8S_POD_UID=${uidOf(index)}`,
-          CNI_PATH: '/opt/cni/bin',
-        },
-        stdio: ['pipe', 'pipe', 'inherit'],
-      });
+      const environment = {
+        CNI_COMMAND: command,
+        CNI_CONTAINERID: createHash('sha256').update(name).digest('hex'),
+        CNI_NETNS: `/run/netns/${name}`,
+        CNI_IFNAME: 'eth0',
+        CNI_ARGS: `K8S_POD_NAMESPACE=plain;K8S_POD_NAME=${name};K8S_POD_UID=${uidOf(index)}`,
+        CNI_PATH: '/opt/cni/bin',
+      };
+      const child = this.#shells.start([
+        'env',
+        ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
+        '/opt/cni/bin/heddle-cni',
+      ]);
       let said = '';
       child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
       child.stdin.end('{"cniVersion":"1.0.0","name":"ovn-kubernetes","type":"heddle-cni"}');
@@ -131,19 +138,25 @@ async function measure(): Promise<Measured> {
   const node = new OnNode(client);
   const numbers = Array.from({ length: PODS }, (_, index) => index);
   for (const index of numbers) await node.namespace(index);
-  const run = async (atOnce: number, chosen: readonly number[]): Promise<Times> => {
+  const run = async (atOnce: number, chosen: readonly number[], rest = 0): Promise<Times> => {
     const times = { floor: [] as number[], add: [] as number[], del: [] as number[] };
-    await inParallel(chosen, atOnce, async (index) => times.floor.push(await node.floor(index)));
-    await inParallel(chosen, atOnce, async (index) =>
-      times.add.push(await node.call('ADD', index)),
-    );
-    await inParallel(chosen, atOnce, async (index) =>
-      times.del.push(await node.call('DEL', index)),
-    );
+    for (const [list, action] of [
+      [times.floor, (index: number) => node.floor(index)],
+      [times.add, (index: number) => node.call('ADD', index)],
+      [times.del, (index: number) => node.call('DEL', index)],
+    ] as const)
+      await inParallel(chosen, atOnce, async (index) => {
+        await pause(rest);
+        list.push(await action(index));
+      });
     return times;
   };
   await run(1, numbers.slice(0, 5)); // what runs for the first time is slower
-  return { single: await run(1, numbers), crowd: await run(AT_ONCE, numbers) };
+  return {
+    apart: await run(1, numbers, APART),
+    single: await run(1, numbers),
+    crowd: await run(AT_ONCE, numbers),
+  };
 }
 
 const quantile = (values: readonly number[], part: number): number =>
@@ -170,7 +183,7 @@ const figures = (name: string, { floor, add, del }: Times): readonly Figure[] =>
 export const benchmarks: readonly Benchmark[] = [
   {
     name: 'pod-add',
-    title: `${PODS} pods on a lab's node: ADD and DEL through the plugin, one by one and ${AT_ONCE} at once`,
+    title: `${PODS} pods on a lab's node: ADD and DEL through the plugin, by themselves, without a pause, and ${AT_ONCE} at once`,
     onlyAs: 'pod-add', // needs root, and the machine for itself
     async run(progress) {
       await using lab = await testLab('bench-pods', { nodes: 1 });
@@ -192,7 +205,8 @@ export const benchmarks: readonly Benchmark[] = [
       const program = [join(checkout, 'node_modules/.bin/node'), import.meta.filename];
       const measured = JSON.parse(await outputInside(record, ['on', NODE, ...program])) as Measured;
       return [
-        ...figures('one by one', measured.single),
+        ...figures(`${APART / 1000} s apart`, measured.apart),
+        ...figures('one after the other', measured.single),
         ...figures(`${AT_ONCE} at once`, measured.crowd),
       ];
     },

@@ -20,6 +20,10 @@ export const systemClock: Clock = {
 export const timestamp = (milliseconds: number): string =>
   new Date(milliseconds).toISOString().replace(/\.\d{3}Z$/, 'Z');
 
+/** RFC 3339 with milliseconds: tells which of two objects of one second is older. */
+export const preciseTimestamp = (milliseconds: number): string =>
+  new Date(milliseconds).toISOString();
+
 /** Resolves after `milliseconds`, or at once when `signal` aborts; the caller asks the signal which it was. */
 export function pause(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -71,7 +71,9 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect(created.spec).toEqual({ size: 3 });
       expect(created.metadata.generation).toBe(1);
       expect(created.metadata.uid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-/);
-      expect(created.metadata.creationTimestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+      expect(created.metadata.creationTimestamp).toMatch(
+        /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/,
+      );
       expect(created.metadata.resourceVersion).toBeTruthy();
       for (const reader of [store, other]) {
         const read = await reader.get(widgets, key('a'));

@@ -1,7 +1,7 @@
 /** Brings the records in line with the manifests: what is new, what changed, what is gone. */
 import { join } from 'node:path';
 import { objectKey, type OwnerReference } from '../../api/objects.ts';
-import { timestamp, type Clock } from '../clock.ts';
+import { preciseTimestamp, timestamp, type Clock } from '../clock.ts';
 import type { ObjectRules, Problem } from './manifest-rules.ts';
 import type { ManifestSource, SourcedObject, Wanted } from './manifest-source.ts';
 import type { CachedObject, ObjectCache } from './object-cache.ts';
@@ -105,7 +105,7 @@ export class ManifestReconciler {
       (record.deleted !== undefined || isReplacement(record, wanted.object))
     )
       return record.deleted === undefined ? undefined : record;
-    const now = timestamp(this.#options.clock.now());
+    const now = preciseTimestamp(this.#options.clock.now());
     const next = acceptManifest(record, { ...wanted, now });
     if (record === undefined) return next;
     if (next === record || next.manifest === record.manifest) {

@@ -5,7 +5,7 @@ import {
   type ObjectKey,
   type ResourceKind,
 } from '../../api/objects.ts';
-import { systemClock, timestamp, type Clock } from '../clock.ts';
+import { preciseTimestamp, systemClock, timestamp, type Clock } from '../clock.ts';
 import { applyMergePatch, type JsonObject } from '../json.ts';
 import {
   MANIFEST_STORE_TIMING,
@@ -171,7 +171,7 @@ export class ManifestStore implements Store {
     return this.#writer.write([path], (transaction) => {
       if (transaction.get(id) !== undefined)
         throw new StoreError('already-exists', `${describe(kind, born.metadata)}: exists already`);
-      const record = createdRecord({ object: born, now: timestamp(this.#clock.now()) });
+      const record = createdRecord({ object: born, now: preciseTimestamp(this.#clock.now()) });
       this.#validate(record, undefined);
       transaction.put({ id, path }, record, { durable: true });
       return objectOf(record) as T;

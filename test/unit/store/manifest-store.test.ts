@@ -193,6 +193,20 @@ describe('manifests store', () => {
     expect(again?.metadata.uid).toBe(blue?.metadata.uid);
   });
 
+  test('which of two objects is older is known also of those of one second', async () => {
+    let now = Date.parse('2026-01-01T00:00:00.100Z');
+    const store = await start({ clock: { ...systemClock, now: () => now } });
+    const ages: (string | undefined)[] = [];
+    for (const name of ['red', 'blue']) {
+      await write(`${name}.yaml`, network(name));
+      await store.refresh();
+      const found = await store.get(userDefinedNetworks, `tenant-a/${name}`);
+      ages.push(found?.metadata.creationTimestamp);
+      now += 100;
+    }
+    expect(ages).toEqual(['2026-01-01T00:00:00.100Z', '2026-01-01T00:00:00.200Z']);
+  });
+
   test('an edited manifest is applied; what controllers wrote elsewhere in the object stays', async () => {
     const annotated = (annotation: string): string =>
       network('blue', '10.20.0.0/16', `  annotations: { ${annotation} }\n  labels: { a: b }\n`);

@@ -10,8 +10,8 @@ export type Stale =
   | {
       readonly kind: 'link';
       readonly dev: string;
-      /** The other end of a link that lies in another network namespace, as those of pods do: it is there, or goes. */
-      readonly isOutward?: 'there' | 'gone';
+      /** Of a link to another network namespace, as pods have them: it is there, or goes, or is held by a device such as a VRF. */
+      readonly isOutward?: 'there' | 'gone' | 'held';
     }
   | { readonly kind: 'sysctls'; readonly dev: string }
   | { readonly kind: 'routes'; readonly table: number }
@@ -39,8 +39,9 @@ export function staleAfter(line: string, protocol: number): Stale | undefined {
     case 'LINK': {
       const [, deleted, dev, isOutward] = LINK_LINE.exec(text) ?? [];
       if (dev === undefined) return undefined;
-      if (isOutward === undefined || MASTER.test(text)) return { kind: 'link', dev };
-      return { kind: 'link', dev, isOutward: deleted === undefined ? 'there' : 'gone' };
+      if (isOutward === undefined) return { kind: 'link', dev };
+      if (deleted !== undefined) return { kind: 'link', dev, isOutward: 'gone' };
+      return { kind: 'link', dev, isOutward: MASTER.test(text) ? 'held' : 'there' };
     }
     case 'ADDR': {
       // Every device gets one by itself, those of pods as well.

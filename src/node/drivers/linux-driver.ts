@@ -189,6 +189,7 @@ export class LinuxDriver implements RowTarget, Disposable {
     const isWanted = this.#followedDevices().has(dev);
     if (stale.kind === 'sysctls') return !isWanted && dev !== 'all' && dev !== 'default';
     if (stale.isOutward === 'there' && !isWanted) this.#outward.add(dev);
+    if (stale.isOutward === 'held') this.#outward.delete(dev);
     const isOfOthers = this.#outward.has(dev);
     if (stale.isOutward === 'gone') this.#outward.delete(dev);
     return isOfOthers;

@@ -40,10 +40,10 @@ export class SpareShells {
     this.#environment = environment;
   }
 
-  /** Starts a program; its input follows. Throws for a word with an end of line, which would end the command. */
+  /** Starts a program; its input follows. Throws for a word with an end of line, which would end the command, or a NUL. */
   start(words: readonly string[]): Child {
-    if (words.some((word) => word.includes('\n')))
-      throw new Error(`a word of ${words[0]} has an end of line`);
+    if (words.some((word) => word.includes('\n') || word.includes('\0')))
+      throw new Error(`a word of ${words[0]} has an end of line or a NUL`);
     clearTimeout(this.#timer);
     this.#running += 1;
     const child = this.#spares.pop() ?? this.#shell();

@@ -176,6 +176,21 @@ describe.skipIf(whyNoNamespace !== undefined)('the network stack of a host', () 
     await until('word of the device', () => drifts > 0);
   });
 
+  test('hears of a link to another namespace that somebody put into a device', async () => {
+    using pod = await NetworkNamespace.create();
+    const inPod = pod.inside.find((word) => word.startsWith('--net='))?.slice('--net='.length);
+    namespace.ip('link add name others type bridge');
+    await settled(driver);
+    namespace.ip(`link add name ab12 type veth peer name eth0 netns ${inPod}`);
+    namespace.ip('link set dev ab12 up');
+    namespace.ip('link set dev ab12 master others');
+    await until('word of the bridge', () => drifts > 0);
+    await pause(300); // the bridge has said all that it has to say
+    drifts = 0;
+    namespace.ip('link set dev ab12 alias held');
+    await until('word of the link', () => drifts > 0);
+  });
+
   test('keeps what others have in it; when nothing is wanted it is what it was', async () => {
     const zone = hostZone(2);
     makeDevices(zone);

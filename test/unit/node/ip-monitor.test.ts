@@ -21,7 +21,7 @@ test.each([
   ],
   [
     '[LINK]5: ab12@if2: <BROADCAST,UP> mtu 1400 qdisc noqueue master blue-vrf state UP group 0 ',
-    { kind: 'link', dev: 'ab12' },
+    { kind: 'link', dev: 'ab12', isOutward: 'held' },
   ],
   [
     '[ADDR]Deleted 3: mp2    inet6 fd20::2/64 scope 0 tentative proto 0x55 ',

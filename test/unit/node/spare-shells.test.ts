@@ -43,9 +43,9 @@ test('a program gets its words and its input as they are, from a new shell and f
   );
 });
 
-test('a word that would end the command is refused', () => {
+test.each(['link\nreboot', 'link\0'])('a word that no command line can hold is refused', (word) => {
   const shells = new SpareShells(environment);
-  expect(() => shells.start(['ip', 'link\nreboot'])).toThrow('a word of ip has an end of line');
+  expect(() => shells.start(['ip', word])).toThrow('a word of ip has an end of line or a NUL');
 });
 
 test('a program that is missing is named, with what to install', async () => {
@@ -65,13 +65,15 @@ test('shells that wait keep no process from ending, and end with it', async () =
     import { SpareShells } from ${JSON.stringify(module)};
     const shells = new SpareShells(() => process.env);
     shells.start(['true']).stdin.end();
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    console.log(readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8'));`;
+    const children = () =>
+      readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').trim();
+    while (children().split(' ').length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    console.log(children());`;
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
     timeout: 20_000,
   });
   const waited = said.trim().split(' ');
-  expect(waited.length).toBeGreaterThan(1);
+  expect(waited.length).toBeGreaterThan(2);
   await until('the end of all of them', () => !waited.some((pid) => existsSync(`/proc/${pid}`)));
 });

@@ -6,8 +6,10 @@ import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { Configuration } from './configuration.ts';
 import { systemClock } from '../store/clock.ts';
 import type { ConversionWebhook } from './conversion-webhook.ts';
-import { parseBindAddress, serveHealth } from './health.ts';
+import { parseBindAddress } from './bind-address.ts';
+import { serveHealth } from './health.ts';
 import type { Logger } from './logger.ts';
+import { MetricsAccess } from './metrics-access.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 
 /** Who a process is among several managers. */
@@ -88,11 +90,14 @@ export async function runCluster(
   });
   leading.set(0);
   problems.set(0);
+  const access = store.isEmbedded ? undefined : new MetricsAccess(store.objects, log);
   await using health = await serveHealth({
-    address: configuration.metricsBindAddress,
+    serving: configuration.metrics,
     registry,
+    log,
     // A manager that waits for leadership is ready to take over; one that leads and can't read is not.
-    notReady: () => manager.waitsFor,
+    notReady: () => (manager.waitsFor === undefined ? undefined : 'objects'),
+    judge: access === undefined ? undefined : (header) => access.judge(header),
   });
   log.info({ component: 'daemon', health: health.url, identity: managerIdentity() }, 'started');
   store.onComplaints((complaints) => {

@@ -34,6 +34,15 @@ export interface TlsFiles {
   readonly caCert?: string;
 }
 
+/** Where a daemon serves its metrics. */
+export interface MetricsServing {
+  /** `HOST:PORT`; no host: all addresses; port 0 takes a free one. */
+  readonly address: string;
+  /** Files (PEM), both or none; without them a certificate is made at each start where one is needed. */
+  readonly certificate?: string;
+  readonly privateKey?: string;
+}
+
 /** Settings that the cluster manager alone has. */
 export type ManagerSettings = Pick<ClusterManagerSettings, 'limits' | 'noHostSubnetNodes'>;
 
@@ -67,7 +76,7 @@ export interface Configuration {
   readonly takeOver: boolean;
   /** Milliseconds; limit of every wait of a command. */
   readonly timeout: number;
-  readonly metricsBindAddress: string;
+  readonly metrics: MetricsServing;
   /** `HOST:PORT` of the conversion webhook; empty: none. */
   readonly conversionBindAddress: string;
   readonly leaseTiming: LeaseTiming;
@@ -200,7 +209,10 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     renderGracePeriod: read('render-grace-period', integer(0, 86_400), 60) * 1000,
     takeOver: read('take-over', boolean, false),
     timeout: read('timeout', integer(1, 86_400), DEFAULT_TIMEOUT_SECONDS) * 1000,
-    metricsBindAddress: read('metrics-bind-address', (text) => text, DEFAULT_METRICS_ADDRESS),
+    metrics: {
+      address: given.get('metrics-bind-address')?.text ?? DEFAULT_METRICS_ADDRESS,
+      ...metricsCertificate(given),
+    },
     conversionBindAddress: read('conversion-bind-address', (text) => text, ''),
     leaseTiming: leaseTiming(read),
     logLevel: read('log-level', oneOf(LOG_LEVELS), 'info'),
@@ -219,6 +231,20 @@ function controlSocket(
   const node = given.get('node')?.text ?? '';
   const folder = uid === 0 ? '/run' : environment['XDG_RUNTIME_DIR'];
   return node === '' || !folder ? {} : { socket: defaultSocket(folder, node) };
+}
+
+/** Throws ConfigurationError. */
+function metricsCertificate(
+  given: ReadonlyMap<OptionName, Given>,
+): Pick<MetricsServing, 'certificate' | 'privateKey'> {
+  const [certificate, privateKey] = (['metrics-certificate', 'metrics-private-key'] as const).map(
+    (name) => ({ name, text: given.get(name)?.text ?? '' }),
+  );
+  if (certificate?.text === '' && privateKey?.text === '') return {};
+  for (const { name, text } of [certificate, privateKey].filter((one) => one !== undefined))
+    if (text === '')
+      throw new ConfigurationError(`--${name}`, 'is needed: a certificate and its key go together');
+  return { certificate: certificate?.text ?? '', privateKey: privateKey?.text ?? '' };
 }
 
 /** Throws ConfigurationError. */

@@ -6,11 +6,12 @@ import { answerConversionReview } from '../api/conversion/conversion-review.ts';
 import { backoffDelay, pause, type Clock } from '../store/clock.ts';
 import { definitions } from '../api/validation/catalog.ts';
 import type { Store } from '../store/store.ts';
-import { publishAuthority, sharedIdentity, type WebhookIdentity } from './webhook-certificate.ts';
+import type { TlsIdentity } from './self-signed.ts';
+import { publishAuthority, sharedIdentity } from './webhook-certificate.ts';
 
 export interface ConversionWebhookOptions {
   readonly store: Pick<Store, 'get' | 'create' | 'patch'>;
-  /** Address to listen at; port 0 takes a free one. */
+  /** Address to listen at, empty for all; port 0 takes a free one. */
   readonly host: string;
   readonly port: number;
   /** Name that the API server calls us by: `heddle-cluster.heddle.svc`. */
@@ -55,13 +56,13 @@ export async function serveConversions(
   const { store, namespace, name: host, clock, random } = options;
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
-  const lookAfter = async (): Promise<WebhookIdentity> => {
+  const lookAfter = async (): Promise<TlsIdentity> => {
     const identity = await sharedIdentity(store, { namespace, host, now: clock.now() }, until);
     await publishAuthority(store, CONVERTED, identity.certificate, until);
     return identity;
   };
   let failures = 0;
-  const tried = async (): Promise<WebhookIdentity | undefined> => {
+  const tried = async (): Promise<TlsIdentity | undefined> => {
     try {
       const identity = await lookAfter();
       failures = 0;

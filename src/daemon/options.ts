@@ -268,9 +268,16 @@ export const OPTIONS = [
     'metrics-bind-address',
     'behaviour',
     'HOST:PORT',
-    'where the daemon serves /metrics, /healthz and /readyz',
+    'where the daemon serves /metrics, /healthz and /readyz; :PORT for all addresses. Beyond loopback over TLS, and metrics for bearer tokens that may get /metrics',
     '127.0.0.1:9476',
   ),
+  option(
+    'metrics-certificate',
+    'behaviour',
+    'FILE',
+    'certificate of that address, read again when it is replaced; default: one made at each start',
+  ),
+  option('metrics-private-key', 'behaviour', 'FILE', 'its private key'),
   option(
     'conversion-bind-address',
     'behaviour',

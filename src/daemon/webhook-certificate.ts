@@ -2,17 +2,10 @@
  * The certificate that the API server knows our conversion webhook by: made once, shared by all replicas through a
  * Secret, and published to the API server as `caBundle` of the definitions that convert.
  */
-import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
-import { promisify } from 'node:util';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import { isRetryable, StoreError, type Store } from '../store/store.ts';
-
-export interface WebhookIdentity {
-  /** PEM; its own authority. */
-  readonly certificate: string;
-  readonly key: string;
-}
+import { selfSigned, type TlsIdentity } from './self-signed.ts';
 
 interface Secret extends KubeObject {
   readonly type?: string;
@@ -45,44 +38,6 @@ const SECRET_NAME = 'heddle-conversion';
 const DAYS = 3650;
 /** A certificate that ends sooner than this is replaced. */
 const RENEW_BEFORE = 30 * 86_400_000;
-const OPENSSL_LIMIT = 30_000;
-
-/** A new key, and a certificate for it that names `host`. */
-async function createIdentity(host: string): Promise<WebhookIdentity> {
-  const { stdout } = await promisify(execFile)(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-nodes',
-      '-newkey=ec',
-      '-pkeyopt=ec_paramgen_curve:prime256v1',
-      `-days=${DAYS}`,
-      '-subj=/CN=heddle conversion webhook',
-      `-addext=subjectAltName=${/^[\d.]+$/.test(host) ? 'IP' : 'DNS'}:${host}`,
-      '-keyout=-',
-      '-out=-',
-    ].flatMap(splitOption),
-    { timeout: OPENSSL_LIMIT },
-  ).catch((error: unknown) => {
-    throw new Error(`certificate of the conversion webhook: openssl: ${String(error)}`, {
-      cause: error,
-    });
-  });
-  const part = (name: string): string => {
-    const found = new RegExp(`-----BEGIN ${name}-----[^-]+-----END ${name}-----\n`).exec(stdout);
-    if (found === null)
-      throw new Error(`certificate of the conversion webhook: openssl printed no ${name}`);
-    return found[0];
-  };
-  return { certificate: part('CERTIFICATE'), key: part('PRIVATE KEY') };
-}
-
-/** openssl wants an option and its value apart. */
-const splitOption = (option: string): string[] => {
-  const at = option.indexOf('=');
-  return at === -1 ? [option] : [option.slice(0, at), option.slice(at + 1)];
-};
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const fromBase64 = (text: string): string => Buffer.from(text, 'base64').toString('utf8');
@@ -92,7 +47,7 @@ function identityIn(
   secret: Secret | undefined,
   host: string,
   now: number,
-): WebhookIdentity | undefined {
+): TlsIdentity | undefined {
   const { 'tls.crt': certificate, 'tls.key': key } = secret?.data ?? {};
   if (certificate === undefined || key === undefined) return undefined;
   try {
@@ -114,13 +69,13 @@ export async function sharedIdentity(
     now,
   }: { readonly namespace: string; readonly host: string; readonly now: number },
   signal: AbortSignal,
-): Promise<WebhookIdentity> {
+): Promise<TlsIdentity> {
   const key = `${namespace}/${SECRET_NAME}`;
   for (;;) {
     const secret = await store.get(SECRETS, key, signal);
     const existing = identityIn(secret, host, now);
     if (existing !== undefined) return existing;
-    const created = await createIdentity(host);
+    const created = await selfSigned('conversion webhook', host, DAYS);
     const data = { 'tls.crt': base64(created.certificate), 'tls.key': base64(created.key) };
     const write = { fieldManager: FIELD_MANAGER, signal };
     try {

@@ -3,9 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { serveZone } from './daemon-view.ts';
 import { Exclusive } from './exclusive.ts';
-import { serveHealth } from './health.ts';
+import { serveHealth, type ReadinessCheck } from './health.ts';
 import type { Logger } from './logger.ts';
+import { MetricsAccess } from './metrics-access.ts';
 import { ZoneMetrics } from './metrics.ts';
+import { objectSource } from './object-store.ts';
 import { problemText } from './problem-text.ts';
 import { serveZoneCni } from './zone-cni.ts';
 import { ZoneRuntime, type ZoneConfiguration } from './zone-runtime.ts';
@@ -51,10 +53,16 @@ export async function runZone(
   const notifier = new Notifier();
   const metrics = new ZoneMetrics();
   let notReady: string | undefined = 'starting';
+  let failedCheck: ReadinessCheck = 'start';
+  let access: MetricsAccess | undefined;
+  const hasApiServer = objectSource(configuration, process.env).kind === 'kubernetes';
   await using health = await serveHealth({
-    address: configuration.metricsBindAddress,
+    serving: configuration.metrics,
     registry: metrics.registry,
-    notReady: () => notReady,
+    log,
+    notReady: () => (notReady === undefined ? undefined : failedCheck),
+    // The API server is not connected before the runtime is there.
+    judge: hasApiServer ? async (header) => access?.judge(header) ?? 'unavailable' : undefined,
   });
   await using runtime = await ZoneRuntime.open({
     configuration,
@@ -68,6 +76,7 @@ export async function runZone(
     onHostChange: (change) => metrics.hostChange(change),
     onWork: () => notifier.notify(),
   });
+  if (hasApiServer) access = new MetricsAccess(runtime.store.objects, log);
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
   const daemon = new ZoneDaemon(runtime, metrics, log, notifier);
   const passes = new Exclusive();
@@ -84,6 +93,7 @@ export async function runZone(
     runtime.throwFailure();
     const wait = await passes.run(() => daemon.pass(signal));
     notReady = daemon.notReady;
+    failedCheck = daemon.stage;
     await notifier.wait(wait, signal);
     if (!signal.aborted) await pause(DEBOUNCE);
   }
@@ -92,6 +102,8 @@ export async function runZone(
 
 class ZoneDaemon {
   notReady: string | undefined = 'starting';
+  /** How far the last pass came: what fails while there is a reason not to be ready. */
+  stage: ReadinessCheck = 'start';
   readonly #runtime: ZoneRuntime;
   readonly #metrics: ZoneMetrics;
   readonly #log: Logger;
@@ -141,7 +153,11 @@ class ZoneDaemon {
   async #write(signal: AbortSignal): Promise<string | undefined> {
     const zone = this.#writeZone(signal);
     // The host is kept as it should be also while databases can't be written.
-    await zone.catch(() => undefined);
+    const isWritten = await zone.then(
+      (blocked) => blocked === undefined,
+      () => false,
+    );
+    if (isWritten) this.stage = 'host';
     const host = await this.#writeHost(signal);
     return (await zone) ?? host;
   }
@@ -167,13 +183,16 @@ class ZoneDaemon {
       ['Southbound', southbound],
     ] as const) {
       if (database === undefined) continue;
+      this.stage = name === 'Northbound' ? 'northbound' : 'southbound';
       const unavailable = database.unavailable();
       this.#metrics.available(name, unavailable === undefined);
       if (unavailable !== undefined) return unavailable;
     }
+    this.stage = 'open-vswitch';
     // Ports of the host are known from the first build on.
     const host = controller.isStarted ? undefined : this.#runtime.host?.openVswitch.unavailable();
     if (host !== undefined) return host;
+    this.stage = 'allocations';
     if (!this.#isAllocated) {
       // Before the first allocation is complete a right network could look unwanted.
       const limit = AbortSignal.any([signal, AbortSignal.timeout(configuration.timeout)]);
@@ -185,6 +204,7 @@ class ZoneDaemon {
         database?.replica.subscribe(() => this.#notifier.notify());
       this.#isFollowing = true;
     }
+    this.stage = 'zone';
     this.#runtime.update();
     const result = await controller.flush(signal);
     return result.kind === 'again' ? result.reason : undefined;

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { ResourceKind } from '../../src/api/objects.ts';
 import { CNI_SOCKET } from '../../src/cni/shim.ts';
+import { parseBindAddress } from '../../src/daemon/bind-address.ts';
 import { resolveConfiguration } from '../../src/daemon/configuration.ts';
 import { definitions } from '../../src/api/validation/catalog.ts';
 import { ZoneInformers } from '../../src/daemon/zone-informers.ts';
@@ -20,8 +21,9 @@ interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 interface Rule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
   readonly verbs: readonly string[];
 }
 interface Role extends Manifest {
@@ -271,6 +273,49 @@ describe('the node daemon', () => {
   });
 });
 
+describe('what listens on more than loopback', () => {
+  interface Container {
+    readonly env?: readonly { readonly name: string; readonly value?: string }[];
+    readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
+    readonly livenessProbe?: Probe;
+    readonly readinessProbe?: Probe;
+    readonly startupProbe?: Probe;
+  }
+  interface Probe {
+    readonly httpGet?: { readonly port: string; readonly scheme?: string; readonly host?: string };
+  }
+  interface Workload {
+    readonly spec: { readonly template: { readonly spec: { readonly containers: Container[] } } };
+  }
+  const containers = [
+    named<Manifest & Workload>('DaemonSet', 'heddle-node'),
+    named<Manifest & Workload>('Deployment', 'heddle-cluster'),
+  ].flatMap(({ spec }) => spec.template.spec.containers);
+
+  test('listens on both families, so that nodes with one of them alone are served', () => {
+    const addresses = containers.flatMap(({ env = [], ports = [] }) =>
+      env
+        .filter(({ name }) => name.endsWith('_BIND_ADDRESS'))
+        .map(({ value = '' }) => ({ ...parseBindAddress(value), ports })),
+    );
+    expect(addresses).toHaveLength(3);
+    for (const { host, port, ports } of addresses) {
+      expect(host).toBe('');
+      expect(ports.map(({ containerPort }) => containerPort)).toContain(port);
+    }
+  });
+
+  test('is probed by TLS at the pod’s own address, whatever its family', () => {
+    const probes = containers
+      .flatMap((one) => [one.livenessProbe, one.readinessProbe, one.startupProbe])
+      .flatMap((probe) => probe?.httpGet ?? []);
+    expect(probes.length).toBeGreaterThanOrEqual(4);
+    for (const probe of probes)
+      expect(probe).toEqual(expect.objectContaining({ port: 'metrics', scheme: 'HTTPS' }));
+    expect(probes.filter(({ host }) => host !== undefined)).toEqual([]);
+  });
+});
+
 test('docs/install.md has every path of the host and every container, with what it requests', () => {
   const text = readFileSync(join(ROOT, 'docs/install.md'), 'utf8');
   interface Workload {
@@ -315,7 +360,7 @@ describe('permissions', () => {
   /** `verb group/resource` for everything that a role allows to change. */
   const writes = (name: string): string[] =>
     named<Role>('ClusterRole', name)
-      .rules.flatMap(({ apiGroups, resources, verbs }) =>
+      .rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
         apiGroups.flatMap((group) =>
           resources.flatMap((resource) =>
             verbs
@@ -329,15 +374,16 @@ describe('permissions', () => {
   test('nothing is granted by wildcard, and nobody may escalate', () => {
     for (const { metadata, rules } of roles)
       for (const rule of rules) {
-        const all = [...rule.apiGroups, ...rule.resources, ...rule.verbs];
+        const { apiGroups = [], resources = [], nonResourceURLs = [], verbs } = rule;
+        const all = [...apiGroups, ...resources, ...nonResourceURLs, ...verbs];
         expect(all, metadata.name).not.toContain('*');
         for (const word of ['escalate', 'bind', 'impersonate', 'deletecollection', 'pods/exec'])
           expect(all, metadata.name).not.toContain(word);
-        expect(rule.apiGroups, metadata.name).not.toContain('rbac.authorization.k8s.io');
+        expect(apiGroups, metadata.name).not.toContain('rbac.authorization.k8s.io');
       }
     const overCluster = roles.filter(({ kind }) => kind === 'ClusterRole');
     for (const { rules } of overCluster)
-      expect(rules.flatMap(({ resources }) => resources)).not.toContain('secrets');
+      expect(rules.flatMap(({ resources = [] }) => resources)).not.toContain('secrets');
   });
 
   test('the node daemon reads every kind that it follows', () => {
@@ -359,7 +405,7 @@ describe('permissions', () => {
     const refused = followed.filter(
       ({ apiVersion, plural }) =>
         !rules.some(
-          ({ apiGroups, resources, verbs }) =>
+          ({ apiGroups = [], resources = [], verbs }) =>
             apiGroups.includes(apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '') &&
             resources.includes(plural) &&
             ['list', 'watch'].every((verb) => verbs.includes(verb)),
@@ -370,6 +416,8 @@ describe('permissions', () => {
 
   test('the node daemon writes about nodes, pods and zones, never about networks', () => {
     expect(writes('heddle-node')).toEqual([
+      'create authentication.k8s.io/tokenreviews',
+      'create authorization.k8s.io/subjectaccessreviews',
       'create events',
       'create k8s.ovn.org/zonestatuses',
       'patch events',
@@ -379,8 +427,20 @@ describe('permissions', () => {
     ]);
   });
 
+  test('metrics are for whom an administrator binds a role to', () => {
+    expect(named<Role>('ClusterRole', 'heddle-metrics-reader').rules).toEqual([
+      { nonResourceURLs: ['/metrics'], verbs: ['get'] },
+    ]);
+    const bound = manifests
+      .filter(({ kind }) => kind.endsWith('Binding'))
+      .map((one) => (one as Manifest & { roleRef?: { name: string } }).roleRef?.name);
+    expect(bound).not.toContain('heddle-metrics-reader');
+  });
+
   test('the cluster manager writes what it owns', () => {
     expect(writes('heddle-cluster').filter((line) => !line.includes('k8s.ovn.org/'))).toEqual([
+      'create authentication.k8s.io/tokenreviews',
+      'create authorization.k8s.io/subjectaccessreviews',
       'create discovery.k8s.io/endpointslices',
       'create events',
       'create k8s.cni.cncf.io/network-attachment-definitions',

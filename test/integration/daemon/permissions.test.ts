@@ -9,6 +9,7 @@ import { definitions } from '../../../src/api/validation/catalog.ts';
 import { runCluster } from '../../../src/daemon/cluster-daemon.ts';
 import { resolveConfiguration } from '../../../src/daemon/configuration.ts';
 import { createLogger } from '../../../src/daemon/logger.ts';
+import { MetricsAccess } from '../../../src/daemon/metrics-access.ts';
 import { openStore } from '../../../src/daemon/object-store.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { IpProgram } from '../../../src/node/drivers/ip-program.ts';
@@ -127,6 +128,23 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       await expect.poll(async () => (await get(object)).status, WAIT).toBe(404);
   };
 
+  /** Makes the two reviews of a reader of metrics. This server has none, so the first is answered here; roles judge the second. */
+  const askWhoReadsMetrics = async (kubeconfig: string, through: ApiProxy): Promise<void> => {
+    through.intercept = (target, response) => {
+      if (!target.includes('/tokenreviews')) return false;
+      const status = { authenticated: true, user: { username: 'reader' } };
+      response.writeHead(201).end(JSON.stringify({ status }));
+      return true;
+    };
+    await using store = await openStore(
+      { kind: 'kubernetes', files: [kubeconfig] },
+      { dryRun: false },
+    );
+    const access = new MetricsAccess(store.objects, createLogger('silent'));
+    expect(await access.judge('Bearer token')).toBe('unavailable');
+    through.intercept = () => false;
+  };
+
   test('are what the cluster manager needs, and no more', async () => {
     const blue = layer3('blue/net', '10.20.0.0/16/24');
     const green = clusterLayer3('shared', inNamespaces('red'), '10.30.0.0/16');
@@ -194,6 +212,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await remove(blue, green, flat, overlay);
     await waitForNone(blue, green, flat, overlay);
 
+    await askWhoReadsMetrics(join(folder, 'cluster'), proxy);
     expect(proxy.forbidden).toEqual([]);
     expect(unusedPermissions(proxy.requests, 'cluster-rbac.yaml')).toEqual([
       // Where a NAD that was just written has to go before it is seen.
@@ -235,6 +254,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       await waitFor(fine, /pod-networks/);
       expect((await heddle('status', `--kubeconfig=${kubeconfig}`)).stdout).toMatch(/n2/);
       await announce('n2', kubeconfig, () => waitFor(node('n2'), /node-chassis-id/));
+      await askWhoReadsMetrics(kubeconfig, nodeProxy);
       expect(nodeProxy.forbidden).toEqual([]);
       expect(unusedPermissions(nodeProxy.requests, 'node-rbac.yaml')).toEqual([
         // An event that is said again.

@@ -11,7 +11,7 @@ import { report, tone } from './output.ts';
 export type AnswerSource = 'daemon' | 'direct';
 
 /** Options that decide what rows there should be, besides those of the groups below. */
-const DECISIVE: readonly OptionName[] = ['render', 'take-over'];
+const DECISIVE: readonly OptionName[] = ['render', 'take-over', 'take-zone'];
 /** Options that must be the same in daemon and command: otherwise its answer is about something else. */
 const COMPARED: readonly (OptionSpec & { readonly name: OptionName })[] = OPTIONS.filter(
   ({ name, group }) => group === 'where' || group === 'cluster' || DECISIVE.includes(name),

@@ -74,6 +74,8 @@ export interface Configuration {
   readonly renderGracePeriod: number;
   /** Remove unmarked rows that an ovn-kubernetes left and no object asks for. */
   readonly takeOver: boolean;
+  /** The databases of another node may be made the zone of this one. */
+  readonly takeZone: boolean;
   /** Milliseconds; limit of every wait of a command. */
   readonly timeout: number;
   readonly metrics: MetricsServing;
@@ -208,6 +210,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     render: read('render', oneOf(['used', 'everywhere'] as const), 'used'),
     renderGracePeriod: read('render-grace-period', integer(0, 86_400), 60) * 1000,
     takeOver: read('take-over', boolean, false),
+    takeZone: read('take-zone', boolean, false),
     timeout: read('timeout', integer(1, 86_400), DEFAULT_TIMEOUT_SECONDS) * 1000,
     metrics: {
       address: given.get('metrics-bind-address')?.text ?? DEFAULT_METRICS_ADDRESS,

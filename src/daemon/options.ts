@@ -229,6 +229,16 @@ export const OPTIONS = [
     ),
     isSwitch: true,
   },
+  {
+    ...option(
+      'take-zone',
+      'behaviour',
+      'BOOL',
+      'write the databases although they are those of another node, by name or chassis: for a node that was renamed or made anew',
+      'false',
+    ),
+    isSwitch: true,
+  },
   option(
     'routing-table-id-start',
     'behaviour',

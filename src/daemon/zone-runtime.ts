@@ -8,7 +8,8 @@ import { kernelSysctls } from '../node/drivers/sysctls.ts';
 import { UplinkKeeper, uplinkSteps } from '../node/drivers/uplink-keeper.ts';
 import { NodePodAddresses } from '../node/pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
-import { pods } from '../api/kinds.ts';
+import { chassisId } from '../api/annotations/node-annotations.ts';
+import { nodes, pods } from '../api/kinds.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { ZoneFacts } from '../model/facts.ts';
 import { Informers } from '../store/informers.ts';
@@ -29,6 +30,7 @@ import type { Logger } from './logger.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 import { orGiveUp, TimedOutError, until } from './waiting.ts';
 import { ZoneController, type CommitRecord, type NetworkWritten } from './zone-controller.ts';
+import { foreignDatabase, unfitSchema, zoneIdentity } from './zone-identity.ts';
 import { ZoneInformers } from './zone-informers.ts';
 
 /** What a zone can't do without. */
@@ -88,6 +90,8 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #uplink: UplinkKeeper | undefined;
   readonly #running: Promise<unknown>;
   #leadership: Promise<boolean> | undefined;
+  /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
+  #isOurs = false;
   #failure: unknown;
 
   private constructor(options: RuntimeOptions, store: OpenObjects) {
@@ -112,7 +116,11 @@ export class ZoneRuntime implements AsyncDisposable {
       hasOwnPodsOnly: !store.isEmbedded,
       onChange: onWork,
     });
-    const database = { tls: configuration.tls, log, onAvailable: onWork };
+    const onAvailable = (): void => {
+      this.#isOurs = false;
+      onWork();
+    };
+    const database = { tls: configuration.tls, log, onAvailable };
     const open = options.openDatabase ?? openDatabase;
     this.northbound = open({
       ...database,
@@ -310,8 +318,12 @@ export class ZoneRuntime implements AsyncDisposable {
     await this.host?.openVswitch.ready(signal);
   }
 
-  /** Builds what the facts changed. Throws NotReadyError when the node is not known well enough. */
+  /**
+   * Builds what the facts changed. Throws ConfigurationError when the databases are those of another node or lack what isolation needs,
+   * NotReadyError when the node is not known well enough.
+   */
   update(): void {
+    this.#assertOurs();
     if (this.controller.update() === undefined) return;
     const { node, manifests } = this.configuration;
     const object = `Node ${node}`;
@@ -321,6 +333,33 @@ export class ZoneRuntime implements AsyncDisposable {
         ? `--node ${node}: no Node of this name in ${manifests ?? 'the cluster'}; add it or correct the name`
         : `${object}: ${found.message}`,
     );
+  }
+
+  #assertOurs(): void {
+    if (this.#isOurs) return;
+    const { configuration, northbound, southbound, host, informers } = this;
+    const { node, takeZone } = configuration;
+    const databases = [['--nb', northbound] as const, ['--sb', southbound] as const];
+    for (const [flag, database] of databases) {
+      const unfit = database && unfitSchema(database.replica);
+      if (unfit !== undefined) throw new ConfigurationError(flag, unfit);
+    }
+    const object = informers.of(nodes).get(node);
+    const chassis = object && chassisId(object).value;
+    const local = host?.externalIds();
+    const foreign = takeZone
+      ? undefined
+      : foreignDatabase(
+          node,
+          chassis,
+          zoneIdentity(northbound.replica, southbound?.replica),
+          local !== undefined && 'externalIds' in local
+            ? local.externalIds.get('system-id')
+            : undefined,
+        );
+    if (foreign !== undefined) throw new ConfigurationError(foreign.flag, foreign.message);
+    // Without a chassis nothing is built.
+    this.#isOurs = chassis !== undefined;
   }
 
   /** What the host holds, as units want it, and where it differs. Throws ConfigurationError when the host is left alone. */

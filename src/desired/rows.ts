@@ -89,6 +89,8 @@ export interface TableClaim {
   readonly sharedColumns?: readonly string[];
   /** True for tables that keep networks apart (ACL, Port_Group …): in place before what they isolate, and removed after it. */
   readonly isolates?: boolean;
+  /** Columns that decide what its rows keep apart: without one of them a row would let through what it is there to hold back. */
+  readonly needs?: readonly string[];
 }
 
 /** Key in `external_ids` of every row of ours; its value names the object for which the row is there. */

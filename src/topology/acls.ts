@@ -11,6 +11,7 @@ export const ACL_CLAIM: TableClaim = {
   table: 'ACL',
   keyOf: idKey,
   isolates: true,
+  needs: ['tier', 'options'],
 };
 
 /** Seen from the pod: `Ingress` is to it. */

@@ -46,6 +46,7 @@ export const NAT_CLAIM: TableClaim = {
   container: { table: 'Logical_Router', column: 'nat' },
   keyOf: (row, router) =>
     router === undefined ? undefined : (idKey(row) ?? foundNatKey(row, router.key)),
+  needs: ['match'],
 };
 
 const foundRouteKey = (row: FoundRow, router: string): string =>

@@ -12,4 +12,4 @@ export {
 export { isMap, isSet, membersOf, without } from './column-values.ts';
 export { commitPlan, type PlanCommitOptions, type PlanCommitResult } from './commit.ts';
 export { Reconciler, type PlanOptions, type UnmarkedRow } from './reconciler.ts';
-export { claimedSelection } from './selection.ts';
+export { claimedSelection, missingFor } from './selection.ts';

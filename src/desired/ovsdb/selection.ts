@@ -20,6 +20,21 @@ export const referencesOf = ({ key, value }: ColumnType): readonly ColumnReferen
   );
 
 /**
+ * Tables and columns that a server would have to have, and lacks, before rows of these claims keep apart what they are there to
+ * keep apart; in words.
+ */
+export function missingFor(
+  claims: ReadonlyMap<string, Pick<TableClaim, 'isolates' | 'needs'>>,
+  schema: DatabaseSchema,
+): readonly string[] {
+  return [...claims].flatMap(([name, { isolates = false, needs = [] }]) => {
+    const table = schema.tables.get(name);
+    if (table === undefined) return isolates || needs.length > 0 ? [`table ${name}`] : [];
+    return needs.filter((one) => !table.columns.has(one)).map((one) => `column ${one} of ${name}`);
+  });
+}
+
+/**
  * What a client has to follow for plans of these claims: of each claimed table all columns but foreign ones, and whatever else refers to rows
  * of these tables, as that tells where a row hangs and whether it can go. `more`: columns that the program reads besides, by table.
  */

@@ -18,12 +18,14 @@ export async function selfSigned(what: string, host: string, days: number): Prom
       'req',
       '-x509',
       '-nodes',
-      ...['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'],
-      ...['-days', String(days)],
-      ...['-subj', `/CN=heddle ${what}`],
-      ...['-addext', `subjectAltName=${/^[\d.]+$/.test(host) ? 'IP' : 'DNS'}:${host}`],
-      ...['-keyout', '-', '-out', '-'],
-    ],
+      '-newkey=ec',
+      '-pkeyopt=ec_paramgen_curve:prime256v1',
+      `-days=${days}`,
+      `-subj=/CN=heddle ${what}`,
+      `-addext=subjectAltName=${/^[\d.]+$/.test(host) ? 'IP' : 'DNS'}:${host}`,
+      '-keyout=-',
+      '-out=-',
+    ].flatMap(splitOption),
     { timeout: OPENSSL_LIMIT },
   ).catch((error: unknown) => {
     throw new Error(`certificate of the ${what}: openssl: ${String(error)}`, { cause: error });
@@ -35,3 +37,9 @@ export async function selfSigned(what: string, host: string, days: number): Prom
   };
   return { certificate: part('CERTIFICATE'), key: part('PRIVATE KEY') };
 }
+
+/** openssl wants an option and its value apart. */
+const splitOption = (option: string): string[] => {
+  const at = option.indexOf('=');
+  return at === -1 ? [option] : [option.slice(0, at), option.slice(at + 1)];
+};

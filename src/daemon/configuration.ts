@@ -364,6 +364,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
     policies: {
       passesIcmp: read('allow-icmp-network-policy', boolean, defaults.policies.passesIcmp),
       allowsStateless: read('enable-stateless-netpol', boolean, defaults.policies.allowsStateless),
+      mostFlows: read('max-flows-per-policy', integer(1, 1_000_000), defaults.policies.mostFlows),
     },
     ephemeralPortRange: read(
       'ephemeral-port-range',

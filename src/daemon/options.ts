@@ -164,6 +164,13 @@ export const OPTIONS = [
     'false',
   ),
   option(
+    'max-flows-per-policy',
+    'cluster',
+    'COUNT',
+    'OpenFlow flows that one NetworkPolicy may cost a node; one that would cost more lets nothing through',
+    '10000',
+  ),
+  option(
     'ephemeral-port-range',
     'cluster',
     'FROM-TO',

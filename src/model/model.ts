@@ -153,6 +153,8 @@ export interface PolicySettings {
   readonly passesIcmp: boolean;
   /** Policies may ask for rules without connection tracking. */
   readonly allowsStateless: boolean;
+  /** OpenFlow flows that what one policy lets through may cost a node. */
+  readonly mostFlows: number;
 }
 
 /** Settings of the whole cluster (api.md §12). */

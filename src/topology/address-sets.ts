@@ -68,6 +68,22 @@ export const podsWithPort = (
   family: Family,
 ): AddressSet => selectedPods(controller, `${selection}_PORT{${protocol}/${name}/${port}}`, family);
 
+/** What exceptions leave of the blocks of a rule of a policy; the reference negates the exceptions instead. */
+export const blocksOfRule = (
+  controller: string,
+  policy: { readonly namespace: string; readonly name: string },
+  rule: { readonly direction: string; readonly index: number },
+  family: Family,
+): AddressSet =>
+  addressSet(
+    objectIds(controller, 'NetworkPolicy', {
+      name: `${policy.namespace}:${policy.name}`,
+      direction: rule.direction,
+      'gress-index': String(rule.index),
+      'ip-family': family,
+    }),
+  );
+
 /** Peers of a rule of a policy of administrators. */
 export const adminPeers = (
   controller: string,

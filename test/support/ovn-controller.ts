@@ -13,8 +13,8 @@ export interface ControlledNode {
   readonly address: string;
   /** Physical networks, each with a bridge. */
   readonly mappings: Readonly<Record<string, string>>;
-  /** Logical ports that have an interface here. */
-  readonly ports: readonly string[];
+  /** Logical ports that have an interface here, each with the UID of its pod: without it ovn-controller leaves the port alone. */
+  readonly ports: Readonly<Record<string, string>>;
 }
 
 export class OvnController implements AsyncDisposable {
@@ -65,7 +65,7 @@ export class OvnController implements AsyncDisposable {
       'set-fail-mode',
       'br-int',
       'secure',
-      ...node.ports.flatMap((port, number) => [
+      ...Object.entries(node.ports).flatMap(([port, podUid], number) => [
         '--',
         'add-port',
         'br-int',
@@ -76,6 +76,7 @@ export class OvnController implements AsyncDisposable {
         `pod${number}`,
         'type=dummy',
         `external_ids:iface-id="${port}"`,
+        `external_ids:iface-id-ver="${podUid}"`,
       ]),
     );
     return new OvnController(vswitchd);

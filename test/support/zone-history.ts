@@ -111,7 +111,11 @@ export class ZoneHistory {
         egressFirewall: random.is(0.5),
         multicast: random.is(0.5),
       },
-      policies: { passesIcmp: random.is(0.5), allowsStateless: random.is(0.5) },
+      policies: {
+        passesIcmp: random.is(0.5),
+        allowsStateless: random.is(0.5),
+        mostFlows: random.is(0.5) ? 10 : 10_000,
+      },
     };
     for (const database of this.#databases)
       database.subscribe(() => {

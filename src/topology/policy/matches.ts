@@ -1,7 +1,7 @@
 /** Matches of policies' ACLs, as text (topology.md §16.1). */
 
 import { ipOf, type Family } from '../../allocators/addresses.ts';
-import type { AddressBlock, PolicyPort, Protocol } from '../../model/policies.ts';
+import type { PolicyPort, Protocol } from '../../model/policies.ts';
 import { anyOf, type Direction } from '../acls.ts';
 
 /** Which end of a packet the peer of a pod is at, seen from the pod. */
@@ -26,15 +26,16 @@ export function inSets(end: End, sets: ReadonlyMap<Family, readonly string[]>): 
   return anyOf(terms);
 }
 
-function inBlock(end: End, { cidr, except }: AddressBlock): string {
-  const field = `${ipOf(cidr)}.${end}`;
-  if (except.length === 0) return `${field} == ${cidr}`;
-  return `(${field} == ${cidr} && ${field} != {${except.join(', ')}})`;
-}
-
-/** Addresses of any of the blocks. */
-export const inBlocks = (end: End, blocks: readonly AddressBlock[]): string =>
-  anyOf(blocks.map((block) => inBlock(end, block)));
+/** Addresses of any of the blocks, and of sets: names by family. */
+export const inBlocks = (
+  end: End,
+  cidrs: readonly string[],
+  sets: ReadonlyMap<Family, string>,
+): string =>
+  anyOf([
+    ...cidrs.map((cidr) => `${ipOf(cidr)}.${end} == ${cidr}`),
+    ...[...sets].map(([family, name]) => `${IP[family]}.${end} == $${name}`),
+  ]);
 
 const PROTOCOLS: readonly Protocol[] = ['tcp', 'udp', 'sctp'];
 
@@ -46,6 +47,23 @@ export function byProtocol(ports: readonly PolicyPort[]): ReadonlyMap<Protocol, 
     if (own.length > 0) matches.set(protocol, ofProtocol(protocol, own));
   }
   return matches;
+}
+
+/** How many terms OVN makes of the ports of one protocol: one of each, and of a range one per block of a power of two. */
+export function termsOfPorts(ports: readonly PolicyPort[], protocol: Protocol): number {
+  const own = ports.filter((port) => port.protocol === protocol && port.name === undefined);
+  if (own.some(({ port }) => port === undefined)) return 1;
+  return own.reduce((sum, { port = 0, endPort = port }) => sum + blocksOfRange(port, endPort), 0);
+}
+
+function blocksOfRange(first: number, last: number): number {
+  let count = 0;
+  for (let next = first; next <= last; count += 1) {
+    let size = 1;
+    while (next % (2 * size) === 0 && next + 2 * size - 1 <= last) size *= 2;
+    next += size;
+  }
+  return count;
 }
 
 function ofProtocol(protocol: Protocol, ports: readonly PolicyPort[]): string {

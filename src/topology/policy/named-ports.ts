@@ -15,6 +15,8 @@ import { inSets } from './matches.ts';
 export interface NamedPortMatch {
   readonly match: string;
   readonly sets: readonly string[];
+  /** Numbers that the names stand for: OVN makes flows for each of them. */
+  readonly numbers: number;
 }
 
 /** What reaches a port by its name, by protocol; nothing of a protocol whose names no pod has. */
@@ -35,6 +37,7 @@ export function namedPortMatches(
       {
         match: `${protocol} && ${anyOf(found.map(({ match }) => match))}`,
         sets: found.flatMap(({ sets }) => sets),
+        numbers: found.length,
       },
     ]),
   );
@@ -46,7 +49,7 @@ function termsOf(
   controller: string,
   families: readonly Family[],
   { selection: { id }, protocol, name }: PortQuery,
-): readonly (NamedPortMatch & { readonly protocol: Protocol })[] {
+): readonly (Omit<NamedPortMatch, 'numbers'> & { readonly protocol: Protocol })[] {
   const bucket = portBucket(tupleKey(network, id), protocol, name);
   return namedNumbers.by('name', bucket).map(({ port }) => {
     const sets = new Map(

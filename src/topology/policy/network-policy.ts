@@ -1,19 +1,38 @@
 /** What a NetworkPolicy, or a MultiNetworkPolicy on a secondary network, lets through (topology.md §16.1, §16.3). */
 
-import { FAMILIES, type Family } from '../../allocators/addresses.ts';
+import {
+  FAMILIES,
+  familyOf,
+  formatPrefix,
+  parsePrefix,
+  type Family,
+} from '../../allocators/addresses.ts';
+import { withoutPrefixes } from '../../allocators/prefix-subtraction.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { NetworkName } from '../../model/model.ts';
 import { controllerOf } from '../../model/names.ts';
-import { policyObject, portQueries, type Policy, type PolicyRule } from '../../model/policies.ts';
+import {
+  policyObject,
+  portQueries,
+  type AddressBlock,
+  type Policy,
+  type PolicyRule,
+} from '../../model/policies.ts';
 import { ACL_CLAIM, addAcl, ofGroup } from '../acls.ts';
-import { selectedPods } from '../address-sets.ts';
+import {
+  ADDRESS_SET_CLAIM,
+  addAddressSet,
+  blocksOfRule,
+  selectedPods,
+  type AddressSet,
+} from '../address-sets.ts';
 import { networkOf, networkRank } from '../network/network-feature.ts';
 import { ACL_DEFAULT_ALLOW, TIER_POLICY } from '../numbers.ts';
 import { objectIds } from '../object-ids.ts';
 import { addPortGroup, policyPortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
 import { holds, Rows } from '../rows.ts';
-import { allAddresses, byProtocol, inBlocks, inSets, peerEnd } from './matches.ts';
+import { allAddresses, byProtocol, termsOfPorts, inBlocks, inSets, peerEnd } from './matches.ts';
 import { namedPortMatches } from './named-ports.ts';
 import { familiesOf } from './placed.ts';
 
@@ -21,10 +40,29 @@ import { familiesOf } from './placed.ts';
 const SELECTORS = -1;
 const BLOCKS = -2;
 
-/** What the rule is about, with the sets that it names. */
+/** OVN has a flow for the first packet of a connection, and one for those that come after it. */
+const FLOWS_PER_TERM = 2;
+
+/** What a rule is about, with the sets that it names. */
 interface Match {
   readonly match: string;
   readonly sets: readonly string[];
+  /** How many terms it has for OVN; what pods are in a set is not the policy's doing, and not counted. */
+  readonly terms: number;
+}
+
+/** An ACL to be. */
+interface Allow extends Match {
+  readonly named: boolean;
+  readonly rule: PolicyRule;
+  readonly protocol: string;
+  readonly block: number;
+}
+
+/** Addresses that are to be in a set. */
+interface BlockSet {
+  readonly set: AddressSet;
+  readonly addresses: readonly string[];
 }
 
 /** The group alone: pods join it, and are closed, also while what is let through can't be worked out. */
@@ -59,12 +97,16 @@ export const policyRules: Feature<ZoneFacts> = {
       text: 'What a rule of a policy lets through: a row per protocol, for peers by selectors and for peers by address.',
       source: 'topology.md §16.1',
     },
+    blocks: {
+      text: 'What exceptions leave of the blocks of a rule is in a set, as prefixes.',
+      source: 'topology.md §16.1',
+    },
     'allow-named': {
       text: 'Ports that a rule means by a name are those of the pods that call them so, each at its number.',
       source: 'topology.md §16.1',
     },
   },
-  claims: [ACL_CLAIM],
+  claims: [ADDRESS_SET_CLAIM, ACL_CLAIM],
   build(facts, [network = '', ...key], out) {
     const policy = facts.policing.policies.get(...key);
     if (policy === undefined) return;
@@ -76,7 +118,23 @@ export const policyRules: Feature<ZoneFacts> = {
         policyObject(policy),
         `network ${network} gives its pods no addresses: peers by selectors are nobody there; write address blocks`,
       );
-    for (const rule of policy.rules) addRule(rows, on, rule, families);
+    const { mostFlows } = facts.settings.policies;
+    const found: (Allow | BlockSet)[] = [];
+    let flows = 0;
+    for (const one of contentsOf(on, families, mostFlows)) {
+      found.push(one);
+      flows += 'terms' in one ? FLOWS_PER_TERM * one.terms : 0;
+      if (flows <= mostFlows) continue;
+      out.problem(
+        policyObject(policy),
+        `what it lets through would cost each node more than ${mostFlows} flows (max-flows-per-policy): it lets nothing through; write fewer address blocks, exceptions and ports, or several policies`,
+      );
+      return;
+    }
+    for (const one of found) {
+      if ('addresses' in one) addAddressSet(rows.by('blocks'), one.set, one.addresses);
+      else addAllow(rows.by(one.named ? 'allow-named' : 'allow'), on, one);
+    }
   },
 };
 
@@ -87,63 +145,135 @@ interface PolicyOnNetwork {
   readonly policy: Policy;
 }
 
-function addRule(
-  rows: Rows,
+/** What the rules come to, one after the other: who counts can stop. More than `most` prefixes of one rule are not worked out. */
+function* contentsOf(
   on: PolicyOnNetwork,
+  families: readonly Family[],
+  most: number,
+): Generator<Allow | BlockSet, void> {
+  for (const rule of on.policy.rules) {
+    const peers = new Map<number, Match>();
+    if (rule.blocks.length > 0) {
+      const { match, sets } = blocksOf(on, rule, most);
+      peers.set(BLOCKS, match);
+      yield* sets;
+    }
+    const selectors = selectorsOf(on, rule, families);
+    if (selectors !== undefined) peers.set(SELECTORS, selectors);
+    yield* allowsOf(on, rule, peers, families);
+  }
+}
+
+/**
+ * Addresses of the rule's blocks. What exceptions leave of a block is written as such, in a set: OVN multiplies out a set that is negated,
+ * so that a few exceptions would cost every node minutes.
+ */
+function blocksOf(
+  { controller, policy }: PolicyOnNetwork,
+  rule: PolicyRule,
+  most: number,
+): { readonly match: Match; readonly sets: readonly BlockSet[] } {
+  const whole = rule.blocks.filter(({ except }) => except.length === 0).map(({ cidr }) => cidr);
+  const cut = rule.blocks.filter(({ except }) => except.length > 0);
+  const left = [
+    ...cut
+      .values()
+      .flatMap(whatIsLeft)
+      .take(most + 1),
+  ];
+  const sets = FAMILIES.filter((family) => cut.some(({ cidr }) => familyOf(cidr) === family)).map(
+    (family) => ({
+      family,
+      set: blocksOfRule(controller, policy, rule, family),
+      addresses: [...new Set(left.filter((address) => familyOf(address) === family))].sort(),
+    }),
+  );
+  const names = new Map(sets.map(({ family, set }) => [family, set.name]));
+  return {
+    match: {
+      match: inBlocks(peerEnd(rule.direction), whole, names),
+      sets: [...names.values()],
+      terms: whole.length + left.length,
+    },
+    sets,
+  };
+}
+
+function* whatIsLeft({ cidr, except }: AddressBlock): Generator<string, void> {
+  const block = parsePrefix(cidr);
+  if (block === undefined) return;
+  const exceptions = except.map(parsePrefix).filter((one) => one !== undefined);
+  for (const prefix of withoutPrefixes(block, exceptions)) yield formatPrefix(prefix);
+}
+
+/** Whom selectors mean, or everybody; nobody where the rule names blocks alone, or selects pods on a network without addresses. */
+function selectorsOf(
+  { controller }: PolicyOnNetwork,
   rule: PolicyRule,
   families: readonly Family[],
-): void {
-  const { facts, network, controller, policy } = on;
-  const end = peerEnd(rule.direction);
-  const peers = new Map<number, Match>();
-  if (rule.blocks.length > 0) peers.set(BLOCKS, { match: inBlocks(end, rule.blocks), sets: [] });
-  if (rule.peers.length > 0) {
-    const sets = new Map(
-      families.map((family) => [
-        family,
-        rule.peers.map(({ id }) => selectedPods(controller, id, family).name),
-      ]),
-    );
-    // Without addresses there is nobody whom a selector could mean.
-    if (sets.size > 0)
-      peers.set(SELECTORS, { match: inSets(end, sets), sets: [...sets.values()].flat() });
-  } else if (rule.blocks.length === 0)
-    peers.set(SELECTORS, {
-      match: allAddresses(families.length === 0 ? FAMILIES : families),
-      sets: [],
-    });
+): Match | undefined {
+  if (rule.peers.length === 0) {
+    if (rule.blocks.length > 0) return undefined;
+    const all = families.length === 0 ? FAMILIES : families;
+    return { match: allAddresses(all), sets: [], terms: all.length };
+  }
+  if (families.length === 0) return undefined;
+  const sets = new Map(
+    families.map((family) => [
+      family,
+      rule.peers.map(({ id }) => selectedPods(controller, id, family).name),
+    ]),
+  );
+  const names = [...sets.values()].flat();
+  return { match: inSets(peerEnd(rule.direction), sets), sets: names, terms: names.length };
+}
 
+function* allowsOf(
+  { facts, network, controller, policy }: PolicyOnNetwork,
+  rule: PolicyRule,
+  peers: ReadonlyMap<number, Match>,
+  families: readonly Family[],
+): Generator<Allow, void> {
   const ports = byProtocol(rule.ports);
-  for (const [block, { match, sets }] of peers) {
-    if (rule.ports.length === 0) addAllow(rows.by('allow'), on, rule, 'None', block, match, sets);
+  for (const [block, peer] of peers) {
+    if (rule.ports.length === 0) yield { ...peer, named: false, rule, protocol: 'None', block };
     for (const [protocol, port] of ports)
-      addAllow(rows.by('allow'), on, rule, protocol, block, `${match} && ${port}`, sets);
+      yield {
+        match: `${peer.match} && ${port}`,
+        sets: peer.sets,
+        // Of two lists OVN makes a conjunction: their sum, not their product.
+        terms: peer.terms + termsOfPorts(rule.ports, protocol),
+        named: false,
+        rule,
+        protocol,
+        block,
+      };
   }
   const queries = portQueries(policy, rule);
   if (queries.length > 0) facts.requireOtherPods();
   const named = namedPortMatches(facts, network, controller, families, queries);
-  for (const [protocol, { match, sets }] of named) {
-    const key = `${protocol}-namedPort`;
+  for (const [protocol, { match, sets, numbers }] of named) {
+    const key = { named: true, rule, protocol: `${protocol}-namedPort` };
     // Who sends says nothing about the port; who is reached is in the sets of the port already.
     if (rule.direction === 'Egress')
-      addAllow(rows.by('allow-named'), on, rule, key, SELECTORS, match, sets);
+      yield { ...key, match, sets, terms: numbers, block: SELECTORS };
     else
       for (const [block, peer] of peers)
-        addAllow(rows.by('allow-named'), on, rule, key, block, `${peer.match} && ${match}`, [
-          ...peer.sets,
-          ...sets,
-        ]);
+        yield {
+          ...key,
+          match: `${peer.match} && ${match}`,
+          sets: [...peer.sets, ...sets],
+          // Each number is with other pods: nothing can be shared.
+          terms: numbers * (peer.terms + 1),
+          block,
+        };
   }
 }
 
 function addAllow(
   rows: Rows,
   { facts, controller, policy: { namespace, name, isStateless } }: PolicyOnNetwork,
-  { direction, index }: PolicyRule,
-  protocol: string,
-  block: number,
-  match: string,
-  sets: readonly string[],
+  { rule: { direction, index }, protocol, block, match, sets }: Allow,
 ): void {
   const group = policyPortGroup(controller, namespace, name);
   addAcl(

@@ -4,6 +4,7 @@ import { everyKind } from '../../support/all-kinds.ts';
 import { OvnController } from '../../support/ovn-controller.ts';
 import { OvnZone } from '../../support/ovn-zone.ts';
 import {
+  bluePod,
   CHASSIS_1,
   dualZone,
   exampleZone,
@@ -40,7 +41,11 @@ test.each(ZONES)(
       chassis: CHASSIS_1,
       address: '172.18.0.3',
       mappings: { physnet: 'breth0', tenants: 'br-tenants' },
-      ports: ['blue.blue_blue_pod1', 'yellow.yellow.net_yellow_pod2', 'blue.ln_blue_pod1'],
+      ports: {
+        'blue.blue_blue_pod1': bluePod.podUid,
+        'yellow.yellow.net_yellow_pod2': bluePod.podUid,
+        'blue.ln_blue_pod1': bluePod.podUid,
+      },
     });
     expect(await ovn.apply(zone)).toEqual([]);
     await ovn.nbctl('--wait=hv', 'sync');

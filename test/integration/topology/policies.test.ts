@@ -133,7 +133,10 @@ test('ICMP passes, and what is let through is not tracked, where the cluster is 
   await using free = await OvnZone.start();
   const freed: Zone = {
     ...zone,
-    settings: { ...zone.settings, policies: { passesIcmp: true, allowsStateless: true } },
+    settings: {
+      ...zone.settings,
+      policies: { passesIcmp: true, allowsStateless: true, mostFlows: 10_000 },
+    },
     policies: [{ ...web, isStateless: true }],
   };
   expect(await free.apply(freed)).toEqual([]);

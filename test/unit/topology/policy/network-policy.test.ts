@@ -57,11 +57,16 @@ function matchesOf(spec: object, zone: Zone = exampleZone, ...more: KubeObject[]
 }
 const matches = (rows: readonly DesiredRow[]): Record<string, string> =>
   Object.fromEntries(
-    rows.map(({ key, columns }) => [
-      key.replace(/.*:NetworkPolicy:blue:p:/, ''),
-      columns['match'] as string,
-    ]),
+    rows
+      .filter(({ table }) => table === 'ACL')
+      .map(({ key, columns }) => [
+        key.replace(/.*:NetworkPolicy:blue:p:/, ''),
+        columns['match'] as string,
+      ]),
   );
+/** Name of the set of what exceptions leave of the blocks of a rule of policy blue/p. */
+const leftOf = (rule: string): string =>
+  hashedName(`blue_blue-network-controller:NetworkPolicy:blue:p:${rule}`);
 /** The group of policy blue/p. */
 const PORT = `@${hashedName('blue_blue-network-controller:NetworkPolicy:blue:p')}`;
 
@@ -164,9 +169,8 @@ describe('what a rule matches', () => {
         },
       ],
       {
-        'Ingress:0:None:-2': '(ip4.src == 198.51.100.0/24 && ip4.src != {198.51.100.8/29})',
-        'Ingress:1:tcp:-2':
-          '(ip4.src == 10.0.0.0/8 || (ip6.src == fd00::/8 && ip6.src != {fd00:1::/32, fd00:2::/32})) && tcp && tcp.dst==80',
+        'Ingress:0:None:-2': `ip4.src == $${leftOf('Ingress:0:v4')}`,
+        'Ingress:1:tcp:-2': `(ip4.src == 10.0.0.0/8 || ip6.src == $${leftOf('Ingress:1:v6')}) && tcp && tcp.dst==80`,
       },
     ],
     [
@@ -183,6 +187,60 @@ describe('what a rule matches', () => {
         Object.entries(expected).map(([key, match]) => [key, `${match} && outport == ${PORT}`]),
       ),
     );
+  });
+
+  test('what exceptions leave of the blocks of a rule is in one set per family, sorted', () => {
+    const block = (cidr: string, ...except: string[]): object => ({ ipBlock: { cidr, except } });
+    const policy = networkPolicy('blue/p', {
+      ingress: [
+        {
+          from: [
+            block('10.0.0.0/8', '10.64.0.0/10', '10.128.0.0/9', '10.0.0.0/16', '10.0.7.0/24'),
+            block('10.0.0.0/30', '10.0.0.0/31', '10.0.0.2/32', '10.0.0.3/32'),
+            block('10.0.0.0/15', '10.0.0.0/16'),
+            block('198.51.100.0/24'),
+            block('fd00::/8', 'fd80::/9'),
+          ],
+          ports: [{ port: 80 }, { protocol: 'UDP', port: 53 }],
+        },
+      ],
+    });
+    const rows = PolicedZone.of(exampleZone, blue, policy).rows(/^policy\/rules /);
+    const sets = rows.filter(({ table }) => table === 'Address_Set');
+    expect(sets.map(({ key, columns }) => [key, plain(columns['addresses'])])).toEqual([
+      [
+        leftOf('Ingress:0:v4'),
+        [
+          '10.1.0.0/16',
+          '10.16.0.0/12',
+          '10.2.0.0/15',
+          '10.32.0.0/11',
+          '10.4.0.0/14',
+          '10.8.0.0/13',
+        ],
+      ],
+      [leftOf('Ingress:0:v6'), ['fd00::/9']],
+    ]);
+    expect(new Set(Object.values(matches(rows)).map((match) => match.split(' && ')[0]))).toEqual(
+      new Set([
+        `(ip4.src == 198.51.100.0/24 || ip4.src == $${leftOf('Ingress:0:v4')} || ip6.src == $${leftOf('Ingress:0:v6')})`,
+      ]),
+    );
+  });
+
+  test('exceptions that cover a block leave a set without addresses, which lets nobody through', () => {
+    const policy = networkPolicy('blue/p', {
+      ingress: [
+        { from: [{ ipBlock: { cidr: '10.0.0.0/8', except: ['10.0.0.0/9', '10.128.0.0/9'] } }] },
+      ],
+    });
+    const rows = PolicedZone.of(exampleZone, blue, policy).rows(/^policy\/rules /);
+    const [set] = rows.filter(({ table }) => table === 'Address_Set');
+    expect(set?.key).toBe(leftOf('Ingress:0:v4'));
+    expect(set?.columns['addresses']).toBeUndefined();
+    expect(matches(rows)).toEqual({
+      'Ingress:0:None:-2': `ip4.src == $${leftOf('Ingress:0:v4')} && outport == ${PORT}`,
+    });
   });
 
   test('where a pod sends the peer is the destination', () => {
@@ -451,6 +509,89 @@ describe('a policy that can’t be read', () => {
     expect([...zone.facts.modelProblems()]).toEqual([]);
   });
 });
+
+describe('a policy that would cost each node more flows than it may', () => {
+  const blocks = (count: number): object[] =>
+    Array.from({ length: count }, (_, i) => ({
+      ipBlock: { cidr: `10.${i >> 8}.${i & 255}.0/24` },
+    }));
+  const zoneWith = (rules: readonly object[], ...others: KubeObject[]): PolicedZone =>
+    PolicedZone.of(
+      exampleZone,
+      blue,
+      web,
+      networkPolicy('blue/p', { podSelector: {}, ingress: rules }),
+      ...others,
+    );
+  const SAID =
+    'NetworkPolicy blue/p: what it lets through would cost each node more than 10000 flows (max-flows-per-policy): it lets nothing through; write fewer address blocks, exceptions and ports, or several policies';
+
+  test('lets nothing through and says so, and its pods stay closed', () => {
+    const zone = zoneWith([{ from: blocks(10) }, { from: blocks(5000) }]);
+    const [unit] = zone.units(/^policy\/rules /);
+    expect(unit?.rows).toEqual([]);
+    expect(unit?.problems).toEqual([SAID]);
+    const closed = heads(zone.rows(/^policy\/(group|default-deny) /));
+    expect(closed.filter((head) => head.includes('defaultDeny'))).toHaveLength(2);
+    const port = zone.rows(/^pods\/port /).find(({ table }) => table === 'Logical_Switch_Port');
+    const groups = port?.containers.map(({ key }) => key);
+    for (const id of ['NetpolNamespace:blue:Ingress', 'NetworkPolicy:blue:p'])
+      expect(groups).toContain(hashedName(`blue_blue-network-controller:${id}`));
+  });
+
+  test.each<[string, object[]]>([
+    ['blocks', [{ from: blocks(5001) }]],
+    ['rules', Array.from({ length: 51 }, () => ({ from: blocks(100) }))],
+    [
+      'exceptions',
+      [
+        {
+          from: Array.from({ length: 250 }, (_, i) => ({
+            ipBlock: { cidr: '0.0.0.0/0', except: [`10.${i}.77.1/32`] },
+          })),
+        },
+      ],
+    ],
+    [
+      'exceptions of IPv6, of which each leaves 128 prefixes',
+      [{ from: [{ ipBlock: { cidr: '::/0', except: scatteredV6(60) } }] }],
+    ],
+    [
+      'ranges of ports, of which each is up to 30 blocks',
+      [{ ports: Array.from({ length: 200 }, () => ({ port: 1, endPort: 65534 })) }],
+    ],
+    ['protocols', [{ from: blocks(2000), ports: ['TCP', 'UDP', 'SCTP'].map(asPort) }]],
+  ])('%s count', (_, rules) => {
+    const [unit] = zoneWith(rules).units(/^policy\/rules /);
+    expect(unit).toMatchObject({ rows: [], problems: [SAID] });
+  });
+
+  test('ports by a name count for each number that pods give the name', () => {
+    const pods = Array.from({ length: 30 }, (_, i) =>
+      policedPod(`blue/p${i}`, {
+        on: 'blue/blue',
+        address: `103.103.0.${10 + i}/16`,
+        ports: [{ name: 'http', containerPort: 1000 + i }],
+      }),
+    );
+    const rule = { from: blocks(200), ports: [{ port: 'http' }] };
+    expect(zoneWith([rule], ...pods).units(/^policy\/rules /)[0]?.problems).toEqual([SAID]);
+    expect(zoneWith([rule]).units(/^policy\/rules /)[0]?.problems).toEqual([]);
+  });
+
+  test('one that is just below is carried out', () => {
+    const [unit] = zoneWith([{ from: blocks(4999) }]).units(/^policy\/rules /);
+    expect(unit?.problems).toEqual([]);
+    expect(unit?.rows).toHaveLength(1);
+  });
+});
+
+function scatteredV6(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `2001:${(i * 997 + 1).toString(16)}::1/128`);
+}
+function asPort(protocol: string): object {
+  return { protocol, port: 80 };
+}
 
 describe('settings', () => {
   const withPolicies = (policies: Partial<Zone['settings']['policies']>): Zone => ({

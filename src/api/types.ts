@@ -1,5 +1,20 @@
-/** Object types of the kinds that we read, as validation returns them: stored version, defaults filled in. */
-import type { Condition, KubeObject } from './objects.ts';
+/**
+ * Object types of the kinds that we read, as validation returns them: stored version, defaults filled in. Those of our own definitions come
+ * from schemas/crds.
+ */
+import type {
+  ClusterNetworkConnectFields,
+  ClusterUserDefinedNetworkFields,
+  EgressFirewallFields,
+  EgressIPFields,
+  EgressQoSFields,
+  EgressServiceFields,
+  IPAMClaimFields,
+  NetworkAttachmentDefinitionFields,
+  OVNSecondaryNetworkFields,
+  UserDefinedNetworkFields,
+} from './kinds.generated.ts';
+import type { KubeObject } from './objects.ts';
 
 export interface LabelSelectorRequirement {
   readonly key: string;
@@ -13,202 +28,83 @@ export interface LabelSelector {
   readonly matchExpressions?: readonly LabelSelectorRequirement[];
 }
 
-export type NetworkRole = 'Primary' | 'Secondary';
+/** A part of a kind that an object may lack. */
+type Part<T> = NonNullable<T>;
 
-export interface Layer3Subnet {
-  readonly cidr: string;
-  readonly hostSubnet?: number;
-}
-
-export interface Layer3Config {
-  readonly role: NetworkRole;
-  readonly mtu?: number;
-  readonly subnets: readonly Layer3Subnet[];
-  readonly joinSubnets?: readonly string[];
-}
-
-export interface IpamConfig {
-  readonly mode?: 'Enabled' | 'Disabled';
-  readonly lifecycle?: 'Persistent';
-}
-
-export interface Layer2Config {
-  readonly role: NetworkRole;
-  readonly mtu?: number;
-  readonly subnets?: readonly string[];
-  readonly excludeSubnets?: readonly string[];
-  readonly reservedSubnets?: readonly string[];
-  readonly infrastructureSubnets?: readonly string[];
-  readonly defaultGatewayIPs?: readonly string[];
-  readonly joinSubnets?: readonly string[];
-  readonly ipam?: IpamConfig;
-}
-
-export interface LocalnetConfig {
-  readonly role: 'Secondary';
-  readonly physicalNetworkName: string;
-  readonly subnets?: readonly string[];
-  readonly excludeSubnets?: readonly string[];
-  readonly ipam?: IpamConfig;
-  readonly mtu?: number;
-  readonly vlan?: { readonly mode: 'Access'; readonly access?: { readonly id: number } };
-}
-
-export interface Vrf {
-  readonly vni: number;
-  readonly routeTarget?: string;
-}
-
-export interface UserDefinedNetworkSpec {
-  readonly topology: 'Layer2' | 'Layer3';
-  readonly layer3?: Layer3Config;
-  readonly layer2?: Layer2Config;
-}
-
+export type UserDefinedNetworkSpec = UserDefinedNetworkFields['spec'];
 /** `spec.network` of a ClusterUserDefinedNetwork. */
-export interface ClusterNetworkSpec {
-  readonly topology: 'Layer2' | 'Layer3' | 'Localnet';
-  readonly layer3?: Layer3Config;
-  readonly layer2?: Layer2Config;
-  readonly localnet?: LocalnetConfig;
-  readonly transport?: 'NoOverlay' | 'EVPN';
-  readonly noOverlay?: {
-    readonly outboundSNAT: 'Enabled' | 'Disabled';
-    readonly routing: 'Managed' | 'Unmanaged';
-  };
-  readonly evpn?: { readonly vtep: string; readonly macVRF?: Vrf; readonly ipVRF?: Vrf };
-}
-
-export interface NetworkStatus {
-  readonly conditions?: readonly Condition[];
-  /** Ranges that the network does not have; these alone may be removed again. */
-  readonly refusedSubnets?: readonly string[];
-}
+export type ClusterNetworkSpec = ClusterUserDefinedNetworkFields['spec']['network'];
+export type Layer3Config = Part<ClusterNetworkSpec['layer3']>;
+export type Layer3Subnet = Layer3Config['subnets'][number];
+export type NetworkRole = Layer3Config['role'];
+export type Layer2Config = Part<ClusterNetworkSpec['layer2']>;
+export type IpamConfig = Part<Layer2Config['ipam']>;
+export type LocalnetConfig = Part<ClusterNetworkSpec['localnet']>;
+export type Vrf = Part<Part<ClusterNetworkSpec['evpn']>['macVRF']>;
 
 export interface UserDefinedNetwork extends KubeObject {
   readonly kind: 'UserDefinedNetwork';
   readonly spec: UserDefinedNetworkSpec;
-  readonly status?: NetworkStatus;
+  readonly status?: Part<UserDefinedNetworkFields['status']>;
 }
 
 export interface ClusterUserDefinedNetwork extends KubeObject {
   readonly kind: 'ClusterUserDefinedNetwork';
-  readonly spec: {
-    readonly namespaceSelector: LabelSelector;
-    readonly uplinks?: readonly string[];
-    readonly network: ClusterNetworkSpec;
-  };
-  readonly status?: NetworkStatus & { readonly activeNamespaces?: readonly string[] };
+  readonly spec: ClusterUserDefinedNetworkFields['spec'];
+  readonly status?: Part<ClusterUserDefinedNetworkFields['status']>;
 }
 
-export type NetworkSelectionType =
-  | 'DefaultNetwork'
-  | 'ClusterUserDefinedNetworks'
-  | 'PrimaryUserDefinedNetworks'
-  | 'SecondaryUserDefinedNetworks'
-  | 'NetworkAttachmentDefinitions';
-
-export interface NetworkSelector {
-  readonly networkSelectionType: NetworkSelectionType;
-  readonly clusterUserDefinedNetworkSelector?: { readonly networkSelector: LabelSelector };
-  readonly primaryUserDefinedNetworkSelector?: { readonly namespaceSelector: LabelSelector };
-}
-
-export interface ConnectSubnet {
-  readonly cidr: string;
-  readonly networkPrefix: number;
-}
-
-export type ConnectivityType = 'PodNetwork' | 'ServiceNetwork' | 'ClusterIPServiceNetwork';
+export type NetworkSelector = ClusterNetworkConnectFields['spec']['networkSelectors'][number];
+export type NetworkSelectionType = NetworkSelector['networkSelectionType'];
+export type ConnectSubnet = ClusterNetworkConnectFields['spec']['connectSubnets'][number];
+export type ConnectivityType = Part<ClusterNetworkConnectFields['spec']['connectivity']>[number];
 
 export interface ClusterNetworkConnect extends KubeObject {
   readonly kind: 'ClusterNetworkConnect';
-  readonly spec: {
-    readonly networkSelectors: readonly NetworkSelector[];
-    readonly connectSubnets: readonly ConnectSubnet[];
-    /** Read both through `connectivityOf`. */
-    readonly connectivity?: readonly ConnectivityType[];
-    readonly connectivityEnabled?: readonly ConnectivityType[];
-  };
-  readonly status?: {
-    readonly status?: 'Success' | 'Failure';
-    readonly conditions?: readonly Condition[];
-  };
+  /** `connectivity` and `connectivityEnabled` are read through `connectivityOf`. */
+  readonly spec: ClusterNetworkConnectFields['spec'];
+  readonly status?: Part<ClusterNetworkConnectFields['status']>;
 }
 
 export interface NetworkAttachmentDefinition extends KubeObject {
   readonly kind: 'NetworkAttachmentDefinition';
-  readonly spec?: { readonly config?: string };
+  readonly spec?: Part<NetworkAttachmentDefinitionFields['spec']>;
 }
 
 export interface IPAMClaim extends KubeObject {
   readonly kind: 'IPAMClaim';
-  readonly spec?: { readonly network: string; readonly interface: string };
-  readonly status?: {
-    readonly ips: readonly string[];
-    readonly ownerPod?: { readonly name: string };
-    readonly conditions?: readonly Condition[];
-  };
+  readonly spec?: Part<IPAMClaimFields['spec']>;
+  readonly status?: Part<IPAMClaimFields['status']>;
 }
 
 export interface OVNSecondaryNetwork extends KubeObject {
   readonly kind: 'OVNSecondaryNetwork';
-  readonly spec: {
-    readonly subnet?: string;
-    readonly hasExternalConnectivity?: boolean;
-    readonly mtu?: number;
-  };
-  readonly status?: NetworkStatus;
+  readonly spec: OVNSecondaryNetworkFields['spec'];
+  readonly status?: Part<OVNSecondaryNetworkFields['status']>;
 }
 
 export interface EgressIP extends KubeObject {
   readonly kind: 'EgressIP';
-  readonly spec: {
-    readonly egressIPs: readonly string[];
-    readonly namespaceSelector: LabelSelector;
-    readonly podSelector?: LabelSelector;
-  };
-  readonly status?: {
-    readonly items: readonly { readonly node: string; readonly egressIP: string }[];
-  };
+  readonly spec: EgressIPFields['spec'];
+  readonly status?: Part<EgressIPFields['status']>;
 }
 
 export interface EgressFirewall extends KubeObject {
   readonly kind: 'EgressFirewall';
-  readonly spec: {
-    readonly egress: readonly {
-      readonly type: string;
-      readonly ports?: readonly { readonly protocol: string; readonly port: number }[];
-      readonly to: {
-        readonly cidrSelector?: string;
-        readonly dnsName?: string;
-        readonly nodeSelector?: LabelSelector;
-      };
-    }[];
-  };
-  readonly status?: { readonly status?: string; readonly messages?: readonly string[] };
+  readonly spec: EgressFirewallFields['spec'];
+  readonly status?: Part<EgressFirewallFields['status']>;
 }
 
 export interface EgressQoS extends KubeObject {
   readonly kind: 'EgressQoS';
-  readonly spec?: {
-    readonly egress?: readonly {
-      readonly dscp: number;
-      readonly dstCIDR?: string;
-      readonly podSelector?: LabelSelector;
-    }[];
-  };
-  readonly status?: { readonly status?: string; readonly conditions?: readonly Condition[] };
+  readonly spec?: Part<EgressQoSFields['spec']>;
+  readonly status?: Part<EgressQoSFields['status']>;
 }
 
 export interface EgressService extends KubeObject {
   readonly kind: 'EgressService';
-  readonly spec?: {
-    readonly sourceIPBy?: 'LoadBalancerIP' | 'Network';
-    readonly nodeSelector?: LabelSelector;
-    readonly network?: string;
-  };
-  readonly status?: { readonly host: string };
+  readonly spec?: Part<EgressServiceFields['spec']>;
+  readonly status?: Part<EgressServiceFields['status']>;
 }
 
 export interface Namespace extends KubeObject {

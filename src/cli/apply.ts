@@ -114,9 +114,19 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     );
   };
   await within(configuration.timeout, settle);
+  await within(configuration.timeout, (signal) =>
+    status.write(
+      zoneReport({
+        controller,
+        problems: runtime.problems(),
+      }),
+      signal,
+    ),
+  );
   const placeOf = (object: string): string | undefined => store.placeOf(object);
   const problems = distinctProblems([
     ...runtime.problems(),
+    ...status.problems(),
     ...(await unprogrammedProblems(store.objects)),
   ]);
   const result: ApplyResult = {
@@ -130,15 +140,6 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     })),
     manifests: store.complaints(),
   };
-  await within(configuration.timeout, (signal) =>
-    status.write(
-      zoneReport({
-        controller,
-        problems: runtime.problems(),
-      }),
-      signal,
-    ),
-  );
   if (options.json === true) printJson(result);
   else printResult(result, options.wait);
   const isWrong = [

@@ -316,6 +316,8 @@ export class ClusterManager {
   }
 
   #failed({ key, error, attempt, retryIn }: Failure): void {
+    // What is refused stays a problem, and is refused at each attempt for the same reason.
+    if (error instanceof StoreError && error.code === 'invalid' && attempt > 1) return;
     this.#options.log.warn(
       { object: key, error: messageOf(error), attempt, retryIn: Math.round(retryIn) },
       'not reconciled, will be tried again',

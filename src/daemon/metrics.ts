@@ -25,6 +25,7 @@ export class ZoneMetrics {
   readonly #problems: Gauge;
   readonly #connected: Gauge<'database'>;
   readonly #behind: Gauge;
+  readonly #statusRefused: Counter<'part'>;
   readonly #programmed: Histogram;
   readonly #hostChanges: Counter<'database' | 'cause'>;
   readonly #hostRefused: Counter<'database'>;
@@ -98,6 +99,12 @@ export class ZoneMetrics {
     this.#behind = new Gauge({
       name: 'heddle_zone_dataplane_behind',
       help: 'Changes (nb_cfg) that the data plane has not confirmed yet.',
+      registers,
+    });
+    this.#statusRefused = new Counter({
+      name: 'heddle_zone_status_refused_total',
+      help: 'Attempts to write a part of the ZoneStatus that the API server did not take; part "all": nothing could be written.',
+      labelNames: ['part'],
       registers,
     });
     this.#programmed = new Histogram({
@@ -183,6 +190,10 @@ export class ZoneMetrics {
         this.#onTheWay.delete(name);
       }
     }
+  }
+
+  statusRefused(part: string): void {
+    this.#statusRefused.inc({ part });
   }
 
   available(database: string, isAvailable: boolean): void {

@@ -64,6 +64,7 @@ export async function runZone(
     // The API server is not connected before the runtime is there.
     judge: hasApiServer ? async (header) => access?.judge(header) ?? 'unavailable' : undefined,
   });
+  let daemon: ZoneDaemon | undefined;
   await using runtime = await ZoneRuntime.open({
     configuration,
     log,
@@ -75,10 +76,12 @@ export async function runZone(
     onNetworkWritten: (written) => metrics.networkWritten(written),
     onHostChange: (change) => metrics.hostChange(change),
     onWork: () => notifier.notify(),
+    furtherProblems: () => daemon?.problems() ?? [],
   });
   if (hasApiServer) access = new MetricsAccess(runtime.store.objects, log);
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
-  const daemon = new ZoneDaemon(runtime, metrics, log, notifier);
+  const writer = new ZoneDaemon(runtime, metrics, log, notifier);
+  daemon = writer;
   const passes = new Exclusive();
   await using _control = await serveZone(runtime, { notReady: () => notReady, passes }, log);
   await using _cni = await serveZoneCni(runtime, log);
@@ -91,9 +94,9 @@ export async function runZone(
   });
   while (!signal.aborted) {
     runtime.throwFailure();
-    const wait = await passes.run(() => daemon.pass(signal));
-    notReady = daemon.notReady;
-    failedCheck = daemon.stage;
+    const wait = await passes.run(() => writer.pass(signal));
+    notReady = writer.notReady;
+    failedCheck = writer.stage;
     await notifier.wait(wait, signal);
     if (!signal.aborted) await pause(DEBOUNCE);
   }
@@ -123,7 +126,14 @@ class ZoneDaemon {
     this.#metrics = metrics;
     this.#log = log;
     this.#notifier = notifier;
-    this.#status = new ZoneStatusWriter(runtime.store.objects, runtime.configuration.node);
+    this.#status = new ZoneStatusWriter(runtime.store.objects, runtime.configuration.node, {
+      onRefused: ({ part }) => metrics.statusRefused(part),
+    });
+  }
+
+  /** What could not be reported. */
+  problems(): readonly ZoneProblem[] {
+    return this.#status.problems();
   }
 
   /** One pass; returns how many milliseconds later the next one is due at the latest. */
@@ -253,9 +263,11 @@ class ZoneDaemon {
     try {
       await this.#status.write(report, signal);
       return true;
-    } catch (error) {
-      if (!signal.aborted) this.#log.warn({ component: 'zone', error }, 'status not written');
+    } catch {
       return false;
+    } finally {
+      // What was not taken is a problem from now on, which is logged once.
+      if (!signal.aborted) this.#logProblems(this.#runtime.problems());
     }
   }
 

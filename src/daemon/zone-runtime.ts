@@ -47,6 +47,8 @@ export interface RuntimeOptions {
   readonly onCommit?: (commit: CommitRecord) => void;
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
   readonly onHostChange?: (change: HostChange) => void;
+  /** What is wrong with what the caller does for the zone. */
+  readonly furtherProblems?: () => readonly ZoneProblem[];
   /** Opens the zone's databases; by default those that the configuration names. */
   readonly openDatabase?: (options: ZoneDatabaseOptions) => OpenDatabase;
   /** Called when there may be something to do. */
@@ -396,6 +398,7 @@ export class ZoneRuntime implements AsyncDisposable {
       ...(this.#uplink?.problems() ?? []),
       ...(this.#announcer?.problems() ?? []),
       ...this.controller.problems(),
+      ...(this.#options.furtherProblems?.() ?? []),
     ]);
   }
 

@@ -1,6 +1,7 @@
 /** Objects for which nothing is programmed say so: in their status where it has a place for that, else in an event. */
 import { egressFirewalls, egressQoSes } from '../../api/kinds.ts';
 import { objectKey, type KubeObject, type ResourceKind } from '../../api/objects.ts';
+import type { EgressFirewall, EgressQoS } from '../../api/types.ts';
 import { notProgrammed } from '../../api/unprogrammed.ts';
 import type { Clock } from '../../store/clock.ts';
 import { StoreError, type Store } from '../../store/store.ts';
@@ -25,14 +26,14 @@ const STATUSES: ReadonlyMap<ResourceKind, (message: string) => StatusChange> = n
 >([
   [
     egressFirewalls,
-    (message) => ({
+    (message): StatusChange<EgressFirewall> => ({
       conditions: [],
       fields: { status: 'EgressFirewall Rules not correctly applied', messages: [message] },
     }),
   ],
   [
     egressQoSes,
-    (message) => ({
+    (message): StatusChange<EgressQoS> => ({
       conditions: [{ type: 'Programmed', status: 'False', reason: REASON, message }],
       fields: { status: 'EgressQoS Rules not correctly applied' },
     }),

@@ -1,0 +1,388 @@
+// Written by `npm run generate` from schemas/crds/*.yaml. Edit the YAML instead.
+
+/** Of ClusterNetworkConnect, as version v1 stores it. */
+export interface ClusterNetworkConnectFields {
+  readonly spec: {
+    readonly networkSelectors: readonly {
+      readonly networkSelectionType: 'DefaultNetwork' | 'ClusterUserDefinedNetworks' | 'PrimaryUserDefinedNetworks' | 'SecondaryUserDefinedNetworks' | 'NetworkAttachmentDefinitions';
+      readonly clusterUserDefinedNetworkSelector?: {
+        readonly networkSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+      };
+      readonly primaryUserDefinedNetworkSelector?: {
+        readonly namespaceSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+      };
+      readonly secondaryUserDefinedNetworkSelector?: {
+        readonly namespaceSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+        readonly networkSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+      };
+      readonly networkAttachmentDefinitionSelector?: {
+        readonly namespaceSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+        readonly networkSelector: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+      };
+    }[];
+    readonly connectSubnets: readonly {
+      readonly cidr: string;
+      readonly networkPrefix: number;
+    }[];
+    readonly connectivity?: readonly ('PodNetwork' | 'ServiceNetwork' | 'ClusterIPServiceNetwork')[];
+    readonly connectivityEnabled?: readonly ('PodNetwork' | 'ServiceNetwork' | 'ClusterIPServiceNetwork')[];
+  };
+  readonly status?: {
+    readonly status?: 'Success' | 'Failure';
+    readonly conditions?: readonly {
+      readonly lastTransitionTime: string;
+      readonly message: string;
+      readonly observedGeneration?: number;
+      readonly reason: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly type: string;
+    }[];
+  };
+}
+
+/** Of ClusterUserDefinedNetwork, as version v1 stores it. */
+export interface ClusterUserDefinedNetworkFields {
+  readonly spec: {
+    readonly namespaceSelector: {
+      readonly matchExpressions?: readonly {
+        readonly key: string;
+        readonly operator: string;
+        readonly values?: readonly string[];
+      }[];
+      readonly matchLabels?: Readonly<Record<string, string>>;
+    };
+    readonly uplinks?: readonly string[];
+    readonly network: {
+      readonly topology: 'Layer2' | 'Layer3' | 'Localnet';
+      readonly layer3?: {
+        readonly role: 'Primary' | 'Secondary';
+        readonly mtu?: number;
+        readonly subnets: readonly {
+          readonly cidr: string;
+          readonly hostSubnet?: number;
+        }[];
+        readonly joinSubnets?: readonly string[];
+      };
+      readonly layer2?: {
+        readonly role: 'Primary' | 'Secondary';
+        readonly mtu?: number;
+        readonly subnets?: readonly string[];
+        readonly excludeSubnets?: readonly string[];
+        readonly reservedSubnets?: readonly string[];
+        readonly infrastructureSubnets?: readonly string[];
+        readonly defaultGatewayIPs?: readonly string[];
+        readonly joinSubnets?: readonly string[];
+        readonly ipam?: {
+          readonly mode?: 'Enabled' | 'Disabled';
+          readonly lifecycle?: 'Persistent';
+        };
+      };
+      readonly localnet?: {
+        readonly role: 'Secondary';
+        readonly physicalNetworkName: string;
+        readonly subnets?: readonly string[];
+        readonly excludeSubnets?: readonly string[];
+        readonly ipam?: {
+          readonly mode?: 'Enabled' | 'Disabled';
+          readonly lifecycle?: 'Persistent';
+        };
+        readonly mtu?: number;
+        readonly vlan?: {
+          readonly mode: 'Access';
+          readonly access?: {
+            readonly id: number;
+          };
+        };
+      };
+      readonly transport?: 'NoOverlay' | 'EVPN';
+      readonly noOverlay?: {
+        readonly outboundSNAT: 'Enabled' | 'Disabled';
+        readonly routing: 'Managed' | 'Unmanaged';
+      };
+      readonly evpn?: {
+        readonly vtep: string;
+        readonly macVRF?: {
+          readonly vni: number;
+          readonly routeTarget?: string;
+        };
+        readonly ipVRF?: {
+          readonly vni: number;
+          readonly routeTarget?: string;
+        };
+      };
+    };
+  };
+  readonly status?: {
+    readonly activeNamespaces?: readonly string[];
+    readonly conditions?: readonly {
+      readonly lastTransitionTime: string;
+      readonly message: string;
+      readonly observedGeneration?: number;
+      readonly reason: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly type: string;
+    }[];
+    readonly refusedSubnets?: readonly string[];
+  };
+}
+
+/** Of EgressFirewall, as version v1 stores it. */
+export interface EgressFirewallFields {
+  readonly spec: {
+    readonly egress: readonly {
+      readonly type: string;
+      readonly ports?: readonly {
+        readonly protocol: string;
+        readonly port: number;
+      }[];
+      readonly to: {
+        readonly cidrSelector?: string;
+        readonly dnsName?: string;
+        readonly nodeSelector?: {
+          readonly matchExpressions?: readonly {
+            readonly key: string;
+            readonly operator: string;
+            readonly values?: readonly string[];
+          }[];
+          readonly matchLabels?: Readonly<Record<string, string>>;
+        };
+      };
+    }[];
+  };
+  readonly status?: {
+    readonly status?: string;
+    readonly messages?: readonly string[];
+  };
+}
+
+/** Of EgressIP, as version v1 stores it. */
+export interface EgressIPFields {
+  readonly spec: {
+    readonly egressIPs: readonly string[];
+    readonly namespaceSelector: {
+      readonly matchExpressions?: readonly {
+        readonly key: string;
+        readonly operator: string;
+        readonly values?: readonly string[];
+      }[];
+      readonly matchLabels?: Readonly<Record<string, string>>;
+    };
+    readonly podSelector?: {
+      readonly matchExpressions?: readonly {
+        readonly key: string;
+        readonly operator: string;
+        readonly values?: readonly string[];
+      }[];
+      readonly matchLabels?: Readonly<Record<string, string>>;
+    };
+  };
+  readonly status?: {
+    readonly items: readonly {
+      readonly egressIP: string;
+      readonly node: string;
+    }[];
+  };
+}
+
+/** Of EgressQoS, as version v1 stores it. */
+export interface EgressQoSFields {
+  readonly spec?: {
+    readonly egress: readonly {
+      readonly dscp: number;
+      readonly dstCIDR?: string;
+      readonly podSelector?: {
+        readonly matchExpressions?: readonly {
+          readonly key: string;
+          readonly operator: string;
+          readonly values?: readonly string[];
+        }[];
+        readonly matchLabels?: Readonly<Record<string, string>>;
+      };
+    }[];
+  };
+  readonly status?: {
+    readonly status?: string;
+    readonly conditions?: readonly {
+      readonly lastTransitionTime: string;
+      readonly message: string;
+      readonly observedGeneration?: number;
+      readonly reason: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly type: string;
+    }[];
+  };
+}
+
+/** Of EgressService, as version v1 stores it. */
+export interface EgressServiceFields {
+  readonly spec?: {
+    readonly sourceIPBy?: 'LoadBalancerIP' | 'Network';
+    readonly nodeSelector?: {
+      readonly matchExpressions?: readonly {
+        readonly key: string;
+        readonly operator: string;
+        readonly values?: readonly string[];
+      }[];
+      readonly matchLabels?: Readonly<Record<string, string>>;
+    };
+    readonly network?: string;
+  };
+  readonly status?: {
+    readonly host: string;
+  };
+}
+
+/** Of IPAMClaim, as version v1alpha1 stores it. */
+export interface IPAMClaimFields {
+  readonly spec?: {
+    readonly network: string;
+    readonly interface: string;
+  };
+  readonly status?: {
+    readonly ips: readonly string[];
+    readonly ownerPod?: {
+      readonly name: string;
+    };
+    readonly conditions?: readonly {
+      readonly lastTransitionTime: string;
+      readonly message: string;
+      readonly observedGeneration?: number;
+      readonly reason: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly type: string;
+    }[];
+  };
+}
+
+/** Of NetworkAttachmentDefinition, as version v1 stores it. */
+export interface NetworkAttachmentDefinitionFields {
+  readonly spec?: {
+    readonly config?: string;
+  };
+}
+
+/** Of OVNSecondaryNetwork, as version v1alpha1 stores it. */
+export interface OVNSecondaryNetworkFields {
+  readonly spec: {
+    readonly subnet?: string;
+    readonly hasExternalConnectivity?: boolean;
+    readonly mtu?: number;
+  };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly lastTransitionTime: string;
+      readonly message: string;
+      readonly observedGeneration?: number;
+      readonly reason: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly type: string;
+    }[];
+  };
+}
+
+/** Of UserDefinedNetwork, as version v1 stores it. */
+export interface UserDefinedNetworkFields {
+  readonly spec: {
+    readonly topology: 'Layer2' | 'Layer3';
+    readonly layer3?: {
+      readonly role: 'Primary' | 'Secondary';
+      readonly mtu?: number;
+      readonly subnets: readonly {
+        readonly cidr: string;
+        readonly hostSubnet?: number;
+      }[];
+      readonly joinSubnets?: readonly string[];
+    };
+    readonly layer2?: {
+      readonly role: 'Primary' | 'Secondary';
+      readonly mtu?: number;
+      readonly subnets?: readonly string[];
+      readonly excludeSubnets?: readonly string[];
+      readonly reservedSubnets?: readonly string[];
+      readonly infrastructureSubnets?: readonly string[];
+      readonly defaultGatewayIPs?: readonly string[];
+      readonly joinSubnets?: readonly string[];
+      readonly ipam?: {
+        readonly mode?: 'Enabled' | 'Disabled';
+        readonly lifecycle?: 'Persistent';
+      };
+    };
+  };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly lastTransitionTime: string;
+      readonly message: string;
+      readonly observedGeneration?: number;
+      readonly reason: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly type: string;
+    }[];
+    readonly refusedSubnets?: readonly string[];
+  };
+}
+
+/** Of ZoneStatus, as version v1alpha1 stores it. */
+export interface ZoneStatusFields {
+  readonly status?: {
+    readonly observedAt: string;
+    readonly message?: string;
+    readonly networks: readonly {
+      readonly name: string;
+      readonly state: 'Pending' | 'Committed' | 'Programmed' | 'Failed' | 'Unused';
+      readonly message?: string;
+    }[];
+    readonly used?: readonly string[];
+    readonly ready?: boolean;
+    readonly connects?: readonly {
+      readonly name: string;
+      readonly state: 'Pending' | 'Committed' | 'Programmed' | 'Failed' | 'Unused';
+      readonly message?: string;
+    }[];
+    readonly problems: readonly {
+      readonly object: string;
+      readonly message: string;
+    }[];
+  };
+}

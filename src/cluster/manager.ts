@@ -27,6 +27,7 @@ import {
   objectOfStatus,
   type ObjectOfKey,
 } from './status/problem-objects.ts';
+import { objectOfProblem, ProblemEvents } from './status/problem-events.ts';
 import type { Log } from '../store/log.ts';
 import type { ClusterManagerSettings } from './settings.ts';
 import { StatusController } from './status/status-controller.ts';
@@ -64,6 +65,7 @@ export class ClusterManager {
   readonly #connects: ConnectController;
   readonly #mirrors: EndpointMirrorController;
   readonly #unprogrammed: UnprogrammedController;
+  readonly #problemEvents: ProblemEvents;
   readonly #events: EventWriter;
   readonly #queues: ReadonlyMap<WorkQueue, ObjectOfKey>;
   #hasStarted = false;
@@ -144,6 +146,7 @@ export class ClusterManager {
     this.#connects = new ConnectController({ ...common, whenIdle });
     this.#mirrors = new EndpointMirrorController(common);
     this.#unprogrammed = new UnprogrammedController(common);
+    this.#problemEvents = new ProblemEvents(common);
     this.#queues = new Map([
       [this.#networks.queue, objectOfNetworkObject],
       [this.#identities.queue, objectOfIdentity],
@@ -153,6 +156,7 @@ export class ClusterManager {
       [this.#connects.queue, objectOf('ClusterNetworkConnect')],
       [this.#mirrors.queue, objectOf('EndpointSlice')],
       [this.#unprogrammed.queue, objectOfUnprogrammed],
+      [this.#problemEvents.queue, objectOfProblem],
       [this.#events.queue, objectOfEvent],
     ]);
     if (options.metrics !== undefined)
@@ -248,6 +252,7 @@ export class ClusterManager {
     this.#connects.follow();
     this.#mirrors.follow();
     this.#unprogrammed.follow();
+    this.#problemEvents.follow();
     const stopBatches = (): void => {
       for (const batch of this.#batches()) batch.clear();
     };

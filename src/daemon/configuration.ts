@@ -381,6 +381,15 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       serviceList,
       defaults.allowedDefaultServices,
     ),
+    serviceExternalRanges: read(
+      'service-external-ranges',
+      (text): readonly string[] => list(text).map(cidr()),
+      defaults.serviceExternalRanges,
+    ),
+    serviceLimits: {
+      entries: read('max-service-entries', integer(1, 1_000_000), defaults.serviceLimits.entries),
+      targets: read('max-service-targets', integer(1, 10_000_000), defaults.serviceLimits.targets),
+    },
     configNamespace: read('ovn-config-namespace', namespaceName, defaults.configNamespace),
   };
 }

@@ -128,6 +128,27 @@ export const OPTIONS = [
     'default/kubernetes,kube-system/kube-dns',
   ),
   option(
+    'service-external-ranges',
+    'cluster',
+    'LIST',
+    "where external addresses of services have to be; empty: anywhere but where they take what is the cluster's, a node's or an older service's",
+    '',
+  ),
+  option(
+    'max-service-entries',
+    'cluster',
+    'COUNT',
+    'addresses times ports that one service may have',
+    '1024',
+  ),
+  option(
+    'max-service-targets',
+    'cluster',
+    'COUNT',
+    'endpoints that one service may be balanced over, counted once for each address and port that leads to them',
+    '20000',
+  ),
+  option(
     'ovn-config-namespace',
     'cluster',
     'NAMESPACE',

@@ -1,6 +1,7 @@
 /** Which endpoints take a service's traffic on a network, as load balancers list them. Pure. */
 import { familyOf, withinAny } from '../allocators/addresses.ts';
 import type { Endpoint, SliceFacts } from './endpoint-slices.ts';
+import type { ServiceLimits } from './model.ts';
 import type { ServiceFacts, ServicePort } from './services.ts';
 
 /** Targets of a family as text, `<address>:<port>,…` in the order of the addresses; empty: none. */
@@ -19,6 +20,8 @@ export interface PortBackends {
   readonly ownLocal: Targets;
   /** Some endpoint is outside of the network's subnets: it has an address of a host. */
   readonly hasHostEndpoints: boolean;
+  /** So many endpoints are left out of `all`, as the service has more than one may. */
+  readonly surplus: number;
 }
 
 /** The endpoints of a service on a network. */
@@ -52,13 +55,15 @@ export function backendsOf(
   networks: readonly NetworkSlices[],
   entry: string | undefined,
   node: string,
+  limits: ServiceLimits,
 ): Backends | undefined {
   const [first] = networks;
   if (first === undefined) return undefined;
+  const limit = endpointLimit(service, limits);
   const isInside = withinAny(networks.flatMap(({ subnets }) => subnets));
   const isLocal = service.isExternallyLocal || service.isInternallyLocal;
   const targets = (candidates: readonly Candidate[]): Targets =>
-    targetsOf(eligible(candidates, service));
+    targetsOf(eligible(candidates, service), limit);
   const here = (candidates: readonly Candidate[]): readonly Candidate[] =>
     candidates.filter(({ endpoint }) => endpoint.node === node);
   return {
@@ -75,6 +80,7 @@ export function backendsOf(
       const all = targets(candidates);
       const own = networks.length === 1 ? all : targets(ofNetwork);
       return {
+        surplus: Math.max(0, countOf(eligible(candidates, service)) - limit),
         all,
         own,
         local: isLocal ? targets(here(candidates)) : all,
@@ -118,7 +124,26 @@ function eligible(
   return ready.length > 0 ? ready : inState('ending');
 }
 
-function targetsOf(candidates: readonly Candidate[]): Targets {
+/** How many endpoints of each family a port of the service may have. */
+export function endpointLimit(
+  { clusterIps, externalIps, ports }: ServiceFacts,
+  { targets }: ServiceLimits,
+): number {
+  const nodePorts = ports.some(({ nodePort }) => nodePort !== undefined) ? 1 : 0;
+  const entries = (clusterIps.length + externalIps.length + nodePorts) * ports.length;
+  return Math.max(1, Math.floor(targets / Math.max(1, entries)));
+}
+
+/** Of the family that has more of them. */
+function countOf(candidates: readonly Candidate[]): number {
+  const targets = { v4: new Set<string>(), v6: new Set<string>() };
+  for (const { endpoint, port } of candidates)
+    for (const address of endpoint.addresses) targets[familyOf(address)].add(`${address} ${port}`);
+  return Math.max(targets.v4.size, targets.v6.size);
+}
+
+/** The first of each family in the order of their addresses, as many as there may be. */
+function targetsOf(candidates: readonly Candidate[], limit: number): Targets {
   // A blank sorts before whatever an address may go on with: these texts are in the order of the addresses.
   const texts = new Set<string>();
   for (const { endpoint, port } of candidates)
@@ -127,7 +152,8 @@ function targetsOf(candidates: readonly Candidate[]): Targets {
   for (const text of [...texts].sort()) {
     const blank = text.indexOf(' ');
     const address = text.slice(0, blank);
-    targets[familyOf(address)].push(startOf(address) + text.slice(blank + 1));
+    const ofFamily = targets[familyOf(address)];
+    if (ofFamily.length < limit) ofFamily.push(startOf(address) + text.slice(blank + 1));
   }
   return { v4: targets.v4.join(','), v6: targets.v6.join(',') };
 }

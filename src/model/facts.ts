@@ -31,6 +31,7 @@ import type {
   NamespaceFacts,
   Network,
   NetworkName,
+  NodeAddresses,
   NodeFacts,
   NodeSubnet,
   PodFacts,
@@ -51,7 +52,16 @@ import { PolicyFacts } from './policy-facts.ts';
 import { ProblemList, problemOf, type ModelProblem } from './problems.ts';
 import { isProblem, valueOf, type ObjectReading } from './reading.ts';
 import { NetworkReach } from './reach.ts';
-import type { ServiceFacts, ServiceNetworks } from './services.ts';
+import {
+  claimOf,
+  claimsOf,
+  hadBefore,
+  ServiceAdmission,
+  type AdmittedService,
+  type NamedRange,
+  type SeenService,
+} from './service-admission.ts';
+import type { ServiceNetworks } from './services.ts';
 import { NetworkUsage } from './usage.ts';
 
 /** Thrown by the reading of a fact that can't be known: what is built from it stays as it is. */
@@ -71,6 +81,9 @@ export interface ZoneFactsOptions {
 }
 
 const DEFAULT_GRACE_PERIOD = 60_000;
+
+/** The service whose endpoints are the API servers. */
+const API_SERVICE = 'default/kubernetes';
 
 /** User of a network that is always in use. */
 const ALWAYS = 'always';
@@ -130,8 +143,10 @@ export class ZoneFacts {
   readonly hostNetworkPods: FactTable<HostNetworkPod>;
   /** Services open to every primary network. */
   readonly enabledServices: FactTable<AllowedDefaultService>;
-  /** Services with cluster IPs, by namespace and name as one text. */
-  readonly services: FactTable<ServiceFacts>;
+  /** Services with cluster IPs as their objects say them, by namespace and name as one text. */
+  readonly declaredServices: FactTable<SeenService>;
+  /** Where nodes are reached, this one and those of which nothing else is known. */
+  readonly nodeAddresses: FactTable<NodeAddresses>;
   /** By namespace and name as one text. */
   readonly endpointSlices: FactTable<SliceFacts>;
   /** Connections of networks, by name, as soon as they have subnets. */
@@ -150,6 +165,8 @@ export class ZoneFacts {
   readonly rendered: FactTable<Network>;
   /** Namespaces with a group on a rendered network, by NAD key. */
   readonly groupedNamespaces: FactTable<GroupedNamespace>;
+  /** Services with the external addresses that they may have, by the same key. */
+  readonly services: FactTable<AdmittedService>;
   /** Network policies, and what follows from them. */
   readonly policing: PolicyFacts;
   /** Endpoints of services on rendered networks, by network and service. */
@@ -194,8 +211,14 @@ export class ZoneFacts {
     });
     this.#otherPods = new FactTable('otherPods', recorder);
     this.enabledServices = new FactTable('enabledServices', recorder);
-    this.services = new FactTable('services', recorder, {
-      indexes: { address: ({ clusterIps }) => clusterIps },
+    this.declaredServices = new FactTable('declaredServices', recorder, {
+      indexes: {
+        address: ({ facts }) => facts.clusterIps,
+        claim: ({ facts }) => claimsOf(facts),
+      },
+    });
+    this.nodeAddresses = new FactTable('nodeAddresses', recorder, {
+      indexes: { address: ({ own, all, nextHops }) => [...own, ...all, ...nextHops] },
     });
     this.endpointSlices = new FactTable('endpointSlices', recorder, {
       indexes: { service: ({ network, service }) => [tupleKey(network, service)] },
@@ -266,6 +289,15 @@ export class ZoneFacts {
       { indexes: { topology: topologiesOf } },
     );
     this.reach = new NetworkReach(this);
+    const admission = new ServiceAdmission(settings);
+    const admittedServices = new DerivedFacts<AdmittedService>(
+      'services',
+      recorder,
+      this.declaredServices,
+      (service) => this.#admitService(service, admission),
+      { indexes: { refused: ({ refused }) => (refused === undefined ? [] : ['']) } },
+    );
+    this.services = admittedServices.table;
     const serviceNetworks = new DerivedFacts<ServiceNetworks>(
       'serviceNetworks',
       recorder,
@@ -325,6 +357,7 @@ export class ZoneFacts {
       this.#admissions,
       this.attaching,
       this.reach,
+      admittedServices,
       serviceNetworks,
       hostPodNetworks,
     ];
@@ -487,7 +520,7 @@ export class ZoneFacts {
     const service = this.services.get(key);
     const networks = this.#serviceNetworks.get(key)?.networks ?? [];
     return service?.clusterIps
-      .flatMap((address) => this.services.keysBy('address', address))
+      .flatMap((address) => this.declaredServices.keysBy('address', address))
       .filter((other) => other < key)
       .find((other) => {
         const ports = this.services.part(other, 'ports') ?? [];
@@ -608,6 +641,10 @@ export class ZoneFacts {
       yield* problemOf(`Network ${name}`, this.#assemblies.table.peek(name));
     for (const name of this.#admissions.table.keysBy('problem', ''))
       yield* problemOf(this.networks.peek(name)?.object ?? '', this.#admissions.table.peek(name));
+    for (const name of this.services.keysBy('refused', '')) {
+      const message = this.services.peek(name)?.refused;
+      if (message !== undefined) yield { object: `Service ${name}`, message };
+    }
     yield* this.attaching.problems();
   }
 
@@ -680,6 +717,74 @@ export class ZoneFacts {
     return undefined;
   }
 
+  /** What it may have; what others have is looked for only of services with external addresses. */
+  #admitService(key: string, admission: ServiceAdmission): AdmittedService | undefined {
+    const service = this.declaredServices.get(key);
+    if (service === undefined) return undefined;
+    const { externalIps, ports, namespace } = service.facts;
+    return admission.admit(service, {
+      ranges: externalIps.length === 0 ? [] : [...this.#rangesAround(namespace)],
+      clusterIp: (address) =>
+        this.declaredServices.keysBy('address', address).find((other) => other !== key),
+      ofNode: (address) => this.#nodeAt(address),
+      isApiServer: (address) =>
+        this.endpointSlices
+          .by('service', tupleKey(DEFAULT_NETWORK, API_SERVICE))
+          .some(({ endpoints }) => endpoints.some(({ addresses }) => addresses.includes(address))),
+      olderService: (address) =>
+        ports
+          .map((port) => claimOf(address, port))
+          .flatMap((claim) =>
+            this.declaredServices.by('claim', claim).map((one) => ({ claim, one })),
+          )
+          .find(
+            ({ claim, one }) =>
+              one.facts.key !== key &&
+              hadBefore(claim, one, service) &&
+              this.services.part(one.facts.key, 'externalIps')?.includes(address) === true,
+          )?.one.facts.key,
+    });
+  }
+
+  /** Ranges of the networks that a service of the namespace is on, and of those that they are connected with: others don't meet its packets. */
+  *#rangesAround(namespace: string): Iterable<NamedRange> {
+    const primaries = this.reach.primariesOf(namespace);
+    const names = new Set(primaries);
+    const connects = new Set<string>();
+    for (const name of primaries)
+      for (const connect of this.connects.keysBy(
+        'network',
+        String(this.networks.part(name, 'id') ?? 0),
+      )) {
+        connects.add(connect);
+        for (const member of this.membersOf(connect)) names.add(member.name);
+      }
+    for (const name of names) {
+      for (const { cidr } of this.networks.part(name, 'subnets') ?? [])
+        yield { cidr, name: `the subnet of network ${name}` };
+      const { v4, v6 } = this.networks.part(name, 'joinSubnets') ?? {};
+      for (const cidr of [v4, v6])
+        if (cidr !== undefined) yield { cidr, name: `the join subnet of network ${name}` };
+    }
+    for (const connect of connects)
+      for (const { cidr } of this.connects.part(connect, 'ranges') ?? [])
+        yield { cidr, name: `the subnet of ClusterNetworkConnect ${connect}` };
+  }
+
+  #nodeAt(address: string): { readonly what: string; readonly isExtra: boolean } | undefined {
+    const nodes = this.nodeAddresses.by('address', address);
+    const of = (field: 'own' | 'all' | 'nextHops'): string | undefined =>
+      nodes.find((node) => node[field].includes(address))?.name;
+    const own = of('own');
+    if (own !== undefined) return { what: `an address of node ${own}`, isExtra: false };
+    const routed = of('nextHops');
+    if (routed !== undefined) return { what: `the next hop of node ${routed}`, isExtra: false };
+    const extra = of('all');
+    return extra === undefined
+      ? undefined
+      : { what: `an address that node ${extra} has beside its own`, isExtra: true };
+  }
+
   /** Its namespace's primary networks; while it has none that it asks for, the service is nowhere. */
   #networksOf(key: string): ServiceNetworks | undefined {
     const namespace = this.services.part(key, 'namespace') ?? '';
@@ -707,7 +812,8 @@ export class ZoneFacts {
       subnets: (this.networks.part(name, 'subnets') ?? []).map(({ cidr }) => cidr),
       slices: this.endpointSlices.by('service', tupleKey(name, key)),
     }));
-    return backendsOf(service, parts, this.#entryOf(networks, key), this.nodeName);
+    const entry = this.#entryOf(networks, key);
+    return backendsOf(service, parts, entry, this.nodeName, this.settings.serviceLimits);
   }
 
   /** The network by whose gateway router traffic from outside gets to a service: the oldest one that has endpoints of it. */

@@ -41,9 +41,16 @@ import { multicastEnabled } from './multicast.ts';
 import { definitionTexts, readDefinition, registrationOf } from './networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from './node-subnets.ts';
 import { closedPolicy, needsPods, readPolicy, type Policy } from './policies.ts';
-import { isTorn as isTornNode, nodeTexts, readLocalNode, readNodeFacts } from './nodes.ts';
+import {
+  isTorn as isTornNode,
+  nodeTexts,
+  readLocalNode,
+  readNodeAddresses,
+  readNodeFacts,
+} from './nodes.ts';
 import { readWish } from './pod-plan.ts';
-import { readService } from './services.ts';
+import { claimsOf } from './service-admission.ts';
+import { declareService } from './services.ts';
 import { unheeded } from './unheeded.ts';
 
 /** One change of an object; `after` absent = gone. */
@@ -77,6 +84,10 @@ export class ObjectIntake {
     this.#noteUnheeded('Node', key, after);
     this.#facts.policing.nodeLabels.put(key, after && { name: key, labels });
     if (this.#hasChanged(`${object} facts`, after && nodeTexts(after))) this.#readNode(key, after);
+    const { nodeAddresses } = this.#facts;
+    const addresses = (after?.status?.addresses ?? []).map(({ address }) => address);
+    if (this.#hasChanged(`${object} addresses`, after && [...nodeTexts(after), ...addresses]))
+      nodeAddresses.put(key, after && readNodeAddresses(after, nodeAddresses.peek(key)));
     if (this.#hasChanged(`${object} subnets`, after && [annotationOf(after, NODE_SUBNETS)]))
       this.#readSubnets(key, after);
   }
@@ -192,12 +203,16 @@ export class ObjectIntake {
   }
 
   service({ key, after }: ModelChange<Service>): void {
-    const { settings, enabledServices, services } = this.#facts;
-    const service = after && readService(after);
+    const { settings, enabledServices, declaredServices } = this.#facts;
+    const service = after && declareService(after, settings.serviceLimits);
     this.#noteUnheeded('Service', key, after);
-    services.put(key, service);
+    const before = declaredServices.peek(key)?.since ?? {};
+    const round = this.#facts.roundFor(true);
+    const claims = service === undefined ? [] : claimsOf(service.facts);
+    const since = Object.fromEntries(claims.map((claim) => [claim, before[claim] ?? round]));
+    declaredServices.put(key, service && { ...service, since });
     if (!settings.allowedDefaultServices.includes(key)) return;
-    enabledServices.put(key, service && { key, clusterIps: service.clusterIps });
+    enabledServices.put(key, service && { key, clusterIps: service.facts.clusterIps });
   }
 
   endpointSlice({ key, after }: ModelChange<EndpointSlice>): void {

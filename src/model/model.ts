@@ -107,6 +107,17 @@ export interface NodeGateway {
   readonly vlan: number;
 }
 
+/** Where a node is reached: nobody else may have these addresses. Without prefix lengths. */
+export interface NodeAddresses {
+  readonly name: string;
+  /** By which others know it: in its status, of its gateway, of its tunnels. */
+  readonly own: readonly string[];
+  /** Every address of the host: beside its own also one that a program put there for a service. */
+  readonly all: readonly string[];
+  /** Its routers. */
+  readonly nextHops: readonly string[];
+}
+
 /** A node as another zone sees it. */
 export interface NodeFacts {
   readonly name: string;
@@ -157,6 +168,14 @@ export interface PolicySettings {
   readonly mostFlows: number;
 }
 
+/** What one service may cost every node, as load balancers and flows are made of it. */
+export interface ServiceLimits {
+  /** Addresses times ports. */
+  readonly entries: number;
+  /** Endpoints that are balanced over, counted once for each address and port that leads to them. */
+  readonly targets: number;
+}
+
 /** Settings of the whole cluster (api.md §12). */
 export interface ClusterSettings {
   readonly clusterSubnets: readonly NetworkSubnet[];
@@ -176,6 +195,9 @@ export interface ClusterSettings {
   readonly aclLoggingRateLimit: number;
   /** `<namespace>/<name>` of services open to every primary network. */
   readonly allowedDefaultServices: readonly string[];
+  /** Where external addresses of services have to be; empty: anywhere but where they take what is not theirs. */
+  readonly serviceExternalRanges: readonly string[];
+  readonly serviceLimits: ServiceLimits;
   /** Namespace of the NAD `default`, which pods name to ask something of their primary network. */
   readonly configNamespace: string;
 }

@@ -14,9 +14,11 @@ import {
   PRIMARY_ADDRESSES,
   primaryAddresses,
 } from '../api/annotations/node-annotations.ts';
+import { withoutPrefix } from '../allocators/addresses.ts';
+import { familyCidrs } from '../api/nad/network-config.ts';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
 import type { Node } from '../api/types.ts';
-import type { LocalNode, NodeFacts, NodeGateway, PerFamily } from './model.ts';
+import type { LocalNode, NodeAddresses, NodeFacts, NodeGateway, PerFamily } from './model.ts';
 import { awaited, optional, type ObjectReading, reading, required } from './reading.ts';
 
 const BY_NODE =
@@ -72,6 +74,30 @@ const withoutLength = ({ v4, v6 }: PerFamily<string>): PerFamily<string> => ({
   ...(v4 === undefined ? {} : { v4: v4.replace(/\/.*/, '') }),
   ...(v6 === undefined ? {} : { v6: v6.replace(/\/.*/, '') }),
 });
+
+/** Where a node is reached, as far as it can be read; of an annotation that can't be, what was read `before`. */
+export function readNodeAddresses(node: Node, before: NodeAddresses | undefined): NodeAddresses {
+  const gateway = gatewayConfig(node);
+  const primary = primaryAddresses(node);
+  const all = hostCidrs(node);
+  const isTornOwn = [gateway, primary, encapIps(node)].some(({ errors }) => errors.length > 0);
+  const config = gateway.value?.mode === 'disabled' ? undefined : gateway.value;
+  const own = [
+    ...(node.status?.addresses ?? []).map(({ address }) => address),
+    ...familyCidrs(primary.value ?? {}).map(withoutPrefix),
+    ...(encapIps(node).value ?? []),
+    ...(config?.addresses ?? []).map(withoutPrefix),
+  ];
+  return {
+    name: node.metadata.name,
+    own: distinct([...own, ...((isTornOwn && before?.own) || [])]),
+    all:
+      all.errors.length > 0 ? (before?.all ?? []) : distinct((all.value ?? []).map(withoutPrefix)),
+    nextHops: gateway.errors.length > 0 ? (before?.nextHops ?? []) : (config?.nextHops ?? []),
+  };
+}
+
+const distinct = (texts: readonly string[]): readonly string[] => [...new Set(texts)];
 
 /** What a node's facts are read from: every annotation of OVN's but the subnets, which have a reader of their own. */
 export const nodeTexts = (node: Node): readonly unknown[] =>

@@ -290,11 +290,12 @@ export class ZoneObjects {
     return this.#put({ ...made, metadata: { ...made.metadata, annotations } }) as Pod;
   }
 
-  /** Some are in the way of others: two want one node port. */
+  /** Some are in the way of others: two want one node port. Not one external address: who has that depends on who had it. */
   #putService(): Service {
     const random = this.#random;
     const type = random.pick(['ClusterIP', 'ClusterIP', 'NodePort', 'LoadBalancer']);
     const key = random.pick(SERVICES);
+    const outside = `172.19.${SERVICES.indexOf(key)}`;
     const hasNodePorts = type !== 'ClusterIP' && random.is(0.9);
     const isAffine = random.is(0.3);
     const ports = [
@@ -319,11 +320,13 @@ export class ZoneObjects {
           ...(isAffine && random.is(0.7)
             ? { sessionAffinityConfig: { clientIP: { timeoutSeconds: random.pick([5, 86_400]) } } }
             : {}),
-          ...(random.is(0.3) ? { externalIPs: random.pick([['172.19.0.7'], ['172.19.0.8']]) } : {}),
+          ...(random.is(0.3)
+            ? { externalIPs: random.pick([[`${outside}.7`], [`${outside}.8`]]) }
+            : {}),
           publishNotReadyAddresses: random.is(0.3),
           allocateLoadBalancerNodePorts: hasNodePorts,
         },
-        random.is(0.5) ? {} : { loadBalancer: { ingress: [{ ip: '172.19.0.9' }] } },
+        random.is(0.5) ? {} : { loadBalancer: { ingress: [{ ip: `${outside}.9` }] } },
       ),
     ) as Service;
   }

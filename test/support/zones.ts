@@ -7,6 +7,7 @@ import {
 } from '../../src/model/networks.ts';
 import { nadOfKey } from '../../src/api/nad/nad-key.ts';
 import type { SliceFacts } from '../../src/model/endpoint-slices.ts';
+import type { SeenService } from '../../src/model/service-admission.ts';
 import type { ServiceFacts } from '../../src/model/services.ts';
 import { tupleKey } from '../../src/desired/keys.ts';
 import type { FactTable } from '../../src/model/fact-table.ts';
@@ -83,6 +84,8 @@ export const ipv4Settings: ClusterSettings = {
   ephemeralPortRange: '32768-60999',
   aclLoggingRateLimit: 20,
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
+  serviceExternalRanges: [],
+  serviceLimits: { entries: 1024, targets: 20_000 },
   configNamespace: 'ovn-kubernetes',
 };
 
@@ -572,7 +575,14 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     after.allowedDefaultServices,
     ({ key }) => [key],
   );
-  replace(facts.services, before?.services, after.services ?? [], ({ key }) => [key]);
+  const declared = (zone: Zone | undefined): SeenService[] =>
+    (zone?.services ?? []).map((service) => ({
+      facts: service,
+      ingress: [],
+      created: '',
+      since: {},
+    }));
+  replace(facts.declaredServices, declared(before), declared(after), (one) => [one.facts.key]);
   replace(facts.endpointSlices, before && slicesOf(before), slicesOf(after), ({ key }) => [key]);
 }
 

@@ -65,6 +65,28 @@ function firstOverlap(
 export const formatOverlap = ({ a, b }: Overlap): string =>
   `${a.type} "${a.cidr}" overlaps ${b.type} "${b.cidr}"`;
 
+/** Ranges that belong to the cluster itself; what networks add to them is not among them. */
+export const rangesOfCluster = (settings: ClusterAddressing): readonly TypedSubnet[] => [
+  ...settings.clusterSubnets.map(({ cidr }): TypedSubnet => ({ type: 'cluster subnet', cidr })),
+  ...settings.serviceSubnets.map((cidr): TypedSubnet => ({ type: 'service subnet', cidr })),
+  ...familyCidrs(settings.joinSubnets).map((cidr): TypedSubnet => ({
+    type: 'built-in join subnet',
+    cidr,
+  })),
+  ...familyCidrs(settings.udnJoinSubnets).map((cidr): TypedSubnet => ({
+    type: 'user defined join subnet',
+    cidr,
+  })),
+  ...familyCidrs(settings.masqueradeSubnets).map((cidr): TypedSubnet => ({
+    type: 'masquerade subnet',
+    cidr,
+  })),
+  ...familyCidrs(settings.transitSubnets).map((cidr): TypedSubnet => ({
+    type: 'transit switch subnet',
+    cidr,
+  })),
+];
+
 /** Two settings of the cluster that overlap each other; undefined when the configuration is sound. */
 export function clusterOverlap(settings: ClusterAddressing): Overlap | undefined {
   const list = [

@@ -5,6 +5,7 @@ import type { Feature, Sink } from '../../desired/features.ts';
 import { isSame } from '../../desired/same.ts';
 import type { Containment } from '../../desired/rows.ts';
 import { nameProblem } from '../../model/admission.ts';
+import { endpointLimit } from '../../model/backends.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import type { Network, NetworkName } from '../../model/model.ts';
 import { gatewayRouter, isDefault, loadBalancerGroups, podSwitch } from '../../model/names.ts';
@@ -78,6 +79,14 @@ export const loadBalancers: Feature<ZoneFacts> = {
     const network = { name: name as NetworkName, topology, role };
     const balanced = new BalancedService(facts, network, service, out);
     const ports = backedPorts(service, backends);
+    const surplus = Math.max(0, ...ports.map((port) => port.backends.surplus));
+    if (surplus > 0) {
+      const limit = endpointLimit(service, facts.settings.serviceLimits);
+      out.problem(
+        object,
+        `it has ${limit + surplus} endpoints, and one of its addresses and ports may have ${limit} (--max-service-targets ${facts.settings.serviceLimits.targets} for all of them): those with the first ${limit} addresses get its connections; spread the pods over several services`,
+      );
+    }
     for (const protocol of PROTOCOLS) {
       const ofProtocol = ports.filter((port) => port.protocol === protocol);
       if (ofProtocol.length > 0) balanced.build(protocol, ofProtocol);

@@ -12,10 +12,13 @@ if (typeof started === 'string')
 const NODE = `${NODE_ACCOUNT}@n1`;
 const KUBELET = 'system:node:n1';
 const TENANT = 'system:serviceaccount:blue:anna';
+/** Who gives services of the namespace their ingress addresses. */
+const BALANCER = 'system:serviceaccount:blue:balancer';
 const ADMIN = 'admin';
 
 const NODES = '/api/v1/nodes';
 const PODS = '/api/v1/namespaces/blue/pods';
+const SERVICES = '/api/v1/namespaces/blue/services';
 const ZONES = '/apis/k8s.ovn.org/v1alpha1/zonestatuses';
 const NADS = '/apis/k8s.cni.cncf.io/v1/namespaces/blue/network-attachment-definitions';
 
@@ -68,6 +71,7 @@ const foreignRoles = [
     name: 'editors',
     rules: [
       { apiGroups: [''], resources: ['pods', 'pods/status'], verbs: ['get', 'create', 'patch'] },
+      { apiGroups: [''], resources: ['services'], verbs: ['get', 'create', 'patch'] },
       {
         apiGroups: ['k8s.cni.cncf.io'],
         resources: ['network-attachment-definitions'],
@@ -75,6 +79,14 @@ const foreignRoles = [
       },
     ],
     user: { kind: 'ServiceAccount', name: 'anna', namespace: 'blue' },
+  },
+  {
+    name: 'load-balancers',
+    rules: [
+      { apiGroups: [''], resources: ['services'], verbs: ['get', 'create', 'patch'] },
+      { apiGroups: [''], resources: ['services/status'], verbs: ['update'] },
+    ],
+    user: { kind: 'ServiceAccount', name: 'balancer', namespace: 'blue' },
   },
 ];
 
@@ -103,6 +115,7 @@ describe.skipIf(typeof started === 'string')('an API server with deploy/ install
       const object = pod(`blue/${name}`, on);
       await make(PODS, { ...object, spec: { ...object.spec, containers: [] } });
     }
+    await make(SERVICES, serviceWith({ name: 'given' }, ['198.51.100.9']));
     await installRules(api);
     const asking = pod('blue/asking', 'n1', { 'k8s.ovn.org/requested-primary-udn': 'net' });
     await make(PODS, { ...asking, spec: { ...asking.spec, containers: [] } });
@@ -310,7 +323,64 @@ describe.skipIf(typeof started === 'string')('an API server with deploy/ install
       'declare a UserDefinedNetwork instead',
     ],
     ['makes a NAD of another plugin', TENANT, 'POST', NADS, nad('macvlan'), ADMITTED],
+    [
+      'takes packets to an address by a service',
+      TENANT,
+      'POST',
+      SERVICES,
+      serviceWith({ name: 'taking' }, ['10.96.0.10']),
+      'spec.externalIPs takes what the whole cluster sends to these addresses',
+    ],
+    ['makes a service', TENANT, 'POST', SERVICES, serviceWith({ name: 'own' }, []), ADMITTED],
+    [
+      '… and gives it an address later',
+      TENANT,
+      'PATCH',
+      `${SERVICES}/own`,
+      { spec: { externalIPs: ['198.51.100.10'] } },
+      'leave it out, or have an administrator grant',
+    ],
+    [
+      'adds an address to those that an administrator gave',
+      TENANT,
+      'PATCH',
+      `${SERVICES}/given`,
+      { spec: { externalIPs: ['198.51.100.9', '198.51.100.10'] } },
+      'leave it out, or have an administrator grant',
+    ],
+    [
+      'labels a service that has been given an address',
+      TENANT,
+      'PATCH',
+      `${SERVICES}/given`,
+      labels({ a: 'b' }),
+      ADMITTED,
+    ],
+    [
+      'gives up an address',
+      TENANT,
+      'PATCH',
+      `${SERVICES}/given`,
+      { spec: { externalIPs: [] } },
+      ADMITTED,
+    ],
+    [
+      'names an address where it gives them',
+      BALANCER,
+      'POST',
+      SERVICES,
+      serviceWith({ name: 'balanced' }, ['198.51.100.11']),
+      ADMITTED,
+    ],
     // An administrator.
+    [
+      'names an address for a service',
+      ADMIN,
+      'POST',
+      SERVICES,
+      serviceWith({ name: 'outside' }, ['198.51.100.12']),
+      ADMITTED,
+    ],
     ['makes a NAD of ours', ADMIN, 'POST', NADS, nad('ovn-k8s-cni-overlay'), ADMITTED],
     ['says what a node is', ADMIN, 'PATCH', `${NODES}/n2/status`, annotations(FACTS), ADMITTED],
     [
@@ -342,6 +412,15 @@ describe.skipIf(typeof started === 'string')('an API server with deploy/ install
 
 function zone(name: string): object {
   return { apiVersion: 'k8s.ovn.org/v1alpha1', kind: 'ZoneStatus', metadata: { name } };
+}
+
+function serviceWith(metadata: object, externalIPs: readonly string[]): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata,
+    spec: { ports: [{ port: 80 }], externalIPs },
+  };
 }
 
 let made = 0;

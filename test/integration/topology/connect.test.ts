@@ -120,6 +120,7 @@ describe('ovn-northd and a connection of a Layer3 with a Layer2 network', () => 
           isExternallyLocal: false,
           isInternallyLocal: false,
           takesUnready: false,
+          isLoadBalancer: false,
           isExposed: false,
         },
       ],

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { ChainColumns, ElementColumns, NftRuleColumns } from '../../../src/node/nft-rows.ts';
 import type { HostNetworkPod } from '../../../src/model/model.ts';
+import type { ServiceFacts } from '../../../src/model/services.ts';
 import { hostUnits } from '../../support/host-units.ts';
 import { nftZone, sharedNftZone } from '../../support/nft-zone.ts';
-import type { Zone } from '../../support/zones.ts';
+import { factsOf, type Zone } from '../../support/zones.ts';
 
 const rowsOf = (zone: Zone): readonly DesiredRow[] =>
   hostUnits(zone)
@@ -273,14 +274,23 @@ describe("pods on the host's network (seed 000, Service Access)", () => {
 
 test('what is no address gets into no command, and is said', () => {
   const hostile = '5.5.5.5 . tcp . 80 : jump x } ; flush ruleset #';
-  const zone: Zone = {
+  const zoneWith = (changed: Partial<ServiceFacts>): Zone => ({
     ...nftZone,
     services: (nftZone.services ?? []).map((one) =>
-      one.key === 'blue/plain' ? { ...one, externalIps: [hostile] } : one,
+      one.key === 'blue/plain' ? { ...one, ...changed } : one,
     ),
-  };
-  expect(JSON.stringify(rowsOf(zone))).not.toContain('flush');
-  expect(hostUnits(zone).flatMap(({ problems }) => problems)).toEqual([
+  });
+  const external = zoneWith({ externalIps: [hostile] });
+  expect(JSON.stringify(rowsOf(external))).not.toContain('flush');
+  expect([...factsOf(external).modelProblems()]).toEqual([
+    {
+      object: 'Service blue/plain',
+      message: expect.stringContaining('is no IP address') as string,
+    },
+  ]);
+  const cluster = zoneWith({ clusterIps: [hostile] });
+  expect(JSON.stringify(rowsOf(cluster))).not.toContain('flush');
+  expect(hostUnits(cluster).flatMap(({ problems }) => problems)).toEqual([
     expect.stringContaining('is no IP address'),
   ]);
 });

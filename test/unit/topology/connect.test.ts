@@ -208,6 +208,7 @@ describe('where services are connected (topology.md §19.2)', () => {
     isExternallyLocal: false,
     isInternallyLocal: false,
     takesUnready: false,
+    isLoadBalancer: false,
     isExposed: false,
   };
   const rowsWith = (connect: Connect): string[] =>

@@ -1,0 +1,76 @@
+/** What nodes refuse of a service, its owner reads in an event of the service. */
+import { expect, test } from 'vitest';
+import { services, zoneStatuses } from '../../../src/api/kinds.ts';
+import type { ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
+import { apply, namespace, startManager } from '../../support/cluster.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { service } from '../../support/services.ts';
+
+const zone = (name: string): ZoneStatus => ({
+  apiVersion: 'k8s.ovn.org/v1alpha1',
+  kind: 'ZoneStatus',
+  metadata: { name },
+});
+const say = async (
+  store: MemoryStore,
+  node: string,
+  ...problems: readonly ZoneProblem[]
+): Promise<void> => {
+  await store.patchStatus(
+    zoneStatuses,
+    node,
+    { status: { observedAt: '2026-01-01T00:00:00Z', networks: [], problems } },
+    { fieldManager: node },
+  );
+};
+const refused = (message: string, object = 'Service blue/web'): ZoneProblem => ({
+  object,
+  message,
+});
+const told = (store: MemoryStore): string[] =>
+  store.events.map(
+    ({ regarding, type, reason, message }) =>
+      `${regarding.kind} ${regarding.metadata.name} ${type} ${reason}: ${message}`,
+  );
+
+const prepared = async (): Promise<MemoryStore> => {
+  const store = new MemoryStore();
+  await apply(store, namespace('blue'), service('blue/web', { clusterIPs: ['10.96.1.1'] }));
+  await apply(store, zone('n1'), zone('n2'));
+  return store;
+};
+
+test('nodes that refuse the same write one event', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  for (const node of ['n1', 'n2']) await say(store, node, refused('"1.2.3.4" is taken'));
+  await running.settled();
+  expect(told(store)).toEqual(['Service web Warning Refused: "1.2.3.4" is taken']);
+});
+
+test('what is refused again after it was right is told again', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  for (const problems of [[refused('a')], [], [refused('a')]]) {
+    await say(store, 'n1', ...problems);
+    await running.settled();
+  }
+  expect(told(store)).toHaveLength(2);
+});
+
+test('objects of other kinds, and services that are not there, are told nothing', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await say(store, 'n1', refused('x', 'Node n2'), refused('y', 'Service blue/gone'));
+  await running.settled();
+  expect(told(store)).toEqual([]);
+  expect(await store.get(services, 'blue/web')).toBeDefined();
+});
+
+test('a node that says ever new things of a service fills nothing', async () => {
+  const store = await prepared();
+  await using running = startManager(store);
+  await say(store, 'n1', ...Array.from({ length: 1000 }, (_, n) => refused(`problem ${n}`)));
+  await running.settled();
+  expect(told(store)).toHaveLength(5);
+});

@@ -1,5 +1,6 @@
 /** Conditions of a status: a list with one entry per type (metav1.Condition). */
 import type { Condition } from './objects.ts';
+import { clipped, visibleText } from './visible-text.ts';
 
 /** Longest message that the API server takes. */
 const LONGEST_MESSAGE = 32768;
@@ -24,7 +25,8 @@ export function withCondition(
   const old = conditions.find(({ type }) => type === condition.type);
   const next: Condition = {
     ...condition,
-    message: condition.message.slice(0, LONGEST_MESSAGE),
+    // It may tell of what another tenant or node wrote.
+    message: clipped(visibleText(condition.message), LONGEST_MESSAGE),
     lastTransitionTime: old?.status === condition.status ? old.lastTransitionTime : now,
   };
   if (old === undefined) return [...conditions, next];

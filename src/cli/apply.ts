@@ -18,6 +18,7 @@ import {
   reportProblems,
   table,
   tone,
+  printLines,
 } from './output.ts';
 import type { Complaint } from '../daemon/object-store.ts';
 import { problemText } from '../daemon/problem-text.ts';
@@ -158,7 +159,7 @@ function printResult(result: ApplyResult, waited: boolean): void {
     north + south === 0 ? 'nothing to change' : `${north} Northbound and ${south} Southbound rows`;
   const confirmed = waited ? `, in the data plane (nb_cfg ${result.northbound?.reached})` : '';
   print(`node ${result.node}: ${written}${confirmed}`);
-  print(
+  printLines(
     table(
       ['NETWORK', 'STATE'],
       result.networks.map(({ name, state, message }) => [

@@ -5,7 +5,7 @@ import { hostPlansText, openHost } from '../daemon/host.ts';
 import { createLogger } from '../daemon/logger.ts';
 import { until, within } from '../daemon/waiting.ts';
 import { addSettings, configurationOf } from './options.ts';
-import { print } from './output.ts';
+import { printLines } from './output.ts';
 
 export function register(program: Command): void {
   addSettings(
@@ -40,9 +40,9 @@ export function register(program: Command): void {
       await host.openVswitch.ready(signal);
       await host.start();
       // Nothing is wanted, and that is known.
-      print(hostPlansText(await host.controller.plans(true)));
+      printLines(hostPlansText(await host.controller.plans(true)));
       const removals = await host.removalsText();
-      if (removals !== '') print(`External bridge\n${removals}`);
+      if (removals !== '') printLines(`External bridge\n${removals}`);
       if (!mayWrite) return;
       await until(
         async () => {
@@ -54,7 +54,7 @@ export function register(program: Command): void {
       );
       const refused = host.controller.problems();
       if (refused.length > 0)
-        throw new CleanupError(refused.map(({ message }) => message).join('\n'));
+        throw new CleanupError(refused.map(({ message }) => message).join('; '));
       await host.removeBridges();
     });
   });

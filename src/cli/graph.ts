@@ -8,7 +8,7 @@ import { svgText } from '../graph/svg.ts';
 import { joinedBy, partOf, topologyGraph, type TopologyGraph } from '../graph/topology-graph.ts';
 import { renderedZone, type RenderedZone } from '../daemon/rendered-zone.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
-import { EXIT, print, report, reportComplaints, reportProblems } from './output.ts';
+import { EXIT, printLines, report, reportComplaints, reportProblems } from './output.ts';
 import { problemText } from '../daemon/problem-text.ts';
 
 const FORMATS: Readonly<Record<string, (graph: TopologyGraph) => string | Promise<string>>> = {
@@ -55,7 +55,7 @@ export function register(program: Command): void {
     const graph = partOf(whole, wanted(zone, whole, network, options.namespace));
     const draw = FORMATS[options.json === true ? 'json' : options.format];
     const text = (await draw?.(graph)) ?? '';
-    if (options.output === undefined) print(text.trimEnd());
+    if (options.output === undefined) printLines(text.trimEnd());
     else {
       await writeFile(options.output, text);
       report(`${graph.networks.length} networks: ${options.output}`);

@@ -1,5 +1,7 @@
 /** What people see: tables, colours on a terminal only, and the exit codes of every command. */
+import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
+import { visibleJson, visibleLines, visibleText } from '../api/visible-text.ts';
 import { plainValue } from '../daemon/control-protocol.ts';
 
 /** Exit codes; the same for every command. */
@@ -25,20 +27,29 @@ const STYLES = {
   strong: 'bold',
 } as const satisfies Record<Tone, string>;
 
+const CONTROL_SEQUENCE = `${String.fromCodePoint(27)}[`;
+/** Stands for it until the text is printed: what others wrote may hold such sequences, and can't know this. */
+const MARK = `<${randomBytes(12).toString('hex')}`;
+const MARKED = new RegExp(`${MARK}(\\d+)m`, 'g');
+
 /** `text` in colour when `stream` is a terminal and NO_COLOR is not set. */
 export const tone = (
   text: string,
   kind: Tone,
   stream: NodeJS.WriteStream = process.stdout,
-): string => styleText(STYLES[kind], text, { stream });
+): string =>
+  styleText(STYLES[kind], visibleText(text), { stream }).replaceAll(CONTROL_SEQUENCE, MARK);
+
+/** Text for a stream: nothing in it acts on a terminal but our own colours. */
+const coloured = (text: string): string =>
+  text.replace(MARKED, (_mark, code: string) => `${CONTROL_SEQUENCE}${code}m`);
 
 // A cell's colour must not count as width.
-const ESCAPES = new RegExp(`${String.fromCodePoint(27)}\\[[0-9;]*m`, 'g');
-const widthOf = (text: string): number => text.replace(ESCAPES, '').length;
+const widthOf = (text: string): number => text.replace(MARKED, '').length;
 
 /** Rows in aligned columns under a header; two spaces between them, nothing behind the last. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [header, ...rows];
+  const all = [header, ...rows].map((row) => row.map(visibleText));
   const widths = header.map((_, column) =>
     Math.max(...all.map((row) => widthOf(row[column] ?? ''))),
   );
@@ -56,17 +67,23 @@ export function table(header: readonly string[], rows: readonly (readonly string
     .join('\n');
 }
 
-export const print = (text: string): void => {
-  process.stdout.write(`${text}\n`);
+/** One line: line ends of what others wrote are shown. */
+export const print = (line: string): void => {
+  process.stdout.write(`${coloured(visibleText(line))}\n`);
 };
 
-/** Progress and complaints go to standard error, so that standard output is the result alone. */
-export const report = (text: string): void => {
-  process.stderr.write(`${text}\n`);
+/** Several lines, made of parts that have none of others' line ends: a table, a plan, a script. */
+export const printLines = (text: string): void => {
+  process.stdout.write(`${coloured(visibleLines(text))}\n`);
+};
+
+/** One line of progress or of a complaint, to standard error, so that standard output is the result alone. */
+export const report = (line: string): void => {
+  process.stderr.write(`${coloured(visibleText(line))}\n`);
 };
 
 export const printJson = (value: unknown): void => {
-  print(JSON.stringify(value, plainValue, 2));
+  process.stdout.write(`${visibleJson(JSON.stringify(value, plainValue, 2))}\n`);
 };
 
 /** Complaints about manifests, errors first, to standard error; true when one is an error. */

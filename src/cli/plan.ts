@@ -1,5 +1,6 @@
 /** `heddle plan` and `heddle diff`: what would change, and what drifted. They change nothing. */
 import type { Command } from 'commander';
+import { visibleText } from '../api/visible-text.ts';
 import type { Configuration } from '../daemon/configuration.ts';
 import { createLogger } from '../daemon/logger.ts';
 import { problemText } from '../daemon/problem-text.ts';
@@ -12,7 +13,15 @@ import {
 } from '../daemon/zone-runtime.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
-import { EXIT, print, printJson, reportComplaints, reportProblems, tone } from './output.ts';
+import {
+  EXIT,
+  print,
+  printJson,
+  printLines,
+  reportComplaints,
+  reportProblems,
+  tone,
+} from './output.ts';
 
 const MODES = { plan: 'dry-run', diff: 'as-is' } as const;
 
@@ -71,9 +80,9 @@ async function look(
   else {
     for (const { database, text } of texts) {
       print(tone(database, 'strong'));
-      print(text);
+      printLines(text);
     }
-    if (left.length > 0) print(renderLeft(left));
+    if (left.length > 0) printLines(renderLeft(left));
   }
   const isWrong =
     [
@@ -104,7 +113,7 @@ function renderLeft(left: PlanReport['left']): string {
   return [
     tone(`${left.length} rows of ovn-kubernetes that no object asks for`, 'strong'),
     'They stay; heddle node --take-over removes them.',
-    ...left.map(({ database, table, key }) => `  ${database} ${table} ${key}`),
+    ...left.map(({ database, table, key }) => visibleText(`  ${database} ${table} ${key}`)),
     '',
   ].join('\n');
 }

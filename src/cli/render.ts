@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { problemText } from '../daemon/problem-text.ts';
 import { renderedZone } from '../daemon/rendered-zone.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
-import { EXIT, print, printJson, reportComplaints, reportProblems } from './output.ts';
+import { EXIT, printJson, printLines, reportComplaints, reportProblems } from './output.ts';
 
 export function register(program: Command): void {
   addSettings(
@@ -21,7 +21,7 @@ export function register(program: Command): void {
     await using zone = await renderedZone(needed(configurationOf(command), 'node'));
     const { node, databases, rules, problems, manifests } = await zone.report();
     if (options.json === true) printJson({ node, databases, rules, problems, manifests });
-    else print(zone.script());
+    else printLines(zone.script());
     const isWrong = [
       reportComplaints(manifests),
       reportProblems(problems.map((problem) => problemText(problem, () => problem.place))),

@@ -1,7 +1,7 @@
 /** Connections of networks in `heddle status` and `heddle show`. */
 import type { Connectivity } from '../api/connectivity.ts';
 import type { ConnectedNetwork, ConnectOverview } from '../daemon/connect-overview.ts';
-import { print, table, tone } from './output.ts';
+import { print, printLines, table, tone } from './output.ts';
 import { nodeSummary, STATE_TONES } from './states.ts';
 
 export const connectivityText = ({ pods, services }: Connectivity): string =>
@@ -19,7 +19,7 @@ const statusText = ({ status, refusal }: ConnectOverview): string =>
 export function printConnections(connections: readonly ConnectOverview[]): void {
   if (connections.length === 0) return;
   print('');
-  print(
+  printLines(
     table(
       ['CONNECTION', 'CONNECTS', 'NETWORKS', 'STATUS', 'NODES'],
       connections.map((connection) => [
@@ -41,7 +41,7 @@ export function printConnection(connection: ConnectOverview): void {
   print(`  status    ${statusText(connection)}`);
   if (refusal !== undefined) print(`  ${tone('not accepted', 'bad')}: ${refusal.message}`);
   print('');
-  print(
+  printLines(
     table(
       ['NETWORK', 'ID', 'TOPOLOGY', 'LINKS'],
       networks.map((network) => [
@@ -53,7 +53,7 @@ export function printConnection(connection: ConnectOverview): void {
     ),
   );
   print('');
-  print(
+  printLines(
     table(
       ['NODE', 'STATE'],
       nodes.map(({ node, state, message }) => [

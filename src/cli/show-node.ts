@@ -7,7 +7,7 @@ import { within } from '../daemon/waiting.ts';
 import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
-import { EXIT, print, printJson, table, tone } from './output.ts';
+import { EXIT, print, printJson, printLines, table, tone } from './output.ts';
 
 export function addShowNode(show: Command): void {
   addSettings(
@@ -84,7 +84,7 @@ function printHost(report: HostReport): void {
   const zones = Object.entries(conntrackZones).map(([name, zone]) => `${zone} ${name}`);
   print(`  conntrack   zones ${zones.join(', ')}`);
   print('');
-  print(
+  printLines(
     table(
       ['NETWORK', 'ID', 'VRF', 'TABLE', 'MARK', 'CT MARK', 'PORT', 'ADDRESSES', 'MASQUERADE'],
       networks.map((one) => [
@@ -101,7 +101,7 @@ function printHost(report: HostReport): void {
     ),
   );
   print('');
-  print(
+  printLines(
     table(
       ['NETWORK', 'RULES', 'ROUTES', 'NEIGHBOURS', 'SETTINGS', 'NFTABLES', 'FLOWS', 'STATE'],
       [
@@ -117,7 +117,7 @@ function printHost(report: HostReport): void {
   );
   if (healthChecks.length > 0) {
     print('');
-    print(
+    printLines(
       table(
         ['HEALTH CHECK', 'SERVICE', 'READY HERE'],
         healthChecks.map(({ port, service, localEndpoints }) => [
@@ -129,6 +129,6 @@ function printHost(report: HostReport): void {
     );
   }
   const problems = [common, ...networks].flatMap((part) => part.problems);
-  if (problems.length > 0) print(`\n${tone('Problems', 'bad')}`);
+  if (problems.length > 0) printLines(`\n${tone('Problems', 'bad')}`);
   for (const problem of problems) print(`  ${problem}`);
 }

@@ -16,7 +16,16 @@ import type { NetworkName } from '../model/model.ts';
 import { gatewayRouter, podSwitch } from '../model/names.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf } from './options.ts';
-import { EXIT, print, printJson, report, reportComplaints, table, tone } from './output.ts';
+import {
+  EXIT,
+  print,
+  printJson,
+  printLines,
+  report,
+  reportComplaints,
+  table,
+  tone,
+} from './output.ts';
 import { nodeSummary, STATE_TONES } from './states.ts';
 import { connectivityText, printConnection, printConnections } from './show-connect.ts';
 import { addShowNode } from './show-node.ts';
@@ -74,7 +83,7 @@ async function statusDirectly(configuration: Configuration): Promise<StatusRepor
 }
 
 function printOverview(overview: Overview, placeOf: PlaceOf): void {
-  print(
+  printLines(
     table(
       ['NETWORK', 'ID', 'TOPOLOGY', 'ROLE', 'SUBNETS', 'PODS', 'NODES'],
       overview.networks.map((network) => [
@@ -90,7 +99,7 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
   );
   printConnections(overview.connections);
   print('');
-  print(
+  printLines(
     table(
       ['NODE', 'ID', 'REPORTED'],
       overview.nodes.map((node) => [
@@ -115,11 +124,10 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
   ]);
   const told = new Set(problems.map(({ object }) => object));
   const waiting = overview.waitingPods.filter(({ pod }) => !told.has(`Pod ${pod}`));
-  if (waiting.length > 0) print(`\n${tone('Waiting', 'warning')}`);
+  if (waiting.length > 0) printLines(`\n${tone('Waiting', 'warning')}`);
   for (const pod of waiting) print(`  ${waitingText(pod)}`);
-  if (problems.length > 0) print(`\n${tone('Problems', 'bad')}`);
-  for (const problem of problems)
-    print(`  ${problemText(problem, placeOf).replaceAll('\n', '\n    ')}`);
+  if (problems.length > 0) printLines(`\n${tone('Problems', 'bad')}`);
+  for (const problem of problems) print(`  ${problemText(problem, placeOf)}`);
 }
 
 async function show(name: string, command: Command): Promise<void> {
@@ -166,7 +174,7 @@ async function show(name: string, command: Command): Promise<void> {
   if (isJson(command)) printJson(shown);
   else {
     print(`Pod ${name} on node ${shown.node ?? '-'} (uid ${shown.uid ?? '-'})`);
-    print(
+    printLines(
       table(
         ['NETWORK', 'ROLE', 'MAC', 'ADDRESSES', 'GATEWAYS'],
         shown.interfaces.map(({ nad, role, macAddress, addresses, gateways }) => [
@@ -205,7 +213,7 @@ function printNetwork(network: NetworkOverview, connections: readonly ConnectOve
       }`,
     );
   print('');
-  print(
+  printLines(
     table(
       ['NODE', 'SUBNETS', 'STATE', 'SWITCH', 'GATEWAY ROUTER'],
       network.nodes.map(({ node, subnets, state, message }) => {
@@ -221,5 +229,5 @@ function printNetwork(network: NetworkOverview, connections: readonly ConnectOve
       }),
     ),
   );
-  if (network.pods.length > 0) print(`\npods: ${network.pods.join(' ')}`);
+  if (network.pods.length > 0) printLines(`\npods: ${network.pods.join(' ')}`);
 }

@@ -2,6 +2,7 @@
 import { familyOf } from '../allocators/addresses.ts';
 import type { Bandwidth } from '../api/annotations/bandwidth-annotations.ts';
 import type { PodRoute } from '../api/annotations/pod-annotations.ts';
+import { visibleLines, visibleText } from '../api/visible-text.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 import { CNI_VERSIONS, isAtLeast, type CniVersion } from './versions.ts';
 
@@ -66,7 +67,8 @@ export function errorResult(version: string, error: unknown): object {
   return {
     cniVersion: version,
     code: known?.code ?? CNI_CODE.failed,
-    msg: message,
-    ...(known?.details === undefined ? {} : { details: known.details }),
+    // The kubelet makes an event of it.
+    msg: visibleText(message),
+    ...(known?.details === undefined ? {} : { details: visibleLines(known.details) }),
   };
 }

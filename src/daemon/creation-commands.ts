@@ -1,4 +1,5 @@
 /** A plan for a fresh database as commands of ovn-nbctl and ovn-sbctl, one for each transaction. */
+import { visibleJson } from '../api/visible-text.ts';
 import type { Atom, Datum } from '../ovsdb/index.ts';
 import {
   isMap,
@@ -25,7 +26,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const atomText = (atom: Atom): string =>
   typeof atom !== 'string' || UUID.test(atom) || (BARE.test(atom) && !RESERVED.test(atom))
     ? String(atom)
-    : JSON.stringify(atom);
+    : visibleJson(JSON.stringify(atom));
 
 const shellWord = (text: string): string =>
   /^[A-Za-z0-9_./:=@,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

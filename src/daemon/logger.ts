@@ -1,11 +1,13 @@
 /** Logs: pino objects with stable keys (`component`, `network`, `node`, `object`, `error`), to standard error. */
 import { pino, type Logger } from 'pino';
+import { visibleJson } from '../api/visible-text.ts';
 
 export type { Logger } from 'pino';
 
 /** A logger of level `level`; JSON, one line an event. */
-export const createLogger = (level: string): Logger =>
-  pino(
+export function createLogger(level: string): Logger {
+  const output = pino.destination({ dest: 2, sync: true });
+  return pino(
     {
       level,
       base: null,
@@ -18,5 +20,7 @@ export const createLogger = (level: string): Logger =>
             : error,
       },
     },
-    pino.destination({ dest: 2, sync: true }),
+    // `kubectl logs` gives a terminal what is written here.
+    { write: (line: string) => output.write(visibleJson(line)) },
   );
+}

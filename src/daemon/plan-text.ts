@@ -1,4 +1,5 @@
 /** A plan for people and for programs. */
+import { visibleText } from '../api/visible-text.ts';
 import type { Atom, ColumnType, Datum, JsonValue } from '../ovsdb/index.ts';
 import {
   isMap,
@@ -56,7 +57,7 @@ export function renderPlan(plan: Plan, options: RenderOptions = {}): string {
   if (plan.isEmpty) lines.push('Nothing to do.');
   for (const { message } of plan.problems) lines.push(`! ${message}`);
   for (const sentence of plan.unsupported) lines.push(`! ${sentence}`);
-  return `${lines.join('\n')}\n`;
+  return `${lines.map(visibleText).join('\n')}\n`;
 }
 
 const byKey = (changes: readonly PlannedChange[]): readonly PlannedChange[] =>

@@ -1,6 +1,7 @@
 /** Tells the object store what became of the zone, once per change. */
 import { isDeepStrictEqual } from 'node:util';
 import { zoneStatuses } from '../api/kinds.ts';
+import { clipped, visibleText } from '../api/visible-text.ts';
 import type {
   ZoneNetworkStatus,
   ZoneProblem,
@@ -25,8 +26,14 @@ export interface ZoneSources {
 }
 
 /** What is known of the zone, for the cluster manager and for people. */
-export function zoneReport({ controller, problems, message }: ZoneSources): ZoneReport {
-  const networks = controller.progress.networks();
+export function zoneReport({ controller, ...sources }: ZoneSources): ZoneReport {
+  const message = sources.message === undefined ? undefined : visibleText(sources.message);
+  const problems = sources.problems.map((problem) => ({
+    ...problem,
+    object: visibleText(problem.object),
+    message: visibleText(problem.message),
+  }));
+  const networks = controller.progress.networks().map(withVisibleMessage);
   const used = networks.filter(({ state }) => state !== 'Unused');
   const ready = message === undefined && used.every(({ state }) => state === 'Programmed');
   return {
@@ -36,12 +43,15 @@ export function zoneReport({ controller, problems, message }: ZoneSources): Zone
           networks,
           used: used.map(({ name }) => name),
           ready,
-          connects: controller.progress.connects(),
+          connects: controller.progress.connects().map(withVisibleMessage),
         }
       : {}),
     problems,
   };
 }
+
+const withVisibleMessage = <T extends { readonly message?: string }>(part: T): T =>
+  part.message === undefined ? part : { ...part, message: visibleText(part.message) };
 
 /** Milliseconds after which the written status is checked, and what was refused is sent again. */
 const RECHECK = 30_000;
@@ -73,7 +83,7 @@ const isRefused = (error: unknown): error is StoreError =>
 function bounded(report: ZoneReport): ZoneReport {
   const short = <T extends { readonly message?: string }>(entry: T): T =>
     (entry.message?.length ?? 0) > LIMITS.message
-      ? { ...entry, message: `${entry.message?.slice(0, LIMITS.message - 1)}…` }
+      ? { ...entry, message: `${clipped(entry.message ?? '', LIMITS.message - 1)}…` }
       : entry;
   const problems = report.problems.slice(0, LIMITS.problems).map(short);
   const more = report.problems.length - problems.length;

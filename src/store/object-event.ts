@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { events } from '../api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
+import { clipped, visibleText } from '../api/visible-text.ts';
 import type { ObjectEvent } from './store.ts';
 
 export interface CoreEvent extends KubeObject {
@@ -52,7 +53,7 @@ export function coreEvent(event: ObjectEvent, component: string, now: string): C
     },
     type: event.type,
     reason: event.reason,
-    message: event.message.slice(0, LONGEST_MESSAGE),
+    message: clipped(visibleText(event.message), LONGEST_MESSAGE),
     source: { component },
     firstTimestamp: now,
     lastTimestamp: now,

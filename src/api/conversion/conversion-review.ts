@@ -5,6 +5,7 @@ import { formatFieldError } from '../validation/field-errors.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { isPlainObject, own } from '../plain-object.ts';
 import { validateObject } from '../validation/validate.ts';
+import { visibleText } from '../visible-text.ts';
 
 export interface ConversionAnswer {
   readonly apiVersion: 'apiextensions.k8s.io/v1';
@@ -65,7 +66,7 @@ export function answerConversionReview(review: unknown): ConversionAnswer | unde
     const conversion = convertForStorage(object, version);
     if (!conversion.ok) {
       const message = `${describe(object)}: ${conversion.errors.map(formatFieldError).join('; ')}`;
-      return answer({ status: 'Failure', message }, []);
+      return answer({ status: 'Failure', message: visibleText(message) }, []);
     }
     converted.push(conversion.object);
   }

@@ -1,4 +1,5 @@
 /** A plan of the network stack, of nftables, or of flows, for people and for programs, as those of databases are. */
+import { visibleText } from '../../api/visible-text.ts';
 import type { FlowPlan } from './flow-plan.ts';
 import type { LinuxPlan } from './linux-change.ts';
 import type { NftPlan } from './nft-plan.ts';
@@ -32,7 +33,7 @@ export function renderHostPlan({ changes, problems, isEmpty }: HostPlan): string
   }
   if (isEmpty) lines.push('Nothing to do.');
   for (const { message } of problems) lines.push(`! ${message}`);
-  return `${lines.join('\n')}\n`;
+  return `${lines.map(visibleText).join('\n')}\n`;
 }
 
 /** The text of an object names it, but for devices, settings, and ports. */

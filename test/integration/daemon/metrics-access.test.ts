@@ -122,7 +122,7 @@ describe.skipIf(source === undefined)('a real API server judges tokens', () => {
   afterAll(async () => {
     client.close();
     for (const program of programs) program.kill('SIGKILL');
-    await Promise.all(programs.map((one) => one.exitCode ?? once(one, 'exit')));
+    await Promise.all(programs.map(async (one) => one.exitCode ?? (await once(one, 'exit'))));
     await rm(folder, { recursive: true });
   });
 

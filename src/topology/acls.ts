@@ -4,6 +4,7 @@ import type { LogSeverity } from '../api/annotations/acl-logging.ts';
 import { RowReference, type Containment, type TableClaim } from '../desired/rows.ts';
 import { idKey } from './found.ts';
 import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
+import { ACL_LOGGING_METER } from './numbers.ts';
 import { NORTHBOUND, type Rows } from './rows.ts';
 
 export const ACL_CLAIM: TableClaim = {
@@ -52,7 +53,8 @@ export function addAcl(rows: Rows, acl: Acl, ...containers: Containment[]): void
       name: acl.name?.slice(0, LONGEST_NAME),
       log: acl.severity === undefined ? undefined : true,
       severity: acl.severity,
-      meter: 'acl-logging',
+      // OVN from 26.03 on works everything out again for an ACL that comes or goes with a meter.
+      meter: acl.severity === undefined ? undefined : ACL_LOGGING_METER,
       options:
         acl.direction === 'Egress' && acl.afterLoadBalancing === true
           ? { 'apply-after-lb': 'true' }

@@ -21,14 +21,20 @@ export const ROUTER_ADVERTISEMENT = {
 } as const;
 
 /**
- * Key of the port by which a switch that spans zones has a router of each zone: the last one that ports can have, for pods are given theirs
- * from 1 on.
+ * Keys of a zone's own ports on a switch that spans zones: to its router, and of its host. Pods there ask for theirs, and have none of these:
+ * ids of pods end at 32766, and on a primary network, the only one with a host's port, begin at 10. Ports that ask for no key get the one after
+ * the highest, which is that of the next pod: ovn-northd and ovn-controller would work everything out again for each pod. With the last key
+ * taken it goes on at the first free one.
  */
-export const ANNOUNCING_SWITCH_PORT = 32767;
+export const LAYER2_ROUTER_PORT = 32767;
+export const LAYER2_HOST_PORT = 1;
 
 /** The address by which OVN answers DHCP, and the seconds that an answer holds (topology.md §14). */
 export const DHCP_SERVER = '169.254.1.1';
 export const DHCP_LEASE_TIME = 3500;
+
+/** The meter of ACLs that log. */
+export const ACL_LOGGING_METER = 'acl-logging';
 
 /** Seconds after which a gateway router forgets an unused neighbour. */
 export const NEIGHBOUR_AGE = 300;

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bound } from './left-behind.ts';
 import { warningsOf, type OvnZone } from './ovn-zone.ts';
+import { recomputes } from './recomputes.ts';
 import { ovsProgram } from './ovs-programs.ts';
 import { Vswitchd } from './vswitchd.ts';
 
@@ -21,15 +22,17 @@ export class OvnController implements AsyncDisposable {
   readonly #vswitchd: Vswitchd;
   readonly #process: ChildProcess;
   readonly #log: string;
+  readonly #control: string;
 
   private constructor(vswitchd: Vswitchd) {
     this.#vswitchd = vswitchd;
     const { folder, remote } = vswitchd.database;
     this.#log = join(folder, 'ovn-controller.log');
+    this.#control = join(folder, 'ovn-controller.ctl');
     const program = ovsProgram('ovn-controller');
     const words = [
       remote,
-      `--unixctl=${join(folder, 'ovn-controller.ctl')}`,
+      `--unixctl=${this.#control}`,
       `--log-file=${this.#log}`,
       '--verbose=off',
       '--verbose=file:info',
@@ -85,6 +88,11 @@ export class OvnController implements AsyncDisposable {
   /** Warnings and errors that it wrote, without time. */
   warnings(): string[] {
     return warningsOf(readFileSync(this.#log, 'utf8'));
+  }
+
+  /** Full computations so far, by node of its engine. */
+  recomputes(): Promise<ReadonlyMap<string, number>> {
+    return recomputes(this.#control);
   }
 
   /** Flows of the integration bridge. */

@@ -11,6 +11,7 @@ import { OvsdbClient } from '../../src/ovsdb/index.ts';
 import { bound } from './left-behind.ts';
 import { ovsProgram } from './ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from './ovsdb-server.ts';
+import { recomputes } from './recomputes.ts';
 import { ZoneEngine } from './zone-engine.ts';
 import { CHASSIS_1, type Zone } from './zones.ts';
 
@@ -30,6 +31,7 @@ export class OvnZone implements AsyncDisposable {
   readonly #northd: ChildProcess;
   #engine: ZoneEngine | undefined;
   readonly #log: string;
+  readonly #control: string;
 
   private constructor(northbound: OvsdbServer, southbound: OvsdbServer) {
     this.northbound = northbound;
@@ -47,13 +49,14 @@ export class OvnZone implements AsyncDisposable {
       }).start(),
     };
     this.#log = join(northbound.folder, 'northd.log');
+    this.#control = join(northbound.folder, 'northd.ctl');
     const program = ovsProgram('ovn-northd');
     this.#northd = spawn(
       ...bound(program.command, [
         ...program.args,
         `--ovnnb-db=${northbound.remote}`,
         `--ovnsb-db=${southbound.remote}`,
-        `--unixctl=${join(northbound.folder, 'northd.ctl')}`,
+        `--unixctl=${this.#control}`,
         `--log-file=${this.#log}`,
         '--verbose=off',
         '--verbose=file:info',
@@ -121,6 +124,11 @@ export class OvnZone implements AsyncDisposable {
   traceText(logicalSwitch: string, packet: string, ...options: string[]): Promise<string> {
     const remote = `--db=${this.southbound.remote}`;
     return runOvs('ovn-trace', [remote, ...options, logicalSwitch, packet]);
+  }
+
+  /** Full computations of northd so far, by node of its engine. */
+  recomputes(): Promise<ReadonlyMap<string, number>> {
+    return recomputes(this.#control);
   }
 
   /** Warnings and errors that northd wrote, without time. */

@@ -6,6 +6,7 @@ import type { TableClaim } from '../../desired/rows.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { claimByName, numberOf, textOf } from '../found.ts';
 import { meterBandKey } from '../keys.ts';
+import { ACL_LOGGING_METER } from '../numbers.ts';
 import { CLUSTER, holds, NORTHBOUND, Rows } from '../rows.ts';
 
 /** The protection of ovn-controller that every logical router has. */
@@ -28,9 +29,6 @@ const PROTECTED = [
 const PROTECTED_RATE = 25;
 
 const rateLimiter = (protocol: string): string => `${protocol}-rate-limiter`;
-
-/** The meter that every ACL names. */
-const ACL_LOGGING_METER = 'acl-logging';
 
 const METERS: ReadonlySet<string> = new Set([...PROTECTED.map(rateLimiter), ACL_LOGGING_METER]);
 

@@ -6,7 +6,7 @@ import { announcedSubnets } from '../../model/flat-networks.ts';
 import type { Layer2Names } from '../../model/names.ts';
 import { COPP } from '../database/protection.ts';
 import type { NetworkPart } from '../network/part.ts';
-import { ANNOUNCING_SWITCH_PORT, ROUTER_ADVERTISEMENT } from '../numbers.ts';
+import { LAYER2_ROUTER_PORT, ROUTER_ADVERTISEMENT } from '../numbers.ts';
 import { ROUTER_CLAIM, ROUTER_PORT_CLAIM } from '../router-rows.ts';
 import { holds } from '../rows.ts';
 import { addRouterPeer, SWITCH_PORT_CLAIM } from '../switch-rows.ts';
@@ -28,7 +28,7 @@ export const routerAdvertisements: NetworkPart<Layer2Names> = {
       external_ids: networkIds,
     });
     addRouterPeer(rows, names.switchToRouter, names.routerToSwitch, names.nodeSwitch, {
-      options: { 'requested-tnl-key': String(ANNOUNCING_SWITCH_PORT) },
+      options: { 'requested-tnl-key': String(LAYER2_ROUTER_PORT) },
       external_ids: networkIds,
     });
     rows.named(

@@ -7,7 +7,11 @@ import { gatewayChassis, type Layer2Names } from '../../model/names.ts';
 import { COPP } from '../database/protection.ts';
 import { gatewayMtu, type NetworkOnNode } from '../network/network-on-node.ts';
 import type { NetworkPart } from '../network/part.ts';
-import { ROUTER_ADVERTISEMENT, TRANSIT_ROUTER_SWITCH_PORT } from '../numbers.ts';
+import {
+  LAYER2_ROUTER_PORT,
+  ROUTER_ADVERTISEMENT,
+  TRANSIT_ROUTER_SWITCH_PORT,
+} from '../numbers.ts';
 import { GATEWAY_CHASSIS_CLAIM, ROUTER_CLAIM, ROUTER_PORT_CLAIM } from '../router-rows.ts';
 import { holds } from '../rows.ts';
 import { addRouterPeer, SWITCH_PORT_CLAIM } from '../switch-rows.ts';
@@ -39,6 +43,7 @@ export const transitRouter: NetworkPart<Layer2Names> = {
     });
     const rows = all.by('router-to-pods');
     addRouterPeer(rows, names.switchToRouter, names.routerToSwitch, names.nodeSwitch, {
+      options: { 'requested-tnl-key': String(LAYER2_ROUTER_PORT) },
       external_ids: on.networkIds,
     });
     rows.named(

@@ -3,7 +3,7 @@
 import { ipOf, macOf } from '../../allocators/addresses.ts';
 import { controllerOf } from '../../model/names.ts';
 import { ACL_CLAIM, addAcl } from '../acls.ts';
-import { ACL_DEFAULT_ALLOW, TIER_POLICY } from '../numbers.ts';
+import { ACL_DEFAULT_ALLOW, LAYER2_HOST_PORT, TIER_POLICY } from '../numbers.ts';
 import { objectIds } from '../object-ids.ts';
 import { clusterPortGroup } from '../port-groups.ts';
 import { addNat, addRoute, NAT_CLAIM, ROUTE_CLAIM } from '../router-rows.ts';
@@ -39,15 +39,19 @@ export const managementPort: NetworkPart = {
     if (!on.isPrimary || first === undefined) return;
     const controller = controllerOf(on.network.name);
     const mac = managementMac(on, first);
-    rows
-      .by('management-port')
-      .named(
-        'Logical_Switch_Port',
-        names.managementPort,
-        { addresses: [[mac, ...on.podRanges.map((range) => range.management)].join(' ')] },
-        holds('Logical_Switch', names.nodeSwitch, 'ports'),
-        holds('Port_Group', clusterPortGroup(controller).name, 'ports'),
-      );
+    rows.by('management-port').named(
+      'Logical_Switch_Port',
+      names.managementPort,
+      {
+        addresses: [[mac, ...on.podRanges.map((range) => range.management)].join(' ')],
+        options:
+          on.network.topology === 'layer2'
+            ? { 'requested-tnl-key': String(LAYER2_HOST_PORT) }
+            : undefined,
+      },
+      holds('Logical_Switch', names.nodeSwitch, 'ports'),
+      holds('Port_Group', clusterPortGroup(controller).name, 'ports'),
+    );
     for (const range of on.podRanges) {
       addHostAcl(rows.by('allow-host'), on, controller, range);
       const externalIp = managementMasquerade(on, range.family);

@@ -161,11 +161,11 @@ test('where only services are connected, new connections to pods are dropped (to
   const onBoth =
     '< Logical_Switch/blue_blue_ovn-worker.acls < Logical_Switch/cluster_udn_green.net_ovn-worker.acls';
   expect(acls('pass-service')).toEqual([
-    `action=pass direction=from-lport match=(ip4.dst == 10.96.0.0/16) meter=acl-logging priority=500 tier=0 ${onBoth}`,
+    `action=pass direction=from-lport match=(ip4.dst == 10.96.0.0/16) priority=500 tier=0 ${onBoth}`,
   ]);
   expect(acls('drop-pod')).toEqual([
-    'action=drop direction=from-lport match=ip4.dst == {104.104.0.0/16, 105.0.0.0/16} && ct.new meter=acl-logging priority=450 tier=0 < Logical_Switch/blue_blue_ovn-worker.acls',
-    'action=drop direction=from-lport match=ip4.dst == {103.103.0.0/16} && ct.new meter=acl-logging priority=450 tier=0 < Logical_Switch/cluster_udn_green.net_ovn-worker.acls',
+    'action=drop direction=from-lport match=ip4.dst == {104.104.0.0/16, 105.0.0.0/16} && ct.new priority=450 tier=0 < Logical_Switch/blue_blue_ovn-worker.acls',
+    'action=drop direction=from-lport match=ip4.dst == {103.103.0.0/16} && ct.new priority=450 tier=0 < Logical_Switch/cluster_udn_green.net_ovn-worker.acls',
   ]);
 });
 

@@ -39,8 +39,8 @@ describe('a pod with a primary network (topology.md §14, §24)', () => {
     };
     expect(textsOf(withPods(pod), /^pods\/port /).filter((text) => text.startsWith('ACL'))).toEqual(
       [
-        'ACL default-network-controller:UDNIsolation:OpenPort-blue/pod1:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=default-network-controller:UDNIsolation:OpenPort-blue/pod1:Egress k/name=OpenPort-blue/pod1 k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=inport == "blue_pod1" && (arp || nd) meter=acl-logging priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
-        'ACL default-network-controller:UDNIsolation:OpenPort-blue/pod1:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=default-network-controller:UDNIsolation:OpenPort-blue/pod1:Ingress k/name=OpenPort-blue/pod1 k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=outport == "blue_pod1" && (arp || nd || (tcp.dst == 80 || udp.dst == 53 || icmp)) meter=acl-logging priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
+        'ACL default-network-controller:UDNIsolation:OpenPort-blue/pod1:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=default-network-controller:UDNIsolation:OpenPort-blue/pod1:Egress k/name=OpenPort-blue/pod1 k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=inport == "blue_pod1" && (arp || nd) priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
+        'ACL default-network-controller:UDNIsolation:OpenPort-blue/pod1:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=default-network-controller:UDNIsolation:OpenPort-blue/pod1:Ingress k/name=OpenPort-blue/pod1 k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=outport == "blue_pod1" && (arp || nd || (tcp.dst == 80 || udp.dst == 53 || icmp)) priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
       ],
     );
   });

@@ -113,9 +113,10 @@ export class NetworkPool {
       }
   }
 
-  /** Takes over addresses that a claim holds; what is another owner's is not held. */
+  /** Takes over addresses that a claim holds, one per subnet; what is another owner's is not held. */
   adoptAddresses(owner: string, addresses: readonly string[]): void {
     const parsed = addresses.map(parseInterfaceAddress).filter((one) => one !== undefined);
+    if (parsed.length > this.#addresses.subnets.length) return;
     try {
       this.#addresses.reserve(owner, parsed);
     } catch (error) {

@@ -8,12 +8,18 @@ import type { ObjectView } from '../store/informer.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { StatusWriter, type StatedCondition } from '../store/status-writer.ts';
 import type { NetworkPool } from './network-pool.ts';
-import type { WantedAttachment } from '../model/pod-plan.ts';
+import { SHARED_NAMESPACE, type WantedAttachment } from '../model/pod-plan.ts';
 
 export interface PersistentAddressesOptions {
   readonly store: Pick<Store, 'patchStatus'>;
   readonly claims: ObjectView<IPAMClaim>;
   readonly clock: Clock;
+}
+
+interface ClaimedPool {
+  readonly pool: NetworkPool;
+  /** Whether claims of a namespace may be of the network: pods there can be on it. */
+  readonly isServedIn: (namespace: string) => boolean;
 }
 
 const ALLOCATED: StatedCondition = {
@@ -26,7 +32,7 @@ const ALLOCATED: StatedCondition = {
 export class PersistentAddresses {
   readonly #options: PersistentAddressesOptions;
   readonly #writer: StatusWriter;
-  readonly #pools = new Map<string, NetworkPool>();
+  readonly #pools = new Map<string, ClaimedPool>();
 
   constructor(options: PersistentAddressesOptions) {
     this.#options = options;
@@ -41,12 +47,11 @@ export class PersistentAddresses {
       if (after === undefined) {
         known.delete(key);
         if (before?.spec !== undefined)
-          this.#pools.get(before.spec.network)?.release(ownerOfClaim(key));
+          this.#pools.get(before.spec.network)?.pool.release(ownerOfClaim(key));
       } else if (known.has(key)) return;
       else {
         known.add(key);
-        const pool = this.#pools.get(after.spec?.network ?? '');
-        if (pool !== undefined) adopt(pool, after);
+        adopt(this.#pools.get(after.spec?.network ?? ''), after);
       }
       const claim = after ?? before;
       listener(claim?.metadata.namespace ?? '', claim?.spec?.network ?? '');
@@ -71,12 +76,23 @@ export class PersistentAddresses {
       await this.record(pod, attachment, ips, signal);
   }
 
-  /** Takes over what claims hold of a network, when its pool is made. */
-  adopt(network: string, pool: NetworkPool): void {
-    this.#pools.set(network, pool);
-    for (const claim of this.#options.claims.list()) {
-      if (claim.spec?.network === network) adopt(pool, claim);
-    }
+  /** Takes over what claims hold of a network, when its pool is made. A claim of a namespace that has not the network counts for nothing. */
+  adopt(network: string, pool: NetworkPool, isServedIn: (namespace: string) => boolean): void {
+    this.#pools.set(network, { pool, isServedIn });
+    this.#adoptAll(({ spec }) => spec?.network === network);
+  }
+
+  /** Networks have come to these namespaces: what claims hold there counts before anybody gets an address. */
+  served(namespaces: ReadonlySet<string>): void {
+    this.#adoptAll(
+      ({ metadata }) =>
+        namespaces.has(metadata.namespace ?? '') || namespaces.has(SHARED_NAMESPACE),
+    );
+  }
+
+  #adoptAll(counts: (claim: IPAMClaim) => boolean): void {
+    for (const claim of this.#options.claims.list())
+      if (counts(claim)) adopt(this.#pools.get(claim.spec?.network ?? ''), claim);
   }
 
   /** Who holds the attachment's addresses when a claim does; undefined when the pod does itself. */
@@ -154,9 +170,10 @@ function failureReason(error: AllocationError): string {
   return error.message.includes('MAC address') ? 'MACAddressConflict' : 'IPAddressConflict';
 }
 
-function adopt(pool: NetworkPool, { metadata, status }: IPAMClaim): void {
+function adopt(claimed: ClaimedPool | undefined, { metadata, status }: IPAMClaim): void {
   const ips = status?.ips ?? [];
-  if (ips.length > 0) pool.adoptAddresses(ownerOfClaim(objectKey(metadata)), ips);
+  if (ips.length > 0 && claimed?.isServedIn(metadata.namespace ?? '') === true)
+    claimed.pool.adoptAddresses(ownerOfClaim(objectKey(metadata)), ips);
 }
 
 const ownerOfClaim = (key: string): string => `claim ${key}`;

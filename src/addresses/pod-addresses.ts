@@ -109,6 +109,7 @@ export class PodAddresses {
     const { pods, namespaces, nodes, nads } = this.#options.informers;
     nads.onChange((change) => {
       const changed = this.#nads.update(change);
+      this.#options.claims?.served(new Set(changed.map(namespaceOf)));
       this.#retry(
         changed.flatMap((key): Awaited[] => [`namespace ${namespaceOf(key)}`, `nad ${key}`]),
       );

@@ -17,7 +17,12 @@ import { nodePool, sharedPool, type NetworkPool } from './network-pool.ts';
 import { oldestFirst } from '../api/order.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import { PodConflicts } from './pod-conflicts.ts';
-import { allocatedBy, annotatedNetworks, type WantedAttachment } from '../model/pod-plan.ts';
+import {
+  allocatedBy,
+  annotatedNetworks,
+  SHARED_NAMESPACE,
+  type WantedAttachment,
+} from '../model/pod-plan.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
 import { requestedAddresses } from './requested-addresses.ts';
 
@@ -204,7 +209,15 @@ export class PodPools {
     if (known?.made === made) return { id, pool: known.pool };
     const pool = make();
     this.#pools.set(id, { made, pool });
-    this.#options.claims?.adopt(id, pool);
+    this.#options.claims?.adopt(id, pool, (namespace) =>
+      this.#options.nads
+        .ofNetwork(network)
+        .some(
+          (nad) =>
+            nad.config.allowPersistentIPs &&
+            (nad.namespace === namespace || nad.namespace === SHARED_NAMESPACE),
+        ),
+    );
     const nads =
       network === DEFAULT_NETWORK
         ? [DEFAULT_NETWORK]

@@ -5,6 +5,7 @@ import {
   formatAddress,
   formatPrefix,
   lastOf,
+  overlaps,
   sizeOf,
   type Address,
   type InterfaceAddress,
@@ -62,13 +63,16 @@ class SubnetInUse {
   /** Owners by address; also holds addresses that are never handed out by themselves. */
   readonly owners = new Map<bigint, string>();
 
-  constructor(subnet: Prefix, usable: (address: Address) => boolean) {
+  /** Addresses of `withheld` are not handed out. */
+  constructor(subnet: Prefix, withheld: readonly Prefix[]) {
     this.subnet = subnet;
     const size = sizeOf(subnet);
     const last = subnet.family === 'v4' ? size - 2n : min(size, MAX_IPV6_ADDRESSES) - 1n;
-    this.#offsets = new RoundRobin(1, Number(last), (offset) =>
-      usable({ family: subnet.family, value: subnet.base + BigInt(offset) }),
-    );
+    const offset = (value: bigint): number => Number(min(max(value - subnet.base, -1n), last + 1n));
+    const gaps = withheld
+      .filter((prefix) => overlaps(prefix, subnet))
+      .map((prefix) => ({ first: offset(prefix.base), last: offset(lastOf(prefix)) }));
+    this.#offsets = new RoundRobin(1, Number(last), gaps);
   }
 
   take(owner: string): Address | undefined {
@@ -96,6 +100,7 @@ class SubnetInUse {
 }
 
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 
 /** Addresses of one set of subnets: of a node of a Layer3 network, or of a whole Layer2 network. */
 export class AddressPool {
@@ -106,13 +111,7 @@ export class AddressPool {
   constructor({ subnets, excluded = [], onRequestOnly = [] }: AddressPoolOptions) {
     this.#excluded = excluded;
     const withheld = [...excluded, ...onRequestOnly];
-    this.#subnets = subnets.map(
-      (subnet) =>
-        new SubnetInUse(
-          subnet,
-          (address) => !withheld.some((prefix) => containsAddress(prefix, address)),
-        ),
-    );
+    this.#subnets = subnets.map((subnet) => new SubnetInUse(subnet, withheld));
   }
 
   get subnets(): readonly Prefix[] {

@@ -1,3 +1,5 @@
+import { countOf, holds, intervalsWithout, nextIn, type Interval } from './intervals.ts';
+
 /**
  * Numbers handed out in turn: the next one is the first free number after the last one handed out, so that a
  * released number rests until the scan has come round (api.md §6.1).
@@ -5,15 +7,19 @@
 export class RoundRobin {
   readonly #first: number;
   readonly #last: number;
-  readonly #usable: (value: number) => boolean;
+  /** What can be handed out, taken or not. */
+  readonly #usable: readonly Interval[];
   readonly #taken = new Set<number>();
+  /** How many of the usable numbers are not taken. */
+  #left: number;
   #next: number;
 
-  /** `first` and `last` are both part of the range; `last < first` is an empty range. */
-  constructor(first: number, last: number, usable: (value: number) => boolean = () => true) {
+  /** `first` and `last` are both part of the range; `last < first` is an empty range. What is `unusable` is never handed out. */
+  constructor(first: number, last: number, unusable: readonly Interval[] = []) {
     this.#first = first;
     this.#last = last;
-    this.#usable = usable;
+    this.#usable = intervalsWithout(first, last, unusable);
+    this.#left = countOf(this.#usable);
     this.#next = first;
   }
 
@@ -31,29 +37,35 @@ export class RoundRobin {
 
   /** The next free number up to `atMost`, now taken; undefined when there is none. */
   take(atMost: number = this.#last): number | undefined {
-    const last = Math.min(this.#last, atMost);
-    const span = last - this.#first + 1;
-    // Marked numbers that are not usable count too, so this only shortens the scan of a range that is surely full.
-    if (span <= 0 || this.#taken.size >= this.#last - this.#first + 1) return undefined;
-    const start = this.#next > last ? this.#first : this.#next;
-    for (let step = 0; step < span; step += 1) {
-      const value = this.#first + ((start - this.#first + step) % span);
-      if (this.#taken.has(value) || !this.#usable(value)) continue;
-      this.#taken.add(value);
-      this.#next = value + 1;
-      return value;
-    }
-    return undefined;
+    if (this.#left === 0) return undefined;
+    const value =
+      this.#free(this.#next, atMost) ?? this.#free(this.#first, Math.min(atMost, this.#next - 1));
+    if (value === undefined) return undefined;
+    this.#taken.add(value);
+    this.#left -= 1;
+    this.#next = value + 1;
+    return value;
   }
 
   /** Takes a certain number, usable or not; false when it is taken or outside of the range. */
   mark(value: number): boolean {
     if (!this.contains(value) || this.#taken.has(value)) return false;
     this.#taken.add(value);
+    if (holds(this.#usable, value)) this.#left -= 1;
     return true;
   }
 
   free(value: number): void {
-    this.#taken.delete(value);
+    if (this.#taken.delete(value) && holds(this.#usable, value)) this.#left += 1;
+  }
+
+  /** The first one from `from` to `to` that is usable and not taken. Numbers that can't be used are leapt over. */
+  #free(from: number, to: number): number | undefined {
+    let value = nextIn(this.#usable, from);
+    while (value !== undefined && value <= to) {
+      if (!this.#taken.has(value)) return value;
+      value = nextIn(this.#usable, value + 1);
+    }
+    return undefined;
   }
 }

@@ -118,7 +118,7 @@ export const labelOf = (namespace: string, isLabelled: boolean | undefined): boo
   isLabelled ?? (SYSTEM_NAMESPACES.includes(namespace) ? false : undefined);
 
 /** Namespace whose secondary networks pods of every namespace may name, as Multus has it where it isolates namespaces. */
-const SHARED_NAMESPACE = 'default';
+export const SHARED_NAMESPACE = 'default';
 
 const NO_REQUEST: AttachmentRequest = { ips: [], defaultRoute: [] };
 

@@ -147,6 +147,52 @@ describe('a claim', () => {
     );
   });
 
+  test('of a namespace that has not the network takes no address of it, after a restart neither', async () => {
+    const store = new MemoryStore();
+    const claims = Array.from({ length: 5 }, (_, index) => ({
+      ...claim(`b/evil${index}`, 'a_net'),
+      status: { ips: [`10.5.0.${index + 1}/29`] },
+    }));
+    const mine = { ...claim('a/mine', 'a_net'), status: { ips: ['10.5.0.6/29'] } };
+    {
+      await using running = startProcess(store, ['node1']);
+      await apply(store, node('node1'), namespace('a', {}), namespace('b', {}));
+      await apply(store, persistent('a/net', '10.5.0.0/29'));
+      await running.settled();
+    }
+    await apply(store, mine, ...claims);
+    await using running = startProcess(store, ['node1']);
+    await running.settled();
+    await apply(store, claim('b/late', 'a_net'));
+    for (const name of ['one', 'two', 'three', 'four', 'five'])
+      await apply(store, pod(`a/${name}`, 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' }));
+    await running.settled();
+    expect(running.problems()).toEqual([]);
+    expect(await addressOf(store, 'a/five')).toBe('10.5.0.5/29');
+    // That of the namespace itself keeps what it holds.
+    await apply(store, pod('a/six', 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' }));
+    await apply(store, vm('a/vm', 'mine'));
+    await running.settled();
+    expect(await addressOf(store, 'a/six')).toBeUndefined();
+    expect(await addressOf(store, 'a/vm')).toBe('10.5.0.6/29');
+  });
+
+  test('holds no more than an address of each subnet', async () => {
+    const store = new MemoryStore();
+    const ips = Array.from({ length: 6 }, (_, index) => `10.5.0.${index + 1}/29`);
+    {
+      await using running = startProcess(store, ['node1']);
+      await apply(store, node('node1'), namespace('a', {}), persistent('a/net', '10.5.0.0/29'));
+      await running.settled();
+    }
+    await apply(store, { ...claim('a/many', 'a_net'), status: { ips } });
+    await using running = startProcess(store, ['node1']);
+    await running.settled();
+    await apply(store, pod('a/one', 'node1', { 'k8s.v1.cni.cncf.io/networks': 'net' }));
+    await running.settled();
+    expect(await addressOf(store, 'a/one')).toBe('10.5.0.1/29');
+  });
+
   test('of another network does not count', async () => {
     const store = new MemoryStore();
     await using running = startProcess(store, ['node1']);

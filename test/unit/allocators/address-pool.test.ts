@@ -155,3 +155,75 @@ test('no two owners ever share an address', () => {
     }),
   );
 });
+
+/** A /8 of which twenty prefixes, each the lower half of what is left, leave 10.255.255.240/28. */
+const nearlyAllWithheld = (): { subnets: readonly Prefix[]; onRequestOnly: readonly Prefix[] } => {
+  const subnet = prefix('10.0.0.0/8');
+  let { base } = subnet;
+  const onRequestOnly = Array.from({ length: 20 }, (_, index): Prefix => {
+    const half = { family: 'v4' as const, base, length: index + 9 };
+    base += 2n ** BigInt(32 - half.length);
+    return half;
+  });
+  return { subnets: [subnet], onRequestOnly };
+};
+
+test('addresses of a subnet of which nearly all is withheld are found at once, and so is that none is left', () => {
+  const pool = new AddressPool(nearlyAllWithheld());
+  const started = performance.now();
+  expect(given(pool, 'first')).toBe('10.255.255.240/8');
+  for (let index = 1; index < 15; index += 1) pool.allocate(`a${index}`);
+  for (let index = 0; index < 1000; index += 1)
+    expect(() => pool.allocate('one more')).toThrow('exhausted');
+  // Trying them one by one takes seconds for each.
+  expect(performance.now() - started).toBeLessThan(1000);
+});
+
+test('hands out what trying one address after the other would', () => {
+  const within = fc
+    .tuple(fc.integer({ min: 0, max: 63 }), fc.integer({ min: 26, max: 32 }))
+    .map(([host, length]): Prefix => {
+      const size = 2n ** BigInt(32 - length);
+      const value = address('10.0.0.0').value + BigInt(host);
+      return { family: 'v4', base: value - (value % size), length };
+    });
+  fc.assert(
+    fc.property(
+      fc.array(within, { maxLength: 4 }),
+      fc.array(within, { maxLength: 4 }),
+      fc.array(fc.boolean(), { maxLength: 80 }),
+      (excluded, onRequestOnly, steps) => {
+        const pool = new AddressPool({ subnets: [prefix('10.0.0.0/26')], excluded, onRequestOnly });
+        const { value: base } = address('10.0.0.0');
+        const isFree = (value: bigint): boolean =>
+          ![...excluded, ...onRequestOnly].some(
+            (one) => value >= one.base && value < one.base + 2n ** BigInt(32 - one.length),
+          );
+        const held: { owner: string; value: bigint }[] = [];
+        let next = 1;
+        steps.forEach((isAllocation, step) => {
+          if (!isAllocation) {
+            const released = held.shift();
+            if (released !== undefined) pool.release(released.owner);
+            return;
+          }
+          const owner = `owner ${step}`;
+          const tried = Array.from(
+            { length: 62 },
+            (_, index) => 1 + ((next - 1 + index) % 62),
+          ).find((offset) => {
+            const value = base + BigInt(offset);
+            return isFree(value) && held.every((other) => other.value !== value);
+          });
+          if (tried === undefined) expect(() => pool.allocate(owner)).toThrow('exhausted');
+          else {
+            const value = base + BigInt(tried);
+            expect(pool.allocate(owner)).toEqual([{ family: 'v4', value, length: 26 }]);
+            held.push({ owner, value });
+            next = tried + 1;
+          }
+        });
+      },
+    ),
+  );
+});

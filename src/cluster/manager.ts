@@ -310,6 +310,8 @@ export class ClusterManager {
       problems.push({ object: `EndpointSlice ${slice}`, message });
     for (const [object, message] of this.#unprogrammed.problems())
       problems.push({ object, message });
+    for (const [node, message] of this.#nodes.problems())
+      problems.push({ object: `Node ${node}`, message });
     for (const network of this.#nodes.subnets.networks())
       for (const [node, message] of this.#nodes.subnets.failuresOf(network))
         problems.push({ object: `Node ${node}`, message });

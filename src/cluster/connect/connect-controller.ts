@@ -29,7 +29,7 @@ import {
 } from './connect-selection.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { familiesOf } from '../networks/nads.ts';
-import { hostAddressesOf } from '../networks/new-network-rules.ts';
+import { hostNetworksOf } from '../nodes/host-networks.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import { oldestFirst } from '../../api/order.ts';
 import type { Log } from '../../store/log.ts';
@@ -131,7 +131,11 @@ export class ConnectController {
     });
     nodes.onChange(({ before, after }) => {
       const said = (node: typeof after): string =>
-        JSON.stringify([node?.metadata.name, node && hasChassis(node), hostAddressesOf(node)]);
+        JSON.stringify([
+          node?.metadata.name,
+          node && hasChassis(node),
+          hostNetworksOf(node).addresses,
+        ]);
       if (said(before) !== said(after)) this.networksChanged();
     });
     zones.onChange(({ before, after }) => {
@@ -184,9 +188,10 @@ export class ConnectController {
       ranges: allocations.ranges,
       others,
       settings: settings.cluster,
-      nodes: informers.nodes
-        .list()
-        .map((node) => ({ name: node.metadata.name, hostAddresses: hostAddressesOf(node) })),
+      nodes: informers.nodes.list().map((node) => ({
+        name: node.metadata.name,
+        hostAddresses: hostNetworksOf(node).addresses,
+      })),
       isServing: !allocations.isEmpty,
     });
     if (invalid !== undefined) return invalid;

@@ -20,7 +20,7 @@ import {
 import type { DurationRecorder } from '../metrics.ts';
 import type { NetworkOutcome, NetworkProblem } from './network-outcome.ts';
 import { rangesOf } from './appended-subnets.ts';
-import { hostAddressesOf } from './new-network-rules.ts';
+import { hostNetworksOf } from '../nodes/host-networks.ts';
 import { oldestFirst } from '../../api/order.ts';
 import { ownerKeyOf } from './orphaned-nads.ts';
 
@@ -92,7 +92,7 @@ export class NetworkController {
     });
     nodes.onChange(({ before, after }) => {
       const hosts = (node: typeof after): string =>
-        JSON.stringify([node?.metadata.name, hostAddressesOf(node)]);
+        JSON.stringify([node?.metadata.name, hostNetworksOf(node).addresses]);
       if (hosts(before) !== hosts(after)) this.retryRefused();
     });
     pods.onChange(({ before, after }) => {

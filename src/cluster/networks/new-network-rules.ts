@@ -1,10 +1,9 @@
 /** Rules for a network that comes to a namespace, or to a further range; what it has is not taken away by them (api.md §4.2, §8). */
 import { formatPrefix, overlaps, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
 import type { NetworkConfig, SubnetEntry } from '../../api/nad/network-config.ts';
-import { hostCidrs } from '../../api/annotations/node-annotations.ts';
 import { nodeOverlap } from '../../api/validation/overlap.ts';
-import type { Node } from '../../api/types.ts';
 import type { NetworkObject } from '../../api/nad/network-spec.ts';
+import { hostNetworksOf } from '../nodes/host-networks.ts';
 import { externalConflict } from './external-subnets.ts';
 import type { ClusterInformers } from '../informers.ts';
 import type { NetworkRegistry } from './network-registry.ts';
@@ -22,10 +21,6 @@ export interface NetworkRefusalText {
   readonly reason?: string;
   readonly message: string;
 }
-
-/** A node's own addresses; one that says nothing readable of them has none. */
-export const hostAddressesOf = (node: Node | undefined): readonly string[] =>
-  node === undefined ? [] : (hostCidrs(node).value ?? []);
 
 /** Why the network can't come to the namespace; undefined if it can. */
 export function refusalOfNew(
@@ -46,7 +41,7 @@ const nodesOf = ({
 }: NewNetworkContext): readonly { name: string; hostAddresses: readonly string[] }[] =>
   informers.nodes
     .list()
-    .map((node) => ({ name: node.metadata.name, hostAddresses: hostAddressesOf(node) }));
+    .map((node) => ({ name: node.metadata.name, hostAddresses: hostNetworksOf(node).addresses }));
 
 function overLimit(
   { kind }: NetworkObject,

@@ -5,6 +5,7 @@ import { FIRST_NODE_ID, IdAllocator, MAX_NODE_ID } from '../../allocators/ids.ts
 import { nodeAddress } from '../../allocators/node-addresses.ts';
 import { familyCidrsJson, type AnnotationError } from '../../api/annotations/annotations.ts';
 import {
+  HOST_CIDRS,
   NODE_ID,
   NODE_SUBNETS,
   NODE_TRANSIT_ADDRESSES,
@@ -26,6 +27,7 @@ import type { DurationRecorder } from '../metrics.ts';
 import { familiesOf } from '../networks/nads.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
+import { hostNetworksOf } from './host-networks.ts';
 import { NodeRecord } from './node-record.ts';
 import { NodeSubnets, type SubnetFailures } from './node-subnets.ts';
 
@@ -60,6 +62,8 @@ export class NodeController {
   readonly #reported = new Map<string, string>();
   /** Nodes whose annotations were reported as nearly full. */
   readonly #nearlyFull = new Set<string>();
+  /** What is wrong with the addresses that nodes say of themselves. */
+  readonly #hostProblems = new Map<string, string>();
   /** Nodes with subnets, oldest first; undefined = to be listed anew. */
   #served: readonly string[] | undefined;
 
@@ -88,6 +92,11 @@ export class NodeController {
     return new Map([...this.#records].map(([node, { usage }]) => [node, usage]));
   }
 
+  /** What is wrong with what nodes say of themselves, by node. */
+  problems(): ReadonlyMap<string, string> {
+    return this.#hostProblems;
+  }
+
   /** Adopts what the nodes carry, then allocates what is missing, before anything is written. */
   adopt(): void {
     for (const network of this.#options.registry.networks()) this.#setNetwork(network.name);
@@ -114,7 +123,7 @@ export class NodeController {
       )
         this.#served = undefined;
       else if (
-        OURS.every(
+        [...OURS, HOST_CIDRS].every(
           (key) => before.metadata.annotations?.[key] === after.metadata.annotations?.[key],
         )
       )
@@ -240,6 +249,7 @@ export class NodeController {
     const node = this.#options.nodes.get(name);
     if (node === undefined) {
       this.#ids.release(name);
+      this.#hostProblems.delete(name);
       this.#forgetNode(name);
       return;
     }
@@ -258,6 +268,7 @@ export class NodeController {
     await this.#reportErrors(node, record.takeErrors());
     await this.#write(node, record, await this.#allocateId(node), signal);
     await this.#reportUsage(node, record);
+    await this.#reportHostAddresses(node);
   }
 
   /** Somebody else wrote the annotation: what fits is adopted, what was given stays, and the rest is written over. */
@@ -373,6 +384,23 @@ export class NodeController {
       reason: 'InvalidAnnotation',
       message: `${error.message}; it is written again as it was`,
     });
+  }
+
+  /** Networks are judged by the addresses of nodes: a node that says what can't be is the one to be told. */
+  async #reportHostAddresses(node: Node): Promise<void> {
+    const { name } = node.metadata;
+    const { problem } = hostNetworksOf(node);
+    if (problem === this.#hostProblems.get(name)) return;
+    if (problem === undefined) this.#hostProblems.delete(name);
+    else {
+      this.#hostProblems.set(name, problem);
+      await this.#options.store.event({
+        regarding: node,
+        type: 'Warning',
+        reason: 'InvalidAnnotation',
+        message: problem,
+      });
+    }
   }
 
   /** Says so before there is no room for another network, once. */

@@ -2,7 +2,7 @@
  * What can have rows in this zone: all but objects whose rows would have the names or addresses of others', or whose subnets
  * are too small for the addresses that rows need. Pure; of two that clash the one of the lower id wins.
  */
-import { hasAddress } from '../allocators/addresses.ts';
+import { familyOf, hasAddress } from '../allocators/addresses.ts';
 import { isDynamicTunnelKey, switchTunnelKey } from '../allocators/tunnel-keys.ts';
 import { NETWORK_ID, TUNNEL_KEYS } from '../api/annotations/network-annotations.ts';
 import { familyCidrs } from '../api/nad/network-config.ts';
@@ -126,21 +126,28 @@ export interface AdmissionContext {
   readonly takenKey: { readonly key: string; readonly owner: string } | undefined;
 }
 
+/** Whether a network has rows here. */
+export type NetworkAdmission = ObjectReading<Network> & {
+  /** A refused network that may have been written with other settings: what there is of it stays. */
+  readonly keepsRows?: boolean;
+};
+
 /** A network that gets rows here once something uses it; pending: one that this release does not render, or without keys yet. */
-export function admitNetwork(network: Network, context: AdmissionContext): ObjectReading<Network> {
+export function admitNetwork(network: Network, context: AdmissionContext): NetworkAdmission {
   const waitsFor = isDefault(network)
     ? undefined
     : (whyNotRendered(network) ?? missingKeys(network));
   if (waitsFor !== undefined) return { kind: 'pending', waitsFor };
-  const problem =
+  const clash =
     nameProblem(network.name, context.node.name) ??
     wrongKey(network) ??
-    smallSubnet(network, context) ??
     takenIdentity(network, context) ??
     keyProblem(network, context);
-  return problem === undefined
-    ? { kind: 'value', value: network }
-    : { kind: 'problem', message: `network ${JSON.stringify(network.name)}: ${problem}` };
+  const small = clash === undefined ? smallSubnet(network, context) : undefined;
+  const problem = clash ?? small;
+  if (problem === undefined) return { kind: 'value', value: network };
+  const message = `network ${JSON.stringify(network.name)}: ${problem}`;
+  return { kind: 'problem', message, keepsRows: small !== undefined };
 }
 
 /** A router that spans zones has one key in all of them, or packets of one network would arrive in another. */
@@ -204,7 +211,11 @@ function smallSubnet(
     return `join subnet ${join} has no address for node "${node.name}" with id ${node.id}; give the network a larger one`;
   if (!hasGateway(network) || isDefault(network)) return undefined;
   const offset = networkMasqueradeOffsets(network.id).managementPort;
-  const masquerade = clusterFamilies(settings)
+  const families = new Set([
+    ...clusterFamilies(settings),
+    ...network.subnets.map(({ cidr }) => familyOf(cidr)),
+  ]);
+  const masquerade = [...families]
     .flatMap((family) => settings.masqueradeSubnets[family] ?? [])
     .find((subnet) => !hasAddress(subnet, offset));
   return masquerade === undefined

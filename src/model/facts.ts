@@ -18,6 +18,7 @@ import {
   keyedNetworkComesBefore,
   nodeComesBefore,
   tunnelKeysOf,
+  type NetworkAdmission,
 } from './admission.ts';
 import { AttachmentFacts } from './attachment-facts.ts';
 import { backendsOf, type Backends } from './backends.ts';
@@ -181,8 +182,7 @@ export class ZoneFacts {
   readonly #otherPods: FactTable<{ readonly isKnown: boolean }>;
   #onOtherPodsWanted: (() => void) | undefined;
   readonly #nodeAdmissions: DerivedFacts<ObjectReading<NodeFacts>>;
-  readonly #assemblies: DerivedFacts<ObjectReading<Network>>;
-  readonly #admissions: DerivedFacts<ObjectReading<Network>>;
+  readonly #admissions: DerivedFacts<NetworkAdmission>;
   #round = 0;
   /** In the order in which they follow from each other. */
   readonly #beforeUsage: Refreshed[];
@@ -252,18 +252,11 @@ export class ZoneFacts {
       this.#nodeAdmissions.table,
       (name) => valueOf(this.#nodeAdmissions.table.get(name)),
     );
-    this.#assemblies = new DerivedFacts(
-      'assemblies',
-      recorder,
-      withDefault(this.registrations),
-      (name) => this.#assemble(name),
-      { indexes: { problem: isProblem } },
-    );
     const networks = new DerivedFacts(
       'networks',
       recorder,
-      this.#assemblies.table,
-      (name) => valueOf(this.#assemblies.table.get(name)),
+      withDefault(this.registrations),
+      (name) => this.#assemble(name),
       {
         indexes: {
           identity: (network) => idsOfNetwork(network, nodeName),
@@ -277,7 +270,12 @@ export class ZoneFacts {
       recorder,
       networks.table,
       (name) => this.#admitNetwork(name),
-      { indexes: { problem: isProblem } },
+      {
+        indexes: {
+          problem: isProblem,
+          keepsRows: ({ keepsRows }) => (keepsRows === true ? [''] : []),
+        },
+      },
     );
     this.networks = networks.table;
     this.attaching = new AttachmentFacts(this);
@@ -352,7 +350,6 @@ export class ZoneFacts {
     this.#beforeUsage = [
       this.#nodeAdmissions,
       remoteNodes,
-      this.#assemblies,
       networks,
       this.#admissions,
       this.attaching,
@@ -428,9 +425,15 @@ export class ZoneFacts {
     return isOwn || this.#otherPods.peek('')?.isKnown === true ? this.#round : 0;
   }
 
-  /** False while rows that nobody wants may be those of something that could not be read. */
+  /** False while rows that nobody wants may be those of something that could not be read, or of a network that settings have no room for. */
   get isComplete(): boolean {
-    return this.unreadableNodes.size === 0 && this.#otherPods.peek('')?.isKnown !== false;
+    return (
+      this.unreadableNodes.size === 0 &&
+      this.#otherPods.peek('')?.isKnown !== false &&
+      this.#admissions.table
+        .keysBy('keepsRows', '')
+        .every((network) => this.usage.table.peek(network) === undefined)
+    );
   }
 
   /** `listener` is called once, when the pods of other nodes are to be followed. */
@@ -637,8 +640,6 @@ export class ZoneFacts {
     yield* this.problems.problems();
     for (const name of this.#nodeAdmissions.table.keysBy('problem', ''))
       yield* problemOf(`Node ${name}`, this.#nodeAdmissions.table.peek(name));
-    for (const name of this.#assemblies.table.keysBy('problem', ''))
-      yield* problemOf(`Network ${name}`, this.#assemblies.table.peek(name));
     for (const name of this.#admissions.table.keysBy('problem', ''))
       yield* problemOf(this.networks.peek(name)?.object ?? '', this.#admissions.table.peek(name));
     for (const name of this.services.keysBy('refused', '')) {
@@ -671,13 +672,13 @@ export class ZoneFacts {
     );
   }
 
-  #assemble(name: string): ObjectReading<Network> | undefined {
-    if (name === DEFAULT_NETWORK) return { kind: 'value', value: defaultNetwork(this.settings) };
+  #assemble(name: string): Network | undefined {
+    if (name === DEFAULT_NETWORK) return defaultNetwork(this.settings);
     const registration = this.registrations.get(name);
     return registration && assembleNetwork(registration, this.settings);
   }
 
-  #admitNetwork(name: string): ObjectReading<Network> | undefined {
+  #admitNetwork(name: string): NetworkAdmission | undefined {
     const network = this.networks.get(name);
     const id = this.self.part(this.nodeName, 'id');
     if (network === undefined || id === undefined) return undefined;

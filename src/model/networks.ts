@@ -1,7 +1,6 @@
 /** NADs and node subnets → networks. */
-import { AllocationError } from '../allocators/allocation-error.ts';
 import { formatAddress, parsePrefix } from '../allocators/addresses.ts';
-import { masqueradeAddresses } from '../allocators/node-addresses.ts';
+import { masqueradeAddresses, maxMasqueradeNetworkId } from '../allocators/node-addresses.ts';
 import type { RegisteredNetwork } from '../api/nad/nad-registry.ts';
 import { readNad, type RegisteredNad } from '../api/nad/registered-nad.ts';
 import { annotationOf } from '../api/annotations/annotations.ts';
@@ -132,24 +131,19 @@ export const defaultNetwork = (settings: ClusterSettings): Network => ({
 });
 
 /** The network that its NADs describe together. */
-export function assembleNetwork(
+export const assembleNetwork = (
   { config, id, tunnelKeys: keys, nads, object }: NetworkRegistration,
   settings: ClusterSettings,
-): ObjectReading<Network> {
-  const masquerade = masqueradePairs(config, id, settings);
-  if (!masquerade.ok) return { kind: 'problem', message: masquerade.error };
-  const value: Network = {
-    ...config,
-    name: config.name as NetworkName,
-    id,
-    joinSubnets: forFamiliesOf(config.subnets, config.joinSubnets),
-    masquerade: masquerade.value,
-    nads,
-    tunnelKeys: keys,
-    object,
-  };
-  return { kind: 'value', value };
-}
+): Network => ({
+  ...config,
+  name: config.name as NetworkName,
+  id,
+  joinSubnets: forFamiliesOf(config.subnets, config.joinSubnets),
+  masquerade: masqueradePairs(config, id, settings),
+  nads,
+  tunnelKeys: keys,
+  object,
+});
 
 const isV6 = (cidr: string): boolean => cidr.includes(':');
 
@@ -166,32 +160,23 @@ function forFamiliesOf(
   };
 }
 
+/** None for a family whose masquerade subnet has no room for the network: it is not admitted then. */
 function masqueradePairs(
   config: NetworkConfig,
   id: number,
   settings: ClusterSettings,
-):
-  | { readonly ok: true; readonly value: PerFamily<MasqueradePair> }
-  | { readonly ok: false; readonly error: string } {
-  if (config.role !== 'primary') return { ok: true, value: {} };
+): PerFamily<MasqueradePair> {
+  if (config.role !== 'primary') return {};
   const subnets = forFamiliesOf(config.subnets, settings.masqueradeSubnets);
   const pair = (subnet: string | undefined): MasqueradePair | undefined => {
     const prefix = subnet === undefined ? undefined : parsePrefix(subnet);
-    if (prefix === undefined) return undefined;
+    if (prefix === undefined || id > maxMasqueradeNetworkId(prefix)) return undefined;
     const { gatewayRouter, managementPort } = masqueradeAddresses(prefix, id);
     return {
       gatewayRouter: formatAddress(gatewayRouter),
       managementPort: formatAddress(managementPort),
     };
   };
-  try {
-    const [v4, v6] = [pair(subnets.v4), pair(subnets.v6)];
-    return {
-      ok: true,
-      value: { ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) },
-    };
-  } catch (error) {
-    if (!(error instanceof AllocationError)) throw error;
-    return { ok: false, error: `${error.message}; configure a larger masquerade subnet` };
-  }
+  const [v4, v6] = [pair(subnets.v4), pair(subnets.v6)];
+  return { ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) };
 }

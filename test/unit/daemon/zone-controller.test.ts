@@ -297,6 +297,43 @@ describe('zone controller', () => {
     );
   });
 
+  test('a network that a smaller masquerade subnet has no room for stays as it was written, says so, and others go on', async () => {
+    const zone: Zone = {
+      ...exampleZone,
+      networks: [...exampleZone.networks, yellow],
+      attachments: [bluePod],
+    };
+    const { database, controller } = bed(zone);
+    await controller.flush(signal);
+    const before = rowsIn(database);
+    const names = (table: string): readonly unknown[] =>
+      [...database.rows(table)].map((row) => row.column('name'));
+    const ofYellow = 'cluster_udn_yellow.net_ovn_layer2_switch';
+    expect(names('Logical_Switch')).toContain(ofYellow);
+    // The addresses of network id 1 are in it, those of id 3 are not.
+    const settings = { ...zone.settings, masqueradeSubnets: { v4: '169.254.0.0/28' } };
+    const small = bed({ ...zone, settings }, { database });
+    await small.controller.flush(signal);
+    expect(rowsIn(database)).toEqual(before);
+    expect(states(small.controller)).toEqual({
+      default: 'Committed',
+      blue_blue: 'Committed',
+      'cluster_udn_yellow-net': 'Failed',
+    });
+    expect([...small.facts.modelProblems()]).toEqual([
+      {
+        object: 'ClusterUserDefinedNetwork yellow-net',
+        message:
+          'network "cluster_udn_yellow-net": masquerade subnet 169.254.0.0/28 has no addresses for network id 3; configure a larger one',
+      },
+    ]);
+    // What comes to the others, or goes from them, is written all the same.
+    small.put({ ...zone, settings, attachments: [] });
+    await small.controller.flush(signal);
+    expect(names('Logical_Switch_Port')).not.toContain('blue.blue_blue_pod1');
+    expect(names('Logical_Switch')).toContain(ofYellow);
+  });
+
   test('when facts that follow from others cannot be worked out, rows stay and the report says why', async () => {
     const { database, controller, facts } = bed({ ...exampleZone, attachments: [bluePod] });
     await controller.flush(signal);

@@ -677,12 +677,11 @@ describe('objects that are wrong', () => {
       masqueradeSubnets: { v4: '169.254.169.0/29', v6: 'fd69::/125' },
     });
     for (const object of everything()) reader.feed(object);
-    expect(reader.networks).toEqual(['default']);
     expect(reader.problems).toEqual([
       {
-        object: 'Network blue_blue',
+        object: 'NetworkAttachmentDefinition blue/blue',
         message:
-          "failed generating network id '1' v4-masquerade-ips gateway router ip: generated ip 169.254.169.11 from the idx 11 is out of range in the network 169.254.169.0/29; configure a larger masquerade subnet",
+          'network "blue_blue": masquerade subnet 169.254.169.0/29 has no addresses for network id 1; configure a larger one',
       },
     ]);
   });

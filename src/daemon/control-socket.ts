@@ -41,13 +41,13 @@ export async function serveControl({
   methods,
   log,
 }: ControlOptions): Promise<AsyncDisposable> {
-  const rpc = rpcServer(methods, log);
+  const answer = answerLine(methods, log);
   const stop = new AbortController();
   const connections = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
-    void converse(socket, rpc, stop.signal, log);
+    void converse(socket, answer, stop.signal, log);
   });
   server.maxConnections = MOST_CONNECTIONS;
   await listenPrivately(server, path, '--socket');
@@ -62,9 +62,21 @@ export async function serveControl({
   };
 }
 
+/** The line that answers `line`; undefined for a notification. Never rejects. */
+type Answer = (line: string, signal: AbortSignal) => Promise<string | undefined>;
+
+/** What answers the lines of a connection. */
+export function answerLine(
+  methods: ControlOptions['methods'],
+  log: Pick<ControlOptions['log'], 'debug'>,
+): Answer {
+  const rpc = rpcServer(methods, log);
+  return (line, signal) => answerTo(rpc, line, signal);
+}
+
 function rpcServer(
   methods: ControlOptions['methods'],
-  log: ControlOptions['log'],
+  log: Pick<ControlOptions['log'], 'debug'>,
 ): JSONRPCServer<AbortSignal> {
   const rpc = new JSONRPCServer<AbortSignal>({
     errorListener: (_message, error) =>
@@ -82,7 +94,7 @@ function rpcServer(
 /** Answers the requests of one connection, one after the other, until it ends. */
 async function converse(
   socket: Socket,
-  rpc: JSONRPCServer<AbortSignal>,
+  answer: Answer,
   stop: AbortSignal,
   log: ControlOptions['log'],
 ): Promise<void> {
@@ -108,7 +120,7 @@ async function converse(
         );
         break;
       }
-      const response = await answer(rpc, line, signal);
+      const response = await answer(line, signal);
       if (response !== undefined) await send(response);
       socket.setTimeout(IDLE_LIMIT);
     }
@@ -119,8 +131,7 @@ async function converse(
   }
 }
 
-/** The line that answers `line`; undefined for a notification. */
-async function answer(
+async function answerTo(
   rpc: JSONRPCServer<AbortSignal>,
   line: string,
   signal: AbortSignal,

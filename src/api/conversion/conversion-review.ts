@@ -5,7 +5,7 @@ import { formatFieldError } from '../validation/field-errors.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { isPlainObject, own } from '../plain-object.ts';
 import { validateObject } from '../validation/validate.ts';
-import { visibleText } from '../visible-text.ts';
+import { clipped, visibleText } from '../visible-text.ts';
 
 export interface ConversionAnswer {
   readonly apiVersion: 'apiextensions.k8s.io/v1';
@@ -16,6 +16,8 @@ export interface ConversionAnswer {
     readonly convertedObjects: readonly PlainObject[];
   };
 }
+
+const LONGEST_MESSAGE = 1024;
 
 /** `UserDefinedNetwork tenant-a/blue`, as far as the object says. */
 function describe(object: PlainObject): string {
@@ -66,7 +68,10 @@ export function answerConversionReview(review: unknown): ConversionAnswer | unde
     const conversion = convertForStorage(object, version);
     if (!conversion.ok) {
       const message = `${describe(object)}: ${conversion.errors.map(formatFieldError).join('; ')}`;
-      return answer({ status: 'Failure', message: visibleText(message) }, []);
+      return answer(
+        { status: 'Failure', message: visibleText(clipped(message, LONGEST_MESSAGE)) },
+        [],
+      );
     }
     converted.push(conversion.object);
   }

@@ -6,6 +6,7 @@ import { networkAttachmentDefinitions } from '../kinds.ts';
 import type { ClusterAddressing, NetworkConfig, Outcome } from './network-config.ts';
 import { fail, familyCidrs, succeed } from './network-config.ts';
 import { formatValue } from '../validation/field-errors.ts';
+import { clipped } from '../visible-text.ts';
 import { nameRefusal } from './network-name.ts';
 import type { NetworkObject, NetworkSpec } from './network-spec.ts';
 import { networkSpecOf } from './network-spec.ts';
@@ -221,6 +222,14 @@ export function renderNad(
 
 /** What network a NAD stands for. */
 export function parseNad(nad: NetworkAttachmentDefinition, settings: ClusterAddressing): NadConfig {
+  const read = readNadConfig(nad, settings);
+  // It names what was written.
+  return read.outcome === 'invalid' ? { ...read, error: clipped(read.error, LONGEST_ERROR) } : read;
+}
+
+const LONGEST_ERROR = 1024;
+
+function readNadConfig(nad: NetworkAttachmentDefinition, settings: ClusterAddressing): NadConfig {
   const config: unknown = nad.spec?.config ?? '';
   if (typeof config !== 'string')
     return {

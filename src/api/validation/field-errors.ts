@@ -1,4 +1,5 @@
 /** Errors about one field of an object, worded like the causes of an API server's Invalid status. */
+import { clipped } from '../visible-text.ts';
 
 export type FieldErrorType =
   | 'Required'
@@ -77,9 +78,14 @@ const TITLES: Readonly<Record<FieldErrorType, string>> = {
 export function formatProblem({ type, value, detail }: FieldError): string {
   const showsValue = !['Required', 'TooLong', 'Forbidden'].includes(type);
   const parts = [TITLES[type], ...(showsValue ? [formatValue(value)] : []), detail];
-  return parts.filter((part) => part !== '').join(': ');
+  return cut(parts.filter((part) => part !== '').join(': '));
 }
+
+/** Details and paths may name what others wrote. */
+const LONGEST_TEXT = 1024;
+const cut = (text: string): string =>
+  text.length <= LONGEST_TEXT ? text : `${clipped(text, LONGEST_TEXT)}…`;
 
 /** `spec.layer3.mtu: Invalid value: 100: …`. */
 export const formatFieldError = (error: FieldError): string =>
-  `${formatPath(error.path)}: ${formatProblem(error)}`;
+  `${cut(formatPath(error.path))}: ${formatProblem(error)}`;

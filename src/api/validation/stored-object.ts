@@ -9,6 +9,7 @@ import type { FieldError } from './field-errors.ts';
 import { formatFieldError } from './field-errors.ts';
 import { checkStoredMetadata } from './metadata.ts';
 import { checkStructure } from './structure.ts';
+import { clipped } from '../visible-text.ts';
 
 export type StoredReading<T extends KubeObject> =
   | { readonly ok: true; readonly object: T }
@@ -48,10 +49,16 @@ export function readStored<T extends KubeObject>(
   };
 }
 
+/** No key of a valid object is longer. */
+const LONGEST_KEY = 317;
+
 function nameOf(metadata: unknown): string {
   if (!isPlainObject(metadata)) return '(without a name)';
   const { name, namespace } = metadata as Partial<ObjectMeta>;
   return typeof name === 'string'
-    ? objectKey({ name, namespace: typeof namespace === 'string' ? namespace : undefined })
+    ? clipped(
+        objectKey({ name, namespace: typeof namespace === 'string' ? namespace : undefined }),
+        LONGEST_KEY,
+      )
     : '(without a name)';
 }

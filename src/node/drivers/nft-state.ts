@@ -1,4 +1,5 @@
 /** What nft lists of our table, in the words of rows. */
+import { isPlainObject } from '../../api/plain-object.ts';
 import type { ChainColumns, SetColumns } from '../nft-rows.ts';
 import { elementText, ruleText, type ElementText } from './nft-text.ts';
 
@@ -36,8 +37,10 @@ export function foundTable(objects: readonly unknown[]): FoundNftTable {
   const chains = new Map<string, FoundChain>();
   const sets = new Map<string, FoundSet>();
   const rules: Listed[] = [];
-  for (const one of objects) {
-    const { chain, rule, set, map } = one as Readonly<Record<string, Listed | undefined>>;
+  for (const one of objects.filter(isPlainObject)) {
+    const [chain, rule, set, map] = ['chain', 'rule', 'set', 'map'].map((kind) =>
+      isPlainObject(one[kind]) ? one[kind] : undefined,
+    );
     if (chain !== undefined)
       chains.set(textOf(chain['name']), { columns: chainColumns(chain), rules: [] });
     if (rule !== undefined) rules.push(rule);

@@ -1,0 +1,512 @@
+/** What reads input from outside: how it is called, recorded good inputs, and what it may throw. */
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { aclLogging } from '../../src/api/annotations/acl-logging.ts';
+import { bandwidth } from '../../src/api/annotations/bandwidth-annotations.ts';
+import * as network from '../../src/api/annotations/network-annotations.ts';
+import * as selection from '../../src/api/annotations/network-selection.ts';
+import * as node from '../../src/api/annotations/node-annotations.ts';
+import * as pod from '../../src/api/annotations/pod-annotations.ts';
+import { policyFor } from '../../src/api/annotations/policy-for.ts';
+import type { Annotated, Reading } from '../../src/api/annotations/annotations.ts';
+import { answerConversionReview } from '../../src/api/conversion/conversion-review.ts';
+import * as kinds from '../../src/api/kinds.ts';
+import { readNad } from '../../src/api/nad/registered-nad.ts';
+import { isPlainObject } from '../../src/api/plain-object.ts';
+import { formatFieldError } from '../../src/api/validation/field-errors.ts';
+import { formatManifestError, parseManifest } from '../../src/api/validation/manifest.ts';
+import { readStored } from '../../src/api/validation/stored-object.ts';
+import { validateObject } from '../../src/api/validation/validate.ts';
+import { CniError } from '../../src/cni/cni-error.ts';
+import { readRequest, VARIABLES, versionOf } from '../../src/cni/request.ts';
+import { errorResult } from '../../src/cni/result.ts';
+import { answerLine } from '../../src/daemon/control-socket.ts';
+import { controlMethods, type ZoneView } from '../../src/daemon/zone-view.ts';
+import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
+import { defaultRoutes, hostDevice } from '../../src/node/drivers/host-state.ts';
+import {
+  foundLink,
+  foundNeighbour,
+  foundRoute,
+  foundRule,
+  objects,
+} from '../../src/node/drivers/linux-found.ts';
+import { foundTable } from '../../src/node/drivers/nft-state.ts';
+import { parseFlow } from '../../src/node/drivers/flow-plan.ts';
+import { applyMergePatch, mergePatchBetween, type JsonObject } from '../../src/store/json.ts';
+
+export interface FuzzTarget {
+  readonly name: string;
+  readonly corpus: readonly string[];
+  /** Reads one input; gives the texts that people or programs get to see of it. May throw what `isOwnError` knows. */
+  readonly run: (input: string) => readonly string[] | Promise<readonly string[]>;
+  readonly isOwnError?: (error: unknown) => boolean;
+}
+
+const SETTINGS = DEFAULT_SETTINGS;
+const EXAMPLES = readFileSync(resolve(import.meta.dirname, '../unit/api/examples.yaml'), 'utf8');
+const TENANTS = ['blue', 'green', 'blue-pods', 'green-pods'].map((name) =>
+  readFileSync(join(import.meta.dirname, `../../examples/two-tenants/${name}.yaml`), 'utf8'),
+);
+const documents = [EXAMPLES, ...TENANTS].flatMap((text) =>
+  parseAllDocuments(text).map((document) => document.toJS() as JsonObject | null),
+);
+const examples = documents.filter((one) => one !== null);
+const exampleTexts = examples.map((object) => JSON.stringify(object));
+
+/** A value of an input that is JSON; undefined for one that is not. */
+function parsed(input: string): unknown {
+  try {
+    return JSON.parse(input);
+  } catch {
+    return undefined;
+  }
+}
+
+// --- annotations
+
+const SUBNETS = '{"default":["10.244.1.0/24"],"blue_net":["10.20.1.0/24","fd00:20:0:1::/64"]}';
+const POD_NETWORKS = JSON.stringify({
+  default: {
+    ip_addresses: ['10.244.1.5/24'],
+    mac_address: '0a:58:0a:f4:01:05',
+    gateway_ips: ['10.244.1.1'],
+    routes: [{ dest: '10.244.0.0/16', nextHop: '10.244.1.1' }],
+    ip_address: '10.244.1.5/24',
+    gateway_ip: '10.244.1.1',
+    role: 'primary',
+  },
+  'blue/net': {
+    ip_addresses: ['10.20.1.5/24'],
+    mac_address: '0a:58:0a:14:01:05',
+    tunnel_id: 7,
+    role: 'secondary',
+  },
+});
+const GATEWAY = JSON.stringify({
+  default: {
+    mode: 'shared',
+    'bridge-id': 'br-ex',
+    'interface-id': 'br-ex_n1',
+    'mac-address': '02:42:ac:12:00:0b',
+    'ip-addresses': ['172.18.0.11/24'],
+    'ip-address': '172.18.0.11/24',
+    'next-hops': ['172.18.0.100'],
+    'next-hop': '172.18.0.100',
+    'node-port-enable': 'true',
+    'vlan-id': '0',
+  },
+});
+const SELECTIONS = JSON.stringify([
+  {
+    name: 'net',
+    namespace: 'blue',
+    ips: ['10.20.1.5/24'],
+    mac: '0a:58:0a:14:01:05',
+    interface: 'net1',
+    'default-route': ['10.20.1.1'],
+    'ipam-claim-reference': 'vm',
+  },
+]);
+
+const ANNOTATIONS: readonly (readonly [
+  key: string,
+  read: (object: Annotated) => Reading<unknown>,
+  ...good: string[],
+])[] = [
+  ['k8s.ovn.org/acl-logging', aclLogging, '{"deny":"alert","allow":"notice"}'],
+  ['kubernetes.io/ingress-bandwidth', bandwidth, '10M', '1e3'],
+  [network.NETWORK_NAME, network.annotatedNetworkName, 'blue_net'],
+  [network.NETWORK_ID, network.networkId, '5'],
+  [network.TUNNEL_KEYS, network.tunnelKeys, '[16711685,16715781]'],
+  [
+    network.CONNECT_SUBNETS,
+    network.connectSubnets,
+    '{"layer3_1":{"ipv4":"192.168.0.0/24","ipv6":"fd99::/64"}}',
+  ],
+  [network.CONNECT_TUNNEL_KEY, network.connectTunnelKey, '17'],
+  [selection.NETWORKS, selection.networkSelections, SELECTIONS, 'blue/net@net1, red/other'],
+  [selection.DEFAULT_NETWORK_SELECTION, selection.defaultNetworkSelection, SELECTIONS, 'blue/net'],
+  [node.NODE_SUBNETS, node.nodeSubnets, SUBNETS],
+  [node.NODE_ID, node.nodeId, '3'],
+  [
+    node.NODE_TRANSIT_ADDRESSES,
+    node.nodeTransitAddresses,
+    '{"ipv4":"100.88.0.2/16","ipv6":"fd97::2/64"}',
+  ],
+  ['k8s.ovn.org/network-ids', node.networkIds, '{"default":"0","blue_net":"5"}'],
+  [node.GATEWAY_CONFIG, node.gatewayConfig, GATEWAY],
+  [node.CHASSIS_ID, node.chassisId, '89f7a4c5-3c9c-4e3e-a5d6-7e6c6b5a4f3e'],
+  [node.PRIMARY_ADDRESSES, node.primaryAddresses, '{"ipv4":"172.18.0.3/16"}'],
+  [node.HOST_CIDRS, node.hostCidrs, '["172.18.0.3/16","fd00:172:18::3/64"]'],
+  [
+    'k8s.ovn.org/node-mgmt-port-mac-addresses',
+    node.managementPortMacs,
+    '{"default":"0a:58:0a:f4:01:02"}',
+  ],
+  [node.ENCAP_IPS, node.encapIps, '["172.18.0.3"]'],
+  ['k8s.ovn.org/gateway-mtu-support', node.gatewayMtuSupport, 'false'],
+  [pod.POD_NETWORKS, pod.podNetworks, POD_NETWORKS],
+  [pod.OPEN_DEFAULT_PORTS, pod.openDefaultPorts, '- protocol: tcp\n  port: 80\n- protocol: icmp\n'],
+  ['k8s.ovn.org/requested-primary-udn', pod.requestedPrimaryUdn, 'net'],
+  ['k8s.ovn.org/primary-udn-ipamclaim', pod.primaryUdnIpamClaim, 'vm'],
+  ['k8s.v1.cni.cncf.io/policy-for', policyFor, 'blue/net, red/other'],
+];
+
+const annotationTargets = ANNOTATIONS.map(([key, read, ...corpus]): FuzzTarget => ({
+  name: `annotation ${key}`,
+  corpus,
+  run: (input) => {
+    const metadata = { name: 'web', namespace: 'blue', annotations: { [key]: input } };
+    const { errors } = read({ kind: 'Pod', metadata });
+    for (const error of errors)
+      if (error.key !== key || !error.message.includes('Pod blue/web'))
+        throw new Error(`an error that names neither object nor key: ${error.message}`);
+    return errors.map(({ message }) => message);
+  },
+}));
+
+// --- objects
+
+const NAD_CONFIGS = [
+  {
+    cniVersion: '1.1.0',
+    name: 'blue_net',
+    type: 'ovn-k8s-cni-overlay',
+    netAttachDefName: 'blue/net',
+    topology: 'layer3',
+    role: 'primary',
+    subnets: '10.20.0.0/16/24,fd00:20::/48/64',
+    joinSubnet: '100.65.0.0/16,fd99::/64',
+    mtu: 1400,
+  },
+  {
+    cniVersion: '1.0.0',
+    name: 'flat',
+    type: 'ovn-k8s-cni-overlay',
+    netAttachDefName: 'blue/net',
+    topology: 'layer2',
+    subnets: '10.30.0.0/24',
+    excludeSubnets: '10.30.0.0/28',
+    reservedSubnets: '10.30.0.64/26',
+    allowPersistentIPs: true,
+  },
+  {
+    cniVersion: '1.0.0',
+    name: 'wire',
+    type: 'ovn-k8s-cni-overlay',
+    netAttachDefName: 'blue/net',
+    topology: 'localnet',
+    vlanID: 17,
+    physicalNetworkName: 'physnet',
+    subnets: '192.0.2.0/24',
+  },
+  {
+    cniVersion: '0.4.0',
+    name: 'list',
+    plugins: [{ type: 'ovn-k8s-cni-overlay', netAttachDefName: 'blue/net', topology: 'layer2' }],
+  },
+].map((config) => JSON.stringify(config));
+
+const nads: FuzzTarget = {
+  name: 'NAD',
+  corpus: NAD_CONFIGS,
+  run: (input) => {
+    const reading = readNad(
+      {
+        apiVersion: 'k8s.cni.cncf.io/v1',
+        kind: 'NetworkAttachmentDefinition',
+        metadata: { name: 'net', namespace: 'blue' },
+        spec: { config: input },
+      },
+      SETTINGS,
+    );
+    return reading.kind === 'invalid' ? [reading.error] : [];
+  },
+};
+
+const manifests: FuzzTarget = {
+  name: 'manifest',
+  corpus: [...EXAMPLES.split(/^---$/m), ...TENANTS, ...exampleTexts],
+  run: (input) => {
+    const { errors, warnings } = parseManifest(input, 'a.yaml');
+    return [...errors, ...warnings].map(formatManifestError);
+  },
+};
+
+const validation: FuzzTarget = {
+  name: 'object',
+  corpus: exampleTexts,
+  run: (input) => {
+    const value = parsed(input);
+    const result = validateObject(value);
+    return result.outcome === 'invalid' ? result.errors.map(formatFieldError) : [];
+  },
+};
+
+const KINDS = Object.values(kinds).filter(
+  (one): one is typeof kinds.pods => isPlainObject(one) && 'plural' in one,
+);
+const stored: FuzzTarget = {
+  name: 'object of an API server',
+  corpus: exampleTexts,
+  run: (input) => {
+    const value = parsed(input);
+    const name = isPlainObject(value) ? value['kind'] : undefined;
+    const kind = KINDS.find((one) => one.kind === name) ?? kinds.pods;
+    const reading = readStored(kind, value);
+    return reading.ok ? [] : [reading.problem];
+  },
+};
+
+const patches: FuzzTarget = {
+  name: 'merge patch',
+  corpus: exampleTexts,
+  run: (input) => {
+    const value = parsed(input);
+    if (!isPlainObject(value)) return [];
+    for (const before of examples.slice(0, 5)) {
+      const after = applyMergePatch(before, value as JsonObject);
+      if (isPlainObject(after)) mergePatchBetween(before, after);
+    }
+    return [];
+  },
+};
+
+const networks = examples.filter(
+  ({ kind }) => typeof kind === 'string' && kind.endsWith('UserDefinedNetwork'),
+);
+const reviews: FuzzTarget = {
+  name: 'conversion review',
+  corpus: networks.flatMap((object) =>
+    ['k8s.ovn.org/v1', 'k8s.ovn.org/v1alpha1'].map((desiredAPIVersion) =>
+      JSON.stringify({
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'ConversionReview',
+        request: { uid: 'a', desiredAPIVersion, objects: [object] },
+      }),
+    ),
+  ),
+  run: (input) => {
+    const answer = answerConversionReview(parsed(input));
+    return answer === undefined ? [] : [answer.response.result.message ?? ''];
+  },
+};
+
+// --- sockets
+
+const CNI_CONFIG = JSON.stringify({ cniVersion: '1.0.0', name: 'heddle', type: 'heddle' });
+const cniText = (command: string, config: string): string =>
+  [
+    {
+      CNI_COMMAND: command,
+      CNI_CONTAINERID: 'abc',
+      CNI_NETNS: '/run/netns/x',
+      CNI_IFNAME: 'eth0',
+      CNI_ARGS: 'IgnoreUnknown=1;K8S_POD_NAMESPACE=blue;K8S_POD_NAME=web;K8S_POD_UID=1',
+      CNI_PATH: '/opt/cni/bin',
+    },
+  ]
+    .flatMap((environment) => VARIABLES.map((name) => environment[name]))
+    .concat(config)
+    .join('\0');
+const withResult = {
+  ...(JSON.parse(CNI_CONFIG) as object),
+  prevResult: { ips: [{ address: '10.244.1.5/24' }] },
+};
+const withContainers = {
+  ...(JSON.parse(CNI_CONFIG) as object),
+  cniVersion: '1.1.0',
+  'cni.dev/valid-attachments': [{ containerID: 'a', ifname: 'eth0' }],
+};
+const cni: FuzzTarget = {
+  name: 'CNI request',
+  corpus: [
+    ...['ADD', 'DEL', 'VERSION'].map((command) => cniText(command, CNI_CONFIG)),
+    ...NAD_CONFIGS.map((config) => cniText('ADD', config)),
+    cniText('CHECK', JSON.stringify(withResult)),
+    cniText('GC', JSON.stringify(withContainers)),
+    cniText('STATUS', JSON.stringify(withContainers)),
+  ],
+  run: (input) => {
+    try {
+      readRequest(input);
+      return [];
+    } catch (error) {
+      if (!(error instanceof CniError)) throw error;
+      return [JSON.stringify(errorResult(versionOf(input), error))];
+    }
+  },
+};
+
+/** Answers at once; what a daemon does for an answer is not what is tried here. */
+const VIEW: ZoneView = {
+  about: () => ({ node: 'n1', pid: 1, options: {} }),
+  status: () => Promise.reject(new Error('no status')),
+  plan: () => Promise.reject(new Error('no plan')),
+  diff: () => Promise.reject(new Error('no plan')),
+  host: () => Promise.reject(new Error('no host')),
+};
+const answer = answerLine(controlMethods(VIEW), { debug: () => undefined });
+const control: FuzzTarget = {
+  name: 'control socket',
+  corpus: [
+    { jsonrpc: '2.0', id: 1, method: 'about' },
+    { jsonrpc: '2.0', id: 'x', method: 'plan', params: { details: false } },
+    { jsonrpc: '2.0', id: 2, method: 'diff', params: {} },
+    { jsonrpc: '2.0', id: null, method: 'host' },
+  ].map((request) => JSON.stringify(request)),
+  run: async (input) => [
+    (await answer(input.replaceAll('\n', ''), new AbortController().signal)) ?? '',
+  ],
+};
+
+// --- what programs of the host list
+
+const IP_LISTS = [
+  [
+    {
+      ifindex: 2,
+      ifname: 'eth0',
+      flags: ['UP'],
+      mtu: 1500,
+      address: '02:42:ac:12:00:0b',
+      linkinfo: { info_kind: 'vrf', info_data: { table: 10001 } },
+      ifalias: 'heddle',
+      master: 'v',
+      addr_info: [
+        { family: 'inet', local: '172.18.0.11', prefixlen: 24, scope: 'global', label: 'eth0' },
+      ],
+    },
+  ],
+  [
+    {
+      dst: 'default',
+      gateway: '172.18.0.100',
+      dev: 'eth0',
+      metric: 100,
+      type: 'unicast',
+      protocol: '3',
+      scope: '0',
+      flags: [],
+      nexthops: [{ dev: 'eth1', gateway: '10.0.0.1', weight: 1, flags: ['dead'] }],
+      table: '254',
+    },
+  ],
+  [
+    {
+      priority: 2000,
+      src: 'all',
+      fwmark: '0x1001',
+      fwmask: '0xffff',
+      table: '10001',
+      protocol: '99',
+    },
+  ],
+  [{ dst: '169.254.0.1', dev: 'br-ex', lladdr: '0a:58:a9:fe:00:01', state: ['PERMANENT'] }],
+].map((list) => JSON.stringify(list));
+const ipLists: FuzzTarget = {
+  name: 'ip -json',
+  corpus: IP_LISTS,
+  run: (input) => {
+    const value = parsed(input);
+    const list = objects(Array.isArray(value) ? value : []);
+    for (const one of list) {
+      hostDevice(one);
+      defaultRoutes(one);
+      foundLink(one);
+      for (const family of ['v4', 'v6'] as const) {
+        foundRoute(one, family, 99);
+        foundRule(one, family);
+      }
+      foundNeighbour(one);
+    }
+    return [];
+  },
+};
+const nftLists: FuzzTarget = {
+  name: 'nft -j',
+  corpus: [
+    [
+      { metainfo: { version: '1.1.3' } },
+      { table: { family: 'inet', name: 'heddle' } },
+      {
+        chain: {
+          family: 'inet',
+          table: 'heddle',
+          name: 'out',
+          handle: 1,
+          type: 'filter',
+          hook: 'output',
+          prio: 0,
+          policy: 'accept',
+        },
+      },
+      {
+        set: {
+          family: 'inet',
+          table: 'heddle',
+          name: 's',
+          type: ['ipv4_addr', 'inet_service'],
+          elem: [{ concat: ['10.0.0.1', 80] }, { elem: { val: '10.0.0.2', comment: 'c' } }],
+          flags: ['interval'],
+        },
+      },
+      {
+        map: {
+          family: 'inet',
+          table: 'heddle',
+          name: 'm',
+          type: 'ipv4_addr',
+          map: 'mark',
+          elem: [['10.0.0.1', 5]],
+        },
+      },
+      {
+        rule: {
+          family: 'inet',
+          table: 'heddle',
+          chain: 'out',
+          handle: 3,
+          comment: 'x',
+          expr: [
+            { match: { op: '==', left: { meta: { key: 'iifname' } }, right: 'eth0' } },
+            { counter: { packets: 1 } },
+            { drop: null },
+          ],
+        },
+      },
+    ],
+  ].map((list) => JSON.stringify(list)),
+  run: (input) => {
+    const value = parsed(input);
+    if (Array.isArray(value)) foundTable(value);
+    return [];
+  },
+};
+const flows: FuzzTarget = {
+  name: 'ovs-ofctl',
+  corpus: [
+    ' cookie=0xdeff105, table=0, priority=100,ip,in_port=2,nw_dst=10.0.0.0/8 actions=ct(commit,zone=64000,exec(load:0x1->NXM_NX_CT_MARK[])),output:1',
+  ],
+  run: (input) => {
+    parseFlow(input);
+    return [];
+  },
+};
+
+export const TARGETS: readonly FuzzTarget[] = [
+  ...annotationTargets,
+  nads,
+  manifests,
+  validation,
+  stored,
+  patches,
+  reviews,
+  cni,
+  control,
+  ipLists,
+  nftLists,
+  flows,
+];

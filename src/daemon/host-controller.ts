@@ -74,9 +74,11 @@ interface HostDriver<P> {
   readonly claims: Claims;
   refresh(now: number): Promise<void>;
   plan(now: number, isComplete: boolean): P;
+  /** `signal` ends what takes long. */
   apply(
     plan: P,
     now: number,
+    signal: AbortSignal,
   ): Promise<{
     readonly applied: number;
     readonly refused: readonly Pick<
@@ -246,7 +248,7 @@ export class HostController implements ZoneHost, Disposable {
       }
       const isDrift = this.#rightAt.get(database) === claims.version;
       const began = this.#now();
-      const { applied, refused } = await driver.apply(plan, began);
+      const { applied, refused } = await driver.apply(plan, began, signal);
       const duration = this.#now() - began;
       this.#options.onChange?.({
         database,
@@ -259,10 +261,18 @@ export class HostController implements ZoneHost, Disposable {
         { component: 'host', applied, refused: refused.length, duration },
         `${what} changed`,
       );
-      for (const { table, key, message } of refused)
-        log.error({ component: 'host', table, key }, message);
+      this.#logRefused(refused);
     }
     return `${what} of the host change faster than they can be followed`;
+  }
+
+  /** One line: each of them is a problem, which is said until it ends. */
+  #logRefused(refused: readonly { table: string; key: string; message: string }[]): void {
+    const [first] = refused;
+    if (first === undefined) return;
+    const { table, key, message } = first;
+    const more = refused.length === 1 ? '' : `; and ${refused.length - 1} more`;
+    this.#options.log.error({ component: 'host', table, key }, `${message}${more}`);
   }
 
   async #flushPorts(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
@@ -285,8 +295,7 @@ export class HostController implements ZoneHost, Disposable {
         'ports changed',
       );
       this.#ports.refused(refused, this.#now());
-      for (const { table, key, message } of refused)
-        log.error({ component: 'host', table, key }, message);
+      this.#logRefused(refused);
       if (kind === 'not-locked' || kind === 'unknown') return result.reason ?? kind;
     }
     return 'the Open_vSwitch database changes faster than it can be followed';

@@ -1,6 +1,6 @@
 /**
  * Keeps the flows of bridges as units want them: takes their rows as a reconciler of a database does, compares them with what the switch has,
- * applies the difference as one bundle per bridge, and notices what others change. A start on right flows changes nothing.
+ * applies the difference in bundles, each of which is done as a whole, and notices what others change. A start on right flows changes nothing.
  */
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
@@ -19,7 +19,8 @@ import {
   type FlowProblem,
   type FoundFlow,
 } from './flow-plan.ts';
-import { OfctlError, type OfctlProgram } from './ofctl-program.ts';
+import { piecesOf } from './flow-pieces.ts';
+import { FlowsRefused, OfctlError, type OfctlProgram } from './ofctl-program.ts';
 import type { ProgramMonitor } from './program-monitor.ts';
 
 /** Numbers by names of ports; `:uplink` for that by which a bridge reaches the network outside. */
@@ -43,11 +44,16 @@ export interface FlowDriverOptions {
 
 export interface AppliedFlows {
   readonly applied: number;
+  /** One for each unit. */
   readonly refused: readonly FlowProblem[];
 }
 
 /** What the switch refused is left at that for this long, unless something else is wanted. */
 const REFUSED_REST = 30_000;
+/** A bridge that does not answer is left alone for this long. */
+const UNANSWERED_REST = 5000;
+/** The units at fault are looked for until this many bundles were refused: what was not tried by then is tried by the next plan. */
+const MOST_REFUSED_BUNDLES = 64;
 /** Without any event everything is looked at again after this time (node.md §4.9). */
 const RESYNC = 15_000;
 
@@ -73,9 +79,35 @@ interface Dump {
 
 interface Refusal {
   readonly until: number;
-  readonly command: string;
+  readonly commands: ReadonlySet<string>;
   readonly problem: FlowProblem;
 }
+
+interface Failure {
+  readonly change: FlowChange;
+  readonly error: string;
+}
+
+/** What became of a change so far. */
+interface Progress {
+  applied: number;
+  /** Bundles that may still be refused. */
+  refusals: number;
+  readonly failures: Failure[];
+}
+
+const problemOf = (
+  table: OpenFlowTable,
+  key: string,
+  unit: string,
+  object: string | undefined,
+  message: string,
+): FlowProblem => ({ kind: 'refused', table, key, unit, object, message });
+
+const unitOf = ({ bridge, unit }: FlowChange): string => `${bridge} ${unit}`;
+
+/** A switch repeats in its errors what it was sent. */
+const shortened = (error: string): string => error.split('\n', 1)[0]?.slice(0, 300) ?? '';
 
 const bridgeOf = ({ columns }: DesiredRow): string =>
   (columns as unknown as Pick<FlowColumns, 'bridge'>).bridge;
@@ -90,7 +122,10 @@ export class FlowDriver implements RowTarget, Disposable {
   readonly #stale = new Set<string>();
   /** Why bridges could not be read. */
   readonly #unreachable = new Map<string, string>();
+  /** By bridge and unit. */
   readonly #refused = new Map<string, Refusal>();
+  /** Bridges that did not answer. */
+  readonly #unanswered = new Map<string, Pick<Refusal, 'until' | 'problem'>>();
   readonly #monitors = new Map<string, ProgramMonitor>();
   #ports: ReadonlyMap<string, PortNumbers> = new Map();
   #stopFollowing: (() => void) | undefined;
@@ -157,43 +192,83 @@ export class FlowDriver implements RowTarget, Disposable {
   /** What is to be done for what is known; `refresh` comes first. */
   plan(now: number, isComplete: boolean): FlowPlan {
     const plan = this.#fullPlan(isComplete);
-    const resting: FlowProblem[] = [];
-    const changes = plan.changes.filter(({ key, command }) => {
+    for (const resting of [this.#refused, this.#unanswered])
+      for (const [key, { until }] of resting) if (until <= now) resting.delete(key);
+    if (this.#refused.size + this.#unanswered.size === 0) return plan;
+    const problems = [...plan.problems];
+    const changes: FlowChange[] = [];
+    for (const [key, all] of Map.groupBy(plan.changes, unitOf)) {
       const refusal = this.#refused.get(key);
-      if (refusal === undefined || refusal.until <= now || refusal.command !== command) return true;
-      resting.push(refusal.problem);
-      return false;
-    });
-    const problems = [...plan.problems, ...resting];
+      const isResting =
+        refusal !== undefined && all.every(({ command }) => refusal.commands.has(command));
+      if (isResting) problems.push(refusal.problem);
+      else changes.push(...all.filter(({ bridge }) => !this.#unanswered.has(bridge)));
+    }
+    for (const { problem } of this.#unanswered.values()) problems.push(problem);
     return { ...plan, changes, isEmpty: changes.length === 0, problems };
   }
 
-  /** Applies a plan: a bundle per bridge. Of one that is refused the units at fault are found, and the others applied. */
-  async apply(plan: FlowPlan, now: number): Promise<AppliedFlows> {
+  /**
+   * Applies a plan, a bridge after the other, in pieces. Of a piece that is refused the units at fault are found; they are left out of what
+   * follows, and the others applied. `signal` ends it between two pieces.
+   */
+  async apply(plan: FlowPlan, now: number, signal?: AbortSignal): Promise<AppliedFlows> {
     const refused: FlowProblem[] = [];
     let applied = 0;
-    const isOnFlow = (change: FlowChange): boolean => change.table === 'flow';
     for (const [bridge, changes] of Map.groupBy(plan.changes, (change) => change.bridge)) {
-      const units = [...Map.groupBy(changes.filter(isOnFlow), ({ unit }) => unit).values()];
-      const failures = [
-        ...(await this.#bundle(bridge, units)),
-        ...(await this.#setPorts(
-          bridge,
-          changes.filter((change) => !isOnFlow(change)),
-        )),
-      ];
-      for (const { change, error } of failures) {
-        const { table, key, unit, object, command } = change;
-        const message = `bridge ${bridge} refused ${change.after ?? `the removal of ${change.before}`}: ${error}`;
-        const problem: FlowProblem = { kind: 'refused', table, key, unit, object, message };
-        refused.push(problem);
-        this.#refused.set(key, { until: now + REFUSED_REST, command, problem });
-      }
-      applied += changes.length - failures.length;
       // That it is there counts, not that it was asked for.
       this.#stale.add(bridge);
+      const progress: Progress = { applied: 0, refusals: MOST_REFUSED_BUNDLES, failures: [] };
+      try {
+        await this.#applyOn(bridge, changes, progress, signal);
+      } catch (error) {
+        if (!(error instanceof OfctlError)) throw error;
+        const message = `bridge ${bridge} did not take changes of its flows: ${shortened(error.message)}; is ovs-vswitchd busy, or gone?`;
+        const problem = problemOf('port', bridge, UNWANTED, undefined, message);
+        this.#unanswered.set(bridge, { until: now + UNANSWERED_REST, problem });
+        refused.push(problem);
+      }
+      applied += progress.applied;
+      for (const [unit, failures] of Map.groupBy(progress.failures, ({ change }) => unitOf(change)))
+        refused.push(this.#refuse(unit, failures, now));
     }
     return { applied, refused };
+  }
+
+  /** Throws OfctlError when the switch does not answer: what it did is seen when it is read again. */
+  async #applyOn(
+    bridge: string,
+    changes: readonly FlowChange[],
+    progress: Progress,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const isOnFlow = (change: FlowChange): boolean => change.table === 'flow';
+    for (const piece of piecesOf(changes.filter(isOnFlow))) {
+      signal?.throwIfAborted();
+      const atFault = new Map(progress.failures.map(({ change, error }) => [change.unit, error]));
+      for (const change of piece) {
+        const error = atFault.get(change.unit);
+        if (error !== undefined) progress.failures.push({ change, error });
+      }
+      const tried = piece.filter(({ unit }) => !atFault.has(unit));
+      await this.#bundle(bridge, tried, progress);
+    }
+    const ports = changes.filter((change) => !isOnFlow(change));
+    await this.#setPorts(bridge, ports, progress);
+  }
+
+  /** What a unit can't have rests: one problem, whatever the number of flows. */
+  #refuse(key: string, failures: readonly Failure[], now: number): FlowProblem {
+    const { change, error } = failures[0] as Failure;
+    const { bridge, table, unit, object } = change;
+    const first = change.after ?? `the removal of ${change.before}`;
+    const more =
+      failures.length === 1 ? '' : ` and ${failures.length - 1} more changes of its flows`;
+    const message = `bridge ${bridge} refused ${first}${more}: ${shortened(error)}`;
+    const problem = problemOf(table, change.key, unit, object, message);
+    const commands = new Set(failures.map((failure) => failure.change.command));
+    this.#refused.set(key, { until: now + REFUSED_REST, commands, problem });
+    return problem;
   }
 
   /** Hears of nothing any more; what there is stays. */
@@ -325,45 +400,49 @@ export class FlowDriver implements RowTarget, Disposable {
     });
   }
 
-  async #bundle(
-    bridge: string,
-    units: readonly (readonly FlowChange[])[],
-  ): Promise<readonly { readonly change: FlowChange; readonly error: string }[]> {
-    if (units.length === 0) return [];
-    const changes = units.flat();
+  /** Throws OfctlError when the switch does not answer. */
+  async #bundle(bridge: string, changes: readonly FlowChange[], progress: Progress): Promise<void> {
+    if (changes.length === 0 || progress.refusals <= 0) return;
     try {
-      // A flow that goes can have the match of one that comes.
-      const order = ({ action }: FlowChange): number => (action === 'remove' ? 0 : 1);
-      const lines = changes.toSorted((a, b) => order(a) - order(b)).map(({ command }) => command);
-      await this.#options.ofctl.bundle(bridge, lines);
-      return [];
+      await this.#options.ofctl.bundle(
+        bridge,
+        changes.map(({ command }) => command),
+      );
+      progress.applied += changes.length;
     } catch (error) {
-      if (!(error instanceof OfctlError)) throw error;
-      if (units.length === 1) return changes.map((change) => ({ change, error: error.message }));
-      const half = units.length >> 1;
-      return [
-        ...(await this.#bundle(bridge, units.slice(0, half))),
-        ...(await this.#bundle(bridge, units.slice(half))),
-      ];
+      if (!(error instanceof FlowsRefused)) throw error;
+      progress.refusals -= 1;
+      const units = [...new Set(changes.map(({ unit }) => unit))];
+      if (units.length === 1) {
+        for (const change of changes) progress.failures.push({ change, error: error.message });
+        return;
+      }
+      const first = new Set(units.slice(0, units.length >> 1));
+      for (const isFirst of [true, false])
+        await this.#bundle(
+          bridge,
+          changes.filter(({ unit }) => first.has(unit) === isFirst),
+          progress,
+        );
     }
   }
 
   async #setPorts(
     bridge: string,
     changes: readonly FlowChange[],
-  ): Promise<readonly { readonly change: FlowChange; readonly error: string }[]> {
-    const failures: { readonly change: FlowChange; readonly error: string }[] = [];
+    progress: Progress,
+  ): Promise<void> {
     const setPort = async (change: FlowChange): Promise<void> => {
       try {
         await this.#options.ofctl.noFlood(bridge, change.command);
+        progress.applied += 1;
       } catch (error) {
         if (!(error instanceof OfctlError)) throw error;
-        failures.push({ change, error: error.message });
+        progress.failures.push({ change, error: error.message });
       }
     };
     // A process per port: there is no bundle of these.
     for (let at = 0; at < changes.length; at += PORTS_AT_ONCE)
       await Promise.all(changes.slice(at, at + PORTS_AT_ONCE).map(setPort));
-    return failures;
   }
 }

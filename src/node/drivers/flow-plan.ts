@@ -45,6 +45,9 @@ export interface FlowChange {
   readonly unit: string;
   readonly rule: string | undefined;
   readonly object: string | undefined;
+  readonly priority: number;
+  /** It is there to drop packets. */
+  readonly isDrop: boolean;
   /** Line of a bundle, or the number of the port that is not to be flooded. */
   readonly command: string;
 }
@@ -135,9 +138,17 @@ const addLine = (flow: Omit<FlowColumns, 'bridge'>): string => {
   return `add ${[`table=${table}`, `priority=${priority}`, `cookie=${cookie}`, match].filter((word) => word !== '').join(',')},actions=${actions}`;
 };
 
+/**
+ * All of a cookie but its highest bit. Where all of it counts Open vSwitch looks for the flow among all of that cookie, one by one: of 16,000 flows a
+ * thousand took 6 s to delete, and 0.3 s so.
+ */
+const COOKIE_MASK = '0x7fffffffffffffff';
+
 /** Deletes a flow of this cookie alone. */
 const deleteLine = (flow: FoundFlow): string =>
-  `delete_strict cookie=${flow.cookie}/-1,${flowKey(flow)}`;
+  `delete_strict cookie=${flow.cookie}/${COOKIE_MASK},${flowKey(flow)}`;
+
+const isDrop = ({ actions }: Pick<FlowColumns, 'actions'>): boolean => actions === 'drop';
 
 /** What is to be done on one bridge. */
 export function planFlows(
@@ -166,6 +177,8 @@ export function planFlows(
           key: row.key,
           before: 'flooded',
           after: 'not flooded',
+          priority: 0,
+          isDrop: false,
           command: number,
         });
       continue;
@@ -197,6 +210,8 @@ export function planFlows(
       key: row.key,
       before: there && flowText(there),
       after: flowText(flow),
+      priority: flow.priority,
+      isDrop: isDrop(flow),
       command: addLine(flow),
     });
   }
@@ -213,6 +228,8 @@ export function planFlows(
       key: `${bridge} ${key}`,
       before: flowText(flow),
       after: undefined,
+      priority: flow.priority,
+      isDrop: isDrop(flow),
       unit: UNWANTED,
       rule: undefined,
       object: undefined,

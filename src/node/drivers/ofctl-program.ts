@@ -12,6 +12,12 @@ export class OfctlError extends Error {
   readonly code = 'OFCTL_FAILED';
 }
 
+/** What was to be done can't be: the switch, or the program that reads it, says what is wrong with it. Other errors say nothing of what was sent. */
+export class FlowsRefused extends OfctlError {}
+
+/** Errors of the protocol have names such as OFPFMFC_TABLE_FULL; of a line that is none the program names the number. */
+const REFUSAL = /\bOFP[A-Z]+_\w+|^ovs-ofctl: -:\d+: /m;
+
 const VERSION = ['-O', 'OpenFlow13'];
 /** Later versions do not know ports that are not flooded. */
 const PORT_VERSION = ['-O', 'OpenFlow10'];
@@ -56,7 +62,7 @@ export class OfctlProgram {
     return this.#run([...PORT_VERSION, '--no-names', 'dump-ports-desc', this.target(bridge)]);
   }
 
-  /** Applies lines of `add` and `delete_strict`, all or none. */
+  /** Applies lines of `add` and `delete_strict`, all or none. Throws FlowsRefused for what can't be, OfctlError when nobody answers in time. */
   async bundle(bridge: string, lines: readonly string[]): Promise<void> {
     const input = `${lines.join('\n')}\n`;
     await this.#run([...VERSION, '--bundle', 'add-flows', this.target(bridge), '-'], input);
@@ -76,6 +82,7 @@ export class OfctlProgram {
     const { code, stdout, stderr } = await this.#program.run(args, input);
     if (code === 0) return stdout;
     const said = stderr.trim();
-    throw new OfctlError(said === '' ? `ended with ${code}` : said);
+    const Failure = REFUSAL.test(said) ? FlowsRefused : OfctlError;
+    throw new Failure(said === '' ? `ended with ${code}` : said);
   }
 }

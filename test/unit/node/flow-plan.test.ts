@@ -131,7 +131,7 @@ describe('a plan of flows', () => {
     expect(plan.changes.map(({ command }) => command)).toEqual([
       'add table=0,priority=2,cookie=0xdeff105,in_port=1,actions=NORMAL',
       'add table=0,priority=5,cookie=0xdeff105,in_port=1,actions=output:1',
-      'delete_strict cookie=0xdeff105/-1,table=0,priority=3,in_port=1',
+      'delete_strict cookie=0xdeff105/0x7fffffffffffffff,table=0,priority=3,in_port=1',
     ]);
   });
 

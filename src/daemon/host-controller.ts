@@ -88,7 +88,7 @@ interface HostDriver<P> {
   }>;
 }
 
-export class HostController implements ZoneHost, Disposable {
+export class HostController implements ZoneHost, AsyncDisposable {
   readonly features: readonly Feature<ZoneFacts>[];
   readonly #options: HostControllerOptions;
   #reconciler: Reconciler | undefined;
@@ -161,9 +161,9 @@ export class HostController implements ZoneHost, Disposable {
     return nft ?? linux ?? ports ?? flows;
   }
 
-  /** To be called when the data plane is as wanted: what led to services that are gone is forgotten. */
-  async forgetConnections(): Promise<void> {
-    await this.#options.connections.forget(this.#now());
+  /** To be called when the data plane is as wanted: what led to services that are gone is forgotten, while other work goes on. */
+  forgetConnections(): void {
+    this.#options.connections.forget(this.#now());
   }
 
   /** What is waited for until the host is as it should be, or undefined. */
@@ -174,12 +174,13 @@ export class HostController implements ZoneHost, Disposable {
     return (found ?? this.#flowProblems.find(isAwaited))?.message;
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#stopFollowing?.();
     this.#options.linux[Symbol.dispose]();
     this.#options.flows[Symbol.dispose]();
     this.#options.nft[Symbol.dispose]();
     this.#options.healthChecks[Symbol.dispose]();
+    await this.#options.connections[Symbol.asyncDispose]();
   }
 
   get #ports(): Reconciler {

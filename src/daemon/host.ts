@@ -154,10 +154,13 @@ export function openHost({
     nft,
     flows,
     healthChecks: new HealthCheckServers(events),
-    connections: new ConnectionDriver([
-      new Conntrack(),
-      new DatapathConntrack(ofctl, () => isUserspace(openVswitch.replica, INTEGRATION_BRIDGE)),
-    ]),
+    connections: new ConnectionDriver(
+      [
+        new Conntrack(),
+        new DatapathConntrack(ofctl, () => isUserspace(openVswitch.replica, INTEGRATION_BRIDGE)),
+      ],
+      onWork,
+    ),
     log,
     onChange,
   });
@@ -175,7 +178,7 @@ export function openHost({
       await Promise.all([linux.start(), nft.start()]);
     },
     async [Symbol.asyncDispose]() {
-      controller[Symbol.dispose]();
+      await controller[Symbol.asyncDispose]();
       await openVswitch[Symbol.asyncDispose]();
     },
   };

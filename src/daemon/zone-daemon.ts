@@ -8,6 +8,7 @@ import type { Logger } from './logger.ts';
 import { MetricsAccess } from './metrics-access.ts';
 import { ZoneMetrics } from './metrics.ts';
 import { objectSource } from './object-store.ts';
+import { PassWatch } from './pass-watch.ts';
 import { problemText } from './problem-text.ts';
 import { serveZoneCni } from './zone-cni.ts';
 import { ZoneRuntime, type ZoneConfiguration } from './zone-runtime.ts';
@@ -55,16 +56,18 @@ export async function runZone(
   let notReady: string | undefined = 'starting';
   let failedCheck: ReadinessCheck = 'start';
   let access: MetricsAccess | undefined;
+  let daemon: ZoneDaemon | undefined;
+  const watch = new PassWatch();
   const hasApiServer = objectSource(configuration, process.env).kind === 'kubernetes';
   await using health = await serveHealth({
     serving: configuration.metrics,
     registry: metrics.registry,
     log,
-    notReady: () => (notReady === undefined ? undefined : failedCheck),
+    notReady: () =>
+      watch.isLate ? daemon?.stage : notReady === undefined ? undefined : failedCheck,
     // The API server is not connected before the runtime is there.
     judge: hasApiServer ? async (header) => access?.judge(header) ?? 'unavailable' : undefined,
   });
-  let daemon: ZoneDaemon | undefined;
   await using runtime = await ZoneRuntime.open({
     configuration,
     log,
@@ -94,7 +97,7 @@ export async function runZone(
   });
   while (!signal.aborted) {
     runtime.throwFailure();
-    const wait = await passes.run(() => writer.pass(signal));
+    const wait = await passes.run(() => watch.watch(() => writer.pass(signal)));
     notReady = writer.notReady;
     failedCheck = writer.stage;
     await notifier.wait(wait, signal);
@@ -182,7 +185,7 @@ class ZoneDaemon {
     }
     const blocked = await host.controller.flush(controller.isComplete, signal);
     const { configured, reached } = controller.progress.sequence;
-    if (reached >= configured) await host.controller.forgetConnections();
+    if (reached >= configured) host.controller.forgetConnections();
     return blocked;
   }
 

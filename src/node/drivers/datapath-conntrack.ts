@@ -6,6 +6,8 @@ import { OfctlError, type OfctlProgram } from './ofctl-program.ts';
 
 /** IP protocol numbers (IANA). */
 const PROTOCOLS = { tcp: 6, udp: 17, sctp: 132 } as const;
+/** `ct-flush` takes one at a time. */
+const AT_ONCE = 4;
 const FIELDS = { v4: 'ct_nw', v6: 'ct_ipv6' } as const;
 
 export class DatapathConntrack {
@@ -18,16 +20,28 @@ export class DatapathConntrack {
     this.#isUserspace = isUserspace;
   }
 
-  /** Forgets connections that went to a service, also those of the external bridge, which is of the same datapath. Throws ConntrackError. */
-  async forgetService({ protocol, destination, endpoint }: StaleConnections): Promise<void> {
+  /** Forgets connections that went to services, also those of the external bridge, which is of the same datapath. Throws ConntrackError. */
+  async forgetServices(stale: readonly StaleConnections[], signal: AbortSignal): Promise<void> {
     if (!this.#isUserspace()) return;
+    for (let at = 0; at < stale.length; at += AT_ONCE)
+      await Promise.all(stale.slice(at, at + AT_ONCE).map((one) => this.#forget(one, signal)));
+  }
+
+  async #forget(
+    { protocol, destination, endpoint }: StaleConnections,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { address, port, family } = destination;
     const number = `ct_nw_proto=${PROTOCOLS[protocol]}`;
     const original = `${FIELDS[family]}_dst=${address},${number},ct_tp_dst=${port}`;
     const reply =
       endpoint === undefined ? undefined : `${FIELDS[family]}_src=${endpoint},${number}`;
     try {
-      await this.#ofctl.forgetConnections(INTEGRATION_BRIDGE, original, reply);
+      await this.#ofctl.forgetConnections(
+        INTEGRATION_BRIDGE,
+        reply === undefined ? [original] : [original, reply],
+        signal,
+      );
     } catch (error) {
       if (!(error instanceof OfctlError)) throw error;
       throw new ConntrackError(`ovs-ofctl ct-flush: ${error.message}`, { cause: error });

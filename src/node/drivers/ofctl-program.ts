@@ -69,17 +69,21 @@ export class OfctlProgram {
   }
 
   /** Forgets connections of all zones of the bridge's datapath that are like these, as `ct-flush` takes them. Needs Open vSwitch 3.1. */
-  async forgetConnections(bridge: string, original: string, reply?: string): Promise<void> {
-    const tuples = reply === undefined ? [original] : [original, reply];
-    await this.#run(['ct-flush', this.target(bridge), ...tuples]);
+  async forgetConnections(
+    bridge: string,
+    tuples: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#run(['ct-flush', this.target(bridge), ...tuples], undefined, signal);
   }
 
   async noFlood(bridge: string, port: string): Promise<void> {
     await this.#run([...PORT_VERSION, 'mod-port', this.target(bridge), port, 'no-flood']);
   }
 
-  async #run(args: Words, input?: string): Promise<string> {
-    const { code, stdout, stderr } = await this.#program.run(args, input);
+  async #run(args: Words, input?: string, signal?: AbortSignal): Promise<string> {
+    const options = signal === undefined ? {} : { signal };
+    const { code, stdout, stderr } = await this.#program.run(args, input, options);
     if (code === 0) return stdout;
     const said = stderr.trim();
     const Failure = REFUSAL.test(said) ? FlowsRefused : OfctlError;

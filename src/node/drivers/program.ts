@@ -17,6 +17,13 @@ export interface Ended {
   readonly stderr: string;
 }
 
+export interface RunOptions {
+  /** Kills the program; it counts as one that did not end. */
+  readonly signal?: AbortSignal;
+  /** Takes what it prints as it comes, which is not kept then. */
+  readonly onOutput?: (text: string) => void;
+}
+
 /** A kind of error that says which program failed. */
 type Failure = new (message: string) => Error;
 
@@ -47,22 +54,35 @@ export class Program {
   }
 
   /** Runs it to its end, whatever its exit code. */
-  run(args: Words, input = ''): Promise<Ended> {
+  run(args: Words, input = '', { signal, onOutput }: RunOptions = {}): Promise<Ended> {
     const [command = ''] = this.words;
     return new Promise((resolve, reject) => {
       const child = shells.start([...this.words, ...args]);
       const texts: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
       for (const name of ['stdout', 'stderr'] as const)
-        child[name].setEncoding('utf8').on('data', (text: string) => texts[name].push(text));
-      const timer = setTimeout(() => child.kill('SIGKILL'), this.#timeout);
-      child.on('error', (error) => {
+        child[name]
+          .setEncoding('utf8')
+          .on('data', (text: string) =>
+            name === 'stdout' && onOutput !== undefined ? onOutput(text) : texts[name].push(text),
+          );
+      const kill = (): void => {
+        child.kill('SIGKILL');
+      };
+      const timer = setTimeout(kill, this.#timeout);
+      if (signal?.aborted === true) kill();
+      signal?.addEventListener('abort', kill, { once: true });
+      const end = (): void => {
         clearTimeout(timer);
+        signal?.removeEventListener('abort', kill);
+      };
+      child.on('error', (error) => {
+        end();
         reject(
           new this.#failure(`${command} can't be run: ${error.message}; install ${this.#install}`),
         );
       });
-      child.on('close', (code, signal) => {
-        clearTimeout(timer);
+      child.on('close', (code, killedBy) => {
+        end();
         const stderr = texts.stderr.join('');
         const why = code === null ? undefined : notStarted(code, stderr);
         if (why !== undefined)
@@ -71,7 +91,7 @@ export class Program {
         else
           reject(
             new this.#failure(
-              `${command} did not end within ${this.#timeout / 1000} s, or was killed (${signal})`,
+              `${command} did not end within ${this.#timeout / 1000} s, or was killed (${killedBy})`,
             ),
           );
       });

@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import {
@@ -7,6 +9,7 @@ import {
 } from '../../../src/node/drivers/connection-driver.ts';
 import { Conntrack } from '../../../src/node/drivers/conntrack.ts';
 import { CONNECTIONS, type ConnectionColumns } from '../../../src/node/service-connections.ts';
+import { ownFolder } from '../../support/left-behind.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
 import { ovsProgram } from '../../support/ovs-programs.ts';
 
@@ -28,6 +31,9 @@ const dns = (endpoints: readonly string[]): DesiredRow => {
   };
 };
 
+/** Runs a program and writes a line for it. */
+const COUNTED = 'echo run >> "$CONNTRACK_LOG"; exec "$@"';
+
 describe.skipIf(whyNoNamespace !== undefined)(
   'connections that the kernel tracks to a service',
   () => {
@@ -36,6 +42,10 @@ describe.skipIf(whyNoNamespace !== undefined)(
     const program = ovsProgram('conntrack');
     const words = (): string[] => [...host.inside, program.command, ...program.args];
 
+    const forget = async (now: number): Promise<void> => {
+      driver.forget(now);
+      await driver.idle();
+    };
     const track = (...more: string[]): string => {
       const [command = '', ...args] = [...words(), ...more];
       return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
@@ -63,7 +73,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
     test('are forgotten when their endpoint goes; those of other ports and services stay', async () => {
       connection('10.96.0.12', 53, '10.244.0.5');
       driver.set(owner, [dns(['10.244.1.5'])]);
-      await driver.forget(0);
+      await forget(0);
       expect(left()).toEqual([
         '10.96.0.10:9153 at 10.244.1.5',
         '10.96.0.11:53 at 10.244.1.5',
@@ -73,10 +83,10 @@ describe.skipIf(whyNoNamespace !== undefined)(
 
     test('are forgotten when the service goes, and once only', async () => {
       driver.set(owner, []);
-      await driver.forget(0);
+      await forget(0);
       expect(left()).toEqual(['10.96.0.10:9153 at 10.244.1.5', '10.96.0.11:53 at 10.244.1.5']);
       connection('10.96.0.10', 53, '10.244.0.5');
-      await driver.forget(0);
+      await forget(0);
       expect(left()).toContain('10.96.0.10:53 at 10.244.0.5');
       expect(driver.problems()).toEqual([]);
     });
@@ -92,13 +102,13 @@ describe.skipIf(whyNoNamespace !== undefined)(
       driver = new ConnectionDriver([new Conntrack({ program: words() })]);
       begin();
       driver.set(owner, [dns(['10.244.0.5'])]);
-      await driver.forget(0);
+      await forget(0);
       expect(left()).toContain(untranslated);
       driver.set(owner, []);
-      await driver.forget(0);
+      await forget(0);
       begin();
       driver.set(owner, [dns(['10.244.0.5'])]);
-      await driver.forget(0);
+      await forget(0);
       expect(left()).toEqual(['10.96.0.10:9153 at 10.244.1.5', '10.96.0.11:53 at 10.244.1.5']);
     });
 
@@ -106,23 +116,58 @@ describe.skipIf(whyNoNamespace !== undefined)(
       const sibling = { ...owner, id: 'dns on a sibling' };
       driver.set(sibling, [dns(['10.20.0.5'])]);
       driver.set(sibling, []);
-      await driver.forget(0);
+      await forget(0);
       expect(left()).toContain('10.96.0.10:53 at 10.244.0.5');
       driver.set(owner, []);
-      await driver.forget(0);
+      await forget(0);
       expect(left()).toEqual(['10.96.0.10:9153 at 10.244.1.5', '10.96.0.11:53 at 10.244.1.5']);
+    });
+
+    test('of a thousand addresses are forgotten with few processes, and those of others stay', async () => {
+      const programs: string[] = [];
+      const addresses = Array.from({ length: 1000 }, (_, n) => `5.5.${n >> 8}.${n & 255}`);
+      const many: DesiredRow = {
+        ...dns([]),
+        key: 'blue/many udp 53',
+        columns: {
+          protocol: 'udp',
+          destinations: addresses.map((address) => ({ family: 'v4', address, port: 53 })),
+          endpoints: [],
+        } as unknown as DesiredRow['columns'],
+      };
+      const used = addresses.filter((_, n) => n % 10 === 0);
+      for (const address of used) connection(address, 53, '10.244.0.9');
+      connection('5.5.0.0', 54, '10.244.0.9');
+      const conntrack = new Conntrack({ program: ['sh', '-c', COUNTED, 'sh', ...words()] });
+      const log = join(ownFolder('heddle-conntrack'), 'log');
+      process.env['CONNTRACK_LOG'] = log;
+      driver = new ConnectionDriver([conntrack]);
+      driver.set(owner, [many]);
+      driver.set(owner, []);
+      driver.set(owner, [many]);
+      driver.set(owner, []);
+      await forget(0);
+      programs.push(...readFileSync(log, 'utf8').trim().split('\n'));
+      expect(driver.problems()).toEqual([]);
+      expect(left()).toEqual([
+        '10.96.0.10:53 at 10.244.0.5',
+        '10.96.0.10:9153 at 10.244.1.5',
+        '10.96.0.11:53 at 10.244.1.5',
+        '5.5.0.0:54 at 10.244.0.9',
+      ]);
+      expect(programs.length).toBeLessThanOrEqual(3);
     });
 
     test('that can not be forgotten are a problem of the service, and tried again after 30 s', async () => {
       let command = '/nowhere/conntrack';
       const tracker: ConnectionTracker = {
-        forgetService: (stale) =>
-          new Conntrack({ program: command === '' ? words() : [command] }).forgetService(stale),
+        forgetServices: (...stale) =>
+          new Conntrack({ program: command === '' ? words() : [command] }).forgetServices(...stale),
       };
       driver = new ConnectionDriver([tracker]);
       driver.set(owner, [dns(['10.244.0.5'])]);
       driver.set(owner, []);
-      await driver.forget(0);
+      await forget(0);
       expect(driver.problems()).toMatchObject([
         { kind: 'refused', unit: 'dns', object: 'Service kube-system/dns' },
       ]);
@@ -130,9 +175,9 @@ describe.skipIf(whyNoNamespace !== undefined)(
         /^connections to 10\.96\.0\.10 port 53, .*nowhere.*conntrack/,
       );
       command = '';
-      await driver.forget(29_999);
+      await forget(29_999);
       expect(left()).toHaveLength(3);
-      await driver.forget(30_000);
+      await forget(30_000);
       expect(left()).toHaveLength(2);
       expect(driver.problems()).toEqual([]);
     });

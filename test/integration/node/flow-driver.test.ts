@@ -94,10 +94,10 @@ describe('a change of very many flows', () => {
     expect(bundles).toBe(10);
     expect(await vswitchd.flows(BRIDGE)).toHaveLength(10_001);
     for (const one of owners) driver.set(one, []);
-    let isDone = false;
+    const state = { isDone: false };
     let longest = 0;
-    const removal = pass().finally(() => (isDone = true));
-    while (!isDone) {
+    const removal = pass().finally(() => (state.isDone = true));
+    while (!state.isDone) {
       const began = performance.now();
       await vswitchd.ofctl.ports(BRIDGE);
       longest = Math.max(longest, performance.now() - began);

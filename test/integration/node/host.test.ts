@@ -73,7 +73,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
   };
 
   const close = async (): Promise<void> => {
-    controller[Symbol.dispose]();
+    await controller[Symbol.asyncDispose]();
     await database[Symbol.asyncDispose]();
   };
 

@@ -1,4 +1,8 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+
+const processorTime = 'test/support/processor-time.ts';
+const propertySeed = 'test/support/property-seed.ts';
 
 /** Three layers: pure tests, tests against real servers, and end-to-end tests with packets in the lab. */
 export default defineConfig({
@@ -7,11 +11,15 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          // Conditions are waited for as long as a busy machine needs; none of these tests waits for time to pass.
-          expect: { poll: { timeout: 10_000 } },
+          // Conditions are waited for as long as a busy machine needs, where these tests yield to all others; none waits for time to pass.
+          expect: { poll: { timeout: 30_000 } },
           include: ['test/unit/**/*.test.ts', 'test/conformance/**/*.test.ts'],
-          testTimeout: 20_000,
-          setupFiles: ['test/support/property-seed.ts'],
+          testTimeout: 120_000,
+          globalSetup: ['test/support/compiled-command.ts'],
+          setupFiles: [processorTime, propertySeed],
+          // Modules are loaded once for all files of a worker: most of these tests take less than that.
+          isolate: false,
+          maxWorkers: availableParallelism(),
         },
       },
       {
@@ -21,7 +29,8 @@ export default defineConfig({
           testTimeout: 60_000,
           // A server on a busy machine can be late once; test/all.ts says which test needed a second try.
           retry: 1,
-          setupFiles: ['test/support/property-seed.ts'],
+          globalSetup: ['test/support/compiled-command.ts'],
+          setupFiles: [processorTime, propertySeed],
           hookTimeout: 120_000,
           maxWorkers: 2,
         },
@@ -32,6 +41,8 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           testTimeout: 300_000,
           retry: 1,
+          globalSetup: ['test/support/compiled-command.ts'],
+          setupFiles: [processorTime],
           hookTimeout: 600_000,
           fileParallelism: false,
         },

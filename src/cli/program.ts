@@ -34,22 +34,26 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-/** The module of the command that was called, or all of them where none was. */
-export function load(): Promise<readonly CommandModule[]> {
-  const called = COMMANDS[process.argv[2] ?? ''];
+const VERSION_FLAGS = ['-V', '--version'];
+
+/** The module of the command that was called; all of them where none was, for the list of commands. */
+function load(): Promise<readonly CommandModule[]> {
+  const [first = ''] = process.argv.slice(2);
+  if (VERSION_FLAGS.includes(first)) return Promise.resolve([]);
+  const called = COMMANDS[first];
   const loaders = called === undefined ? Object.values(COMMANDS) : [called];
   return Promise.all(loaders.map((one) => one()));
 }
 
-export async function main(modules: readonly CommandModule[]): Promise<void> {
+export async function main(): Promise<void> {
   const program = new Command('heddle')
     .description(
       'Network segmentation for OVN: networks declared as Kubernetes objects, kept true in OVN.',
     )
-    .version('0.1.0', '-V, --version')
+    .version('0.1.0', VERSION_FLAGS.join(', '))
     .showHelpAfterError('(heddle --help lists the commands)')
     .exitOverride();
-  for (const { register } of new Set(modules)) register(program);
+  for (const { register } of new Set(await load())) register(program);
   try {
     await program.parseAsync();
   } catch (error) {

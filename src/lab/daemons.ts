@@ -96,8 +96,6 @@ export async function startDaemons(
   more: readonly string[] = [],
 ): Promise<readonly string[]> {
   expectManifests(lab);
-  // On an emulated processor modules are compiled once, and not by all daemons at the same time.
-  if (lab.kind === 'vm') await outputInside(lab, heddleCommand(lab, ['node', '--help']));
   const started: string[] = [];
   for (const node of nodeNames(lab.nodes)) {
     if ((await daemonProcess(lab, node)) !== undefined) continue;

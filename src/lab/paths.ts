@@ -1,6 +1,6 @@
 /** Where a lab keeps what: caches, state folders, sockets. */
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { extname, join, resolve } from 'node:path';
 
 export type LabKind = 'host' | 'vm';
 /** Open vSwitch's names for its kernel module and its userspace datapath. */
@@ -17,6 +17,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The checkout that this program runs from. */
 export const checkout = resolve(import.meta.dirname, '../..');
+
+/** The `heddle` command: compiled where this is, else its sources. Tests name the compiled one. */
+export const program =
+  process.env['HEDDLE_TEST_PROGRAM'] ??
+  resolve(import.meta.dirname, '../cli', `main${extname(import.meta.filename)}`);
 
 /** Folder of the scripts that build and start labs. */
 export const labScripts = join(checkout, 'lab');

@@ -5,7 +5,7 @@ import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { readObjects } from '../../src/lab/objects.ts';
-import { checkout } from '../../src/lab/paths.ts';
+import { checkout, program as heddleProgram } from '../../src/lab/paths.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
 import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
 import {
@@ -285,7 +285,7 @@ print(s.recv(512).decode().split()[0])
     });
 
     test('cleanup takes everything of ours off it, and nothing else', async () => {
-      const heddle = [join(checkout, 'node_modules/.bin/node'), join(checkout, 'src/cli/main.ts')];
+      const heddle = [join(checkout, 'node_modules/.bin/node'), heddleProgram];
       const whileRunning = await runInside(lab.record, [
         'on',
         NODE,

@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync, cpSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
+import { program } from '../../src/lab/paths.ts';
 import { bound, ownFolder } from './left-behind.ts';
 
 /** Commands that have a control socket or ask on it. */
 const ASKING = ['node', 'status', 'plan', 'diff'];
-const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts');
 
 export interface CommandResult {
   readonly code: number | null;
@@ -70,7 +70,7 @@ export class Installation implements Disposable {
 }
 
 const spawnHeddle = (args: readonly string[]): ChildProcess =>
-  spawn(...bound(process.execPath, [MAIN, ...args]), {
+  spawn(...bound(process.execPath, [program, ...args]), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NO_COLOR: '1' },
   });

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { credentials, loadPackageDefinition, type ServiceError } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { LabError } from '../paths.ts';
+import { checkout, LabError } from '../paths.ts';
 
 /** Whose sandbox it is: what the runtime tells the CNI plugin as K8S_POD_NAMESPACE, …_NAME and …_UID. */
 export interface SandboxMetadata {
@@ -97,7 +97,7 @@ type ClientClass = new (
   security: ReturnType<typeof credentials.createInsecure>,
 ) => Client;
 
-const definition = loadSync(join(import.meta.dirname, 'cri.proto'), {
+const definition = loadSync(join(checkout, 'src/lab/runtime/cri.proto'), {
   defaults: true,
   enums: String,
   longs: Number,

@@ -2,9 +2,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { install } from '../../../src/cli/cni.ts';
+import { program } from '../../../src/lab/paths.ts';
 import { Installation } from '../../support/heddle.ts';
 import { bound } from '../../support/left-behind.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
@@ -13,7 +14,6 @@ import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb-server.ts';
 import { until } from '../../support/until.ts';
 
 const WORKED_EXAMPLE = join(import.meta.dirname, 'fixtures/worked-example');
-const MAIN = resolve(import.meta.dirname, '../../../src/cli/main.ts');
 const ID = 'fedcba9876543210'.repeat(4);
 
 /** A folder of the PATH with the lab's `ip`: the machine's may be too old for the host's routes. */
@@ -80,7 +80,7 @@ test.skipIf(whyNoNamespace !== undefined)(
       '--k8s-service-cidrs=10.96.0.0/16',
       '--mtu=1350',
     ];
-    const daemon = spawn(...bound(nsenter, [...enter, process.execPath, MAIN, ...flags]), {
+    const daemon = spawn(...bound(nsenter, [...enter, process.execPath, program, ...flags]), {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, PATH: programs(server.folder) },
     });

@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatManifestError, parseManifest } from '../../../src/api/validation/manifest.ts';
 import { previewText } from '../../../src/cli/validate-connects.ts';
 import { checkTogether } from '../../../src/cli/validate-together.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
+import { program } from '../../../src/lab/paths.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 
 const network = (name: string, config: string, namespace = 'blue'): string => `
@@ -316,11 +317,12 @@ describe('heddle validate', () => {
     args: readonly string[],
     input = '',
   ): { status: number | null; stdout: string; stderr: string } =>
-    spawnSync(
-      process.execPath,
-      [resolve(import.meta.dirname, '../../../src/cli/main.ts'), 'validate', ...args],
-      { input, encoding: 'utf8', cwd: folder, env: { ...process.env, NO_COLOR: '1' } },
-    );
+    spawnSync(process.execPath, [program, 'validate', ...args], {
+      input,
+      encoding: 'utf8',
+      cwd: folder,
+      env: { ...process.env, NO_COLOR: '1' },
+    });
 
   beforeAll(() => {
     folder = ownFolder('heddle-validate');

@@ -1,0 +1,101 @@
+/**
+ * Compiles the `heddle` command to JavaScript, with the packages that it uses: `dist/cli`, where the image, `./dev` and the tests run it.
+ * A start from the sources takes types out of some hundred files first.
+ */
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+
+const ROOT = import.meta.dirname;
+const SOURCES = ['src', 'build.ts', 'package-lock.json'];
+/** As far from the root as the sources: what is found from there is found from here. */
+const TARGET = join(ROOT, 'dist/cli');
+const NOTICES = join(ROOT, 'dist/NOTICES');
+const ENTRY = 'main.js';
+
+/** Files of builds before the last one are kept for processes that run from them and may still load one. */
+const KEPT_MS = 7 * 24 * 3600 * 1000;
+
+/** The compiled command. */
+export const program = join(TARGET, ENTRY);
+
+function newest(path: string): number {
+  const { mtimeMs } = statSync(path);
+  if (!statSync(path).isDirectory()) return mtimeMs;
+  return Math.max(
+    mtimeMs,
+    ...readdirSync(path, { recursive: true, encoding: 'utf8' }).map(
+      (name) => statSync(join(path, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+    ),
+  );
+}
+
+/** Whether the compiled command is that of the sources. */
+function isCurrent(): boolean {
+  const built = statSync(program, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return SOURCES.every((path) => newest(join(ROOT, path)) < built);
+}
+
+/** At each moment there is the old file or the new one, as a whole: others may build or start at the same time. */
+function replace(path: string, content: string | Uint8Array): void {
+  const temporary = `${path}.${process.pid}`;
+  writeFileSync(temporary, content);
+  renameSync(temporary, path);
+}
+
+/** The licences of the packages whose modules are in the compiled command. */
+function notices(modules: readonly string[]): string {
+  const folders = modules.map((path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
+  const texts = [...new Set(folders)].flatMap((folder) => {
+    if (folder === undefined) return [];
+    const { name, version, license } = JSON.parse(
+      readFileSync(join(folder, 'package.json'), 'utf8'),
+    ) as Readonly<Record<string, string>>;
+    const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
+    const own = files.toSorted().map((file) => readFileSync(join(folder, file), 'utf8').trim());
+    return [[`${name} ${version} (${license})`, ...own].join('\n\n')];
+  });
+  return `${texts.toSorted().join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
+}
+
+/** Compiles what has changed since; files are written before those that load them. */
+export async function build(): Promise<void> {
+  if (isCurrent()) return;
+  const began = new Date();
+  await using bundle = await rolldown({
+    input: join(ROOT, 'src/cli/main.ts'),
+    cwd: ROOT,
+    platform: 'node',
+    external: /^node:/,
+  });
+  const { output } = await bundle.generate({ format: 'esm', entryFileNames: ENTRY });
+  mkdirSync(TARGET, { recursive: true });
+  const chunks = output.filter((file) => file.type === 'chunk');
+  for (const { fileName, code } of chunks.toSorted((a, b) => Number(a.isEntry) - Number(b.isEntry)))
+    if (fileName === ENTRY || !existsSync(join(TARGET, fileName)))
+      replace(join(TARGET, fileName), code);
+  replace(NOTICES, notices(chunks.flatMap(({ moduleIds }) => moduleIds)));
+  const current = new Set(chunks.map(({ fileName }) => fileName));
+  for (const name of readdirSync(TARGET)) {
+    const path = join(TARGET, name);
+    const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+    if (!current.has(name) && written !== undefined && began.getTime() - written > KEPT_MS)
+      rmSync(path, { force: true });
+  }
+  chmodSync(program, 0o755);
+  // What is changed while this runs is newer.
+  utimesSync(program, began, began);
+}
+
+if (import.meta.main) await build();

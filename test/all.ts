@@ -3,8 +3,10 @@
  * failed or nothing ran.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, setPriority } from 'node:os';
 import { join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { prepare } from '../src/lab/build.ts';
 import { checkout } from '../src/lab/paths.ts';
@@ -36,10 +38,19 @@ interface Count {
   skipped: number;
 }
 
-/** The part of vitest's JSON report that is read here. */
+/** What a file of tests took, in seconds: of processors, with the programs that it ran, and by the clock. */
+interface FileCost {
+  readonly file: string;
+  readonly processor: number;
+  readonly clock: number;
+}
+
+/** The part of vitest's JSON report that is read here. Times are milliseconds since 1970. */
 interface Report {
   readonly testResults: readonly {
     readonly name: string;
+    readonly startTime: number;
+    readonly endTime: number;
     readonly status: 'passed' | 'failed';
     readonly message: string;
     readonly assertionResults: readonly {
@@ -65,13 +76,22 @@ function failed(text: string): void {
   failures.push(text);
 }
 
-function run(program: string, args: readonly string[]): Promise<number> {
+const costs: FileCost[] = [];
+
+/** Runs a program to its end; its lines come between those of others that run at the same time. `yields`: to those that wait for packets and timers. */
+function run(
+  program: string,
+  args: readonly string[],
+  { yields = false, more = {} }: { yields?: boolean; more?: NodeJS.ProcessEnv } = {},
+): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: checkout,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...process.env, npm_config_loglevel: 'error' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, npm_config_loglevel: 'error', ...more },
     });
+    for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', say);
+    if (yields && child.pid !== undefined) setPriority(child.pid, 5);
     child.on('error', reject);
     child.on('close', (code) => {
       resolve(code ?? 1);
@@ -80,7 +100,7 @@ function run(program: string, args: readonly string[]): Promise<number> {
 }
 
 async function check(name: string, count: Count): Promise<void> {
-  const code = await run('npm', ['run', '--silent', name]);
+  const code = await run('npm', ['run', '--silent', name], { yields: true });
   if (code === 0) {
     say(`ok   ${name}`);
     count.passed += 1;
@@ -90,23 +110,30 @@ async function check(name: string, count: Count): Promise<void> {
   }
 }
 
-/** Runs a suite; `files` are arguments of vitest that choose some of its files. */
-async function suite(name: string, files: readonly string[], count: Count): Promise<void> {
+/** Runs a suite; `choice` are arguments of vitest. */
+async function suite(name: string, choice: readonly string[], count: Count): Promise<void> {
   const folder = ownFolder('heddle-test');
   try {
     const file = join(folder, 'report.json');
-    const code = await run('vitest', [
-      'run',
-      '--project',
-      name,
-      '--passWithNoTests',
-      '--reporter=default',
-      '--reporter=json',
-      `--outputFile.json=${file}`,
-      ...files,
-    ]);
+    const times = join(folder, 'times');
+    const code = await run(
+      'vitest',
+      [
+        'run',
+        '--project',
+        name,
+        '--passWithNoTests',
+        '--reporter=default',
+        '--reporter=json',
+        `--outputFile.json=${file}`,
+        ...choice,
+      ],
+      { yields: name === 'unit' && isBeside, more: { HEDDLE_TEST_TIMES: times } },
+    );
+    const report = JSON.parse(readFileSync(file, 'utf8')) as Report;
     const failedBefore = count.failed;
-    add(JSON.parse(readFileSync(file, 'utf8')) as Report, count);
+    add(report, count);
+    addCosts(report, existsSync(times) ? readFileSync(times, 'utf8') : '');
     // Vitest also fails for what is no test's fault: an unhandled rejection, a file that can't be loaded.
     if (code !== 0 && count.failed === failedBefore) {
       failed(`${name}: vitest ended with exit code ${code}, and no test failed`);
@@ -118,6 +145,36 @@ async function suite(name: string, files: readonly string[], count: Count): Prom
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** `times` has a line for each file: its path and seconds of processors. */
+function addCosts(report: Report, times: string): void {
+  const processor = new Map(
+    times.split('\n').map((line) => {
+      const [path = '', seconds] = line.split('\t');
+      return [path, Number(seconds)];
+    }),
+  );
+  for (const { name, startTime, endTime } of report.testResults)
+    costs.push({
+      file: relative(checkout, name),
+      processor: processor.get(name) ?? 0,
+      clock: (endTime - startTime) / 1000,
+    });
+}
+
+/** Where time went, so that it is seen when a file of tests becomes dear. */
+function sayCosts(): void {
+  const SHOWN = 15;
+  const sum = (of: (cost: FileCost) => number): string =>
+    costs.reduce((total, cost) => total + of(cost), 0).toFixed(0);
+  say(
+    `\n${sum((cost) => cost.processor)} s of processors in ${costs.length} files, which took ${sum((cost) => cost.clock)} s one after the other; the dearest (processor, clock):`,
+  );
+  for (const { file, processor, clock } of costs
+    .toSorted((a, b) => b.processor - a.processor)
+    .slice(0, SHOWN))
+    say(`${processor.toFixed(1).padStart(7)} s ${clock.toFixed(1).padStart(7)} s  ${file}`);
 }
 
 function add(report: Report, count: Count): void {
@@ -152,6 +209,8 @@ function add(report: Report, count: Count): void {
 const { asked, isAll } = readArguments();
 const isShort = asked.length === 0 && !isAll;
 const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
+/** Suites run at the same time. */
+const isBeside = SUITES.filter(wanted).length > 1;
 
 function readArguments(): { readonly asked: readonly string[]; readonly isAll: boolean } {
   try {
@@ -174,36 +233,54 @@ function readArguments(): { readonly asked: readonly string[]; readonly isAll: b
   }
 }
 
-/** Which files of a suite a run without arguments has, as arguments of vitest. */
-function shortOf(name: string): readonly string[] {
+/** Arguments of vitest for a suite: which of its files a run without arguments has, and workers that leave room for the suites beside it. */
+function choiceOf(name: string): readonly string[] {
+  if (name === 'unit' && isBeside)
+    return [`--maxWorkers=${Math.max(1, Math.floor(availableParallelism() / 2))}`];
+  if (!isShort) return [];
   if (name === 'integration') return LONG_INTEGRATION.map((file) => `--exclude=${file}`);
   return name === 'e2e' ? SHORT_E2E : [];
 }
 
 const count: Count = { passed: 0, failed: 0, skipped: 0 };
 
-if (wanted('check')) for (const name of CHECKS) await check(name, count);
-if (NEED_ROOT_FILE_SYSTEM.some(wanted) && process.getuid?.() === 0)
-  try {
-    await prepare('host', say);
-  } catch (error) {
-    failed(`servers for the tests: ${String(error)}`);
-    count.failed += 1;
-  }
-if (wanted('e2e') && !isShort && process.getuid?.() === 0 && process.arch === 'x64')
-  try {
-    await prepare('vm', say);
-  } catch (error) {
-    say(`no virtual machine for the tests: ${String(error)}`);
-    process.env['HEDDLE_TEST_NO_VM'] = 'QEMU or a kernel for it could not be had; see above';
-  }
-for (const name of SUITES.filter(wanted)) await suite(name, isShort ? shortOf(name) : [], count);
+/** What needs nothing but processors. */
+async function checksAndUnit(): Promise<void> {
+  if (wanted('check')) for (const name of CHECKS) await check(name, count);
+  if (wanted('unit')) await suite('unit', choiceOf('unit'), count);
+}
 
+/** What waits for other programs most of the time: one suite beside the other. */
+async function onRealServers(): Promise<void> {
+  if (NEED_ROOT_FILE_SYSTEM.some(wanted) && process.getuid?.() === 0)
+    try {
+      await prepare('host', say);
+    } catch (error) {
+      failed(`servers for the tests: ${String(error)}`);
+      count.failed += 1;
+    }
+  if (wanted('e2e') && !isShort && process.getuid?.() === 0 && process.arch === 'x64')
+    try {
+      await prepare('vm', say);
+    } catch (error) {
+      say(`no virtual machine for the tests: ${String(error)}`);
+      process.env['HEDDLE_TEST_NO_VM'] = 'QEMU or a kernel for it could not be had; see above';
+    }
+  await Promise.all(
+    NEED_ROOT_FILE_SYSTEM.filter(wanted).map((name) => suite(name, choiceOf(name), count)),
+  );
+}
+
+const began = performance.now();
+await Promise.all([checksAndUnit(), onRealServers()]);
+
+if (costs.length > 0) sayCosts();
 if (unsteady.length > 0) say(`\nWhat passed only at the second try:\n${unsteady.join('\n')}`);
 if (failures.length > 0) say(`\nWhat failed:\n${failures.join('\n')}`);
 if (isShort)
   say(
     `\nLeft to ./dev test --all: ${LONG_INTEGRATION.join(', ')}, and end-to-end tests other than ${SHORT_E2E.join(', ')}`,
   );
+say(`it took ${((performance.now() - began) / 60_000).toFixed(1)} minutes`);
 say(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 || count.passed === 0 ? 1 : 0;

@@ -1,6 +1,7 @@
 # The lab's library, sourced inside it. A node is a network, mount and UTS namespace with its own conf.db, ovs-vswitchd,
 # NB, SB, northd and ovn-controller: one OVN zone per node. Pods and the outside host are network namespaces.
-# Node nI has 172.18.0.(10+I) and fd00:172:18::(10+I) on eth0, of which heddle node makes br-ex; "ext", .100, is the outside host.
+# A node's Open vSwitch has the settings of `node-prerequisites`: what docs/install.md asks for. heddle node sets the others.
+# Node nI has 172.18.0.(10+I) and fd00:172:18::(10+I) on eth0, of which heddle node makes breth0; "ext", .100, is the outside host.
 [ -n "${LAB_DIR:-}" ] || LAB_DIR=$(< /run/lab-dir)
 . "$LAB_DIR/env"
 export LAB_DIR LAB_DATAPATH NO_COLOR=1
@@ -70,7 +71,7 @@ route add default via ${LAB_NET6}:100
 I
   if [ "$LAB_DATAPATH" = netdev ]; then
     # The userspace datapath reads eth0 through a packet socket: without this the kernel's own stack would answer too. So nobody
-    # reaches the node before it has br-ex.
+    # reaches the node before it has its bridge.
     on "$n" ethtool -K eth0 tx off >/dev/null 2>&1
     on "$n" nft -f - <<< 'table netdev lab { chain in { type filter hook ingress device eth0 priority 0; policy drop; }; }'
   fi
@@ -111,26 +112,37 @@ lab_disk() { # NODE: databases of a node that was never up
   cp $LAB_PRIVATE/empty/conf.db "$LAB_PRIVATE/$1/etc-ovs/"; cp $LAB_PRIVATE/empty/ovn*.db "$LAB_PRIVATE/$1/lib-ovn/"
 }
 
+# prerequisites NODE: the settings of Open vSwitch that whoever sets up a node has to make, as ovs-vsctl takes them.
+prerequisites() {
+  local key
+  while read -r key _; do
+    case $key in
+      ''|'#'*) ;;
+      system-id) echo "external_ids:system-id=$(node_chassis "$1")" ;;
+      ovn-bridge-datapath-type) [ "$LAB_DATAPATH" = system ] || echo "external_ids:ovn-bridge-datapath-type=$LAB_DATAPATH" ;;
+      *) echo "lab: no value for $key of node-prerequisites" >&2; return 1 ;;
+    esac
+  done < /lab/node-prerequisites
+}
+
 lab_services() { # NODE
-  local n=$1
+  local n=$1 settings
+  settings=$(prerequisites "$n") || return 1
   on "$n" bash -e -c "
     . /lab/lab.sh
     start_ovsdb
-    ovs-vsctl --no-wait set Open_vSwitch . external_ids:system-id=$(node_chassis "$n") external_ids:hostname=$n \
-      external_ids:ovn-remote=unix:/run/ovn/ovnsb_db.sock external_ids:ovn-encap-type=geneve external_ids:ovn-encap-ip=$(node_ip "$n") \
-      external_ids:ovn-bridge-mappings=physnet:br-ex external_ids:ovn-monitor-all=true external_ids:ovn-is-interconn=true \
-      external_ids:ovn-bridge-datapath-type=$LAB_DATAPATH external_ids:ovn-remote-probe-interval=180000 \
-      -- --may-exist add-br br-int -- set bridge br-int datapath_type=$LAB_DATAPATH fail-mode=secure other_config:disable-in-band=true
+    ovs-vsctl --no-wait set Open_vSwitch . ${settings//$'\n'/ }
     start_vswitchd
     start_nb; start_sb; name_zone $n
-    start_northd; start_controller"
-  ip -n "$n" link set br-int up
-  on "$n" ovn-nbctl --timeout=120 --wait=hv sync
+    start_northd; start_controller
+    ovn-nbctl --timeout=120 --wait=sb sync"
 }
 
-# lab_bridge NODE: br-ex by hand, where no heddle node makes it.
+# lab_bridge NODE: br-ex and settings of ovn-controller by hand, where no heddle node makes them.
 lab_bridge() {
   local n=$1 q
+  on "$n" ovs-vsctl --no-wait set Open_vSwitch . external_ids:ovn-remote=unix:/run/ovn/ovnsb_db.sock external_ids:ovn-encap-type=geneve \
+    external_ids:ovn-encap-ip="$(node_ip "$n")" external_ids:ovn-bridge-mappings=physnet:br-ex external_ids:ovn-is-interconn=true external_ids:ovn-monitor-all=true
   on "$n" ovs-vsctl --no-wait add-br br-ex -- set bridge br-ex datapath_type=$LAB_DATAPATH 'other_config:hwaddr="'"$(node_mac "$n")"'"' external_ids:bridge-id=br-ex external_ids:bridge-uplink=eth0 \
     -- add-port br-ex eth0 -- set interface eth0 ofport_request=1
   for q in $(seq 200); do [ "$(on "$n" ovs-vsctl get interface eth0 ofport 2>/dev/null)" = 1 ] && on "$n" test -e /sys/class/net/br-ex && break; sleep 0.05; done
@@ -143,6 +155,8 @@ route add default via $LAB_NET4.100
 route add default via ${LAB_NET6}:100
 I
   base_flows "$n" | on "$n" ovs-ofctl -O OpenFlow13 --bundle replace-flows br-ex -
+  for q in $(seq 400); do on "$n" test -e /sys/class/net/br-int && break; sleep 0.05; done
+  on "$n" ovn-nbctl --timeout=120 --wait=hv sync
 }
 
 # base_flows NODE: br-ex before any gateway router exists: the flows of the reference's external bridge that concern the host

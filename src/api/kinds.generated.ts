@@ -375,12 +375,17 @@ export interface ZoneStatusFields {
     }[];
     readonly used?: readonly string[];
     readonly ready?: boolean;
+    readonly unreached?: readonly string[];
     readonly connects?: readonly {
       readonly name: string;
       readonly state: 'Pending' | 'Committed' | 'Programmed' | 'Failed' | 'Unused';
       readonly message?: string;
     }[];
     readonly problems: readonly {
+      readonly object: string;
+      readonly message: string;
+    }[];
+    readonly notes?: readonly {
       readonly object: string;
       readonly message: string;
     }[];

@@ -113,6 +113,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
       () =>
         `the data plane: nb_cfg is ${configured}, ovn-northd and the chassis reached ${controller.progress.sequence.reached}; are ovn-northd and ovn-controller running? (--no-wait doesn't ask)`,
     );
+    await runtime.chassisSet(signal);
   };
   await within(configuration.timeout, settle);
   await within(configuration.timeout, (signal) =>
@@ -120,6 +121,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
       zoneReport({
         controller,
         problems: runtime.problems(),
+        notes: runtime.notes(),
       }),
       signal,
     ),

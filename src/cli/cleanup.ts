@@ -12,7 +12,7 @@ export function register(program: Command): void {
     program
       .command('cleanup')
       .description(
-        'take management ports, VRFs, routes, rules, neighbours, flows, the nftables table and the external bridge of Heddle off this host',
+        'take management ports, VRFs, routes, rules, neighbours, flows, the nftables table, the external bridge and the settings of ovn-controller of Heddle off this host',
       )
       .option('--dry-run', 'only show what would go')
       .addHelpText(
@@ -43,6 +43,8 @@ export function register(program: Command): void {
       printLines(hostPlansText(await host.controller.plans(true)));
       const removals = await host.removalsText();
       if (removals !== '') printLines(`External bridge\n${removals}`);
+      const settings = host.chassisRemovals();
+      if (settings.length > 0) printLines(`Chassis\n${settings.join('\n')}`);
       if (!mayWrite) return;
       await until(
         async () => {
@@ -56,6 +58,7 @@ export function register(program: Command): void {
       if (refused.length > 0)
         throw new CleanupError(refused.map(({ message }) => message).join('; '));
       await host.removeBridges();
+      await host.removeChassisSettings();
     });
   });
 }

@@ -63,6 +63,7 @@ async function status(command: Command): Promise<void> {
     'connections',
     'nodes',
     'problems',
+    'notes',
     'manifests',
     'places',
   ]);
@@ -128,6 +129,8 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
   for (const pod of waiting) print(`  ${waitingText(pod)}`);
   if (problems.length > 0) printLines(`\n${tone('Problems', 'bad')}`);
   for (const problem of problems) print(`  ${problemText(problem, placeOf)}`);
+  if (overview.notes.length > 0) printLines(`\n${tone('Notes', 'warning')}`);
+  for (const note of overview.notes) print(`  ${problemText(note, placeOf)}`);
 }
 
 async function show(name: string, command: Command): Promise<void> {

@@ -7,6 +7,7 @@ import type { LabelSelector } from '../api/types.ts';
 import { DEFAULT_LIMITS, type ClusterManagerSettings } from '../cluster/settings.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { DEFAULT_SETTINGS } from '../model/settings.ts';
+import type { ChassisSettings } from '../node/chassis/settings.ts';
 import type { HostSettings } from '../node/host-network.ts';
 import type { GatewaySettings } from '../node/node-facts.ts';
 import { HIGHEST_ROUTING_TABLE, LOWEST_ROUTING_TABLE, ROUTING_TABLES } from '../node/numbers.ts';
@@ -14,6 +15,7 @@ import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes/kubernetes-l
 import { defaultSocket } from './control-protocol.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
 import {
+  addressesOrSubnets,
   boolean,
   cidr,
   clusterSubnets,
@@ -61,6 +63,8 @@ export interface Configuration {
   /** The node's own Open_vSwitch database; without it the host is left alone. */
   readonly ovs?: string;
   readonly host: HostSettings;
+  /** What ovn-controller of the node is set to, when the host is kept. */
+  readonly chassis: ChassisSettings;
   /** What the node says of its gateway, when the host is kept. */
   /** Network card that becomes the uplink of the external bridge, or that bridge; absent when others set it up. */
   readonly gatewayInterface?: string;
@@ -180,6 +184,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
       ),
       hasVrfs: read('host-vrfs', boolean, true),
     },
+    chassis: chassisSettings(read, given),
     ...gatewayInterface(given),
     gateway: {
       mode: read('gateway-mode', oneOf(['shared', 'local', 'disabled'] as const), 'shared'),
@@ -220,6 +225,27 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
     leaseTiming: leaseTiming(read),
     logLevel: read('log-level', oneOf(LOG_LEVELS), 'info'),
     given: Object.fromEntries([...given].map(([name, { text }]) => [name, text])),
+  };
+}
+
+/** Milliseconds, as ovn-controller takes them. */
+const LONGEST_WAIT = 3_600_000;
+/** As many logical flows, or KiB, as it can count. */
+const LARGEST_LIMIT = 4_294_967_295;
+
+function chassisSettings(read: Read, given: ReadonlyMap<OptionName, Given>): ChassisSettings {
+  return {
+    encapIps: read('encap-ip', addressesOrSubnets, []),
+    southbound: given.get('sb')?.text || undefined,
+    monitorAll: read('monitor-all', boolean, true),
+    inactivityProbe: read('inactivity-probe', integer(0, LONGEST_WAIT), 100_000),
+    waitBeforeClear: read('ofctrl-wait-before-clear', integer(0, LONGEST_WAIT), 8000),
+    lflowCache: {
+      isEnabled: read('enable-lflow-cache', boolean, true),
+      limit: read('lflow-cache-limit', integer(0, LARGEST_LIMIT), 0),
+      limitKb: read('lflow-cache-limit-kb', integer(0, LARGEST_LIMIT), 0),
+    },
+    given: new Set(given.keys()),
   };
 }
 

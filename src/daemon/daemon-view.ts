@@ -39,7 +39,13 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
         withStatus(
           objects,
           configuration.node,
-          zoneReport({ controller, problems: runtime.problems(), message: notReady() }),
+          zoneReport({
+            controller,
+            problems: runtime.problems(),
+            notes: runtime.notes(),
+            message: notReady(),
+            reach: runtime.chassisReach(),
+          }),
         ),
       ),
     plan,

@@ -23,7 +23,8 @@ export type ReadinessCheck =
   | 'open-vswitch'
   | 'allocations'
   | 'zone'
-  | 'host';
+  | 'host'
+  | 'tunnels';
 
 export interface HealthOptions {
   readonly serving: MetricsServing;

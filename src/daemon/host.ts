@@ -29,7 +29,13 @@ import { LINUX } from '../node/linux-rows.ts';
 import { INTEGRATION_BRIDGE } from '../node/names.ts';
 import { NFTABLES } from '../node/nft-rows.ts';
 import type { SelectTables } from '../ovsdb/index.ts';
+import {
+  chassisRemovals,
+  removeChassisSettings,
+  type ChassisDatabase,
+} from '../node/drivers/chassis-keeper.ts';
 import { bridgePorts, isUserspace, PORT_COLUMNS } from './bridge-ports.ts';
+import { chassisDatabase, TUNNEL_COLUMNS } from './chassis-database.ts';
 import type { Configuration } from './configuration.ts';
 import { openDatabase, type OpenDatabase } from './databases.ts';
 import { HostController, type HostChange, type HostPlans } from './host-controller.ts';
@@ -62,9 +68,13 @@ export interface OpenHost extends AsyncDisposable {
   readonly openVswitch: OpenDatabase;
   readonly ip: IpProgram;
   readonly uplink: UplinkSwitch;
+  readonly chassis: ChassisDatabase;
   /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
   removalsText(): Promise<string>;
   removeBridges(): Promise<void>;
+  /** What Heddle set for ovn-controller and would take back, in words. */
+  chassisRemovals(): readonly string[];
+  removeChassisSettings(): Promise<void>;
   /** Settings of Open vSwitch and OVN on this node. */
   externalIds(): OpenVswitchIds;
   /** Begins to hear of changes. Throws when the kernel can't be reached. */
@@ -78,6 +88,7 @@ export const hostTables =
     claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema, {
       ...PORT_COLUMNS,
       Bridge: [...PORT_COLUMNS.Bridge, 'datapath_type'],
+      Interface: [...PORT_COLUMNS.Interface, ...TUNNEL_COLUMNS],
       [OPEN_VSWITCH]: ['external_ids'],
     });
 
@@ -147,6 +158,7 @@ export function openHost({
     onDrift: onWork,
   });
   const uplink = uplinkSwitch(openVswitch);
+  const chassis = chassisDatabase(openVswitch, () => externalIdsOf(openVswitch));
   const controller = new HostController({
     settings,
     openVswitch,
@@ -169,8 +181,11 @@ export function openHost({
     openVswitch,
     ip,
     uplink,
+    chassis,
     removalsText: async () => removalsText(await bridgeRemovals({ openVswitch: uplink, ip })),
     removeBridges: () => removeBridges({ openVswitch: uplink, ip, sysctls: kernelSysctls }),
+    chassisRemovals: () => chassisRemovals(chassis),
+    removeChassisSettings: () => removeChassisSettings(chassis),
     externalIds: () => externalIdsOf(openVswitch),
     start: async () => {
       if (!mayWrite) return ip.check();

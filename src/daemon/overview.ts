@@ -81,6 +81,8 @@ export interface Overview {
   readonly waitingPods: readonly WaitingPod[];
   /** Everything that is wrong with some object, from all nodes, each once. */
   readonly problems: readonly { readonly object: string; readonly message: string }[];
+  /** What somebody set on nodes, and Heddle leaves. */
+  readonly notes: readonly { readonly object: string; readonly message: string }[];
 }
 
 /** Puts the picture together; networks by id, the ones without an id last. */
@@ -132,6 +134,7 @@ export function overviewOf(objects: OverviewObjects, settings: ClusterSettings):
       new Set([...nads.values()].flatMap((ofNetwork) => ofNetwork.map(({ key }) => key))),
     ),
     problems: problemsOf(objects),
+    notes: objects.zoneStatuses.flatMap(({ status }) => status?.notes ?? []),
   };
 }
 

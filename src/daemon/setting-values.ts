@@ -84,6 +84,19 @@ export function nextHops(text: string): readonly string[] {
   return hops;
 }
 
+/** Addresses and subnets, by commas. */
+export function addressesOrSubnets(text: string): readonly string[] {
+  return list(text).map((entry) => {
+    if (entry.includes('/')) return cidr()(entry);
+    const address = parseAddress(entry);
+    if (address === undefined)
+      throw new Error(
+        `"${entry}" is no address such as 172.18.0.3, or subnet such as 172.18.0.0/16`,
+      );
+    return formatAddress(address);
+  });
+}
+
 export const oneOf =
   <const T extends string>(choices: readonly T[]) =>
   (text: string): T => {

@@ -98,8 +98,9 @@ export async function runZone(
   while (!signal.aborted) {
     runtime.throwFailure();
     const wait = await passes.run(() => watch.watch(() => writer.pass(signal)));
-    notReady = writer.notReady;
-    failedCheck = writer.stage;
+    const { message } = runtime.chassisReach() ?? {};
+    notReady = writer.notReady ?? message;
+    failedCheck = writer.notReady === undefined ? 'tunnels' : writer.stage;
     await notifier.wait(wait, signal);
     if (!signal.aborted) await pause(DEBOUNCE);
   }
@@ -154,6 +155,8 @@ class ZoneDaemon {
     const { nextExpiry } = this.#runtime.controller;
     if (nextExpiry !== undefined)
       wait = Math.min(wait, Math.max(0, nextExpiry - performance.now()));
+    const { nextLook } = this.#runtime.chassisReach() ?? {};
+    if (nextLook !== undefined) wait = Math.min(wait, nextLook);
     const sinceReport = performance.now() - this.#reportedAt;
     if (sinceReport < REPORT_INTERVAL) return Math.min(wait, REPORT_INTERVAL - sinceReport);
     const isReported = await this.#report(signal);
@@ -185,6 +188,7 @@ class ZoneDaemon {
     }
     const blocked = await host.controller.flush(controller.isComplete, signal);
     const { configured, reached } = controller.progress.sequence;
+    this.#runtime.noteConfirmation();
     if (reached >= configured) host.controller.forgetConnections();
     return blocked;
   }
@@ -252,7 +256,9 @@ class ZoneDaemon {
     const report = zoneReport({
       controller,
       problems,
+      notes: this.#runtime.notes(),
       message: this.notReady,
+      reach: this.#runtime.chassisReach(),
     });
     const { configured, reached } =
       this.notReady === undefined ? controller.progress.sequence : { configured: 0, reached: 0 };

@@ -78,12 +78,15 @@ export interface PlannedZone {
   };
   /** Absent when the host is left alone. */
   readonly host?: { readonly controller: Pick<HostController, 'features' | 'plans'> } | undefined;
+  /** What is still to be done until ovn-controller has its settings. */
+  chassisSteps(): Promise<readonly string[]>;
   /** What is still to be done until the external bridge is in the place of its uplink. */
   uplinkSteps(): Promise<readonly string[]>;
   problems(): readonly ZoneProblem[];
 }
 
-/** Name of the part of a plan that is about it. */
+/** Names of the parts of a plan that are about them. */
+const CHASSIS = 'Chassis';
 const EXTERNAL_BRIDGE = 'External bridge';
 
 function rulesOf(
@@ -132,9 +135,10 @@ async function reportOf(
   const { store, controller, host } = zone;
   const ofZone = controller.plans();
   const ofHost = await host?.controller.plans(controller.isComplete);
-  const uplinkSteps = await zone.uplinkSteps();
-  const bridge =
-    uplinkSteps.length === 0 ? [] : [{ database: EXTERNAL_BRIDGE, steps: uplinkSteps }];
+  const steps = [
+    { database: CHASSIS, steps: await zone.chassisSteps() },
+    { database: EXTERNAL_BRIDGE, steps: await zone.uplinkSteps() },
+  ].filter((part) => part.steps.length > 0);
   const plans = ofHost === undefined ? ofZone : [...ofZone, ofHost.openVswitch];
   const stacks =
     ofHost === undefined
@@ -152,7 +156,7 @@ async function reportOf(
       ...plans.map(planToJson),
       ...stacks.map(({ database, plan }) => hostPlanToJson(database, plan)),
       ...flows.map((plan) => hostPlanToJson(OPENFLOW, plan)),
-      ...bridge,
+      ...steps,
     ],
     rules: rulesOf(
       all.flatMap(({ changes }) => [...changes]),
@@ -162,10 +166,10 @@ async function reportOf(
       ...plans.map((plan) => ({ database: plan.database, text: renderPlan(plan, format) })),
       ...stacks.map(({ database, plan }) => ({ database, text: renderHostPlan(plan) })),
       ...flows.map((plan) => ({ database: OPENFLOW, text: renderHostPlan(plan) })),
-      ...bridge.map(({ database, steps }) => ({ database, text: steps.join('\n') })),
+      ...steps.map((part) => ({ database: part.database, text: part.steps.join('\n') })),
     ],
     left: controller.left(),
-    hasChanges: all.some(({ isEmpty }) => !isEmpty) || bridge.length > 0,
+    hasChanges: all.some(({ isEmpty }) => !isEmpty) || steps.length > 0,
     hasBlockedRows: all.some(({ problems: found }) => found.some(({ kind }) => kind !== 'awaited')),
     problems: problems.map((problem) => {
       const place = store.placeOf(problem.object);

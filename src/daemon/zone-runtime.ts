@@ -3,6 +3,11 @@
  * open it, wait for what they need, and let the zone controller do the rest.
  */
 import { ClusterManager } from '../cluster/manager.ts';
+import {
+  ChassisKeeper,
+  chassisSteps,
+  type ChassisContext,
+} from '../node/drivers/chassis-keeper.ts';
 import { NodeAnnouncer } from '../node/node-announcer.ts';
 import { kernelSysctls } from '../node/drivers/sysctls.ts';
 import { UplinkKeeper, uplinkSteps } from '../node/drivers/uplink-keeper.ts';
@@ -14,6 +19,7 @@ import type { ZoneProblem } from '../api/zone-status.ts';
 import { ZoneFacts } from '../model/facts.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
+import { ChassisWatch, type ChassisReach } from './chassis-watch.ts';
 import { ConfigurationError, type Configuration } from './configuration.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import {
@@ -90,6 +96,12 @@ export class ZoneRuntime implements AsyncDisposable {
   readonly #announcer: NodeAnnouncer | undefined;
   /** Present when the external bridge is ours to set up. */
   readonly #uplink: UplinkKeeper | undefined;
+  /** Present when the host is known. */
+  readonly #chassisContext: ChassisContext | undefined;
+  /** Present when the host is kept. */
+  readonly #chassis: ChassisKeeper | undefined;
+  /** Present when what ovn-controller did can be seen. */
+  readonly #chassisWatch: ChassisWatch | undefined;
   readonly #running: Promise<unknown>;
   #leadership: Promise<boolean> | undefined;
   /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
@@ -152,6 +164,7 @@ export class ZoneRuntime implements AsyncDisposable {
             log,
             onWork,
             onExternalIds: () => {
+              this.#chassis?.hostChanged();
               this.#uplink?.openVswitchChanged();
               this.#announcer?.openVswitchChanged();
             },
@@ -172,8 +185,32 @@ export class ZoneRuntime implements AsyncDisposable {
     const common = { store: store.objects, informers, log, signal };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     if (mayWrite) this.#podAddresses = new NodePodAddresses({ ...common, node, settings });
-    const { host } = this;
+    const { host, southbound } = this;
     const { gatewayInterface } = configuration;
+    if (host !== undefined) {
+      this.#chassisContext = {
+        node,
+        settings,
+        chassis: configuration.chassis,
+        takesOver: configuration.takeOver,
+        database: host.chassis,
+        nodes: informers.of(nodes),
+        ip: host.ip,
+      };
+      if (mode === 'write')
+        this.#chassis = new ChassisKeeper({
+          ...this.#chassisContext,
+          log,
+          onChange: onWork,
+          signal,
+        });
+      if (southbound !== undefined)
+        this.#chassisWatch = new ChassisWatch({
+          facts: this.facts,
+          openVswitch: () => host.openVswitch.replica,
+          southbound: () => southbound.replica,
+        });
+    }
     if (host !== undefined && mode === 'write' && gatewayInterface !== undefined)
       this.#uplink = new UplinkKeeper({
         name: gatewayInterface,
@@ -195,6 +232,7 @@ export class ZoneRuntime implements AsyncDisposable {
         openVswitch: () => host.externalIds(),
         ip: host.ip,
         onChange: onWork,
+        onHostChange: () => this.#chassis?.hostChanged(),
       });
     // In a cluster the manager is a process of its own; with manifests the process that gets the lease is the manager.
     const isManager = mayWrite && store.isEmbedded;
@@ -215,6 +253,7 @@ export class ZoneRuntime implements AsyncDisposable {
     this.#running = Promise.all([
       watched(informers.run(signal)),
       ...(isManager ? [watched(this.#runManager(makeManager, signal))] : []),
+      ...(this.#chassis === undefined ? [] : [watched(this.#chassis.run())]),
       ...(this.#uplink === undefined ? [] : [watched(this.#uplink.run())]),
       ...(this.#announcer === undefined ? [] : [watched(this.#announcer.run())]),
       ...(this.#podAddresses === undefined
@@ -241,7 +280,8 @@ export class ZoneRuntime implements AsyncDisposable {
     await this.#zoneInformers.synced(this.configuration.timeout);
     if (this.#announcer !== undefined) {
       await this.host?.openVswitch.ready(signal);
-      // What the node says of itself follows from it.
+      // What the node says of itself follows from them.
+      await this.#chassis?.caughtUp(signal);
       await this.#uplink?.caughtUp(signal);
       await orGiveUp(
         this.#announcer.caughtUp(signal),
@@ -377,6 +417,39 @@ export class ZoneRuntime implements AsyncDisposable {
     return hostReport(facts, configuration.host, controller.hostUnits(), plans, bridges);
   }
 
+  /** What is still to be done until ovn-controller has its settings, in words. */
+  async chassisSteps(): Promise<readonly string[]> {
+    return this.#chassisContext === undefined
+      ? []
+      : chassisSteps(this.#chassisContext, this.#hasConfirmed());
+  }
+
+  /** Whether ovn-controller has programmed this node before. */
+  #hasConfirmed(): boolean {
+    return this.controller.progress.sequence.reached > 0;
+  }
+
+  /** To be called when the data plane may have confirmed something: a setting waits for that. */
+  noteConfirmation(): void {
+    if (this.#hasConfirmed()) this.#chassis?.confirmed();
+  }
+
+  /** Resolves when ovn-controller has the settings that are known now. */
+  async chassisSet(signal: AbortSignal): Promise<void> {
+    this.noteConfirmation();
+    await this.#chassis?.caughtUp(signal);
+  }
+
+  /** Whether packets can leave for other nodes; undefined where that can't be seen. */
+  chassisReach(): ChassisReach | undefined {
+    return this.controller.isStarted ? this.#chassisWatch?.look() : undefined;
+  }
+
+  /** What somebody else set on this node, and stays. */
+  notes(): readonly ZoneProblem[] {
+    return this.#chassis?.notes() ?? [];
+  }
+
   /** What is still to be done until the external bridge is in the place of its uplink, in words. */
   async uplinkSteps(): Promise<readonly string[]> {
     const { host, configuration } = this;
@@ -395,6 +468,8 @@ export class ZoneRuntime implements AsyncDisposable {
       ...this.#problemsOfModel(),
       ...(this.#manager?.problems() ?? []),
       ...(this.#podAddresses?.problems() ?? []),
+      ...(this.#chassis?.problems() ?? []),
+      ...(this.chassisReach()?.problems ?? []),
       ...(this.#uplink?.problems() ?? []),
       ...(this.#announcer?.problems() ?? []),
       ...this.controller.problems(),

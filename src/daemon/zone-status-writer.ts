@@ -10,32 +10,41 @@ import type {
 } from '../api/zone-status.ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import { StoreError, type Store } from '../store/store.ts';
+import type { ChassisReach } from './chassis-watch.ts';
 import type { ZoneController } from './zone-controller.ts';
 import type { ZoneProgress } from './zone-progress.ts';
 
 /** All but the time of writing. What is absent is not known yet: what was reported before stands. */
-export type ZoneReport = Pick<ZoneStatusContent, 'message' | 'problems'> &
+export type ZoneReport = Pick<ZoneStatusContent, 'message' | 'problems' | 'notes' | 'unreached'> &
   Partial<Pick<ZoneStatusContent, 'networks' | 'used' | 'ready' | 'connects'>>;
 
 /** What the parts of a zone say of it. */
 export interface ZoneSources {
   readonly controller: ZoneController;
   readonly problems: readonly ZoneProblem[];
+  readonly notes?: readonly ZoneProblem[];
   /** Why nothing works, if so. */
   readonly message?: string | undefined;
+  /** Whether packets can leave for other nodes, where that can be seen. */
+  readonly reach?: ChassisReach | undefined;
 }
 
 /** What is known of the zone, for the cluster manager and for people. */
-export function zoneReport({ controller, ...sources }: ZoneSources): ZoneReport {
+export function zoneReport({ controller, reach, ...sources }: ZoneSources): ZoneReport {
   const message = sources.message === undefined ? undefined : visibleText(sources.message);
-  const problems = sources.problems.map((problem) => ({
+  const visible = (problem: ZoneProblem): ZoneProblem => ({
     ...problem,
     object: visibleText(problem.object),
     message: visibleText(problem.message),
-  }));
+  });
+  const problems = sources.problems.map(visible);
+  const notes = (sources.notes ?? []).map(visible);
   const networks = controller.progress.networks().map(withVisibleMessage);
   const used = networks.filter(({ state }) => state !== 'Unused');
-  const ready = message === undefined && used.every(({ state }) => state === 'Programmed');
+  const ready =
+    message === undefined &&
+    reach?.message === undefined &&
+    used.every(({ state }) => state === 'Programmed');
   return {
     ...(message === undefined ? {} : { message, ready }),
     ...(controller.hasWritten
@@ -47,6 +56,8 @@ export function zoneReport({ controller, ...sources }: ZoneSources): ZoneReport 
         }
       : {}),
     problems,
+    notes,
+    unreached: reach?.unreached ?? [],
   };
 }
 

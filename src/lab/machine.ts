@@ -159,7 +159,7 @@ async function commandInMachine(
 /** Everything that goes into a saved state; another key = another state. */
 function stateKey(nodes: number): string {
   const hash = createHash('sha256');
-  for (const name of ['init-vm', 'lab.sh', 'agent.py', 'bin/lab-resume'])
+  for (const name of ['init-vm', 'lab.sh', 'node-prerequisites', 'agent.py', 'bin/lab-resume'])
     hash.update(readFileSync(join(labScripts, 'guest', name)));
   for (const file of [
     join(image(), 'root.img'),

@@ -35,6 +35,8 @@ export interface NodeAnnouncerOptions {
   readonly clock?: Clock;
   /** Called when there may be something new in `problems`. */
   readonly onChange?: () => void;
+  /** Called when addresses or ways out of the host may be others. */
+  readonly onHostChange?: () => void;
   /** Stops it. */
   readonly signal: AbortSignal;
 }
@@ -46,7 +48,7 @@ const RESYNC = 60_000;
 const FIELD_MANAGER = 'heddle-node-facts';
 
 /** Addresses by which the kubelet, and the node itself, have called it. */
-const knownAddresses = (node: Node): readonly string[] => [
+export const knownAddresses = (node: Node): readonly string[] => [
   ...(node.status?.addresses ?? [])
     .filter(({ type }) => type === 'InternalIP')
     .map(({ address }) => address),
@@ -171,7 +173,10 @@ export class NodeAnnouncer {
   async #listen(): Promise<void> {
     if (this.#monitor !== undefined) return;
     const { ip, log, node } = this.#options;
-    const look = (): void => this.#queue.addAfter(node, DEBOUNCE);
+    const look = (): void => {
+      this.#queue.addAfter(node, DEBOUNCE);
+      this.#options.onHostChange?.();
+    };
     const monitor = new IpMonitor({
       program: ip.program,
       protocol: PROTOCOL,

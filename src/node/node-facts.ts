@@ -80,7 +80,7 @@ interface KnownAddress extends InterfaceAddress {
   readonly isLasting: boolean;
 }
 
-interface KnownDevice {
+export interface KnownDevice {
   readonly name: string;
   readonly mac: string | undefined;
   readonly addresses: readonly KnownAddress[];
@@ -187,7 +187,7 @@ const listOf = (text: string): readonly string[] =>
     .filter((entry) => entry !== '');
 
 /** The host's addresses, without those of networks that Heddle keeps there. */
-const knownDevices = (
+export const knownDevices = (
   devices: readonly HostDevice[],
   settings: ClusterSettings,
 ): readonly KnownDevice[] => {

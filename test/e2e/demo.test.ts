@@ -86,7 +86,7 @@ describe.skipIf(whyNoLab !== undefined)(
         {
           source: 'daemon',
           gateway: {
-            bridge: 'br-ex',
+            bridge: 'breth0',
             uplink: { name: 'eth0', isConnected: true, isMoved: true },
           },
         },

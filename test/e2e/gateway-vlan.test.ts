@@ -117,7 +117,7 @@ describe.skipIf(whyNoLab !== undefined)(
     });
 
     test('the daemon has put the hosts into it', async () => {
-      const words = ['ovs-vsctl', 'get', 'Port', 'br-ex', 'tag', 'vlan_mode'];
+      const words = ['ovs-vsctl', 'get', 'Port', 'breth0', 'tag', 'vlan_mode'];
       for (const node of ['n1', 'n2', 'n3'])
         expect(await outputInside(lab.record, ['on', node, ...words])).toBe(
           `${VLAN}\nnative-untagged\n`,

@@ -121,11 +121,11 @@ print(s.recv(512).decode().split()[0])
       }
       expect(ends.get('blue/web')?.addresses).toEqual(ends.get('green/web')?.addresses);
       // From outside of the VRFs nothing leads into them.
-      expect(await onNode('ip', 'route', 'get', '10.20.0.3')).toContain('dev br-ex');
+      expect(await onNode('ip', 'route', 'get', '10.20.0.3')).toContain('dev breth0');
       expect(await onNode('ip', 'route', 'get', '10.20.0.3', 'mark', '0x1003')).toContain(
         'table 10003',
       );
-      expect(await onNode('ip', 'route', 'get', '10.21.0.3')).toContain('dev br-ex');
+      expect(await onNode('ip', 'route', 'get', '10.21.0.3')).toContain('dev breth0');
       right = await picture();
     });
 
@@ -256,7 +256,7 @@ print(s.recv(512).decode().split()[0])
       ['ip link set dev ovn-k8s-mp1 nomaster'],
       ['ip address flush dev ovn-k8s-mp2'],
       [
-        'ip link set dev br-ex down; ip link set dev br-ex up; ip route replace default via 172.18.0.100',
+        'ip link set dev breth0 down; ip link set dev breth0 up; ip route replace default via 172.18.0.100',
       ],
       ['ovs-vsctl --no-wait del-port br-int ovn-k8s-mp1'],
       ['echo 1 > /proc/sys/net/ipv4/conf/ovn-k8s-mp2/rp_filter'],

@@ -132,8 +132,8 @@ describe.skipIf(whyNoLab !== undefined)(
     test('leave nothing behind, and their addresses go to the next ones', async () => {
       const expected = [
         'ovn-k8s-mp0',
-        'patch-br-int-to-br-ex_n1',
-        'patch-br-int-to-br-ex_blue_net_n1',
+        'patch-br-int-to-breth0_n1',
+        'patch-br-int-to-breth0_blue_net_n1',
         // Without VRFs the host has no port on the network.
         ...((await hasVrfs(lab.record)) ? ['ovn-k8s-mp1'] : []),
       ];

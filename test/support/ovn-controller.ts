@@ -3,6 +3,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { resolveConfiguration } from '../../src/daemon/configuration.ts';
+import { chassisSettings } from '../../src/node/chassis/settings.ts';
 import { bound } from './left-behind.ts';
 import { warningsOf, type OvnZone } from './ovn-zone.ts';
 import { recomputes } from './recomputes.ts';
@@ -49,14 +51,22 @@ export class OvnController implements AsyncDisposable {
     const vswitchd = await Vswitchd.start();
     const mappings = Object.entries(node.mappings);
     const bridges = new Set(['br-int', ...mappings.map(([, bridge]) => bridge)]);
+    const { chassis } = resolveConfiguration({
+      flags: { sb: zone.southbound.remote },
+      environment: {},
+    });
+    // As heddle node sets it.
+    const settings = chassisSettings(chassis, {
+      node: node.chassis,
+      encapIps: [node.address],
+      isConfirmed: false,
+    });
     const ids = {
       'system-id': node.chassis,
-      'ovn-remote': zone.southbound.remote,
-      'ovn-encap-type': 'geneve',
-      'ovn-encap-ip': node.address,
       'ovn-bridge-mappings': mappings.map((pair) => pair.join(':')).join(','),
-      'ovn-is-interconn': 'true',
-      'ovn-monitor-all': 'true',
+      ...Object.fromEntries(
+        settings.flatMap(({ key, value }) => (value === undefined ? [] : [[key, value]])),
+      ),
     };
     await vswitchd.vsctl(
       'set',

@@ -41,7 +41,7 @@ export async function vlanUnderlay(
         'set',
         'Open_vSwitch',
         '.',
-        `external_ids:ovn-bridge-mappings="physnet:br-ex,${name}:${BRIDGE}"`,
+        `external_ids:ovn-bridge-mappings="physnet:breth0,${name}:${BRIDGE}"`,
       );
   }
   for (const host of hosts) {

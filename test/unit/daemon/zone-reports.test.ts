@@ -4,7 +4,11 @@ import type { OpenObjects } from '../../../src/daemon/object-store.ts';
 import { planReport, type PlannedZone } from '../../../src/daemon/zone-reports.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
-function zone(objects: MemoryStore, steps: readonly string[] = []): PlannedZone {
+function zone(
+  objects: MemoryStore,
+  steps: readonly string[] = [],
+  settings: readonly string[] = [],
+): PlannedZone {
   const store: OpenObjects = {
     objects,
     isEmbedded: true,
@@ -17,6 +21,7 @@ function zone(objects: MemoryStore, steps: readonly string[] = []): PlannedZone 
     configuration: { node: 'n1' },
     store,
     controller: { isComplete: true, plans: () => [], left: () => [] },
+    chassisSteps: () => Promise.resolve(settings),
     uplinkSteps: () => Promise.resolve(steps),
     problems: () => [],
   };
@@ -30,6 +35,19 @@ test('what is to be done with the external bridge is part of a plan', async () =
   expect(report.texts).toEqual([
     { database: 'External bridge', text: 'add bridge br-ex\nadd port eth0' },
   ]);
+});
+
+test('what ovn-controller is to be set to is part of a plan, before the bridge', async () => {
+  const settings = ['set external_ids:ovn-is-interconn to "true"'];
+  const report = await planReport(zone(new MemoryStore(), ['add bridge br-ex'], settings), {
+    details: true,
+  });
+  expect(report.hasChanges).toBe(true);
+  expect(report.texts).toEqual([
+    { database: 'Chassis', text: settings.join() },
+    { database: 'External bridge', text: 'add bridge br-ex' },
+  ]);
+  expect(report.databases).toContainEqual({ database: 'Chassis', steps: settings });
 });
 
 test('an object source that does not answer holds up no pass over the databases', async () => {

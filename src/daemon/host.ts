@@ -61,6 +61,8 @@ export interface HostOptions {
   readonly onChange?: (change: HostChange) => void;
   /** Called when `external_ids` may be others, or known for the first time. */
   readonly onExternalIds?: () => void;
+  /** Called when ovs-vswitchd may have ended. */
+  readonly onSwitchLost?: () => void;
 }
 
 export interface OpenHost extends AsyncDisposable {
@@ -124,6 +126,7 @@ export function openHost({
   ip = new IpProgram(),
   onWork,
   onExternalIds = () => undefined,
+  onSwitchLost = () => undefined,
   onChange = () => undefined,
 }: HostOptions): OpenHost {
   const settings = configuration.host;
@@ -156,6 +159,7 @@ export function openHost({
     ofctl,
     ports: bridgePorts(() => openVswitch.replica),
     onDrift: onWork,
+    onSwitchLost,
   });
   const uplink = uplinkSwitch(openVswitch);
   const chassis = chassisDatabase(openVswitch, () => externalIdsOf(openVswitch));

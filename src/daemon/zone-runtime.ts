@@ -163,6 +163,7 @@ export class ZoneRuntime implements AsyncDisposable {
             mayWrite: mode === 'write',
             log,
             onWork,
+            onSwitchLost: () => this.#chassis?.switchLost(),
             onExternalIds: () => {
               this.#chassis?.hostChanged();
               this.#uplink?.openVswitchChanged();
@@ -421,7 +422,10 @@ export class ZoneRuntime implements AsyncDisposable {
   async chassisSteps(): Promise<readonly string[]> {
     return this.#chassisContext === undefined
       ? []
-      : chassisSteps(this.#chassisContext, this.#hasConfirmed());
+      : chassisSteps(
+          this.#chassisContext,
+          this.#chassis?.flows ?? (this.#hasConfirmed() ? 'kept' : 'none'),
+        );
   }
 
   /** Whether ovn-controller has programmed this node before. */

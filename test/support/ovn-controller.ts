@@ -59,7 +59,7 @@ export class OvnController implements AsyncDisposable {
     const settings = chassisSettings(chassis, {
       node: node.chassis,
       encapIps: [node.address],
-      isConfirmed: false,
+      flows: 'none',
     });
     const ids = {
       'system-id': node.chassis,

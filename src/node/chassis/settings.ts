@@ -22,13 +22,18 @@ export interface ChassisSettings {
   readonly given: ReadonlySet<string>;
 }
 
+/**
+ * Of the integration bridge, when ovn-controller connects to it next. `none`: it has not programmed this node yet. `kept`: they stay until it has
+ * computed new ones. `lost`: ovs-vswitchd is starting anew, and has none.
+ */
+export type ChassisFlows = 'none' | 'kept' | 'lost';
+
 /** What is known of the node when they are set. */
 export interface ChassisFacts {
   readonly node: string;
   /** Ends of its tunnels; undefined while they are not known. */
   readonly encapIps: readonly string[] | undefined;
-  /** Whether ovn-controller has programmed this node before. */
-  readonly isConfirmed: boolean;
+  readonly flows: ChassisFlows;
 }
 
 /** One key of `external_ids`. */
@@ -61,7 +66,7 @@ const listOf = (text: string): readonly string[] => text.split(',').map((part) =
 /** One setting per key; what is left out is not set, and taken back where Heddle set it. */
 export function chassisSettings(
   settings: ChassisSettings,
-  { node, encapIps, isConfirmed }: ChassisFacts,
+  { node, encapIps, flows }: ChassisFacts,
 ): readonly ChassisSetting[] {
   const { southbound, lflowCache, given } = settings;
   const of = (option: string): { readonly option: string; readonly isGiven: boolean } => ({
@@ -95,8 +100,8 @@ export function chassisSettings(
     { key: 'ovn-bridge-remote-probe-interval', value: '0' },
     {
       key: 'ovn-ofctrl-wait-before-clear',
-      // A node that has no flows yet has none to keep: it would wait for nothing.
-      value: isConfirmed ? String(settings.waitBeforeClear) : undefined,
+      // Where there are no flows to keep it would wait for nothing.
+      value: { none: undefined, kept: String(settings.waitBeforeClear), lost: '0' }[flows],
       ofReference: '0',
       ...of('ofctrl-wait-before-clear'),
     },

@@ -16,7 +16,13 @@ import {
   type ChassisPlan,
   type ExternalIds,
 } from '../chassis/plan.ts';
-import { chassisSettings, ENCAP_IP, MARK, type ChassisSettings } from '../chassis/settings.ts';
+import {
+  chassisSettings,
+  ENCAP_IP,
+  MARK,
+  type ChassisFlows,
+  type ChassisSettings,
+} from '../chassis/settings.ts';
 import { knownAddresses, type OpenVswitchIds } from '../node-announcer.ts';
 import { readHostState } from './host-state.ts';
 import type { IpProgram } from './ip-program.ts';
@@ -51,6 +57,9 @@ export interface ChassisKeeperOptions extends ChassisContext {
 /** Without any event everything is looked at again after this time, as the host's facts are. */
 const RESYNC = 60_000;
 
+/** Within this time ovs-vswitchd is there again, and ovn-controller has connected to it. */
+const SWITCH_RESTART = 30_000;
+
 interface Found extends ChassisPlan {
   readonly ids: ExternalIds;
   /** What is not known yet, in words. */
@@ -60,7 +69,7 @@ interface Found extends ChassisPlan {
 /** What is to be done now, or why that can't be known. */
 async function planNow(
   { node, settings, chassis, takesOver, database, nodes, ip }: ChassisContext,
-  isConfirmed: boolean,
+  flows: ChassisFlows,
 ): Promise<Found | { readonly unavailable: string }> {
   const local = database.read();
   if ('unavailable' in local) return local;
@@ -80,7 +89,7 @@ async function planNow(
   const wanted = chassisSettings(chassis, {
     node,
     encapIps: encap?.kind === 'value' ? encap.addresses : undefined,
-    isConfirmed,
+    flows,
   });
   const plan = chassisPlan(ids, wanted, { takesOver });
   return { ...plan, ids, awaited: encap?.kind === 'awaited' ? encap.message : undefined };
@@ -89,9 +98,9 @@ async function planNow(
 /** What is still to be done, in words; nothing when it can't be known. */
 export async function chassisSteps(
   context: ChassisContext,
-  isConfirmed: boolean,
+  flows: ChassisFlows,
 ): Promise<readonly string[]> {
-  const plan = await planNow(context, isConfirmed);
+  const plan = await planNow(context, flows);
   return 'unavailable' in plan ? [] : plan.changes.map((change) => changeText(plan.ids, change));
 }
 
@@ -113,6 +122,7 @@ export class ChassisKeeper {
   readonly #options: ChassisKeeperOptions;
   readonly #queue: WorkQueue;
   #isConfirmed = false;
+  #lostUntil = -Infinity;
   #problems: readonly string[] = [];
   #notes: readonly string[] = [];
 
@@ -150,8 +160,15 @@ export class ChassisKeeper {
     this.#queue.add(this.#options.node);
   }
 
-  get isConfirmed(): boolean {
-    return this.#isConfirmed;
+  get flows(): ChassisFlows {
+    if (performance.now() < this.#lostUntil) return 'lost';
+    return this.#isConfirmed ? 'kept' : 'none';
+  }
+
+  /** ovs-vswitchd has ended: what it knew is gone when it starts again. */
+  switchLost(): void {
+    this.#lostUntil = performance.now() + SWITCH_RESTART;
+    this.#queue.add(this.#options.node);
   }
 
   /** ovn-controller has programmed this node. */
@@ -181,7 +198,7 @@ export class ChassisKeeper {
 
   async #reconcile(): Promise<{ readonly after: number }> {
     const { database, log } = this.#options;
-    const plan = await planNow(this.#options, this.#isConfirmed);
+    const plan = await planNow(this.#options, this.flows);
     if ('unavailable' in plan) {
       this.#say([], this.#notes);
       return { after: RESYNC };
@@ -195,7 +212,8 @@ export class ChassisKeeper {
       );
     }
     this.#say([...problems, ...(awaited === undefined ? [] : [awaited])], notes);
-    return { after: RESYNC };
+    const left = this.#lostUntil - performance.now();
+    return { after: left > 0 ? Math.ceil(left) : RESYNC };
   }
 
   #say(problems: readonly string[], notes: readonly string[]): void {

@@ -40,6 +40,8 @@ export interface FlowDriverOptions {
   readonly ports: BridgePorts;
   /** Called when something may be another than it should be. */
   readonly onDrift?: () => void;
+  /** Called when Open vSwitch may have ended. */
+  readonly onSwitchLost?: () => void;
 }
 
 export interface AppliedFlows {
@@ -371,10 +373,15 @@ export class FlowDriver implements RowTarget, Disposable {
 
   #watch(bridge: string): void {
     if (!this.#isFollowing || this.#monitors.has(bridge)) return;
-    const monitor = flowMonitor(this.#options.ofctl, bridge, () => {
-      this.#stale.add(bridge);
-      this.#options.onDrift?.();
-    });
+    const monitor = flowMonitor(
+      this.#options.ofctl,
+      bridge,
+      () => {
+        this.#stale.add(bridge);
+        this.#options.onDrift?.();
+      },
+      () => this.#options.onSwitchLost?.(),
+    );
     // Where it can't be started it is tried again.
     monitor.start().catch(() => undefined);
     this.#monitors.set(bridge, monitor);

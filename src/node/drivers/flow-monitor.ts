@@ -11,6 +11,7 @@ export const flowMonitor = (
   ofctl: OfctlProgram,
   bridge: string,
   onStale: () => void,
+  onLost?: () => void,
 ): ProgramMonitor => {
   const words = [
     ...ofctl.program,
@@ -29,5 +30,6 @@ export const flowMonitor = (
     },
     // The switch restarts, or the bridge is gone: what was found counts no more.
     onUnknown: onStale,
+    onTrouble: () => onLost?.(),
   });
 };

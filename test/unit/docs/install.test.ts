@@ -19,7 +19,7 @@ const { chassis } = resolveConfiguration({
 const ofHeddle = chassisSettings(chassis, {
   node: 'n1',
   encapIps: ['172.18.0.3'],
-  isConfirmed: true,
+  flows: 'kept',
 }).map(({ key }) => key);
 
 test('each setting of Open vSwitch that the lab makes is asked for', () => {

@@ -19,7 +19,7 @@ const DEFAULTS: ChassisSettings = {
   lflowCache: { isEnabled: true, limit: 0, limitKb: 0 },
   given: new Set(),
 };
-const FACTS = { node: 'n1', encapIps: ['172.18.0.3'], isConfirmed: true };
+const FACTS: ChassisFacts = { node: 'n1', encapIps: ['172.18.0.3'], flows: 'kept' };
 
 const ids = (entries: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
   new Map(Object.entries(entries));
@@ -79,8 +79,11 @@ describe('settings of ovn-controller', () => {
 
   test('flows are kept at a restart once there are some: a new node waits for nothing, and what is set stays', () => {
     const key = 'ovn-ofctrl-wait-before-clear';
-    expect(plan({}, {}, { isConfirmed: false }).texts.join()).not.toContain(key);
-    expect(plan(complete, {}, { isConfirmed: false }).changes).toEqual([]);
+    expect(plan({}, {}, { flows: 'none' }).texts.join()).not.toContain(key);
+    expect(plan(complete, {}, { flows: 'none' }).changes).toEqual([]);
+    expect(plan(complete, {}, { flows: 'lost' }).texts).toEqual([
+      `set external_ids:${key} to "0" (was "8000")`,
+    ]);
   });
 
   test('an address that is not known yet leaves the one that is there', () => {

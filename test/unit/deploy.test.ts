@@ -261,7 +261,10 @@ describe('the node daemon', () => {
     for (const path of ['/var/run/netns', '/sys/fs/cgroup'])
       expect(onHost('node', path)).toBe(path);
     expect(pod.hostNetwork).toBe(true);
-    expect(container('node').securityContext).toEqual({ privileged: true });
+    expect(container('node').securityContext).toEqual({
+      privileged: true,
+      readOnlyRootFilesystem: true,
+    });
   });
 
   test('answers the runtime on the socket that the installed plugin asks', () => {
@@ -270,6 +273,18 @@ describe('the node daemon', () => {
     const { 'bin-dir': binDir = '', 'conf-dir': confDir = '' } = flags('install-cni');
     expect(onHost('install-cni', binDir)).toBe('/opt/cni/bin');
     expect(onHost('install-cni', confDir)).toBe('/etc/cni/net.d');
+  });
+
+  test('nothing beside it has more rights than to read what is root’s, or a file system to write to', () => {
+    const others = [...pod.initContainers, ...pod.containers].filter(({ name }) => name !== 'node');
+    expect(others).toHaveLength(5);
+    for (const { name, securityContext } of others)
+      expect(securityContext, name).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'], add: ['DAC_OVERRIDE'] },
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
   });
 
   test('every volume is there, and is used', () => {
@@ -325,6 +340,25 @@ describe('what listens on more than loopback', () => {
   });
 });
 
+test('a process has twice the memory that it was seen to take with 500 networks, and an end to it', () => {
+  const text = readFileSync(join(ROOT, 'docs/install.md'), 'utf8');
+  const megabytes = (amount: string): number =>
+    Number.parseInt(amount, 10) * (amount.endsWith('Gi') ? 1024 : 1) * 1.048576;
+  const measured = [
+    ...text.matchAll(/^\| `([\w-]+)` .*\| (\d+ [MG]i) \| .*with 500 networks (\d+) MB/gm),
+  ];
+  expect(measured.map(([, name]) => name)).toEqual([
+    'cluster',
+    'northbound',
+    'southbound',
+    'northd',
+    'controller',
+    'node',
+  ]);
+  for (const [, name, limit = '', most] of measured)
+    expect(megabytes(limit), name).toBeGreaterThan(2 * Number(most));
+});
+
 test('docs/install.md has every path of the host and every container, with what it requests', () => {
   const text = readFileSync(join(ROOT, 'docs/install.md'), 'utf8');
   interface Workload {
@@ -340,7 +374,7 @@ test('docs/install.md has every path of the host and every container, with what 
   }
   interface Container {
     readonly name: string;
-    readonly resources: { readonly requests: { readonly memory: string } };
+    readonly resources: Readonly<Record<'requests' | 'limits', { readonly memory: string }>>;
     readonly securityContext: { readonly capabilities?: { readonly add?: readonly string[] } };
   }
   const pods = [
@@ -358,7 +392,8 @@ test('docs/install.md has every path of the host and every container, with what 
     ({ initContainers = [], containers }) => [...initContainers, ...containers],
   )) {
     const row = rows.find((line) => line.split('|')[1]?.includes(`\`${name}\``)) ?? '';
-    expect(row, name).toContain(resources.requests.memory.replace('Mi', ' Mi'));
+    for (const { memory } of [resources.requests, resources.limits])
+      expect(row, name).toContain(` ${memory.replace(/[MG]i/, ' $&')} `);
     for (const capability of securityContext.capabilities?.add ?? [])
       expect(row, name).toContain(`\`${capability}\``);
   }

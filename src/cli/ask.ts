@@ -36,13 +36,14 @@ export function optionDifference(mine: GivenOptions, theirs: GivenOptions): stri
 
 /**
  * The daemon's answer, with the fields named in `fields`; undefined when no daemon answers for these settings. Says on standard
- * error which one it was.
+ * error which one it was. `onEnded` is called where a daemon has left its socket behind.
  */
 export async function askDaemon<T>(
   { socket, timeout, given }: Configuration,
   method: string,
   params: object,
   fields: readonly (keyof T & string)[],
+  onEnded: () => void = () => undefined,
 ): Promise<T | undefined> {
   const direct = (why?: string): undefined => {
     report(tone(`read directly${why === undefined ? '' : `: ${why}`}`, 'quiet', process.stderr));
@@ -50,7 +51,10 @@ export async function askDaemon<T>(
   };
   if (socket === undefined) return direct();
   const connected = await connectControl(socket);
-  if (typeof connected === 'string') return direct(connected);
+  if (!('call' in connected)) {
+    if (connected.hasEnded) onEnded();
+    return direct(connected.reason);
+  }
   using client = connected;
   return await within(timeout, async (signal) => {
     const about = await client.call('about', {}, signal);

@@ -9,6 +9,8 @@ export const STATE_TONES: Readonly<Record<NetworkOnNode['state'], Tone>> = {
   Failed: 'bad',
   Unused: 'quiet',
   Unknown: 'quiet',
+  Stale: 'bad',
+  'no daemon': 'bad',
 };
 
 /** `n1,n2 Programmed; n3 Pending: …`. */

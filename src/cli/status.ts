@@ -5,6 +5,7 @@ import { objectKey } from '../api/objects.ts';
 import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import type { Configuration } from '../daemon/configuration.ts';
 import type { ConnectOverview } from '../daemon/connect-overview.ts';
+import type { DaemonOverview } from '../daemon/daemon-overview.ts';
 import { distinctProblems } from '../daemon/distinct-problems.ts';
 import { objectSource, openStore } from '../daemon/object-store.ts';
 import { isHealthy, overviewOf, type NetworkOverview, type Overview } from '../daemon/overview.ts';
@@ -58,16 +59,18 @@ const isJson = (command: Command): boolean => command.opts<{ json?: boolean }>()
 
 async function status(command: Command): Promise<void> {
   const configuration = configurationOf(command);
-  const answered = await askDaemon<StatusReport>(configuration, 'status', {}, [
-    'networks',
-    'connections',
-    'nodes',
-    'problems',
-    'notes',
-    'manifests',
-    'places',
-  ]);
-  const { places, manifests, ...overview } = answered ?? (await statusDirectly(configuration));
+  let ended: string | undefined;
+  const answered = await askDaemon<StatusReport>(
+    configuration,
+    'status',
+    {},
+    ['networks', 'connections', 'nodes', 'problems', 'notes', 'manifests', 'places'],
+    () => {
+      ended = configuration.node;
+    },
+  );
+  const { places, manifests, ...overview } =
+    answered ?? (await statusDirectly(configuration, ended));
   const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
   if (isJson(command)) printJson({ source, ...overview, manifests });
   else
@@ -78,10 +81,18 @@ async function status(command: Command): Promise<void> {
   process.exitCode = isHealthy(overview) && !isBroken ? EXIT.success : EXIT.problems;
 }
 
-async function statusDirectly(configuration: Configuration): Promise<StatusReport> {
+async function statusDirectly(
+  configuration: Configuration,
+  ended: string | undefined,
+): Promise<StatusReport> {
   await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
-  return await statusReport(store, configuration.settings);
+  return await statusReport(store, configuration.settings, ended === undefined ? {} : { ended });
 }
+
+const daemonText = ({ state, message }: DaemonOverview): string =>
+  message === undefined
+    ? tone(state, state === 'running' ? 'good' : 'quiet')
+    : tone(`${state}: ${message}`, 'bad');
 
 function printOverview(overview: Overview, placeOf: PlaceOf): void {
   printLines(
@@ -102,10 +113,11 @@ function printOverview(overview: Overview, placeOf: PlaceOf): void {
   print('');
   printLines(
     table(
-      ['NODE', 'ID', 'REPORTED'],
+      ['NODE', 'ID', 'DAEMON', 'REPORTED'],
       overview.nodes.map((node) => [
         node.name,
         node.id === undefined ? '-' : String(node.id),
+        daemonText(node.daemon),
         node.message === undefined ? (node.observedAt ?? 'never') : tone(node.message, 'bad'),
       ]),
     ),
@@ -137,7 +149,7 @@ async function show(name: string, command: Command): Promise<void> {
   const configuration = configurationOf(command);
   await using store = await openStore(objectSource(configuration, process.env), { dryRun: true });
   const objects = await readOverviewObjects(store.objects);
-  const overview = overviewOf(objects, configuration.settings);
+  const overview = overviewOf(objects, configuration.settings, { now: Date.now() });
   const network = overview.networks.find((candidate) =>
     [candidate.name, candidate.object?.split(' ')[1], ...candidate.nads].includes(name),
   );

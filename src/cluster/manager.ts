@@ -1,5 +1,6 @@
 /** The cluster manager: its controllers on one store, started in the right order. */
 import type { Registry } from 'prom-client';
+import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { pause, systemClock, type Clock } from '../store/clock.ts';
 import { Informers } from '../store/informers.ts';
@@ -18,6 +19,7 @@ import { NetworkController } from './networks/network-controller.ts';
 import { fencedStore } from './fenced-store.ts';
 import { NetworkRegistry } from './networks/network-registry.ts';
 import { NodeController } from './nodes/node-controller.ts';
+import { NodeHeartbeats, type AbsentDaemon } from './nodes/node-heartbeats.ts';
 import { PersistentAddresses } from '../addresses/persistent-addresses.ts';
 import { PodAddresses } from '../addresses/pod-addresses.ts';
 import {
@@ -61,6 +63,7 @@ export class ClusterManager {
   readonly #identities: IdentityController;
   readonly #nodes: NodeController;
   readonly #statuses: StatusController;
+  readonly #heartbeats: NodeHeartbeats;
   readonly #pods: PodAddresses;
   readonly #connects: ConnectController;
   readonly #mirrors: EndpointMirrorController;
@@ -73,12 +76,14 @@ export class ClusterManager {
   readonly #ended = new AbortController();
   readonly #abortWrites = new AbortController();
   #leadership: Leadership | undefined;
+  #isWaiting = false;
   #cancelAbort: () => void = () => undefined;
 
   constructor(options: ClusterManagerOptions) {
     this.#options = options;
     const { settings, log, clock = systemClock } = options;
     this.#informers = options.informers ?? new Informers({ store: options.store, log, clock });
+    if (options.informers === undefined) this.#informers.select(LEASES, NODE_LEASES);
     const fenced = fencedStore({
       store: this.#informers.store,
       leadership: () => this.#leadership,
@@ -106,6 +111,17 @@ export class ClusterManager {
     const whenIdle = (): Promise<void> =>
       Promise.race([idle(), pause(clock, IDLE_TIMEOUT, this.#ended.signal)]);
     this.#views = informers;
+    const leases = this.#informers.of(LEASES);
+    this.#heartbeats = new NodeHeartbeats({
+      leases: leases.until(this.#ended.signal),
+      isReadable: () => leases.stalled === undefined,
+      clock,
+      onChange: (node) => {
+        this.#statuses.daemonChanged(node);
+        this.#connects.daemonChanged(node);
+      },
+    });
+    const absentDaemon = (node: string): AbsentDaemon | undefined => this.#heartbeats.absent(node);
     this.#networks = new NetworkController({
       ...common,
       onNetworks: (names) => this.#identities.wake(names),
@@ -135,6 +151,7 @@ export class ClusterManager {
       outcomeOf: (key) => this.#networks.outcomeOf(key),
       whenIdle,
       failuresOf: (network) => this.#nodes.subnets.failuresOf(network),
+      absentDaemon,
     });
     this.#pods = new PodAddresses({
       ...common,
@@ -143,7 +160,7 @@ export class ClusterManager {
       isLeaving: (nadKey) => isLeaving(nadKey, informers),
       claims: new PersistentAddresses({ store, claims: informers.claims, clock }),
     });
-    this.#connects = new ConnectController({ ...common, whenIdle });
+    this.#connects = new ConnectController({ ...common, whenIdle, absentDaemon });
     this.#mirrors = new EndpointMirrorController(common);
     this.#unprogrammed = new UnprogrammedController(common);
     this.#problemEvents = new ProblemEvents(common);
@@ -165,6 +182,7 @@ export class ClusterManager {
         cudns: () => informers.cudns.list(),
         connects: () => informers.connects.list(),
         annotations: () => this.#nodes.annotationUsage(),
+        absentDaemons: () => this.#heartbeats.absentees().length,
         subnets: () =>
           this.#nodes.subnets
             .networks()
@@ -187,7 +205,12 @@ export class ClusterManager {
     const lost = (): string | undefined =>
       !signal.aborted && leading?.aborted === true ? messageOf(leading.reason) : undefined;
     try {
-      await using leadership = await store.lead(settings.leaseName, settings.identity, signal);
+      const onWaiting = (): void => {
+        this.#isWaiting = true;
+      };
+      const { leaseName, identity } = settings;
+      await using leadership = await store.lead(leaseName, identity, signal, onWaiting);
+      this.#isWaiting = false;
       this.#leadership = leadership;
       leading = leadership.signal;
       const until = AbortSignal.any([signal, leadership.signal]);
@@ -214,6 +237,11 @@ export class ClusterManager {
   /** True while this manager, and no other, makes the allocations. */
   get isLeading(): boolean {
     return this.#leadership !== undefined;
+  }
+
+  /** True while another manager is known to lead. */
+  get isWaitingToLead(): boolean {
+    return this.#isWaiting;
   }
 
   /** What a manager that leads has to wait for before it does anything; undefined for one that works, or that waits to lead. */
@@ -253,6 +281,7 @@ export class ClusterManager {
     this.#mirrors.follow();
     this.#unprogrammed.follow();
     this.#problemEvents.follow();
+    this.#heartbeats.follow(signal);
     const stopBatches = (): void => {
       for (const batch of this.#batches()) batch.clear();
     };
@@ -315,6 +344,11 @@ export class ClusterManager {
     for (const network of this.#nodes.subnets.networks())
       for (const [node, message] of this.#nodes.subnets.failuresOf(network))
         problems.push({ object: `Node ${node}`, message });
+    for (const [node, { message }] of this.#heartbeats.absentees())
+      problems.push({
+        object: `Node ${node}`,
+        message: `${message}: its networks stay as they are, and nobody keeps them true; does "heddle node" run there?`,
+      });
     for (const [queue, objectOfKey] of this.#queues)
       for (const [key, failure] of queue.failing)
         if (!isPassing(failure))

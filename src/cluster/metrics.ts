@@ -26,6 +26,8 @@ export interface MetricSources {
   readonly subnets: () => readonly SubnetUsage[];
   /** Share of the room for annotations that each node has in use, from 0 to 1. */
   readonly annotations: () => ReadonlyMap<string, number>;
+  /** How many nodes have no daemon any more. */
+  readonly absentDaemons: () => number;
 }
 
 const PREFIX = 'ovnkube_clustermanager_';
@@ -131,6 +133,16 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
         this.reset();
         for (const connect of sources.connects())
           this.set({ name: connect.metadata.name }, connectSubnets(connect).value?.size ?? 0);
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: 'heddle_cluster_absent_daemons',
+      help: 'Nodes whose daemon gives no heartbeat any more, or was stopped and is not back.',
+      registers: [],
+      collect() {
+        this.set(sources.absentDaemons());
       },
     }),
   );

@@ -2,8 +2,9 @@
 import { connectSubnets } from '../api/annotations/network-annotations.ts';
 import { connectivityOf } from '../api/connectivity.ts';
 import type { ClusterNetworkConnect, Node } from '../api/types.ts';
-import type { NetworkState, ZoneStatusContent } from '../api/zone-status.ts';
+import type { ZoneStatusContent } from '../api/zone-status.ts';
 import { familyCidrs } from '../api/nad/network-config.ts';
+import { stateNow, type DaemonOverview, type StateNow } from './daemon-overview.ts';
 
 export interface ConnectOverview {
   readonly name: string;
@@ -19,7 +20,7 @@ export interface ConnectOverview {
   readonly nodes: readonly {
     readonly node: string;
     /** As the node's daemon reported it last; `Unknown` when it never reported. */
-    readonly state: NetworkState | 'Unknown';
+    readonly state: StateNow['state'];
     readonly message?: string;
   }[];
 }
@@ -37,6 +38,7 @@ export function connectOverview(
   nameOf: (id: number) => string | undefined,
   nodes: readonly Node[],
   zones: ReadonlyMap<string, ZoneStatusContent | undefined>,
+  daemons: ReadonlyMap<string, DaemonOverview>,
 ): ConnectOverview {
   const { name } = connect.metadata;
   const { pods, services } = connectivityOf(connect);
@@ -65,11 +67,7 @@ export function connectOverview(
       : {}),
     nodes: nodes.map(({ metadata }) => {
       const found = zones.get(metadata.name)?.connects?.find((one) => one.name === name);
-      return {
-        node: metadata.name,
-        state: found?.state ?? 'Unknown',
-        ...(found?.message === undefined ? {} : { message: found.message }),
-      };
+      return { node: metadata.name, ...stateNow(found, daemons.get(metadata.name)) };
     }),
   };
 }

@@ -19,8 +19,15 @@ export interface ControlClient extends Disposable {
   call(method: string, params: object, signal: AbortSignal): Promise<unknown>;
 }
 
-/** A connection to the daemon that listens on `path`; else why there is none, in words. */
-export async function connectControl(path: string): Promise<ControlClient | string> {
+/** Why nobody answers, in words. */
+export interface NobodyThere {
+  readonly reason: string;
+  /** There was a daemon, and it has ended: its socket is still there. */
+  readonly hasEnded: boolean;
+}
+
+/** A connection to the daemon that listens on `path`. */
+export async function connectControl(path: string): Promise<ControlClient | NobodyThere> {
   const socket = connect(path);
   try {
     await new Promise<void>((resolve, reject) => {
@@ -28,7 +35,8 @@ export async function connectControl(path: string): Promise<ControlClient | stri
     });
   } catch (error) {
     socket.destroy();
-    return reasonOf(path, error as NodeJS.ErrnoException);
+    const failure = error as NodeJS.ErrnoException;
+    return { reason: reasonOf(path, failure), hasEnded: failure.code === 'ECONNREFUSED' };
   }
   return clientOn(socket, path);
 }

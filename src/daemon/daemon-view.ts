@@ -27,7 +27,14 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
         );
       return report();
     });
-  const plan: ZoneView['plan'] = (format) => planReport(runtime, format, betweenPasses);
+  const plan: ZoneView['plan'] = (format) =>
+    planReport(runtime, format, async (report) => {
+      // What a database was when it was seen last says nothing of what would change.
+      const unavailable = runtime.unavailable();
+      if (unavailable !== undefined)
+        throw new Error(`nobody knows what would change: ${unavailable}`);
+      return betweenPasses(report);
+    });
   return {
     about: () => ({
       node: configuration.node,
@@ -35,7 +42,7 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
       options: configuration.given,
     }),
     status: () =>
-      statusReport(store, configuration.settings, (objects) =>
+      statusReport(store, configuration.settings, { running: configuration.node }, (objects) =>
         withStatus(
           objects,
           configuration.node,

@@ -35,6 +35,8 @@ export type ZoneDatabaseOptions = DatabaseOptions & {
 };
 
 export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
+  /** True while another process holds the lock that this one asked for. */
+  isHeldByOther(): boolean;
   /** Resolves when contents (and lock) are there; rejects with what was waited for. */
   ready(signal: AbortSignal): Promise<void>;
 }
@@ -63,6 +65,7 @@ export function openDatabase(options: DatabaseOptions): OpenDatabase {
     transactor: client,
     ...(lockName === undefined ? {} : { lock: lockName }),
     unavailable,
+    isHeldByOther: () => client.status === 'ready' && lock?.isHeld === false,
     async ready(signal) {
       try {
         await client.ready(signal);

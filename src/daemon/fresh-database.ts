@@ -39,6 +39,7 @@ export function freshDatabase({ name }: Pick<ZoneDatabaseOptions, 'name'>): Open
       },
     },
     unavailable: () => `${name} is only planned for`,
+    isHeldByOther: () => false,
     ready: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

@@ -9,9 +9,11 @@ import {
   userDefinedNetworks,
   zoneStatuses,
 } from '../api/kinds.ts';
+import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { KubeObject, ResourceKind } from '../api/objects.ts';
 import { unprogrammedKinds } from '../api/unprogrammed.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
+import type { Selection } from '../store/selection.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { problemsOfUnprogrammed, type OverviewObjects } from './overview.ts';
 
@@ -19,9 +21,10 @@ import { problemsOfUnprogrammed, type OverviewObjects } from './overview.ts';
 async function listed<T extends KubeObject>(
   store: Store,
   kind: ResourceKind<T>,
+  selection: Selection = {},
 ): Promise<readonly T[]> {
   try {
-    return await store.list(kind);
+    return await store.list(kind, undefined, selection);
   } catch (error) {
     if (error instanceof StoreError && error.code === 'not-installed' && isOptionalKind(kind))
       return [];
@@ -51,5 +54,6 @@ export const readOverviewObjects = async (store: Store): Promise<OverviewObjects
   nodes: await listed(store, nodes),
   pods: await listed(store, pods),
   zoneStatuses: await listed(store, zoneStatuses),
+  leases: await listed(store, LEASES, NODE_LEASES),
   unprogrammed: await unprogrammedObjects(store),
 });

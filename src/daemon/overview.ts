@@ -5,6 +5,7 @@ import { nadOfKey } from '../api/nad/nad-key.ts';
 import { networkId } from '../api/annotations/network-annotations.ts';
 import { nodeId, nodeSubnets } from '../api/annotations/node-annotations.ts';
 import { objectKey, type Condition, type KubeObject } from '../api/objects.ts';
+import { nodeOfLease, type Lease } from '../api/node-lease.ts';
 import { podNetworks } from '../api/annotations/pod-annotations.ts';
 import { parseNad } from '../api/nad/nad.ts';
 import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
@@ -16,15 +17,17 @@ import type {
   Pod,
 } from '../api/types.ts';
 import { notProgrammed } from '../api/unprogrammed.ts';
-import type {
-  NetworkState,
-  ZoneProblem,
-  ZoneStatus,
-  ZoneStatusContent,
-} from '../api/zone-status.ts';
+import type { ZoneProblem, ZoneStatus, ZoneStatusContent } from '../api/zone-status.ts';
 import { networkOf } from '../cluster/networks/network-objects.ts';
 import type { ClusterSettings } from '../model/model.ts';
 import { connectOverview, type ConnectOverview } from './connect-overview.ts';
+import {
+  daemonOverview,
+  stateNow,
+  type DaemonOverview,
+  type OverviewTime,
+  type StateNow,
+} from './daemon-overview.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import { waitingPods, type WaitingPod } from './waiting-pods.ts';
 
@@ -35,6 +38,8 @@ export interface OverviewObjects {
   readonly nodes: readonly Node[];
   readonly pods: readonly Pod[];
   readonly zoneStatuses: readonly ZoneStatus[];
+  /** Heartbeats of the nodes' daemons. */
+  readonly leases: readonly Lease[];
   /** Objects of kinds that nothing is programmed for. */
   readonly unprogrammed: readonly KubeObject[];
 }
@@ -43,8 +48,8 @@ export interface OverviewObjects {
 export interface NetworkOnNode {
   readonly node: string;
   readonly subnets: readonly string[];
-  /** As the node's daemon reported it last; `Unknown` when it never reported. */
-  readonly state: NetworkState | 'Unknown';
+  /** As the node's daemon reported it last; `Unknown` when it never reported. In place of that, why it is not to be relied on. */
+  readonly state: StateNow['state'];
   readonly message?: string;
 }
 
@@ -70,6 +75,7 @@ export interface NodeOverview {
   readonly id?: number;
   readonly observedAt?: string;
   readonly message?: string;
+  readonly daemon: DaemonOverview;
 }
 
 export interface Overview {
@@ -86,7 +92,18 @@ export interface Overview {
 }
 
 /** Puts the picture together; networks by id, the ones without an id last. */
-export function overviewOf(objects: OverviewObjects, settings: ClusterSettings): Overview {
+export function overviewOf(
+  objects: OverviewObjects,
+  settings: ClusterSettings,
+  time: OverviewTime,
+): Overview {
+  const heartbeats = new Map(objects.leases.map((lease) => [nodeOfLease(lease), lease]));
+  const daemons = new Map(
+    objects.nodes.map(({ metadata: { name } }) => [
+      name,
+      daemonOverview(name, heartbeats.get(name), time),
+    ]),
+  );
   const declared = new Map(objects.networkObjects.map((object) => [networkOf(object), object]));
   const zones = new Map(objects.zoneStatuses.map((zone) => [zone.metadata.name, zone.status]));
   const nads = nadsByNetwork(objects.networkAttachmentDefinitions, settings);
@@ -114,7 +131,7 @@ export function overviewOf(objects: OverviewObjects, settings: ClusterSettings):
       ),
       conditions: conditionsOf(object),
       nads: ofNetwork.map(({ key }) => key),
-      nodes: objects.nodes.map((node) => onNode(node, name, zones)),
+      nodes: objects.nodes.map((node) => onNode(node, name, zones, daemons)),
       pods: [...new Set(keys.flatMap((key) => pods.get(key) ?? []))].sort(),
     };
   });
@@ -127,8 +144,10 @@ export function overviewOf(objects: OverviewObjects, settings: ClusterSettings):
     networks: sorted.map((network) => ({ ...network, siblings: siblingsOf(network) })),
     connections: objects.clusterNetworkConnects
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-      .map((connect) => connectOverview(connect, (id) => nameOf.get(id), objects.nodes, zones)),
-    nodes: objects.nodes.map((node) => nodeOverview(node, zones)),
+      .map((connect) =>
+        connectOverview(connect, (id) => nameOf.get(id), objects.nodes, zones, daemons),
+      ),
+    nodes: objects.nodes.map((node) => nodeOverview(node, zones, daemons)),
     waitingPods: waitingPods(
       objects.pods,
       new Set([...nads.values()].flatMap((ofNetwork) => ofNetwork.map(({ key }) => key))),
@@ -165,10 +184,12 @@ function siblingsAmong(networks: readonly Placed[]): (network: Placed) => readon
   };
 }
 
-/** False when something failed, is refused, or a node has a problem: what a monitoring script asks. */
+/** False when something failed, is refused, or a node has a problem or no daemon any more: what a monitoring script asks. */
 export const isHealthy = (overview: Overview): boolean =>
   overview.problems.length === 0 &&
-  overview.nodes.every(({ message }) => message === undefined) &&
+  overview.nodes.every(
+    ({ message, daemon }) => message === undefined && daemon.message === undefined,
+  ) &&
   overview.networks.every(
     ({ conditions, nodes }) =>
       conditions.every(({ status }) => status !== 'False') &&
@@ -216,18 +237,26 @@ function podsByNad(pods: readonly Pod[]): ReadonlyMap<string, readonly string[]>
 
 type Zones = ReadonlyMap<string, ZoneStatusContent | undefined>;
 
-function onNode(node: Node, network: string, zones: Zones): NetworkOnNode {
+function onNode(
+  node: Node,
+  network: string,
+  zones: Zones,
+  daemons: ReadonlyMap<string, DaemonOverview>,
+): NetworkOnNode {
   const { name } = node.metadata;
   const found = zones.get(name)?.networks.find((candidate) => candidate.name === network);
   return {
     node: name,
     subnets: nodeSubnets(node).value?.get(network) ?? [],
-    state: found?.state ?? 'Unknown',
-    ...(found?.message === undefined ? {} : { message: found.message }),
+    ...stateNow(found, daemons.get(name)),
   };
 }
 
-function nodeOverview(node: Node, zones: Zones): NodeOverview {
+function nodeOverview(
+  node: Node,
+  zones: Zones,
+  daemons: ReadonlyMap<string, DaemonOverview>,
+): NodeOverview {
   const { name } = node.metadata;
   const { observedAt, message } = zones.get(name) ?? {};
   const id = nodeId(node).value;
@@ -236,6 +265,7 @@ function nodeOverview(node: Node, zones: Zones): NodeOverview {
     ...(id === undefined ? {} : { id }),
     ...(observedAt === undefined ? {} : { observedAt }),
     ...(message === undefined ? {} : { message }),
+    daemon: daemons.get(name) ?? { state: 'no daemon' },
   };
 }
 

@@ -1,9 +1,12 @@
 /** `heddle node`: stays, and keeps its zone true whatever changes on either side. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { nodes } from '../api/kinds.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
+import { managerIdentity } from './cluster-daemon.ts';
 import { serveZone } from './daemon-view.ts';
 import { Exclusive } from './exclusive.ts';
 import { serveHealth, type ReadinessCheck } from './health.ts';
+import { CLUSTER_HEARTBEAT, LOCAL_HEARTBEAT, startHeartbeat } from './heartbeat.ts';
 import type { Logger } from './logger.ts';
 import { MetricsAccess } from './metrics-access.ts';
 import { ZoneMetrics } from './metrics.ts';
@@ -88,6 +91,19 @@ export async function runZone(
   const passes = new Exclusive();
   await using _control = await serveZone(runtime, { notReady: () => notReady, passes }, log);
   await using _cni = await serveZoneCni(runtime, log);
+  const { store, informers, northbound } = runtime;
+  await using _heartbeat = startHeartbeat({
+    store: store.objects,
+    node: configuration.node,
+    // A process that waits for another one to end keeps nothing.
+    nodeUid: () =>
+      northbound.isHeldByOther()
+        ? undefined
+        : informers.of(nodes).get(configuration.node)?.metadata.uid,
+    identity: managerIdentity(),
+    timing: store.isEmbedded ? LOCAL_HEARTBEAT : CLUSTER_HEARTBEAT,
+    log,
+  });
   const reported = new Set<string>();
   runtime.store.onComplaints((complaints) => {
     for (const { text } of complaints)

@@ -13,6 +13,7 @@ import { planToJson, renderPlan } from './plan-text.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import type { HostController } from './host-controller.ts';
 import type { Complaint, OpenObjects } from './object-store.ts';
+import type { OverviewTime } from './daemon-overview.ts';
 import { overviewOf, type Overview, type OverviewObjects } from './overview.ts';
 import { readOverviewObjects, unprogrammedProblems } from './overview-objects.ts';
 
@@ -53,9 +54,11 @@ export interface PlanFormat {
 export async function statusReport(
   store: OpenObjects,
   settings: ClusterSettings,
+  time: Omit<OverviewTime, 'now'> = {},
   live: (objects: OverviewObjects) => OverviewObjects = (objects) => objects,
 ): Promise<StatusReport> {
-  const overview = overviewOf(live(await readOverviewObjects(store.objects)), settings);
+  const objects = live(await readOverviewObjects(store.objects));
+  const overview = overviewOf(objects, settings, { now: Date.now(), ...time });
   const mentioned = [
     ...overview.problems.map(({ object }) => object),
     ...overview.networks.flatMap(({ object }) => object ?? []),

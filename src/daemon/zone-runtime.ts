@@ -15,6 +15,7 @@ import { NodePodAddresses } from '../node/pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import { chassisId } from '../api/annotations/node-annotations.ts';
 import { nodes, pods } from '../api/kinds.ts';
+import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { ZoneFacts } from '../model/facts.ts';
 import { Informers } from '../store/informers.ts';
@@ -71,10 +72,7 @@ class NotReadyError extends Error {
   }
 }
 
-/** Milliseconds to wait for leadership: later another process is assumed to lead. */
-const LEADERSHIP_TIMEOUT = 2000;
-
-/** How long the allocations of another process are awaited before a node goes on without what is missing. */
+/** Milliseconds without any allocation of the process that leads, after which a node goes on without what is missing. */
 const ALLOCATION_TIMEOUT = 5000;
 
 export class ZoneRuntime implements AsyncDisposable {
@@ -103,7 +101,6 @@ export class ZoneRuntime implements AsyncDisposable {
   /** Present when what ovn-controller did can be seen. */
   readonly #chassisWatch: ChassisWatch | undefined;
   readonly #running: Promise<unknown>;
-  #leadership: Promise<boolean> | undefined;
   /** The databases are this node's, and fit for it; looked at again whenever one was connected anew. */
   #isOurs = false;
   #failure: unknown;
@@ -119,6 +116,7 @@ export class ZoneRuntime implements AsyncDisposable {
     const informers = new Informers({ store: store.objects, log, onMalformed: onWork });
     // Beside a cluster manager of its own a node needs no more than its pods.
     if (!store.isEmbedded) informers.select(pods, { fields: { 'spec.nodeName': node } });
+    if (store.isEmbedded) informers.select(LEASES, NODE_LEASES);
     this.informers = informers;
     this.facts = new ZoneFacts(node, settings, {
       renderEverywhere: configuration.render === 'everywhere',
@@ -300,20 +298,15 @@ export class ZoneRuntime implements AsyncDisposable {
     this.throwFailure();
   }
 
-  /** Whether our manager makes the allocations, once that is decided. */
-  #leads(manager: ClusterManager): Promise<boolean> {
-    this.#leadership ??= until(
-      () => manager.isLeading,
-      AbortSignal.timeout(LEADERSHIP_TIMEOUT),
-      'leadership',
-    ).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof TimedOutError) return false;
-        throw error;
-      },
+  /** Whether our manager makes the allocations: it leads, or another process is known to. */
+  async #leads(manager: ClusterManager, signal: AbortSignal): Promise<boolean> {
+    await until(
+      () => manager.isLeading || manager.isWaitingToLead || this.#failure !== undefined,
+      signal,
+      'the cluster manager of this process to lead, or another one',
     );
-    return this.#leadership;
+    this.throwFailure();
+    return manager.isLeading;
   }
 
   /** The manager competes for leadership again when it lost it: somebody has to allocate for later networks. */
@@ -330,28 +323,38 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** Starts after the first reconcile of networks, however long that takes: before it every pod would be reported as one without networks. */
   async #runPodAddresses(addresses: NodePodAddresses, signal: AbortSignal): Promise<void> {
-    if (this.#manager !== undefined && (await this.#leads(this.#manager)))
+    if (this.#manager !== undefined && (await this.#leads(this.#manager, signal)))
       // Once it lost the lead another process does that. What else ended it is reported by who runs it.
       await this.#manager.caughtUp(signal).catch(() => undefined);
     if (!signal.aborted) await addresses.run();
   }
 
   async #isAllocated(manager: ClusterManager, signal: AbortSignal): Promise<void> {
-    const isLeading = await this.#leads(manager);
-    if (isLeading) {
-      await orGiveUp(manager.caughtUp(signal), signal, 'the cluster manager to allocate');
+    if (!(await this.#leads(manager, signal)) && !(await this.#isDoneByOthers(manager, signal)))
       return;
+    if (manager.isLeading)
+      await orGiveUp(manager.caughtUp(signal), signal, 'the cluster manager to allocate');
+  }
+
+  /**
+   * Another process is the cluster manager: its allocations are awaited, not made. An object that gets none harms itself alone: it is reported
+   * as waiting, everything else goes on. False when that is so.
+   */
+  async #isDoneByOthers(manager: ClusterManager, signal: AbortSignal): Promise<boolean> {
+    for (let before = Infinity; ;) {
+      const missing = this.#pending().length;
+      if (missing === 0 || manager.isLeading) return true;
+      if (missing >= before) return false;
+      before = missing;
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(ALLOCATION_TIMEOUT)]);
+      await until(
+        () => this.#pending().length < missing || manager.isLeading,
+        limit,
+        'allocations by the cluster manager that leads',
+      ).catch((error: unknown) => {
+        if (signal.aborted || !(error instanceof TimedOutError)) throw error;
+      });
     }
-    // Another process is the cluster manager: its allocations are awaited, not made. An object that gets none harms itself
-    // alone: it is reported as waiting, everything else goes on.
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(ALLOCATION_TIMEOUT)]);
-    await until(
-      () => this.#pending().length === 0,
-      limit,
-      'allocations by the cluster manager that leads',
-    ).catch((error: unknown) => {
-      if (signal.aborted || !(error instanceof TimedOutError)) throw error;
-    });
   }
 
   /** Waits until the databases can be written. */
@@ -359,6 +362,15 @@ export class ZoneRuntime implements AsyncDisposable {
     await this.northbound.ready(signal);
     await this.southbound?.ready(signal);
     await this.host?.openVswitch.ready(signal);
+  }
+
+  /** Why the databases can't be read and written at the moment, if so. */
+  unavailable(): string | undefined {
+    for (const database of [this.northbound, this.southbound, this.host?.openVswitch]) {
+      const reason = database?.unavailable();
+      if (reason !== undefined) return reason;
+    }
+    return undefined;
   }
 
   /**

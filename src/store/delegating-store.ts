@@ -2,7 +2,7 @@ import type { Store } from './store.ts';
 
 /** A store that does what `changed` says, and leaves the rest to `store`. */
 export const delegatingStore = (store: Store, changed: Partial<Store>): Store => ({
-  list: (kind, signal) => store.list(kind, signal),
+  list: (kind, signal, selection) => store.list(kind, signal, selection),
   get: (kind, key, signal) => store.get(kind, key, signal),
   watch: (kind, handler, signal, selection) => store.watch(kind, handler, signal, selection),
   create: (kind, object, options) => store.create(kind, object, options),
@@ -10,7 +10,7 @@ export const delegatingStore = (store: Store, changed: Partial<Store>): Store =>
   patchStatus: (kind, key, patch, options) => store.patchStatus(kind, key, patch, options),
   delete: (kind, key, options) => store.delete(kind, key, options),
   event: (event) => store.event(event),
-  lead: (name, identity, signal) => store.lead(name, identity, signal),
+  lead: (name, identity, signal, onWaiting) => store.lead(name, identity, signal, onWaiting),
   close: () => store.close(),
   ...changed,
 });

@@ -71,7 +71,11 @@ export interface Leadership extends AsyncDisposable {
 }
 
 export interface Store {
-  list<T extends KubeObject>(kind: ResourceKind<T>, signal?: AbortSignal): Promise<readonly T[]>;
+  list<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    signal?: AbortSignal,
+    selection?: Selection,
+  ): Promise<readonly T[]>;
   get<T extends KubeObject>(
     kind: ResourceKind<T>,
     key: ObjectKey,
@@ -106,7 +110,12 @@ export interface Store {
   /** With finalizers the object stays, with a deletionTimestamp, until the last one is removed. */
   delete(kind: ResourceKind, key: ObjectKey, options?: DeleteOptions): Promise<void>;
   event(event: ObjectEvent): Promise<void>;
-  /** Waits for leadership under `name`; rejects when `signal` aborts first. */
-  lead(name: string, identity: string, signal: AbortSignal): Promise<Leadership>;
+  /** Waits for leadership under `name`; rejects when `signal` aborts first. `onWaiting` is called once it is known that another one has it. */
+  lead(
+    name: string,
+    identity: string,
+    signal: AbortSignal,
+    onWaiting?: () => void,
+  ): Promise<Leadership>;
   close(): Promise<void>;
 }

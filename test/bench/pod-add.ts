@@ -57,6 +57,7 @@ class OnNode {
       replica: client.replica,
       transactor: client,
       unavailable: () => undefined,
+      isHeldByOther: () => false,
       ready: (signal) => client.ready(signal),
       [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
     });

@@ -8,7 +8,7 @@ import {
 } from '../../src/api/objects.ts';
 import type { ObjectRules } from '../../src/store/manifests/manifest-rules.ts';
 import { coreEvent, countedAgain, EVENTS } from '../../src/store/object-event.ts';
-import { selecting, type Selection } from '../../src/store/selection.ts';
+import { isSelected, selecting, type Selection } from '../../src/store/selection.ts';
 import {
   StoreError,
   type DeleteOptions,
@@ -71,9 +71,14 @@ export class MemoryStore implements Store {
     return objects;
   }
 
-  async list<T extends KubeObject>(kind: ResourceKind<T>): Promise<readonly T[]> {
+  async list<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    _signal?: AbortSignal,
+    selection: Selection = {},
+  ): Promise<readonly T[]> {
     await Promise.resolve();
-    return [...this.#kind(kind.kind).values()] as T[];
+    const all = [...this.#kind(kind.kind).values()] as T[];
+    return all.filter((object) => isSelected(selection, object));
   }
 
   async get<T extends KubeObject>(kind: ResourceKind<T>, key: ObjectKey): Promise<T | undefined> {

@@ -4,6 +4,8 @@ import { Environment } from '@marcbachmann/cel-js';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { ResourceKind } from '../../src/api/objects.ts';
+import { nodeLeaseName } from '../../src/api/node-lease.ts';
+import { DEFAULT_LEASE_NAME } from '../../src/cluster/settings.ts';
 import { CNI_SOCKET } from '../../src/cni/shim.ts';
 import { parseBindAddress } from '../../src/daemon/bind-address.ts';
 import { resolveConfiguration } from '../../src/daemon/configuration.ts';
@@ -841,6 +843,9 @@ describe('admission policies', () => {
       expect(write('zonestatuses', { metadata: { name: 'n1' }, status: { x: 1 } }, null)).toEqual(
         [],
       );
+      const lease = { metadata: { name: nodeLeaseName('n1') } };
+      expect(write('leases', lease, null)).toEqual([]);
+      expect(write('leases', lease, lease)).toEqual([]);
     });
 
     test('writes nothing about another node, its pods or its zone', () => {
@@ -848,6 +853,8 @@ describe('admission policies', () => {
       expect(write('nodes', node('n2', gateway), node('n2'))).toEqual([message]);
       expect(write('pods', pod('n2', networks), pod('n2'))).toEqual([message]);
       expect(write('zonestatuses', { metadata: { name: 'n2' } }, null)).toEqual([message]);
+      for (const name of [nodeLeaseName('n2'), DEFAULT_LEASE_NAME, 'n1'])
+        expect(write('leases', { metadata: { name } }, null)).toEqual([message]);
       const unbound = { username: daemon.username, extra: {} };
       const anonymous = 'the Heddle daemon of node "" may only write about that node and its pods';
       expect(write('nodes', node('n1'), node('n1'), unbound)).toEqual([anonymous]);

@@ -34,6 +34,7 @@ import type { NetworkRegistry } from '../networks/network-registry.ts';
 import { oldestFirst } from '../../api/order.ts';
 import type { Log } from '../../store/log.ts';
 import type { ClusterManagerSettings } from '../settings.ts';
+import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
 import { hasChassis, nodesWithZone } from '../nodes/zones.ts';
 
 export interface ConnectControllerOptions {
@@ -45,6 +46,8 @@ export interface ConnectControllerOptions {
   readonly log: Log;
   /** Resolves when no network is being worked on, so that a ClusterNetworkConnect is written once for all of them. */
   readonly whenIdle: () => Promise<void>;
+  /** Why what a node reported is not to be relied on. */
+  readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
   readonly onFailure: (failure: Failure) => void;
 }
 
@@ -145,6 +148,12 @@ export class ConnectController {
       if (isDeepStrictEqual(reports[0], reports[1])) return;
       for (const name of new Set(reports.flat().map((report) => report.name))) this.queue.add(name);
     });
+  }
+
+  /** The daemon of a node is gone, or there again. */
+  daemonChanged(node: string): void {
+    for (const { name } of this.#options.informers.zones.get(node)?.status?.connects ?? [])
+      this.queue.add(name);
   }
 
   /** Selections may have changed. */
@@ -303,6 +312,7 @@ export class ConnectController {
       informers.zones.list(),
       nodesWithZone(informers.nodes.list(), informers.zones),
       problem === undefined,
+      this.#options.absentDaemon,
     );
     // Those of nodes that are gone go.
     const removed = current.map(({ type }) => type).filter(isZoneCondition);

@@ -1,6 +1,7 @@
 /** Conditions `Ready-In-Zone-<node>` of a ClusterNetworkConnect, from what nodes report (api.md §5.3). Pure. */
 import type { ZoneConnectStatus, ZoneStatus } from '../../api/zone-status.ts';
 import type { StatedCondition } from '../../store/status-writer.ts';
+import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
 
 const PREFIX = 'Ready-In-Zone-';
 
@@ -28,17 +29,28 @@ function readyInZone(
 
 /**
  * Conditions of `nodes`, those that have a zone, by name. With `isAccepted`, a node that says nothing of the connection yet is
- * `Unknown`: its links are not known to be there.
+ * `Unknown`, as is one whose daemon is gone: its links are not known to be there.
  */
 export function readyInZones(
   connect: string,
   zones: readonly ZoneStatus[],
   nodes: readonly string[],
   isAccepted: boolean,
+  absentDaemon: (node: string) => AbsentDaemon | undefined = () => undefined,
 ): readonly StatedCondition[] {
   const byNode = new Map(zones.map(({ metadata, status }) => [metadata.name, status?.connects]));
   return nodes.toSorted().flatMap((node) => {
     const report = byNode.get(node)?.find(({ name }) => name === connect);
+    const absent = report?.state === 'Unused' ? undefined : absentDaemon(node);
+    if (report !== undefined && absent !== undefined)
+      return [
+        {
+          type: `${PREFIX}${node}`,
+          status: 'Unknown',
+          reason: 'NoDaemon',
+          message: `${absent.state}: ${absent.message}; it was ${report.state}`,
+        },
+      ];
     if (report !== undefined) return [readyInZone(node, report)];
     return isAccepted ? [notReported(node)] : [];
   });

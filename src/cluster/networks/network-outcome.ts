@@ -1,4 +1,5 @@
 /** What became of a declared network, and the conditions that say so (api.md §4.5). Pure. */
+import type { DaemonAbsence } from '../../api/node-lease.ts';
 import type { ZoneNetworkStatus } from '../../api/zone-status.ts';
 import type { StatedCondition } from '../../store/status-writer.ts';
 import type { NetworkObject } from '../../api/nad/network-spec.ts';
@@ -113,7 +114,7 @@ export function networkAllocationSucceeded(failing: Iterable<string>): StatedCon
 /** What one node reports of a network; without a state, that it has not reported yet. */
 export interface ZoneReport {
   readonly node: string;
-  readonly state?: ZoneNetworkStatus['state'];
+  readonly state?: ZoneNetworkStatus['state'] | DaemonAbsence;
   readonly message?: string;
 }
 

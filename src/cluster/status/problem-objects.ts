@@ -15,8 +15,8 @@ export const objectOf =
 export const objectOfIdentity: ObjectOfKey = (key) =>
   key.replace(/^nad\//, 'NetworkAttachmentDefinition ').replace(/^network\//, 'Network ');
 
-/** Keys of the statuses' queue: `status/<object>`, `event/<network>`. */
+/** Keys of the statuses' queue: `status/<object>`, `event/<network>`, `zone/<node>`. */
 export const objectOfStatus: ObjectOfKey = (key) =>
   key.startsWith('status/')
     ? objectOfNetworkObject(key.slice('status/'.length))
-    : key.replace(/^event\//, 'Network ');
+    : key.replace(/^event\//, 'Network ').replace(/^zone\//, 'ZoneStatus ');

@@ -1,4 +1,5 @@
 /** Statuses of the objects that declare networks, and the events of failed allocations (api.md §4.5, §4.6). */
+import { zoneStatuses } from '../../api/kinds.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import type { ZoneNetworkStatus, ZoneStatus } from '../../api/zone-status.ts';
@@ -27,6 +28,7 @@ import {
 } from '../networks/network-outcome.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { SubnetFailures } from '../nodes/node-subnets.ts';
+import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
 import { hasChassis, nodesWithZone } from '../nodes/zones.ts';
 
 export interface StatusControllerOptions {
@@ -36,6 +38,8 @@ export interface StatusControllerOptions {
   readonly clock: Clock;
   readonly outcomeOf: (key: string) => NetworkOutcome | undefined;
   readonly failuresOf: (network: string) => SubnetFailures;
+  /** Why what a node reported is not to be relied on. */
+  readonly absentDaemon: (node: string) => AbsentDaemon | undefined;
   /** Resolves when no network is being worked on. */
   readonly whenIdle: () => Promise<void>;
   readonly onFailure: (failure: Failure) => void;
@@ -108,6 +112,16 @@ export class StatusController {
     for (const object of this.#objectsOf(network)) this.wake(networkObjectKey(object));
   }
 
+  /** The daemon of a node is gone, or there again: what the node uses is not known to be kept, or is. */
+  daemonChanged(node: string): void {
+    const zone = this.#options.informers.zones.get(node);
+    if (zone === undefined) return;
+    const reported = reportsIn(zone);
+    this.queue.add(`zone/${node}`);
+    for (const object of this.#options.informers.networkObjects())
+      if (isUsed(reported.get(networkOf(object))?.state)) this.wake(networkObjectKey(object));
+  }
+
   /** The nodes that lack a subnet of the network have changed. */
   failuresChanged(network: string): void {
     this.networkChanged(network);
@@ -123,7 +137,9 @@ export class StatusController {
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const slash = key.indexOf('/');
     const rest = key.slice(slash + 1);
-    if (key.slice(0, slash) === 'event') await this.#emitFailures(rest);
+    const what = key.slice(0, slash);
+    if (what === 'event') await this.#emitFailures(rest);
+    else if (what === 'zone') await this.#writeAbsence(rest, signal);
     else await this.#writeStatus(rest, signal);
   }
 
@@ -167,6 +183,29 @@ export class StatusController {
     }
   }
 
+  /** Who looks at the ZoneStatus alone sees it, too; the daemon writes its own again once it is back. */
+  async #writeAbsence(node: string, signal: AbortSignal): Promise<void> {
+    const { informers, store, absentDaemon } = this.#options;
+    const zone = informers.zones.get(node);
+    const absent = absentDaemon(node);
+    if (zone?.status === undefined || absent === undefined) return;
+    const message = `${absent.state}: ${absent.message}`;
+    const { resourceVersion } = zone.metadata;
+    if (zone.status.message === message || resourceVersion === undefined) return;
+    try {
+      await store.patchStatus(
+        zoneStatuses,
+        node,
+        { status: { message, ready: false } },
+        { fieldManager: 'heddle-node-heartbeats', resourceVersion, signal },
+      );
+    } catch (error) {
+      if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
+        throw error;
+      if (error.code === 'conflict') this.queue.addAfter(`zone/${node}`, CONFLICT_DELAY);
+    }
+  }
+
   #conflictingNads(object: NetworkObject, { ready }: NetworkOutcome): readonly string[] {
     return roleOf(object) === 'primary'
       ? ready.flatMap((namespace) => this.#options.registry.refusedPrimariesOf(namespace))
@@ -189,6 +228,9 @@ export class StatusController {
     return nodesWithZone(nodes.list(), zones).map((node) => {
       const zone = zones.get(node);
       const { state, message } = (zone && reportsIn(zone).get(network)) ?? {};
+      const absent = isUsed(state) ? this.#options.absentDaemon(node) : undefined;
+      if (absent !== undefined)
+        return { node, state: absent.state, message: `${absent.message}; it was ${state}` };
       return {
         node,
         ...(state === undefined ? {} : { state }),
@@ -234,6 +276,10 @@ export class StatusController {
 /** Null takes the field away. */
 const refusedSubnetsOf = ({ refusedSubnets = [] }: NetworkOutcome): readonly string[] | null =>
   refusedSubnets.length === 0 ? null : refusedSubnets;
+
+/** What nothing on the node uses is kept by nobody. */
+const isUsed = (state: ZoneNetworkStatus['state'] | undefined): boolean =>
+  state !== undefined && state !== 'Unused';
 
 type NetworkReports = ReadonlyMap<string, ZoneNetworkStatus>;
 

@@ -1,20 +1,7 @@
 /** Leadership by a coordination.k8s.io/v1 Lease. Compares only readings of its own clock, so clocks may differ. */
-import { leases } from '../../api/kinds.ts';
-import type { KubeObject, ResourceKind } from '../../api/objects.ts';
+import { LEASES, microTime, type Lease } from '../../api/node-lease.ts';
 import { pause, type Clock } from '../clock.ts';
 import { isRetryable, StoreError, type Leadership, type Store } from '../store.ts';
-
-interface Lease extends KubeObject {
-  readonly spec?: {
-    readonly holderIdentity?: string;
-    readonly leaseDurationSeconds?: number;
-    readonly acquireTime?: string;
-    readonly renewTime?: string;
-    readonly leaseTransitions?: number;
-  };
-}
-
-const LEASES = leases as ResourceKind<Lease>;
 
 /** All in milliseconds; lease > renew > retry. */
 export interface LeaseTiming {
@@ -43,9 +30,6 @@ export interface Candidate {
   readonly timing: LeaseTiming;
   readonly clock: Clock;
 }
-
-const microTime = (milliseconds: number): string =>
-  new Date(milliseconds).toISOString().replace('Z', '000Z');
 
 /** One life of a candidate: waits, leads, gives up. */
 class Election {
@@ -157,14 +141,20 @@ const isPassing = (error: unknown): boolean =>
   isRetryable(error) || (error instanceof StoreError && error.code === 'already-exists');
 
 /** Resolves when `candidate` leads; rejects when `signal` aborts first or leading is not allowed. */
-export async function leadByLease(candidate: Candidate, signal: AbortSignal): Promise<Leadership> {
+export async function leadByLease(
+  candidate: Candidate,
+  signal: AbortSignal,
+  onWaiting: () => void = () => undefined,
+): Promise<Leadership> {
   const { clock, timing, name } = candidate;
   const election = new Election(candidate);
   let since = clock.now();
   const isLeader = async (): Promise<boolean> => {
     since = clock.now();
     try {
-      return await election.attempt(signal);
+      const isOurs = await election.attempt(signal);
+      if (!isOurs) onWaiting();
+      return isOurs;
     } catch (error) {
       signal.throwIfAborted();
       if (isPassing(error)) return false;

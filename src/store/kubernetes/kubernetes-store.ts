@@ -57,8 +57,10 @@ export class KubernetesStore implements Store {
   async list<T extends KubeObject>(
     kind: ResourceKind<T>,
     signal?: AbortSignal,
+    selection: Selection = {},
   ): Promise<readonly T[]> {
-    const { items } = await listAll(this.#client, kind, this.#timing.page, {}, this.#until(signal));
+    const { page } = this.#timing;
+    const { items } = await listAll(this.#client, kind, page, selection, this.#until(signal));
     return items.flatMap((item) => {
       const read = readStored(kind, item);
       return read.ok ? [read.object] : [];
@@ -182,7 +184,12 @@ export class KubernetesStore implements Store {
       }
   }
 
-  lead(name: string, identity: string, signal: AbortSignal): Promise<Leadership> {
+  lead(
+    name: string,
+    identity: string,
+    signal: AbortSignal,
+    onWaiting?: () => void,
+  ): Promise<Leadership> {
     const { namespace, connection, leaseTiming } = this.#options;
     return leadByLease(
       {
@@ -194,6 +201,7 @@ export class KubernetesStore implements Store {
         clock: this.#clock,
       },
       this.#until(signal),
+      onWaiting,
     );
   }
 

@@ -24,7 +24,7 @@ import {
   patchRecord,
   type ObjectRecord,
 } from './object-record.ts';
-import { selecting, type Selection } from '../selection.ts';
+import { isSelected, selecting, type Selection } from '../selection.ts';
 import { readRecords, StateDirectory, type RecordStorage } from './state-directory.ts';
 import {
   StoreError,
@@ -112,10 +112,13 @@ export class ManifestStore implements Store {
   async list<T extends KubeObject>(
     kind: ResourceKind<T>,
     signal?: AbortSignal,
+    selection: Selection = {},
   ): Promise<readonly T[]> {
     this.#assertOpen(signal);
     await this.#writer.refresh('everywhere');
-    return [...this.#cache.ofKind(kind)].map(({ object }) => object as T);
+    return [...this.#cache.ofKind(kind)]
+      .map(({ object }) => object as T)
+      .filter((object) => isSelected(selection, object));
   }
 
   async get<T extends KubeObject>(
@@ -268,8 +271,14 @@ export class ManifestStore implements Store {
     });
   }
 
-  lead(name: string, identity: string, signal: AbortSignal): Promise<Leadership> {
-    return this.#storage.lead(name, identity, AbortSignal.any([signal, this.#closing.signal]));
+  lead(
+    name: string,
+    identity: string,
+    signal: AbortSignal,
+    onWaiting?: () => void,
+  ): Promise<Leadership> {
+    const until = AbortSignal.any([signal, this.#closing.signal]);
+    return this.#storage.lead(name, identity, until, onWaiting);
   }
 
   async close(): Promise<void> {

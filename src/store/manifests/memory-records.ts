@@ -43,10 +43,17 @@ export class MemoryRecords implements RecordStorage {
       else this.#records.set(path, record);
   }
 
-  async lead(name: string, _identity: string, signal: AbortSignal): Promise<Leadership> {
+  async lead(
+    name: string,
+    _identity: string,
+    signal: AbortSignal,
+    onWaiting: () => void = () => undefined,
+  ): Promise<Leadership> {
     signal.throwIfAborted();
     const mine = Promise.withResolvers<void>();
-    const before = this.#leaders.get(name) ?? Promise.resolve();
+    const leader = this.#leaders.get(name);
+    if (leader !== undefined) onWaiting();
+    const before = leader ?? Promise.resolve();
     this.#leaders.set(
       name,
       before.then(() => mine.promise),

@@ -32,7 +32,12 @@ export interface RecordStorage {
   locked<T>(work: () => Promise<T>): Promise<T>;
   /** All or, when it rejects, an unknown part of the writes happened; each single one whole or not at all. */
   write(writes: readonly RecordWrite[]): Promise<void>;
-  lead(name: string, identity: string, signal: AbortSignal): Promise<Leadership>;
+  lead(
+    name: string,
+    identity: string,
+    signal: AbortSignal,
+    onWaiting?: () => void,
+  ): Promise<Leadership>;
   readonly problems: ReadonlyMap<string, string>;
   close(): void;
 }
@@ -204,14 +209,25 @@ export class StateDirectory implements RecordStorage {
     return temporary;
   }
 
-  async lead(name: string, identity: string, signal: AbortSignal): Promise<Leadership> {
+  async lead(
+    name: string,
+    identity: string,
+    signal: AbortSignal,
+    onWaiting: () => void = () => undefined,
+  ): Promise<Leadership> {
     const lock = new FileLock(join(this.#root, 'leases', fileNameOf(name, '.lock')));
     const aborted = Promise.withResolvers<never>();
     const abort = (): void => aborted.reject(signal.reason as Error);
     signal.addEventListener('abort', abort, { once: true });
     try {
       signal.throwIfAborted();
-      while (!(await Promise.race([lock.acquire(LEAD_POLL), aborted.promise])));
+      // At once first: then it is known whether another one has it.
+      for (
+        let seconds = 0;
+        !(await Promise.race([lock.acquire(seconds), aborted.promise]));
+        seconds = LEAD_POLL
+      )
+        if (seconds === 0) onWaiting();
       const file = join(this.#root, 'leases', fileNameOf(name, '.holder'));
       const temporary = join(this.#root, 'unfinished', randomUUID());
       await writeFile(temporary, `${identity}\n`);

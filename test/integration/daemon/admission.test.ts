@@ -20,6 +20,7 @@ const NODES = '/api/v1/nodes';
 const PODS = '/api/v1/namespaces/blue/pods';
 const SERVICES = '/api/v1/namespaces/blue/services';
 const ZONES = '/apis/k8s.ovn.org/v1alpha1/zonestatuses';
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/heddle/leases';
 const NADS = '/apis/k8s.cni.cncf.io/v1/namespaces/blue/network-attachment-definitions';
 
 const annotations = (values: Record<string, string | null>): object => ({
@@ -159,7 +160,19 @@ describe.skipIf(typeof started === 'string')('an API server with deploy/ install
       { status: { observedAt: '2026-01-01T00:00:00Z', networks: [], problems: [] } },
       ADMITTED,
     ],
+    ['says that it is there', NODE, 'POST', LEASES, lease('heddle-node-n1'), ADMITTED],
+    [
+      'says so again',
+      NODE,
+      'PATCH',
+      `${LEASES}/heddle-node-n1`,
+      { spec: { holderIdentity: 'b' } },
+      ADMITTED,
+    ],
     // What it may not.
+    ['says that another one is there', NODE, 'POST', LEASES, lease('heddle-node-n2'), NOT_OWN],
+    ['leads the managers', NODE, 'POST', LEASES, lease('heddle-cluster-manager'), NOT_OWN],
+    ['deletes its heartbeat', NODE, 'DELETE', `${LEASES}/heddle-node-n1`, {}, FORBIDDEN],
     [
       'says something of another node',
       NODE,
@@ -420,6 +433,15 @@ function serviceWith(metadata: object, externalIPs: readonly string[]): object {
     kind: 'Service',
     metadata,
     spec: { ports: [{ port: 80 }], externalIPs },
+  };
+}
+
+function lease(name: string): object {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name },
+    spec: { holderIdentity: 'a', leaseDurationSeconds: 40 },
   };
 }
 

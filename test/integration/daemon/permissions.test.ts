@@ -200,6 +200,29 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await remove(source);
     await expect.poll(mirrors, WAIT).not.toMatch(/endpointslice-mirror-controller/);
 
+    // A daemon that died.
+    const zone: KubeObject = {
+      apiVersion: 'k8s.ovn.org/v1alpha1',
+      kind: 'ZoneStatus',
+      metadata: { name: 'n1' },
+    };
+    const reported = { observedAt: '2026-01-01T00:00:00Z', networks: [], problems: [] };
+    const heartbeat: KubeObject = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'heddle', name: 'heddle-node-n1' },
+      spec: {
+        holderIdentity: 'former',
+        leaseDurationSeconds: 40,
+        renewTime: '2026-01-01T00:00:00.000000Z',
+      },
+    };
+    await create(zone);
+    const zoneNow = (await get(zone)).body as KubeObject;
+    await api.call('PUT', `${pathOf(zone)}/n1/status`, { ...zoneNow, status: reported });
+    await create(heartbeat);
+    await waitFor(zone, /Stale: no heartbeat/);
+
     // Another one leads, and says again what is wrong.
     await stopManager();
     await startManager();

@@ -85,7 +85,7 @@ test('the zone of another node is refused by its name: nothing of it changes, wh
   ended(await heddle.run('apply', '--no-wait', '--take-zone', ...renamed), 0);
   expect(await nbctl(zone.nb, 'get', 'NB_Global', '.', 'name')).toBe('ovn-worker\n');
   ended(await heddle.run('apply', '--no-wait', ...renamed), 0);
-});
+}, 180_000);
 
 test('a Southbound whose own chassis is another one is refused by it, before the new Northbound is touched', async () => {
   using heddle = installation();

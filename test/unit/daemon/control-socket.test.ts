@@ -8,8 +8,9 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { connect, createServer, type Server } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { connectControl, type ControlClient } from '../../../src/daemon/control-client.ts';
 import { defaultSocket, linesOf } from '../../../src/daemon/control-protocol.ts';
@@ -39,7 +40,7 @@ const signal = (): AbortSignal => AbortSignal.timeout(5000);
 
 async function client(path: string): Promise<ControlClient> {
   const connected = await connectControl(path);
-  if (typeof connected === 'string') throw new Error(connected);
+  if (!('call' in connected)) throw new Error(connected.reason);
   return connected;
 }
 
@@ -203,7 +204,20 @@ describe('a control socket', () => {
 describe('who asks', () => {
   test('is told that nobody answers', async () => {
     const path = freshPath();
-    expect(await connectControl(path)).toBe(`no daemon answers on ${path}`);
+    const reason = `no daemon answers on ${path}`;
+    expect(await connectControl(path)).toEqual({ reason, hasEnded: false });
+  });
+
+  test('is told of a daemon that ended without taking its socket along', async () => {
+    const path = freshPath();
+    mkdirSync(dirname(path), { recursive: true });
+    const left = spawnSync(process.execPath, [
+      '--eval',
+      `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`,
+    ]);
+    expect(left.signal).toBe('SIGKILL');
+    const reason = `no daemon answers on ${path}`;
+    expect(await connectControl(path)).toEqual({ reason, hasEnded: true });
   });
 
   test('gets the words of a daemon that refuses', async () => {

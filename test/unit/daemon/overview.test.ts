@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ClusterNetworkConnect, OVNSecondaryNetwork } from '../../../src/api/types.ts';
-import type { ZoneStatus } from '../../../src/api/zone-status.ts';
+import { LEASES, microTime, nodeLeaseName } from '../../../src/api/node-lease.ts';
+import type { NetworkState, ZoneStatus } from '../../../src/api/zone-status.ts';
 import { isHealthy, overviewOf, type OverviewObjects } from '../../../src/daemon/overview.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { connect } from '../../support/cluster.ts';
@@ -12,6 +13,7 @@ const nothing: OverviewObjects = {
   nodes: [],
   pods: [],
   zoneStatuses: [],
+  leases: [],
   unprogrammed: [],
 };
 const lastTransitionTime = '2026-01-01T00:00:00Z';
@@ -39,7 +41,11 @@ test('a connection that is not there yet is a problem, with its reasons', () => 
       ],
     },
   };
-  const { problems } = overviewOf({ ...nothing, clusterNetworkConnects: [both] }, DEFAULT_SETTINGS);
+  const { problems } = overviewOf(
+    { ...nothing, clusterNetworkConnects: [both] },
+    DEFAULT_SETTINGS,
+    { now: 0 },
+  );
   expect(problems).toEqual([
     { object: 'ClusterNetworkConnect both', message: 'not Ready-In-Zone-n1: no report' },
   ]);
@@ -77,6 +83,7 @@ test('what a node says of a connection is a problem once', () => {
   const { problems } = overviewOf(
     { ...nothing, clusterNetworkConnects: [both], zoneStatuses: [zone] },
     DEFAULT_SETTINGS,
+    { now: 0 },
   );
   expect(problems).toEqual([{ object: 'ClusterNetworkConnect both', message }]);
 });
@@ -113,6 +120,7 @@ test('primary networks of one namespace are siblings, unless they overlap', () =
       ],
     },
     DEFAULT_SETTINGS,
+    { now: 0 },
   );
   expect(networks.map(({ name, siblings }) => `${name}: ${siblings.join(' ')}`)).toEqual([
     'default: ',
@@ -139,7 +147,7 @@ test('the network of an OVNSecondaryNetwork has its object and what is wrong wit
     spec: { subnet: '10.70.0.0/24' },
     status: { conditions: [refused] },
   };
-  const overview = overviewOf({ ...nothing, networkObjects: [mesh] }, DEFAULT_SETTINGS);
+  const overview = overviewOf({ ...nothing, networkObjects: [mesh] }, DEFAULT_SETTINGS, { now: 0 });
   expect(overview.networks.find(({ name }) => name === 'secondary_blue_mesh')).toMatchObject({
     object: 'OVNSecondaryNetwork blue/mesh',
     conditions: [refused],
@@ -155,7 +163,7 @@ test('an object that nothing is programmed for is a problem', () => {
       metadata: { name: 'default', namespace: 'blue' },
     },
   ];
-  const overview = overviewOf({ ...nothing, unprogrammed }, DEFAULT_SETTINGS);
+  const overview = overviewOf({ ...nothing, unprogrammed }, DEFAULT_SETTINGS, { now: 0 });
   expect(overview.problems).toEqual([
     {
       object: 'EgressQoS blue/default',
@@ -223,6 +231,7 @@ test('a connection is shown with its networks by name, and what each node has of
       ],
     },
     DEFAULT_SETTINGS,
+    { now: 0 },
   );
   expect(connections).toEqual([
     {
@@ -241,4 +250,74 @@ test('a connection is shown with its networks by name, and what each node has of
       ],
     },
   ]);
+});
+
+describe('a node whose daemon', () => {
+  const NOW = Date.parse('2026-01-01T12:00:00Z');
+  const objects = (
+    lease: { readonly age: number; readonly holder?: string } | undefined,
+    state: NetworkState = 'Programmed',
+  ): OverviewObjects => ({
+    ...nothing,
+    nodes: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } }],
+    zoneStatuses: [
+      {
+        apiVersion: 'k8s.ovn.org/v1alpha1',
+        kind: 'ZoneStatus',
+        metadata: { name: 'n1' },
+        status: {
+          observedAt: lastTransitionTime,
+          networks: [{ name: 'default', state }],
+          problems: [],
+        },
+      },
+    ],
+    leases:
+      lease === undefined
+        ? []
+        : [
+            {
+              apiVersion: LEASES.apiVersion,
+              kind: LEASES.kind,
+              metadata: { name: nodeLeaseName('n1'), namespace: 'heddle' },
+              spec: {
+                holderIdentity: lease.holder ?? 'daemon',
+                leaseDurationSeconds: 40,
+                renewTime: microTime(NOW - lease.age * 1000),
+              },
+            },
+          ],
+  });
+
+  test.each([
+    ['renews its lease', { age: 39 }, {}, 'running', 'Programmed', true],
+    ['has not renewed it in time', { age: 40 }, {}, 'Stale', 'Stale', false],
+    ['was stopped', { age: 1, holder: '' }, {}, 'no daemon', 'no daemon', false],
+    ['has left its socket behind', { age: 1 }, { ended: 'n1' }, 'no daemon', 'no daemon', false],
+    [
+      'answers itself, whatever is stored',
+      { age: 99 },
+      { running: 'n1' },
+      'running',
+      'Programmed',
+      true,
+    ],
+    ['never was there: `heddle apply` keeps it', undefined, {}, 'no daemon', 'Programmed', true],
+  ] as const)('%s', (_name, lease, known, daemon, state, healthy) => {
+    const overview = overviewOf(objects(lease), DEFAULT_SETTINGS, { now: NOW, ...known });
+    expect(overview.nodes[0]?.daemon.state).toBe(daemon);
+    expect(overview.networks[0]?.nodes[0]?.state).toBe(state);
+    expect(isHealthy(overview)).toBe(healthy);
+  });
+
+  test('is gone leaves what it did not use as it is, and says since when nobody is there', () => {
+    const overview = overviewOf(objects({ age: 95 }, 'Unused'), DEFAULT_SETTINGS, { now: NOW });
+    expect(overview.networks[0]?.nodes[0]).toEqual({ node: 'n1', subnets: [], state: 'Unused' });
+    expect(overview.nodes[0]?.daemon).toEqual({
+      state: 'Stale',
+      heartbeat: '2026-01-01T11:58:25Z',
+      message:
+        'no heartbeat of its daemon since 2026-01-01T11:58:25Z, 95 s ago by the clock of this machine',
+    });
+  });
 });

@@ -1,0 +1,137 @@
+/**
+ * Which nodes' daemons are there, by whether their leases are renewed: as Kubernetes judges nodes, by when this process saw the last
+ * renewal, not by what the clocks of nodes say.
+ */
+import {
+  absenceText,
+  heartbeatOf,
+  nodeOfLease,
+  type DaemonAbsence,
+  type Heartbeat,
+  type Lease,
+} from '../../api/node-lease.ts';
+import type { Clock } from '../../store/clock.ts';
+import type { ObjectView } from '../../store/informer.ts';
+
+/** Milliseconds between two looks. */
+const LOOK = 5000;
+
+/** What a node's reports are worth nothing for. */
+export interface AbsentDaemon {
+  readonly state: DaemonAbsence;
+  readonly message: string;
+}
+
+export interface NodeHeartbeatsOptions {
+  readonly leases: ObjectView<Lease>;
+  /** False while the leases can't be read: then silence says nothing of the nodes. */
+  readonly isReadable: () => boolean;
+  readonly clock: Clock;
+  /** A node's daemon is gone, or is there again. */
+  readonly onChange: (node: string) => void;
+}
+
+interface Seen {
+  heartbeat: Heartbeat;
+  /** On our clock. */
+  at: number;
+  absent: AbsentDaemon | undefined;
+}
+
+export class NodeHeartbeats {
+  readonly #options: NodeHeartbeatsOptions;
+  readonly #seen = new Map<string, Seen>();
+  #lookedAt: number;
+  /** Nobody is judged before this, on our clock. */
+  #patientUntil = 0;
+
+  constructor(options: NodeHeartbeatsOptions) {
+    this.#options = options;
+    this.#lookedAt = options.clock.now();
+  }
+
+  /** Follows the leases until `signal` aborts. */
+  follow(signal: AbortSignal): void {
+    const { leases, clock } = this.#options;
+    leases.onChange(({ before, after }) => {
+      const lease = after ?? before;
+      const node = lease && nodeOfLease(lease);
+      if (node === undefined) return;
+      if (after === undefined) this.#forget(node);
+      else this.#renewed(node, heartbeatOf(after));
+    });
+    this.#lookedAt = clock.now();
+    const again = (): void => {
+      if (signal.aborted) return;
+      this.#look();
+      cancel = clock.after(LOOK, again);
+    };
+    let cancel = clock.after(LOOK, again);
+    signal.addEventListener('abort', () => cancel(), { once: true });
+  }
+
+  /** Why what a node reported is not to be relied on; undefined where its daemon is there, or never said that it was. */
+  absent(node: string): AbsentDaemon | undefined {
+    return this.#seen.get(node)?.absent;
+  }
+
+  /** The nodes whose daemons are gone, by name. */
+  absentees(): readonly (readonly [node: string, absent: AbsentDaemon])[] {
+    return [...this.#seen]
+      .flatMap(([node, { absent }]) => (absent === undefined ? [] : [[node, absent] as const]))
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+  }
+
+  #renewed(node: string, heartbeat: Heartbeat): void {
+    const now = this.#options.clock.now();
+    const known = this.#seen.get(node);
+    if (known === undefined) {
+      // Only now a stored time counts: the manager before us may have told that the daemon is gone, and it would be forgotten meanwhile.
+      const isOld = now - heartbeat.renewedAt > heartbeat.duration;
+      this.#seen.set(node, { heartbeat, at: now, absent: undefined });
+      if (isOld) this.#judge(node, true);
+      return;
+    }
+    known.heartbeat = heartbeat;
+    known.at = now;
+    // A daemon that was stopped is missed as late as one that died: most are back before that.
+    if (heartbeat.isHeld) this.#judge(node, false);
+  }
+
+  #forget(node: string): void {
+    const wasAbsent = this.absent(node) !== undefined;
+    this.#seen.delete(node);
+    if (wasAbsent) this.#options.onChange(node);
+  }
+
+  #look(): void {
+    const { clock, isReadable } = this.#options;
+    const now = clock.now();
+    // This process stood still, or its clock was set.
+    const hasJumped = Math.abs(now - this.#lookedAt - LOOK) > LOOK;
+    this.#lookedAt = now;
+    const longest = Math.max(
+      0,
+      ...[...this.#seen.values()].map(({ heartbeat }) => heartbeat.duration),
+    );
+    if (hasJumped || !isReadable()) this.#patientUntil = now + longest;
+    for (const [node, seen] of this.#seen) {
+      // A clock that was set back.
+      seen.at = Math.min(seen.at, now);
+      if (now >= this.#patientUntil && now - seen.at > seen.heartbeat.duration)
+        this.#judge(node, true);
+    }
+  }
+
+  #judge(node: string, isAbsent: boolean): void {
+    const seen = this.#seen.get(node);
+    if (seen === undefined || (seen.absent !== undefined) === isAbsent) return;
+    seen.absent = isAbsent
+      ? {
+          state: seen.heartbeat.isHeld ? 'Stale' : 'no daemon',
+          message: absenceText(seen.heartbeat),
+        }
+      : undefined;
+    this.#options.onChange(node);
+  }
+}

@@ -2,6 +2,7 @@
  * OVSDB client: a replica of a database kept true by the server's monitor, transactions, locks.
  * Everything that users of this folder need is exported here; what works on values without any connection by `values/index.ts`.
  */
+import './node-floor.ts';
 export { OvsdbClient } from './client.ts';
 export type { ClientEvent, ClientOptions, ClientStatus, ClientTiming } from './client-options.ts';
 export { OvsdbError, isRetryable, type OvsdbErrorCode } from './data/error.ts';

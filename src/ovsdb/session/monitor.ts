@@ -13,6 +13,7 @@ import {
   define,
   initialConditions,
   monitorRequests,
+  checkedSelection,
   selectionFor,
   type Definition,
   type Selection,
@@ -81,7 +82,7 @@ export class DatabaseMonitor extends ReplicaReader implements Monitor {
     this.#settings = settings;
     this.reloads = new ReloadBackoff(settings.backoff, settings.now, 1);
     const { selection } = settings;
-    const given = typeof selection === 'function' ? undefined : selection;
+    const given = typeof selection === 'function' ? undefined : checkedSelection(selection);
     this.conditions = new MonitorConditions(initialConditions(given));
     checkConditions(this.conditions.wanted, settings.known);
     if (settings.known !== undefined) this.define(settings.known);

@@ -33,6 +33,30 @@ export type Selection = { readonly [table: string]: TableSelection | true };
 /** What to follow, by the server's schema: asked again whenever that is read anew. */
 export type SelectTables = (schema: DatabaseSchema) => Selection;
 
+const SELECTION_KEYS: readonly string[] = ['columns', 'where', 'omitAlert', 'indexes'];
+const INDEX_KEYS: readonly string[] = ['find', 'ordered', 'referrers'];
+
+/**
+ * The selection, if it says nothing that nobody understands: a misspelt key would have all of a table followed. Throws `bad argument` with
+ * table and key.
+ */
+export function checkedSelection<S extends Selection | undefined>(selection: S): S {
+  const refuse = (what: string, known: readonly string[]): never => {
+    throw new OvsdbError('bad argument', `${what}; known are ${known.join(', ')}`);
+  };
+  for (const [table, chosen] of Object.entries<unknown>(selection ?? {})) {
+    if (chosen === true) continue;
+    if (typeof chosen !== 'object' || chosen === null || Array.isArray(chosen))
+      throw new OvsdbError('bad argument', `tables.${table} must be true or an object`);
+    for (const key of Object.keys(chosen))
+      if (!SELECTION_KEYS.includes(key)) refuse(`tables.${table} has no "${key}"`, SELECTION_KEYS);
+    const { indexes } = chosen as TableSelection;
+    for (const key of Object.keys(indexes ?? {}))
+      if (!INDEX_KEYS.includes(key)) refuse(`tables.${table}.indexes has no "${key}"`, INDEX_KEYS);
+  }
+  return selection;
+}
+
 /** What is wanted under this schema. Throws `bad argument` when the program's function fails. */
 export function selectionFor(
   given: Selection | SelectTables | undefined,
@@ -40,7 +64,7 @@ export function selectionFor(
 ): Selection | undefined {
   if (typeof given !== 'function') return given;
   try {
-    return given(schema);
+    return checkedSelection(given(schema));
   } catch (error) {
     if (error instanceof OvsdbError) throw error;
     throw new OvsdbError(

@@ -88,13 +88,25 @@ export class TransactionDraft {
       : value;
   }
 
-  /** The changes of a row so far, to be added to. Throws `bad argument` for what is no row. */
+  /** The row to change. Throws `bad argument` for what is none, such as a row of the replica: its `name` would be taken for that of a new row. */
+  rowToChange(reference: RowToChange): RowToChange {
+    const row: unknown = this.own(reference);
+    if (row instanceof InsertedRow) return row;
+    if (typeof row !== 'string')
+      throw new OvsdbError(
+        'bad argument',
+        `a row to change is given by its UUID (row.uuid), or as what insert returned, not as ${row === null ? 'null' : Array.isArray(row) ? 'a list' : typeof row === 'object' ? 'an object' : `a value of type ${typeof row}`}`,
+      );
+    if (parseUuid(row) === undefined)
+      throw new OvsdbError('bad argument', `"${row}" is not a UUID`);
+    return row;
+  }
+
+  /** The changes of a row so far, to be added to. */
   changes(table: string, row: RowToChange): RowChanges {
     const key = keyOf(table, row);
     let changes = this.#rows.get(key);
     if (changes === undefined) {
-      if (typeof row === 'string' && parseUuid(row) === undefined)
-        throw new OvsdbError('bad argument', `"${row}" is not a UUID`);
       changes = { table, row, columns: new Map(), mutations: [], isDeleted: false };
       this.#rows.set(key, changes);
     }

@@ -103,7 +103,7 @@ export class Transaction<T = AnyTables> {
     columns: UpdateColumns<T, K>,
   ): this {
     this.#write();
-    const row = this.#draft.own(reference);
+    const row = this.#draft.rowToChange(reference);
     const found = typeof row === 'string' ? this.#replica.row(table, row) : undefined;
     const values = Object.entries(columns as { readonly [column: string]: Writable });
     // First all values, then all changes: a value that is refused leaves the transaction as it is.
@@ -129,7 +129,7 @@ export class Transaction<T = AnyTables> {
   delete(table: TableName<T>, row: RowToChange): this {
     this.#write();
     tableOf(this.#replica.schema, table);
-    this.#draft.changes(table, this.#draft.own(row)).isDeleted = true;
+    this.#draft.changes(table, this.#draft.rowToChange(row)).isDeleted = true;
     return this;
   }
 
@@ -141,7 +141,7 @@ export class Transaction<T = AnyTables> {
     json: JsonValue,
   ): this {
     if (!this.#column(table, column).mutable) throw immutable(table, column);
-    const { mutations } = this.#draft.changes(table, this.#draft.own(row));
+    const { mutations } = this.#draft.changes(table, this.#draft.rowToChange(row));
     if (!isEmpty(json)) mutations.push([column, mutator, json]);
     return this;
   }
@@ -214,7 +214,7 @@ export class Transaction<T = AnyTables> {
     const { type } = this.#column(table, column);
     if (type.key.type !== 'integer')
       throw new OvsdbError('bad argument', `column ${column} of table ${table} is not an integer`);
-    const own = this.#draft.own(row);
+    const own = this.#draft.rowToChange(row);
     const increment: Increment = { table, row: own, column, position: -1, value: undefined };
     this.mutate(table, own, column, '+=', by);
     this.#draft.increments.push(increment);
@@ -233,7 +233,7 @@ export class Transaction<T = AnyTables> {
    */
   verify(table: TableName<T>, reference: RowToChange, ...columns: readonly string[]): this {
     this.#write();
-    const uuid = this.#draft.own(reference);
+    const uuid = this.#draft.rowToChange(reference);
     if (typeof uuid !== 'string') return this;
     const row = this.#replica.row(table, uuid);
     if (row === undefined)

@@ -1,4 +1,5 @@
 /** Types, values, differences, conditions, mutations and messages of OVSDB, without any connection. All of it is pure. */
+import '../node-floor.ts';
 export * from '../data/column-type.ts';
 export {
   evaluateClause,

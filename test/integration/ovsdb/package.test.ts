@@ -118,6 +118,19 @@ test('the sources compile in a program that has no option but strict and theirs'
   expect(await run('tsc', '-p', copy)).toBe('');
 });
 
+test.each(['heddle-ovsdb', 'heddle-ovsdb/values'])(
+  'a Node.js that is too old is told so by %s before anything else happens',
+  async (entry) => {
+    // Stands in for an old one: it says that it is one, and lacks what those lack.
+    const old = `data:text/javascript,${encodeURIComponent(
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } }); delete Set.prototype.difference;",
+    )}`;
+    await expect(
+      run(process.execPath, '--import', old, '--input-type=module', '--eval', `import '${entry}'`),
+    ).rejects.toThrow('the OVSDB client needs Node.js 24 or newer, and this is 20.20.2');
+  },
+);
+
 test('its version and license are those of Heddle', async () => {
   const { default: ours } = (await import(join(ROOT, 'package.json'), {
     with: { type: 'json' },

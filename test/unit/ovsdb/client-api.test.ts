@@ -280,3 +280,30 @@ describe('a loop over changes', () => {
     }
   });
 });
+
+describe('what is to be followed', () => {
+  test.each<[string, unknown, string]>([
+    ['a misspelt key', { T: { colums: ['name'] } }, 'tables.T has no "colums"; known are columns'],
+    ['a list', { T: ['name'] }, 'tables.T must be true or an object'],
+    ['false', { T: false }, 'tables.T must be true or an object'],
+    ['a misspelt index', { T: { indexes: { fnd: ['name'] } } }, 'tables.T.indexes has no "fnd"'],
+  ])('%s is refused, and not taken for the whole table', (_name, tables, message) => {
+    const remotes = 'unix:/nowhere';
+    expect(() => new OvsdbClient({ remotes, database: 'Small', tables: tables as never })).toThrow(
+      message,
+    );
+  });
+
+  test('a function that says something else is refused where it is asked', async () => {
+    await using server = await ScriptedOvsdbServer.start(smallDatabase(SCHEMA));
+    const tables = (): never => ({ Logical_Switch_Port: { colums: ['name'] } }) as never;
+    await using client = new OvsdbClient({
+      remotes: server.remote,
+      database: 'Small',
+      tables,
+    }).start();
+    await expect(client.ready(soon())).rejects.toThrow(
+      'tables.Logical_Switch_Port has no "colums"',
+    );
+  });
+});

@@ -140,6 +140,31 @@ describe('nothing is sent for nothing', () => {
   });
 });
 
+describe('what is no row', () => {
+  // Plain JavaScript: nothing but the transaction says so.
+  const steps: Record<string, (transaction: Transaction, row: never) => unknown> = {
+    delete: (t, row) => t.delete('T', row),
+    update: (t, row) => t.update('T', row, { name: 'b' }),
+    addToSet: (t, row) => t.addToSet('T', row, 'members', ['x']),
+    increment: (t, row) => t.increment('T', row, 'count'),
+    verify: (t, row) => t.verify('T', row, 'name'),
+  };
+  const [found] = [...replica().rows('T')];
+  test.each(
+    Object.entries(steps).flatMap(([name, step]) =>
+      [found, { uuid: ROW, name: 'a' }, undefined, null, 1, [ROW]].map(
+        (row) => [name, row, step] as const,
+      ),
+    ),
+  )('%s does not take %o', (_name, row, step) => {
+    const transaction = new Transaction(replica());
+    expect(() => step(transaction, row as never)).toThrow(
+      'a row to change is given by its UUID (row.uuid)',
+    );
+    expect(transaction.isEmpty).toBe(true);
+  });
+});
+
 describe('a transaction that is retried', () => {
   test('waits for a builder that is asynchronous', async () => {
     const committer = new Committer();

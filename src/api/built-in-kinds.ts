@@ -3,7 +3,7 @@ import { compact, FieldReader } from './field-reader.ts';
 import type { PlainObject } from './plain-object.ts';
 import { own } from './plain-object.ts';
 import { endpointSlice, service } from './service-kinds.ts';
-import type { FieldError } from './validation/field-errors.ts';
+import type { FieldError, FieldWarning } from './validation/field-errors.ts';
 
 /** Every cluster has these without anybody declaring them. */
 export const SYSTEM_NAMESPACES: readonly string[] = [
@@ -68,9 +68,15 @@ const PARSERS: Readonly<Record<string, (object: PlainObject, reader: FieldReader
 export function parseBuiltIn(object: PlainObject): {
   readonly object: PlainObject;
   readonly errors: readonly FieldError[];
+  /** Fields that look like misspelt ones. */
+  typos(): readonly FieldWarning[];
 } {
   const reader = new FieldReader();
   const kind = String(own(object, 'kind'));
   const parser = Object.hasOwn(PARSERS, kind) ? PARSERS[kind] : undefined;
-  return { object: parser === undefined ? object : parser(object, reader), errors: reader.errors };
+  return {
+    object: parser === undefined ? object : parser(object, reader),
+    errors: reader.errors,
+    typos: () => reader.typos(),
+  };
 }

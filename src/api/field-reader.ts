@@ -3,11 +3,37 @@ import { formatAddress, parseAddress } from '../allocators/addresses.ts';
 import type { PlainObject } from './plain-object.ts';
 import { isPlainObject, own } from './plain-object.ts';
 import type { Protocol } from './types.ts';
-import type { FieldError, FieldPath } from './validation/field-errors.ts';
+import {
+  unknownField,
+  type FieldError,
+  type FieldPath,
+  type FieldWarning,
+} from './validation/field-errors.ts';
+import { nearestName } from './validation/nearest-name.ts';
 
 /** Adds errors to `errors` and answers with values of known types; wrong ones are reported and left out. */
 export class FieldReader {
   readonly errors: FieldError[] = [];
+  /** The maps that were looked into, where they are, and the fields that were asked for. */
+  readonly #asked = new Map<
+    PlainObject,
+    { readonly path: FieldPath; readonly fields: Set<string> }
+  >();
+
+  /**
+   * Fields that look like one that was asked for and is not there. What else a map holds is somebody else's: kinds of Kubernetes have many fields
+   * that we don't read, and every release has more.
+   */
+  typos(): FieldWarning[] {
+    return [...this.#asked].flatMap(([parent, { path, fields }]) => {
+      // What is observed is nobody's to misspell.
+      if (path[0] === 'status') return [];
+      const missing = [...fields].filter((field) => !Object.hasOwn(parent, field));
+      return Object.keys(parent)
+        .filter((key) => !fields.has(key) && nearestName(key, missing) !== undefined)
+        .map((key) => unknownField([...path, key], missing));
+    });
+  }
 
   mismatch(path: FieldPath, value: unknown, type: string): undefined {
     this.errors.push({ type: 'TypeInvalid', path, value, detail: `must be a ${type}` });
@@ -106,6 +132,13 @@ export class FieldReader {
   }
 
   #child(parent: PlainObject, path: FieldPath): unknown {
+    const asked = this.#asked.get(parent);
+    if (asked === undefined)
+      this.#asked.set(parent, {
+        path: path.slice(0, -1),
+        fields: new Set([String(path.at(-1))]),
+      });
+    else asked.fields.add(String(path.at(-1)));
     const value = own(parent, String(path.at(-1)));
     return value === null ? undefined : value;
   }

@@ -1,5 +1,6 @@
 /** Errors about one field of an object, worded like the causes of an API server's Invalid status. */
 import { clipped } from '../visible-text.ts';
+import { nearestName } from './nearest-name.ts';
 
 export type FieldErrorType =
   | 'Required'
@@ -25,8 +26,23 @@ export interface FieldError {
 /** Something that is accepted, but probably not what was meant. */
 export interface FieldWarning {
   readonly path: FieldPath;
-  /** `unknown field "spec.mtuu"`. */
-  readonly message: string;
+  /** What may have been meant; empty where nobody knows. */
+  readonly remedy: string;
+}
+
+/** A field that nobody knows beside `known` ones. */
+export function unknownField(path: FieldPath, known: readonly string[]): FieldWarning {
+  const nearest = nearestName(String(path.at(-1)), known);
+  const few = known.length > 0 && known.length <= 12;
+  return {
+    path,
+    remedy:
+      nearest !== undefined
+        ? `did you mean "${nearest}"?`
+        : few
+          ? `known here: ${known.join(', ')}`
+          : '',
+  };
 }
 
 /** `spec.layer3.subnets[0].cidr`; map keys that are no plain names are put in brackets. */

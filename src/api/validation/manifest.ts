@@ -54,7 +54,7 @@ export interface UnknownKind extends Position {
 export interface Manifest {
   readonly documents: readonly ManifestDocument[];
   readonly errors: readonly ManifestError[];
-  /** Accepted, but probably not what was meant: unknown fields, and what only an object that is stored already may have. */
+  /** Accepted, but probably not what was meant: what only an object that is stored already may have. */
   readonly warnings: readonly ManifestError[];
   /** Objects of our kinds that have errors: what is stored may be like that, from before a rule existed. */
   readonly refused: readonly RefusedObject[];
@@ -207,11 +207,19 @@ class Reader {
       this.unknownKinds.push({ ...position, apiVersion, kind: kindName, object });
       return;
     }
-    for (const { path: field, message } of result.warnings) {
-      this.warnings.push({ ...positionOf(field), object, message: `${message} is ignored` });
-    }
-    if (result.outcome === 'invalid') {
-      this.errors.push(...result.errors.map((error) => manifestError(error, object, positionOf)));
+    // A field that nobody reads is one that does not narrow what it was written to narrow.
+    const unknown = result.warnings.map(({ path: field, remedy }) => ({
+      ...positionOf(field),
+      object,
+      field: formatPath(field),
+      message: `unknown field: ${remedy || 'correct its name, or take it out'}`,
+    }));
+    const errors = result.outcome === 'invalid' ? result.errors : [];
+    this.errors.push(
+      ...unknown,
+      ...errors.map((error) => manifestError(error, object, positionOf)),
+    );
+    if (result.outcome === 'invalid' || unknown.length > 0) {
       this.refused.push({ object, written: value });
       return;
     }

@@ -1,5 +1,10 @@
 /** Checks `metadata` as an API server does, and gives it its type. */
-import type { FieldError, FieldPath, FieldWarning } from './field-errors.ts';
+import {
+  unknownField,
+  type FieldError,
+  type FieldPath,
+  type FieldWarning,
+} from './field-errors.ts';
 import type { ObjectMeta } from '../objects.ts';
 import type { PlainObject } from '../plain-object.ts';
 import { isPlainObject, own } from '../plain-object.ts';
@@ -282,7 +287,9 @@ export function checkMetadata(
   ];
   const warnings = Object.keys(value)
     .filter((key) => !KEPT_FIELDS.includes(key) && !DROPPED_FIELDS.includes(key))
-    .map((key) => ({ path: ['metadata', key], message: `unknown field "metadata.${key}"` }));
+    .map((key) =>
+      unknownField(['metadata', key], [...KEPT_FIELDS, 'labels', 'annotations', 'namespace']),
+    );
   if (errors.length > 0) return { errors, warnings };
   const kept = Object.entries(value).filter(
     ([key, child]) => child !== null && KEPT_FIELDS.includes(key),

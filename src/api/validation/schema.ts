@@ -1,7 +1,7 @@
 /** The part of a structural schema (apiextensions.k8s.io/v1) that our CRDs use, and what it does to an object's shape. */
 import { isPlainObject, type PlainObject } from '../plain-object.ts';
 import type { FieldPath, FieldWarning } from './field-errors.ts';
-import { formatPath } from './field-errors.ts';
+import { unknownField } from './field-errors.ts';
 
 export interface ValidationRule {
   readonly rule: string;
@@ -41,8 +41,7 @@ function shapeObject(
     const properties = schema.properties ?? {};
     const known = Object.hasOwn(properties, key) ? properties[key] : schema.additionalProperties;
     if (known === undefined) {
-      const at = [...path, key];
-      warnings.push({ path: at, message: `unknown field "${formatPath(at)}"` });
+      warnings.push(unknownField([...path, key], Object.keys(properties)));
     } else if (child !== null || known.nullable === true) {
       entries.push([key, shape(known, child, [...path, key], warnings)]);
     }

@@ -22,7 +22,7 @@ export type Validation =
       readonly kind: ResourceKind;
       /** In the stored version, unknown fields removed, defaults filled in. */
       readonly object: KubeObject;
-      /** What was ignored, e.g. `unknown field "spec.mtuu"`. */
+      /** Fields that nobody knows, and that were ignored. */
       readonly warnings: readonly FieldWarning[];
       /** What a new object would be refused for, and an update is not, since the stored object had it. */
       readonly tolerated: readonly FieldError[];
@@ -162,12 +162,12 @@ function checkBuiltIn(value: PlainObject, kind: ResourceKind): Checked {
       warnings: [...warnings, ...policy.warnings],
     };
   }
-  const { object, errors } = parseBuiltIn(value);
+  const parsed = parseBuiltIn(value);
   return {
-    object: { ...object, metadata },
-    errors: [...metadataErrors, ...errors],
+    object: { ...parsed.object, metadata },
+    errors: [...metadataErrors, ...parsed.errors],
     tolerated: [],
-    warnings,
+    warnings: [...warnings, ...parsed.typos()],
   };
 }
 

@@ -115,18 +115,198 @@ metadata: { name: blue }
     ]);
   });
 
-  test('warns of a field that is ignored', () => {
-    const { warnings } = parseManifest(
+  test('refuses a field that nobody knows, as kubectl does, and says what may have been meant', () => {
+    const { documents, errors, refused } = parseManifest(
       `apiVersion: k8s.ovn.org/v1
 kind: UserDefinedNetwork
 metadata: { name: net, namespace: blue, label: { a: b } }
 spec: { topology: Layer2, layer2: { role: Primary, subnets: [10.0.0.0/24], mtuu: 1 } }`,
       'net.yaml',
     );
-    expect(warnings.map(formatManifestError)).toEqual([
-      'net.yaml:3:41: UserDefinedNetwork blue/net: unknown field "metadata.label" is ignored',
-      'net.yaml:4:76: UserDefinedNetwork blue/net: unknown field "spec.layer2.mtuu" is ignored',
+    expect(errors.map(formatManifestError)).toEqual([
+      'net.yaml:3:41: UserDefinedNetwork blue/net: metadata.label: unknown field: did you mean "labels"?',
+      'net.yaml:4:76: UserDefinedNetwork blue/net: spec.layer2.mtuu: unknown field: did you mean "mtu"?',
     ]);
+    expect(documents).toEqual([]);
+    expect(refused.map(({ object }) => object)).toEqual(['UserDefinedNetwork blue/net']);
+  });
+
+  const manifest = (apiVersion: string, kind: string, rest: string): string =>
+    `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: { name: x, namespace: blue }\n${rest}`;
+  const cluster = (apiVersion: string, kind: string, rest: string): string =>
+    `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: { name: x }\n${rest}`;
+  const policy = (rest: string): string =>
+    manifest('networking.k8s.io/v1', 'NetworkPolicy', `spec: ${rest}`);
+  const peer = (rest: string): string =>
+    policy(`{ podSelector: {}, ingress: [{ from: [${rest}] }] }`);
+  const anp = (rest: string): string =>
+    cluster('policy.networking.k8s.io/v1alpha1', 'AdminNetworkPolicy', `spec: ${rest}`);
+  const allow = (rest: string): string =>
+    anp(`{ priority: 1, subject: { namespaces: {} }, ingress: [{ action: Allow, ${rest} }] }`);
+  const cudn = (selector: string): string =>
+    cluster(
+      'k8s.ovn.org/v1',
+      'ClusterUserDefinedNetwork',
+      `spec: { namespaceSelector: ${selector}, network: { topology: Layer2, layer2: { role: Primary, subnets: [10.0.0.0/24] } } }`,
+    );
+
+  test.each([
+    [
+      'a selector of namespaces',
+      cudn('{ matchLabel: { a: b } }'),
+      'spec.namespaceSelector.matchLabel',
+      'matchLabels',
+    ],
+    [
+      '… its expressions',
+      cudn('{ matchExpression: [] }'),
+      'spec.namespaceSelector.matchExpression',
+      'matchExpressions',
+    ],
+    [
+      'the pods of a policy',
+      policy('{ podSelector: { matchLabel: { a: b } } }'),
+      'spec.podSelector.matchLabel',
+      'matchLabels',
+    ],
+    [
+      'its types',
+      policy('{ podSelector: {}, policyType: [Egress] }'),
+      'spec.policyType',
+      'policyTypes',
+    ],
+    ['a direction', policy('{ podSelector: {}, ingres: [] }'), 'spec.ingres', 'ingress'],
+    [
+      'the peers of a rule',
+      policy('{ podSelector: {}, egress: [{ too: [] }] }'),
+      'spec.egress[0].too',
+      undefined,
+    ],
+    [
+      'the ports of a rule',
+      policy('{ podSelector: {}, egress: [{ port: [] }] }'),
+      'spec.egress[0].port',
+      'ports',
+    ],
+    [
+      'a peer',
+      peer('{ podSelector: {}, namespaceSelectr: {} }'),
+      'spec.ingress[0].from[0].namespaceSelectr',
+      'namespaceSelector',
+    ],
+    [
+      'exceptions',
+      peer('{ ipBlock: { cidr: 10.0.0.0/8, excepts: [10.1.0.0/16] } }'),
+      'spec.ingress[0].from[0].ipBlock.excepts',
+      'except',
+    ],
+    [
+      'a port',
+      policy('{ podSelector: {}, egress: [{ ports: [{ porrt: 80 }] }] }'),
+      'spec.egress[0].ports[0].porrt',
+      'port',
+    ],
+    [
+      'the pods of an admin policy',
+      allow('from: [{ pods: { namespaceSelector: { matchLabel: {} }, podSelector: {} } }]'),
+      'spec.ingress[0].from[0].pods.namespaceSelector.matchLabel',
+      'matchLabels',
+    ],
+    [
+      'the ports of an admin policy',
+      allow('from: [{ namespaces: {} }], port: []'),
+      'spec.ingress[0].port',
+      'ports',
+    ],
+    [
+      'the ports of a service',
+      manifest('v1', 'Service', 'spec: { clusterIP: 10.96.0.9, port: [{ port: 80 }] }'),
+      'spec.port',
+      'ports',
+    ],
+    [
+      'the network of a pod',
+      manifest('v1', 'Pod', 'spec: { hostNetwrok: true }'),
+      'spec.hostNetwrok',
+      'hostNetwork',
+    ],
+    [
+      'the endpoints of a slice',
+      manifest(
+        'discovery.k8s.io/v1',
+        'EndpointSlice',
+        'addressType: IPv4\nendpoints: [{ adresses: [10.0.0.1] }]',
+      ),
+      'endpoints[0].adresses',
+      'addresses',
+    ],
+    [
+      'the labels of a namespace',
+      'apiVersion: v1\nkind: Namespace\nmetadata: { name: x, lables: { a: b } }',
+      'metadata.lables',
+      'labels',
+    ],
+  ])('a typing error in %s is an error', (_name, text, field, meant) => {
+    const { documents, errors } = parseManifest(text, 'x.yaml');
+    expect(documents).toEqual([]);
+    const found = errors.find((error) => error.field === field);
+    expect(found?.message).toMatch(/^unknown field: /);
+    if (meant !== undefined) expect(found?.message).toContain(`did you mean "${meant}"?`);
+  });
+
+  test.each([
+    [
+      'a pod of the real world',
+      manifest(
+        'v1',
+        'Pod',
+        `spec:
+  hostname: a
+  hostIPC: false
+  nodeSelector: { a: b }
+  initContainers: [{ name: i, image: i }]
+  volumes: [{ name: v, emptyDir: {} }]
+  someFieldOfANewRelease: 1
+  containers:
+    - name: c
+      image: c
+      ports: [{ hostPort: 80, containerPort: 80, hostIP: 10.0.0.1 }]
+      resources: { limits: { cpu: 1 } }
+status: { podIP: 10.0.0.1 }`,
+      ),
+    ],
+    [
+      'a service',
+      manifest(
+        'v1',
+        'Service',
+        `spec:
+  type: LoadBalancer
+  clusterIP: None
+  externalName: a.example
+  loadBalancerIP: 10.0.0.1
+  loadBalancerSourceRanges: [10.0.0.0/8]
+  ipFamilies: [IPv4]
+  ipFamilyPolicy: SingleStack
+  trafficDistribution: PreferClose
+  selector: { a: b }
+  ports: [{ port: 80, targetPort: 80, appProtocol: http }]`,
+      ),
+    ],
+    [
+      'an EndpointSlice',
+      manifest(
+        'discovery.k8s.io/v1',
+        'EndpointSlice',
+        `addressType: IPv4
+endpoints: [{ addresses: [10.0.0.1], hostname: a, zone: z, hints: {}, targetRef: { kind: Pod } }]
+ports: [{ port: 80, appProtocol: http }]`,
+      ),
+    ],
+  ])('%s has fields that we do not read, and is accepted', (_name, text) => {
+    const { documents, errors } = parseManifest(text, 'x.yaml');
+    expect(errors.map(formatManifestError)).toEqual([]);
+    expect(documents).toHaveLength(1);
   });
 
   test.each([

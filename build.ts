@@ -54,6 +54,12 @@ function replace(path: string, content: string | Uint8Array): void {
   renameSync(temporary, path);
 }
 
+/** What packages have in them of others, of which their own files say nothing. */
+const CONTAINED: Readonly<Record<string, string>> = {
+  '@hpcc-js/wasm-graphviz':
+    'Its WebAssembly is Graphviz 16.1.0, under the Eclipse Public License, unchanged by us: https://gitlab.com/graphviz/graphviz/-/tree/16.1.0 has its source, and the text of the license in the version that is in force for it (LICENSE).',
+};
+
 /** The licences of the packages whose modules are in the compiled command. */
 function notices(modules: readonly string[]): string {
   const folders = modules.map((path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
@@ -64,7 +70,8 @@ function notices(modules: readonly string[]): string {
     ) as Readonly<Record<string, string>>;
     const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
     const own = files.toSorted().map((file) => readFileSync(join(folder, file), 'utf8').trim());
-    return [[`${name} ${version} (${license})`, ...own].join('\n\n')];
+    const contained = CONTAINED[name ?? ''] ?? [];
+    return [[`${name} ${version} (${license})`, contained, ...own].flat().join('\n\n')];
   });
   return `${texts.toSorted().join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
 }

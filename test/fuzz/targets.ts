@@ -357,9 +357,12 @@ const control: FuzzTarget = {
     { jsonrpc: '2.0', id: 2, method: 'diff', params: {} },
     { jsonrpc: '2.0', id: null, method: 'host' },
   ].map((request) => JSON.stringify(request)),
-  run: async (input) => [
-    (await answer(input.replaceAll('\n', ''), new AbortController().signal)) ?? '',
-  ],
+  run: async (input) => {
+    const line = await answer(input.replaceAll('\n', ''), new AbortController().signal);
+    const { error } = JSON.parse(line ?? '{}') as { error?: { message: string } };
+    // An id comes back as it came.
+    return error === undefined ? [] : [error.message];
+  },
 };
 
 // --- what programs of the host list

@@ -1,0 +1,66 @@
+/** What `npm pack` makes comes again, byte for byte, from the same sources. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Graphviz } from '@hpcc-js/wasm-graphviz';
+import { describe, expect, test } from 'vitest';
+import { ownFolder } from '../support/left-behind.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+describe('the package', () => {
+  test('has the same bytes wherever and whenever it is made, and the licences of what is in it', async () => {
+    const hashes = [1, 2].map((time) => {
+      const folder = ownFolder(`heddle-package${time}`);
+      for (const part of [
+        'package.json',
+        'package-lock.json',
+        'LICENSE',
+        'README.md',
+        'build.ts',
+        'src',
+        'schemas',
+        'deploy',
+        'docs',
+      ])
+        cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+      symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+      for (const name of readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' }))
+        utimesSync(join(folder, 'src', name), time * 1e8, time * 1e8);
+      execFileSync(process.execPath, ['build.ts'], { cwd: folder });
+      mkdirSync(join(folder, 'out'));
+      execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination=out'], {
+        cwd: folder,
+      });
+      const [made = ''] = readdirSync(join(folder, 'out'));
+      const hash = createHash('sha256')
+        .update(readFileSync(join(folder, 'out', made)))
+        .digest('hex');
+      const contents = execFileSync('tar', ['-tzf', join(folder, 'out', made)], {
+        encoding: 'utf8',
+      });
+      const notices = readFileSync(join(folder, 'dist/NOTICES'), 'utf8');
+      rmSync(folder, { recursive: true });
+      return { hash, contents, notices };
+    });
+    expect(hashes[0]?.hash).toBe(hashes[1]?.hash);
+    for (const part of ['dist/cli/main.js', 'dist/NOTICES', 'LICENSE', 'schemas/crds/'])
+      expect(hashes[0]?.contents).toContain(`package/${part}`);
+    expect(hashes[0]?.contents).not.toMatch(/\.test\.ts$|node_modules/m);
+    const graphviz = await Graphviz.load();
+    expect(hashes[0]?.notices).toContain(
+      `Graphviz ${graphviz.version()}, under the Eclipse Public License`,
+    );
+    for (const name of ['ajv', 'prom-client', 'yaml', 'pino'])
+      expect(hashes[0]?.notices).toMatch(new RegExp(`^${name} [\\d.]+ \\(`, 'm'));
+  }, 120_000);
+});

@@ -32,6 +32,8 @@ export interface HealthOptions {
   readonly log: Pick<Logger, 'warn'>;
   /** The check that fails, or undefined when the daemon is ready. */
   readonly notReady: () => ReadinessCheck | undefined;
+  /** True when the daemon's loop hangs: it is ended then, and started again. */
+  readonly isHung?: () => boolean;
   /** Judges an `Authorization` header; undefined where there is nobody to ask: then only loopback is served. */
   readonly judge: ((authorization: string | undefined) => Promise<Verdict>) | undefined;
 }
@@ -125,14 +127,16 @@ interface Answer {
 /** Never rejects. */
 async function answer(
   { url, method, headers }: IncomingMessage,
-  { registry, notReady, judge, log }: HealthOptions,
+  { registry, notReady, isHung, judge, log }: HealthOptions,
   isOpen: boolean,
 ): Promise<Answer> {
   if (method !== 'GET' && method !== 'HEAD')
     return { status: 405, body: 'GET alone\n', headers: { allow: 'GET, HEAD' } };
   switch (url?.split('?')[0]) {
     case '/healthz':
-      return { status: 200, body: 'ok\n' };
+      return isHung?.() === true
+        ? { status: 503, body: 'a pass of the daemon hangs\n' }
+        : { status: 200, body: 'ok\n' };
     case '/readyz': {
       const check = notReady();
       return check === undefined

@@ -2,6 +2,8 @@
 
 /** Milliseconds: a start with a thousand networks takes less. */
 const LONGEST = 60_000;
+/** Milliseconds: what takes this long waits for something that never comes. */
+const HUNG = 600_000;
 
 export class PassWatch {
   readonly #now: () => number;
@@ -23,6 +25,15 @@ export class PassWatch {
 
   /** True while a pass is under way that began long ago. */
   get isLate(): boolean {
-    return this.#began !== undefined && this.#now() - this.#began > LONGEST;
+    return this.#duration > LONGEST;
+  }
+
+  /** True while a pass is under way that will not end: only a new process helps. */
+  get isHung(): boolean {
+    return this.#duration > HUNG;
+  }
+
+  get #duration(): number {
+    return this.#began === undefined ? 0 : this.#now() - this.#began;
   }
 }

@@ -68,6 +68,7 @@ export async function runZone(
     log,
     notReady: () =>
       watch.isLate ? daemon?.stage : notReady === undefined ? undefined : failedCheck,
+    isHung: () => watch.isHung,
     // The API server is not connected before the runtime is there.
     judge: hasApiServer ? async (header) => access?.judge(header) ?? 'unavailable' : undefined,
   });

@@ -350,6 +350,51 @@ test('a process has twice the memory that it was seen to take with 500 networks,
     expect(megabytes(limit), name).toBeGreaterThan(2 * Number(most));
 });
 
+describe('probes', () => {
+  interface Probe {
+    readonly httpGet?: { readonly path: string };
+    readonly periodSeconds: number;
+    readonly timeoutSeconds: number;
+    readonly failureThreshold?: number;
+  }
+  interface Container {
+    readonly name: string;
+    readonly startupProbe?: Probe;
+    readonly livenessProbe?: Probe;
+    readonly readinessProbe?: Probe;
+  }
+  interface Workload {
+    readonly spec: { readonly template: { readonly spec: { readonly containers: Container[] } } };
+  }
+  const containers = [
+    named<Manifest & Workload>('DaemonSet', 'heddle-node'),
+    named<Manifest & Workload>('Deployment', 'heddle-cluster'),
+  ].flatMap(({ spec }) => spec.template.spec.containers);
+  /** Seconds after which kubelet ends a container that does not answer. */
+  const patience = ({ periodSeconds, failureThreshold = 3 }: Probe): number =>
+    periodSeconds * failureThreshold;
+  const live = containers.filter(({ livenessProbe }) => livenessProbe !== undefined);
+
+  test('end a daemon that hangs, and nothing of OVN', () => {
+    expect(live.map(({ name }) => name)).toEqual(['node', 'cluster']);
+    for (const { livenessProbe } of live) expect(livenessProbe?.httpGet?.path).toBe('/healthz');
+  });
+
+  test('leave a start ten minutes, and a daemon of a loaded node five to answer', () => {
+    for (const { name, startupProbe, livenessProbe } of live) {
+      expect(startupProbe?.httpGet?.path, name).toBe('/healthz');
+      expect(startupProbe && patience(startupProbe), name).toBeGreaterThanOrEqual(600);
+      expect(livenessProbe && patience(livenessProbe), name).toBeGreaterThanOrEqual(300);
+    }
+  });
+
+  test('wait longer for an answer than kubelet does by itself', () => {
+    for (const { name, ...probes } of containers)
+      for (const probe of [probes.startupProbe, probes.livenessProbe, probes.readinessProbe])
+        expect(probe?.timeoutSeconds ?? 5, name).toBeGreaterThanOrEqual(5);
+  });
+});
+
 test('docs/install.md has every path of the host and every container, with what it requests', () => {
   const text = readFileSync(join(ROOT, 'docs/install.md'), 'utf8');
   interface Workload {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PassWatch } from '../../../src/daemon/pass-watch.ts';
 
-test('a pass that takes longer than a minute is late, until it ends', async () => {
+test('a pass that takes longer than a minute is late, one of ten minutes hangs, until it ends', async () => {
   let now = 0;
   const watch = new PassWatch(() => now);
   expect(watch.isLate).toBe(false);
@@ -11,7 +11,10 @@ test('a pass that takes longer than a minute is late, until it ends', async () =
   expect(watch.isLate).toBe(false);
   now = 60_001;
   expect(watch.isLate).toBe(true);
+  expect(watch.isHung).toBe(false);
+  now = 600_001;
+  expect(watch.isHung).toBe(true);
   end.resolve();
   await pass;
-  expect(watch.isLate).toBe(false);
+  expect([watch.isLate, watch.isHung]).toEqual([false, false]);
 });

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/api/objects.ts';
@@ -60,6 +60,48 @@ describe.skipIf(typeof started === 'string')('on an API server', () => {
     expect(await there()).toEqual(first);
     await run(kubectl, ['delete', '-k', DEPLOY, '--wait=false', kubeconfig]);
     await expect.poll(there, { timeout: 10_000 }).toEqual({});
+  });
+
+  test('docs/install.md takes all of it off, and what was written into the nodes, by commands that succeed', async () => {
+    await run(kubectl, ['apply', '--server-side', '-k', DEPLOY, kubeconfig]);
+    // Without the programs that write them: an administrator may, and the cluster manager's are put there before its policy is in force.
+    const node = '/api/v1/nodes/leaving';
+    await api.call('DELETE', node);
+    const policies = await readFile(join(DEPLOY, 'annotation-policies.yaml'), 'utf8');
+    const keys = ['heddle-node-allocations', 'heddle-node-facts'].flatMap((name) => {
+      const [policy = ''] = policies.split(`  name: ${name}\n`)[1]?.split('\n---\n') ?? [];
+      return [...policy.matchAll(/'(k8s\.ovn\.org\/[a-z0-9-]+)'/g)].map(([, key = '']) => key);
+    });
+    expect(keys.length).toBeGreaterThan(10);
+    const annotations = Object.fromEntries(keys.map((key) => [key, 'x']));
+    const binding =
+      '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/heddle-node-allocations-binding';
+    await api.call('DELETE', binding);
+    const created = await api.call('POST', '/api/v1/nodes', {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'leaving', annotations: { ...annotations, mine: 'stays' } },
+    });
+    expect(created.status, JSON.stringify(created.body)).toBe(201);
+    await run(kubectl, ['apply', '--server-side', '-k', DEPLOY, kubeconfig]);
+
+    const page = await readFile(resolve(DEPLOY, '../docs/install.md'), 'utf8');
+    const [removal = ''] = page.split('\n## Taking it off\n')[1]?.split('\n## ') ?? [];
+    const blocks = [...removal.matchAll(/```sh\n([^`]*)```/g)].map(([, block = '']) => block);
+    expect(blocks).toHaveLength(3);
+    for (const block of blocks)
+      await run('sh', ['-ec', block], {
+        cwd: resolve(DEPLOY, '..'),
+        env: {
+          ...process.env,
+          KUBECONFIG: api.kubeconfig,
+          PATH: `${dirname(kubectl)}:${process.env['PATH'] ?? ''}`,
+        },
+      });
+    expect(await there()).toEqual({});
+    const left = (await api.call('GET', node)).body as KubeObject;
+    expect(left.metadata.annotations).toEqual({ mine: 'stays' });
+    await api.call('DELETE', node);
   });
 
   test('helm install, upgrade and uninstall, in the namespace that is there', async () => {

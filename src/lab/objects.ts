@@ -9,7 +9,9 @@ import {
   userDefinedNetworks,
   zoneStatuses,
 } from '../api/kinds.ts';
+import { isWithoutNetworks } from '../api/annotations/pod-annotations.ts';
 import { objectKey, type KubeObject } from '../api/objects.ts';
+import type { Pod } from '../api/types.ts';
 import type { ZoneStatus } from '../api/zone-status.ts';
 import { openStore, type OpenObjects } from '../daemon/object-store.ts';
 import { isAttachable } from '../cni/pod-interfaces.ts';
@@ -71,7 +73,8 @@ export function missing(
     }
   }
   for (const pod of podObjects)
-    if (!isAttachable(pod)) words.push(`pod ${objectKey(pod.metadata)} has no addresses yet`);
+    if (!isWithoutNetworks(pod as Pod) && !isAttachable(pod))
+      words.push(`pod ${objectKey(pod.metadata)} has no addresses yet`);
   return words;
 }
 

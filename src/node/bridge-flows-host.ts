@@ -1,6 +1,6 @@
 /** Traffic between the host and OVN: the host's way to services, and OVN's to the addresses of the node (node.md §4.3, §4.4). */
 import type { BridgePart } from './bridge-network.ts';
-import { conntrack, destination, DROP, FORGET_PACKET_MARK, output } from './flow-actions.ts';
+import { conntrack, destination, DROP, MARK_INTO_OVN, output } from './flow-actions.ts';
 import { FLOW_TABLES, ZONES } from './numbers.ts';
 
 const { classify, toOvn, toHost, hairpin, hairpinReplies } = FLOW_TABLES;
@@ -14,7 +14,7 @@ export const hostFlows: BridgePart = {
       source: 'node.md §4.3, 500 and 550',
     },
     'choice-of-network': {
-      text: "The host reaches a network by the network's packet mark, which goes no further, and the default network otherwise.",
+      text: "The host reaches a network by the network's packet mark, which goes no further, and the default network otherwise; in OVN all of it has one mark.",
       source: 'node.md §4.4, table 2',
     },
     'shared-services': {
@@ -85,12 +85,12 @@ export const hostFlows: BridgePart = {
             toOvn,
             300,
             [ip, `${dst}=${address}`],
-            [destination(on.mac), ...push, output(on.defaultPort)],
+            [MARK_INTO_OVN, destination(on.mac), ...push, output(on.defaultPort)],
           );
     }
     rows
       .by('choice-of-network')
-      .flow(toOvn, 100, [], [destination(on.mac), ...push, output(on.defaultPort)]);
+      .flow(toOvn, 100, [], [MARK_INTO_OVN, destination(on.mac), ...push, output(on.defaultPort)]);
     rows
       .by('to-host')
       .flow(toHost, UNWRITTEN, outside, [
@@ -137,7 +137,7 @@ export const hostFlows: BridgePart = {
           toOvn,
           250,
           [ip, `pkt_mark=${packetMark}`],
-          [FORGET_PACKET_MARK, destination(on.mac), ...on.vlan.push, output(port)],
+          [MARK_INTO_OVN, destination(on.mac), ...on.vlan.push, output(port)],
         );
       const masquerade = network.masquerade[family]?.managementPort;
       if (masquerade !== undefined)

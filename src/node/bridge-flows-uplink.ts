@@ -1,6 +1,6 @@
 /** What leaves the node, and how replies find back: each network has a conntrack mark (node.md §4.3, §4.4). */
 import type { BridgeNetwork, BridgePart, ExternalBridge } from './bridge-network.ts';
-import { conntrack, goOnIn, NORMAL, output } from './flow-actions.ts';
+import { conntrack, DROP, goOnIn, NORMAL, output } from './flow-actions.ts';
 import { LOCAL, UPLINK, type FlowRows } from './flow-rows.ts';
 import {
   BFD_PORT,
@@ -11,7 +11,18 @@ import {
   ZONES,
 } from './numbers.ts';
 
-const { classify, replies, tooLarge } = FLOW_TABLES;
+const { classify, replies, toHostEndpoint, tooLarge } = FLOW_TABLES;
+const TO_TUNNEL = `tp_dst=${GENEVE_PORT}`;
+/**
+ * The first piece of a datagram: flows find no port in any piece (ovs-ofctl(8), set-frags), but conntrack, which puts them together, does. The kernel
+ * goes on with the whole, Open vSwitch's userspace datapath with the pieces. Without the first one the others are nothing.
+ */
+const PIECE_TO_TUNNEL = [
+  'nw_frag=yes',
+  'ct_state=-inv+trk',
+  'ct_nw_proto=17',
+  `ct_tp_dst=${GENEVE_PORT}`,
+];
 /** Replies belong to connections that are known, or are errors of them. */
 const OF_CONNECTION = ['ct_state=+est+trk', 'ct_state=+rel+trk'];
 
@@ -20,6 +31,10 @@ export const uplinkFlows: BridgePart = {
     tunnels: {
       text: 'Tunnel packets go between the uplink and the host, and are not tracked.',
       source: 'node.md §4.3, 200 and 205',
+    },
+    'tunnels-alone': {
+      text: 'No network sends anything to the port of tunnels, wherever it is: with an address of a node it would be taken for what a node says. Nor does a service lead there.',
+      source: 'RFC 8926 §6.1',
     },
     fragments: {
       text: 'Fragments are put together before anything looks at ports.',
@@ -55,10 +70,12 @@ export const uplinkFlows: BridgePart = {
     for (const { words, hostSubnets } of on.families) {
       const { ip, udp, dst } = words;
       const tunnels = rows.by('tunnels');
-      const geneve = `tp_dst=${GENEVE_PORT}`;
-      tunnels.flow(classify, 205, [udp, ...fromUplink, `dl_dst=${on.mac}`, geneve], toHost);
-      tunnels.flow(classify, 200, [udp, ...fromUplink, geneve], [NORMAL]);
-      tunnels.flow(classify, 200, [udp, ...fromHost, geneve], [...push, output(UPLINK)]);
+      tunnels.flow(classify, 205, [udp, ...fromUplink, `dl_dst=${on.mac}`, TO_TUNNEL], toHost);
+      tunnels.flow(classify, 200, [udp, ...fromUplink, TO_TUNNEL], [NORMAL]);
+      tunnels.flow(classify, 200, [udp, ...fromHost, TO_TUNNEL], [...push, output(UPLINK)]);
+      const alone = rows.by('tunnels-alone');
+      alone.flow(toHostEndpoint, 10, [udp, ...outside, TO_TUNNEL], [DROP]);
+      alone.flow(classify, 600, [udp, ...outside, ...PIECE_TO_TUNNEL], [DROP]);
       if (on.mode === 'shared')
         rows
           .by('fragments')
@@ -103,6 +120,7 @@ export const uplinkFlows: BridgePart = {
     }
   },
   network(rows, to) {
+    addNothingIntoTunnels(rows, to);
     addWaysOut(rows.by('network-out'), to);
     addReplies(rows, to);
   },
@@ -110,6 +128,21 @@ export const uplinkFlows: BridgePart = {
 
 const checksSizes = ({ mode, largestFrame }: ExternalBridge): boolean =>
   mode === 'local' && largestFrame !== undefined;
+
+/** Before any way out. */
+function addNothingIntoTunnels(rows: FlowRows, { on, from }: BridgeNetwork): void {
+  for (const { words } of on.families) {
+    rows.by('tunnels-alone').flow(classify, 600, [words.udp, ...from, TO_TUNNEL], [DROP]);
+    rows
+      .by('fragments')
+      .flow(
+        classify,
+        600,
+        [words.ip, ...from, 'nw_frag=yes', 'ct_state=-trk'],
+        [conntrack({ table: classify, zone: ZONES.fragments })],
+      );
+  }
+}
 
 function addWaysOut(
   rows: FlowRows,

@@ -1,5 +1,6 @@
 /** Actions of flows, as `ovs-ofctl dump-flows` prints them. */
 import { LOCAL } from './flow-rows.ts';
+import { INTO_OVN_MARK } from './numbers.ts';
 
 export interface Conntrack {
   readonly commit?: true;
@@ -25,8 +26,8 @@ export function conntrack({ commit, table, zone, nat, mark }: Conntrack): string
 export const output = (port: string): string => (port === LOCAL ? LOCAL : `output:${port}`);
 export const goOnIn = (table: number): string => `resubmit(,${table})`;
 export const destination = (mac: string): string => `set_field:${mac}->eth_dst`;
-/** A tunnel to another node asks the host's rules for its way with the mark of what is in it. */
-export const FORGET_PACKET_MARK = 'set_field:0->pkt_mark';
+/** A tunnel to another node asks the host's rules for its way with the mark of what is in it: that of a network stays behind. */
+export const MARK_INTO_OVN = `set_field:${INTO_OVN_MARK}->pkt_mark`;
 /** As a switch would: by what it learned of addresses. */
 export const NORMAL = 'NORMAL';
 export const DROP = 'drop';

@@ -14,7 +14,7 @@ export type NftTable = 'chain' | 'set' | 'rule' | 'element';
 export interface ChainColumns {
   readonly name: string;
   readonly type?: 'nat' | 'filter' | 'route';
-  readonly hook?: 'prerouting' | 'output' | 'postrouting';
+  readonly hook?: 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting';
   readonly priority?: number;
 }
 

@@ -112,5 +112,11 @@ export const PRIORITY_MASQUERADE = 101;
 /** Mark of what a host process sends to a service with a local internal traffic policy (node.md §1.2). */
 export const INTERNALLY_LOCAL_MARK = '0x1745ec';
 
+/**
+ * Packet mark of what the host sends into OVN. It stays with a packet in its tunnel, where nothing else tells it from what a process sends to the
+ * tunnels' port itself: the kernel knows both by the process's socket. Processes need a capability to mark what they send.
+ */
+export const INTO_OVN_MARK = '0x1745ed';
+
 /** Length that the first eight addresses of the masquerade subnet differ by from one address: those are the node's own (node.md §3.2). */
 export const NODE_MASQUERADE_BITS = 3;

@@ -5,7 +5,7 @@
 import type { RowOwner, RowTarget } from '../../desired/engine.ts';
 import type { DesiredRow } from '../../desired/rows.ts';
 import { NFTABLES, type NftTable } from '../nft-rows.ts';
-import { KUBELET_CGROUP } from '../cgroup-names.ts';
+import { KUBELET_CGROUP, PODS_CGROUP } from '../cgroup-names.ts';
 import type { Cgroup, Cgroups } from './cgroups.ts';
 import { Claims, idOf } from './claims.ts';
 import { nftMonitor } from './nft-monitor.ts';
@@ -41,6 +41,15 @@ const REFUSED_REST = 30_000;
 const RESYNC = 60_000;
 /** How often cgroups that rules name are looked at: nothing says that one was made. */
 const CGROUP_LOOK = 1000;
+
+/** What comes of it when a cgroup of every node is not there. */
+const WITHOUT_CGROUP: ReadonlyMap<string, string> = new Map([
+  [KUBELET_CGROUP, 'what kubelet sends to pods of primary networks is dropped, probes too'],
+  [
+    PODS_CGROUP,
+    "pods on the host's network are kept neither from the port of tunnels nor from the host's ports on networks",
+  ],
+]);
 
 interface Refusal {
   readonly until: number;
@@ -233,9 +242,10 @@ export class NftDriver implements RowTarget, Disposable {
       const found = this.#options.cgroups.find(name);
       this.#cgroups.set(name, found);
       // That of a pod comes when kubelet starts it.
-      if (found === undefined && name === KUBELET_CGROUP)
+      const without = WITHOUT_CGROUP.get(name);
+      if (found === undefined && without !== undefined)
         this.#options.onTrouble?.(
-          `there is no cgroup ${name} (cgroup v2) on this host: what kubelet sends to pods of primary networks is dropped, probes too`,
+          `there is no cgroup ${name} (cgroup v2) on this host: ${without}`,
         );
     }
     return this.#cgroups.get(name);

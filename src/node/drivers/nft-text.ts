@@ -44,6 +44,8 @@ const ICMP: Readonly<Record<string, string>> = {
 };
 /** Keys of `meta` that are written without the word. */
 const UNQUALIFIED = new Set(['iifname', 'oifname']);
+/** Those whose values are in quotes: names of devices. */
+const NAMES = new Set(['iifname', 'oifname', 'meta sdifname']);
 
 /** What rules of ours set. */
 const MARKS = new Set(['meta mark', 'ct mark']);
@@ -148,14 +150,15 @@ function match({ op, left, right }: JsonObject): string {
   const key = operand(left);
   // nft 1.0.6 adds the family that follows from the rest.
   if (key === 'meta nfproto') return '';
-  const sign = op === '==' ? '' : `${word(op)} `;
+  // Of flags, such as the states of a connection, one is `in` those that are set.
+  const sign = op === '==' || op === 'in' ? '' : `${word(op)} `;
   if (isObject(left) && isObject(left['socket'])) {
     const path = word(right);
     return `socket cgroupv2 level ${path.split('/').length} "${path}"`;
   }
   if (key === 'meta l4proto') return `${key} ${sign}${protocols(right)}`;
   if (/^icmp(v6)? /.test(key)) return `${key} ${sign}${ICMP[word(right)] ?? word(right)}`;
-  return `${key} ${sign}${UNQUALIFIED.has(key) ? `"${word(right)}"` : operand(right)}`;
+  return `${key} ${sign}${NAMES.has(key) ? `"${word(right)}"` : operand(right)}`;
 }
 
 /** One protocol, or several in the order of their numbers. */

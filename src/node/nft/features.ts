@@ -5,16 +5,21 @@ import { baseChains } from './base-chains.ts';
 import { egressChains } from './egress.ts';
 import { hostNetworkPods, hostPodChains, networkHostPods } from './host-network-pods.ts';
 import { isolatedPods, isolationChain } from './isolation.ts';
+import { managementPortForward, networkForward } from './management-port-forward.ts';
 import { managementPortSnat } from './management-port-snat.ts';
 import { masqueradeChains } from './masquerade.ts';
 import { networkMark } from './network-mark.ts';
 import { ownNodeAddresses, remoteNodeAddresses } from './node-addresses.ts';
 import { serviceElements } from './services.ts';
+import { tunnelChains } from './tunnels.ts';
 
 export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   baseChains,
   masqueradeChains,
   managementPortSnat,
+  managementPortForward,
+  networkForward,
+  tunnelChains,
   remoteNodeAddresses,
   ownNodeAddresses,
   networkMark,

@@ -1,4 +1,4 @@
-/** What enters the default network through the host's port gets the port's address, so that replies come back (node.md §3.2). */
+/** What the host itself sends into the default network through its port gets the port's address, so that replies come back (node.md §3.2). */
 import { ONE } from '../../desired/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
@@ -15,8 +15,9 @@ export const managementPortSnat: Feature<ZoneFacts> = {
   over: () => ONE,
   rules: {
     'management-port-snat': {
-      text: "What enters the default network through the host's port has the port's address, but for services that keep the client's.",
-      source: 'node.md §3.2',
+      text: "What the host itself sends into the default network through its port has the port's address, but for services that keep the client's. What it forwards keeps its own, and is judged by it.",
+      source:
+        'node.md §3.2; linux/net/ipv4/ip_output.c, ip_output: what is forwarded has come in by a device',
     },
   },
   claims: [],
@@ -31,6 +32,7 @@ export const managementPortSnat: Feature<ZoneFacts> = {
     rows.rules(
       CHAIN,
       `oifname != "${managementDevice(DEFAULT_NETWORK_ID)}" return`,
+      'meta iif != 0 return',
       'meta l4proto . th dport @mgmtport-no-snat-nodeports return',
       ...ranges.flatMap(({ family, management }) => {
         const ip = ipWord(family);

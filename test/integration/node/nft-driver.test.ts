@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Cgroup } from '../../../src/node/drivers/cgroups.ts';
+import { KUBELET_CGROUP } from '../../../src/node/cgroup-names.ts';
 import { NftDriver } from '../../../src/node/drivers/nft-driver.ts';
 import type { NftProblem } from '../../../src/node/drivers/nft-plan.ts';
 import { NftProgram } from '../../../src/node/drivers/nft-program.ts';
@@ -46,7 +47,7 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     kubelet = undefined;
     driver = new NftDriver({
       nft,
-      cgroups: { find: () => kubelet },
+      cgroups: { find: (name) => (name === KUBELET_CGROUP ? kubelet : undefined) },
       onDrift: () => (drifts += 1),
     });
     await driver.start();
@@ -253,7 +254,8 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     expect(runNft(nft, OURS)).toContain(rule);
     cgroup.makeAgain();
     expect(runNft(nft, OURS)).not.toContain(rule);
-    expect(await settled()).toMatchObject({ applied: 4 });
+    // Two rules of kubelet's and two of pods', each removed and made.
+    expect(await settled()).toMatchObject({ applied: 8 });
     expect(runNft(nft, OURS)).toContain(rule);
     expect(await settled()).toMatchObject({ applied: 0 });
   });

@@ -23,7 +23,12 @@ const web = pod('blue/web', 'n1', [{ nadKey: 'default', address: '10.0.0.5/24', 
 describe('what is missing until the data plane has all', () => {
   test('nothing, when every node reports every network as programmed and pods have addresses', () => {
     const done = zone('n1', [{ name: 'blue_net', state: 'Programmed' }]);
-    expect(missing(['n1'], ['blue_net'], [done], [web])).toEqual([]);
+    const agent = {
+      ...web,
+      metadata: { ...web.metadata, annotations: {} },
+      spec: { hostNetwork: true },
+    };
+    expect(missing(['n1'], ['blue_net'], [done], [web, agent])).toEqual([]);
   });
 
   test('each network on each node that is not there yet, with what the node says', () => {

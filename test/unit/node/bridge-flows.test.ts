@@ -92,9 +92,10 @@ const LEFT_OUT = [
   `table=0 10 dl_src=${MAC},in_port=4 → NORMAL`,
   'table=0 9 in_port=3 → drop',
   'table=0 9 in_port=4 → drop',
-  // The mark of a network stays behind when a packet goes on into OVN.
+  // The mark of a network stays behind when a packet goes on into OVN; what the host sends there has one mark.
   `table=2 250 ip,pkt_mark=0x1002 → set_field:${MAC}->eth_dst,output:3`,
   `table=2 250 ip,pkt_mark=0x1003 → set_field:${MAC}->eth_dst,output:4`,
+  `table=2 100  → set_field:${MAC}->eth_dst,output:2`,
 ];
 const question = (port: number, id: number): string =>
   `table=0 110 arp,arp_op=1,dl_src=${MAC},in_port=${port} → learn(table=20,hard_timeout=3,priority=100,delete_learned,cookie=0xdeff1050000000${id},limit=256,eth_type=0x806,arp_op=2,NXM_OF_ARP_SPA[]=NXM_OF_ARP_TPA[],output:NXM_OF_IN_PORT[]),NORMAL`;
@@ -104,7 +105,17 @@ const refusals = [3, 4].flatMap((port) =>
       `table=0 110 dl_src=${MAC},icmp,icmp_code=3,icmp_type=3,in_port=${port},nw_src=${address} → output:1`,
   ),
 );
+const INTO_OVN = 'set_field:0x1745ed->pkt_mark';
+/** Nothing of a network gets into the tunnels of others, whole or in pieces. */
+const intoTunnels = [2, 3, 4].flatMap((port) => [
+  `table=0 600 in_port=${port},tp_dst=6081,udp → drop`,
+  `table=0 600 ct_state=-trk,in_port=${port},ip,nw_frag=yes → ct(table=0,zone=64004)`,
+]);
 const ADDED = [
+  ...intoTunnels,
+  'table=0 600 ct_nw_proto=17,ct_state=-inv+trk,ct_tp_dst=6081,nw_frag=yes,udp → drop',
+  'table=6 10 tp_dst=6081,udp → drop',
+  `table=2 100  → ${INTO_OVN},set_field:${MAC}->eth_dst,output:2`,
   // What is sent to a node port behind which nobody is.
   ...refusals,
   // Endpoints of services that are the host's own; in the example there are no services.
@@ -118,8 +129,8 @@ const ADDED = [
   'table=0 103 in_port=2,ip,nw_src=10.244.0.0/16 → drop',
   'table=0 103 in_port=3,ip,nw_src=10.20.0.0/16 → drop',
   'table=0 103 in_port=4,ip,nw_src=10.30.0.0/24 → drop',
-  `table=2 250 ip,pkt_mark=0x1002 → set_field:0->pkt_mark,set_field:${MAC}->eth_dst,output:3`,
-  `table=2 250 ip,pkt_mark=0x1003 → set_field:0->pkt_mark,set_field:${MAC}->eth_dst,output:4`,
+  `table=2 250 ip,pkt_mark=0x1002 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:3`,
+  `table=2 250 ip,pkt_mark=0x1003 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:4`,
 ];
 
 const without = (lines: readonly string[], others: readonly string[]): string[] =>
@@ -142,7 +153,7 @@ describe('flows of the external bridge', () => {
     const gone = sharedGateway.filter(
       (line) =>
         line.includes(' 700 ') ||
-        line.includes('nw_frag') ||
+        line.includes('110 in_port=1,ip,nw_frag') ||
         line.includes(`102 dl_src=${MAC},in_port=2`) ||
         refusals.includes(line) ||
         (line.startsWith('table=1 100') && !line.includes('ct_mark=0x2')),
@@ -201,7 +212,7 @@ describe('flows of the external bridge', () => {
       allowedDefaultServices: [{ key: 'default/kubernetes', clusterIps: ['10.96.0.1'] }],
     };
     expect(flowLines(zone)).toContain(
-      `table=2 300 ip,nw_dst=10.96.0.1 → set_field:${MAC}->eth_dst,output:2`,
+      `table=2 300 ip,nw_dst=10.96.0.1 → ${INTO_OVN},set_field:${MAC}->eth_dst,output:2`,
     );
   });
 });
@@ -404,7 +415,7 @@ describe('a gateway with a VLAN (node.md §4.1)', () => {
         'table=1 100 ct_mark=0x2,ct_state=+est+trk,dl_vlan=5,ip → pop_vlan,LOCAL',
         'table=1 13 dl_vlan=5,in_port=1,tp_dst=3784,udp → output:2,pop_vlan,LOCAL',
         `table=1 10 dl_dst=${MAC},dl_vlan=5 → pop_vlan,LOCAL`,
-        `table=2 250 ip,pkt_mark=0x1002 → set_field:0->pkt_mark,set_field:${MAC}->eth_dst,${push},output:3`,
+        `table=2 250 ip,pkt_mark=0x1002 → ${INTO_OVN},set_field:${MAC}->eth_dst,${push},output:3`,
         `table=3 32768 dl_vlan=5 → move:NXM_OF_ETH_DST[]->NXM_OF_ETH_SRC[],set_field:${MAC}->eth_dst,pop_vlan,LOCAL`,
         'table=6 0 dl_vlan=5 → pop_vlan,LOCAL',
         `table=7 0  → ${push},output:1`,

@@ -1,7 +1,7 @@
 import { mkdirSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { podCgroup } from '../../../src/node/cgroup-names.ts';
+import { podCgroup, PODS_CGROUP } from '../../../src/node/cgroup-names.ts';
 import { cgroupsBelow } from '../../../src/node/drivers/cgroups.ts';
 import { temporaryFolder } from '../../support/ovsdb-server.ts';
 
@@ -34,6 +34,14 @@ describe('cgroups by name', () => {
     make('kubepods/burstable/pod11111111-58a4-4c0f-9a39-1d2e3f405162');
     expect(find(podCgroup(UID) ?? '')).toBe(path);
   });
+
+  test.each(['kubepods', 'kubepods.slice', 'kubelet.slice/kubelet-kubepods.slice'])(
+    'that of all pods is found as %s',
+    (path) => {
+      make(`${path}/kubepods-burstable.slice/${SLICE}`);
+      expect(find(PODS_CGROUP)).toBe(path);
+    },
+  );
 
   test('what a container calls so is not that of the pod', () => {
     make(`kubepods/pod11111111-58a4-4c0f-9a39-1d2e3f405162/pod${UID}`);

@@ -46,7 +46,13 @@ test('chains come in where the contract says, and masquerade in local gateway mo
     'udn-service-output: filter output -150',
     'no-pmtud: filter output 0',
     'mgmtport-snat: nat postrouting 100',
+    'mgmtport-forward: filter forward 0',
+    'tunnel-forward: filter forward 0',
+    'tunnel-input: filter input 0',
+    'tunnel-output: filter output 0',
+    'mgmtport-mark: filter postrouting 101',
     'udn-isolation: filter output 0',
+    'udn-host-devices: filter output 0',
     'udn-host-services: filter output 0',
     'egress-services: nat postrouting 100',
     'egress-ip-snat: nat postrouting 100',
@@ -97,9 +103,10 @@ describe('what leaves the node (§3.2)', () => {
     ]);
   });
 
-  test('has the address of the management port, through which it goes', () => {
+  test('has the address of the management port, through which it goes, unless the host forwards it', () => {
     expect(chain('mgmtport-snat')).toEqual([
       'oifname != "ovn-k8s-mp0" return',
+      'meta iif != 0 return',
       'meta l4proto . th dport @mgmtport-no-snat-nodeports return',
       'ip saddr 10.244.0.2 return',
       'ip daddr . meta l4proto . th dport @mgmtport-no-snat-services-v4 return',
@@ -109,6 +116,51 @@ describe('what leaves the node (§3.2)', () => {
       'snat ip6 to fd00:10:244::2',
     ]);
   });
+});
+
+describe("the host's ports on networks", () => {
+  const networks = 'meta sdifname "ovn-k8s-mp*"';
+
+  test('lead to no other one; from a primary network they forward its masquerade address and replies', () => {
+    expect(chain('mgmtport-forward')).toEqual([
+      'iifname "ovn-k8s-mp*" oifname "ovn-k8s-mp*" drop',
+      `${networks} oifname "ovn-k8s-mp*" drop`,
+      `${networks} ct direction reply accept`,
+      `${networks} ct state related accept`,
+      'meta sdifname . ip saddr @udn-forwarded-v4 accept',
+      'meta sdifname . ip6 saddr @udn-forwarded-v6 accept',
+      `${networks} drop`,
+    ]);
+    expect(elements('udn-forwarded-v4')).toEqual(['ovn-k8s-mp1 . 169.254.0.12']);
+    expect(elements('udn-forwarded-v6')).toEqual(['ovn-k8s-mp1 . fd69::c']);
+  });
+
+  test('forward of the default network, in shared gateway mode, what is for services and egress, and replies', () => {
+    const local = chain('mgmtport-forward');
+    const own = 'iifname "ovn-k8s-mp0"';
+    expect(chain('mgmtport-forward', shared).slice(local.length)).toEqual([
+      `${own} ct direction reply accept`,
+      `${own} ct state related accept`,
+      `${own} ct status dnat accept`,
+      `${own} meta mark 1008 accept`,
+      `${own} meta mark 1009 accept`,
+      `${own} drop`,
+    ]);
+  });
+});
+
+test("nothing of networks and services gets to the tunnels' port, nor of pods on the host's network but in OVN's tunnels", () => {
+  const drops = [
+    'iifname "ovn-k8s-mp*" udp dport 6081 drop',
+    'meta sdifname "ovn-k8s-mp*" udp dport 6081 drop',
+    'ct status dnat udp dport 6081 drop',
+  ];
+  expect(chain('tunnel-forward')).toEqual(drops);
+  expect(chain('tunnel-input')).toEqual(drops);
+  expect(chain('tunnel-output')).toEqual([
+    'udp dport 6081 meta mark != 1525229 socket cgroupv2 level 2 "kubepods" drop',
+  ]);
+  expect(chain('mgmtport-mark')).toEqual(['oifname "ovn-k8s-mp*" meta mark set 0x1745ed']);
 });
 
 describe('services (§3.3)', () => {
@@ -244,6 +296,19 @@ describe("pods on the host's network (seed 000, Service Access)", () => {
     expect(elements('udn-service-ips-v4').join()).not.toMatch(/10\.96\.0\./);
     expect(chain('udn-host-services-0x1001')).toEqual(['jump udn-host-pods']);
     expect(chain('udn-host-pods')).toEqual([]);
+  });
+
+  test("send by the host's port on a network what its chain lets through, those of its namespaces", () => {
+    const order = (text: string): number | undefined =>
+      columnsOf<NftRuleColumns>(rows, 'rule').find((rule) => rule.text === text)?.order;
+    const [first = '', last = ''] = chain('udn-host-devices').toSorted(
+      (a, b) => (order(a) ?? 0) - (order(b) ?? 0),
+    );
+    expect(first).toBe('oifname vmap @udn-host-ports');
+    expect(last).toBe(
+      'oifname "ovn-k8s-mp*" oifname != "ovn-k8s-mp0" socket cgroupv2 level 2 "kubepods" drop',
+    );
+    expect(elements('udn-host-ports')).toEqual(['ovn-k8s-mp1 : jump udn-host-services-0x1001']);
   });
 
   test('of a namespace with a primary network they reach its services, and those of no other', () => {

@@ -1,0 +1,53 @@
+/** What pods and host processes try with packets where the kernel has VRFs and the datapath, in both gateway modes (docs/security.md). */
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import {
+  boundToDevices,
+  outWithOwnAddress,
+  pastTheRouter,
+  pastTheRouterOfANetwork,
+  tunnelsFromHostPods,
+  tunnelsFromPods,
+} from '../../support/hostile-attacks.ts';
+import { HostileLab } from '../../support/hostile-lab.ts';
+import { whyNoVirtualMachine } from '../../support/lab.ts';
+
+const LIMIT = 1_200_000;
+
+describe.skipIf(whyNoVirtualMachine !== undefined)(
+  `packets of attackers, kernel datapath${whyNoVirtualMachine === undefined ? '' : ` (${whyNoVirtualMachine})`}`,
+  { timeout: LIMIT },
+  () => {
+    let lab: HostileLab;
+    beforeAll(async () => {
+      lab = await HostileLab.start('e2e-hostile-vm', 'vm', 240);
+    }, LIMIT);
+    afterAll(async () => {
+      await lab[Symbol.asyncDispose]();
+    });
+
+    describe.each(['shared', 'local'] as const)('%s gateway mode', (mode) => {
+      beforeAll(async () => {
+        await lab.enter(mode);
+      }, LIMIT);
+
+      test("pods do not send to the tunnels' port of another node, whole or in pieces, nor by a service", async () => {
+        await lab.prove(await tunnelsFromPods(lab));
+      });
+      test("nor do pods on the host's network, which reach pods on other nodes all the same", async () => {
+        await lab.prove(await tunnelsFromHostPods(lab));
+      });
+      test("the host's port on the default network leads to no pod", async () => {
+        await lab.prove(await pastTheRouter(lab));
+      });
+      test("the host's port on a primary network leads to no service of the default network, to no other network, and not out of the node", async () => {
+        await lab.prove(await pastTheRouterOfANetwork(lab));
+      });
+      test("pods on the host's network send by the devices of their own networks alone", async () => {
+        await lab.prove(await boundToDevices(lab));
+      });
+      test.runIf(mode === 'shared')('no pod leaves the node with its own address', async () => {
+        await lab.prove(await outWithOwnAddress(lab));
+      });
+    });
+  },
+);

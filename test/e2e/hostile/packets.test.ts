@@ -1,0 +1,38 @@
+/** What pods try with packets on Open vSwitch's userspace datapath, in both gateway modes (docs/security.md). */
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import {
+  outWithOwnAddress,
+  pastTheRouter,
+  tunnelsFromPods,
+} from '../../support/hostile-attacks.ts';
+import { HostileLab } from '../../support/hostile-lab.ts';
+import { whyNoLab } from '../../support/lab.ts';
+
+describe.skipIf(whyNoLab !== undefined)(
+  `packets of attackers${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,
+  () => {
+    let lab: HostileLab;
+    beforeAll(async () => {
+      lab = await HostileLab.start('e2e-hostile', 'host', 60);
+    });
+    afterAll(async () => {
+      await lab[Symbol.asyncDispose]();
+    });
+
+    describe.each(['shared', 'local'] as const)('%s gateway mode', (mode) => {
+      beforeAll(async () => {
+        await lab.enter(mode);
+      });
+
+      test("pods do not send to the tunnels' port of another node, whole or in pieces, nor by a service", async () => {
+        await lab.prove(await tunnelsFromPods(lab));
+      });
+      test("the host's port on the default network leads to no pod", async () => {
+        await lab.prove(await pastTheRouter(lab));
+      });
+      test.runIf(mode === 'shared')('no pod leaves the node with its own address', async () => {
+        await lab.prove(await outWithOwnAddress(lab));
+      });
+    });
+  },
+);

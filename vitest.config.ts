@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongFilesFirst } from './test/support/long-files-first.ts';
 
 const processorTime = 'test/support/processor-time.ts';
 const propertySeed = 'test/support/property-seed.ts';
@@ -7,6 +8,7 @@ const propertySeed = 'test/support/property-seed.ts';
 /** Three layers: pure tests, tests against real servers, and end-to-end tests with packets in the lab. */
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongFilesFirst },
     projects: [
       {
         test: {
@@ -44,7 +46,8 @@ export default defineConfig({
           globalSetup: ['test/support/compiled-command.ts'],
           setupFiles: [processorTime],
           hookTimeout: 600_000,
-          fileParallelism: false,
+          // A lab waits for packets, timers and its own programs half of the time.
+          maxWorkers: 2,
         },
       },
     ],

@@ -163,13 +163,13 @@ function addCosts(report: Report, times: string): void {
     });
 }
 
-/** Where time went, so that it is seen when a file of tests becomes dear. */
+/** Where time went, so that it is seen when a file of tests becomes dear. Programs of a lab are on nobody's account: they detach themselves. */
 function sayCosts(): void {
   const SHOWN = 15;
   const sum = (of: (cost: FileCost) => number): string =>
     costs.reduce((total, cost) => total + of(cost), 0).toFixed(0);
   say(
-    `\n${sum((cost) => cost.processor)} s of processors in ${costs.length} files, which took ${sum((cost) => cost.clock)} s one after the other; the dearest (processor, clock):`,
+    `\n${sum((cost) => cost.processor)} s of processors in ${costs.length} files, which took ${sum((cost) => cost.clock)} s one after the other; the dearest (processor without labs, clock):`,
   );
   for (const { file, processor, clock } of costs
     .toSorted((a, b) => b.processor - a.processor)

@@ -2,7 +2,7 @@
  * A tenant whose services name addresses that are not his: cluster IPs, those of nodes, those of older services. Packets go where they went before,
  * from pods, from processes of nodes and from outside.
  */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -158,12 +158,10 @@ describe.skipIf(whyNoLab !== undefined)(
     };
     const stored = (...path: string[]): string =>
       join(stateFolder(lab.record.name), 'state', 'objects', ...path);
-    const problemsOf = (node: string): string =>
-      readFileSync(stored('zonestatuses.k8s.ovn.org', `${node}.json`), 'utf8');
-    const eventsOf = (namespace: string): string =>
-      readdirSync(stored('events', namespace))
-        .map((name) => readFileSync(stored('events', namespace, name), 'utf8'))
-        .join('\n');
+    const problemsOf = (node: string): Promise<string> =>
+      outputInside(lab.record, ['cat', stored('zonestatuses.k8s.ovn.org', `${node}.json`)]);
+    const eventsOf = (namespace: string): Promise<string> =>
+      outputInside(lab.record, ['sh', '-c', `cat ${stored('events', namespace)}/*.json`]);
 
     beforeAll(async () => {
       writeFileSync(
@@ -238,7 +236,7 @@ describe.skipIf(whyNoLab !== undefined)(
         .poll(() => answers(ways), SOON)
         .toEqual(ways.map(([from, to]) => `${from} → ${to}:53: victim/web`));
       const refused = /172\.16\.1\.53\W+ is in the service subnet/;
-      for (const node of NODES) expect(problemsOf(node)).toMatch(refused);
+      for (const node of NODES) expect(await problemsOf(node)).toMatch(refused);
       await expect.poll(() => eventsOf('mallory'), SOON).toMatch(refused);
     });
 
@@ -279,6 +277,29 @@ describe.skipIf(whyNoLab !== undefined)(
       write(own, ...attack);
       await inForce(80);
       expect(await answers(ways)).toEqual(right);
+    });
+
+    test('a service of thousands of addresses leads to its cluster IP alone, and adds no flow for any of them', async () => {
+      const flows = async (): Promise<number> => {
+        const words = ['on', 'n1', 'ovs-ofctl', '-O', 'OpenFlow13', 'dump-flows', 'breth0'];
+        return (await outputInside(lab.record, words)).split('\n').length;
+      };
+      write();
+      const before = await flows();
+      const huge: Made = {
+        key: 'mallory/huge',
+        clusterIp: '172.16.1.70',
+        externalIPs: Array.from({ length: 3000 }, (_, n) => `198.18.${n >> 8}.${n & 255}`),
+        ports: [80, 81, 82],
+        to: 'mallory/thief',
+      };
+      write(huge);
+      await expect
+        .poll(() => answers([['victim/client', huge.clusterIp, 82]]), SOON)
+        .toEqual([`victim/client → ${huge.clusterIp}:82: mallory/thief`]);
+      expect(await answers([['n1', '198.18.0.7', 80]])).toEqual(['n1 → 198.18.0.7:80: nobody']);
+      expect(await flows()).toBeLessThanOrEqual(before);
+      await expect.poll(() => problemsOf('n1'), SOON).toContain('--max-service-entries');
     });
   },
 );

@@ -1,11 +1,9 @@
 /** Converts UserDefinedNetworks and ClusterUserDefinedNetworks between their versions for the API server. */
-import { createServer } from 'node:https';
-import type { IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { answerConversionReview } from '../api/conversion/conversion-review.ts';
+import { Worker } from 'node:worker_threads';
 import { backoffDelay, pause, type Clock } from '../store/clock.ts';
 import { definitions } from '../api/validation/catalog.ts';
 import type { Store } from '../store/store.ts';
+import type { ServerData, ServerMessage } from './conversion-server.ts';
 import type { TlsIdentity } from './self-signed.ts';
 import { publishAuthority, sharedIdentity } from './webhook-certificate.ts';
 
@@ -22,6 +20,7 @@ export interface ConversionWebhookOptions {
   readonly random: () => number;
   /** Called when the certificate or the definitions could not be reconciled; that is retried. */
   readonly onFailure: (error: unknown) => void;
+  readonly timing?: ConversionTiming;
 }
 
 export interface ConversionWebhook extends AsyncDisposable {
@@ -42,23 +41,127 @@ export function conversionService(): { readonly name: string; readonly namespace
   throw new Error('no definition in schemas/crds has a conversion webhook');
 }
 
-/** Between reconciles of certificate and definitions, in milliseconds. */
-const INTERVAL = 60_000;
-const BACKOFF = { first: 1000, longest: INTERVAL };
-/** A list of all networks may be converted in one review. */
-const LARGEST_REVIEW = 64 * 1024 * 1024;
+/** Milliseconds. */
+export interface ConversionTiming {
+  /** Between reconciles of certificate and definitions. */
+  readonly interval: number;
+  /** From the moment when definitions name a new certificate until it is shown: API servers have to hear of it. */
+  readonly beforeSwitch: number;
+  /** For which definitions name an old certificate beside the new one: other replicas show it until they hear of that. */
+  readonly overlap: number;
+}
+
+const TIMING: ConversionTiming = { interval: 60_000, beforeSwitch: 30_000, overlap: 300_000 };
+const FIRST_RETRY = 1000;
+/** A review of the largest size has a few times that as values. */
+const HEAP_MIB = 512;
+/** Milliseconds until a server that ended is started again. */
+const RESTART = 500;
+
+/** The server's thread; one that ended, as it had no memory left, is started again. */
+class ConversionServer implements AsyncDisposable {
+  readonly #options: ConversionWebhookOptions;
+  #identity: TlsIdentity;
+  #worker: Worker | undefined;
+  #port: number;
+  readonly #stop = new AbortController();
+
+  private constructor(options: ConversionWebhookOptions, identity: TlsIdentity) {
+    this.#options = options;
+    this.#identity = identity;
+    this.#port = options.port;
+  }
+
+  /** Resolves when the port is open; rejects when it can't be. */
+  static async start(
+    options: ConversionWebhookOptions,
+    identity: TlsIdentity,
+  ): Promise<ConversionServer> {
+    const server = new ConversionServer(options, identity);
+    await server.#start();
+    return server;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get identity(): TlsIdentity {
+    return this.#identity;
+  }
+
+  /** Shows another certificate from now on. */
+  show(identity: TlsIdentity): void {
+    this.#identity = identity;
+    this.#worker?.postMessage(identity);
+  }
+
+  async #start(): Promise<void> {
+    const { host } = this.#options;
+    const data: ServerData = { host, port: this.#port, identity: this.#identity };
+    // Beside this file, whether it is the source or what a build made of it.
+    const file = `./conversion-server${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`;
+    const worker = new Worker(new URL(file, import.meta.url), {
+      workerData: data,
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+    });
+    worker.on('error', (error) => this.#options.onFailure(error));
+    worker.once('exit', () => this.#ended(worker));
+    this.#worker = worker;
+    const opened = Promise.withResolvers<void>();
+    worker.once('exit', () => opened.reject(new Error('the conversion server ended')));
+    worker.on('message', (message: ServerMessage) => {
+      if (message.kind === 'listening') {
+        this.#port = message.port;
+        opened.resolve();
+      } else opened.reject(new Error(`conversion webhook: ${message.message}`));
+    });
+    await opened.promise;
+  }
+
+  #ended(worker: Worker): void {
+    if (this.#worker !== worker || this.#stop.signal.aborted) return;
+    this.#worker = undefined;
+    const { clock, onFailure } = this.#options;
+    void pause(clock, RESTART, this.#stop.signal)
+      .then(() => (this.#stop.signal.aborted ? undefined : this.#start()))
+      .catch(onFailure);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#worker?.terminate();
+  }
+}
 
 /** Serves until disposed; resolves when the port is open and the API server knows the certificate. */
 export async function serveConversions(
   options: ConversionWebhookOptions,
   signal: AbortSignal,
 ): Promise<ConversionWebhook> {
-  const { store, namespace, name: host, clock, random } = options;
+  const { store, namespace, name: host, clock, random, timing = TIMING } = options;
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
+  const backoff = { first: Math.min(FIRST_RETRY, timing.interval), longest: timing.interval };
+  let server: ConversionServer | undefined;
+  let shownSince = clock.now();
+  /** Sees to it that a certificate is trusted before it is shown, and as long as some replica may show it. */
   const lookAfter = async (): Promise<TlsIdentity> => {
     const identity = await sharedIdentity(store, { namespace, host, now: clock.now() }, until);
-    await publishAuthority(store, CONVERTED, identity.certificate, until);
+    const isShown = server?.identity.certificate === identity.certificate;
+    const isAlone = isShown && clock.now() - shownSince >= timing.overlap;
+    await publishAuthority(
+      store,
+      CONVERTED,
+      { certificate: identity.certificate, isAlone, now: clock.now() },
+      until,
+    );
+    if (server !== undefined && !isShown) {
+      await pause(clock, timing.beforeSwitch, until);
+      until.throwIfAborted();
+      server.show(identity);
+      shownSince = clock.now();
+    }
     return identity;
   };
   let failures = 0;
@@ -75,7 +178,7 @@ export async function serveConversions(
     }
   };
   const wait = (): Promise<void> =>
-    pause(clock, failures === 0 ? INTERVAL : backoffDelay(BACKOFF, failures, random), until);
+    pause(clock, failures === 0 ? timing.interval : backoffDelay(backoff, failures, random), until);
 
   let identity = await tried();
   while (identity === undefined) {
@@ -83,64 +186,24 @@ export async function serveConversions(
     until.throwIfAborted();
     identity = await tried();
   }
-  const server = createServer(
-    { cert: identity.certificate, key: identity.key },
-    (request, response) => {
-      void answer(request).then(([status, body]) => {
-        response.writeHead(status, { 'content-type': 'application/json' }).end(body);
-        return undefined;
-      });
-    },
-  );
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, resolve);
-  });
+  const running = await ConversionServer.start(options, identity);
+  server = running;
+  shownSince = clock.now();
   const maintaining = (async () => {
     for (;;) {
       await wait();
       if (until.aborted) return;
-      const current = await tried();
-      if (current !== undefined && current.certificate !== identity.certificate) {
-        server.setSecureContext({ cert: current.certificate, key: current.key });
-        identity = current;
-      }
+      await tried();
     }
   })();
   return {
-    port: (server.address() as AddressInfo).port,
+    get port() {
+      return running.port;
+    },
     async [Symbol.asyncDispose]() {
       stop.abort();
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
+      await running[Symbol.asyncDispose]();
       await maintaining;
     },
   };
-}
-
-/** Status and body of the answer to one request; never rejects. */
-async function answer(request: IncomingMessage): Promise<readonly [number, string]> {
-  const refuse = (status: number, message: string): readonly [number, string] => [
-    status,
-    JSON.stringify({ message }),
-  ];
-  if (request.method !== 'POST' || request.url?.split('?')[0] !== '/convert')
-    return refuse(404, 'known: POST /convert');
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > LARGEST_REVIEW) return refuse(413, `more than ${LARGEST_REVIEW} bytes`);
-      chunks.push(chunk);
-    }
-    const review = answerConversionReview(JSON.parse(Buffer.concat(chunks).toString('utf8')));
-    return review === undefined
-      ? refuse(400, 'the body is no ConversionReview')
-      : [200, JSON.stringify(review)];
-  } catch (error) {
-    return refuse(400, error instanceof Error ? error.message : String(error));
-  }
 }

@@ -2,13 +2,14 @@
  * The daemon's HTTP side: /metrics for Prometheus, /healthz (alive) and /readyz (its zone is programmed). Metrics name networks: beyond
  * loopback they are for those alone whom the API server lets in, and go over TLS, which bearer tokens need.
  */
-import { createServer as createHttpServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import { readFile } from 'node:fs/promises';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import type { Registry } from 'prom-client';
 import { isLoopback, parseBindAddress } from './bind-address.ts';
+import { limitConnections } from './connection-limit.ts';
 import { ConfigurationError, type MetricsServing } from './configuration.ts';
 import type { Logger } from './logger.ts';
 import type { Verdict } from './metrics-access.ts';
@@ -91,7 +92,7 @@ export async function serveHealth(options: HealthOptions): Promise<HealthServer>
       return undefined;
     });
   });
-  const connections = limitConnections(server);
+  const connections = limitConnections(server, MOST_CONNECTIONS);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>
       reject(
@@ -167,22 +168,6 @@ async function answer(
     default:
       return { status: 404, body: 'known: /metrics, /healthz, /readyz\n' };
   }
-}
-
-/** The connections of `server`, of which the oldest goes when there are too many. */
-function limitConnections(server: Server): ReadonlySet<Socket> {
-  const connections = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    connections.add(socket);
-    socket.once('close', () => connections.delete(socket));
-    socket.on('error', () => socket.destroy());
-    const [oldest] = connections;
-    if (connections.size > MOST_CONNECTIONS) {
-      connections.delete(oldest as Socket);
-      oldest?.destroy();
-    }
-  });
-  return connections;
 }
 
 async function identity({ certificate, privateKey }: MetricsServing): Promise<TlsIdentity> {

@@ -103,20 +103,53 @@ export async function sharedIdentity(
   }
 }
 
-/** Tells the API server which certificate to expect where these definitions convert. */
+/** A bundle of certificates has no more: each is looked at for each connection. */
+const MOST_CERTIFICATES = 4;
+
+/** Certificates of a bundle, in its order, but those that are over or can't be read. */
+function certificatesIn(caBundle: string | undefined, now: number): readonly string[] {
+  const found = fromBase64(caBundle ?? '').match(
+    /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g,
+  );
+  return (found ?? [])
+    .map((text) => (text.endsWith('\n') ? text : `${text}\n`))
+    .filter((text) => {
+      try {
+        return new X509Certificate(text).validToDate.getTime() > now;
+      } catch {
+        return false;
+      }
+    });
+}
+
+/**
+ * Tells the API server which certificate to expect where these definitions convert: this one and, unless it `isAlone`, those that it
+ * expected until now, which replicas may still show.
+ */
 export async function publishAuthority(
   store: Pick<Store, 'get' | 'patch'>,
   definitions: readonly string[],
-  certificate: string,
+  {
+    certificate,
+    isAlone,
+    now,
+  }: { readonly certificate: string; readonly isAlone: boolean; readonly now: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const caBundle = base64(certificate);
   for (const name of definitions)
     for (let attempt = 1; ; attempt += 1) {
       const definition = await store.get(DEFINITIONS, name, signal);
       const client = definition?.spec.conversion?.webhook?.clientConfig;
       // Not installed, or installed without conversion: nothing to publish.
-      if (definition === undefined || client === undefined || client.caBundle === caBundle) break;
+      if (definition === undefined || client === undefined) break;
+      const known = certificatesIn(client.caBundle, now);
+      const trusted = isAlone
+        ? [certificate]
+        : known.includes(certificate)
+          ? known
+          : [certificate, ...known].slice(0, MOST_CERTIFICATES);
+      const caBundle = base64(trusted.join(''));
+      if (client.caBundle === caBundle) break;
       const patch = { spec: { conversion: { webhook: { clientConfig: { caBundle } } } } };
       const { resourceVersion = '' } = definition.metadata;
       try {

@@ -60,7 +60,8 @@ async function programs(): Promise<{ etcd: string; server: string } | string> {
   }
 }
 
-async function freePort(): Promise<number> {
+/** A port of loopback that nobody listens at. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -64,6 +64,7 @@ async function answer(request: IncomingMessage): Promise<Answer> {
 }
 
 const { host, port, identity } = workerData as ServerData;
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of a thread has no origin
 const say = (message: ServerMessage): void => parentPort?.postMessage(message);
 const server = createServer(
   { cert: identity.certificate, key: identity.key, handshakeTimeout: LIMITS.handshake },

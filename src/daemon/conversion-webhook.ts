@@ -93,6 +93,7 @@ class ConversionServer implements AsyncDisposable {
   /** Shows another certificate from now on. */
   show(identity: TlsIdentity): void {
     this.#identity = identity;
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
     this.#worker?.postMessage(identity);
   }
 

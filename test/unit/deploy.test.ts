@@ -1,12 +1,14 @@
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Environment } from '@marcbachmann/cel-js';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { parseNetworkConfig } from '../../src/api/nad/nad-config.ts';
 import type { ResourceKind } from '../../src/api/objects.ts';
 import { nodeLeaseName } from '../../src/api/node-lease.ts';
 import { DEFAULT_LEASE_NAME } from '../../src/cluster/settings.ts';
-import { CNI_SOCKET } from '../../src/cni/shim.ts';
+import { CNI_SOCKET, PLUGIN_NAMES } from '../../src/cni/shim.ts';
 import { parseBindAddress } from '../../src/daemon/bind-address.ts';
 import { resolveConfiguration } from '../../src/daemon/configuration.ts';
 import { definitions } from '../../src/api/validation/catalog.ts';
@@ -829,6 +831,7 @@ describe('admission policies', () => {
     ['… of the old type', 'anna', null, definition('{"type":"ovn-kubernetes"}'), false],
     ['… with an escape in its type', 'anna', null, definition(OURS.replace('-', '\\u002d')), false],
     ['that becomes ours', 'anna', definition('{"type":"macvlan"}'), definition(OURS), false],
+    ['of ours that becomes another plugin’s', 'anna', definition(OURS), definition('{}'), false],
     ['that gets an owner', 'anna', definition(OURS), definition(OURS, OWNED), false],
     ['that gets a label', 'anna', definition(OURS), definition(OURS, { labels: { a: 'b' } }), true],
     ['an administrator’s', ADMIN, null, definition(OURS), true],
@@ -838,6 +841,81 @@ describe('admission policies', () => {
     expect(verdict('heddle-network-definitions', { request, oldObject, object })).toHaveLength(
       admitted ? 0 : 1,
     );
+  });
+
+  test.each(PLUGIN_NAMES)('a definition that has the runtime call us by the name %s', (type) => {
+    const request = { userInfo: { username: 'anna' } };
+    for (const config of [
+      { type },
+      { plugins: [{ type: 'tuning' }, { type }] },
+      { delegates: [{ type }] },
+    ])
+      expect(
+        verdict('heddle-network-definitions', {
+          request,
+          oldObject: null,
+          object: definition(JSON.stringify(config)),
+        }),
+      ).toHaveLength(1);
+  });
+
+  test('what the reader of definitions takes for ours the policy does, however it is written', () => {
+    /** A JSON string, some of its characters as escapes. */
+    const spelt = (text: string): fc.Arbitrary<string> =>
+      fc
+        .array(fc.integer({ min: 0, max: 9 }), { minLength: text.length, maxLength: text.length })
+        .map((dice) => {
+          const escaped = Array.from(text, (character, index) =>
+            dice[index] === 0
+              ? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+              : character,
+          );
+          return `"${escaped.join('')}"`;
+        });
+    const oneOf = (...texts: readonly string[]): fc.Arbitrary<string> =>
+      fc.oneof(...texts.map(spelt));
+    const space = fc.constantFrom('', ' ', '\n\t', '\r\n');
+    const pair = fc
+      .tuple(
+        oneOf('type', 'Type', 'name', 'topology', 'subnet', 'netAttachDefName'),
+        oneOf(
+          'ovn-k8s-cni-overlay',
+          'ovn-kubernetes',
+          'OVN-Kubernetes',
+          'macvlan',
+          'layer2',
+          'a/b',
+        ),
+        space,
+        space,
+      )
+      .map(([key, value, before, after]) => `${before}${key}${after}:${before}${value}${after}`);
+    const plugin = fc.array(pair, { maxLength: 7 }).map((pairs) => `{${pairs.join(',')}}`);
+    const config = fc.oneof(
+      plugin,
+      fc
+        .tuple(oneOf('plugins', 'Plugins'), fc.array(plugin, { maxLength: 3 }))
+        .map(([key, list]) => `{"name":"victim",${key}:[${list.join(',')}]}`),
+    );
+    let ours = 0;
+    fc.assert(
+      fc.property(config, (text) => {
+        const { outcome } = parseNetworkConfig(text, 'a/b', DEFAULT_SETTINGS);
+        // What names no plugin at all is invalid, and nobody's.
+        const names = JSON.stringify(JSON.parse(text)).match(
+          /ovn-k8s-cni-overlay|"ovn-kubernetes"/,
+        );
+        if (outcome === 'foreign' || (outcome === 'invalid' && names === null)) return;
+        ours += 1;
+        const request = { userInfo: { username: 'anna' } };
+        const object = definition(text);
+        expect(
+          verdict('heddle-network-definitions', { request, oldObject: null, object }),
+        ).toHaveLength(1);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(ours).toBeGreaterThan(50);
   });
 
   describe('a node daemon', () => {

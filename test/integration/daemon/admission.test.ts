@@ -335,6 +335,41 @@ describe.skipIf(typeof started === 'string')('an API server with deploy/ install
       nad('ovn-k8s-cni-overlay'),
       'declare a UserDefinedNetwork instead',
     ],
+    [
+      'makes a NAD of the older type',
+      TENANT,
+      'POST',
+      NADS,
+      nad('ovn-kubernetes'),
+      'declare a UserDefinedNetwork instead',
+    ],
+    [
+      "makes a NAD of the plugin's own name",
+      TENANT,
+      'POST',
+      NADS,
+      nad('heddle-cni'),
+      'declare a UserDefinedNetwork instead',
+    ],
+    [
+      'makes a NAD of ours with an escape in its type',
+      TENANT,
+      'POST',
+      NADS,
+      nad('macvlan', '{"name":"victim","\\u0074ype":"\\u006fvn-k8s-cni-overlay"}'),
+      'declare a UserDefinedNetwork instead',
+    ],
+    [
+      'makes a NAD of ours in a list',
+      TENANT,
+      'POST',
+      NADS,
+      nad(
+        'macvlan',
+        '{"name":"victim","plugins":[{"type":"tuning"},{"type":"ovn-k8s-cni-overlay"}]}',
+      ),
+      'declare a UserDefinedNetwork instead',
+    ],
     ['makes a NAD of another plugin', TENANT, 'POST', NADS, nad('macvlan'), ADMITTED],
     [
       'takes packets to an address by a service',
@@ -446,12 +481,15 @@ function lease(name: string): object {
 }
 
 let made = 0;
-function nad(type: string): object {
+function nad(
+  type: string,
+  config = JSON.stringify({ cniVersion: '1.0.0', name: 'victim', type }),
+): object {
   made += 1;
   return {
     apiVersion: 'k8s.cni.cncf.io/v1',
     kind: 'NetworkAttachmentDefinition',
     metadata: { name: `of-${type}-${made}` },
-    spec: { config: JSON.stringify({ cniVersion: '1.0.0', name: 'victim', type }) },
+    spec: { config },
   };
 }

@@ -167,9 +167,9 @@ describe.skipIf(typeof started === 'string')('definitions on an API server', () 
     expect(before[0]).toBe(before[1]);
     await until('one certificate to be trusted', async () => (await bundle()).length === 1, 20_000);
     let [converted, overlapped] = [0, 0];
-    let isOver = false;
+    const over = new AbortController();
     const converting = (async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         // Each from one replica, then from the other.
         const { status, body } = await api.call('GET', `${FLAT}/blue`);
         expect(status, JSON.stringify(body)).toBe(200);
@@ -189,7 +189,7 @@ describe.skipIf(typeof started === 'string')('definitions on an API server', () 
       30_000,
     );
     await until('one certificate to be trusted', async () => (await bundle()).length === 1, 20_000);
-    isOver = true;
+    over.abort();
     await converting;
     expect(overlapped).toBeGreaterThan(0);
     expect(converted).toBeGreaterThan(20);
@@ -247,10 +247,10 @@ describe.skipIf(typeof started === 'string')('definitions on an API server', () 
     await until('the lease', async () => (await renewed()) !== '', 30_000);
     const before = await renewed();
 
-    let isOver = false;
+    const over = new AbortController();
     const waits: number[] = [];
     const asking = (async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const began = performance.now();
         expect((await fetch(`${health}/healthz`)).status).toBe(200);
         waits.push(performance.now() - began);
@@ -273,7 +273,7 @@ describe.skipIf(typeof started === 'string')('definitions on an API server', () 
     for (const socket of slow) socket.destroy();
     await until('an answer after it', async () => (await post('{}')) === 400, 30_000);
     await until('the lease to be renewed', async () => (await renewed()) !== before, 30_000);
-    isOver = true;
+    over.abort();
     await asking;
     expect(Math.max(...waits)).toBeLessThan(5000);
     expect(manager.log).not.toContain('leadership was lost');

@@ -2,6 +2,7 @@
 import { objectKey } from '../api/objects.ts';
 import { orAborted } from './abort.ts';
 import type { Clock } from './clock.ts';
+import { EventLimits } from './event-limits.ts';
 import { isRetryable, type ObjectEvent, type Store } from './store.ts';
 import { WorkQueue, type Failure } from './work-queue.ts';
 import type { Log } from './log.ts';
@@ -20,6 +21,9 @@ export class EventWriter {
   readonly queue: WorkQueue;
   readonly #options: EventWriterOptions;
   readonly #waiting = new Map<string, ObjectEvent>();
+  readonly #limits = new EventLimits();
+  /** Objects of which an event was dropped since one was written. */
+  readonly #muted = new Set<string>();
 
   constructor(options: EventWriterOptions) {
     this.#options = options;
@@ -31,8 +35,23 @@ export class EventWriter {
     });
   }
 
-  /** Takes an event to be written; what waits already is written once. */
-  emit(event: ObjectEvent): void {
+  /** Takes an event to be written; what waits already is written once, and too many of one object, namespace or in all are dropped. */
+  emit(emitted: ObjectEvent): void {
+    if (this.#waiting.has(keyOf(emitted))) return;
+    const event = this.#limits.admit(emitted, this.#options.clock.now());
+    const object = objectOfEvent(keyOf(emitted));
+    if (event === undefined) {
+      const { message, reason } = emitted;
+      if (!this.#muted.has(object) && this.#muted.size < MOST_WAITING) {
+        this.#muted.add(object);
+        this.#options.log.warn(
+          { object, reason, error: message },
+          'event dropped, as will be the next ones of it: too many',
+        );
+      }
+      return;
+    }
+    this.#muted.delete(object);
     if (this.#waiting.size >= MOST_WAITING) {
       const { message, reason } = event;
       this.#options.log.warn({ reason, error: message }, 'event dropped: too many wait');

@@ -23,6 +23,8 @@ const SOURCES = ['src', 'build.ts', 'package-lock.json'];
 const TARGET = join(ROOT, 'dist/cli');
 const NOTICES = join(ROOT, 'dist/NOTICES');
 const ENTRY = 'main.js';
+/** What is started by its file's name: the command, and threads of it. */
+const INPUT = { main: 'src/cli/main.ts', 'conversion-server': 'src/daemon/conversion-server.ts' };
 
 /** Files of builds before the last one are kept for processes that run from them and may still load one. */
 const KEPT_MS = 7 * 24 * 3600 * 1000;
@@ -81,17 +83,20 @@ export async function build(): Promise<void> {
   if (isCurrent()) return;
   const began = new Date();
   await using bundle = await rolldown({
-    input: join(ROOT, 'src/cli/main.ts'),
+    input: Object.fromEntries(
+      Object.entries(INPUT).map(([name, path]) => [name, join(ROOT, path)]),
+    ),
     cwd: ROOT,
     platform: 'node',
     external: /^node:/,
   });
-  const { output } = await bundle.generate({ format: 'esm', entryFileNames: ENTRY });
+  const { output } = await bundle.generate({ format: 'esm', entryFileNames: '[name].js' });
   mkdirSync(TARGET, { recursive: true });
   const chunks = output.filter((file) => file.type === 'chunk');
-  for (const { fileName, code } of chunks.toSorted((a, b) => Number(a.isEntry) - Number(b.isEntry)))
-    if (fileName === ENTRY || !existsSync(join(TARGET, fileName)))
-      replace(join(TARGET, fileName), code);
+  const last = ({ fileName, isEntry }: (typeof chunks)[number]): number =>
+    fileName === ENTRY ? 2 : Number(isEntry);
+  for (const { fileName, code, isEntry } of chunks.toSorted((a, b) => last(a) - last(b)))
+    if (isEntry || !existsSync(join(TARGET, fileName))) replace(join(TARGET, fileName), code);
   replace(NOTICES, notices(chunks.flatMap(({ moduleIds }) => moduleIds)));
   const current = new Set(chunks.map(({ fileName }) => fileName));
   for (const name of readdirSync(TARGET)) {

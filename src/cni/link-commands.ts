@@ -73,6 +73,7 @@ export const podSysctls = ({
   device,
   addresses,
   gateways,
+  isOnUnderlay,
 }: CniInterface): readonly (readonly [string, string])[] =>
   addresses.some((address) => familyOf(address) === 'v6')
     ? [
@@ -81,8 +82,10 @@ export const podSysctls = ({
         // Without it the kernel waits up to a second before it sends none.
         [`net/ipv6/conf/${device}/accept_dad`, '0'],
         [`net/ipv6/conf/${device}/addr_gen_mode`, '0'],
-        // Gateways come from the annotation, not from whichever router of the segment says that it is one.
-        ...(gateways.length === 0 ? [] : [[`net/ipv6/conf/${device}/accept_ra`, '0'] as const]),
+        // Gateways come from the annotation, not from whichever pod of the segment says that it is one.
+        ...(isOnUnderlay && gateways.length === 0
+          ? []
+          : [[`net/ipv6/conf/${device}/accept_ra`, '0'] as const]),
       ]
     : [];
 

@@ -90,15 +90,21 @@ function readable<T>({ value, errors }: Reading<T>): T | undefined {
   return value;
 }
 
-/** MTU of a network by its name; of the default network for undefined. */
-export type MtuOf = (network: string | undefined) => number;
+export interface LinkFacts {
+  readonly mtu: number;
+  /** Its routers are those of a physical network, beside which nobody of ours is one. */
+  readonly isOnUnderlay: boolean;
+}
+
+/** What a network's links have, by its name; of the default network for undefined. */
+export type LinkFactsOf = (network: string | undefined) => LinkFacts;
 
 /** The interfaces of a pod whose sandbox has the id `sandbox`. Throws CniError. */
 export function podInterfaces(
   pod: KubeObject,
   sandbox: string,
   names: NetworkNames,
-  mtuOf: MtuOf = () => DEFAULT_MTU,
+  linkFactsOf: LinkFactsOf = () => ({ mtu: DEFAULT_MTU, isOnUnderlay: false }),
 ): readonly CniInterface[] {
   const { name, namespace = 'default', uid } = pod.metadata;
   if (uid === undefined) throw new CniError(`pod ${namespace}/${name}: metadata.uid is not set`);
@@ -127,7 +133,7 @@ export function podInterfaces(
       device,
       hostDevice: hostDevice(sandbox, index),
       mac: macAddress,
-      mtu: mtuOf(isDefault ? undefined : networkName),
+      ...linkFactsOf(isDefault ? undefined : networkName),
       isPrimary: role === 'primary',
       ...(Object.keys(limits).length === 0 ? {} : { bandwidth: limits }),
       addresses,
@@ -165,7 +171,7 @@ export function requestedInterfaces(
   pod: KubeObject,
   request: AddRequest,
   names: NetworkNames,
-  mtuOf: MtuOf,
+  linkFactsOf: LinkFactsOf,
 ): readonly CniInterface[] {
   const key = objectKey(pod.metadata);
   const { uid } = request.pod;
@@ -178,7 +184,7 @@ export function requestedInterfaces(
     );
   if (specField(pod, 'hostNetwork') === true)
     throw new CniError(`pod ${key} is on the host's network: it has no interfaces`);
-  const all = podInterfaces(pod, request.container, names, mtuOf);
+  const all = podInterfaces(pod, request.container, names, linkFactsOf);
   if (!request.isSecondary) return ownInterfaces(key, all, request.device);
   return [secondaryInterface(pod, all, request)];
 }

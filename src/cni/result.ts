@@ -13,6 +13,8 @@ export interface CniInterface {
   readonly hostDevice: string;
   readonly mac: string;
   readonly mtu: number;
+  /** On a physical network, whose routers may say that they are. */
+  readonly isOnUnderlay: boolean;
   /** With prefix length. */
   readonly addresses: readonly string[];
   readonly gateways: readonly string[];

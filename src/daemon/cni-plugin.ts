@@ -6,7 +6,7 @@ import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition, Pod } from '../api/types.ts';
 import { CNI_CODE, CniError } from '../cni/cni-error.ts';
 import { hostMac } from '../cni/link-commands.ts';
-import { networkNamesOf, requestedInterfaces, type MtuOf } from '../cni/pod-interfaces.ts';
+import { networkNamesOf, requestedInterfaces, type LinkFactsOf } from '../cni/pod-interfaces.ts';
 import { NETWORK_STATUS, networkStatus } from '../cni/network-status.ts';
 import {
   readRequest,
@@ -36,7 +36,7 @@ export interface CniPluginOptions {
   readonly ports: PodPorts;
   readonly links: PodLinks;
   readonly conntrack: Pick<Conntrack, 'forget'>;
-  readonly mtuOf: MtuOf;
+  readonly linkFactsOf: LinkFactsOf;
   /** What is known to be wrong with an object, `Pod <namespace>/<name>`. */
   readonly problemsOf: (object: string) => readonly string[];
   readonly turns: ContainerTurns;
@@ -179,7 +179,7 @@ export class CniPlugin {
 
   /** Waits for the pod and its addresses. */
   async #wanted(request: AddRequest, signal: AbortSignal): Promise<readonly CniInterface[]> {
-    const { pods, nads, mtuOf } = this.#options;
+    const { pods, nads, linkFactsOf } = this.#options;
     const key = objectKey(request.pod);
     const look = (): readonly CniInterface[] => {
       const pod = this.#podOf(request);
@@ -187,7 +187,7 @@ export class CniPlugin {
         pod,
         request,
         networkNamesOf(pod, (name) => nads.get(name)),
-        mtuOf,
+        linkFactsOf,
       );
     };
     return awaited(

@@ -2,7 +2,7 @@
 import { isWithoutNetworks } from '../api/annotations/pod-annotations.ts';
 import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition, Pod } from '../api/types.ts';
-import { networkNamesOf, podInterfaces, type MtuOf } from '../cni/pod-interfaces.ts';
+import { networkNamesOf, podInterfaces, type LinkFactsOf } from '../cni/pod-interfaces.ts';
 import type { PodLink, PodLinks } from '../node/drivers/pod-links.ts';
 import type { ObjectView } from '../store/informer.ts';
 import type { OpenDatabase } from './databases.ts';
@@ -18,7 +18,7 @@ export interface PodPortKeeperOptions {
   readonly links: Pick<PodLinks, 'list'>;
   /** Of the plugin: what a runtime is having made or removed is not missed. */
   readonly turns: ContainerTurns;
-  readonly mtuOf: MtuOf;
+  readonly linkFactsOf: LinkFactsOf;
   readonly log: Logger;
 }
 
@@ -133,10 +133,10 @@ export class PodPortKeeper implements Disposable {
   }
 
   async #add(pod: Pod, container: string, lost: readonly PodLink[]): Promise<void> {
-    const { nads, ports, mtuOf, log } = this.#options;
+    const { nads, ports, linkFactsOf, log } = this.#options;
     const taken = new Set(ports.list().map(({ logicalPort }) => logicalPort));
     const names = networkNamesOf(pod, (key) => nads.get(key));
-    const wanted = podInterfaces(pod, container, names, mtuOf).flatMap((one) => {
+    const wanted = podInterfaces(pod, container, names, linkFactsOf).flatMap((one) => {
       const link = lost.find(({ name }) => name === one.hostDevice);
       if (link === undefined || taken.has(one.externalIds['iface-id'] ?? '')) return [];
       const { device } = link;

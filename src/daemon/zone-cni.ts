@@ -5,6 +5,7 @@ import { PodLinks } from '../node/drivers/pod-links.ts';
 import { CniPlugin } from './cni-plugin.ts';
 import { ContainerTurns } from './container-turns.ts';
 import { serveCni } from './cni-socket.ts';
+import type { LinkFacts } from '../cni/pod-interfaces.ts';
 import type { Logger } from './logger.ts';
 import { keepPodPorts } from './pod-port-keeper.ts';
 import { PodPorts } from './pod-ports.ts';
@@ -22,8 +23,13 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<A
     ports: new PodPorts(runtime.host.openVswitch),
     links: new PodLinks(),
     turns: new ContainerTurns(),
-    mtuOf: (network: string | undefined): number =>
-      (network === undefined ? undefined : facts.networks.get(network)?.mtu) ?? settings.mtu,
+    linkFactsOf: (name: string | undefined): LinkFacts => {
+      const network = name === undefined ? undefined : facts.networks.get(name);
+      return {
+        mtu: network?.mtu ?? settings.mtu,
+        isOnUnderlay: network?.topology === 'localnet',
+      };
+    },
     log,
   };
   const plugin = new CniPlugin({

@@ -70,7 +70,10 @@ export async function startCniNode({
       program: [ip.command, ...ip.args],
     }),
     turns: new ContainerTurns(),
-    mtuOf: (network: string | undefined): number => (network === undefined ? 1400 : 1300),
+    linkFactsOf: (network: string | undefined) => ({
+      mtu: network === undefined ? 1400 : 1300,
+      isOnUnderlay: false,
+    }),
     log,
   };
   const keeper = keepPodPorts(shared, database);

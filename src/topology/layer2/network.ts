@@ -17,6 +17,7 @@ import { networkFeature } from '../network/network-feature.ts';
 import { networkOnNode } from '../network/network-on-node.ts';
 import type { NetworkPart } from '../network/part.ts';
 import { podGroups } from '../network/pod-groups.ts';
+import { podServers } from '../network/pod-servers.ts';
 import { enabledServiceRoutes } from '../services/enabled-service-routes.ts';
 import { gatewayLink } from './gateway-link.ts';
 import { layer2Switch } from './layer2-switch.ts';
@@ -33,6 +34,7 @@ const PARTS: readonly NetworkPart<Layer2Names>[] = [
   hairpin,
   multicastDeny,
   managementPort,
+  podServers,
   gatewayRouter,
   gatewayLink,
   externalSwitch,

@@ -18,6 +18,7 @@ import { networkFeature } from '../network/network-feature.ts';
 import { networkOnNode, type GatewayLink, type JoinAddress } from '../network/network-on-node.ts';
 import type { NetworkPart } from '../network/part.ts';
 import { podGroups } from '../network/pod-groups.ts';
+import { podServers } from '../network/pod-servers.ts';
 import { JOIN_CLUSTER_ROUTER } from '../numbers.ts';
 import { enabledServiceRoutes } from '../services/enabled-service-routes.ts';
 import { distributedRouter } from './distributed-router.ts';
@@ -33,6 +34,7 @@ const PARTS: readonly NetworkPart<Layer3Names>[] = [
   multicastDeny,
   nodeSwitch,
   managementPort,
+  podServers,
   gatewayRouter,
   externalSwitch,
   gatewayRoutes,

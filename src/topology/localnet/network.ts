@@ -5,6 +5,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/facts.ts';
 import { localnetPort, localnetSwitch } from '../../model/names.ts';
 import { addDhcpOptions, dhcpOptions } from '../network/dhcp.ts';
+import { addPodServerAcls, podServers } from '../network/pod-servers.ts';
 import { networkOf, networkRank } from '../network/network-feature.ts';
 import { networkRoleIds } from '../object-ids.ts';
 import { holds, Rows } from '../rows.ts';
@@ -17,6 +18,7 @@ export const localnetNetwork: Feature<ZoneFacts> = {
   subject: networkOf,
   rules: {
     ...dhcpOptions.rules,
+    ...podServers.rules,
     'localnet-switch': {
       text: 'The pods of a localnet network on this node are on one switch; nothing of it is tunnelled.',
       source: 'topology.md §11',
@@ -26,7 +28,7 @@ export const localnetNetwork: Feature<ZoneFacts> = {
       source: 'topology.md §11',
     },
   },
-  claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ...dhcpOptions.claims],
+  claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ...dhcpOptions.claims, ...podServers.claims],
   build(facts, [name = ''], out) {
     const network = facts.rendered.get(name);
     if (network === undefined) return;
@@ -48,5 +50,6 @@ export const localnetNetwork: Feature<ZoneFacts> = {
       holds('Logical_Switch', localnetSwitch(prefix), 'ports'),
     );
     addDhcpOptions(rows.by('dhcp'), network);
+    addPodServerAcls(rows.by('pod-servers'), network, localnetSwitch(prefix), localnetPort(prefix));
   },
 };

@@ -9,7 +9,11 @@ import {
   podSysctls,
 } from '../../../src/cni/link-commands.ts';
 import { networkStatus } from '../../../src/cni/network-status.ts';
-import { networkNames, requestedInterfaces } from '../../../src/cni/pod-interfaces.ts';
+import {
+  networkNames,
+  requestedInterfaces,
+  type LinkFacts,
+} from '../../../src/cni/pod-interfaces.ts';
 import type { AddRequest } from '../../../src/cni/request.ts';
 import { addResult, errorResult, versionResult } from '../../../src/cni/result.ts';
 import { conflist, shimScript } from '../../../src/cni/shim.ts';
@@ -41,8 +45,11 @@ const request: AddRequest = {
   netns: '/run/netns/x',
   pod: { namespace: 'blue', name: 'web', uid: 'u1' },
 };
-const mtuOf = (network: string | undefined): number => (network === undefined ? 1400 : 1300);
-const interfaces = requestedInterfaces(web, request, names, mtuOf);
+const linkFactsOf = (network: string | undefined): LinkFacts => ({
+  mtu: network === undefined ? 1400 : 1300,
+  isOnUnderlay: false,
+});
+const interfaces = requestedInterfaces(web, request, names, linkFactsOf);
 
 test('an ADD for the default network brings the primary one along; the MTU is that of each', () => {
   expect(interfaces.map(({ device, mtu, isPrimary }) => [device, mtu, isPrimary])).toEqual([
@@ -54,7 +61,7 @@ test('an ADD for the default network brings the primary one along; the MTU is th
 test('what may still come is worth another try, anything else is not', () => {
   const codeOf = (changed: Partial<AddRequest>, of = web): unknown => {
     try {
-      return requestedInterfaces(of, { ...request, ...changed }, names, mtuOf).length;
+      return requestedInterfaces(of, { ...request, ...changed }, names, linkFactsOf).length;
     } catch (error) {
       return error instanceof CniError ? error.code : error;
     }
@@ -85,7 +92,7 @@ test('a secondary network is found by its interface', () => {
     asking,
     { ...request, isSecondary: true, nad: 'blue/extra', device: 'second' },
     names,
-    mtuOf,
+    linkFactsOf,
   );
   expect(found).toMatchObject({ nadKey: 'blue/extra/1', device: 'second' });
 });
@@ -107,7 +114,7 @@ test.each(['extra', 'blue_extra'])(
         asking,
         { ...request, network, isSecondary: true, device },
         names004,
-        mtuOf,
+        linkFactsOf,
       );
     expect(askFor('net1')).toMatchObject([{ nadKey: 'blue/extra', device: 'net1' }]);
     expect(() => askFor('net2')).toThrow(/no entry of ".*extra" for interface net2/);
@@ -191,6 +198,19 @@ test('a link on the host says whose it is', () => {
   expect(['0123456789abcd', '0123456789abcdx', '0123_3', 'eth0', '_3', ''].filter(isOwn)).toEqual(
     [],
   );
+});
+
+test('nobody is taken for a router because it says so, but those of a physical network where the pod has no gateway', () => {
+  const [, one] = interfaces;
+  if (one === undefined) throw new Error('no interface');
+  const takesRouters = (changed: object): boolean =>
+    !podSysctls({ ...one, addresses: ['fd20::5/64'], ...changed }).some(
+      ([key, value]) => key === 'net/ipv6/conf/ovn-udn1/accept_ra' && value === '0',
+    );
+  expect(takesRouters({})).toBe(false);
+  expect(takesRouters({ gateways: [] })).toBe(false);
+  expect(takesRouters({ isOnUnderlay: true })).toBe(false);
+  expect(takesRouters({ isOnUnderlay: true, gateways: [] })).toBe(true);
 });
 
 test('IPv6 addresses are there at once', () => {

@@ -44,6 +44,7 @@ const underlayPod: Attachment = {
 describe('the network of an OVNSecondaryNetwork (topology.md §22)', () => {
   test('with an IPv6 subnet has a router that announces subnet and MTU, and an answer to DHCP for each of its ports', () => {
     expect(texts(zoneOf(overlay, overlayPod))).toEqual([
+      'ACL secondary_blue_overlay-network-controller:PodServers:SWITCH:drop action=drop direction=from-lport external_ids={k/id=secondary_blue_overlay-network-controller:PodServers:SWITCH:drop k/name=SWITCH k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/SWITCH.acls',
       'DHCP_Options DHCP cidr=fd20:60::/64 external_ids={k/cidr=fd20.60../64 k/id=DHCP k/name=secondary_blue_overlay k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=OVNSecondaryNetwork} options={server_id=0a:58:a9:fe:01:01}',
       'Load_Balancer_Group P_clusterLBGroup < Logical_Switch/SWITCH.load_balancer_group',
       'Load_Balancer_Group P_clusterRouterLBGroup',
@@ -58,6 +59,7 @@ describe('the network of an OVNSecondaryNetwork (topology.md §22)', () => {
 
   test('with an IPv4 subnet has no router; the answer to DHCP tells the MTU', () => {
     expect(texts(zoneOf(overlay4, pod4))).toEqual([
+      'ACL secondary_blue_overlay-network-controller:PodServers:SWITCH:drop action=drop direction=from-lport external_ids={k/id=secondary_blue_overlay-network-controller:PodServers:SWITCH:drop k/name=SWITCH k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/SWITCH.acls',
       'DHCP_Options DHCP cidr=10.60.0.0/16 external_ids={k/cidr=10.60.0.0/16 k/id=DHCP k/name=secondary_blue_overlay k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=OVNSecondaryNetwork} options={lease_time=3500 mtu=1300 server_id=169.254.1.1 server_mac=0a:58:a9:fe:01:01}',
       'Load_Balancer_Group P_clusterLBGroup < Logical_Switch/SWITCH.load_balancer_group',
       'Load_Balancer_Group P_clusterRouterLBGroup',
@@ -68,12 +70,14 @@ describe('the network of an OVNSecondaryNetwork (topology.md §22)', () => {
   });
 
   test('on the underlay has that answer too, and leaves routers to the underlay', () => {
-    expect(texts(zoneOf(underlay, underlayPod)).slice(0, 1)).toEqual([
+    expect(texts(zoneOf(underlay, underlayPod)).slice(2, 3)).toEqual([
       'DHCP_Options DHCP cidr=10.70.0.0/16 external_ids={k/cidr=10.70.0.0/16 k/id=DHCP k/name=secondary_blue_underlay k/owner-controller=secondary_blue_underlay-network-controller k/owner-type=OVNSecondaryNetwork} options={lease_time=3500 mtu=1300 server_id=169.254.1.1 server_mac=0a:58:a9:fe:01:01}',
     ]);
     const six = { ...underlay, subnets: overlay.subnets };
     const rows = rowsOf(zoneOf(six, { ...underlayPod, addresses: ['fd20:60::5/64'] }), UNITS);
     expect(rows.map(({ table }) => table).sort()).toEqual([
+      'ACL',
+      'ACL',
       'DHCP_Options',
       'Logical_Switch',
       'Logical_Switch_Port',

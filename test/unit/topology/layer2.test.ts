@@ -44,6 +44,8 @@ describe('a primary Layer2 network (topology.md §9)', () => {
       'ACL CONTROLLER:NetpolDefault:allow-hairpinning:Egress action=allow-related direction=from-lport external_ids={direction=Egress k/id=CONTROLLER:NetpolDefault:allow-hairpinning:Egress k/name=allow-hairpinning k/owner-controller=CONTROLLER k/owner-type=NetpolDefault} match=ip4.src == 169.254.0.5 options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a4568699631100834198.acls',
       'ACL CONTROLLER:NetpolDefault:allow-hairpinning:Ingress action=allow-related direction=to-lport external_ids={direction=Ingress k/id=CONTROLLER:NetpolDefault:allow-hairpinning:Ingress k/name=allow-hairpinning k/owner-controller=CONTROLLER k/owner-type=NetpolDefault} match=ip4.src == 169.254.0.5 priority=1001 tier=2 < Port_Group/a4568699631100834198.acls',
       'ACL CONTROLLER:NetpolNode:SWITCH:105.105.0.2 action=allow-related direction=to-lport external_ids={ip=105.105.0.2 k/id=CONTROLLER:NetpolNode:SWITCH:105.105.0.2 k/name=SWITCH k/owner-controller=CONTROLLER k/owner-type=NetpolNode} match=ip4.src==105.105.0.2 priority=1001 tier=2 < Logical_Switch/SWITCH.acls',
+      'ACL CONTROLLER:PodServers:SWITCH:drop action=drop direction=from-lport external_ids={k/id=CONTROLLER:PodServers:SWITCH:drop k/name=SWITCH k/owner-controller=CONTROLLER k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/SWITCH.acls',
+      'ACL CONTROLLER:PodServers:SWITCH:pass action=pass direction=from-lport external_ids={k/id=CONTROLLER:PodServers:SWITCH:pass k/name=SWITCH k/owner-controller=CONTROLLER k/owner-type=PodServers type=pass} match=inport == "stotr-SWITCH" && udp.dst == {68, 546} options={apply-after-lb=true} priority=1051 tier=0 < Logical_Switch/SWITCH.acls',
       'Address_Set a4272790253434427812 external_ids={ip-family=v4 k/id=default-network-controller:EgressIP:egressip-served-pods:v4:NETWORK k/name=egressip-served-pods k/owner-controller=default-network-controller k/owner-type=EgressIP network=NETWORK}',
       'Gateway_Chassis trtos-SWITCH-C1 chassis_name=C1 priority=1 < Logical_Router_Port/trtos-SWITCH.gateway_chassis',
       'Load_Balancer_Group P_clusterLBGroup < Logical_Switch/SWITCH.load_balancer_group < Logical_Router/GR_P_ovn-worker.load_balancer_group',
@@ -205,6 +207,7 @@ describe('a primary Layer2 network (topology.md §9)', () => {
 describe('a secondary Layer2 network (topology.md §10)', () => {
   test('has a switch and groups of load balancers', () => {
     expect(texts(withNetwork(layer2Secondary))).toEqual([
+      'ACL blue_l2-network-controller:PodServers:blue_l2_ovn_layer2_switch:drop action=drop direction=from-lport external_ids={k/id=blue_l2-network-controller:PodServers:blue_l2_ovn_layer2_switch:drop k/name=blue_l2_ovn_layer2_switch k/owner-controller=blue_l2-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/blue_l2_ovn_layer2_switch.acls',
       'Load_Balancer_Group blue_l2_clusterLBGroup < Logical_Switch/blue_l2_ovn_layer2_switch.load_balancer_group',
       'Load_Balancer_Group blue_l2_clusterRouterLBGroup',
       'Load_Balancer_Group blue_l2_clusterSwitchLBGroup < Logical_Switch/blue_l2_ovn_layer2_switch.load_balancer_group',

@@ -110,8 +110,7 @@ async function apply(configuration: ZoneConfiguration, options: ApplyOptions): P
     await until(
       () => controller.progress.sequence.reached >= configured,
       signal,
-      () =>
-        `the data plane: nb_cfg is ${configured}, ovn-northd and the chassis reached ${controller.progress.sequence.reached}; are ovn-northd and ovn-controller running? (--no-wait doesn't ask)`,
+      () => `the data plane: ${controller.progress.owed(configured)} (--no-wait doesn't ask)`,
     );
     await runtime.chassisSet(signal);
   };

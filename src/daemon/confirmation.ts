@@ -11,19 +11,28 @@ export interface ConfigurationSequence {
   readonly reached: number;
 }
 
+/** Who has to answer: ovn-northd, and then ovn-controller of the chassis. */
+export interface Answers extends ConfigurationSequence {
+  /** `sb_cfg` */
+  readonly northd: number;
+  /** `hv_cfg` */
+  readonly chassis: number;
+}
+
 /** Columns of NB_Global that hold the sequence numbers. */
 export const CONFIRMATION_COLUMNS = ['nb_cfg', 'sb_cfg', 'hv_cfg'] as const;
 
-const ZERO: ConfigurationSequence = { configured: 0, reached: 0 };
+const ZERO: Answers = { configured: 0, reached: 0, northd: 0, chassis: 0 };
 
 /** The sequence numbers as the replica shows them; zero before NB_Global exists. */
-export function configurationSequence(replica: ReplicaView): ConfigurationSequence {
+export function configurationSequence(replica: ReplicaView): Answers {
   if (!replica.hasTable('NB_Global')) return ZERO;
   const [row] = replica.rows('NB_Global');
   if (row === undefined) return ZERO;
   const number = (column: (typeof CONFIRMATION_COLUMNS)[number]): number =>
     Number(row.column(column));
-  return { configured: number('nb_cfg'), reached: Math.min(number('sb_cfg'), number('hv_cfg')) };
+  const [northd, chassis] = [number('sb_cfg'), number('hv_cfg')];
+  return { configured: number('nb_cfg'), reached: Math.min(northd, chassis), northd, chassis };
 }
 
 /**

@@ -46,6 +46,8 @@ export interface ZoneControllerOptions {
   readonly log: Logger;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
+  /** The time of day, for what people read. */
+  readonly wallClock?: () => Date;
   /** Rows that an ovn-kubernetes left and that nobody wants are removed, once every unit was built. */
   readonly takeOver?: boolean;
   /** Called after each plan that was sent, for metrics. */
@@ -130,6 +132,8 @@ export class ZoneController {
       facts,
       engine: this.#engine,
       northbound: options.northbound,
+      now: this.#now,
+      wallClock: options.wallClock ?? ((): Date => new Date()),
       isStarted: () => this.isStarted,
       problems: () => ({
         ofRows: this.#targets.flatMap(({ problems }) => problems),
@@ -236,6 +240,8 @@ export class ZoneController {
         object: `Node ${this.#options.facts.nodeName}`,
         message: `what follows from the objects stays as it was until it can be worked out again: ${factsError}`,
       });
+    for (const message of this.progress.silent())
+      problems.push({ object: `Node ${this.#options.facts.nodeName}`, message });
     for (const { id, state, problems: own } of this.#engine.notable()) {
       problems.push(...own);
       if (state.kind === 'rejected') problems.push({ object: state.object, message: state.reason });

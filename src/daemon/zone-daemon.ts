@@ -174,6 +174,8 @@ class ZoneDaemon {
       wait = Math.min(wait, Math.max(0, nextExpiry - performance.now()));
     const { nextLook } = this.#runtime.chassisReach() ?? {};
     if (nextLook !== undefined) wait = Math.min(wait, nextLook);
+    // Nothing changes when a program of OVN stops: that it is silent is found by looking.
+    wait = Math.min(wait, this.#runtime.controller.progress.untilSilent() ?? wait);
     const sinceReport = performance.now() - this.#reportedAt;
     if (sinceReport < REPORT_INTERVAL) return Math.min(wait, REPORT_INTERVAL - sinceReport);
     const isReported = await this.#report(signal);

@@ -10,6 +10,7 @@ import type { NftProblem } from '../node/drivers/nft-plan.ts';
 import type { ReplicaView } from '../ovsdb/index.ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import { configurationSequence, type ConfigurationSequence } from './confirmation.ts';
+import { AnswerWatch, unansweredText } from './unanswered.ts';
 
 /** What is wrong with something that a unit wants. */
 export type UnitProblem = Pick<
@@ -23,6 +24,9 @@ export interface ZoneProgressOptions {
   readonly northbound: { readonly replica: ReplicaView };
   /** False until something was built: before that nothing is known of networks. */
   readonly isStarted: () => boolean;
+  /** Milliseconds on a clock that only goes forward, and the time of day. */
+  readonly now: () => number;
+  readonly wallClock: () => Date;
   /** What is wrong with rows, and with the host. */
   readonly problems: () => {
     readonly ofRows: readonly UnitProblem[];
@@ -34,12 +38,15 @@ export interface ZoneProgressOptions {
 interface Causes {
   readonly failed: ReadonlyMap<string, string>;
   readonly waiting: ReadonlyMap<string, string>;
+  /** Which of OVN's programs have not answered for long. */
+  readonly silent: readonly string[];
 }
 
 export class ZoneProgress {
   readonly #options: ZoneProgressOptions;
   /** By network or connection: the `nb_cfg` that its last change went out with. */
   readonly #sequenceOf = new Map<string, number>();
+  readonly #answers = new AnswerWatch();
   /** `nb_cfg` when we began: what was there before went out with it at the latest. */
   #firstSequence: number | undefined;
   /** Networks and connections that were in the data plane when the process before us said so last. */
@@ -95,6 +102,30 @@ export class ZoneProgress {
     return { configured: Math.max(0, ...this.#sequenceOf.values()) || configured, reached };
   }
 
+  /** Which of OVN's programs have not answered for long: what they are, since when, and what to look at. */
+  silent(): readonly string[] {
+    const { northbound, facts, now, wallClock, isStarted } = this.#options;
+    // The database may not be loaded before.
+    if (!isStarted()) return [];
+    const time = now();
+    this.#answers.observe(configurationSequence(northbound.replica), time, wallClock());
+    const chassis = facts.self.peek(facts.nodeName)?.chassisId;
+    return this.#answers.silent(time).map((one) => unansweredText(one, chassis));
+  }
+
+  /** Who has not reached this `nb_cfg` yet, whether it is silent for long or for a moment. */
+  owed(configured: number): string {
+    const { northd, chassis } = configurationSequence(this.#options.northbound.replica);
+    return northd < configured
+      ? `nb_cfg is ${configured}, and ovn-northd has reached ${northd}: see whether it runs, and its log`
+      : `nb_cfg is ${configured}, ovn-northd has reached it, and ovn-controller ${chassis}: see whether it runs and is connected, and its log`;
+  }
+
+  /** Milliseconds until a program that owes an answer counts as silent; undefined when none does. */
+  untilSilent(): number | undefined {
+    return this.#answers.untilNext(this.#options.now());
+  }
+
   /** How far each network is here. */
   networks(): readonly ZoneNetworkStatus[] {
     const networks = [...this.#options.facts.networks.entries()]
@@ -144,18 +175,21 @@ export class ZoneProgress {
   /** How far something is that has rows here, by what its units count for. */
   #progress(
     subject: string,
-    { failed, waiting }: Causes,
+    { failed, waiting, silent }: Causes,
     reached: number,
   ): { readonly state: NetworkState; readonly message?: string } {
     const failure = failed.get(subject);
     if (failure !== undefined) return { state: 'Failed', message: failure };
     const waitsFor = waiting.get(subject);
-    if (waitsFor !== undefined) return { state: 'Pending', message: waitsFor };
-    if (this.#unannounced.has(subject)) return { state: 'Committed' };
+    // What is waited for may be what a silent program would make, such as the port of a bridge: then that is the cause.
+    const [cause] = silent;
+    if (waitsFor !== undefined) return { state: 'Pending', message: cause ?? waitsFor };
     const ours = this.#sequenceOf.get(subject);
     const isReached = reached >= (ours ?? this.#firstSequence ?? Infinity);
     const wasReached = ours === undefined && this.#programmedBefore.has(subject);
-    return { state: isReached || wasReached ? 'Programmed' : 'Committed' };
+    if (!this.#unannounced.has(subject) && (isReached || wasReached))
+      return { state: 'Programmed' };
+    return { state: 'Committed', ...(cause === undefined ? {} : { message: cause }) };
   }
 
   /** What is wrong with units, and what is waited for, by what they count for. */
@@ -188,6 +222,6 @@ export class ZoneProgress {
       const subject = kind === 'awaited' ? engine.subjectOf(unit) : undefined;
       if (subject !== undefined && !waiting.has(subject)) waiting.set(subject, message);
     }
-    return { failed, waiting };
+    return { failed, waiting, silent: this.silent() };
   }
 }

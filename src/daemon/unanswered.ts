@@ -1,0 +1,71 @@
+/** Who of OVN's programs has not answered for long, and since when: pure, with the clock as an argument. */
+import type { Answers } from './confirmation.ts';
+
+/** Milliseconds for which a program may owe an answer: a node with many networks takes seconds, not more. */
+export const ANSWER_LIMIT = 30_000;
+
+export interface Unanswered {
+  readonly program: 'ovn-northd' | 'ovn-controller';
+  /** What it has to reach, and what it has. */
+  readonly asked: number;
+  readonly answered: number;
+  /** When it was asked; it has not moved since then. */
+  readonly since: Date;
+}
+
+interface Debt extends Unanswered {
+  /** The same on the clock that only goes forward. */
+  readonly begin: number;
+}
+
+/** Keeps in mind since when each program owes an answer; one that moves on, however slowly, is not silent. */
+export class AnswerWatch {
+  readonly #debts = new Map<Unanswered['program'], Debt>();
+
+  observe({ configured, northd, chassis }: Answers, now: number, wall: Date): void {
+    this.#note('ovn-northd', configured, northd, now, wall);
+    this.#note('ovn-controller', northd, chassis, now, wall);
+  }
+
+  /** Those who have owed an answer for longer than the limit. */
+  silent(now: number): readonly Unanswered[] {
+    return [...this.#debts.values()].filter(({ begin }) => now - begin >= ANSWER_LIMIT);
+  }
+
+  /** Milliseconds until somebody may be silent who is not yet; undefined when nobody owes an answer. */
+  untilNext(now: number): number | undefined {
+    const due = [...this.#debts.values()]
+      .map(({ begin }) => begin + ANSWER_LIMIT - now)
+      .filter((wait) => wait > 0);
+    return due.length === 0 ? undefined : Math.min(...due);
+  }
+
+  #note(
+    program: Unanswered['program'],
+    asked: number,
+    answered: number,
+    now: number,
+    wall: Date,
+  ): void {
+    const before = this.#debts.get(program);
+    if (answered >= asked) this.#debts.delete(program);
+    else
+      this.#debts.set(program, {
+        ...(before?.answered === answered ? before : { begin: now, since: wall }),
+        program,
+        asked,
+        answered,
+      });
+  }
+}
+
+/** `ovn-northd has not answered since …`, and what to look at. */
+export function unansweredText(
+  { program, asked, answered, since }: Unanswered,
+  chassis: string | undefined,
+): string {
+  const time = `${since.toISOString().slice(0, 19)}Z`;
+  return program === 'ovn-northd'
+    ? `ovn-northd has not answered since ${time}: nb_cfg of NB_Global is ${asked}, and sb_cfg, which ovn-northd raises, ${answered}; changes don't leave the Northbound database. See whether it runs (ovn-appctl -t ovn-northd status), and its log`
+    : `ovn-controller of chassis ${chassis ?? 'of this node'} has not confirmed since ${time}: sb_cfg of NB_Global is ${asked}, and hv_cfg, which the chassis raises, ${answered}; changes don't reach packets. See whether it runs and is connected (ovn-appctl -t ovn-controller connection-status), and its log: it may be at work on very many flows`;
+}

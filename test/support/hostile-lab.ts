@@ -19,6 +19,7 @@ import { testLab, type TestLab } from './lab.ts';
 import { ownFolder } from './left-behind.ts';
 import { nodeAddresses, service, sliceObjects, systemObjects } from './matrix-tenants.ts';
 import { Tenants } from './tenants.ts';
+import { until } from './until.ts';
 
 /** Port that packets are for; nobody need listen. */
 export const PORT = 7777;
@@ -197,6 +198,15 @@ export class HostileLab implements AsyncDisposable {
     if (uid === undefined) throw new Error(`${agent} has no uid`);
     const folder = `/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod${uid}.slice`;
     await this.onNode('n1', 'mkdir', '-p', folder);
+    // A pod of a namespace without a primary network has no rule of its own.
+    const path = agent.startsWith('plain/')
+      ? '"kubepods.slice"'
+      : folder.replace('/sys/fs/cgroup/', '');
+    await until(
+      `rules for the cgroup of ${agent}`,
+      async () => (await this.onNode('n1', 'nft', 'list', 'ruleset')).includes(path),
+      this.#seconds * 1000,
+    );
     return folder;
   }
 

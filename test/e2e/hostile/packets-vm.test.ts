@@ -19,7 +19,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
   () => {
     let lab: HostileLab;
     beforeAll(async () => {
-      lab = await HostileLab.start('e2e-hostile-vm', 'vm', 240);
+      lab = await HostileLab.start('e2e-hostile-vm', 'vm', 600);
     }, LIMIT);
     afterAll(async () => {
       await lab[Symbol.asyncDispose]();

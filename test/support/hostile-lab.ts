@@ -13,7 +13,7 @@ import { nodeNames, type LabKind } from '../../src/lab/paths.ts';
 import type { LabRecord } from '../../src/lab/state-file.ts';
 import { podPort } from '../../src/model/names.ts';
 import type { GatewayMode } from '../../src/model/model.ts';
-import { datagram, ethernet, ethertypeOf, geneve } from './frames.ts';
+import { datagram, ethernet, ethertypeOf, geneve } from './frame-bytes.ts';
 import { network } from './host-tenants.ts';
 import { testLab, type TestLab } from './lab.ts';
 import { ownFolder } from './left-behind.ts';

@@ -74,20 +74,25 @@ export const podSysctls = ({
   addresses,
   gateways,
   isOnUnderlay,
-}: CniInterface): readonly (readonly [string, string])[] =>
-  addresses.some((address) => familyOf(address) === 'v6')
-    ? [
-        [`net/ipv6/conf/${device}/disable_ipv6`, '0'],
-        [`net/ipv6/conf/${device}/dad_transmits`, '0'],
-        // Without it the kernel waits up to a second before it sends none.
-        [`net/ipv6/conf/${device}/accept_dad`, '0'],
-        [`net/ipv6/conf/${device}/addr_gen_mode`, '0'],
-        // Gateways come from the annotation, not from whichever pod of the segment says that it is one.
-        ...(isOnUnderlay && gateways.length === 0
-          ? []
-          : [[`net/ipv6/conf/${device}/accept_ra`, '0'] as const]),
-      ]
-    : [];
+}: CniInterface): readonly (readonly [string, string])[] => {
+  const of = (name: string): string => `net/ipv6/conf/${device}/${name}`;
+  return [
+    ...(addresses.some((address) => familyOf(address) === 'v6')
+      ? [
+          [of('disable_ipv6'), '0'] as const,
+          [of('dad_transmits'), '0'] as const,
+          // Without it the kernel waits up to a second before it sends none.
+          [of('accept_dad'), '0'] as const,
+          [of('addr_gen_mode'), '0'] as const,
+        ]
+      : []),
+    // Gateways come from the annotation, not from whichever pod of the segment says that it is one, also where the network has no IPv6. One without
+    // addresses is its pods' own.
+    ...(addresses.length === 0 || (isOnUnderlay && gateways.length === 0)
+      ? []
+      : [[of('accept_ra'), '0'] as const]),
+  ];
+};
 
 /** Addresses and routes inside the pod. */
 export const podCommands = ({

@@ -152,6 +152,11 @@ describe.skipIf(whyNoLab !== undefined)(
       const route = await one.exec('ip', 'route', 'show', 'default');
       expect(route.stdout).toContain('dev ovn-udn1');
       expect((await one.exec('hostname')).stdout).toBe('one\n');
+      // OVN lets router advertisements pass whatever ACLs say, so interfaces take none, also where the network has no IPv6.
+      const settings = ['eth0', 'ovn-udn1'].map(
+        (dev) => `/proc/sys/net/ipv6/conf/${dev}/accept_ra`,
+      );
+      expect((await one.exec('cat', ...settings)).stdout).toBe('0\n0\n');
     });
 
     test('pods of one network reach each other on two nodes, by ping and by TCP', async () => {

@@ -32,10 +32,10 @@ export interface PodLinksOptions {
 
 /**
  * What a process inside has to do before addresses come, in the process that becomes `ip`: pairs of a path below /proc/sys and a value are
- * written, and the kernel is told to fill in the checksums of what devices send.
+ * written, where there is such a path (a kernel without IPv6 has none of its settings), and the kernel is told to fill in the checksums of what devices send.
  */
 const PREPARE = [
-  'while [ "$1" != -- ]; do echo "$2" > "/proc/sys/$1" || exit 1; shift 2; done; shift',
+  'while [ "$1" != -- ]; do [ ! -e "/proc/sys/$1" ] || echo "$2" > "/proc/sys/$1" || exit 1; shift 2; done; shift',
   'while [ "$1" != -- ]; do ethtool -K "$1" tx off > /dev/null || exit 1; shift; done; shift',
   'exec "$@"',
 ].join('; ');

@@ -209,6 +209,8 @@ test('nobody is taken for a router because it says so, but those of a physical n
     );
   expect(takesRouters({})).toBe(false);
   expect(takesRouters({ gateways: [] })).toBe(false);
+  expect(takesRouters({ addresses: ['10.20.1.5/24'] })).toBe(false);
+  expect(takesRouters({ addresses: [], gateways: [] })).toBe(true);
   expect(takesRouters({ isOnUnderlay: true })).toBe(false);
   expect(takesRouters({ isOnUnderlay: true, gateways: [] })).toBe(true);
 });
@@ -217,7 +219,7 @@ test('IPv6 addresses are there at once', () => {
   const [, one] = interfaces;
   if (one === undefined) throw new Error('no interface');
   const dual = { ...one, addresses: ['10.20.1.5/24', 'fd20::5/64'] };
-  expect(podSysctls(one)).toEqual([]);
+  expect(podSysctls(one)).toEqual([['net/ipv6/conf/ovn-udn1/accept_ra', '0']]);
   expect(podSysctls(dual).map(([key, value]) => `${key}=${value}`)).toEqual([
     'net/ipv6/conf/ovn-udn1/disable_ipv6=0',
     'net/ipv6/conf/ovn-udn1/dad_transmits=0',

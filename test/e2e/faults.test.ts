@@ -1,9 +1,13 @@
 /** What breaks on a node while pods talk: they keep what they had, or get it again, and nobody gets what another one had. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stringify } from 'yaml';
 import { startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
-import { outputInside } from '../../src/lab/exec.ts';
+import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
+import { settingsFile } from '../../src/lab/objects.ts';
 import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
 import { whileStreaming, type Stream, type Streamed } from '../support/streams.ts';
 import { Tenants } from '../support/tenants.ts';
@@ -11,6 +15,13 @@ import { Tenants } from '../support/tenants.ts';
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 60_000, interval: 200 };
 const NODE = 'n1';
+/** A change for every node. */
+const CLOSED = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name: 'closed', namespace: 'blue' },
+  spec: { podSelector: {}, policyTypes: ['Ingress'] },
+};
 /** Traffic before and after a fault. */
 const MOMENT_MS = 1000;
 
@@ -89,6 +100,41 @@ describe.skipIf(whyNoLab !== undefined)(
         expect(broken, streams[n]?.from).toBe(0);
         expect(answers).toBeGreaterThan(20);
       }
+    });
+
+    test('a program of OVN that hangs is named with the time since when, until it goes on', async () => {
+      const hang = (node: string, program: string, signal: 'STOP' | 'CONT'): Promise<string> =>
+        outputInside(lab.record, ['sh', '-c', `kill -${signal} $(cat /run/ovn/${program}.pid)`], {
+          node,
+        });
+      const silent = async (): Promise<readonly string[]> => {
+        const config = settingsFile(lab.record.name);
+        const argv = heddleCommand(lab.record, ['status', '--config', config]);
+        const { stdout } = await runInside(lab.record, argv);
+        return [
+          ...new Set(
+            stdout.match(/ovn-northd has not answered since|ovn-controller of chassis \S+/g),
+          ),
+        ].toSorted();
+      };
+      const file = join(tenants.manifests, 'policy.yaml');
+      await hang('n1', 'ovn-northd', 'STOP');
+      await hang('n2', 'ovn-controller', 'STOP');
+      try {
+        writeFileSync(file, stringify(CLOSED));
+        await expect
+          .poll(silent, { timeout: 120_000, interval: 2000 })
+          .toEqual([
+            expect.stringMatching(/^ovn-controller of chassis .+02$/),
+            'ovn-northd has not answered since',
+          ]);
+      } finally {
+        await hang('n1', 'ovn-northd', 'CONT');
+        await hang('n2', 'ovn-controller', 'CONT');
+        rmSync(file);
+      }
+      await expect.poll(silent, { timeout: 60_000, interval: 2000 }).toEqual([]);
+      await expect.poll(() => tenants.unexpected(3), SOON).toEqual([]);
     });
   },
 );

@@ -1,5 +1,11 @@
 /** What nodes refuse of an object that has no condition for it, its owner learns from an event: one for all nodes that say the same. */
-import { services } from '../../api/kinds.ts';
+import {
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
+  multiNetworkPolicies,
+  networkPolicies,
+  services,
+} from '../../api/kinds.ts';
 import type { ResourceKind } from '../../api/objects.ts';
 import type { ZoneStatus } from '../../api/zone-status.ts';
 import type { Clock } from '../../store/clock.ts';
@@ -10,7 +16,15 @@ import type { ClusterInformers } from '../informers.ts';
 import type { ObjectOfKey } from './problem-objects.ts';
 
 /** Kinds whose objects are told. */
-const KINDS: ReadonlyMap<string, ResourceKind> = new Map([['Service', services]]);
+const KINDS: ReadonlyMap<string, ResourceKind> = new Map<string, ResourceKind>(
+  [
+    services,
+    networkPolicies,
+    multiNetworkPolicies,
+    adminNetworkPolicies,
+    baselineAdminNetworkPolicies,
+  ].map((kind) => [kind.kind, kind]),
+);
 
 const REASON = 'Refused';
 

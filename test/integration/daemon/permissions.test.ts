@@ -200,13 +200,19 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
     await remove(source);
     await expect.poll(mirrors, WAIT).not.toMatch(/endpointslice-mirror-controller/);
 
-    // A daemon that refused something of a service, and died.
+    // A daemon that refused something of a service and of policies, and died.
     const zone: KubeObject = {
       apiVersion: 'k8s.ovn.org/v1alpha1',
       kind: 'ZoneStatus',
       metadata: { name: 'n1' },
     };
-    const problems = [{ object: 'Service plain/none', message: 'its address is of another one' }];
+    const problems = [
+      'Service plain/none',
+      'NetworkPolicy plain/none',
+      'MultiNetworkPolicy plain/none',
+      'AdminNetworkPolicy none',
+      'BaselineAdminNetworkPolicy none',
+    ].map((object) => ({ object, message: 'it is too much' }));
     const reported = { observedAt: '2026-01-01T00:00:00Z', networks: [], problems };
     const heartbeat: KubeObject = {
       apiVersion: 'coordination.k8s.io/v1',

@@ -125,6 +125,7 @@ describe('a CRD', () => {
       [
         'Networks .status.used string',
         'Ready .status.ready boolean',
+        'Unreached .status.unreached string',
         'Message .status.message string',
         AGE,
       ],

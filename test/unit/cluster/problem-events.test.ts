@@ -74,3 +74,16 @@ test('a node that says ever new things of a service fills nothing', async () => 
   await running.settled();
   expect(told(store)).toHaveLength(5);
 });
+
+test('nodes that refuse a policy write it, too', async () => {
+  const store = await prepared();
+  await apply(store, {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { namespace: 'blue', name: 'wide' },
+  });
+  await using running = startManager(store);
+  await say(store, 'n1', refused('it lets nothing through', 'NetworkPolicy blue/wide'));
+  await running.settled();
+  expect(told(store)).toEqual(['NetworkPolicy wide Warning Refused: it lets nothing through']);
+});

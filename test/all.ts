@@ -209,8 +209,8 @@ function add(report: Report, count: Count): void {
 const { asked, isAll } = readArguments();
 const isShort = asked.length === 0 && !isAll;
 const wanted = (name: string): boolean => asked.length === 0 || asked.includes(name);
-/** Suites run at the same time. */
-const isBeside = SUITES.filter(wanted).length > 1;
+/** Unit tests run beside those on real servers. */
+const isBeside = wanted('unit') && wanted('integration');
 
 function readArguments(): { readonly asked: readonly string[]; readonly isAll: boolean } {
   try {
@@ -250,7 +250,6 @@ async function checksAndUnit(): Promise<void> {
   if (wanted('unit')) await suite('unit', choiceOf('unit'), count);
 }
 
-/** What waits for other programs most of the time: one suite beside the other. */
 async function onRealServers(): Promise<void> {
   if (NEED_ROOT_FILE_SYSTEM.some(wanted) && process.getuid?.() === 0)
     try {
@@ -259,20 +258,25 @@ async function onRealServers(): Promise<void> {
       failed(`servers for the tests: ${String(error)}`);
       count.failed += 1;
     }
-  if (wanted('e2e') && !isShort && process.getuid?.() === 0 && process.arch === 'x64')
+  if (wanted('integration')) await suite('integration', choiceOf('integration'), count);
+}
+
+async function inLabs(): Promise<void> {
+  if (!wanted('e2e')) return;
+  if (!isShort && process.getuid?.() === 0 && process.arch === 'x64')
     try {
       await prepare('vm', say);
     } catch (error) {
       say(`no virtual machine for the tests: ${String(error)}`);
       process.env['HEDDLE_TEST_NO_VM'] = 'QEMU or a kernel for it could not be had; see above';
     }
-  await Promise.all(
-    NEED_ROOT_FILE_SYSTEM.filter(wanted).map((name) => suite(name, choiceOf(name), count)),
-  );
+  await suite('e2e', choiceOf('e2e'), count);
 }
 
 const began = performance.now();
+// Labs come after all others: two of them have enough to do for two processors, and leases and packets do not wait.
 await Promise.all([checksAndUnit(), onRealServers()]);
+await inLabs();
 
 if (costs.length > 0) sayCosts();
 if (unsteady.length > 0) say(`\nWhat passed only at the second try:\n${unsteady.join('\n')}`);

@@ -5,6 +5,15 @@ import { LongFilesFirst } from './test/support/long-files-first.ts';
 const processorTime = 'test/support/processor-time.ts';
 const propertySeed = 'test/support/property-seed.ts';
 
+/** End-to-end tests that need another kernel than this machine's. */
+const IN_VIRTUAL_MACHINE = [
+  'host',
+  'hostile/packets-vm',
+  'local-gateway',
+  'matrix-local-gateway',
+  'vm',
+].map((name) => `test/e2e/${name}.test.ts`);
+
 /** Three layers: pure tests, tests against real servers, and end-to-end tests with packets in the lab. */
 export default defineConfig({
   test: {
@@ -37,19 +46,21 @@ export default defineConfig({
           maxWorkers: 2,
         },
       },
-      {
+      ...[
+        { name: 'e2e', include: ['test/e2e/**/*.test.ts'], exclude: IN_VIRTUAL_MACHINE },
+        { name: 'vm', include: IN_VIRTUAL_MACHINE, exclude: [] },
+      ].map((files) => ({
         test: {
-          name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
+          ...files,
           testTimeout: 300_000,
           retry: 1,
           globalSetup: ['test/support/compiled-command.ts'],
           setupFiles: [processorTime],
           hookTimeout: 600_000,
-          // A lab waits for packets, timers and its own programs half of the time.
-          maxWorkers: 2,
+          // A lab has enough to do for a processor. test/all.ts runs one of each kind at a time.
+          fileParallelism: false,
         },
-      },
+      })),
     ],
   },
 });

@@ -270,11 +270,15 @@ async function inLabs(): Promise<void> {
       say(`no virtual machine for the tests: ${String(error)}`);
       process.env['HEDDLE_TEST_NO_VM'] = 'QEMU or a kernel for it could not be had; see above';
     }
-  await suite('e2e', choiceOf('e2e'), count);
+  // A lab on this machine's kernel beside one in the virtual machine.
+  await Promise.all([
+    suite('e2e', choiceOf('e2e'), count),
+    ...(isShort ? [] : [suite('vm', [], count)]),
+  ]);
 }
 
 const began = performance.now();
-// Labs come after all others: two of them have enough to do for two processors, and leases and packets do not wait.
+// Labs come after all others: they have enough to do for two processors, and leases and packets do not wait.
 await Promise.all([checksAndUnit(), onRealServers()]);
 await inLabs();
 

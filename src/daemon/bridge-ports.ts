@@ -3,13 +3,14 @@
  * ovn-controller's and those of pods, which come and go all the time.
  */
 import type { BridgePorts, PortNumbers } from '../node/drivers/flow-driver.ts';
-import { hostInVlan, LOCAL, UPLINK_PORT } from '../node/flow-rows.ts';
+import { hostInVlan, LOCAL, MARK_OF_HOST, UPLINK_PORT } from '../node/flow-rows.ts';
 import { INTEGRATION_BRIDGE } from '../node/names.ts';
+import { INTO_OVN_MARK } from '../node/numbers.ts';
 import type { ReplicaChanges, ReplicaRow, ReplicaView } from '../ovsdb/index.ts';
 
 /** Columns that are followed for it. */
 export const PORT_COLUMNS = {
-  Bridge: ['name', 'ports', 'external_ids'],
+  Bridge: ['name', 'ports', 'external_ids', 'datapath_type'],
   Port: ['name', 'interfaces', 'tag', 'vlan_mode'],
   Interface: ['name', 'type', 'ofport'],
 } as const;
@@ -111,6 +112,7 @@ function readPorts(replica: ReplicaView): ReadonlyMap<string, PortNumbers> {
     if (number !== undefined) ports.set(UPLINK_PORT, number);
     const hostVlan = hostVlanOf(replica, bridge);
     if (hostVlan !== undefined) ports.set(hostInVlan(hostVlan), LOCAL);
+    ports.set(MARK_OF_HOST, isUserspace(replica, name) ? '0' : INTO_OVN_MARK);
     bridges.set(name, ports);
   }
   return bridges;

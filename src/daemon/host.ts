@@ -89,7 +89,6 @@ export const hostTables =
   (schema) =>
     claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema, {
       ...PORT_COLUMNS,
-      Bridge: [...PORT_COLUMNS.Bridge, 'datapath_type'],
       Interface: [...PORT_COLUMNS.Interface, ...TUNNEL_COLUMNS],
       [OPEN_VSWITCH]: ['external_ids'],
     });

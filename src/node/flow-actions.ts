@@ -1,6 +1,5 @@
 /** Actions of flows, as `ovs-ofctl dump-flows` prints them. */
-import { LOCAL } from './flow-rows.ts';
-import { INTO_OVN_MARK } from './numbers.ts';
+import { LOCAL, MARK_OF_HOST, portInFlow } from './flow-rows.ts';
 
 export interface Conntrack {
   readonly commit?: true;
@@ -26,8 +25,11 @@ export function conntrack({ commit, table, zone, nat, mark }: Conntrack): string
 export const output = (port: string): string => (port === LOCAL ? LOCAL : `output:${port}`);
 export const goOnIn = (table: number): string => `resubmit(,${table})`;
 export const destination = (mac: string): string => `set_field:${mac}->eth_dst`;
-/** A tunnel to another node asks the host's rules for its way with the mark of what is in it: that of a network stays behind. */
-export const MARK_INTO_OVN = `set_field:${INTO_OVN_MARK}->pkt_mark`;
+/**
+ * A tunnel to another node asks the host's rules for its way with the mark of what is in it: that of a network stays behind. Open vSwitch's
+ * userspace datapath knows routes for packets without a mark alone.
+ */
+export const MARK_INTO_OVN = `set_field:${portInFlow(MARK_OF_HOST)}->pkt_mark`;
 /** As a switch would: by what it learned of addresses. */
 export const NORMAL = 'NORMAL';
 export const DROP = 'drop';

@@ -38,6 +38,8 @@ export const hostInVlan = (vlan: number): string => `${HOST_IN_VLAN}${vlan}`;
 /** VLAN in such a name. */
 export const vlanOfHost = (port: string): string | undefined =>
   port.startsWith(HOST_IN_VLAN) ? port.slice(HOST_IN_VLAN.length) : undefined;
+/** In the place of a port's name: the mark with which the host's packets go into OVN, which follows from the bridge's datapath. */
+export const MARK_OF_HOST = ':mark-of-host';
 /** How a port of one of these names stands in a flow. */
 export const portInFlow = (name: string): string => `{${name}}`;
 export const UPLINK = portInFlow(UPLINK_PORT);

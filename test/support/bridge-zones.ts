@@ -10,11 +10,13 @@ import {
 import {
   hostInVlan,
   LOCAL,
+  MARK_OF_HOST,
   OPENFLOW,
   withNumbers,
   type FlowColumns,
   type PortColumns,
 } from '../../src/node/flow-rows.ts';
+import { INTO_OVN_MARK } from '../../src/node/numbers.ts';
 import { builtUnits } from './built-rows.ts';
 import { hostZone } from './host-driver.ts';
 import { service, slice, withServices } from './services.ts';
@@ -127,6 +129,7 @@ export const bridgePortNumber =
   (name: string): string | undefined => {
     if (name === ':uplink') return '1';
     if (name === hostInVlan(VLAN)) return LOCAL;
+    if (name === MARK_OF_HOST) return INTO_OVN_MARK;
     const index = networks.findIndex((network) => name === patchPortOf(network));
     return index < 0 ? undefined : String(index + 2);
   };

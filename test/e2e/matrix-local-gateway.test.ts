@@ -8,6 +8,6 @@ describeMatrix({
   gatewayMode: 'local',
   kind: 'vm',
   seconds: 10,
-  limit: 600,
+  limit: 1200,
   senders: ['on-n1', 'on-n3'],
 });

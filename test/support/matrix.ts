@@ -54,7 +54,7 @@ export function describeMatrix(mode: MatrixMode): void {
           process.stdout.write(`${matrix.text}\n`);
           await matrix[Symbol.asyncDispose]();
         };
-      }, 1_200_000);
+      }, 2_400_000);
 
       test('pods of a network reach each other on one node and on two, and no pod of another network', async () => {
         const ofPod = tenantOfPod().set(DNS.pod, 'default-net');

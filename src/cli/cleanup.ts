@@ -1,6 +1,6 @@
 /** `heddle cleanup`: takes what is ours off the host of a node. */
 import type { Command } from 'commander';
-import { ConfigurationError } from '../daemon/configuration.ts';
+import { ConfigurationError } from '../daemon/configuration-error.ts';
 import { hostPlansText, openHost } from '../daemon/host.ts';
 import { createLogger } from '../daemon/logger.ts';
 import { until, within } from '../daemon/waiting.ts';

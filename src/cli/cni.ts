@@ -23,7 +23,7 @@ import {
   PLUGIN_NAMES,
   shimScript,
 } from '../cni/shim.ts';
-import { ConfigurationError } from '../daemon/configuration.ts';
+import { ConfigurationError } from '../daemon/configuration-error.ts';
 
 interface Folders {
   readonly binDir: string;

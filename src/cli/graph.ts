@@ -1,7 +1,7 @@
 /** `heddle graph`: the logical topology of a node as a picture. */
 import { writeFile } from 'node:fs/promises';
 import { Option, type Command } from 'commander';
-import { ConfigurationError } from '../daemon/configuration.ts';
+import { ConfigurationError } from '../daemon/configuration-error.ts';
 import { dotText } from '../graph/dot.ts';
 import { mermaidText } from '../graph/mermaid.ts';
 import { svgText } from '../graph/svg.ts';

@@ -1,11 +1,8 @@
 /** Flags of the commands, made from the table of settings, and the configuration that they, the environment and the file give. */
 import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
-import {
-  ConfigurationError,
-  resolveConfiguration,
-  type Configuration,
-} from '../daemon/configuration.ts';
+import { ConfigurationError } from '../daemon/configuration-error.ts';
+import { resolveConfiguration, type Configuration } from '../daemon/configuration.ts';
 import {
   environmentName,
   OPTIONS,

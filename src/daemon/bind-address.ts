@@ -1,6 +1,6 @@
 /** Where a daemon listens. */
 import { isIPv4 } from 'node:net';
-import { ConfigurationError } from './configuration.ts';
+import { ConfigurationError } from './configuration-error.ts';
 
 export interface BindAddress {
   /** Empty: all addresses, of IPv6 and IPv4, as far as the kernel has them. */

@@ -12,7 +12,7 @@ import {
   type ReplicaView,
 } from '../ovsdb/index.ts';
 import { textOf } from './bridge-ports.ts';
-import type { ZoneDatabase } from './zone-controller.ts';
+import type { ZoneDatabase } from './zone-database.ts';
 
 const OPEN_VSWITCH = 'Open_vSwitch';
 const TUNNEL = 'geneve';

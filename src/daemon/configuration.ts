@@ -12,7 +12,10 @@ import type { HostSettings } from '../node/host-network.ts';
 import type { GatewaySettings } from '../node/node-facts.ts';
 import { HIGHEST_ROUTING_TABLE, LOWEST_ROUTING_TABLE, ROUTING_TABLES } from '../node/numbers.ts';
 import { LEASE_TIMING, type LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
+import { ConfigurationError } from './configuration-error.ts';
 import { defaultSocket } from './control-protocol.ts';
+import type { TlsFiles } from './databases.ts';
+import type { MetricsServing } from './health.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
 import {
   addressesOrSubnets,
@@ -29,21 +32,6 @@ import {
   serviceList,
 } from './setting-values.ts';
 import { smallSubnet } from './subnet-sizes.ts';
-
-export interface TlsFiles {
-  readonly privateKey?: string;
-  readonly certificate?: string;
-  readonly caCert?: string;
-}
-
-/** Where a daemon serves its metrics. */
-export interface MetricsServing {
-  /** `HOST:PORT`; no host: all addresses; port 0 takes a free one. */
-  readonly address: string;
-  /** Files (PEM), both or none; without them a certificate is made at each start where one is needed. */
-  readonly certificate?: string;
-  readonly privateKey?: string;
-}
 
 /** Settings that the cluster manager alone has. */
 export type ManagerSettings = Pick<ClusterManagerSettings, 'limits' | 'noHostSubnetNodes'>;
@@ -93,14 +81,6 @@ export interface Configuration {
 
 /** Text of the options that a flag, the environment or the file gave. */
 export type GivenOptions = Readonly<Partial<Record<OptionName, string>>>;
-
-/** A setting that can't be used: which source gave it, its value, and what to write instead. */
-export class ConfigurationError extends Error {
-  constructor(source: string, problem: string) {
-    super(`${source}: ${problem}`);
-    this.name = 'ConfigurationError';
-  }
-}
 
 /** Name and text of a configuration file, already read. */
 export interface ConfigurationFile {

@@ -1,6 +1,7 @@
 /** The zone's databases: a client each, its lock, and the words for what keeps it from being written. */
 import { readFileSync } from 'node:fs';
-import { ConfigurationError, type TlsFiles } from './configuration.ts';
+import { ConfigurationError } from './configuration-error.ts';
+
 import type { Logger } from './logger.ts';
 import {
   OvsdbClient,
@@ -9,7 +10,13 @@ import {
   type SelectTables,
   type TlsOptions,
 } from '../ovsdb/index.ts';
-import type { ZoneDatabase } from './zone-controller.ts';
+import type { ZoneDatabase } from './zone-database.ts';
+
+export interface TlsFiles {
+  readonly privateKey?: string;
+  readonly certificate?: string;
+  readonly caCert?: string;
+}
 
 /** Lock of the Northbound server that makes one process the zone's writer (ovsdb.md §7). */
 export const ZONE_LOCK = 'heddle_zone';

@@ -10,10 +10,20 @@ import { hostname } from 'node:os';
 import type { Registry } from 'prom-client';
 import { isLoopback, parseBindAddress } from './bind-address.ts';
 import { limitConnections } from './connection-limit.ts';
-import { ConfigurationError, type MetricsServing } from './configuration.ts';
+import { ConfigurationError } from './configuration-error.ts';
+
 import type { Logger } from './logger.ts';
 import type { Verdict } from './metrics-access.ts';
 import { selfSigned, type TlsIdentity } from './self-signed.ts';
+
+/** Where a daemon serves its metrics. */
+export interface MetricsServing {
+  /** `HOST:PORT`; no host: all addresses; port 0 takes a free one. */
+  readonly address: string;
+  /** Files (PEM), both or none; without them a certificate is made at each start where one is needed. */
+  readonly certificate?: string;
+  readonly privateKey?: string;
+}
 
 /** What a daemon is not ready for; never the name of an object: anybody may ask. */
 export type ReadinessCheck =

@@ -22,7 +22,7 @@ import { hostFeatures } from '../node/features.ts';
 import type { HostSettings } from '../node/host-network.ts';
 import { OPEN_VSWITCH } from '../node/host-rows.ts';
 import type { Logger } from './logger.ts';
-import type { ZoneDatabase, ZoneHost } from './zone-controller.ts';
+import type { ZoneDatabase } from './zone-database.ts';
 
 export interface HostControllerOptions {
   readonly settings: HostSettings;
@@ -88,7 +88,7 @@ interface HostDriver<P> {
   }>;
 }
 
-export class HostController implements ZoneHost, AsyncDisposable {
+export class HostController implements AsyncDisposable {
   readonly features: readonly Feature<ZoneFacts>[];
   readonly #options: HostControllerOptions;
   #reconciler: Reconciler | undefined;

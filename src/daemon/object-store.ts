@@ -3,7 +3,8 @@ import { systemClock } from '../store/clock.ts';
 import type { KubernetesConnection } from '../store/kubernetes/kubernetes-connection.ts';
 import type { LeaseTiming } from '../store/kubernetes/kubernetes-lease.ts';
 import type { Store } from '../store/store.ts';
-import { ConfigurationError, type Configuration } from './configuration.ts';
+import { ConfigurationError } from './configuration-error.ts';
+import type { Configuration } from './configuration.ts';
 
 /** Where objects come from: exactly one of the two. */
 export type ObjectSource =

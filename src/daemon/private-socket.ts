@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, statSync, type Stats } from 'node:fs';
 import { connect, type Server } from 'node:net';
 import { dirname } from 'node:path';
-import { ConfigurationError } from './configuration.ts';
+import { ConfigurationError } from './configuration-error.ts';
 import { LONGEST_SOCKET_PATH } from './control-protocol.ts';
 
 /** Milliseconds that a process on the socket gets to accept us before it counts as alive. */

@@ -25,7 +25,7 @@ import {
   textOf,
   UPLINK_ID,
 } from './bridge-ports.ts';
-import type { ZoneDatabase } from './zone-controller.ts';
+import type { ZoneDatabase } from './zone-database.ts';
 
 const OPEN_VSWITCH = 'Open_vSwitch';
 const MAPPINGS = 'ovn-bridge-mappings';

@@ -16,25 +16,15 @@ import {
 import type { FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/facts.ts';
 import type { Topology } from '../model/model.ts';
-import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { CLUSTER } from '../topology/rows.ts';
 import { isReferenceRow, networkOfReferenceRow } from '../topology/reference-rows.ts';
 import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
 import type { Logger } from './logger.ts';
+import type { ZoneDatabase } from './zone-database.ts';
 import { ZoneProgress, type UnitProblem } from './zone-progress.ts';
 
 export type Database = 'Northbound' | 'Southbound';
-
-/** One database of the zone as the controller needs it. */
-export interface ZoneDatabase {
-  readonly replica: ReplicaView;
-  readonly transactor: Transactor;
-  /** Lock to assert in every transaction; absent for a database that others write too. */
-  readonly lock?: string;
-  /** Why nothing can be written now, in words, or undefined. */
-  readonly unavailable: () => string | undefined;
-}
 
 export interface ZoneControllerOptions {
   readonly facts: ZoneFacts;

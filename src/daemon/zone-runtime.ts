@@ -21,7 +21,8 @@ import { ZoneFacts } from '../model/facts.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
 import { ChassisWatch, type ChassisReach } from './chassis-watch.ts';
-import { ConfigurationError, type Configuration } from './configuration.ts';
+import { ConfigurationError } from './configuration-error.ts';
+import type { Configuration } from './configuration.ts';
 import { distinctProblems } from './distinct-problems.ts';
 import {
   openDatabase,

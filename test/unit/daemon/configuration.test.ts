@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError, resolveConfiguration } from '../../../src/daemon/configuration.ts';
+import { ConfigurationError } from '../../../src/daemon/configuration-error.ts';
+import { resolveConfiguration } from '../../../src/daemon/configuration.ts';
 import type { RawOptions } from '../../../src/daemon/options.ts';
 
 const resolve = (flags: RawOptions = {}, environment = {}, text?: string) =>

@@ -1,0 +1,11 @@
+import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
+
+/** One database of the zone as the controller needs it. */
+export interface ZoneDatabase {
+  readonly replica: ReplicaView;
+  readonly transactor: Transactor;
+  /** Lock to assert in every transaction; absent for a database that others write too. */
+  readonly lock?: string;
+  /** Why nothing can be written now, in words, or undefined. */
+  readonly unavailable: () => string | undefined;
+}

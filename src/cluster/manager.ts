@@ -116,6 +116,7 @@ export class ClusterManager {
       leases: leases.until(this.#ended.signal),
       isReadable: () => leases.stalled === undefined,
       clock,
+      reported: (node) => informers.zones.get(node)?.status?.message,
       onChange: (node) => {
         this.#statuses.daemonChanged(node);
         this.#connects.daemonChanged(node);

@@ -1,6 +1,7 @@
 /** Converts UserDefinedNetworks and ClusterUserDefinedNetworks between their versions for the API server. */
 import { Worker } from 'node:worker_threads';
-import { backoffDelay, pause, type Clock } from '../store/clock.ts';
+import { backoffDelay } from '../store/backoff.ts';
+import { pause, type Clock } from '../store/clock.ts';
 import { definitions } from '../api/validation/catalog.ts';
 import type { Store } from '../store/store.ts';
 import type { ServerData, ServerMessage } from './conversion-server.ts';
@@ -145,12 +146,12 @@ export async function serveConversions(
   const until = AbortSignal.any([signal, stop.signal]);
   const backoff = { first: Math.min(FIRST_RETRY, timing.interval), longest: timing.interval };
   let server: ConversionServer | undefined;
-  let shownSince = clock.now();
+  let shownSince = clock.monotonic();
   /** Sees to it that a certificate is trusted before it is shown, and as long as some replica may show it. */
   const lookAfter = async (): Promise<TlsIdentity> => {
     const identity = await sharedIdentity(store, { namespace, host, now: clock.now() }, until);
     const isShown = server?.identity.certificate === identity.certificate;
-    const isAlone = isShown && clock.now() - shownSince >= timing.overlap;
+    const isAlone = isShown && clock.monotonic() - shownSince >= timing.overlap;
     await publishAuthority(
       store,
       CONVERTED,
@@ -161,7 +162,7 @@ export async function serveConversions(
       await pause(clock, timing.beforeSwitch, until);
       until.throwIfAborted();
       server.show(identity);
-      shownSince = clock.now();
+      shownSince = clock.monotonic();
     }
     return identity;
   };
@@ -189,7 +190,7 @@ export async function serveConversions(
   }
   const running = await ConversionServer.start(options, identity);
   server = running;
-  shownSince = clock.now();
+  shownSince = clock.monotonic();
   const maintaining = (async () => {
     for (;;) {
       await wait();

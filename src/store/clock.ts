@@ -1,13 +1,16 @@
 /** Time as an argument: what waits or stamps takes one of these, so a test can move it. */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch: for what is written and shown. It can be set, forwards and back. */
   now(): number;
+  /** Milliseconds since some moment, that only go forward: for how long ago something was. */
+  monotonic(): number;
   /** Calls `run` once after `milliseconds`; the returned function cancels. */
   after(milliseconds: number, run: () => void): () => void;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   after(milliseconds, run) {
     const timer = setTimeout(run, milliseconds);
     return () => {
@@ -40,17 +43,3 @@ export function pause(clock: Clock, milliseconds: number, signal: AbortSignal): 
     signal.addEventListener('abort', done, { once: true });
   });
 }
-
-export interface Backoff {
-  /** Milliseconds before the first repetition. */
-  readonly first: number;
-  /** Milliseconds that no wait exceeds. */
-  readonly longest: number;
-}
-
-/** Exponential wait before repetition number `attempt` (1, 2, …), shortened by up to a fifth so that many don't return together. */
-export const backoffDelay = (
-  { first, longest }: Backoff,
-  attempt: number,
-  random: () => number,
-): number => Math.min(longest, first * 2 ** Math.min(attempt - 1, 40)) * (1 - random() / 5);

@@ -48,7 +48,7 @@ export class EventLimits {
   readonly #buckets = new Map<string, Bucket>();
   readonly #similar = new Map<string, Similar>();
 
-  /** The event to write for one that is emitted at `now` (milliseconds); undefined for one too many. */
+  /** The event to write for one that is emitted at `now` (milliseconds of a monotonic clock); undefined for one too many. */
   admit(event: ObjectEvent, now: number): ObjectEvent | undefined {
     const { kind, metadata } = event.regarding;
     const object = `${kind} ${objectKey(metadata)} ${metadata.uid ?? ''}`;

@@ -38,7 +38,7 @@ export class EventWriter {
   /** Takes an event to be written; what waits already is written once, and too many of one object, namespace or in all are dropped. */
   emit(emitted: ObjectEvent): void {
     if (this.#waiting.has(keyOf(emitted))) return;
-    const event = this.#limits.admit(emitted, this.#options.clock.now());
+    const event = this.#limits.admit(emitted, this.#options.clock.monotonic());
     const object = objectOfEvent(keyOf(emitted));
     if (event === undefined) {
       const { message, reason } = emitted;

@@ -1,6 +1,7 @@
 /** The informers of a process: one per kind, however many read it, and a store whose writes are read back through them. */
 import { isOptionalKind } from '../api/kinds.ts';
 import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
+import { SOURCE_BACKOFF, SourceBackoff } from './backoff.ts';
 import { pause, systemClock, type Clock } from './clock.ts';
 import { Informer, type ObjectView } from './informer.ts';
 import { delegatingStore } from './delegating-store.ts';
@@ -17,9 +18,6 @@ export interface InformersOptions {
   /** Called when there is something new to read in `malformed`. */
   readonly onMalformed?: () => void;
 }
-
-/** Milliseconds before a list that failed is tried again. */
-const LIST_RETRY = 200;
 
 type AnyInformer = Informer<KubeObject>;
 
@@ -196,12 +194,13 @@ export class Informers {
   /** Tries again while the source is away, until `signal` aborts. */
   async #list(kind: ResourceKind, signal: AbortSignal): Promise<readonly KubeObject[]> {
     const { store, clock = systemClock } = this.#options;
+    const backoff = new SourceBackoff(SOURCE_BACKOFF, clock, Math.random);
     for (;;)
       try {
         return await store.list(kind, signal);
       } catch (error) {
         if (!isRetryable(error) || signal.aborted) throw error;
-        await pause(clock, LIST_RETRY, signal);
+        await pause(clock, backoff.next(), signal);
         signal.throwIfAborted();
       }
   }

@@ -1,4 +1,5 @@
-import { backoffDelay, systemClock, type Backoff, type Clock } from './clock.ts';
+import { backoffDelay, type Backoff } from './backoff.ts';
+import { systemClock, type Clock } from './clock.ts';
 import { fitsIntoTurn } from './turn.ts';
 
 /** Try again after `after` milliseconds although nothing failed (something outside is awaited). */
@@ -92,7 +93,7 @@ export class WorkQueue {
   /** Reconcile `key` in `milliseconds`, or earlier if that is already arranged. */
   addAfter(key: string, milliseconds: number): void {
     if (this.#signal?.aborted === true) return;
-    const due = this.#clock.now() + milliseconds;
+    const due = this.#clock.monotonic() + milliseconds;
     const existing = this.#delayed.get(key);
     if ((existing !== undefined && existing.due <= due) || this.#ready.has(key)) return;
     this.#cancelDelayed(key);

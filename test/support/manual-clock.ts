@@ -3,6 +3,8 @@ import type { Clock } from '../../src/store/clock.ts';
 /** A clock that stands still until the test moves it. */
 export class ManualClock implements Clock {
   #now: number;
+  /** What the time of day is ahead by, after it was set. */
+  #ahead = 0;
   readonly #timers = new Set<{ readonly due: number; readonly run: () => void }>();
 
   constructor(start = 0) {
@@ -10,7 +12,16 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
+    return this.#now + this.#ahead;
+  }
+
+  monotonic(): number {
     return this.#now;
+  }
+
+  /** Somebody sets the time of day, forwards or back. */
+  set(milliseconds: number): void {
+    this.#ahead += milliseconds;
   }
 
   after(milliseconds: number, run: () => void): () => void {

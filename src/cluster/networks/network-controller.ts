@@ -150,12 +150,12 @@ export class NetworkController {
       this.#measured.delete(key);
       return;
     }
-    const began = clock.now();
+    const began = clock.monotonic();
     const isLeaving = object.metadata.deletionTimestamp !== undefined;
     const outcome = isLeaving
       ? await this.#reconcileDelete(object, signal)
       : await this.#reconcileNads(object, signal);
-    durations.nadSync(networkOf(object), clock.now() - began);
+    durations.nadSync(networkOf(object), clock.monotonic() - began);
     this.#measured.set(key, networkOf(object));
     this.#outcomes.set(key, { ...outcome, generation: object.metadata.generation });
     this.#options.onOutcome(key);

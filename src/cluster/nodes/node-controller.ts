@@ -302,14 +302,14 @@ export class NodeController {
       return;
     }
     const given = [...record.unwritten];
-    const began = clock.now();
+    const began = clock.monotonic();
     await store.patchStatus(
       nodeKind,
       node.metadata.name,
       { metadata: { annotations: Object.fromEntries(changed) } },
       { fieldManager: 'clustermanager-node-controller', signal },
     );
-    const duration = clock.now() - began;
+    const duration = clock.monotonic() - began;
     for (const network of given) {
       record.unwritten.delete(network);
       // A network that went meanwhile must not come back as a series.

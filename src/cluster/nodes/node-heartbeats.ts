@@ -1,6 +1,6 @@
 /**
  * Which nodes' daemons are there, by whether their leases are renewed: as Kubernetes judges nodes, by when this process saw the last
- * renewal, not by what the clocks of nodes say.
+ * renewal, on its own monotonic clock. No time of day is compared with another one.
  */
 import {
   absenceText,
@@ -22,11 +22,21 @@ export interface AbsentDaemon {
   readonly message: string;
 }
 
+const absentSince = (heartbeat: Heartbeat): AbsentDaemon => ({
+  state: heartbeat.isHeld ? 'Stale' : 'no daemon',
+  message: absenceText(heartbeat),
+});
+
+/** What the ZoneStatus of a node says in place of its daemon. */
+export const reportOf = ({ state, message }: AbsentDaemon): string => `${state}: ${message}`;
+
 export interface NodeHeartbeatsOptions {
   readonly leases: ObjectView<Lease>;
   /** False while the leases can't be read: then silence says nothing of the nodes. */
   readonly isReadable: () => boolean;
   readonly clock: Clock;
+  /** What the node's ZoneStatus says in place of its daemon, if anything. */
+  readonly reported: (node: string) => string | undefined;
   /** A node's daemon is gone, or is there again. */
   readonly onChange: (node: string) => void;
 }
@@ -47,7 +57,7 @@ export class NodeHeartbeats {
 
   constructor(options: NodeHeartbeatsOptions) {
     this.#options = options;
-    this.#lookedAt = options.clock.now();
+    this.#lookedAt = options.clock.monotonic();
   }
 
   /** Follows the leases until `signal` aborts. */
@@ -60,7 +70,7 @@ export class NodeHeartbeats {
       if (after === undefined) this.#forget(node);
       else this.#renewed(node, heartbeatOf(after));
     });
-    this.#lookedAt = clock.now();
+    this.#lookedAt = clock.monotonic();
     const again = (): void => {
       if (signal.aborted) return;
       this.#look();
@@ -83,13 +93,13 @@ export class NodeHeartbeats {
   }
 
   #renewed(node: string, heartbeat: Heartbeat): void {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.monotonic();
     const known = this.#seen.get(node);
     if (known === undefined) {
-      // Only now a stored time counts: the manager before us may have told that the daemon is gone, and it would be forgotten meanwhile.
-      const isOld = now - heartbeat.renewedAt > heartbeat.duration;
       this.#seen.set(node, { heartbeat, at: now, absent: undefined });
-      if (isOld) this.#judge(node, true);
+      // The manager before us missed the daemon since this very heartbeat: it is not forgotten while we wait for the next one.
+      if (this.#options.reported(node) === reportOf(absentSince(heartbeat)))
+        this.#judge(node, true);
       return;
     }
     known.heartbeat = heartbeat;
@@ -106,9 +116,9 @@ export class NodeHeartbeats {
 
   #look(): void {
     const { clock, isReadable } = this.#options;
-    const now = clock.now();
-    // This process stood still, or its clock was set.
-    const hasJumped = Math.abs(now - this.#lookedAt - LOOK) > LOOK;
+    const now = clock.monotonic();
+    // This process stood still.
+    const hasJumped = now - this.#lookedAt > 2 * LOOK;
     this.#lookedAt = now;
     const longest = Math.max(
       0,
@@ -116,8 +126,6 @@ export class NodeHeartbeats {
     );
     if (hasJumped || !isReadable()) this.#patientUntil = now + longest;
     for (const [node, seen] of this.#seen) {
-      // A clock that was set back.
-      seen.at = Math.min(seen.at, now);
       if (now >= this.#patientUntil && now - seen.at > seen.heartbeat.duration)
         this.#judge(node, true);
     }
@@ -126,12 +134,7 @@ export class NodeHeartbeats {
   #judge(node: string, isAbsent: boolean): void {
     const seen = this.#seen.get(node);
     if (seen === undefined || (seen.absent !== undefined) === isAbsent) return;
-    seen.absent = isAbsent
-      ? {
-          state: seen.heartbeat.isHeld ? 'Stale' : 'no daemon',
-          message: absenceText(seen.heartbeat),
-        }
-      : undefined;
+    seen.absent = isAbsent ? absentSince(seen.heartbeat) : undefined;
     this.#options.onChange(node);
   }
 }

@@ -28,7 +28,7 @@ import {
 } from '../networks/network-outcome.ts';
 import type { NetworkRegistry } from '../networks/network-registry.ts';
 import type { SubnetFailures } from '../nodes/node-subnets.ts';
-import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';
+import { reportOf, type AbsentDaemon } from '../nodes/node-heartbeats.ts';
 import { hasChassis, nodesWithZone } from '../nodes/zones.ts';
 
 export interface StatusControllerOptions {
@@ -189,7 +189,7 @@ export class StatusController {
     const zone = informers.zones.get(node);
     const absent = absentDaemon(node);
     if (zone?.status === undefined || absent === undefined) return;
-    const message = `${absent.state}: ${absent.message}`;
+    const message = reportOf(absent);
     const { resourceVersion } = zone.metadata;
     if (zone.status.message === message || resourceVersion === undefined) return;
     try {

@@ -1,4 +1,7 @@
-/** Leadership by a coordination.k8s.io/v1 Lease. Compares only readings of its own clock, so clocks may differ. */
+/**
+ * Leadership by a coordination.k8s.io/v1 Lease. How old it is each candidate tells by when it saw it change, on its own monotonic clock:
+ * clocks of machines may differ and be set. What is written of the time of day is for people.
+ */
 import { LEASES, microTime, type Lease } from '../../api/node-lease.ts';
 import { pause, type Clock } from '../clock.ts';
 import { isRetryable, StoreError, type Leadership, type Store } from '../store.ts';
@@ -93,11 +96,12 @@ class Election {
 
   async #lookAndTake(signal: AbortSignal | undefined): Promise<boolean> {
     const { store, namespace, name, identity, clock } = this.#candidate;
-    const now = clock.now();
     const lease = await store.get(LEASES, this.#key, signal);
+    // After the answer: what it shows may have been written while it was on its way.
+    const [now, today] = [clock.monotonic(), clock.now()];
     if (lease === undefined) {
       const { apiVersion, kind } = LEASES;
-      const spec = { ...this.#mine(), acquireTime: microTime(now), leaseTransitions: 0 };
+      const spec = { ...this.#mine(), acquireTime: microTime(today), leaseTransitions: 0 };
       const created = await store.create(
         LEASES,
         { apiVersion, kind, metadata: { name, namespace }, spec },
@@ -119,7 +123,7 @@ class Election {
     const taken =
       holder === identity
         ? {}
-        : { acquireTime: microTime(now), leaseTransitions: leaseTransitions + 1 };
+        : { acquireTime: microTime(today), leaseTransitions: leaseTransitions + 1 };
     await this.#write(version, taken, signal);
     return true;
   }
@@ -148,9 +152,9 @@ export async function leadByLease(
 ): Promise<Leadership> {
   const { clock, timing, name } = candidate;
   const election = new Election(candidate);
-  let since = clock.now();
+  let since = clock.monotonic();
   const isLeader = async (): Promise<boolean> => {
-    since = clock.now();
+    since = clock.monotonic();
     try {
       const isOurs = await election.attempt(signal);
       if (!isOurs) onWaiting();
@@ -200,7 +204,7 @@ class Renewal {
   /** Milliseconds for which leadership is certain. */
   get left(): number {
     const { clock, timing } = this.#candidate;
-    return timing.renew - (clock.now() - this.#renewed);
+    return timing.renew - (clock.monotonic() - this.#renewed);
   }
 
   /** Milliseconds until the next attempt: where little time is left, half of it is for that attempt. */
@@ -225,7 +229,7 @@ class Renewal {
       await pause(clock, this.#wait, stop);
       if (stop.aborted) return new StoreError('unavailable', `${name}: leadership was given up`);
       if (this.left <= 0) return this.late;
-      const began = clock.now();
+      const began = clock.monotonic();
       try {
         const limit = new AbortController();
         // A request that gets no answer leaves time for another one.

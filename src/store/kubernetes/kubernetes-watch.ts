@@ -7,7 +7,8 @@ import {
 } from '../../api/objects.ts';
 import { formatSelector } from '../../api/selectors.ts';
 import { readStored } from '../../api/validation/stored-object.ts';
-import { backoffDelay, pause, type Backoff, type Clock } from '../clock.ts';
+import { SOURCE_BACKOFF, SourceBackoff, type Backoff } from '../backoff.ts';
+import { pause, type Clock } from '../clock.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import { ApiError, isExpired, refusal, type KubernetesClient } from './kubernetes-client.ts';
 import { collectionPath } from './kubernetes-paths.ts';
@@ -29,8 +30,11 @@ export const WATCH_TIMING: WatchTiming = {
   page: 500,
   life: 300_000,
   silence: 150_000,
-  backoff: { first: 500, longest: 30_000 },
+  backoff: SOURCE_BACKOFF,
 };
+
+/** Milliseconds: a watch that ends sooner is begun again as one that failed is (client-go's reflector, likewise). */
+const SHORT_WATCH = 1000;
 
 export interface ListWatchOptions {
   readonly selection: Selection;
@@ -77,13 +81,13 @@ export async function listAll(
   selection: Selection,
   signal?: AbortSignal,
 ): Promise<ObjectList> {
-  for (let attempt = 1; ; attempt += 1)
-    try {
-      // The last attempt asks for everything at once: a page token can't expire then.
-      return await listPages(client, kind, attempt < 3 ? page : 0, selection, signal);
-    } catch (error) {
-      if (!isExpired(error) || attempt >= 3) throw error;
-    }
+  try {
+    return await listPages(client, kind, page, selection, signal);
+  } catch (error) {
+    // The token of a page expired; of a list in one piece none can.
+    if (!isExpired(error)) throw error;
+    return listPages(client, kind, 0, selection, signal);
+  }
 }
 
 async function listPages(
@@ -134,7 +138,10 @@ export class ListWatch<T extends KubeObject> {
   readonly #known = new Map<ObjectKey, KnownObject>();
   /** Version to continue from; undefined: everything has to be read. */
   #version: string | undefined;
-  #failures = 0;
+  /** What we know may be old: the last request failed. */
+  #isStalled = false;
+  /** The last watch was refused for its version, and none has told anything since. */
+  #hasExpired = false;
 
   constructor(
     kind: ResourceKind<T>,
@@ -149,28 +156,36 @@ export class ListWatch<T extends KubeObject> {
   /** Ends when `signal` aborts; rejects only when the handler throws. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, timing, random } = this.#options;
+    const backoff = new SourceBackoff(timing.backoff, clock, random);
     while (!signal.aborted) {
-      const began = clock.now();
+      let asked = 0;
       try {
         if (this.#version === undefined) await this.#list(signal);
+        const began = clock.monotonic();
         await this.#watch(signal);
-        // An answer that ends at once, again and again, must not keep the server busy.
-        if (clock.now() - began < timing.backoff.first)
-          await pause(clock, timing.backoff.first, signal);
+        if (clock.monotonic() - began >= SHORT_WATCH) continue;
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof HandlerError) throw error.cause;
-        if (isExpired(error)) {
-          this.#version = undefined;
-          continue;
-        }
-        this.#failures += 1;
-        const asked = error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
-        this.#deliver({ type: 'stalled', error: asStoreError(error) });
-        const delay = backoffDelay(timing.backoff, this.#failures, random);
-        await pause(clock, Math.max(delay, asked), signal);
+        asked = this.#failed(error);
+      }
+      await pause(clock, Math.max(backoff.next(), asked), signal);
+    }
+  }
+
+  /** Milliseconds for which the server wants not to be asked. */
+  #failed(error: unknown): number {
+    if (isExpired(error)) {
+      this.#version = undefined;
+      // Once is how a server forgets old versions; again and again its watches are worth nothing.
+      if (!this.#hasExpired) {
+        this.#hasExpired = true;
+        return 0;
       }
     }
+    this.#isStalled = true;
+    this.#deliver({ type: 'stalled', error: asStoreError(error) });
+    return error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -189,7 +204,7 @@ export class ListWatch<T extends KubeObject> {
     }
     for (const [key, { uid }] of gone) this.#gone(key, this.#remembered(key, uid));
     this.#version = resourceVersion;
-    this.#failures = 0;
+    this.#isStalled = false;
     this.#deliver({ type: 'synced' });
   }
 
@@ -209,17 +224,17 @@ export class ListWatch<T extends KubeObject> {
       signal,
       about: this.#kind.plural,
     } as const;
-    const wasStalled = this.#failures > 0;
+    const wasStalled = this.#isStalled;
     await client.stream(request, timing.silence, {
       onOpen: () => {
+        this.#isStalled = false;
         if (wasStalled) this.#deliver({ type: 'synced' });
       },
       onLine: (line) => {
-        this.#failures = 0;
         this.#line(line);
+        this.#hasExpired = false;
       },
     });
-    this.#failures = 0;
   }
 
   #line(line: string): void {

@@ -145,9 +145,9 @@ export class ManifestFollower {
   }
 
   async #poll(): Promise<void> {
-    const started = this.#clock.now();
+    const started = this.#clock.monotonic();
     await this.synchronise('everywhere');
-    const took = this.#clock.now() - started;
+    const took = this.#clock.monotonic() - started;
     this.#pollAfter(pauseAfterScan(took, this.#timing.poll));
   }
 

@@ -140,7 +140,7 @@ export class ManifestReconciler {
     waits: boolean;
   } {
     const wanted = this.#wanted();
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.monotonic();
     const missed = new Set<string>();
     const records: CachedObject[] = [];
     const candidates =

@@ -141,7 +141,8 @@ export class StateDirectory implements RecordStorage {
     this.#cancelRelease = undefined;
     const isHeld = this.#heldSince !== undefined && this.#lock.isAlive;
     // Others wait while we write one thing after the other: give them their turn.
-    if (isHeld && this.#clock.now() - (this.#heldSince ?? 0) > LONGEST_HOLD) await this.#release();
+    if (isHeld && this.#clock.monotonic() - (this.#heldSince ?? 0) > LONGEST_HOLD)
+      await this.#release();
     if (this.#heldSince === undefined || !isHeld) await this.#acquire();
     try {
       return await work();
@@ -160,7 +161,7 @@ export class StateDirectory implements RecordStorage {
         'unavailable',
         `state directory ${this.#root}: another process has held its lock for ${LOCK_LIMIT} s; see \`fuser ${join(this.#root, 'lock')}\``,
       );
-    this.#heldSince = this.#clock.now();
+    this.#heldSince = this.#clock.monotonic();
   }
 
   async #release(): Promise<void> {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { LEASES, microTime, nodeLeaseName, type Lease } from '../../../src/api/node-lease.ts';
 import { userDefinedNetworks, zoneStatuses } from '../../../src/api/kinds.ts';
 import { NodeHeartbeats } from '../../../src/cluster/nodes/node-heartbeats.ts';
+import { systemClock, type Clock } from '../../../src/store/clock.ts';
 import { Informer } from '../../../src/store/informer.ts';
 import {
   apply,
@@ -34,6 +35,7 @@ interface Watched {
 async function watched(
   leases: readonly Lease[],
   isReadable: () => boolean = () => true,
+  reported: Readonly<Record<string, string>> = {},
 ): Promise<Watched & Disposable> {
   const store = new MemoryStore();
   await apply(store, ...leases);
@@ -50,6 +52,7 @@ async function watched(
   const heartbeats = new NodeHeartbeats({
     leases: informer,
     isReadable,
+    reported: (name) => reported[name],
     clock,
     onChange: (name) => changes.push(name),
   });
@@ -97,9 +100,32 @@ test("a node's clock may be wrong by any time, as long as it goes on", async () 
   }
 });
 
-test('what the manager before knew is not forgotten: an old heartbeat is old from the start', async () => {
-  using bed = await watched([lease('n1', NOW - 90_000)]);
+test('what the manager before told is not forgotten, as long as it is the same heartbeat', async () => {
+  const message = 'Stale: no heartbeat of its daemon since 2026-01-01T11:58:30Z';
+  using bed = await watched([lease('n1', NOW - 90_000), lease('n2', NOW - 80_000)], () => true, {
+    n1: message,
+    n2: message,
+  });
   expect(bed.heartbeats.absent('n1')?.state).toBe('Stale');
+  expect(bed.heartbeats.absent('n2')).toBeUndefined();
+});
+
+test('a manager that starts where a node is slow by an hour, or whose own clock is set, misses nobody', async () => {
+  using bed = await watched([lease('slow', NOW - 3_600_000), lease('n1', NOW)]);
+  expect(bed.heartbeats.absentees()).toEqual([]);
+  for (const [round, step] of [120_000, -3_600_000].entries()) {
+    bed.clock.set(step);
+    await bed.clock.advance(20_000);
+    await bed.renew('slow', NOW - 3_600_000 + round);
+    await bed.renew('n1', NOW + round);
+    expect(bed.heartbeats.absentees()).toEqual([]);
+  }
+  // Nor does a step that comes again and again keep it from missing who is gone.
+  for (let second = 0; second < 50; second += 5) {
+    bed.clock.set(60_000);
+    await bed.clock.advance(5000);
+  }
+  expect(bed.heartbeats.absentees().map(([name]) => name)).toEqual(['n1', 'slow']);
 });
 
 test('a daemon that was stopped is missed when it is not back in time', async () => {
@@ -135,7 +161,13 @@ test('a manager that stood still misses nobody for that', async () => {
 
 test('a network is not ready on a node whose daemon is gone, but where nothing there uses it', async () => {
   const store = new MemoryStore();
-  await using running = startManager(store);
+  // Forty seconds in two.
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => performance.now() * 20,
+    after: (milliseconds, run) => systemClock.after(milliseconds / 20, run),
+  };
+  await using running = startManager(store, {}, {}, { clock });
   const report = (name: string, state: string): object => ({
     apiVersion: 'k8s.ovn.org/v1alpha1',
     kind: 'ZoneStatus',
@@ -157,11 +189,13 @@ test('a network is not ready on a node whose daemon is gone, but where nothing t
   const reports = [report('n1', 'Programmed'), report('n2', 'Unused')];
   await apply(store, ...(reports as Parameters<typeof apply>[1][]));
   await apply(store, lease('n1', Date.now() - 600_000), lease('n2', Date.now() - 600_000));
-  await running.settled();
   const ready = async (): Promise<string | undefined> =>
     describeConditions(
       (await store.get(userDefinedNetworks, 'blue/net'))?.status?.conditions ?? [],
     ).find((line) => line.startsWith('NetworkReady'));
+  await running.settled();
+  await expect.poll(() => running.manager.problems().length, { timeout: 20_000 }).toBe(2);
+  await running.settled();
   expect(await ready()).toMatch(
     /^NetworkReady=False NetworkNotInDataPlane: n1: Stale: no heartbeat of its daemon since \S+; it was Programmed$/,
   );

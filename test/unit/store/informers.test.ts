@@ -104,7 +104,11 @@ describe('what was written is read back', () => {
         })) as Store['get'],
       }),
       log: silent,
-      clock: { now: () => 0, after: (_milliseconds, run) => (setImmediate(run), () => undefined) },
+      clock: {
+        now: () => 0,
+        monotonic: () => 0,
+        after: (_milliseconds, run) => (setImmediate(run), () => undefined),
+      },
     });
     informers.of(namespaces);
     const { signal } = new AbortController();

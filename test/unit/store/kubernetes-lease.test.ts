@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { leases } from '../../../src/api/kinds.ts';
 import { leadByLease, type LeaseTiming } from '../../../src/store/kubernetes/kubernetes-lease.ts';
+import { pause } from '../../../src/store/clock.ts';
 import { StoreError, type Leadership, type Store } from '../../../src/store/store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+import { SeededRandom } from '../../support/seeded-random.ts';
 
 const TIMING: LeaseTiming = { lease: 137_000, renew: 107_000, retry: 26_000 };
 
@@ -25,6 +27,10 @@ function candidate(
   leadership.catch(() => undefined);
   return { leadership, stop, leads: () => leads };
 }
+
+const unavailable = (): never => {
+  throw new StoreError('unavailable', 'no answer');
+};
 
 describe('a lease', () => {
   test('is followed within a second when its holder gives it up', async () => {
@@ -51,11 +57,82 @@ describe('a lease', () => {
     expect(two.leads()).toBe(true);
   });
 
+  test('is not taken over earlier by one whose time of day is set forward, nor later by one whose is set back', async () => {
+    for (const step of [20_000, -3_600_000]) {
+      const [store, clock, gone] = [new MemoryStore(), new ManualClock(), new ManualClock()];
+      const one = candidate(store, 'one', gone);
+      await gone.advance(0);
+      expect(one.leads()).toBe(true);
+      const two = candidate(store, 'two', clock);
+      await clock.advance(120_000);
+      clock.set(step);
+      await clock.advance(16_000);
+      expect(two.leads()).toBe(false);
+      await clock.advance(2000);
+      expect(two.leads()).toBe(true);
+    }
+  });
+
+  test('that a slow answer shows counts from when the answer came: it may have been renewed meanwhile', async () => {
+    const [store, clock] = [new MemoryStore(), new ManualClock()];
+    const one = candidate(store, 'one', clock);
+    await one.leadership;
+    const get = store.get.bind(store);
+    const slowly: Store['get'] = async (kind, key) => {
+      await pause(clock, 100_000, new AbortController().signal);
+      Object.assign(store, { get });
+      return get(kind, key);
+    };
+    Object.assign(store, { get: slowly });
+    const two = candidate(store, 'two', clock);
+    await clock.advance(101_000);
+    // From now on the holder gets nothing written.
+    const patch = store.patch.bind(store);
+    const unanswered: Store['patch'] = async (kind, key, change, options) =>
+      options.fieldManager === 'one' ? unavailable() : patch(kind, key, change, options);
+    Object.assign(store, { patch: unanswered });
+    for (let second = 101; second < 260; second += 1) {
+      await clock.advance(1000);
+      expect([one.leads(), two.leads()]).not.toEqual([true, true]);
+    }
+    expect(two.leads()).toBe(true);
+  });
+
+  test('is held on as long as it is renewed, and not longer, whatever is done to the time of day', async () => {
+    for (const step of [200_000, -200_000]) {
+      const [store, clock] = [new MemoryStore(), new ManualClock()];
+      const one = candidate(store, 'one', clock);
+      const leadership = await one.leadership;
+      clock.set(step);
+      expect(() => leadership.assert()).not.toThrow();
+      await clock.advance(60_000);
+      expect(one.leads()).toBe(true);
+      clock.standStill(107_000);
+      expect(() => leadership.assert()).toThrow(/could not be renewed for 107 s/);
+    }
+  });
+
+  test('has one holder at a time among clocks that are set and run unevenly', async () => {
+    const random = new SeededRandom(7);
+    const [store, clocks] = [new MemoryStore(), [0, 1, 2].map(() => new ManualClock())];
+    const candidates = clocks.map((clock, index) => candidate(store, `c${index}`, clock));
+    for (let step = 0; step < 400; step += 1) {
+      // Up to a quarter apart in speed: lease and deadline are 137 and 107 s.
+      for (const clock of clocks) {
+        if (random.is(0.2)) clock.set((random.number() - 0.5) * 600_000);
+        await clock.advance(1000 + random.number() * 200);
+      }
+      if (random.is(0.02)) store.beforeWrite = unavailable;
+      if (random.is(0.02)) store.beforeWrite = () => undefined;
+      expect(candidates.filter(({ leads }) => leads()).length).toBeLessThanOrEqual(1);
+    }
+  });
+
   test('is not certain any more for a holder that slept past the deadline, before any timer says so', async () => {
     const store = new MemoryStore();
     let now = 0;
     const timers = new ManualClock();
-    const clock = Object.assign(timers, { now: () => now });
+    const clock = Object.assign(timers, { monotonic: () => now });
     const one = candidate(store, 'one', clock);
     const leadership = await one.leadership;
     now = 106_999;

@@ -494,7 +494,7 @@ describe('manifests store', () => {
   test('events are forgotten after an hour', async () => {
     await write('blue.yaml', network('blue'));
     let now = Date.parse('2026-01-01T00:00:00Z');
-    const clock = { ...systemClock, now: () => now };
+    const clock = { ...systemClock, now: () => now, monotonic: () => now };
     const store = await start({ clock });
     const regarding = await store.get(userDefinedNetworks, 'tenant-a/blue');
     if (regarding === undefined) expect.unreachable();

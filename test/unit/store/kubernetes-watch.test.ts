@@ -1,0 +1,109 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { pods } from '../../../src/api/kinds.ts';
+import { systemClock, type Clock } from '../../../src/store/clock.ts';
+import { startApiStub } from '../../support/api-stub.ts';
+
+const EXPIRED = {
+  kind: 'Status',
+  code: 410,
+  reason: 'Expired',
+  message: 'too old resource version',
+};
+
+/** A clock whose waits pass at once and are noted; `age` milliseconds have gone by beside them. */
+function notingClock(): { clock: Clock; waits: number[]; age: (milliseconds: number) => void } {
+  let passed = 0;
+  const waits: number[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => passed,
+    after(milliseconds, run) {
+      waits.push(milliseconds);
+      passed += milliseconds;
+      return systemClock.after(0, run);
+    },
+  };
+  return { clock, waits, age: (milliseconds) => (passed += milliseconds) };
+}
+
+const REFUSALS: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  'is refused with 410': (response) => response.writeHead(410).end(JSON.stringify(EXPIRED)),
+  'is opened and told 410': (response) =>
+    response.writeHead(200).end(`${JSON.stringify({ type: 'ERROR', object: EXPIRED })}\n`),
+  'ends as soon as it is opened': (response) => response.writeHead(200).end(),
+  'is told one thing, and ends': (response) =>
+    response
+      .writeHead(200)
+      .end(
+        `${JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '2' } } })}\n`,
+      ),
+  'is refused with 500': (response) => response.writeHead(500).end('{}'),
+};
+
+describe('a watch that again and again', () => {
+  for (const [what, answer] of Object.entries(REFUSALS))
+    test(`${what} is begun anew with the waits of client-go's reflector`, async () => {
+      for (const random of [0, 0.5]) {
+        const { clock, waits, age } = notingClock();
+        let watches = 0;
+        await using api = await startApiStub({
+          clock,
+          random: () => random,
+          onWatch: (response) => {
+            watches += 1;
+            // The server is well for longer than two minutes, as far as anybody can tell.
+            if (watches === 9) age(120_001);
+            answer(response);
+            return true;
+          },
+        });
+        const stop = new AbortController();
+        const watching = api.store.watch(pods, () => undefined, stop.signal);
+        await expect.poll(() => waits.length).toBeGreaterThanOrEqual(10);
+        stop.abort();
+        await watching;
+        const steps = [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000, 800, 1600];
+        expect(waits.slice(0, 10)).toEqual(steps.map((step) => step * (1 + random)));
+      }
+    });
+
+  test('is refused for its version stalls its readers from the second time on', async () => {
+    const { clock, waits } = notingClock();
+    const seen: string[] = [];
+    await using api = await startApiStub({
+      clock,
+      onWatch: (response) => {
+        if (waits.length >= 3) return false;
+        response.writeHead(410).end(JSON.stringify(EXPIRED));
+        return true;
+      },
+    });
+    const stop = new AbortController();
+    const watching = api.store.watch(pods, ({ type }) => seen.push(type), stop.signal);
+    await expect.poll(() => api.asked.length).toBe(8);
+    expect(seen).toEqual(['synced', 'synced', 'stalled', 'synced', 'stalled', 'synced']);
+    stop.abort();
+    await watching;
+  });
+});
+
+test('a list whose token expires is asked for once more, in one piece', async () => {
+  let asked = 0;
+  await using api = await startApiStub();
+  api.answers.set('/api/v1/pods', () => {
+    asked += 1;
+    return asked === 2
+      ? { status: 410, body: EXPIRED }
+      : {
+          status: 200,
+          body: { metadata: { resourceVersion: '1', ...(asked === 1 ? { continue: 'x' } : {}) } },
+        };
+  });
+  await expect(api.store.list(pods)).resolves.toEqual([]);
+  expect(api.asked.map(({ search }) => search)).toEqual([
+    '?limit=500',
+    '?limit=500&continue=x',
+    '',
+  ]);
+});

@@ -19,15 +19,40 @@ export function pairs(first: KeySource, second: KeySource): KeySource {
       for (const a of first.tuples()) for (const b of second.tuples()) yield [...a, ...b];
     },
     onKeys(listener) {
-      // A source reports a key after it took it in: a pair whose halves come together is announced twice, which listeners bear.
+      // Both halves of a pair may come or go with one fact: what counts is what each source announced so far.
+      const [left, right] = [new Announced(first), new Announced(second)];
       first.onKeys((a, isPresent) => {
-        for (const b of second.tuples()) listener([...a, ...b], isPresent);
+        if (left.take(a, isPresent))
+          for (const b of right.tuples()) listener([...a, ...b], isPresent);
       });
       second.onKeys((b, isPresent) => {
-        for (const a of first.tuples()) listener([...a, ...b], isPresent);
+        if (right.take(b, isPresent))
+          for (const a of left.tuples()) listener([...a, ...b], isPresent);
       });
     },
   };
+}
+
+/** The keys that a source has by what it announced. */
+class Announced {
+  readonly #tuples = new Map<string, readonly string[]>();
+
+  constructor(source: KeySource) {
+    for (const tuple of source.tuples()) this.take(tuple, true);
+  }
+
+  tuples(): Iterable<readonly string[]> {
+    return this.#tuples.values();
+  }
+
+  /** Returns false for what was announced already. */
+  take(tuple: readonly string[], isPresent: boolean): boolean {
+    const key = tupleKey(...tuple);
+    if (this.#tuples.has(key) === isPresent) return false;
+    if (isPresent) this.#tuples.set(key, tuple);
+    else this.#tuples.delete(key);
+    return true;
+  }
 }
 
 /** Keys that some source has. */
@@ -37,18 +62,25 @@ export function union(...sources: readonly KeySource[]): KeySource {
   return {
     tuples: () => new Map(all().map((tuple) => [tupleKey(...tuple), tuple])).values(),
     onKeys(listener) {
-      const counts = new Map<string, number>();
-      for (const tuple of all()) {
+      // A source may announce a key twice: what counts is who has it.
+      const holders = new Map<string, Set<KeySource>>();
+      const take = (source: KeySource, tuple: readonly string[]): boolean => {
         const key = tupleKey(...tuple);
-        counts.set(key, (counts.get(key) ?? 0) + 1);
-      }
+        const known = holders.get(key);
+        if (known === undefined) holders.set(key, new Set([source]));
+        else known.add(source);
+        return known === undefined;
+      };
+      const leave = (source: KeySource, tuple: readonly string[]): boolean => {
+        const key = tupleKey(...tuple);
+        const known = holders.get(key);
+        if (known?.delete(source) !== true || known.size > 0) return false;
+        return holders.delete(key);
+      };
+      for (const source of sources) for (const tuple of source.tuples()) take(source, tuple);
       for (const source of sources)
         source.onKeys((tuple, isPresent) => {
-          const key = tupleKey(...tuple);
-          const count = (counts.get(key) ?? 0) + (isPresent ? 1 : -1);
-          if (count === 0) counts.delete(key);
-          else counts.set(key, count);
-          if (count === (isPresent ? 1 : 0)) listener(tuple, isPresent);
+          if ((isPresent ? take : leave)(source, tuple)) listener(tuple, isPresent);
         });
     },
   };

@@ -2,6 +2,7 @@ import type { Atom } from '../data/value.ts';
 import type { JsonCursor } from '../wire/json-cursor.ts';
 import { GUESSES, type AtomCodec } from './atom-codec.ts';
 import { CHUNK_BITS, Interner, OFFSET_MASK } from './interner.ts';
+import { keyedHash, randomHashKey } from './keyed-hash.ts';
 
 /** Texts of more bytes are compared by one native call. */
 const NATIVE_COMPARE = 4 * 1024;
@@ -10,36 +11,9 @@ const NATIVE_COMPARE = 4 * 1024;
 const CACHED_FROM_USES = 8;
 const CACHED_LIMIT = 4096;
 
-const SEED = 0x811c9dc5;
-const FACTOR = 0x85ebca6b;
-const LAST_FACTOR = 0xc2b2ae35;
-
-/** Hash of bytes, a word without a sign. Four at a time, the last ones filled up with zeros: one multiplication each. */
-function hashBytes(bytes: Uint8Array, start: number, end: number): number {
-  let hash = SEED ^ (end - start);
-  let at = start;
-  for (; at + 4 <= end; at += 4) {
-    const word =
-      (bytes[at] as number) |
-      ((bytes[at + 1] as number) << 8) |
-      ((bytes[at + 2] as number) << 16) |
-      ((bytes[at + 3] as number) << 24);
-    hash = Math.imul(hash ^ word, FACTOR);
-    hash = (hash << 13) | (hash >>> 19);
-  }
-  if (at < end) {
-    let word = bytes[at] as number;
-    if (at + 1 < end) word |= (bytes[at + 1] as number) << 8;
-    if (at + 2 < end) word |= (bytes[at + 2] as number) << 16;
-    hash = Math.imul(hash ^ word, FACTOR);
-    hash = (hash << 13) | (hash >>> 19);
-  }
-  hash = Math.imul(hash ^ (hash >>> 16), LAST_FACTOR);
-  return (hash ^ (hash >>> 13)) >>> 0;
-}
-
 /** Strings as UTF-8, interned. Id 0 is the empty string. */
 export class StringPool extends Interner<Buffer> implements AtomCodec {
+  readonly #key = randomHashKey();
   readonly #encoder = new TextEncoder();
   readonly #scratch = Buffer.alloc(4096);
   #encoded = 0;
@@ -52,7 +26,7 @@ export class StringPool extends Interner<Buffer> implements AtomCodec {
 
   protected hashOf(id: number): number {
     const at = this.offsetOf(id);
-    return hashBytes(this.chunkOf(id), at, at + (this.sizes[id] as number));
+    return keyedHash(this.#key, this.chunkOf(id), at, at + (this.sizes[id] as number));
   }
 
   protected override forget(id: number): void {
@@ -97,7 +71,7 @@ export class StringPool extends Interner<Buffer> implements AtomCodec {
   /** Id of the string with these UTF-8 bytes, which must be valid. */
   internBytes(bytes: Uint8Array, start: number, end: number): number {
     if (start === end) return 0;
-    const hash = hashBytes(bytes, start, end);
+    const hash = keyedHash(this.#key, bytes, start, end);
     const found = this.#find(bytes, start, end, hash);
     if (found !== -1) return found;
     const id = this.add(end - start, hash);
@@ -117,7 +91,7 @@ export class StringPool extends Interner<Buffer> implements AtomCodec {
   find(atom: Atom): number {
     const bytes = this.#encode(atom as string);
     const length = this.#encoded;
-    return length === 0 ? 0 : this.#find(bytes, 0, length, hashBytes(bytes, 0, length));
+    return length === 0 ? 0 : this.#find(bytes, 0, length, keyedHash(this.#key, bytes, 0, length));
   }
 
   /** UTF-8 of a text, of which `#encoded` bytes count: in the scratch buffer, unless it is long. */

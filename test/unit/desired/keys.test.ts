@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ONE, pairs, tupleKey, union } from '../../../src/desired/keys.ts';
+import { ONE, pairs, tupleKey, union, type KeySource } from '../../../src/desired/keys.ts';
 import { ReadRecorder } from '../../../src/desired/reads.ts';
 import { FactTable } from '../../../src/model/fact-table.ts';
 
@@ -120,4 +120,48 @@ test('keys of a union come with the first source that has them and go with the l
   one.delete('b');
   expect(heard).toEqual(['+b', '-a', '-b']);
   expect([...both.tuples()]).toEqual([]);
+});
+
+describe('of a table and an index of it, whose keys come and go with one fact,', () => {
+  const heardOf = (source: (table: FactTable<Pod>) => KeySource): string[] => {
+    const table = new FactTable<Pod>('pods', new ReadRecorder(), {
+      indexes: { node: ({ node }) => [node] },
+    });
+    table.put('b', pod('n2'));
+    const heard: string[] = [];
+    source(table).onKeys((tuple, isPresent) =>
+      heard.push(`${isPresent ? '+' : '-'}${tuple.join('.')}`),
+    );
+    table.put('a', pod('n1'));
+    table.delete('a');
+    table.put('a', pod('n1'));
+    return heard;
+  };
+  const comeAndGo = ['+b.n1', '+a.n2', '+a.n1'];
+
+  test('pairs come once and go once', () => {
+    const heard = heardOf((table) => pairs(table, table.distinct('node')));
+    expect(heard).toHaveLength(9);
+    expect(heard.slice(0, 3).toSorted()).toEqual(comeAndGo.toSorted());
+    expect(
+      heard
+        .slice(3, 6)
+        .map((text) => text.replace('-', '+'))
+        .toSorted(),
+    ).toEqual(comeAndGo.toSorted());
+  });
+
+  test('no pair stays in a union for ever', () => {
+    const heard = heardOf((table) => union(pairs(table, table.distinct('node'))));
+    expect(heard.filter((text) => text.endsWith('a.n1'))).toEqual(['+a.n1', '-a.n1', '+a.n1']);
+  });
+});
+
+test('a key that a source announces twice goes from a union when the source says so', () => {
+  const heard: string[] = [];
+  let announce: Parameters<KeySource['onKeys']>[0] = () => undefined;
+  const source: KeySource = { tuples: () => [], onKeys: (listener) => (announce = listener) };
+  union(source).onKeys(([key = ''], isPresent) => heard.push(`${isPresent ? '+' : '-'}${key}`));
+  for (const isPresent of [true, true, false, false, true]) announce(['a'], isPresent);
+  expect(heard).toEqual(['+a', '-a', '+a']);
 });

@@ -188,7 +188,7 @@ export const OPTIONS = [
     'max-flows-per-policy',
     'cluster',
     'COUNT',
-    'OpenFlow flows that one NetworkPolicy may cost a node; one that would cost more lets nothing through',
+    'OpenFlow flows that one policy may cost a node; one that would cost more lets nothing through',
     '10000',
   ),
   option(

@@ -33,7 +33,7 @@ import {
 } from './attachments.ts';
 import type { FactTable } from './fact-table.ts';
 import { readSlice } from './endpoint-slices.ts';
-import { readAdminPolicy } from './admin-policies.ts';
+import { closedAdminPolicy, readAdminPolicy } from './admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';
 import { identitiesOf } from './admission.ts';
 import type { NodeFacts, PodInterface } from './model.ts';
@@ -49,6 +49,7 @@ import {
   readNodeFacts,
 } from './nodes.ts';
 import { readWish } from './pod-plan.ts';
+import { adminPolicyFlows } from './policy-cost.ts';
 import { claimsOf } from './service-admission.ts';
 import { declareService } from './services.ts';
 import { unheeded } from './unheeded.ts';
@@ -235,7 +236,7 @@ export class ObjectIntake {
     else if (policies.peek(...path) === undefined) policies.put(path, closedPolicy(after));
   }
 
-  /** What can't be read leaves in force what was read last. */
+  /** What can't be read leaves in force what was read last; what costs too much is closed. */
   adminPolicy(
     kind: AdminKind,
     { key, after }: ModelChange<AdminNetworkPolicy | BaselineAdminNetworkPolicy>,
@@ -251,8 +252,21 @@ export class ObjectIntake {
       logging && { kind: 'problem', message: explain(logging) },
     );
     if (after === undefined) admins.delete([kind, key]);
-    if (reading?.kind !== 'value') return;
-    admins.put([kind, key], reading.value);
+    const policy = reading?.kind === 'value' ? reading.value : undefined;
+    const { mostFlows } = this.#facts.settings.policies;
+    const isTooCostly = policy !== undefined && adminPolicyFlows(policy) > mostFlows;
+    this.#facts.problems.note(
+      object,
+      'cost',
+      isTooCostly
+        ? {
+            kind: 'problem',
+            message: `its rules would cost each node more than ${mostFlows} flows (max-flows-per-policy): until it costs less the pods that it is about get nothing if it has rules for ingress, and send nothing if it has rules for egress; write fewer networks, ports and rules, or several policies`,
+          }
+        : undefined,
+    );
+    if (policy === undefined) return;
+    admins.put([kind, key], isTooCostly ? closedAdminPolicy(policy) : policy);
     this.#facts.wantOtherPods();
   }
 

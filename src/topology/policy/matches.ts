@@ -49,23 +49,6 @@ export function byProtocol(ports: readonly PolicyPort[]): ReadonlyMap<Protocol, 
   return matches;
 }
 
-/** How many terms OVN makes of the ports of one protocol: one of each, and of a range one per block of a power of two. */
-export function termsOfPorts(ports: readonly PolicyPort[], protocol: Protocol): number {
-  const own = ports.filter((port) => port.protocol === protocol && port.name === undefined);
-  if (own.some(({ port }) => port === undefined)) return 1;
-  return own.reduce((sum, { port = 0, endPort = port }) => sum + blocksOfRange(port, endPort), 0);
-}
-
-function blocksOfRange(first: number, last: number): number {
-  let count = 0;
-  for (let next = first; next <= last; count += 1) {
-    let size = 1;
-    while (next % (2 * size) === 0 && next + 2 * size - 1 <= last) size *= 2;
-    next += size;
-  }
-  return count;
-}
-
 function ofProtocol(protocol: Protocol, ports: readonly PolicyPort[]): string {
   // One that names no port means all of them, whatever the others say.
   if (ports.some(({ port }) => port === undefined)) return protocol;

@@ -19,6 +19,7 @@ import {
   type Policy,
   type PolicyRule,
 } from '../../model/policies.ts';
+import { FLOWS_PER_TERM, termsOfPorts } from '../../model/policy-cost.ts';
 import { ACL_CLAIM, addAcl, ofGroup } from '../acls.ts';
 import {
   ADDRESS_SET_CLAIM,
@@ -32,16 +33,13 @@ import { ACL_DEFAULT_ALLOW, TIER_POLICY } from '../numbers.ts';
 import { objectIds } from '../object-ids.ts';
 import { addPortGroup, policyPortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
 import { holds, Rows } from '../rows.ts';
-import { allAddresses, byProtocol, termsOfPorts, inBlocks, inSets, peerEnd } from './matches.ts';
+import { allAddresses, byProtocol, inBlocks, inSets, peerEnd } from './matches.ts';
 import { namedPortMatches } from './named-ports.ts';
 import { familiesOf } from './placed.ts';
 
 /** `ip-block-index`: what selectors or nothing at all select, and all blocks of a rule together. */
 const SELECTORS = -1;
 const BLOCKS = -2;
-
-/** OVN has a flow for the first packet of a connection, and one for those that come after it. */
-const FLOWS_PER_TERM = 2;
 
 /** What a rule is about, with the sets that it names. */
 interface Match {

@@ -1,8 +1,10 @@
 /** What policies that are hard on purpose cost a node: flows of a real ovn-controller, and the time until it has made them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readAdminPolicy } from '../../../src/model/admin-policies.ts';
+import { adminPolicyFlows } from '../../../src/model/policy-cost.ts';
 import type { Policy } from '../../../src/model/policies.ts';
 import { readPolicy } from '../../../src/model/policies.ts';
-import { networkPolicy } from '../../support/policed-zone.ts';
+import { adminPolicy, networkPolicy } from '../../support/policed-zone.ts';
 import { OvnController } from '../../support/ovn-controller.ts';
 import { OvnZone } from '../../support/ovn-zone.ts';
 import { bluePod, CHASSIS_1, exampleZone, type Zone } from '../../support/zones.ts';
@@ -39,10 +41,10 @@ afterAll(async () => {
   await ovn[Symbol.asyncDispose]();
 });
 
-/** Flows that the policy costs beyond what is there without it. */
-async function flowsOf(policy: Policy): Promise<number> {
+/** Flows that the policies cost beyond what is there without them. */
+async function flowsOf(of: Pick<Zone, 'policies' | 'admins'>): Promise<number> {
   const before = (await controller.flows()).length;
-  expect(await ovn.apply({ ...zone, policies: [policy] })).toEqual([]);
+  expect(await ovn.apply({ ...zone, ...of })).toEqual([]);
   await ovn.nbctl('--wait=hv', 'sync');
   const after = (await controller.flows()).length;
   expect(await ovn.apply(zone)).toEqual([]);
@@ -65,9 +67,11 @@ const to = (peers: readonly object[], ports: readonly object[] = []): object => 
 const tcp = [80, 443, 8080].map((port) => ({ port }));
 
 test('twenty exceptions of a block cost as many flows as prefixes are left, not their product', async () => {
-  const flows = await flowsOf(
-    read('except', to([{ ipBlock: { cidr: '0.0.0.0/0', except: scattered(20) } }], tcp)),
+  const policy = read(
+    'except',
+    to([{ ipBlock: { cidr: '0.0.0.0/0', except: scattered(20) } }], tcp),
   );
+  const flows = await flowsOf({ policies: [policy] });
   // 20 exceptions of 32 bits each, twice: for the first packet of a connection and for the others.
   expect(flows).toBeGreaterThan(600);
   expect(flows).toBeLessThan(2 * 20 * 32);
@@ -77,7 +81,7 @@ test('blocks and ports add up, so that what is counted before is what a node has
   const blocks = (count: number): object[] =>
     scattered(count).map((cidr) => ({ ipBlock: { cidr } }));
   const near = async (spec: object, counted: number): Promise<void> => {
-    const flows = await flowsOf(read('many', spec));
+    const flows = await flowsOf({ policies: [read('many', spec)] });
     expect(Math.abs(flows - counted)).toBeLessThan(0.1 * counted + 20);
   };
   await near(to(blocks(4900), tcp), 2 * (4900 + 3));
@@ -90,5 +94,34 @@ test('blocks and ports add up, so that what is counted before is what a node has
 
 test('a policy that would cost more than it may lets nothing through, and costs nothing', async () => {
   const policy = read('greedy', to(scattered(6000).map((cidr) => ({ ipBlock: { cidr } }))));
-  expect(await flowsOf(policy)).toBeLessThan(50);
+  expect(await flowsOf({ policies: [policy] })).toBeLessThan(50);
+});
+
+test('of an administrators’ policy what is counted is what a node has at most, and not far from it', async () => {
+  const networks = scattered(2500);
+  const reading = readAdminPolicy(
+    adminPolicy('guard', {
+      priority: 1,
+      subject: { namespaces: {} },
+      egress: [
+        {
+          action: 'Deny',
+          to: Array.from({ length: 100 }, (_, i) => ({
+            networks: networks.slice(25 * i, 25 * (i + 1)),
+          })),
+          ports: [80, 443, 8080].map((port) => ({ portNumber: { protocol: 'TCP', port } })),
+        },
+        {
+          action: 'Allow',
+          to: [{ networks: networks.slice(0, 25) }],
+          ports: [{ portRange: { protocol: 'UDP', start: 1, end: 1022 } }],
+        },
+      ],
+    }),
+  );
+  if (reading.kind !== 'value') throw new Error(JSON.stringify(reading));
+  const counted = adminPolicyFlows(reading.value);
+  const flows = await flowsOf({ admins: [reading.value] });
+  expect(flows).toBeLessThan(counted + 20);
+  expect(flows).toBeGreaterThan(0.4 * counted);
 });

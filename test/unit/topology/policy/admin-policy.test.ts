@@ -224,6 +224,79 @@ describe('a policy that can’t be had', () => {
   });
 });
 
+describe('a policy that would cost each node more flows than it may', () => {
+  const networks = (count: number): string[] =>
+    Array.from({ length: count }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`);
+  const guard = (count: number) =>
+    adminPolicy('guard', {
+      priority: 0,
+      subject: named('a'),
+      egress: [
+        { action: 'Pass', to: [all] },
+        { action: 'Deny', to: [{ networks: networks(count) }] },
+      ],
+    });
+  const SAID = {
+    object: 'AdminNetworkPolicy guard',
+    message: `its rules would cost each node more than 10000 flows (max-flows-per-policy): until it costs less the pods that it is about get nothing if it has rules for ingress, and send nothing if it has rules for egress; write fewer networks, ports and rules, or several policies`,
+  };
+  const zoneWith = (...objects: KubeObject[]): PolicedZone =>
+    PolicedZone.of(exampleZone, space, ...pods, ...objects);
+  const passes = (zone: PolicedZone, from: Name, to: Name): boolean =>
+    new AclPipeline(zone.rows(/^(policy|pods\/port)/)).passes({
+      inport: podPort('default', 'default', from),
+      outport: podPort('default', 'default', to),
+      src: ADDRESSES[from],
+      dst: ADDRESSES[to],
+      protocol: 'tcp',
+      port: 80,
+    });
+
+  test('closes its pods in the directions that it has rules for, and no others, until it costs less', () => {
+    const zone = zoneWith(guard(5000));
+    expect([...zone.facts.modelProblems()]).toEqual([SAID]);
+    expect(zone.rows(/^policy\/admin.* default /)).toHaveLength(3);
+    expect([passes(zone, 'a', 'b'), passes(zone, 'b', 'a'), passes(zone, 'b', 'c')]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    zone.put(guard(4900));
+    expect([...zone.facts.modelProblems()]).toEqual([]);
+    expect(passes(zone, 'a', 'b')).toBe(true);
+    zone.put(guard(5000));
+    zone.remove(guard(5000));
+    expect([...zone.facts.modelProblems()]).toEqual([]);
+  });
+
+  test('can’t be had refused by tenants’ pods, however they name their ports', () => {
+    const byName = adminPolicy('guard', {
+      priority: 0,
+      subject: all,
+      ingress: [{ action: 'Deny', from: [all], ports: [{ namedPort: 'web' }] }],
+    });
+    // 18 flows by what the policy says: a tenant's pods make of its port as many numbers as there are pods.
+    const tight = {
+      ...exampleZone,
+      settings: {
+        ...exampleZone.settings,
+        policies: { ...exampleZone.settings.policies, mostFlows: 20 },
+      },
+    };
+    const many = Array.from({ length: 30 }, (_, i) =>
+      policedPod(`default/p${i}`, {
+        address: `10.244.0.${100 + i}/24`,
+        ports: [{ name: 'web', containerPort: i + 1 }],
+      }),
+    );
+    const zone = PolicedZone.of(tight, space, ...many, byName);
+    expect([...zone.facts.modelProblems()]).toEqual([]);
+    expect(
+      zone.rows(/^policy\/admin-policy default /).filter(({ table }) => table === 'ACL'),
+    ).toHaveLength(1);
+  });
+});
+
 describe('an API server refuses', () => {
   test.each([
     [

@@ -9,7 +9,7 @@ import type { Failure, WorkQueue } from '../store/work-queue.ts';
 import type { Batch } from '../store/batch.ts';
 import { ConnectController } from './connect/connect-controller.ts';
 import { EndpointMirrorController } from './endpoints/endpoint-mirror-controller.ts';
-import { EventWriter, objectOfEvent } from '../store/event-writer.ts';
+import { EventWriter, objectOfEvent, type DropLimit } from '../store/event-writer.ts';
 import { IdentityController } from './networks/identity-controller.ts';
 import { caughtUp } from '../store/caught-up.ts';
 import { ClusterInformers } from './informers.ts';
@@ -44,6 +44,7 @@ export interface ClusterManagerOptions {
   readonly clock?: Clock;
   /** Where the manager's metrics are registered. */
   readonly metrics?: Registry;
+  readonly onEventDropped?: (limit: DropLimit) => void;
   /** Stops the manager. */
   readonly signal: AbortSignal;
 }
@@ -90,7 +91,13 @@ export class ClusterManager {
       abortWrites: this.#abortWrites.signal,
     });
     const onFailure = (failure: Failure): void => this.#failed(failure);
-    this.#events = new EventWriter({ store: fenced, clock, log, onFailure });
+    this.#events = new EventWriter({
+      store: fenced,
+      clock,
+      log,
+      onFailure,
+      onDropped: (limit) => options.onEventDropped?.(limit),
+    });
     const store: Store = { ...fenced, event: async (event) => this.#events.emit(event) };
     this.#clock = clock;
     const informers = new ClusterInformers(this.#informers, this.#ended.signal);

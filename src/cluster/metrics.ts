@@ -1,5 +1,5 @@
 /** What Prometheus sees of the cluster manager; names as users of ovn-kubernetes have them on dashboards (api.md §4.6). */
-import { exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 import { FAMILIES, type Family } from '../allocators/addresses.ts';
 import { connectSubnets } from '../api/annotations/network-annotations.ts';
 import { conditionOf } from '../api/conditions.ts';
@@ -8,6 +8,7 @@ import type {
   ClusterUserDefinedNetwork,
   UserDefinedNetwork,
 } from '../api/types.ts';
+import type { DropLimit } from '../store/event-writer.ts';
 import { roleOf, topologyOf } from './networks/network-objects.ts';
 
 /** Room for node subnets of a network in one family. */
@@ -158,6 +159,17 @@ export function registerMetrics(registry: Registry, sources: MetricSources): voi
       },
     }),
   );
+}
+
+/** Counts events that are not written. */
+export function registerDroppedEvents(registry: Registry): (limit: DropLimit) => void {
+  const counter = new Counter({
+    name: 'heddle_cluster_events_dropped_total',
+    help: 'Events that were not written because there were too many: of one object, of a namespace, of all, or waiting.',
+    labelNames: ['limit'],
+    registers: [registry],
+  });
+  return (limit) => counter.inc({ limit });
 }
 
 /** Records how long things took, in milliseconds, by network. */

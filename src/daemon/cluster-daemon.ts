@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { ClusterManager } from '../cluster/manager.ts';
+import { registerDroppedEvents } from '../cluster/metrics.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
 import type { Configuration } from './configuration.ts';
 import { systemClock } from '../store/clock.ts';
@@ -69,6 +70,7 @@ export async function runCluster(
     },
     log,
     metrics: registry,
+    onEventDropped: registerDroppedEvents(registry),
     signal,
   });
   const registers = [registry];

@@ -7,6 +7,7 @@ import {
   Histogram,
   Registry,
 } from 'prom-client';
+import type { DropLimit } from '../store/event-writer.ts';
 import type { NetworkState, ZoneNetworkStatus } from '../api/zone-status.ts';
 import type { HostChange } from './host-controller.ts';
 import type { CommitRecord, NetworkWritten } from './zone-controller.ts';
@@ -26,6 +27,7 @@ export class ZoneMetrics {
   readonly #connected: Gauge<'database'>;
   readonly #behind: Gauge;
   readonly #statusRefused: Counter<'part'>;
+  readonly #eventsDropped: Counter<'limit'>;
   readonly #programmed: Histogram;
   readonly #hostChanges: Counter<'database' | 'cause'>;
   readonly #hostRefused: Counter<'database'>;
@@ -105,6 +107,12 @@ export class ZoneMetrics {
       name: 'heddle_zone_status_refused_total',
       help: 'Attempts to write a part of the ZoneStatus that the API server did not take; part "all": nothing could be written.',
       labelNames: ['part'],
+      registers,
+    });
+    this.#eventsDropped = new Counter({
+      name: 'heddle_zone_events_dropped_total',
+      help: 'Events of pods that were not written because there were too many: of one object, of a namespace, of all, or waiting.',
+      labelNames: ['limit'],
       registers,
     });
     this.#programmed = new Histogram({
@@ -194,6 +202,10 @@ export class ZoneMetrics {
 
   statusRefused(part: string): void {
     this.#statusRefused.inc({ part });
+  }
+
+  eventDropped(limit: DropLimit): void {
+    this.#eventsDropped.inc({ limit });
   }
 
   available(database: string, isAvailable: boolean): void {

@@ -81,6 +81,7 @@ export async function runZone(
       log.info({ component: 'zone', ...commit }, 'committed');
     },
     onNetworkWritten: (written) => metrics.networkWritten(written),
+    onEventDropped: (limit) => metrics.eventDropped(limit),
     onHostChange: (change) => metrics.hostChange(change),
     onWork: () => notifier.notify(),
     furtherProblems: () => daemon?.problems() ?? [],

@@ -18,6 +18,7 @@ import { nodes, pods } from '../api/kinds.ts';
 import { LEASES, NODE_LEASES } from '../api/node-lease.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
 import { ZoneFacts } from '../model/facts.ts';
+import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
 import { ChassisWatch, type ChassisReach } from './chassis-watch.ts';
@@ -54,6 +55,7 @@ export interface RuntimeOptions {
   readonly mode: 'write' | 'dry-run' | 'as-is';
   readonly onCommit?: (commit: CommitRecord) => void;
   readonly onNetworkWritten?: (written: NetworkWritten) => void;
+  readonly onEventDropped?: (limit: DropLimit) => void;
   readonly onHostChange?: (change: HostChange) => void;
   /** What is wrong with what the caller does for the zone. */
   readonly furtherProblems?: () => readonly ZoneProblem[];
@@ -182,7 +184,8 @@ export class ZoneRuntime implements AsyncDisposable {
         ? {}
         : { onNetworkWritten: options.onNetworkWritten }),
     });
-    const common = { store: store.objects, informers, log, signal };
+    const { onEventDropped = () => undefined } = options;
+    const common = { store: store.objects, informers, log, signal, onEventDropped };
     const mayWrite = mode === 'write' || (mode === 'dry-run' && store.isEmbedded);
     if (mayWrite) this.#podAddresses = new NodePodAddresses({ ...common, node, settings });
     const { host, southbound } = this;

@@ -3,7 +3,7 @@ import { orAborted } from '../store/abort.ts';
 import { systemClock, type Clock } from '../store/clock.ts';
 import type { Informers } from '../store/informers.ts';
 import type { ClusterSettings } from '../model/model.ts';
-import { EventWriter, objectOfEvent } from '../store/event-writer.ts';
+import { EventWriter, objectOfEvent, type DropLimit } from '../store/event-writer.ts';
 import { PodInformers } from '../addresses/pod-informers.ts';
 import { PodAddresses } from '../addresses/pod-addresses.ts';
 import type { ZoneProblem } from '../api/zone-status.ts';
@@ -18,6 +18,7 @@ export interface NodePodAddressesOptions {
   readonly log: Log;
   readonly clock?: Clock;
   readonly randomBytes?: (count: number) => Uint8Array;
+  readonly onEventDropped?: (limit: DropLimit) => void;
   /** Stops it. */
   readonly signal: AbortSignal;
 }
@@ -38,6 +39,7 @@ export class NodePodAddresses {
       store,
       clock,
       log,
+      onDropped: (limit) => options.onEventDropped?.(limit),
       onFailure: ({ key, error, attempt }) => {
         log.warn({ object: objectOfEvent(key), error, attempt }, 'event not written yet');
       },

@@ -2,6 +2,9 @@
 import { objectKey } from '../api/objects.ts';
 import type { ObjectEvent } from './store.ts';
 
+/** Of whom there are too many events: of one object, of the objects of its namespace, or of all. */
+export type EventLimit = 'object' | 'namespace' | 'total';
+
 /** Tokens that come back with time. */
 interface Rate {
   readonly burst: number;
@@ -14,6 +17,8 @@ const OF_OBJECT: Rate = { burst: 25, refill: 300_000 };
 /** Objects of one namespace, or those without one, together: a tenant may make many that are wrong. */
 const OF_NAMESPACE: Rate = { burst: 200, refill: 1000 };
 const TOTAL: Rate = { burst: 2000, refill: 50 };
+
+const LIMITS: readonly EventLimit[] = ['object', 'namespace', 'total'];
 
 /** Different messages of one object with one reason that are written one by one within that time (milliseconds). */
 const MOST_SIMILAR = 10;
@@ -48,18 +53,18 @@ export class EventLimits {
   readonly #buckets = new Map<string, Bucket>();
   readonly #similar = new Map<string, Similar>();
 
-  /** The event to write for one that is emitted at `now` (milliseconds of a monotonic clock); undefined for one too many. */
-  admit(event: ObjectEvent, now: number): ObjectEvent | undefined {
+  /** The event to write for one that is emitted at `now` (milliseconds of a monotonic clock), or the limit that it is beyond. */
+  admit(event: ObjectEvent, now: number): ObjectEvent | EventLimit {
     const { kind, metadata } = event.regarding;
     const object = `${kind} ${objectKey(metadata)} ${metadata.uid ?? ''}`;
-    const rates = [
-      [object, OF_OBJECT],
-      [`namespace ${metadata.namespace ?? ''}`, OF_NAMESPACE],
-      ['total', TOTAL],
-    ] as const;
-    const buckets = rates.map(([name, rate]) => this.#refilled(name, rate, now));
-    if (buckets.some(({ tokens }) => tokens < 1)) return undefined;
-    for (const bucket of buckets) bucket.tokens -= 1;
+    const buckets = {
+      object: this.#refilled(object, OF_OBJECT, now),
+      namespace: this.#refilled(`namespace ${metadata.namespace ?? ''}`, OF_NAMESPACE, now),
+      total: this.#refilled('total', TOTAL, now),
+    };
+    const empty = LIMITS.find((limit) => buckets[limit].tokens < 1);
+    if (empty !== undefined) return empty;
+    for (const limit of LIMITS) buckets[limit].tokens -= 1;
     return this.#isOneOfMany(`${object} ${event.type} ${event.reason}`, event.message, now)
       ? { ...event, message: COMBINED }
       : event;

@@ -2,7 +2,7 @@
 import { objectKey } from '../api/objects.ts';
 import { orAborted } from './abort.ts';
 import type { Clock } from './clock.ts';
-import { EventLimits } from './event-limits.ts';
+import { EventLimits, type EventLimit } from './event-limits.ts';
 import { isRetryable, type ObjectEvent, type Store } from './store.ts';
 import { WorkQueue, type Failure } from './work-queue.ts';
 import type { Log } from './log.ts';
@@ -12,7 +12,12 @@ export interface EventWriterOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onFailure: (failure: Failure) => void;
+  /** An event is not written, and never will be. */
+  readonly onDropped: (limit: DropLimit) => void;
 }
+
+/** What an event was beyond; `waiting`: too many wait for a source that takes none. */
+export type DropLimit = EventLimit | 'waiting';
 
 /** More than these are not kept while none is taken. */
 const MOST_WAITING = 10_000;
@@ -40,7 +45,8 @@ export class EventWriter {
     if (this.#waiting.has(keyOf(emitted))) return;
     const event = this.#limits.admit(emitted, this.#options.clock.monotonic());
     const object = objectOfEvent(keyOf(emitted));
-    if (event === undefined) {
+    if (typeof event === 'string') {
+      this.#options.onDropped(event);
       const { message, reason } = emitted;
       if (!this.#muted.has(object) && this.#muted.size < MOST_WAITING) {
         this.#muted.add(object);
@@ -53,6 +59,7 @@ export class EventWriter {
     }
     this.#muted.delete(object);
     if (this.#waiting.size >= MOST_WAITING) {
+      this.#options.onDropped('waiting');
       const { message, reason } = event;
       this.#options.log.warn({ reason, error: message }, 'event dropped: too many wait');
       return;

@@ -15,7 +15,7 @@ const written = (
   now = 0,
 ) =>
   Array.from({ length: count }, (_, index) => limits.admit(make(index), now)).filter(
-    (event) => event !== undefined,
+    (event) => typeof event !== 'string',
   );
 
 test('an object has 25 events at once, and one in five minutes after that', () => {
@@ -31,7 +31,7 @@ test('another object is not concerned, but a namespace has 200 at once and one a
   const limits = new EventLimits();
   const ofA = (index: number): ObjectEvent => about(`a/web-${index}`, 'no address');
   expect(written(5000, ofA, limits)).toHaveLength(200);
-  expect(limits.admit(about('b/web', 'no address'), 0)).toBeDefined();
+  expect(limits.admit(about('b/web', 'no address'), 0)).toMatchObject({ message: 'no address' });
   expect(written(5000, (index) => ofA(index + 5000), limits, 10_000)).toHaveLength(10);
 });
 
@@ -47,7 +47,20 @@ test('more than ten messages with one reason become one event, until ten minutes
   );
   expect(messages.slice(0, 10)).toEqual(Array.from({ length: 10 }, (_, index) => `text ${index}`));
   expect(new Set(messages.slice(10)).size).toBe(1);
-  expect(limits.admit(about('a/web', 'text 3'), 1)?.message).toBe('text 3');
-  expect(limits.admit(about('a/web', 'another', 'Other'), 1)?.message).toBe('another');
-  expect(limits.admit(about('a/web', 'text 30'), 700_000)?.message).toBe('text 30');
+  expect(limits.admit(about('a/web', 'text 3'), 1)).toMatchObject({ message: 'text 3' });
+  expect(limits.admit(about('a/web', 'another', 'Other'), 1)).toMatchObject({ message: 'another' });
+  expect(limits.admit(about('a/web', 'text 30'), 700_000)).toMatchObject({
+    message: 'text 30',
+  });
+});
+
+test('what is not written is said with the narrowest limit that it is beyond', () => {
+  const limits = new EventLimits();
+  const refused = (count: number, make: (index: number) => ObjectEvent): unknown[] =>
+    Array.from({ length: count }, (_, index) => limits.admit(make(index), 0)).filter(
+      (admitted) => typeof admitted === 'string',
+    );
+  expect(refused(27, () => about('a/web', 'm'))).toEqual(['object', 'object']);
+  expect(refused(177, (index) => about(`a/w${index}`, 'm'))).toEqual(['namespace', 'namespace']);
+  expect(refused(1801, (index) => about(`n${index}/web`, 'm'))).toEqual(['total']);
 });

@@ -56,7 +56,7 @@ export interface PodAddressesOptions {
   readonly onFailure: (failure: Failure) => void;
   /** Addresses that outlive pods; only where networks are shared. */
   readonly claims?: PersistentAddresses;
-  /** True for a NAD whose network is being deleted: it gets a new pod only where no other network has room. */
+  /** True for a NAD that is to go: it gets a new pod only where no other network has room. */
   readonly isLeaving?: (nadKey: string) => boolean;
   readonly randomBytes?: (count: number) => Uint8Array;
 }
@@ -102,6 +102,14 @@ export class PodAddresses {
       problems.set(key, conflict === undefined ? error : `${conflict}\n${error}`);
     }
     return problems;
+  }
+
+  /** Keys of the NADs of which the pod has an address, or gets one once its turn comes. */
+  wantedBy(pod: Pod): ReadonlySet<string> {
+    const plan = this.#plan(pod);
+    if (plan.kind === 'undecided') return new Set(plan.candidates.map(({ key }) => key));
+    if (plan.kind !== 'attachments') return new Set();
+    return new Set(plan.attachments.map(({ nadKey }) => nadOfKey(nadKey)));
   }
 
   /** Follows the pods from now on, oldest first. The informers must be synchronised. */

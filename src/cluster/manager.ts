@@ -133,7 +133,9 @@ export class ClusterManager {
     this.#networks = new NetworkController({
       ...common,
       onNetworks: (names) => this.#identities.wake(names),
+      wantedBy: (pod) => this.#pods.wantedBy(pod),
       onOutcome: (key) => this.#statuses.wake(key),
+      onFreed: () => this.#identities.retryRefused(),
     });
     this.#identities = new IdentityController({
       ...common,
@@ -143,9 +145,8 @@ export class ClusterManager {
         this.#connects.networksChanged();
         const nads = registry.network(name)?.nads ?? [];
         this.#mirrors.networksChanged(new Set(nads.map(({ namespace }) => namespace)));
-        if (registry.network(name) !== undefined) return;
-        durations.forget(name);
-        this.#networks.retryRefused();
+        if (registry.network(name) === undefined) durations.forget(name);
+        this.#networks.networkChanged(name);
       },
     });
     this.#nodes = new NodeController({
@@ -280,11 +281,12 @@ export class ClusterManager {
     this.#identities.adopt();
     this.#nodes.adopt();
     const queues = [...this.#queues.keys()].map((queue) => queue.run(signal));
+    // Networks that go ask which pods count on them.
+    this.#pods.follow();
     this.#networks.follow();
     this.#identities.follow();
     this.#nodes.follow();
     this.#statuses.follow();
-    this.#pods.follow();
     this.#connects.follow();
     this.#mirrors.follow();
     this.#unprogrammed.follow();

@@ -168,6 +168,8 @@ export class ConnectController {
       this.#allocations.delete(name);
       this.#problems.delete(name);
       registry.tunnelKeys.release(ownerOf(name));
+      // Others may have been judged beside it while it was written for the last time.
+      this.networksChanged();
       return;
     }
     const problem = this.#decide(connect);

@@ -86,7 +86,7 @@ export class IdentityController {
   }
 
   /** Networks that could not be served get another chance, e.g. because one was deleted. */
-  #wakeRefused(): void {
+  retryRefused(): void {
     for (const nad of this.#problems.keys()) {
       const name = this.#options.registry.nad(nad)?.config.name;
       if (name !== undefined) this.wake([name]);
@@ -138,7 +138,7 @@ export class IdentityController {
       await this.#withdrawAnnotations(nad, signal);
     }
     if (network === undefined) {
-      if (registry.release(name)) this.#wakeRefused();
+      if (registry.release(name)) this.retryRefused();
       onNetwork(name);
       return;
     }

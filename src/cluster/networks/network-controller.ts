@@ -1,13 +1,18 @@
 /** Objects that declare networks → NADs in the namespaces that should have them (api.md §4). */
 import { NETWORK_FINALIZER } from '../../api/nad/nad.ts';
-import { POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
 import type { Change } from '../../store/informer.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { NetworkObject } from '../../api/nad/network-spec.ts';
-import { networkObjectKey, kindOf, networkOf, targetNamespaces } from './network-objects.ts';
+import {
+  networkObjectKey,
+  kindOf,
+  networkOf,
+  parseNetworkObjectKey,
+  targetNamespaces,
+} from './network-objects.ts';
 import { WRITERS } from '../settings.ts';
 import { inParallel } from '../../store/in-parallel.ts';
 import {
@@ -29,6 +34,8 @@ export interface NetworkControllerOptions extends Omit<OwnedNadsOptions, 'onDrop
   readonly durations: DurationRecorder;
   /** The outcome of an object is known or has changed. */
   readonly onOutcome: (key: string) => void;
+  /** The id of a network that is not made is free again. */
+  readonly onFreed: () => void;
   readonly onFailure: (failure: Failure) => void;
 }
 
@@ -37,6 +44,8 @@ export class NetworkController {
   readonly #options: NetworkControllerOptions;
   readonly #nads: OwnedNads;
   readonly #outcomes = new Map<string, NetworkOutcome>();
+  /** Objects with a problem, by the namespace where it is; '' = wherever the network is. */
+  readonly #refusedIn = new Map<string, Set<string>>();
   /** Objects that were refused in favour of others. */
   readonly #undecided = new Set<string>();
   /** Networks of which there are durations, by object. */
@@ -44,7 +53,11 @@ export class NetworkController {
 
   constructor(options: NetworkControllerOptions) {
     this.#options = options;
-    this.#nads = new OwnedNads({ ...options, onDropped: () => this.#retryDecisions() });
+    const onDropped = (): void => {
+      this.#retryDecisions();
+      options.onFreed();
+    };
+    this.#nads = new OwnedNads({ ...options, onDropped });
     // Decisions are made at once when a key's turn comes (whether a namespace has a primary network, whether a prefix is free); only
     // writes are waited for, each by its own object.
     this.queue = new WorkQueue({
@@ -73,8 +86,9 @@ export class NetworkController {
     for (const informer of [udns, cudns, secondaries])
       informer.onChange((change: Pick<Change<NetworkObject>, 'before' | 'after'>) => {
         const object = change.after ?? change.before;
-        if (object !== undefined && wantedOf(change.before) !== wantedOf(change.after))
-          this.queue.add(networkObjectKey(object));
+        if (object === undefined || wantedOf(change.before) === wantedOf(change.after)) return;
+        this.queue.add(networkObjectKey(object));
+        if (change.before !== undefined) this.#retryBeside(object);
       });
     namespaces.onChange(({ key, before, after }) => {
       const [labels, labelsBefore] = [after?.metadata.labels, before?.metadata.labels];
@@ -88,25 +102,65 @@ export class NetworkController {
     nads.onChange(({ before, after }) => {
       this.#wakeOwner(before);
       this.#wakeOwner(after);
-      if (after === undefined) this.retryRefused();
     });
+    this.#options.registry.onFreed((namespace) => this.#retryIn(namespace));
     nodes.onChange(({ before, after }) => {
       const hosts = (node: typeof after): string =>
         JSON.stringify([node?.metadata.name, hostNetworksOf(node).addresses]);
       if (hosts(before) !== hosts(after)) this.retryRefused();
     });
+    // What is in use there may be used by others now, or by nobody.
     pods.onChange(({ before, after }) => {
       const namespace = (after ?? before)?.metadata.namespace;
-      const carried = (pod: typeof after): string | undefined =>
-        pod?.metadata.annotations?.[POD_NETWORKS];
-      if (namespace !== undefined && (after === undefined || carried(before) !== carried(after)))
-        this.#podsChanged(namespace);
+      if (namespace !== undefined) this.#retryIn(namespace);
     });
   }
 
   /** Objects with a problem may fare better now. */
   retryRefused(): void {
     for (const [key, { problems }] of this.#outcomes) if (problems.length > 0) this.queue.add(key);
+  }
+
+  /** A network came, changed or went: what was refused because of it, or beside it, is decided again. */
+  networkChanged(name: string): void {
+    const { registry, informers } = this.#options;
+    if (registry.network(name) === undefined) this.retryRefused();
+    else
+      for (const { namespace, ownerUid } of registry.ofNetwork(name))
+        for (const key of this.#refusedIn.get(namespace) ?? []) {
+          const object = informers.networkObject(key);
+          if (object?.metadata.uid === ownerUid) this.queue.add(key);
+        }
+  }
+
+  /** Objects whose problem is in that namespace. */
+  #retryIn(namespace: string): void {
+    for (const place of [namespace, ''])
+      for (const key of this.#refusedIn.get(place) ?? []) this.queue.add(key);
+  }
+
+  /** The selector or the range of an object was in the way of others. */
+  #retryBeside(object: NetworkObject): void {
+    if (object.kind === 'ClusterUserDefinedNetwork')
+      for (const { namespace } of this.#options.registry.ofNetwork(networkOf(object)))
+        this.#retryIn(namespace);
+    if (object.kind === 'OVNSecondaryNetwork')
+      for (const key of new Set([...this.#refusedIn.values()].flatMap((keys) => [...keys])))
+        if (parseNetworkObjectKey(key).kind === object.kind) this.queue.add(key);
+  }
+
+  #setOutcome(key: string, outcome: NetworkOutcome | undefined): void {
+    for (const { namespace } of this.#outcomes.get(key)?.problems ?? []) {
+      const keys = this.#refusedIn.get(namespace);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#refusedIn.delete(namespace);
+    }
+    if (outcome === undefined) this.#outcomes.delete(key);
+    else this.#outcomes.set(key, outcome);
+    for (const { namespace } of outcome?.problems ?? []) {
+      const keys = this.#refusedIn.get(namespace) ?? new Set();
+      this.#refusedIn.set(namespace, keys.add(key));
+    }
   }
 
   #retryDecisions(): void {
@@ -128,12 +182,6 @@ export class NetworkController {
     if (owner !== undefined) this.queue.add(owner);
   }
 
-  /** What is in use there may be used by others now, or by nobody. */
-  #podsChanged(namespace: string): void {
-    for (const [key, { problems }] of this.#outcomes)
-      if (problems.some((problem) => problem.namespace === namespace)) this.queue.add(key);
-  }
-
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const { clock, durations } = this.#options;
     const object = this.#options.informers.networkObject(key);
@@ -142,8 +190,10 @@ export class NetworkController {
       // One of the same name may have come meanwhile; it is queued.
       if (this.#options.informers.networkObject(key) !== undefined) return;
       this.#undecided.delete(key);
-      if (problems.length === 0) this.#outcomes.delete(key);
-      else this.#outcomes.set(key, { ready: [], deleting: [], problems });
+      this.#setOutcome(
+        key,
+        problems.length === 0 ? undefined : { ready: [], deleting: [], problems },
+      );
       this.#options.onOutcome(key);
       const measured = this.#measured.get(key);
       if (measured !== undefined) durations.forget(measured);
@@ -157,7 +207,7 @@ export class NetworkController {
       : await this.#reconcileNads(object, signal);
     durations.nadSync(networkOf(object), clock.monotonic() - began);
     this.#measured.set(key, networkOf(object));
-    this.#outcomes.set(key, { ...outcome, generation: object.metadata.generation });
+    this.#setOutcome(key, { ...outcome, generation: object.metadata.generation });
     this.#options.onOutcome(key);
   }
 
@@ -227,26 +277,35 @@ export class NetworkController {
     } finally {
       for (const decision of open) this.#nads.drop(decision);
     }
-    for (const nad of this.#nads.of(object)) {
-      const namespace = nad.metadata.namespace ?? '';
-      if (targets.includes(namespace)) continue;
-      const problem = await this.#nads.remove(nad, signal);
-      if (problem !== undefined) problems.push(problem);
-    }
+    const wanted = new Set(targets);
+    const others = this.#nads
+      .of(object)
+      .filter(({ metadata }) => !wanted.has(metadata.namespace ?? ''));
+    problems.push(...(await this.#removeAll(others, signal)));
     const isNowhere = growth.granted.length === 0 && ready.length + deleting.length === 0;
     const refusedSubnets =
       isNowhere && problems.length > 0 ? rangesOf(object) : growth.refused.map(({ cidr }) => cidr);
     return { ready: ready.toSorted(), deleting: deleting.toSorted(), problems, refusedSubnets };
   }
 
+  /** Returns what is in the way, by namespace. */
+  async #removeAll(
+    nads: readonly NetworkAttachmentDefinition[],
+    signal: AbortSignal,
+  ): Promise<readonly NetworkProblem[]> {
+    const problems: NetworkProblem[] = [];
+    const failures = await inParallel(WRITERS, nads, async (nad) => {
+      const problem = await this.#nads.remove(nad, signal);
+      if (problem !== undefined) problems.push(problem);
+    });
+    if (failures[0] !== undefined) throw failures[0].error;
+    return problems.toSorted((a, b) => (a.namespace < b.namespace ? -1 : 1));
+  }
+
   async #reconcileDelete(object: NetworkObject, signal: AbortSignal): Promise<NetworkOutcome> {
     const finalizers = object.metadata.finalizers ?? [];
     if (!finalizers.includes(NETWORK_FINALIZER)) return { ready: [], deleting: [], problems: [] };
-    const problems: NetworkProblem[] = [];
-    for (const nad of await this.#nads.all(object, signal)) {
-      const problem = await this.#nads.remove(nad, signal);
-      if (problem !== undefined) problems.push(problem);
-    }
+    const problems = await this.#removeAll(await this.#nads.all(object, signal), signal);
     if (problems.length > 0) return { ready: [], deleting: [], problems };
     await this.#patchFinalizers(
       object,

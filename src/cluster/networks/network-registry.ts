@@ -21,12 +21,25 @@ export class NetworkRegistry extends NadRegistry {
   readonly #reserved = new Set<string>();
   /** Networks whose NADs exist and can't be read, by NAD. */
   readonly #unreadable = new Map<string, string>();
+  #onFreed: (namespace: string) => void = () => undefined;
   /** Ranges that networks may have, whether or not their NADs show them yet. */
   readonly #granted = new Map<string, readonly SubnetEntry[]>();
 
   constructor(options: RegistryOptions) {
     super();
     this.#identities = new NetworkIdentities(options);
+  }
+
+  /** Calls `listener` with the namespace when a NAD there is gone or another one, and whoever asks here is told so. */
+  onFreed(listener: (namespace: string) => void): void {
+    this.#onFreed = listener;
+  }
+
+  #replace(key: string, nad: RegisteredNad | undefined): readonly string[] {
+    const before = this.nad(key);
+    const affected = this.set(key, nad);
+    if (before !== undefined) this.#onFreed(before.namespace);
+    return affected;
   }
 
   /** Keys that are shared with connect routers. */
@@ -44,7 +57,7 @@ export class NetworkRegistry extends NadRegistry {
       if (uid !== this.nad(key)?.uid) return [];
       this.#ahead.delete(key);
     }
-    return this.set(key, nad);
+    return this.#replace(key, nad);
   }
 
   /** Takes in a NAD that we are about to create: what is decided meanwhile counts with it. */
@@ -78,7 +91,7 @@ export class NetworkRegistry extends NadRegistry {
   removed(key: string, uid: string | undefined): readonly string[] {
     if (!this.#ahead.has(key) || this.nad(key)?.uid !== uid) return [];
     this.#ahead.delete(key);
-    return this.set(key, undefined);
+    return this.#replace(key, undefined);
   }
 
   /**

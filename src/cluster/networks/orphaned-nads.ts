@@ -2,7 +2,12 @@
  * NADs whose object is gone. Kubernetes collects such objects, but our finalizer holds them; they are left by a request of a manager that
  * arrived after another one had taken over, or by an object whose finalizer somebody removed.
  */
-import { parseNetworkObjectKey, isNetworkObjectKind, kindOf } from './network-objects.ts';
+import {
+  parseNetworkObjectKey,
+  isNetworkObjectKind,
+  kindOf,
+  targetNamespaces,
+} from './network-objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Index, ObjectView } from '../../store/informer.ts';
 import type { Store } from '../../store/store.ts';
@@ -28,17 +33,21 @@ export function ownerKeyOf(nad: NetworkAttachmentDefinition): string | undefined
     : `${owner.kind}/${nad.metadata.namespace ?? ''}/${owner.name}`;
 }
 
-/** True for a NAD that is on its way out, or whose object is, or is gone. */
+/** True for a NAD that is on its way out: its object is, too, or is gone, or does not select the namespace any more. */
 export function isLeaving(
   nadKey: string,
-  informers: Pick<ClusterInformers, 'nads' | 'networkObject'>,
+  informers: Pick<ClusterInformers, 'nads' | 'namespaces' | 'networkObject'>,
 ): boolean {
   const nad = informers.nads.get(nadKey);
-  const owner = nad === undefined ? undefined : ownerKeyOf(nad);
-  if (nad?.metadata.deletionTimestamp !== undefined) return true;
+  if (nad === undefined) return false;
+  const { namespace = '', deletionTimestamp } = nad.metadata;
+  if (deletionTimestamp !== undefined) return true;
+  const owner = ownerKeyOf(nad);
   if (owner === undefined) return false;
   const object = informers.networkObject(owner);
-  return object === undefined || object.metadata.deletionTimestamp !== undefined;
+  if (object === undefined || object.metadata.deletionTimestamp !== undefined) return true;
+  const known = informers.namespaces.get(namespace);
+  return known !== undefined && !targetNamespaces(object, [known]).includes(namespace);
 }
 
 export class OrphanedNads {

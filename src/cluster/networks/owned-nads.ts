@@ -1,11 +1,11 @@
 /** NADs of the objects that declare networks: written, corrected and removed, one namespace at a time (api.md §4). */
 import { AllocationError } from '../../allocators/allocation-error.ts';
-import { networkAttachmentDefinitions } from '../../api/kinds.ts';
+import { networkAttachmentDefinitions, pods as podKind } from '../../api/kinds.ts';
 import { NETWORK_FINALIZER, renderNad } from '../../api/nad/nad.ts';
 import { invalidPrimaryNetwork } from '../../api/nad/primary-networks.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import { objectKey } from '../../api/objects.ts';
-import type { NetworkAttachmentDefinition } from '../../api/types.ts';
+import type { NetworkAttachmentDefinition, Pod } from '../../api/types.ts';
 import { StoreError, type Store } from '../../store/store.ts';
 import type { NetworkObject } from '../../api/nad/network-spec.ts';
 import { networkObjectKey, networkOf, roleOf, unsupportedNetwork } from './network-objects.ts';
@@ -24,12 +24,14 @@ import type { ClusterManagerSettings } from '../settings.ts';
 export const FIELD_MANAGER = 'user-defined-network-controller';
 
 export interface OwnedNadsOptions {
-  readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'get'>;
+  readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'get' | 'list'>;
   readonly informers: ClusterInformers;
   readonly registry: NetworkRegistry;
   readonly settings: ClusterManagerSettings;
   readonly log: Log;
-  /** A NAD that others had to make room for is not made. */
+  /** NADs of which the pod has an address, or is to get one. */
+  readonly wantedBy: (pod: Pod) => ReadonlySet<string>;
+  /** A NAD that others had to make room for is not made: its network's id is free, too. */
   readonly onDropped: () => void;
   /** Networks whose NADs we changed, before the informer says so. */
   readonly onNetworks: (names: readonly string[]) => void;
@@ -200,26 +202,38 @@ export class OwnedNads {
     this.#options.onDropped();
   }
 
-  /** Removes a NAD unless pods use it. Returns what is in the way. */
+  /**
+   * Removes a NAD unless pods use it. Returns what is in the way. A pod that came meanwhile holds it by its finalizer. `wantedBy`: NADs
+   * of which a pod is to get an address.
+   */
   async remove(
     nad: NetworkAttachmentDefinition,
     signal: AbortSignal,
+    wantedBy: OwnedNadsOptions['wantedBy'] = this.#options.wantedBy,
   ): Promise<NetworkProblem | undefined> {
     const { informers, store } = this.#options;
     const { namespace = '', name, uid, finalizers = [] } = nad.metadata;
     const key = objectKey(nad.metadata);
-    const use = podsUsing(key, informers.pods.inNamespace(namespace));
-    if (use !== undefined)
-      return {
-        namespace,
-        message: `failed to delete NetworkAttachmentDefinition [${namespace}/${name}]: ${use}`,
-      };
+    const usedBy = (pods: readonly Pod[]): NetworkProblem | undefined => {
+      const use = podsUsing(key, pods, wantedBy);
+      return use === undefined
+        ? undefined
+        : {
+            namespace,
+            message: `failed to delete NetworkAttachmentDefinition [${namespace}/${name}]: ${use}`,
+          };
+    };
+    const use = usedBy(informers.pods.inNamespace(namespace));
+    if (use !== undefined) return use;
     try {
       if (nad.metadata.deletionTimestamp === undefined)
         await store.delete(networkAttachmentDefinitions, key, {
           signal,
           ...(uid === undefined ? {} : { uid }),
         });
+      // The informer may be late.
+      const late = usedBy(await store.list(podKind, signal, { namespace }));
+      if (late !== undefined) return late;
       if (finalizers.includes(NETWORK_FINALIZER))
         await store.patch(
           networkAttachmentDefinitions,
@@ -244,7 +258,8 @@ export class OwnedNads {
   ): Promise<readonly NetworkProblem[]> {
     const problems: NetworkProblem[] = [];
     for (const nad of await this.#orphans.of(key, uid, signal)) {
-      const problem = await this.remove(nad, signal);
+      // Nobody stands for it: it gets no further pods.
+      const problem = await this.remove(nad, signal, () => new Set());
       if (problem !== undefined) problems.push(problem);
       else
         this.#options.log.info({ nad: objectKey(nad.metadata) }, 'NAD of a former object removed');

@@ -1,17 +1,26 @@
 import { objectKey } from '../../api/objects.ts';
-import { POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';
+import { isWithoutNetworks, POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';
 import type { Pod } from '../../api/types.ts';
 
 /**
- * Why a NAD can't go yet: pods carry its key in their network annotation, or one carries an annotation that can't be read
- * (api.md §4.4). `pods` are those of its namespace. Undefined when nothing uses it.
+ * Why a NAD can't go yet: pods carry its key in their network annotation or are to get an address of it (`wanted`), or one carries an
+ * annotation that can't be read (api.md §4.4). `pods` are those of its namespace. Undefined when nothing uses it.
  */
-export function podsUsing(nadKey: string, pods: readonly Pod[]): string | undefined {
+export function podsUsing(
+  nadKey: string,
+  pods: readonly Pod[],
+  wanted: (pod: Pod) => ReadonlySet<string>,
+): string | undefined {
   const using: string[] = [];
-  for (const { metadata } of pods) {
+  for (const pod of pods) {
+    const { metadata } = pod;
     const text = metadata.annotations?.[POD_NETWORKS];
-    if (text === undefined) continue;
     const key = objectKey(metadata);
+    if (!isWithoutNetworks(pod) && wanted(pod).has(nadKey)) {
+      using.push(key);
+      continue;
+    }
+    if (text === undefined) continue;
     let networks: unknown;
     try {
       networks = JSON.parse(text);

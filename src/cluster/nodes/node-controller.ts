@@ -62,6 +62,8 @@ export class NodeController {
   readonly #reported = new Map<string, string>();
   /** Nodes whose annotations were reported as nearly full. */
   readonly #nearlyFull = new Set<string>();
+  /** Nodes for which no id was left. */
+  readonly #withoutId = new Set<string>();
   /** What is wrong with the addresses that nodes say of themselves. */
   readonly #hostProblems = new Map<string, string>();
   /** Nodes with subnets, oldest first; undefined = to be listed anew. */
@@ -248,7 +250,8 @@ export class NodeController {
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
     const node = this.#options.nodes.get(name);
     if (node === undefined) {
-      this.#ids.release(name);
+      this.#withoutId.delete(name);
+      if (this.#ids.release(name) !== undefined) this.batch.add(this.#withoutId);
       this.#hostProblems.delete(name);
       this.#forgetNode(name);
       return;
@@ -346,10 +349,15 @@ export class NodeController {
   }
 
   async #allocateId(node: Node): Promise<number | undefined> {
+    const { name } = node.metadata;
     try {
-      return this.#ids.allocate(node.metadata.name);
+      const id = this.#ids.allocate(name);
+      this.#withoutId.delete(name);
+      return id;
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
+      if (this.#withoutId.has(name)) return undefined;
+      this.#withoutId.add(name);
       await this.#options.store.event({
         regarding: node,
         type: 'Warning',

@@ -1,0 +1,118 @@
+/** Networks on their way out of a namespace: each pod there holds its NAD, or is on no network that goes. */
+import { expect, test } from 'vitest';
+import { namespaces, networkAttachmentDefinitions, pods } from '../../../src/api/kinds.ts';
+import { podNetworks } from '../../../src/api/annotations/pod-annotations.ts';
+import type { ClusterUserDefinedNetwork } from '../../../src/api/types.ts';
+import type { Store } from '../../../src/store/store.ts';
+import {
+  apply,
+  clusterLayer3,
+  layer3,
+  namespace,
+  node,
+  pod,
+  PRIMARY,
+  remove,
+} from '../../support/cluster.ts';
+import { startProcess } from '../../support/cluster-process.ts';
+import { versions } from '../../support/cluster-history.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+const TEAM = { matchLabels: { team: 'x' } };
+
+const networks: Readonly<Record<string, ClusterUserDefinedNetwork>> = {
+  Layer3: clusterLayer3('shared', TEAM, '10.20.0.0/16/24'),
+  Layer2: {
+    ...clusterLayer3('shared', TEAM, '10.20.0.0/16/24'),
+    spec: {
+      namespaceSelector: TEAM,
+      network: { topology: 'Layer2', layer2: { role: 'Primary', subnets: ['10.20.0.0/16'] } },
+    },
+  },
+};
+
+const isSelected = async (store: Store, team: string | null): Promise<void> => {
+  const labels = { metadata: { labels: { team } } };
+  await store.patch(namespaces, 'blue', labels, { fieldManager: 'user' });
+};
+
+const nadKeys = async (store: Store): Promise<readonly string[]> =>
+  (await store.list(networkAttachmentDefinitions)).map(
+    ({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`,
+  );
+
+const networksOf = async (store: Store, key: string): Promise<readonly string[]> => {
+  const found = await store.get(pods, key);
+  return found === undefined ? [] : [...(podNetworks(found).value?.keys() ?? [])].toSorted();
+};
+
+/** What pods carry without a NAD for it. */
+async function unheld(store: Store): Promise<readonly string[]> {
+  const nads = await nadKeys(store);
+  const keys = (await store.list(pods)).flatMap(({ metadata }) => [
+    `${metadata.namespace ?? ''}/${metadata.name}`,
+  ]);
+  const carried = await Promise.all(keys.map((key) => networksOf(store, key)));
+  return carried.flat().filter((key) => key !== 'default' && !nads.includes(key));
+}
+
+test.each(['Layer3', 'Layer2'])(
+  'a pod that comes while no manager works has the %s network of its namespace that was to go, and holds its NAD',
+  async (topology) => {
+    const store = new MemoryStore();
+    await apply(store, node('n1'), namespace('blue', { ...PRIMARY, team: 'x' }));
+    await apply(store, networks[topology] as ClusterUserDefinedNetwork);
+    {
+      await using before = startProcess(store, ['n1']);
+      await before.settled();
+      await apply(store, pod('blue/first', 'n1'));
+      await before.settled();
+      await isSelected(store, null);
+      await before.settled();
+      expect(await nadKeys(store)).toEqual(['blue/shared']);
+    }
+    await remove.pod(store, 'blue/first');
+    await apply(store, pod('blue/second', 'n1'));
+    {
+      await using after = startProcess(store, ['n1']);
+      await after.settled();
+    }
+    expect(await unheld(store)).toEqual([]);
+    expect(await networksOf(store, 'blue/second')).toEqual(['blue/shared', 'default']);
+    const before = await versions(store);
+    await using again = startProcess(store, ['n1']);
+    await again.settled();
+    expect(await versions(store)).toEqual(before);
+    await remove.pod(store, 'blue/second');
+    await again.settled();
+    expect(await nadKeys(store)).toEqual([]);
+  },
+);
+
+test('a pod that gets its address while the NAD is being deleted holds it until it goes', async () => {
+  const store = new MemoryStore();
+  const carried = {
+    'blue/net': {
+      ip_addresses: ['10.20.0.3/24'],
+      mac_address: '0a:58:0a:14:00:03',
+      role: 'primary',
+    },
+  };
+  const late = pod('blue/late', 'n1', { 'k8s.ovn.org/pod-networks': JSON.stringify(carried) });
+  await apply(store, node('n1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  await using running = startProcess(store, []);
+  await running.settled();
+  const deleteObject = store.delete.bind(store);
+  store.delete = async (kind, key, options) => {
+    if (kind.plural === 'network-attachment-definitions') await apply(store, late);
+    await deleteObject(kind, key, options);
+  };
+  await remove.udn(store, 'blue/net');
+  await running.settled();
+  expect(await nadKeys(store)).toEqual(['blue/net']);
+  expect(running.problems().join()).toContain('in use by the following pods: [blue/late]');
+  await remove.pod(store, 'blue/late');
+  await running.settled();
+  expect(await nadKeys(store)).toEqual([]);
+  expect(running.problems()).toEqual([]);
+});

@@ -326,16 +326,18 @@ export class ClusterManager {
     }
   }
 
+  /** How many objects a part of this process threw at and is given again, by kind. */
+  unhandled(): ReadonlyMap<string, number> {
+    return this.#informers.unhandled();
+  }
+
   #batches(): readonly Batch[] {
     return [this.#nodes.batch, this.#connects.batch, this.#statuses.batch];
   }
 
   /** What could not be done, sorted by object. */
   problems(): readonly ZoneProblem[] {
-    const problems: ZoneProblem[] = [...this.#informers.malformed()].map(([object, message]) => ({
-      object,
-      message,
-    }));
+    const problems: ZoneProblem[] = [...this.#informers.problems()];
     for (const [object, outcome] of this.#networks.outcomes())
       for (const { message } of outcome.problems)
         problems.push({ object: objectOfNetworkObject(object), message });

@@ -10,6 +10,7 @@ import type { ConversionWebhook } from './conversion-webhook.ts';
 import { parseBindAddress } from './bind-address.ts';
 import { serveHealth } from './health.ts';
 import type { Logger } from './logger.ts';
+import { registerInformerMetrics } from './informer-metrics.ts';
 import { MetricsAccess } from './metrics-access.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 
@@ -74,6 +75,7 @@ export async function runCluster(
     signal,
   });
   const registers = [registry];
+  registerInformerMetrics(registry, manager);
   const leading = new Gauge({
     name: 'heddle_cluster_leading',
     help: '1 while this process makes the allocations.',

@@ -8,6 +8,7 @@ import { Exclusive } from './exclusive.ts';
 import { serveHealth, type ReadinessCheck } from './health.ts';
 import { CLUSTER_HEARTBEAT, LOCAL_HEARTBEAT, startHeartbeat } from './heartbeat.ts';
 import type { Logger } from './logger.ts';
+import { registerInformerMetrics } from './informer-metrics.ts';
 import { MetricsAccess } from './metrics-access.ts';
 import { ZoneMetrics } from './metrics.ts';
 import { objectSource } from './object-store.ts';
@@ -88,6 +89,7 @@ export async function runZone(
   });
   if (hasApiServer) access = new MetricsAccess(runtime.store.objects, log);
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
+  registerInformerMetrics(metrics.registry, runtime.informers);
   const writer = new ZoneDaemon(runtime, metrics, log, notifier);
   daemon = writer;
   const passes = new Exclusive();

@@ -116,7 +116,7 @@ export class ZoneRuntime implements AsyncDisposable {
     this.configuration = configuration;
     this.store = store;
     const onWork = (): void => options.onWork?.();
-    const informers = new Informers({ store: store.objects, log, onMalformed: onWork });
+    const informers = new Informers({ store: store.objects, log, onProblem: onWork });
     // Beside a cluster manager of its own a node needs no more than its pods.
     if (!store.isEmbedded) informers.select(pods, { fields: { 'spec.nodeName': node } });
     if (store.isEmbedded) informers.select(LEASES, NODE_LEASES);
@@ -498,15 +498,11 @@ export class ZoneRuntime implements AsyncDisposable {
   }
 
   #problemsOfModel(): readonly ZoneProblem[] {
-    const malformed = [...this.informers.malformed()].map(([object, message]) => ({
-      object,
-      message,
-    }));
     const waiting = this.#pending().map(({ object, message }) => ({
       object,
       message: `waits for ${message}`,
     }));
-    return [...malformed, ...this.facts.modelProblems(), ...waiting];
+    return [...this.informers.problems(), ...this.facts.modelProblems(), ...waiting];
   }
 
   #pending(): readonly ZoneProblem[] {

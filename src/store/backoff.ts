@@ -15,6 +15,9 @@ const doubled = ({ first, longest }: Backoff, attempt: number): number =>
 export const backoffDelay = (backoff: Backoff, attempt: number, random: () => number): number =>
   doubled(backoff, attempt) * (1 - random() / 5);
 
+/** Before one object is looked at again. */
+export const OBJECT_BACKOFF: Backoff = { first: 100, longest: 30_000 };
+
 /**
  * Before a list or watch is begun again: the numbers of client-go's reflector (tools/cache/reflector.go), with which the clients of an API
  * server share it out after it was away.

@@ -7,20 +7,18 @@ import {
   type ResourceKind,
 } from '../api/objects.ts';
 import { orAborted } from './abort.ts';
+import { ChangeHandler, type Change } from './change-handler.ts';
 import { systemClock, type Clock } from './clock.ts';
 import type { Selection } from './selection.ts';
 import { StoreError, type Store } from './store.ts';
 
-/** One object as it was and as it is: `before` absent = new, `after` absent = gone. */
-export interface Change<T extends KubeObject> {
-  readonly key: ObjectKey;
-  readonly before: T | undefined;
-  readonly after: T | undefined;
-}
+export type { Change };
 
 export interface InformerOptions<T extends KubeObject> {
-  /** Called when a handler or the function of an index throws; everything else goes on. */
+  /** Called each time a handler or the function of an index throws; it is called again for that object, and everything else goes on. */
   readonly onHandlerError: (error: unknown, change: Change<T>) => void;
+  /** Called when what was thrown at is taken, or nobody is left to take it. */
+  readonly onHandled?: (key: ObjectKey, isTaken: boolean) => void;
   /**
    * The source may do without this kind (a feature that is not installed): then there are no objects of it until it is.
    * Called once when that is found.
@@ -69,7 +67,8 @@ class ValueIndex<T extends KubeObject> implements Index<T> {
   readonly #valuesOf: (object: T) => readonly string[];
   readonly #keys = new Map<string, Set<ObjectKey>>();
   readonly #valuesByKey = new Map<ObjectKey, readonly string[]>();
-
+  /** Objects that `valuesOf` threw at. */
+  readonly #unknown = new Set<ObjectKey>();
   readonly #isSame: IsSame<T> | undefined;
 
   constructor(
@@ -94,16 +93,21 @@ class ValueIndex<T extends KubeObject> implements Index<T> {
 
   /** An object that `valuesOf` throws at is in no list. */
   update({ key, before, after }: Change<T>): void {
-    if (before !== undefined && after !== undefined && this.#isSame?.(before, after) === true)
-      return;
+    const isSame =
+      before !== undefined &&
+      after !== undefined &&
+      !this.#unknown.has(key) &&
+      this.#isSame?.(before, after) === true;
+    if (isSame) return;
+    this.#unknown.add(key);
     for (const value of this.#valuesByKey.get(key) ?? []) {
       const keys = this.#keys.get(value);
       keys?.delete(key);
       if (keys?.size === 0) this.#keys.delete(value);
     }
     this.#valuesByKey.delete(key);
-    if (after === undefined) return;
-    const values = this.#valuesOf(after);
+    const values = after === undefined ? [] : this.#valuesOf(after);
+    this.#unknown.delete(key);
     for (const value of values) {
       const keys = this.#keys.get(value) ?? new Set<ObjectKey>();
       this.#keys.set(value, keys.add(key));
@@ -129,10 +133,13 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
   readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
   readonly #objects = new Map<ObjectKey, T>();
-  readonly #indexes = new Set<ValueIndex<T>>();
-  readonly #handlers = new Set<(change: Change<T>) => void>();
+  /** Before the handlers, which read them. */
+  readonly #indexes = new Map<Index<T>, ChangeHandler<T>>();
+  readonly #handlers = new Set<ChangeHandler<T>>();
   readonly #sync = Promise.withResolvers<void>();
   readonly #malformed = new Map<ObjectKey, string>();
+  /** Objects that some handler or index threw at. */
+  readonly #unhandled = new Set<ObjectKey>();
   #byNamespace: Index<T> | undefined;
   #isSynced = false;
   #isInstalled = true;
@@ -149,6 +156,7 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
 
   /** Follows the store until `signal` aborts. */
   async run(store: Pick<Store, 'watch'>, signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#end(), { once: true });
     try {
       await store.watch(
         this.kind,
@@ -175,7 +183,7 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
             if (this.#malformed.delete(key)) this.#options.onMalformed?.(key, undefined);
             const isGone = event.type === 'deleted';
             if (isGone) this.#update(key);
-            else this.#update(key, this.#options.keep?.(object) ?? object);
+            else this.#keep(key, object);
             const { uid } = object.metadata;
             if (isGone) this.#options.onShown?.(key, uid);
             else this.#options.onShown?.(key, uid, object.metadata);
@@ -240,6 +248,20 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     return this.#malformed;
   }
 
+  /** Objects of which a handler or an index did not take the last change, with what it threw. */
+  unhandled(): ReadonlyMap<ObjectKey, unknown> {
+    const result = new Map<ObjectKey, unknown>();
+    for (const key of this.#unhandled) {
+      const failure = this.#failureOf(key);
+      if (failure !== undefined) result.set(key, failure.error);
+    }
+    return result;
+  }
+
+  get unhandledCount(): number {
+    return this.#unhandled.size;
+  }
+
   get(key: ObjectKey): T | undefined {
     return this.#objects.get(key);
   }
@@ -262,11 +284,13 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
   }
 
   onChange(handler: (change: Change<T>) => void): () => void {
-    this.#handlers.add(handler);
+    const reader = this.#reader(handler);
+    this.#handlers.add(reader);
     for (const [key, after] of new Map(this.#objects))
-      this.#call(handler, { key, before: undefined, after });
+      reader.call({ key, before: undefined, after });
     return () => {
-      this.#handlers.delete(handler);
+      this.#handlers.delete(reader);
+      reader.end();
     };
   }
 
@@ -284,7 +308,10 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
       inNamespace: (namespace) => this.inNamespace(namespace),
       index: (valuesOf, isSame) => {
         const index = this.#addIndex(valuesOf, isSame);
-        atEnd(() => this.#indexes.delete(index));
+        atEnd(() => {
+          this.#indexes.get(index)?.end();
+          this.#indexes.delete(index);
+        });
         return index;
       },
       onChange: (handler) => {
@@ -295,15 +322,42 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     };
   }
 
-  #addIndex(
-    valuesOf: (object: T) => readonly string[],
-    isSame: IsSame<T> | undefined,
-  ): ValueIndex<T> {
+  #addIndex(valuesOf: (object: T) => readonly string[], isSame: IsSame<T> | undefined): Index<T> {
     const index = new ValueIndex(this.#objects, valuesOf, isSame);
-    for (const [key, after] of this.#objects)
-      this.#call((change) => index.update(change), { key, before: undefined, after });
-    this.#indexes.add(index);
+    const reader = this.#reader((change) => index.update(change));
+    for (const [key, after] of this.#objects) reader.call({ key, before: undefined, after });
+    this.#indexes.set(index, reader);
     return index;
+  }
+
+  #reader(take: (change: Change<T>) => void): ChangeHandler<T> {
+    return new ChangeHandler({
+      take,
+      current: (key) => this.#objects.get(key),
+      clock: this.#clock,
+      onFailure: (error, change) => {
+        this.#unhandled.add(change.key);
+        this.#options.onHandlerError(error, change);
+      },
+      onSettled: (key, isTaken) => {
+        if (this.#failureOf(key) !== undefined) return;
+        this.#unhandled.delete(key);
+        this.#options.onHandled?.(key, isTaken);
+      },
+    });
+  }
+
+  #failureOf(key: ObjectKey): { readonly error: unknown } | undefined {
+    for (const reader of [...this.#indexes.values(), ...this.#handlers]) {
+      const failure = reader.failure(key);
+      if (failure !== undefined) return failure;
+    }
+    return undefined;
+  }
+
+  /** Nothing is tried again any more. */
+  #end(): void {
+    for (const reader of [...this.#indexes.values(), ...this.#handlers]) reader.end();
   }
 
   /** A source that has just started may not know a kind yet: it has to say so twice. */
@@ -316,6 +370,21 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     this.#isSynced = true;
     this.#sync.resolve();
     onNotInstalled(error);
+  }
+
+  /** What can't be cut down can't be used, whenever it is tried: the version before stays. */
+  #keep(key: ObjectKey, object: T): void {
+    let kept: T;
+    try {
+      kept = this.#options.keep?.(object) ?? object;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.#malformed.set(key, message);
+      this.#options.onMalformed?.(key, message);
+      this.#options.onHandlerError(error, { key, before: this.#objects.get(key), after: object });
+      return;
+    }
+    this.#update(key, kept);
   }
 
   #update(key: ObjectKey, after?: T): void {
@@ -334,15 +403,7 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     // Heartbeats, and changes of what is not kept.
     if (before !== undefined && after !== undefined && isSameContent(before, after)) return;
     const change = { key, before, after };
-    for (const index of this.#indexes) this.#call((value) => index.update(value), change);
-    for (const handler of new Set(this.#handlers)) this.#call(handler, change);
-  }
-
-  #call(handler: (change: Change<T>) => void, change: Change<T>): void {
-    try {
-      handler(change);
-    } catch (error) {
-      this.#options.onHandlerError(error, change);
-    }
+    for (const index of this.#indexes.values()) index.call(change);
+    for (const handler of new Set(this.#handlers)) handler.call(change);
   }
 }

@@ -1,6 +1,6 @@
 /** The informers of a process: one per kind, however many read it, and a store whose writes are read back through them. */
 import { isOptionalKind } from '../api/kinds.ts';
-import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
+import { objectKey, type KubeObject, type ObjectKey, type ResourceKind } from '../api/objects.ts';
 import { SOURCE_BACKOFF, SourceBackoff } from './backoff.ts';
 import { pause, systemClock, type Clock } from './clock.ts';
 import { Informer, type ObjectView } from './informer.ts';
@@ -15,8 +15,14 @@ export interface InformersOptions {
   readonly store: Store;
   readonly log: Log;
   readonly clock?: Clock;
-  /** Called when there is something new to read in `malformed`. */
-  readonly onMalformed?: () => void;
+  /** Called when there is something new to read in `problems`. */
+  readonly onProblem?: () => void;
+}
+
+/** What is wrong with an object, `Kind namespace/name`. */
+export interface ObjectProblem {
+  readonly object: string;
+  readonly message: string;
 }
 
 type AnyInformer = Informer<KubeObject>;
@@ -25,6 +31,9 @@ type AnyInformer = Informer<KubeObject>;
 const RECHECK = 1000;
 
 const FAILED: unique symbol = Symbol('the object could not be read');
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 const keyOf = ({ apiVersion, kind }: ResourceKind): string => `${apiVersion} ${kind}`;
 
@@ -88,9 +97,7 @@ export class Informers {
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => undefined);
     this.#running = { signal, fail: failed.reject };
-    const running = [...this.#informers.values(), ...this.#others].map((informer) =>
-      informer.run(this.#options.store, signal),
-    );
+    const running = this.#every().map((informer) => informer.run(this.#options.store, signal));
     const stopped = new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       signal.addEventListener('abort', () => resolve(), { once: true });
@@ -114,13 +121,33 @@ export class Informers {
       .map(({ kind, stalled }) => stalled?.message ?? `${kind.plural} are not read yet`);
   }
 
-  /** Objects of any kind whose newest version can't be used, as `Kind namespace/name`, with the reason. */
-  malformed(): ReadonlyMap<string, string> {
-    return new Map(
-      [...this.#informers.values()].flatMap(({ kind, malformed }) =>
-        [...malformed].map(([key, problem]) => [`${kind.kind} ${key}`, problem] as const),
-      ),
-    );
+  /** Objects of any kind whose newest version can't be used, or was not worked in, as `Kind namespace/name`, with the reason. */
+  problems(): readonly ObjectProblem[] {
+    return this.#every().flatMap((informer) => {
+      const describe = (key: ObjectKey): string => `${informer.kind.kind} ${key}`;
+      return [
+        ...[...informer.malformed].map(([key, message]) => ({ object: describe(key), message })),
+        ...[...informer.unhandled()].map(([key, error]) => ({
+          object: describe(key),
+          message: `its last change could not be worked in, and is tried again: ${messageOf(error)}`,
+        })),
+      ];
+    });
+  }
+
+  /** How many objects a part of this process threw at and is given again, by kind. */
+  unhandled(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const {
+      kind: { kind },
+      unhandledCount,
+    } of this.#every())
+      counts.set(kind, (counts.get(kind) ?? 0) + unhandledCount);
+    return counts;
+  }
+
+  #every(): readonly AnyInformer[] {
+    return [...this.#informers.values(), ...this.#others];
   }
 
   /** True when the informers have shown all that was written through `store`. */
@@ -214,6 +241,8 @@ export class Informers {
     selection: Selection | undefined,
   ): Informer<T> {
     const { log, clock = systemClock } = this.#options;
+    /** What was logged, by object: not at each attempt. */
+    const told = new Map<ObjectKey, string>();
     return new Informer(kind, {
       clock,
       keep: keptFields(kind),
@@ -222,10 +251,23 @@ export class Informers {
       onMalformed: (key, problem) => {
         if (problem !== undefined)
           log.warn({ kind: kind.kind, object: key, error: problem }, 'malformed object');
-        this.#options.onMalformed?.();
+        this.#options.onProblem?.();
       },
       onHandlerError: (error, { key }) => {
-        log.error({ kind: kind.kind, object: key, error }, 'a change could not be handled');
+        const message = messageOf(error);
+        if (told.get(key) === message) return;
+        told.set(key, message);
+        const stack = error instanceof Error ? error.stack : undefined;
+        log.error(
+          { kind: kind.kind, object: key, error, stack },
+          'a change could not be worked in; it is tried again',
+        );
+        this.#options.onProblem?.();
+      },
+      onHandled: (key, isTaken) => {
+        told.delete(key);
+        if (isTaken) log.info({ kind: kind.kind, object: key }, 'the change is worked in');
+        this.#options.onProblem?.();
       },
       ...(isOptionalKind(kind)
         ? {

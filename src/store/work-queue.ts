@@ -1,4 +1,4 @@
-import { backoffDelay, type Backoff } from './backoff.ts';
+import { backoffDelay, OBJECT_BACKOFF, type Backoff } from './backoff.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { fitsIntoTurn } from './turn.ts';
 
@@ -35,7 +35,6 @@ export interface WorkQueueOptions {
 /** Milliseconds after which an object that somebody else wrote meanwhile is requeued, unless its change comes earlier. */
 export const CONFLICT_DELAY = 500;
 
-const DEFAULT_BACKOFF: Backoff = { first: 100, longest: 30_000 };
 const DEFAULT_LIMIT = 60_000;
 
 /** Keys that somebody waits for, with the number of reconciles that each has to end. */
@@ -198,7 +197,7 @@ export class WorkQueue {
 
   #failed(key: string, error: unknown): void {
     const attempt = (this.#failing.get(key)?.attempt ?? 0) + 1;
-    const { backoff = DEFAULT_BACKOFF, random = Math.random } = this.#options;
+    const { backoff = OBJECT_BACKOFF, random = Math.random } = this.#options;
     const failure = { key, error, attempt, retryIn: backoffDelay(backoff, attempt, random) };
     this.#failing.set(key, failure);
     this.addAfter(key, failure.retryIn);

@@ -137,6 +137,114 @@ describe('informer', () => {
     expect(byLabel.get('bad')).toEqual([]);
   });
 
+  describe('what a handler throws at', () => {
+    /** A handler that fails for `a/x` while `fails` says so, and what it took. */
+    function failing(informer: Informer<Pod>): {
+      took: string[];
+      let: (fails: boolean) => void;
+      stop: () => void;
+    } {
+      let fails = true;
+      const took: string[] = [];
+      const text = (value: Pod | undefined): string => value?.spec.nodeName ?? '-';
+      const stop = informer.onChange(({ key, before, after }) => {
+        if (fails && key === 'a/x') throw new Error('broken');
+        took.push(`${key} ${text(before)} → ${text(after)}`);
+      });
+      return { took, let: (value) => (fails = value), stop };
+    }
+
+    test('is given to it again with growing waits until it takes it, and is a problem meanwhile', async () => {
+      const { informer, send, changes, errors, clock } = informerOfPods();
+      const handler = failing(informer);
+      send({ type: 'added', object: pod('a/x') });
+      send({ type: 'added', object: pod('a/y') });
+      expect(handler.took).toEqual(['a/y - → node1']);
+      expect([...informer.unhandled()]).toEqual([['a/x', new Error('broken')]]);
+      await clock.advance(1000);
+      const soon = errors.length;
+      await clock.advance(200_000);
+      // 100 ms, doubled to 30 s, a fifth shorter at random.
+      expect(soon).toBeGreaterThanOrEqual(4);
+      expect(errors.length).toBeLessThan(25);
+      handler.let(false);
+      await clock.advance(30_000);
+      expect(handler.took).toEqual(['a/y - → node1', 'a/x - → node1']);
+      expect(informer.unhandled().size).toBe(0);
+      expect(clock.pending).toBe(0);
+      // Nobody else heard of it twice.
+      expect(changes).toEqual(['a/x - → node1', 'a/y - → node1']);
+    });
+
+    test('is given to it as it is by then, from what it took last', async () => {
+      const { informer, send, clock } = informerOfPods();
+      const handler = failing(informer);
+      handler.let(false);
+      send({ type: 'added', object: pod('a/x', 'node1') });
+      handler.let(true);
+      send({ type: 'modified', object: pod('a/x', 'node2') });
+      send({ type: 'modified', object: pod('a/x', 'node3') });
+      handler.let(false);
+      await clock.advance(1000);
+      expect(handler.took).toEqual(['a/x - → node1', 'a/x node1 → node3']);
+    });
+
+    test('that is gone is told as gone, though it never took it: half of it may be there', async () => {
+      const { informer, send, clock } = informerOfPods();
+      const handler = failing(informer);
+      send({ type: 'added', object: pod('a/x', 'node1') });
+      handler.let(false);
+      send({ type: 'deleted', object: pod('a/x', 'node1') });
+      expect(handler.took).toEqual(['a/x node1 → -']);
+      expect([informer.unhandled().size, clock.pending]).toEqual([0, 0]);
+    });
+
+    test('that is gone and thrown at again is tried again, too', async () => {
+      const { informer, send, clock } = informerOfPods();
+      const handler = failing(informer);
+      send({ type: 'added', object: pod('a/x', 'node1') });
+      send({ type: 'deleted', object: pod('a/x', 'node1') });
+      handler.let(false);
+      await clock.advance(1000);
+      expect(handler.took).toEqual(['a/x node1 → -']);
+      expect(informer.unhandled().size).toBe(0);
+    });
+
+    test('was there before the handler came, or goes with the handler', async () => {
+      const { informer, send, clock } = informerOfPods();
+      send({ type: 'added', object: pod('a/x') });
+      const handler = failing(informer);
+      expect([...informer.unhandled().keys()]).toEqual(['a/x']);
+      handler.stop();
+      expect([informer.unhandled().size, clock.pending]).toEqual([0, 0]);
+    });
+
+    test('an index throws at is in its lists as soon as that is over, whatever else says that nothing changed', async () => {
+      const { informer, send, clock } = informerOfPods();
+      let fails = false;
+      const byNode = informer.index(
+        ({ spec }) => {
+          if (fails) throw new Error('broken');
+          return [spec.nodeName ?? ''];
+        },
+        (before, after) => before.spec.nodeName === after.spec.nodeName,
+      );
+      send({ type: 'added', object: pod('a/x', 'node1') });
+      fails = true;
+      send({ type: 'modified', object: pod('a/x', 'node2') });
+      expect(byNode.get('node1').length + byNode.get('node2').length).toBe(0);
+      fails = false;
+      const labelled = pod('a/x', 'node2');
+      send({
+        type: 'modified',
+        object: { ...labelled, metadata: { ...labelled.metadata, labels: { a: 'b' } } },
+      });
+      expect(byNode.get('node2').length).toBe(1);
+      await clock.advance(60_000);
+      expect(informer.unhandled().size).toBe(0);
+    });
+  });
+
   test('is synced when the watch says so', async () => {
     const { informer, send, clock } = informerOfPods();
     expect(informer.isSynced).toBe(false);

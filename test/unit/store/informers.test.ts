@@ -5,7 +5,8 @@ import type { Namespace } from '../../../src/api/types.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import { delegatingStore } from '../../../src/store/delegating-store.ts';
 import { StoreError, type Store, type WatchEvent } from '../../../src/store/store.ts';
-import { namespace, node, pod, silent } from '../../support/cluster.ts';
+import { apply, namespace, node, pod, silent } from '../../support/cluster.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 const WRITER = { fieldManager: 'test' };
@@ -295,6 +296,44 @@ test('a refresh tries again while the source is away', async () => {
   await informers.refresh([namespaces], stop.signal);
   expect(failures).toBe(-1);
   expect([...informers.of(namespaces).keys()]).toEqual(['a']);
+  stop.abort();
+  await running;
+});
+
+test('an object that a reader throws at is a problem with its name, logged once with the stack, until it is taken', async () => {
+  const store = new MemoryStore();
+  const clock = new ManualClock();
+  const logged: (readonly [string, Record<string, unknown>])[] = [];
+  let problems = 0;
+  const informers = new Informers({
+    store,
+    clock,
+    log: {
+      ...silent,
+      error: (fields, message) => logged.push([message, fields as Record<string, unknown>]),
+    },
+    onProblem: () => (problems += 1),
+  });
+  let fails = true;
+  informers.of(namespaces).onChange(({ key }) => {
+    if (fails && key === 'a') throw new TypeError('x is undefined');
+  });
+  const stop = new AbortController();
+  const running = informers.run(stop.signal);
+  await apply(store, namespace('a'), namespace('b'));
+  await informers.synced([namespaces]);
+  await expect.poll(() => informers.of(namespaces).list().length).toBe(2);
+  await clock.advance(60_000);
+  const message = 'its last change could not be worked in, and is tried again: x is undefined';
+  expect(informers.problems()).toEqual([{ object: 'Namespace a', message }]);
+  expect(informers.unhandled()).toEqual(new Map([['Namespace', 1]]));
+  expect(logged.length).toBe(1);
+  expect(logged[0]?.[1]['stack']).toMatch(/informers\.test\.ts/);
+  fails = false;
+  await clock.advance(60_000);
+  expect(informers.problems()).toEqual([]);
+  expect(informers.unhandled()).toEqual(new Map([['Namespace', 0]]));
+  expect(problems).toBe(2);
   stop.abort();
   await running;
 });

@@ -24,14 +24,14 @@ test('a malformed object is named with field, value and remedy, and harms itself
   const informers = new Informers({
     store: api.store,
     log: silent,
-    onMalformed: () => told.push(informers.malformed().size),
+    onProblem: () => told.push(informers.problems().length),
   });
   const informer = informers.of(pods);
   const running = informers.run(stop.signal);
   await informers.synced([pods]);
   const remedy = 'what was read of it before stays; correct the object, or whoever writes it';
   expect([...informer.keys()]).toEqual(['a/right']);
-  expect([...informers.malformed()]).toEqual([
+  expect(informers.problems().map(({ object, message }) => [object, message])).toEqual([
     ['Pod a/without-spec', `Pod a/without-spec: spec: Required value: ${remedy}`],
     [
       'Pod a/odd',
@@ -49,13 +49,16 @@ test('a malformed object is named with field, value and remedy, and harms itself
   event('MODIFIED', pod('odd', 5, { spec: { nodeName: 'n3' } }));
   await expect.poll(() => informer.get('a/odd')?.spec.nodeName).toBe('n3');
   expect(informer.get('a/right')?.spec.nodeName).toBe('n1');
-  expect([...informers.malformed().keys()]).toEqual(['Pod a/without-spec', 'Pod a/right']);
+  expect(informers.problems().map(({ object }) => object)).toEqual([
+    'Pod a/without-spec',
+    'Pod a/right',
+  ]);
   // Lists leave it out, and nobody waits for its end.
   api.answers.set(PODS, [pod('odd', 5, { spec: { nodeName: 'n3' } })]);
   await informers.refresh([pods], AbortSignal.timeout(5000));
   event('MODIFIED', pod('right', 6, { spec: { nodeName: 'n2' } }));
   event('DELETED', pod('without-spec', 7, {}));
-  await expect.poll(() => informers.malformed().size).toBe(0);
+  await expect.poll(() => informers.problems().length).toBe(0);
   expect(informer.get('a/right')?.spec.nodeName).toBe('n2');
   expect(told).toEqual([1, 2, 3, 2, 1, 0]);
   stop.abort();

@@ -13,6 +13,10 @@ export interface NewCondition {
   readonly observedGeneration?: number;
 }
 
+/** A message as a condition holds it. */
+export const conditionMessage = (text: string): string =>
+  clipped(visibleText(text), LONGEST_MESSAGE);
+
 /**
  * The list with one condition set. `now` (RFC 3339) is the time of a change of status; while the status stays, the old
  * time does. Answers the same list when nothing changes, so that nothing needs to be written.
@@ -26,7 +30,7 @@ export function withCondition(
   const next: Condition = {
     ...condition,
     // It may tell of what another tenant or node wrote.
-    message: clipped(visibleText(condition.message), LONGEST_MESSAGE),
+    message: conditionMessage(condition.message),
     lastTransitionTime: old?.status === condition.status ? old.lastTransitionTime : now,
   };
   if (old === undefined) return [...conditions, next];

@@ -224,8 +224,8 @@ export const OPTIONS = [
     'max-networks-per-namespace',
     'cluster',
     'COUNT',
-    'networks that one namespace may declare',
-    '4095',
+    'networks that one namespace may declare, by objects and by NADs of its own',
+    '50',
   ),
   option(
     'no-hostsubnet-nodes',

@@ -2,6 +2,7 @@
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { networkAttachmentDefinitions } from '../../api/kinds.ts';
 import {
+  networkId,
   NETWORK_ID,
   NETWORK_NAME,
   TUNNEL_KEYS,
@@ -11,10 +12,13 @@ import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type { Clock } from '../../store/clock.ts';
 import type { Change } from '../../store/informer.ts';
 import { StoreError, type Store } from '../../store/store.ts';
+import { oldestFirst } from '../../api/order.ts';
+import { objectKey } from '../../api/objects.ts';
 import { WorkQueue, type Failure } from '../../store/work-queue.ts';
 import type { ClusterInformers } from '../informers.ts';
 import { readNad } from '../../api/nad/registered-nad.ts';
 import { identityAnnotations } from './nads.ts';
+import { LIMIT_REACHED, overLimit } from './new-network-rules.ts';
 import type { NetworkRegistry } from './network-registry.ts';
 import type { Log } from '../../store/log.ts';
 import { WRITERS, type ClusterManagerSettings } from '../settings.ts';
@@ -39,6 +43,8 @@ export class IdentityController {
   /** What was reported of a NAD, by its key; the same problem is reported once. */
   readonly #reported = new Map<string, string>();
   readonly #problems = new Map<string, string>();
+  /** NADs that came when their namespace had as many networks as it may, with what to do. */
+  readonly #beyondLimit = new Map<string, string>();
 
   constructor(options: IdentityControllerOptions) {
     this.#options = options;
@@ -58,7 +64,13 @@ export class IdentityController {
   /** Reads every NAD and adopts what they carry, before anything is allocated. */
   adopt(): void {
     const { informers, registry, log } = this.#options;
-    for (const nad of informers.nads.list()) this.#observe({ before: undefined, after: nad });
+    // Those that have been served count before those that came meanwhile.
+    const [served = [], fresh = []] = [true, false].map((isServed) =>
+      oldestFirst(
+        informers.nads.list().filter((nad) => (networkId(nad).value !== undefined) === isServed),
+      ),
+    );
+    for (const nad of [...served, ...fresh]) this.#observe({ before: undefined, after: nad });
     for (const [nad, error] of registry.adopt())
       log.warn(
         { nad, error },
@@ -78,7 +90,23 @@ export class IdentityController {
     informers.nads.onChange((change) => {
       this.wake(this.#observe(change));
       this.queue.add(`nad/${change.key}`);
+      if (change.after === undefined)
+        this.#admitWaiting(change.key.slice(0, change.key.indexOf('/')));
     });
+    for (const key of this.#beyondLimit.keys()) this.queue.add(`nad/${key}`);
+  }
+
+  /** A namespace has room for networks again. */
+  #admitWaiting(namespace: string): void {
+    const { informers } = this.#options;
+    const waiting = [...this.#beyondLimit.keys()]
+      .filter((key) => key.startsWith(`${namespace}/`))
+      .map((key) => informers.nads.get(key))
+      .filter((nad) => nad !== undefined);
+    for (const nad of oldestFirst(waiting)) {
+      this.wake(this.#observe({ before: nad, after: nad }));
+      this.queue.add(`nad/${objectKey(nad.metadata)}`);
+    }
   }
 
   wake(networks: Iterable<string>): void {
@@ -109,7 +137,12 @@ export class IdentityController {
     // Nobody holds the allocations of a network that was never theirs.
     const isTheirs = stoodFor !== undefined && nameRefusal(stoodFor, nad.metadata) === undefined;
     const unreadable = registry.markUnreadable(key, isTheirs ? stoodFor : undefined);
-    const affected = registry.observe(key, uid, read?.kind === 'network' ? read.nad : undefined);
+    const found = read?.kind === 'network' ? read.nad : undefined;
+    const isNew = found?.networkId === undefined && registry.nad(key) === undefined;
+    const excess = found && isNew ? overLimit(namespace, { registry, ...settings }) : undefined;
+    if (excess === undefined) this.#beyondLimit.delete(key);
+    else this.#beyondLimit.set(key, excess.message);
+    const affected = registry.observe(key, uid, excess === undefined ? found : undefined);
     return [...affected, ...unreadable];
   }
 
@@ -120,12 +153,14 @@ export class IdentityController {
     else await this.#serve(name, signal);
   }
 
-  /** Reports a NAD of ours that can't be read. */
+  /** Reports a NAD of ours that can't be read, or is one too many. */
   async #checkNad(key: string): Promise<void> {
     const { informers, settings } = this.#options;
     const nad = informers.nads.get(key);
     const read = nad === undefined ? undefined : readNad(nad, settings.cluster);
-    if (read?.kind === 'invalid')
+    const excess = this.#beyondLimit.get(key);
+    if (excess !== undefined) await this.#emitEvent(key, excess, excess, LIMIT_REACHED);
+    else if (read?.kind === 'invalid')
       await this.#emitEvent(key, read.error, `Failed to parse network config: ${read.error}`);
     else if (read?.kind !== 'network') this.#forget(key);
   }

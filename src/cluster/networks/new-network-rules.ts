@@ -16,6 +16,9 @@ export interface NewNetworkContext {
   readonly limits: NetworkLimits;
 }
 
+/** Reason of conditions and events. */
+export const LIMIT_REACHED = 'NetworkLimitReached';
+
 export interface NetworkRefusalText {
   /** Undefined = the general reason of the object's kind. */
   readonly reason?: string;
@@ -30,7 +33,7 @@ export function refusalOfNew(
   context: NewNetworkContext,
 ): NetworkRefusalText | undefined {
   return (
-    overLimit(object, namespace, context) ??
+    (object.kind === 'ClusterUserDefinedNetwork' ? undefined : overLimit(namespace, context)) ??
     externalClash(object, context) ??
     (config.role === 'primary' ? primaryRefusal(object, namespace, config, context) : undefined)
   );
@@ -43,22 +46,19 @@ const nodesOf = ({
     .list()
     .map((node) => ({ name: node.metadata.name, hostAddresses: hostNetworksOf(node).addresses }));
 
-function overLimit(
-  { kind }: NetworkObject,
+/** Why a namespace may declare no further network, whether by an object or by a NAD of its own; networks of the cluster don't count. */
+export function overLimit(
   namespace: string,
-  { registry, limits }: NewNetworkContext,
+  { registry, limits }: Pick<NewNetworkContext, 'registry' | 'limits'>,
 ): NetworkRefusalText | undefined {
-  if (kind === 'ClusterUserDefinedNetwork') return undefined;
   const { length } = registry
     .inNamespace(namespace)
-    .filter(
-      ({ ownerKind }) => ownerKind === 'UserDefinedNetwork' || ownerKind === 'OVNSecondaryNetwork',
-    );
+    .filter(({ ownerKind }) => ownerKind !== 'ClusterUserDefinedNetwork');
   return length < limits.networksPerNamespace
     ? undefined
     : {
-        reason: 'NetworkLimitReached',
-        message: `namespace "${namespace}" has ${length} networks, and no more than ${limits.networksPerNamespace} are allowed: delete one, or have the limit raised`,
+        reason: LIMIT_REACHED,
+        message: `namespace "${namespace}" has ${length} networks, and no more than ${limits.networksPerNamespace} are allowed (--max-networks-per-namespace): delete one, or have the limit raised`,
       };
 }
 

@@ -1,4 +1,5 @@
 /** Statuses of the objects that declare networks, and the events of failed allocations (api.md §4.5, §4.6). */
+import { conditionMessage, conditionOf } from '../../api/conditions.ts';
 import { zoneStatuses } from '../../api/kinds.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';
 import type { KubeObject } from '../../api/objects.ts';
@@ -58,6 +59,8 @@ export class StatusController {
   readonly batch: Batch;
   /** Failures of which there was an event, by network. */
   readonly #reported = new Map<string, Set<string>>();
+  /** What an event said last of each object that is refused something. */
+  readonly #told = new Map<string, string>();
 
   constructor(options: StatusControllerOptions) {
     this.#options = options;
@@ -146,9 +149,11 @@ export class StatusController {
   async #writeStatus(key: string, signal: AbortSignal): Promise<void> {
     const object = this.#options.informers.networkObject(key);
     const outcome = this.#options.outcomeOf(key);
+    if (object === undefined) this.#told.delete(key);
     if (object === undefined || outcome === undefined) return;
+    const created = networkCreated(object.kind, outcome);
     const conditions = [
-      networkCreated(object.kind, outcome),
+      created,
       transportAccepted(object),
       primaryNetworkConflict(this.#conflictingNads(object, outcome)),
       this.#allocation(object, outcome),
@@ -180,7 +185,24 @@ export class StatusController {
       if (!(error instanceof StoreError) || !['conflict', 'not-found'].includes(error.code))
         throw error;
       if (error.code === 'conflict') this.queue.addAfter(`status/${key}`, CONFLICT_DELAY);
+      return;
     }
+    if (outcome.problems.length > 0) await this.#tell(key, object, created);
+    else this.#told.delete(key);
+  }
+
+  /** What is refused of an object, its owner reads in an event, too. */
+  async #tell(
+    key: string,
+    regarding: NetworkObject,
+    { type, reason, message }: StatedCondition,
+  ): Promise<void> {
+    // What the condition says already, an earlier process told.
+    const told = this.#told.get(key) ?? conditionOf(regarding.status?.conditions, type)?.message;
+    const text = conditionMessage(message);
+    this.#told.set(key, text);
+    if (told === text) return;
+    await this.#options.store.event({ regarding, type: 'Warning', reason, message });
   }
 
   /** Who looks at the ZoneStatus alone sees it, too; the daemon writes its own again once it is back. */

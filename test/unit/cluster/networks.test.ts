@@ -4,6 +4,7 @@ import {
   userDefinedNetworks,
   zoneStatuses,
 } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/objects.ts';
 import type { NetworkState, ZoneStatus } from '../../../src/api/zone-status.ts';
 import {
   ALLOCATED,
@@ -142,12 +143,57 @@ describe('a network is refused', () => {
     expect(
       running.manager.problems().map(({ object, message }) => `${object}: ${message}`),
     ).toEqual([
-      'UserDefinedNetwork a/more: namespace "a" has 1 networks, and no more than 1 are allowed: delete one, or have the limit raised',
+      'UserDefinedNetwork a/more: namespace "a" has 1 networks, and no more than 1 are allowed (--max-networks-per-namespace): delete one, or have the limit raised',
       'UserDefinedNetwork c/net: there are 2 networks, and no more than 2 are allowed: delete one, or have the limit raised',
     ]);
     await remove.udn(store, 'a/net');
     await running.settled();
     expect(running.manager.problems()).toHaveLength(1);
+  });
+
+  test('NADs of a namespace count with its networks, whoever came first, until there is room again', async () => {
+    const store = new MemoryStore();
+    const nad = (name: string): KubeObject =>
+      rawNad(`a/${name}`, {
+        type: 'ovn-k8s-cni-overlay',
+        name,
+        topology: 'layer2',
+        netAttachDefName: `a/${name}`,
+      });
+    const limits = { networks: 100, networksPerNamespace: 2 };
+    const refused = (object: string): string =>
+      `${object}: namespace "a" has 2 networks, and no more than 2 are allowed (--max-networks-per-namespace): delete one, or have the limit raised`;
+    const carriesId = async (name: string): Promise<boolean> => {
+      const found = await store.get(networkAttachmentDefinitions, `a/${name}`);
+      return found?.metadata.annotations?.['k8s.ovn.org/network-id'] !== undefined;
+    };
+    {
+      await using running = startManager(store, { limits });
+      await apply(store, namespace('a'), layer2('a/udn', '10.20.0.0/16', 'Secondary'));
+      await running.settled();
+      await apply(store, nad('first'));
+      await running.settled();
+      await apply(store, nad('second'), layer2('a/more', '10.30.0.0/16', 'Secondary'));
+      await running.settled();
+      const problems = running.manager.problems();
+      expect(problems.map(({ object, message }) => `${object}: ${message}`)).toEqual([
+        refused('NetworkAttachmentDefinition a/second'),
+        refused('UserDefinedNetwork a/more'),
+      ]);
+      expect(
+        store.events.map(({ regarding, reason }) => `${regarding.metadata.name} ${reason}`),
+      ).toEqual(['second NetworkLimitReached', 'more NetworkLimitReached']);
+      expect([await carriesId('first'), await carriesId('second')]).toEqual([true, false]);
+    }
+    // The same is decided by a manager that finds all of them.
+    await using running = startManager(store, { limits });
+    await running.settled();
+    expect([await carriesId('first'), await carriesId('second')]).toEqual([true, false]);
+    await store.delete(networkAttachmentDefinitions, 'a/first');
+    await remove.udn(store, 'a/more');
+    await running.settled();
+    expect(await carriesId('second')).toBe(true);
+    expect(running.manager.problems()).toEqual([]);
   });
 
   test('when a NAD of that name is not its own', async () => {

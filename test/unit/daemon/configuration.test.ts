@@ -40,7 +40,7 @@ describe('configuration', () => {
 
   test('limits of networks, and nodes without subnets', () => {
     expect(resolve().manager).toEqual({
-      limits: { networks: 4095, networksPerNamespace: 4095 },
+      limits: { networks: 4095, networksPerNamespace: 50 },
       noHostSubnetNodes: undefined,
     });
     expect(

@@ -30,6 +30,7 @@ import {
   oneOf,
   portRange,
   serviceList,
+  tunnelSources,
 } from './setting-values.ts';
 import { smallSubnet } from './subnet-sizes.ts';
 
@@ -392,6 +393,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
       (text): readonly string[] => list(text).map(cidr()),
       defaults.serviceExternalRanges,
     ),
+    tunnelSources: read('tunnel-sources', tunnelSources, defaults.tunnelSources),
     serviceLimits: {
       entries: read('max-service-entries', integer(1, 1_000_000), defaults.serviceLimits.entries),
       targets: read('max-service-targets', integer(1, 10_000_000), defaults.serviceLimits.targets),

@@ -59,6 +59,7 @@ export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonSta
     // A daemon allocates as it goes: what it is about to change is what drifted.
     diff: plan,
     host: () => betweenPasses(() => runtime.hostReport()),
+    underlay: () => betweenPasses(() => runtime.underlayReport()),
   };
 }
 

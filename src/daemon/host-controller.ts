@@ -18,10 +18,14 @@ import type { LinuxDriver } from '../node/drivers/linux-driver.ts';
 import type { LinuxPlan, LinuxProblem } from '../node/drivers/linux-change.ts';
 import type { NftDriver } from '../node/drivers/nft-driver.ts';
 import type { NftPlan, NftProblem } from '../node/drivers/nft-plan.ts';
+import { OfctlError, type OfctlProgram } from '../node/drivers/ofctl-program.ts';
+import { STRANGER_FLOWS } from '../node/bridge-flows-uplink.ts';
+import { TUNNEL_SOURCES } from '../node/nft/tunnels.ts';
 import { hostFeatures } from '../node/features.ts';
 import type { HostSettings } from '../node/host-network.ts';
 import { OPEN_VSWITCH } from '../node/host-rows.ts';
 import type { Logger } from './logger.ts';
+import type { StrangersSeen } from './underlay-report.ts';
 import type { ZoneDatabase } from './zone-database.ts';
 
 export interface HostControllerOptions {
@@ -29,6 +33,7 @@ export interface HostControllerOptions {
   readonly openVswitch: ZoneDatabase;
   readonly linux: LinuxDriver;
   readonly flows: FlowDriver;
+  readonly ofctl: OfctlProgram;
   readonly nft: NftDriver;
   readonly healthChecks: HealthCheckServers;
   readonly connections: ConnectionDriver;
@@ -159,6 +164,22 @@ export class HostController implements AsyncDisposable {
     const flows = await this.#flushFlows(isComplete, signal);
     await this.#options.healthChecks.flush(this.#now());
     return nft ?? linux ?? ports ?? flows;
+  }
+
+  /** Packets of strangers to the port of tunnels, by what dropped them; `bridge` is the external one. */
+  async strangersSeen(bridge: string | undefined): Promise<readonly StrangersSeen[]> {
+    const { nft, ofctl } = this.#options;
+    await nft.refreshCounters();
+    const inTable = { at: 'nftables', packets: nft.counted(TUNNEL_SOURCES) };
+    if (bridge === undefined) return [inTable];
+    try {
+      const counts = await Promise.all(STRANGER_FLOWS.map((flows) => ofctl.packets(bridge, flows)));
+      const packets = counts.reduce((sum, count) => sum + count, 0);
+      return [{ at: bridge, packets }, inTable];
+    } catch (error) {
+      if (!(error instanceof OfctlError)) throw error;
+      return [{ at: bridge, packets: undefined }, inTable];
+    }
   }
 
   /** To be called when the data plane is as wanted: what led to services that are gone is forgotten, while other work goes on. */

@@ -168,6 +168,7 @@ export function openHost({
     linux,
     nft,
     flows,
+    ofctl,
     healthChecks: new HealthCheckServers(events),
     connections: new ConnectionDriver(
       [

@@ -135,6 +135,13 @@ export const OPTIONS = [
     '',
   ),
   option(
+    'tunnel-sources',
+    'cluster',
+    'LIST',
+    "addresses and subnets that may send to the port of tunnels besides those of nodes' tunnels (ovn-encap-ip); any: everybody",
+    '',
+  ),
+  option(
     'max-service-entries',
     'cluster',
     'COUNT',

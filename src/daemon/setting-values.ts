@@ -1,11 +1,14 @@
 /** Values of settings from text. Each throws an error that names the value and what would do. */
 import {
+  asHost,
   familyOf,
   formatAddress,
   formatPrefix,
   parseAddress,
   parseInterfaceAddress,
+  prefixLength,
   prefixOf,
+  withoutPrefix,
   type Family,
 } from '../allocators/addresses.ts';
 import { labelSelectorProblem } from '../api/label-selector.ts';
@@ -95,6 +98,17 @@ export function addressesOrSubnets(text: string): readonly string[] {
       );
     return formatAddress(address);
   });
+}
+
+/** `any`, or addresses and subnets in the form in which they are listed: one address has no length. */
+export function tunnelSources(text: string): readonly string[] | 'any' {
+  if (text === 'any') return text;
+  const sources = addressesOrSubnets(text).map((entry) => {
+    if (prefixLength(entry) === 0)
+      throw new Error(`"${entry}" is every address: write any, or the subnets that are meant`);
+    return asHost(withoutPrefix(entry)) === entry ? withoutPrefix(entry) : entry;
+  });
+  return [...new Set(sources)];
 }
 
 export const oneOf =

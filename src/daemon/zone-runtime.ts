@@ -10,6 +10,7 @@ import {
 } from '../node/drivers/chassis-keeper.ts';
 import { NodeAnnouncer } from '../node/node-announcer.ts';
 import { kernelSysctls } from '../node/drivers/sysctls.ts';
+import { readUnderlayDevices } from '../node/drivers/underlay-state.ts';
 import { UplinkKeeper, uplinkSteps } from '../node/drivers/uplink-keeper.ts';
 import { NodePodAddresses } from '../node/pod-addresses.ts';
 import { DEFAULT_LEASE_NAME } from '../cluster/settings.ts';
@@ -21,6 +22,7 @@ import { ZoneFacts } from '../model/facts.ts';
 import type { DropLimit } from '../store/event-writer.ts';
 import { Informers } from '../store/informers.ts';
 import { managerIdentity } from './cluster-daemon.ts';
+import { tunnelsIn } from './chassis-database.ts';
 import { ChassisWatch, type ChassisReach } from './chassis-watch.ts';
 import { ConfigurationError } from './configuration-error.ts';
 import type { Configuration } from './configuration.ts';
@@ -35,6 +37,7 @@ import { northboundTables, southboundTables } from './monitored-columns.ts';
 import { openHost, type OpenHost } from './host.ts';
 import type { HostChange } from './host-controller.ts';
 import { hostReport, type HostReport } from './host-report.ts';
+import { missingHolds, underlayReport, type UnderlayReport } from './underlay-report.ts';
 import type { Logger } from './logger.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 import { orGiveUp, TimedOutError, until } from './waiting.ts';
@@ -423,15 +426,37 @@ export class ZoneRuntime implements AsyncDisposable {
 
   /** What the host holds, as units want it, and where it differs. Throws ConfigurationError when the host is left alone. */
   async hostReport(): Promise<HostReport> {
-    const { configuration, controller, facts, host } = this;
+    const { configuration, controller, facts } = this;
+    const host = this.#hostOrThrow();
+    const plans = await host.controller.plans(controller.isComplete);
+    const { bridges } = host.uplink.read();
+    return hostReport(facts, configuration.host, controller.hostUnits(), plans, bridges);
+  }
+
+  /** How clean the network below is, as far as this node can tell. Throws ConfigurationError when the host is left alone. */
+  async underlayReport(): Promise<UnderlayReport> {
+    const { controller, facts } = this;
+    const host = this.#hostOrThrow();
+    const plans = await host.controller.plans(controller.isComplete);
+    return underlayReport(facts, {
+      devices: await readUnderlayDevices(host.ip),
+      bridges: host.uplink.read(),
+      tunnels: tunnelsIn(host.openVswitch.replica),
+      strangers: await host.controller.strangersSeen(
+        facts.self.peek(facts.nodeName)?.gateway?.bridge,
+      ),
+      missing: missingHolds(plans),
+    });
+  }
+
+  #hostOrThrow(): OpenHost {
+    const { configuration, host } = this;
     if (host === undefined)
       throw new ConfigurationError(
         '--ovs',
         `is needed: without the remote of its Open_vSwitch database the host of node ${configuration.node} is left alone`,
       );
-    const plans = await host.controller.plans(controller.isComplete);
-    const { bridges } = host.uplink.read();
-    return hostReport(facts, configuration.host, controller.hostUnits(), plans, bridges);
+    return host;
   }
 
   /** What is still to be done until ovn-controller has its settings, in words. */

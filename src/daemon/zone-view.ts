@@ -3,6 +3,7 @@ import { isPlainObject } from '../api/plain-object.ts';
 import type { GivenOptions } from './configuration.ts';
 import { invalidParams, type ControlMethod } from './control-socket.ts';
 import type { HostReport } from './host-report.ts';
+import type { UnderlayReport } from './underlay-report.ts';
 import type { PlanFormat, PlanReport, StatusReport } from './zone-reports.ts';
 
 /** Which daemon answers, and the options that it was given. */
@@ -22,6 +23,8 @@ export interface ZoneView {
   diff(format: PlanFormat): Promise<PlanReport>;
   /** What the host of the node holds. Throws when the daemon leaves the host alone. */
   host(): Promise<HostReport>;
+  /** How clean the network below the node is. Throws when the daemon leaves the host alone. */
+  underlay(): Promise<UnderlayReport>;
 }
 
 /** The view as methods of a control socket. */
@@ -31,6 +34,7 @@ export const controlMethods = (view: ZoneView): Readonly<Record<string, ControlM
   plan: async (params) => view.plan(planFormat(params)),
   diff: async (params) => view.diff(planFormat(params)),
   host: async () => view.host(),
+  underlay: async () => view.underlay(),
 });
 
 function planFormat(params: unknown): PlanFormat {

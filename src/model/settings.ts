@@ -15,6 +15,7 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
   aclLoggingRateLimit: 20,
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
   serviceExternalRanges: [],
+  tunnelSources: [],
   // A service of 64 addresses and 16 ports, or of 5,000 endpoints with two ports in both families.
   serviceLimits: { entries: 1024, targets: 20_000 },
   configNamespace: 'ovn-kubernetes',

@@ -49,7 +49,7 @@ export const dropFlows: BridgePart = {
     for (const { family, words, services, otherNodes } of on.families) {
       const { ip, src, dst } = words;
       if (on.mode === 'shared')
-        for (const address of otherNodes)
+        for (const address of otherNodes())
           rows
             .by('path-mtu')
             .flow(

@@ -1,5 +1,11 @@
 /** What leaves the node, and how replies find back: each network has a conntrack mark (node.md §4.3, §4.4). */
-import type { BridgeNetwork, BridgePart, ExternalBridge } from './bridge-network.ts';
+import { familyOf, type Family } from '../allocators/addresses.ts';
+import {
+  WORDS,
+  type BridgeNetwork,
+  type BridgePart,
+  type ExternalBridge,
+} from './bridge-network.ts';
 import { conntrack, DROP, goOnIn, NORMAL, output } from './flow-actions.ts';
 import { LOCAL, UPLINK, type FlowRows } from './flow-rows.ts';
 import {
@@ -10,8 +16,11 @@ import {
   MARK_TO_NODE_ADDRESS,
   ZONES,
 } from './numbers.ts';
+import { plainAddress } from './plain-address.ts';
 
 const { classify, replies, toHostEndpoint, tooLarge } = FLOW_TABLES;
+/** Priority of what drops strangers' packets to the host's port of tunnels. */
+const STRANGERS = 204;
 const TO_TUNNEL = `tp_dst=${GENEVE_PORT}`;
 /**
  * The first piece of a datagram: flows find no port in any piece (ovs-ofctl(8), set-frags), but conntrack, which puts them together, does. The kernel
@@ -31,6 +40,10 @@ export const uplinkFlows: BridgePart = {
     tunnels: {
       text: 'Tunnel packets go between the uplink and the host, and are not tracked.',
       source: 'node.md §4.3, 200 and 205',
+    },
+    'from-nodes': {
+      text: "To the host's port of tunnels send other nodes alone, by the addresses that their tunnels have, and what --tunnel-sources names. Open vSwitch's userspace datapath takes tunnels from here, past nftables.",
+      source: 'RFC 8926 §6.1',
     },
     'tunnels-alone': {
       text: 'No network sends anything to the port of tunnels, wherever it is: with an address of a node it would be taken for what a node says. Nor does a service lead there.',
@@ -67,10 +80,10 @@ export const uplinkFlows: BridgePart = {
   },
   common(rows, on) {
     const { outside, fromUplink, fromHost, fromHostToAny, toHost, push } = on.vlan;
-    for (const { words, hostSubnets } of on.families) {
+    for (const { family, words, hostSubnets } of on.families) {
       const { ip, udp, dst } = words;
       const tunnels = rows.by('tunnels');
-      tunnels.flow(classify, 205, [udp, ...fromUplink, `dl_dst=${on.mac}`, TO_TUNNEL], toHost);
+      addTunnelSources(rows, on, family);
       tunnels.flow(classify, 200, [udp, ...fromUplink, TO_TUNNEL], [NORMAL]);
       tunnels.flow(classify, 200, [udp, ...fromHost, TO_TUNNEL], [...push, output(UPLINK)]);
       const alone = rows.by('tunnels-alone');
@@ -119,12 +132,53 @@ export const uplinkFlows: BridgePart = {
       rows.by('too-large').flow(tooLarge, 1, [], [...push, output(on.defaultPort)]);
     }
   },
+  node(rows, on, ends) {
+    for (const { family } of on.families)
+      for (const end of new Set(ends.map(plainAddress)))
+        if (end !== undefined && familyOf(end) === family && on.tunnelSources !== 'any')
+          addTunnelSource(rows, on, { source: end, priority: 205 });
+  },
   network(rows, to) {
     addNothingIntoTunnels(rows, to);
     addWaysOut(rows.by('network-out'), to);
     addReplies(rows, to);
   },
 };
+
+/** Matches what comes from the uplink to the host's port of tunnels. */
+const toOwnTunnels = ({ vlan, mac }: ExternalBridge, udp: string): readonly string[] => [
+  udp,
+  ...vlan.fromUplink,
+  `dl_dst=${mac}`,
+  TO_TUNNEL,
+];
+
+function addTunnelSources(rows: FlowRows, on: ExternalBridge, family: Family): void {
+  const match = toOwnTunnels(on, WORDS[family].udp);
+  if (on.tunnelSources === 'any')
+    return rows.by('tunnels').flow(classify, 205, match, on.vlan.toHost);
+  rows.by('from-nodes').flow(classify, STRANGERS, match, [DROP]);
+  for (const range of on.tunnelSources)
+    if (familyOf(range) === family) addTunnelSource(rows, on, { source: range, priority: 206 });
+}
+
+/** `source`: an address or a range. Those of settings have a priority of their own: a range may be what a node has. */
+function addTunnelSource(
+  rows: FlowRows,
+  on: ExternalBridge,
+  { source, priority }: { source: string; priority: number },
+): void {
+  const { udp, src } = WORDS[familyOf(source)];
+  const match = [...toOwnTunnels(on, udp), `${src}=${source}`];
+  rows.by('from-nodes').flow(classify, priority, match, on.vlan.toHost);
+}
+
+/** Flows that drop strangers' packets to the port of tunnels, as `ovs-ofctl dump-flows` asks for them. */
+export const STRANGER_FLOWS = [WORDS.v4, WORDS.v6].map(({ udp }) => ({
+  table: classify,
+  match: `${udp},${TO_TUNNEL}`,
+  priority: STRANGERS,
+}));
 
 const checksSizes = ({ mode, largestFrame }: ExternalBridge): boolean =>
   mode === 'local' && largestFrame !== undefined;

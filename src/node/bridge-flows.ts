@@ -54,6 +54,20 @@ export const bridgeFlowsOfNetwork: Feature<ZoneFacts> = {
   },
 };
 
+export const bridgeFlowsOfNode: Feature<ZoneFacts> = {
+  name: 'host/bridge-flows-of-node',
+  over: ({ remoteNodes }) => remoteNodes,
+  rules: RULES,
+  claims: [],
+  build(facts, [name = ''], out) {
+    const on = externalBridge(facts);
+    if (on === undefined) return;
+    const rows = new FlowRows(out, on.name, `Node ${name}`);
+    const ends = facts.remoteNodes.part(name, 'encapIps') ?? [];
+    for (const part of PARTS) part.node?.(rows, on, ends);
+  },
+};
+
 export const bridgeFlowsOfService: Feature<ZoneFacts> = {
   name: 'host/bridge-flows-of-service',
   over: (facts) => facts.backends,

@@ -13,7 +13,7 @@ import { MASQUERADE_OFFSETS } from '../allocators/node-addresses.ts';
 import type { Rule } from '../desired/features.ts';
 import { ovnPrefix } from '../api/nad/network-name.ts';
 import type { ZoneFacts } from '../model/facts.ts';
-import type { GatewayMode, Network } from '../model/model.ts';
+import type { ClusterSettings, GatewayMode, Network } from '../model/model.ts';
 import { bridgePort, isDefault } from '../model/names.ts';
 import { DEFAULT_NETWORK } from '../model/networks.ts';
 import { clusterFamilies } from '../model/network-addresses.ts';
@@ -23,7 +23,7 @@ import { patchPort } from './names.ts';
 import { conntrackMark, ETHERNET_HEADER, packetMark } from './numbers.ts';
 
 /** How Open vSwitch calls what both families have. */
-const WORDS = {
+export const WORDS = {
   v4: { ip: 'ip', src: 'nw_src', dst: 'nw_dst', tcp: 'tcp', udp: 'udp', sctp: 'sctp' },
   v6: { ip: 'ipv6', src: 'ipv6_src', dst: 'ipv6_dst', tcp: 'tcp6', udp: 'udp6', sctp: 'sctp6' },
 } as const;
@@ -39,8 +39,8 @@ export interface BridgeFamily {
   readonly addresses: readonly string[];
   /** Addresses of the node elsewhere. */
   readonly otherAddresses: readonly string[];
-  /** Addresses of other nodes. */
-  readonly otherNodes: readonly string[];
+  /** Addresses of other nodes; who asks is asked again when any of them changes. */
+  readonly otherNodes: () => readonly string[];
   readonly services: readonly string[];
   /** Of those, the addresses of what every primary network may use. */
   readonly sharedServices: readonly string[];
@@ -60,6 +60,8 @@ export interface ExternalBridge {
   readonly defaultPort: string;
   /** Frames that are larger don't fit into the networks of pods; absent where OVN is not to look at that. */
   readonly largestFrame: number | undefined;
+  /** Who may send to the port of tunnels besides nodes; `any`: everybody. */
+  readonly tunnelSources: ClusterSettings['tunnelSources'];
 }
 
 /** A network on it. */
@@ -80,6 +82,8 @@ export interface BridgePart {
   readonly rules: Readonly<Record<string, Rule>>;
   common?(rows: FlowRows, on: ExternalBridge): void;
   network?(rows: FlowRows, on: BridgeNetwork): void;
+  /** `ends` of the tunnels of another node. */
+  node?(rows: FlowRows, on: ExternalBridge, ends: readonly string[]): void;
 }
 
 /** Undefined while the node has no gateway. */
@@ -95,6 +99,7 @@ export function externalBridge(facts: ZoneFacts): ExternalBridge | undefined {
     vlan: bridgeVlan(vlan),
     families: clusterFamilies(settings).flatMap((family) => bridgeFamily(facts, family) ?? []),
     defaultPort: patchPortOf(facts, bridge, DEFAULT_NETWORK),
+    tunnelSources: settings.tunnelSources,
     largestFrame: facts.own('gatewayMtuSupport') ? settings.mtu + ETHERNET_HEADER : undefined,
   };
 }
@@ -139,9 +144,10 @@ function bridgeFamily(facts: ZoneFacts, family: Family): BridgeFamily | undefine
     otherAddresses: ofFamily(facts.own('hostAddresses'))
       .map(withoutPrefix)
       .filter((address) => !addresses.includes(address) && !contains(masquerade, address)),
-    otherNodes: [
-      ...new Set(ofFamily(facts.remoteNodes.all().flatMap(({ encapIps }) => encapIps))),
-    ].filter((address) => !addresses.includes(address)),
+    otherNodes: () =>
+      [...new Set(ofFamily(facts.remoteNodes.all().flatMap(({ encapIps }) => encapIps)))].filter(
+        (address) => !addresses.includes(address),
+      ),
     services: ofFamily(settings.serviceSubnets),
     sharedServices: ofFamily(facts.enabledServices.all().flatMap(({ clusterIps }) => clusterIps)),
     masquerade,

@@ -347,6 +347,7 @@ const VIEW: ZoneView = {
   plan: () => Promise.reject(new Error('no plan')),
   diff: () => Promise.reject(new Error('no plan')),
   host: () => Promise.reject(new Error('no host')),
+  underlay: () => Promise.reject(new Error('no host')),
 };
 const answer = answerLine(controlMethods(VIEW), { debug: () => undefined });
 const control: FuzzTarget = {

@@ -5,6 +5,7 @@ import type { ZoneFacts } from '../../src/model/facts.ts';
 import {
   bridgeFlows,
   bridgeFlowsOfNetwork,
+  bridgeFlowsOfNode,
   bridgeFlowsOfService,
 } from '../../src/node/bridge-flows.ts';
 import {
@@ -140,6 +141,7 @@ export const patchPortOf = ({ id, name }: Pick<ZoneNetwork, 'id' | 'name'>): str
 
 export const bridgeFeatures: readonly Feature<ZoneFacts>[] = [
   bridgeFlows,
+  bridgeFlowsOfNode,
   bridgeFlowsOfNetwork,
   bridgeFlowsOfService,
 ];

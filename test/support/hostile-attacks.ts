@@ -1,6 +1,18 @@
 /** What pods and host processes try with packets; each is what `lab-frames` sends. */
+import { familyOf, macOf } from '../../src/allocators/addresses.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { marker, type Send } from '../../src/lab/frames.ts';
+import {
+  addressBytes,
+  ethernet,
+  ethertypeOf,
+  ipv4,
+  ipv6,
+  PROTOCOL,
+  tcp,
+  udp,
+  vxlan,
+} from './frame-bytes.ts';
 import {
   AGENTS,
   FAR_SERVICE,
@@ -59,6 +71,115 @@ export async function tunnelsFromPods(lab: HostileLab): Promise<readonly Send[]>
   }
   return sends;
 }
+
+/** From a machine outside that is no node, to the tunnels' port of n2. */
+export async function tunnelsFromStrangers(lab: HostileLab): Promise<readonly Send[]> {
+  const sends: Send[] = [];
+  for (const to of nodeAddresses('n2'))
+    for (const victim of ['plain/far', 'green/far', 'red/far'] as const)
+      for (const size of [0, IN_PIECES]) {
+        const [inside = ''] = lab.on(victim).addresses;
+        const id = lab.id(`a stranger by a tunnel to ${victim} over ${to} with ${size} bytes more`);
+        const payload = await lab.inTunnel(id, victim, inside, size);
+        sends.push({ id, from: 'ext', datagram: { to, port: TUNNEL_PORT, payload } });
+      }
+  return sends;
+}
+
+/** Ports of VXLAN (RFC 7348) and, over TCP, of STT. */
+const VXLAN_PORT = 4789;
+const STT_PORT = 7471;
+
+/**
+ * From pods with raw sockets, by their routers: what filters by port may not see through (extension headers, tiny pieces), other encapsulations,
+ * packets in packets, and routes that the sender chooses.
+ */
+export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Send[]> {
+  const sends: Send[] = [];
+  const victim = 'green/far';
+  const [inside = ''] = lab.on(victim).addresses;
+  for (const [key, device] of [
+    ['plain/attacker', 'eth0'],
+    ['blue/attacker', 'ovn-udn1'],
+  ] as const) {
+    const { namespace, addresses } = lab.on(key);
+    const gateway = macOf((addresses[0] ?? '').replace(/\d+$/, '1'));
+    for (const [index, node] of nodeAddresses('n2').entries()) {
+      const between = { from: addresses[index] ?? '', to: node };
+      const add = (id: string, packet: Buffer): void => {
+        const type = ethertypeOf(node);
+        const frame = { device, to: gateway, type, packet: packet.toString('hex') };
+        sends.push({ id, from: namespace, frame });
+      };
+      const ip = (next: number, body: Buffer, fragment = 0): Buffer =>
+        familyOf(node) === 'v4'
+          ? ipv4({ ...between, protocol: next, fragment }, body)
+          : ipv6({ ...between, next }, body);
+      const id = (what: string): string => lab.id(`${key}, ${what}, to ${node}`);
+      const tunnel = async (what: string): Promise<readonly [string, Buffer]> => {
+        const name = id(what);
+        const payload = Buffer.from(await lab.inTunnel(name, victim, inside), 'hex');
+        return [name, udp(between, 40_000, TUNNEL_PORT, payload)];
+      };
+      const inner = (name: string): Buffer => lab.packet(name, addresses[0] ?? '', inside);
+      const framed = (name: string): Buffer =>
+        ethernet(macOf(inside), gateway, ethertypeOf(inside), inner(name));
+
+      // Pieces: the first one holds nothing but the header of UDP.
+      const [small, whole] = await tunnel('a tiny first piece');
+      const pieces = [whole.subarray(0, 8), whole.subarray(8)];
+      for (const [number, piece] of pieces.entries()) {
+        const name = number === 0 ? id('the tiny first piece itself') : small;
+        if (familyOf(node) === 'v4') add(name, ip(PROTOCOL.udp, piece, number === 0 ? 0x2000 : 1));
+        else add(name, ip(PROTOCOL.fragment, Buffer.concat([fragmentHeader(number), piece])));
+      }
+      if (familyOf(node) === 'v6') {
+        const padding = Buffer.from([PROTOCOL.udp, 0, 1, 4, 0, 0, 0, 0]);
+        for (const [what, next] of [
+          ['hop-by-hop options', PROTOCOL.hopByHop],
+          ['destination options', PROTOCOL.destination],
+        ] as const) {
+          const [name, body] = await tunnel(what);
+          add(name, ip(next, Buffer.concat([padding, body])));
+        }
+        const [atomic, body] = await tunnel('a fragment that is all');
+        const alone = Buffer.from([PROTOCOL.udp, 0, 0, 0, 0, 0, 0, 7]);
+        add(atomic, ip(PROTOCOL.fragment, Buffer.concat([alone, body])));
+      }
+      const vx = id('VXLAN');
+      add(vx, ip(PROTOCOL.udp, udp(between, 40_000, VXLAN_PORT, vxlan(1, framed(vx)))));
+      const stt = id('STT');
+      add(stt, ip(PROTOCOL.tcp, tcp(between, 40_000, STT_PORT, 0x18, framed(stt))));
+      const ipip = id('IP in IP');
+      add(ipip, ip(familyOf(inside) === 'v4' ? PROTOCOL.ipv4 : PROTOCOL.ipv6, inner(ipip)));
+      const gre = id('GRE');
+      const greHeader = Buffer.from([0, 0, ...shortBytes(ethertypeOf(inside))]);
+      add(gre, ip(PROTOCOL.gre, Buffer.concat([greHeader, inner(gre)])));
+    }
+    // A route that names the victim after the gateway, which is to forward it.
+    const [own = ''] = addresses;
+    const routed = lab.id(`${key}, source route to ${inside}`);
+    const hop = own.replace(/\d+$/, '1');
+    const options = Buffer.concat([
+      Buffer.from([0x83, 7, 4]),
+      addressBytes(inside),
+      Buffer.from([0]),
+    ]);
+    const body = udp({ from: own, to: hop }, 40_000, PORT, marker(routed));
+    const packet = ipv4({ from: own, to: hop, protocol: PROTOCOL.udp, options }, body);
+    sends.push({
+      id: routed,
+      from: namespace,
+      frame: { device, to: gateway, type: ethertypeOf(hop), packet: packet.toString('hex') },
+    });
+  }
+  return [...sends, ...byTheRouter(lab)];
+}
+
+const shortBytes = (number: number): readonly number[] => [number >> 8, number & 0xff];
+/** Of IPv6 (RFC 8200 §4.5): the first piece has eight bytes. */
+const fragmentHeader = (number: number): Buffer =>
+  Buffer.from([PROTOCOL.udp, 0, ...(number === 0 ? [0, 1] : [0, 8]), 0, 0, 0, 7]);
 
 interface Tunnel {
   readonly to?: string;

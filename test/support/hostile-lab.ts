@@ -6,10 +6,11 @@ import { expect } from 'vitest';
 import { familyOf, macOf } from '../../src/allocators/addresses.ts';
 import type { Endpoint } from '../../src/lab/connectivity.ts';
 import { daemonProcess, startDaemons, stopDaemon } from '../../src/lab/daemons.ts';
-import { outputInside } from '../../src/lab/exec.ts';
+import type { UnderlayReport } from '../../src/daemon/underlay-report.ts';
+import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
 import { marker, sendFrames, type Send } from '../../src/lab/frames.ts';
 import { readObjects } from '../../src/lab/objects.ts';
-import { nodeNames, type LabKind } from '../../src/lab/paths.ts';
+import { nodeNames, stateFolder, type LabKind } from '../../src/lab/paths.ts';
 import type { LabRecord } from '../../src/lab/state-file.ts';
 import { podPort } from '../../src/model/names.ts';
 import type { GatewayMode } from '../../src/model/model.ts';
@@ -175,6 +176,15 @@ export class HostileLab implements AsyncDisposable {
 
   onNode(node: string, ...argv: string[]): Promise<string> {
     return outputInside(this.record, ['on', node, ...argv]);
+  }
+
+  /** Packets of strangers to the tunnels' port that a node has dropped, as its daemon says. */
+  async strangersSeen(node: string): Promise<number> {
+    const socket = join(stateFolder(this.record.name), node, 'heddle-node.sock');
+    const argv = heddleCommand(this.record, ['check', '--json', `--socket=${socket}`]);
+    // What is wrong with the underlay makes it end with 1.
+    const { stdout } = await runInside(this.record, ['on', node, ...argv]);
+    return (JSON.parse(stdout) as UnderlayReport).tunnels.strangers;
   }
 
   /** Address of the host's port on a network, by the port's name. */

@@ -85,6 +85,7 @@ export const ipv4Settings: ClusterSettings = {
   aclLoggingRateLimit: 20,
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
   serviceExternalRanges: [],
+  tunnelSources: [],
   serviceLimits: { entries: 1024, targets: 20_000 },
   configNamespace: 'ovn-kubernetes',
 };

@@ -150,6 +150,18 @@ export class NftDriver implements RowTarget, Disposable {
     };
   }
 
+  /** Has what counters say read again: nobody tells that they count. */
+  async refreshCounters(): Promise<void> {
+    this.#isStale = true;
+    await this.refresh(performance.now());
+  }
+
+  /** Packets that counters in a chain had seen when the table was listed last; undefined where nothing counts. */
+  counted(chain: string): number | undefined {
+    const counts = this.#found?.chains.get(chain)?.rules.flatMap(({ packets }) => packets ?? []);
+    return counts?.reduce((sum, packets) => sum + packets, 0);
+  }
+
   /** Applies a plan as one transaction. When that is refused each chain and set has one of its own, so that one mistake harms itself alone. */
   async apply({ changes }: NftPlan, now: number): Promise<AppliedNft> {
     this.#isStale = true;

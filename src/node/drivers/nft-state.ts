@@ -7,6 +7,8 @@ export interface FoundRule {
   readonly handle: number;
   readonly text: string;
   readonly comment: string | undefined;
+  /** Packets that a counter in it has seen. */
+  readonly packets?: number;
 }
 
 export interface FoundChain {
@@ -52,8 +54,17 @@ export function foundTable(objects: readonly unknown[]): FoundNftTable {
       handle: Number(rule['handle']),
       text: ruleText(rule['expr']),
       comment: rule['comment'] === undefined ? undefined : textOf(rule['comment']),
+      ...packetsOf(rule['expr']),
     });
   return { chains, sets };
+}
+
+function packetsOf(expressions: unknown): Pick<FoundRule, 'packets'> {
+  for (const one of Array.isArray(expressions) ? (expressions as readonly unknown[]) : []) {
+    const counter = isPlainObject(one) ? one['counter'] : undefined;
+    if (isPlainObject(counter)) return { packets: Number(counter['packets']) };
+  }
+  return {};
 }
 
 function chainColumns({ name, type, hook, prio, policy }: Listed): ChainColumns {

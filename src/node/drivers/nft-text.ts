@@ -113,6 +113,9 @@ function statement(json: JsonObject): string {
       if (typeof set === 'number') return `${mark} set 0x${set.toString(16)}`;
       return `${mark} set ${operand(set)}`;
     }
+    case 'counter':
+      // One with a name is no word.
+      return isObject(value) ? name : verdict(json);
     case 'masquerade':
       if (value !== null) throw new Unknown();
       return name;

@@ -57,6 +57,24 @@ export class OfctlProgram {
     return text.split('\n').filter((line) => line.includes('actions='));
   }
 
+  /** Packets that flows of a table with this priority have met; `match` narrows them down. */
+  async packets(
+    bridge: string,
+    { table, match, priority }: { table: number; match: string; priority: number },
+  ): Promise<number> {
+    const text = await this.#run([
+      ...VERSION,
+      '--no-names',
+      'dump-flows',
+      this.target(bridge),
+      `table=${table},${match}`,
+    ]);
+    return text
+      .split('\n')
+      .filter((line) => line.includes(` priority=${priority},`))
+      .reduce((sum, line) => sum + Number(/ n_packets=(\d+)/.exec(line)?.[1] ?? 0), 0);
+  }
+
   /** What the switch says of its ports. */
   ports(bridge: string): Promise<string> {
     return this.#run([...PORT_VERSION, '--no-names', 'dump-ports-desc', this.target(bridge)]);

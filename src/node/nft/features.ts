@@ -11,7 +11,7 @@ import { masqueradeChains } from './masquerade.ts';
 import { networkMark } from './network-mark.ts';
 import { ownNodeAddresses, remoteNodeAddresses } from './node-addresses.ts';
 import { serviceElements } from './services.ts';
-import { tunnelChains } from './tunnels.ts';
+import { tunnelChains, tunnelPeers } from './tunnels.ts';
 
 export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   baseChains,
@@ -20,6 +20,7 @@ export const nftFeatures: readonly Feature<ZoneFacts>[] = [
   managementPortForward,
   networkForward,
   tunnelChains,
+  tunnelPeers,
   remoteNodeAddresses,
   ownNodeAddresses,
   networkMark,

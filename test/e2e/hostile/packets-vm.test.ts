@@ -1,12 +1,14 @@
 /** What pods and host processes try with packets where the kernel has VRFs and the datapath, in both gateway modes (docs/security.md). */
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   boundToDevices,
   outWithOwnAddress,
   pastTheRouter,
   pastTheRouterOfANetwork,
+  tunnelsByOtherMeans,
   tunnelsFromHostPods,
   tunnelsFromPods,
+  tunnelsFromStrangers,
 } from '../../support/hostile-attacks.ts';
 import { HostileLab } from '../../support/hostile-lab.ts';
 import { whyNoVirtualMachine } from '../../support/lab.ts';
@@ -32,6 +34,15 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
 
       test("pods do not send to the tunnels' port of another node, whole or in pieces, nor by a service", async () => {
         await lab.prove(await tunnelsFromPods(lab));
+      });
+      test('nor by pieces, headers and encapsulations that a filter by ports does not see through', async () => {
+        await lab.prove(await tunnelsByOtherMeans(lab));
+      });
+      test('machines that are no nodes do not get into tunnels, and are counted', async () => {
+        const before = await lab.strangersSeen('n2');
+        const sends = await tunnelsFromStrangers(lab);
+        await lab.prove([...sends, ...(await tunnelsFromPods(lab))]);
+        expect(await lab.strangersSeen('n2')).toBeGreaterThanOrEqual(before + sends.length / 2);
       });
       test("nor do pods on the host's network, which reach pods on other nodes all the same", async () => {
         await lab.prove(await tunnelsFromHostPods(lab));

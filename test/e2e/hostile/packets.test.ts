@@ -1,9 +1,11 @@
 /** What pods try with packets on Open vSwitch's userspace datapath, in both gateway modes (docs/security.md). */
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   outWithOwnAddress,
   pastTheRouter,
+  tunnelsByOtherMeans,
   tunnelsFromPods,
+  tunnelsFromStrangers,
 } from '../../support/hostile-attacks.ts';
 import { HostileLab } from '../../support/hostile-lab.ts';
 import { whyNoLab } from '../../support/lab.ts';
@@ -26,6 +28,15 @@ describe.skipIf(whyNoLab !== undefined)(
 
       test("pods do not send to the tunnels' port of another node, whole or in pieces, nor by a service", async () => {
         await lab.prove(await tunnelsFromPods(lab));
+      });
+      test('nor by pieces, headers and encapsulations that a filter by ports does not see through', async () => {
+        await lab.prove(await tunnelsByOtherMeans(lab));
+      });
+      test('machines that are no nodes do not get into tunnels, and are counted', async () => {
+        const before = await lab.strangersSeen('n2');
+        const sends = await tunnelsFromStrangers(lab);
+        await lab.prove([...sends, ...(await tunnelsFromPods(lab))]);
+        expect(await lab.strangersSeen('n2')).toBeGreaterThanOrEqual(before + sends.length / 2);
       });
       test("the host's port on the default network leads to no pod", async () => {
         await lab.prove(await pastTheRouter(lab));

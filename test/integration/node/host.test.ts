@@ -51,8 +51,9 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     const ip = new IpProgram({ program: namespace.program });
     const linux = new LinuxDriver({ ip, sysctls: namespace.sysctls });
     // Before the database is loaded.
+    const ofctl = new OfctlProgram({ folder: server.folder });
     const flows = new FlowDriver({
-      ofctl: new OfctlProgram({ folder: server.folder }),
+      ofctl,
       ports: bridgePorts(() => database.replica),
     });
     const settings = HOST_SETTINGS;
@@ -63,6 +64,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
       linux,
       nft,
       flows,
+      ofctl,
       healthChecks: new HealthCheckServers(),
       connections: new ConnectionDriver([new Conntrack()]),
       log,

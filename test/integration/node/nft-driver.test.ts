@@ -7,6 +7,7 @@ import { NftProgram } from '../../../src/node/drivers/nft-program.ts';
 import { TestCgroup } from '../../support/cgroup.ts';
 import { connect, Listener } from '../../support/connections.ts';
 import { HostUnits } from '../../support/host-units.ts';
+import { arrivals } from '../../support/datagrams.ts';
 import { NetworkNamespace, whyNoNamespace } from '../../support/network-namespace.ts';
 import { nftIn, runNft } from '../../support/nft-program.ts';
 import { nftZone } from '../../support/nft-zone.ts';
@@ -154,6 +155,55 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     // Nobody listens there, and the pod says so.
     expect(connect(namespace, '172.18.0.3', '10.244.0.5', 8080)).toBe('ECONNREFUSED');
     expect(connect(namespace, '172.18.0.3', '10.244.0.5', 8081)).toBe('no answer');
+  });
+
+  test("the tunnels' port is for nodes: datagrams of others, whole and in pieces, are dropped and counted", async () => {
+    const [own4, own6] = ['172.18.0.3', 'fc00:f853::3'];
+    const peer = { v4: '172.18.0.4', v6: 'fc00:f853::4' } as const;
+    const stranger = { v4: '203.0.113.9', v6: 'fd00:bad::9' } as const;
+    for (const address of [own4, peer.v4, stranger.v4])
+      namespace.ip(`address add ${address}/32 dev lo`);
+    for (const address of [own6, peer.v6, stranger.v6])
+      namespace.ip(`address add ${address}/128 dev lo`);
+    // A datagram of 3,000 bytes goes in pieces.
+    namespace.ip('link set dev lo mtu 1500');
+    const [remote] = nftZone.remoteNodes;
+    if (remote === undefined) throw new Error('the zone has no other node');
+    const zone = (tunnelSources: readonly string[] = []): Zone => ({
+      ...nftZone,
+      settings: { ...nftZone.settings, tunnelSources },
+      remoteNodes: [{ ...remote, encapIps: Object.values(peer) }],
+    });
+    const all = [
+      ['peer', own4, peer.v4],
+      ['peer', own6, peer.v6],
+      ['stranger', own4, stranger.v4],
+      ['stranger', own6, stranger.v6],
+    ].flatMap(([who = '', to = '', from = '']) =>
+      [10, 3000].map((size) => ({ name: `${who} ${from} ${size}`, from, to, port: 6081, size })),
+    );
+    const ofPeers = all.filter(({ name }) => name.startsWith('peer')).map(({ name }) => name);
+    const dropped = (): number =>
+      Number(
+        /counter packets (\d+)/.exec(
+          runNft(nft, `list chain inet ovn-kubernetes tunnel-sources`),
+        )?.[1],
+      );
+    units.want(zone());
+    expect(refused(await settled())).toEqual([]);
+    expect(arrivals(namespace, all)).toEqual(ofPeers);
+    expect(dropped()).toBe(4);
+    // What was counted does not make it another rule.
+    expect(await settled()).toMatchObject({ applied: 0 });
+    await driver.refreshCounters();
+    expect(driver.counted('tunnel-sources')).toBe(4);
+    units.want(zone(['203.0.113.0/24', stranger.v6]));
+    expect(refused(await settled())).toEqual([]);
+    expect(arrivals(namespace, all)).toEqual(all.map(({ name }) => name));
+    // A node that is gone is a stranger.
+    units.want({ ...zone(), remoteNodes: [] });
+    await settled();
+    expect(arrivals(namespace, all)).toEqual([]);
   });
 
   test('without nft nothing is done, and that is said', async () => {

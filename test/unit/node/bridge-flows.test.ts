@@ -96,6 +96,8 @@ const LEFT_OUT = [
   `table=2 250 ip,pkt_mark=0x1002 → set_field:${MAC}->eth_dst,output:3`,
   `table=2 250 ip,pkt_mark=0x1003 → set_field:${MAC}->eth_dst,output:4`,
   `table=2 100  → set_field:${MAC}->eth_dst,output:2`,
+  // Tunnels come from nodes alone.
+  `table=0 205 dl_dst=${MAC},in_port=1,tp_dst=6081,udp → LOCAL`,
 ];
 const question = (port: number, id: number): string =>
   `table=0 110 arp,arp_op=1,dl_src=${MAC},in_port=${port} → learn(table=20,hard_timeout=3,priority=100,delete_learned,cookie=0xdeff1050000000${id},limit=256,eth_type=0x806,arp_op=2,NXM_OF_ARP_SPA[]=NXM_OF_ARP_TPA[],output:NXM_OF_IN_PORT[]),NORMAL`;
@@ -115,6 +117,8 @@ const ADDED = [
   ...intoTunnels,
   'table=0 600 ct_nw_proto=17,ct_state=-inv+trk,ct_tp_dst=6081,nw_frag=yes,udp → drop',
   'table=6 10 tp_dst=6081,udp → drop',
+  `table=0 205 dl_dst=${MAC},in_port=1,nw_src=172.18.0.2,tp_dst=6081,udp → LOCAL`,
+  `table=0 204 dl_dst=${MAC},in_port=1,tp_dst=6081,udp → drop`,
   `table=2 100  → ${INTO_OVN},set_field:${MAC}->eth_dst,output:2`,
   // What is sent to a node port behind which nobody is.
   ...refusals,
@@ -188,6 +192,20 @@ describe('flows of the external bridge', () => {
     });
     expect(flowLines(zone)).toContain('table=1 100 ct_mark=0x5,ct_state=+est+trk,ip → output:3');
     expect(flowLines(zone).filter((line) => line.startsWith('table=11'))).toEqual([]);
+  });
+
+  test('take tunnels from what settings name besides nodes, or from everybody', () => {
+    const to = (tunnelSources: readonly string[] | 'any'): readonly string[] =>
+      flowLines({ ...bridgeZone, settings: { ...bridgeZone.settings, tunnelSources } }).filter(
+        (line) => line.includes(`dl_dst=${MAC},in_port=1`) && line.includes('6081'),
+      );
+    expect(to(['203.0.113.0/24', '172.18.0.2', 'fc00::/64']).toSorted()).toEqual([
+      `table=0 204 dl_dst=${MAC},in_port=1,tp_dst=6081,udp → drop`,
+      `table=0 205 dl_dst=${MAC},in_port=1,nw_src=172.18.0.2,tp_dst=6081,udp → LOCAL`,
+      `table=0 206 dl_dst=${MAC},in_port=1,nw_src=172.18.0.2,tp_dst=6081,udp → LOCAL`,
+      `table=0 206 dl_dst=${MAC},in_port=1,nw_src=203.0.113.0/24,tp_dst=6081,udp → LOCAL`,
+    ]);
+    expect(to('any')).toEqual([`table=0 205 dl_dst=${MAC},in_port=1,tp_dst=6081,udp → LOCAL`]);
   });
 
   test('have twins for IPv6, and neighbour discovery (node.md §4.7)', () => {
@@ -402,7 +420,8 @@ describe('a gateway with a VLAN (node.md §4.1)', () => {
   test('has tags at the uplink and at patch ports, and none at the host', () => {
     expect(flowLines(inVlan(bridgeZone))).toEqual(
       expect.arrayContaining([
-        `table=0 205 dl_dst=${MAC},dl_vlan=5,in_port=1,tp_dst=6081,udp → pop_vlan,LOCAL`,
+        `table=0 205 dl_dst=${MAC},dl_vlan=5,in_port=1,nw_src=172.18.0.2,tp_dst=6081,udp → pop_vlan,LOCAL`,
+        `table=0 204 dl_dst=${MAC},dl_vlan=5,in_port=1,tp_dst=6081,udp → drop`,
         `table=0 200 in_port=LOCAL,tp_dst=6081,udp,vlan_tci=0x0000/0x1fff → ${push},output:1`,
         `table=0 100 in_port=LOCAL,ip,vlan_tci=0x0000/0x1fff → ct(commit,zone=64000,exec(set_field:0x2->ct_mark)),${push},output:1`,
         `table=0 100 dl_src=${MAC},dl_vlan=5,in_port=3,ip,nw_src=169.254.0.13 → ct(commit,zone=64000,nat(src=172.18.0.3),exec(set_field:0x5->ct_mark)),output:1`,

@@ -156,11 +156,50 @@ test("nothing of networks and services gets to the tunnels' port, nor of pods on
     'ct status dnat udp dport 6081 drop',
   ];
   expect(chain('tunnel-forward')).toEqual(drops);
-  expect(chain('tunnel-input')).toEqual(drops);
+  expect(chain('tunnel-input')).toEqual([...drops, 'udp dport 6081 jump tunnel-sources']);
   expect(chain('tunnel-output')).toEqual([
     'udp dport 6081 meta mark != 1525229 socket cgroupv2 level 2 "kubepods" drop',
   ]);
   expect(chain('mgmtport-mark')).toEqual(['oifname "ovn-k8s-mp*" meta mark set 0x1745ed']);
+});
+
+describe("the tunnels' port", () => {
+  const peers = ['ip saddr @tunnel-peers-v4 accept', 'ip6 saddr @tunnel-peers-v6 accept'];
+  const withSources = (tunnelSources: readonly string[] | 'any'): readonly DesiredRow[] =>
+    rowsOf({ ...nftZone, settings: { ...nftZone.settings, tunnelSources } });
+
+  test('is for nodes, by the ends of their tunnels; who else sends there is dropped and counted', () => {
+    expect(chain('tunnel-sources')).toEqual([...peers, 'counter drop']);
+    expect(elements('tunnel-peers-v4')).toEqual(['172.18.0.4']);
+    expect(elements('tunnel-peers-v6')).toEqual([]);
+  });
+
+  test('costs one element for a node that comes, of either family, whatever networks have', () => {
+    const [remote] = nftZone.remoteNodes;
+    if (remote === undefined) throw new Error('the zone has no other node');
+    const more = { ...remote, name: 'late', id: 77, chassisId: 'late', hostAddresses: [] };
+    const one = (encapIps: readonly string[]): readonly string[] =>
+      rowsOf({
+        ...nftZone,
+        remoteNodes: [...nftZone.remoteNodes, { ...more, encapIps }],
+      })
+        .map(({ table, key }) => `${table} ${key}`)
+        .filter((key) => !rows.some((row) => `${row.table} ${row.key}` === key));
+    expect(one(['172.18.0.9'])).toEqual(['element tunnel-peers-v4 172.18.0.9']);
+    expect(one(['FC00:0::9'])).toEqual(['element tunnel-peers-v6 fc00::9']);
+  });
+
+  test('is for what settings name besides, or for everybody', () => {
+    expect(chain('tunnel-sources', withSources(['203.0.113.0/24', 'fd00::7']))).toEqual([
+      ...peers,
+      'ip saddr 203.0.113.0/24 accept',
+      'ip6 saddr fd00::7 accept',
+      'counter drop',
+    ]);
+    const open = withSources('any');
+    expect(chain('tunnel-sources', open)).toEqual([]);
+    expect(chain('tunnel-input', open)).not.toContain('udp dport 6081 jump tunnel-sources');
+  });
 });
 
 describe('services (§3.3)', () => {

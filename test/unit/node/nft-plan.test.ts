@@ -114,8 +114,15 @@ describe('what versions of nft list in different words is the same', () => {
     ).toEqual({ element: 'tcp . 80', value: 'drop' });
   });
 
+  test('a counter, whatever it has counted', () => {
+    expect(ruleText([{ counter: { packets: 7, bytes: 900 } }, { drop: null }])).toBe(
+      'counter drop',
+    );
+  });
+
   test('what has no words of ours equals none of ours', () => {
     expect(ruleText([{ log: { prefix: 'drop' } }])).toBe('[{"log":{"prefix":"drop"}}]');
+    expect(ruleText([{ counter: 'named' }])).toBe('[{"counter":"named"}]');
     expect(ruleText({})).toBe('{}');
   });
 });

@@ -1,0 +1,102 @@
+/** `heddle check`: whether the network below a node is as clean as the node can tell. */
+import type { Command } from 'commander';
+import type { Configuration } from '../daemon/configuration.ts';
+import { createLogger } from '../daemon/logger.ts';
+import type { TunnelEndReport, UnderlayReport } from '../daemon/underlay-report.ts';
+import { within } from '../daemon/waiting.ts';
+import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
+import { askDaemon, type AnswerSource } from './ask.ts';
+import { addSettings, configurationOf, needed } from './options.ts';
+import { EXIT, print, printJson, printLines, table, tone } from './output.ts';
+
+export function register(program: Command): void {
+  addSettings(
+    program
+      .command('check')
+      .description(
+        'whether the network below --node is clean: who sends to the port of tunnels, where tunnels end, and which nodes have one; changes nothing',
+      )
+      .option('--json', 'as JSON')
+      .addHelpText(
+        'after',
+        '\nAsks the daemon of the node; without one it needs --ovs, --node and --nb.\nWhether packets arrive at another node, and who sends with the address of one, no node can tell.\nExit code: 0 nothing is wrong, 1 something is.',
+      ),
+    ['where', 'control', 'tls', 'cluster', 'behaviour'],
+  ).action(async (_options: unknown, command: Command) => {
+    await check(configurationOf(command), command.opts<{ json?: boolean }>().json === true);
+  });
+}
+
+async function check(configuration: Configuration, isJson: boolean): Promise<void> {
+  const answered = await askDaemon<UnderlayReport>(configuration, 'underlay', {}, [
+    'node',
+    'tunnels',
+    'ends',
+    'peers',
+    'problems',
+    'notes',
+  ]);
+  const report = answered ?? (await lookDirectly(needed(configuration, 'node', 'nb', 'ovs')));
+  const source: AnswerSource = answered === undefined ? 'direct' : 'daemon';
+  if (isJson) printJson({ source, ...report });
+  else printUnderlay(report);
+  process.exitCode = report.problems.length > 0 ? EXIT.problems : EXIT.success;
+}
+
+async function lookDirectly(configuration: ZoneConfiguration): Promise<UnderlayReport> {
+  const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
+  await using runtime = await ZoneRuntime.open({ configuration, log, mode: 'as-is' });
+  await within(configuration.timeout, async (signal) => {
+    await runtime.allocated(signal);
+    await runtime.connected(signal);
+  });
+  runtime.update();
+  return await runtime.underlayReport();
+}
+
+function sourcesText({ tunnels }: UnderlayReport): string {
+  const { sources, isHeld } = tunnels;
+  if (sources === 'any') return tone('for everybody (--tunnel-sources)', 'warning');
+  const who = sources.length === 0 ? 'nodes' : `nodes, and ${sources.join(' ')}`;
+  return isHeld ? tone(`for ${who} alone`, 'good') : tone(`not held for ${who}`, 'bad');
+}
+
+const mtuText = ({ mtu, neededMtu }: TunnelEndReport): string =>
+  mtu === undefined ? '-' : tone(`${mtu} (needs ${neededMtu})`, mtu < neededMtu ? 'bad' : 'good');
+
+function printUnderlay(report: UnderlayReport): void {
+  const { node, tunnels, ends, peers, problems, notes } = report;
+  print(`Node ${node}`);
+  print(`  port of tunnels    UDP ${tunnels.port}, ${sourcesText(report)}`);
+  const seen = tunnels.seen.map(({ at, packets }) => `${packets ?? 'not known'} at ${at}`);
+  print(
+    `  from strangers     ${tone(`${tunnels.strangers} packets`, tunnels.strangers > 0 ? 'bad' : 'good')} (${seen.join(', ')})`,
+  );
+  print('');
+  printLines(
+    table(
+      ['TUNNELS END AT', 'DEVICE', 'MTU', 'SHARED WITH'],
+      ends.map((end) => [
+        end.address,
+        end.device ?? tone('none', 'bad'),
+        mtuText(end),
+        end.sharedWith.join(' ') || '-',
+      ]),
+    ),
+  );
+  print('');
+  printLines(
+    table(
+      ['PEER', 'ADDRESSES', 'TUNNEL'],
+      peers.map((peer) => [
+        peer.node,
+        peer.addresses.join(' '),
+        peer.problem === undefined ? tone('up', 'good') : tone('none', 'bad'),
+      ]),
+    ),
+  );
+  if (problems.length > 0) printLines(`\n${tone('Problems', 'bad')}`);
+  for (const problem of problems) print(`  ${problem}`);
+  if (notes.length > 0) printLines('\nNotes');
+  for (const note of notes) print(`  ${note}`);
+}

@@ -7,11 +7,13 @@ import type {
   AdminPolicyPeer,
   AdminPolicyPort,
   AdminPolicyRule,
+  AdminPolicySpec,
   BaselineAdminNetworkPolicy,
   LabelSelector,
   PodsSelector,
 } from '../api/types.ts';
 import { checkAdminPolicy, type AdminKind } from '../api/validation/admin-policies.ts';
+import type { FieldError } from '../api/validation/field-errors.ts';
 import {
   readProtocol,
   refusal,
@@ -37,7 +39,7 @@ export interface AdminRule {
 export interface AdminPolicy {
   readonly kind: AdminKind;
   readonly name: string;
-  /** 0 comes first; always 0 for the baseline. */
+  /** 0 comes first, but for one that is closed; always 0 for the baseline. */
   readonly priority: number;
   readonly subject: PodSelection;
   readonly rules: readonly AdminRule[];
@@ -106,52 +108,79 @@ export const adminPortQueries = (policy: AdminPolicy, rule: AdminRule): readonly
       })),
     );
 
-const STAYS = 'what was read of the policy before stays in force, if anything was';
+/** Why nothing can be made of the spec of such a policy, each with the field that says it. */
+export function unreadableFields(
+  kind: AdminKind,
+  value: PlainObject,
+): { readonly spec: AdminPolicySpec; readonly errors: readonly FieldError[] } {
+  const { spec, errors } = checkAdminPolicy(kind, value);
+  if (errors.length > 0) return { spec, errors };
+  const { priority = 0, egress = [] } = spec;
+  const priorities: FieldError[] =
+    priority > MOST_PRIORITY
+      ? [
+          {
+            type: 'Invalid',
+            path: ['spec', 'priority'],
+            value: priority,
+            detail: `OVN has room for priorities 0 to ${MOST_PRIORITY}`,
+          },
+        ]
+      : [];
+  const names = egress.flatMap(({ to }, index) =>
+    to.flatMap(({ domainNames }, peer): FieldError[] =>
+      domainNames === undefined
+        ? []
+        : [
+            {
+              type: 'Invalid',
+              path: ['spec', 'egress', index, 'to', peer, 'domainNames'],
+              value: domainNames,
+              detail: 'names are not looked up in this release: write networks',
+            },
+          ],
+    ),
+  );
+  return { spec, errors: [...priorities, ...names] };
+}
 
+/** What is read of such a policy as it is stored, whatever it says. */
 export function readAdminPolicy(
   policy: AdminNetworkPolicy | BaselineAdminNetworkPolicy,
 ): ObjectReading<AdminPolicy> {
   const { kind } = policy;
-  const { spec, errors } = checkAdminPolicy(kind, policy as unknown as PlainObject);
+  const { spec, errors } = unreadableFields(kind, policy as unknown as PlainObject);
   if (errors.length > 0)
-    return { kind: 'problem', message: `${refusal(errors)}; correct it: ${STAYS}` };
-  const { priority = 0, subject, ingress = [], egress = [] } = spec;
-  if (priority > MOST_PRIORITY)
-    return {
-      kind: 'problem',
-      message: `spec.priority ${priority}: OVN has room for priorities 0 to ${MOST_PRIORITY}; choose one of these: ${STAYS}`,
-    };
-  if (egress.some(({ to }) => to.some(({ domainNames }) => domainNames !== undefined)))
-    return {
-      kind: 'problem',
-      message: `spec.egress: peers by domainNames are not looked up in this release; write networks instead: ${STAYS}`,
-    };
+    return { kind: 'problem', message: `${refusal(errors)}; ${untilCorrected(errors)}` };
+  return { kind: 'value', value: policyOf(policy, spec) };
+}
+
+/** What a spec without errors says. */
+export function policyOf(
+  policy: AdminNetworkPolicy | BaselineAdminNetworkPolicy,
+  { priority = 0, subject, ingress = [], egress = [] }: AdminPolicySpec,
+): AdminPolicy {
   return {
-    kind: 'value',
-    value: {
-      kind,
-      name: policy.metadata.name,
-      priority,
-      subject: selectionOf(subject.namespaces, subject.pods),
-      rules: [
-        ...ingress.map((rule, index) => readRule('Ingress', index, rule, rule.from)),
-        ...egress.map((rule, index) => readRule('Egress', index, rule, rule.to)),
-      ],
-      logging: aclLogging(policy).value ?? {},
-    },
+    kind: policy.kind,
+    name: policy.metadata.name,
+    priority,
+    subject: selectionOf(subject.namespaces, subject.pods),
+    rules: [
+      ...ingress.map((rule, index) => readRule('Ingress', index, rule, rule.from)),
+      ...egress.map((rule, index) => readRule('Egress', index, rule, rule.to)),
+    ],
+    logging: aclLogging(policy).value ?? {},
   };
 }
 
-/** In place of a policy that costs too much: its pods get and send nothing in the directions that it has rules for. */
-export const closedAdminPolicy = (policy: AdminPolicy): AdminPolicy => ({
-  ...policy,
-  rules: [...new Set(policy.rules.map(({ direction }) => direction))].map((direction) => ({
-    direction,
-    index: 0,
-    action: 'Deny',
-    peers: [],
-    nodes: [],
-    networks: ['0.0.0.0/0', '::/0'],
-    ports: [],
-  })),
-});
+/** True if it can't be told which pods the policy is about. */
+export const isSubjectUnreadable = (errors: readonly FieldError[]): boolean =>
+  errors.some(
+    ({ path: [top, field] }) => top !== 'spec' || field === undefined || field === 'subject',
+  );
+
+/** What holds of a policy that can't be read: see `closedAdminPolicy`. */
+const untilCorrected = (errors: readonly FieldError[]): string =>
+  isSubjectUnreadable(errors)
+    ? 'correct it; until then what was read of it before stays in force, and where that is nothing the rows that it has stay, but no more pods come under it'
+    : 'correct it; until then what was read of it before stays in force, and where that is nothing it allows nothing, denies whom it denies or passes on, and everybody by a rule that can not be read, before all other policies of its kind';

@@ -33,7 +33,8 @@ import {
 } from './attachments.ts';
 import type { FactTable } from './fact-table.ts';
 import { readSlice } from './endpoint-slices.ts';
-import { closedAdminPolicy, readAdminPolicy } from './admin-policies.ts';
+import { readAdminPolicy } from './admin-policies.ts';
+import { closedAdminPolicy, denyingEverybody } from './closed-admin-policies.ts';
 import type { ZoneFacts } from './facts.ts';
 import { identitiesOf } from './admission.ts';
 import type { NodeFacts, PodInterface } from './model.ts';
@@ -236,7 +237,7 @@ export class ObjectIntake {
     else if (policies.peek(...path) === undefined) policies.put(path, closedPolicy(after));
   }
 
-  /** What can't be read leaves in force what was read last; what costs too much is closed. */
+  /** What can't be read leaves in force what was read last; where that is nothing, or what costs too much, the policy is closed. */
   adminPolicy(
     kind: AdminKind,
     { key, after }: ModelChange<AdminNetworkPolicy | BaselineAdminNetworkPolicy>,
@@ -252,7 +253,9 @@ export class ObjectIntake {
       logging && { kind: 'problem', message: explain(logging) },
     );
     if (after === undefined) admins.delete([kind, key]);
-    const policy = reading?.kind === 'value' ? reading.value : undefined;
+    const isNew = admins.peek(kind, key) === undefined;
+    const closed = after !== undefined && isNew ? closedAdminPolicy(after) : undefined;
+    const policy = reading?.kind === 'value' ? reading.value : closed;
     const { mostFlows } = this.#facts.settings.policies;
     const isTooCostly = policy !== undefined && adminPolicyFlows(policy) > mostFlows;
     this.#facts.problems.note(
@@ -266,7 +269,7 @@ export class ObjectIntake {
         : undefined,
     );
     if (policy === undefined) return;
-    admins.put([kind, key], isTooCostly ? closedAdminPolicy(policy) : policy);
+    admins.put([kind, key], isTooCostly ? denyingEverybody(policy) : policy);
     this.#facts.wantOtherPods();
   }
 

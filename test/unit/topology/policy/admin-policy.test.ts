@@ -210,7 +210,7 @@ describe('a policy that can’t be had', () => {
         subject: all,
         egress: [{ action: 'Allow', to: [{ domainNames: ['example.com'] }] }],
       },
-      'peers by domainNames are not looked up',
+      'names are not looked up in this release: write networks',
     ],
   ])('%j is reported, and what was read before stays in force', (spec, problem) => {
     const zone = PolicedZone.of(exampleZone, space, good);
@@ -294,6 +294,115 @@ describe('a policy that would cost each node more flows than it may', () => {
     expect(
       zone.rows(/^policy\/admin-policy default /).filter(({ table }) => table === 'ACL'),
     ).toHaveLength(1);
+  });
+});
+
+describe('a policy that can’t be read, of which nothing was read before, as after a restart,', () => {
+  /** Who reaches port 80 of pod a: of b and c. */
+  const reaching = (...objects: KubeObject[]): string[] => {
+    const rows = PolicedZone.of(exampleZone, space, ...pods, ...objects).rows(
+      /^(policy|pods\/port)/,
+    );
+    const pipeline = new AclPipeline(rows);
+    return (['b', 'c'] as const).filter((from) =>
+      pipeline.passes({
+        inport: podPort('default', 'default', from),
+        outport: podPort('default', 'default', 'a'),
+        src: ADDRESSES[from],
+        dst: ADDRESSES.a,
+        protocol: 'tcp',
+        port: 80,
+      }),
+    );
+  };
+  const open = networkPolicy('default/open', { ingress: [{}] });
+  const subject = named('a');
+  const from = (action: string, name: Name): object => ({ action, from: [named(name)] });
+  const torn = { action: 'Allow', to: [{ domainNames: ['example.com'] }] };
+  const later = adminPolicy('later', {
+    priority: 50,
+    subject,
+    ingress: [{ action: 'Allow', from: [all] }],
+  });
+
+  test.each([
+    ['a peer by names', { priority: 5, subject, egress: [torn] }],
+    ['a priority for which OVN has no room', { priority: 500, subject }],
+    ['a priority that none may have', { priority: 5000, subject }],
+    ['no priority that is a number', { priority: '5', subject }],
+    [
+      'a port that is none',
+      {
+        priority: 5,
+        subject,
+        egress: [{ action: 'Allow', to: [all], ports: [{ portNumber: { port: 0 } }] }],
+      },
+    ],
+  ])('%s: what it denies is denied, and it allows nothing', (_what, spec) => {
+    const guard = (...ingress: object[]) => adminPolicy('guard', { ...spec, ingress });
+    expect(reaching(guard(from('Deny', 'b')), open)).toEqual(['c']);
+    // Which policies it came before is not known.
+    expect(reaching(guard(from('Deny', 'b')), later)).toEqual(['c']);
+    const closed = networkPolicy('default/closed', { podSelector: {} });
+    expect(reaching(guard(from('Allow', 'b')), closed)).toEqual([]);
+    // Who was passed on may have been denied behind it.
+    expect(reaching(guard(from('Pass', 'b')), later, closed)).toEqual(['c']);
+  });
+
+  test.each([
+    ['a network that is none', { action: 'Deny', to: [{ networks: ['10.0.0.0/99'] }] }],
+    ['a peer by names', { action: 'Deny', to: [{ domainNames: ['example.com'] }] }],
+    ['an action that is none', { action: 'Drop', to: [all] }],
+    ['no action', { to: [all] }],
+    ['no rule', 'deny'],
+  ])('%s in a rule: the rule denies everybody', (_what, rule) => {
+    const guard = adminPolicy('guard', { priority: 5, subject: named('b'), egress: [rule] });
+    expect(reaching(guard, open)).toEqual(['c']);
+  });
+
+  test('rules that are no list deny everybody in their direction', () => {
+    const guard = adminPolicy('guard', { priority: 5, subject, ingress: 'deny' });
+    expect(reaching(guard, open)).toEqual([]);
+  });
+
+  test('a baseline denies what it denies, behind the policies of namespaces as ever', () => {
+    const baseline = adminPolicy('default', {
+      subject,
+      ingress: [from('Deny', 'b'), from('Allow', 'c')],
+      egress: [torn],
+    });
+    expect(reaching(baseline)).toEqual(['c']);
+    expect(reaching(baseline, open)).toEqual(['b', 'c']);
+  });
+
+  test('its message says what holds, and corrected it is as it says', () => {
+    const zone = PolicedZone.of(
+      exampleZone,
+      space,
+      ...pods,
+      adminPolicy('guard', { priority: 500, subject, ingress: [from('Allow', 'b')] }),
+    );
+    expect([...zone.facts.modelProblems()].map(({ message }) => message)).toEqual([
+      'spec.priority: Invalid value: 500: OVN has room for priorities 0 to 99; correct it; until then what was read of it before stays in force, and where that is nothing it allows nothing, denies whom it denies or passes on, and everybody by a rule that can not be read, before all other policies of its kind',
+    ]);
+    zone.put(adminPolicy('guard', { priority: 5, subject, ingress: [from('Allow', 'b')] }));
+    expect([...zone.facts.modelProblems()]).toEqual([]);
+    expect(
+      zone.rows(/^policy\/admin-policy default /).map(({ columns }) => columns['action']),
+    ).toEqual([undefined, 'allow-related']);
+  });
+
+  test.each([
+    [{ priority: 5, subject: {}, ingress: [from('Deny', 'b')] }],
+    [{ priority: 5, ingress: [from('Deny', 'b')] }],
+    [null],
+  ])('%j: no pod is known to be meant', (spec) => {
+    const guard = { ...adminPolicy('guard', { priority: 5 }), spec } as KubeObject;
+    const zone = PolicedZone.of(exampleZone, space, ...pods, guard);
+    expect([...zone.facts.modelProblems()].map(({ message }) => message)).toEqual([
+      expect.stringContaining('the rows that it has stay, but no more pods come under it'),
+    ]);
+    expect(zone.units(/^policy\/admin/)).toEqual([]);
   });
 });
 

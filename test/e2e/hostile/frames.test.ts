@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { formatPrefix, macOf, parsePrefix } from '../../../src/allocators/addresses.ts';
-import { table } from '../../../src/cli/output.ts';
 import type { Endpoint } from '../../../src/lab/connectivity.ts';
 import { runInside } from '../../../src/lab/exec.ts';
 import { OUTSIDE } from '../../../src/lab/node-facts.ts';
@@ -18,6 +17,7 @@ import {
   type HostileFrame,
   type Station,
 } from '../../support/hostile-frames.ts';
+import { sayHeld } from '../../support/held-table.ts';
 import { testLab, whyNoLab, type TestLab } from '../../support/lab.ts';
 import { ownFolder } from '../../support/left-behind.ts';
 import {
@@ -248,17 +248,12 @@ describe.skipIf(whyNoLab !== undefined)(
             ]);
         }
 
-      const heading = ['held of tried', ...TENANTS.map(({ name }) => name)];
-      const rows = FRAME_GROUPS.map((group) => [
-        group,
-        ...TENANTS.map((tenant) => {
-          const all = [...sentBy].filter(
-            ([, sent]) => sent.tenant === tenant && sent.frame.group === group,
-          );
-          return `${all.filter(([mark]) => !wrong.has(mark)).length} of ${all.length}`;
-        }),
-      ]);
-      process.stdout.write(`${table(heading, rows)}\n`);
+      const attacks = FRAME_GROUPS.flatMap((kind) =>
+        [...sentBy]
+          .filter(([, { frame }]) => frame.group === kind)
+          .map(([mark, { tenant }]) => ({ kind, by: tenant.name, isHeld: !wrong.has(mark) })),
+      );
+      sayHeld('frames', attacks);
       const text = [...wrong].map(([mark, where]) => {
         const sent = sentBy.get(mark);
         return `${sent?.tenant.name}: ${sent?.frame.name}: arrived at ${where.join(' and ')}`;

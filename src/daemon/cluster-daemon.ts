@@ -10,7 +10,7 @@ import type { ConversionWebhook } from './conversion-webhook.ts';
 import { parseBindAddress } from './bind-address.ts';
 import { serveHealth } from './health.ts';
 import type { Logger } from './logger.ts';
-import { registerInformerMetrics } from './informer-metrics.ts';
+import { registerUnhandled } from './unhandled-metrics.ts';
 import { MetricsAccess } from './metrics-access.ts';
 import { objectSource, openStore, type OpenObjects } from './object-store.ts';
 
@@ -75,7 +75,7 @@ export async function runCluster(
     signal,
   });
   const registers = [registry];
-  registerInformerMetrics(registry, manager);
+  registerUnhandled(registry, () => manager.unhandled());
   const leading = new Gauge({
     name: 'heddle_cluster_leading',
     help: '1 while this process makes the allocations.',

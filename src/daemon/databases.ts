@@ -107,6 +107,15 @@ function clientOf({
       database: name,
       tables,
       ...(options === undefined ? {} : { tls: options }),
+      // Who follows rows keeps its own faults to them; what is left of listeners only asks for another pass.
+      onListenerError(error) {
+        const stack = error instanceof Error ? error.stack : undefined;
+        log.error(
+          { component: 'ovsdb', database: name, error, stack },
+          'a change could not be worked in',
+        );
+        onAvailable?.();
+      },
       onEvent(event) {
         logEvent(log, name, event);
         if (event.kind === 'loaded') onAvailable?.();

@@ -319,6 +319,8 @@ export class HostController implements AsyncDisposable {
       this.#ports.refused(refused, this.#now());
       this.#logRefused(refused);
       if (kind === 'not-locked' || kind === 'unknown') return result.reason ?? kind;
+      if (kind === 'server-failed')
+        return `the server of Open_vSwitch can't write (${result.reason}): see its log and the space on its file system`;
     }
     return 'the Open_vSwitch database changes faster than it can be followed';
   }

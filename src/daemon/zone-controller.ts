@@ -19,6 +19,7 @@ import type { Topology } from '../model/model.ts';
 import { zoneFeatures } from '../topology/features.ts';
 import { CLUSTER } from '../topology/rows.ts';
 import { isReferenceRow, networkOfReferenceRow } from '../topology/reference-rows.ts';
+import { backoffDelay, type Backoff } from '../store/backoff.ts';
 import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
 import type { Logger } from './logger.ts';
 import type { ZoneDatabase } from './zone-database.ts';
@@ -55,7 +56,7 @@ export interface NetworkWritten {
 
 export interface CommitRecord {
   readonly database: Database;
-  /** `success`, `retry`, `not-locked`, `unknown`. */
+  /** `success`, `retry`, `not-locked`, `server-failed`, `unknown`. */
   readonly outcome: string;
   readonly rows: number;
   /** Units that the server refused, or that could not go without one of those. */
@@ -80,14 +81,29 @@ export interface ZoneHost {
   problems(): readonly UnitProblem[];
 }
 
+/** A server that can't write: a full disk, no memory. */
+interface ServerFailure {
+  readonly attempt: number;
+  /** Milliseconds on the controller's clock; when it is tried again. */
+  readonly until: number;
+  readonly reason: string;
+}
+
+/** While a server can't write. */
+const SERVER_BACKOFF: Backoff = { first: 1000, longest: 30_000 };
+
 interface Target {
   readonly name: Database;
   readonly database: ZoneDatabase;
   readonly reconciler: Reconciler;
   problems: readonly PlanProblem[];
+  failure: ServerFailure | undefined;
   /** Rows of ours that nobody wants and that stay, because not every unit could be built. */
   heldBack: number;
   readonly unsupported: Set<string>;
+  /** UUIDs of rows that could not be read, and the tables that had any. */
+  readonly unread: Set<string>;
+  readonly faultyTables: Set<string>;
 }
 
 /** A plan made on a replica that moved meanwhile is made again this often before the pass is given up. */
@@ -204,12 +220,15 @@ export class ZoneController {
     if (unavailable() === undefined && replica.size('NB_Global') === 0)
       await transactor.transact(createGlobalRow, { signal });
     let committed = 0;
-    // Chassis of remote nodes come before the ports that ask for them.
+    const unwritten = new Map<Database, FlushResult & { readonly kind: 'again' }>();
+    // Chassis of remote nodes come before the ports that ask for them, where both can be written.
     for (const target of this.#targets.toReversed()) {
       const result = await this.#flushTarget(target, signal);
-      if (result.kind === 'again') return result;
-      committed += result.committed;
+      if (result.kind === 'again') unwritten.set(target.name, result);
+      else committed += result.committed;
     }
+    const northboundResult = unwritten.get('Northbound');
+    if (northboundResult !== undefined) return northboundResult;
     this.progress.begin();
     this.#reportWritten();
     if (this.progress.hasUnannounced) {
@@ -217,6 +236,8 @@ export class ZoneController {
       if (sequence === undefined) return { kind: 'again', reason: 'nb_cfg could not be raised' };
       this.progress.announced(sequence);
     }
+    const southboundResult = unwritten.get('Southbound');
+    if (southboundResult !== undefined) return southboundResult;
     this.#hasWritten = true;
     return { kind: 'settled', committed };
   }
@@ -251,6 +272,9 @@ export class ZoneController {
       const isOfObject = object !== undefined && object !== CLUSTER;
       problems.push({ object: isOfObject ? object : `${table} "${key}"`, message });
     }
+    for (const { name, failure } of this.#targets)
+      if (failure !== undefined)
+        problems.push({ object: `database ${name}`, message: failure.reason });
     for (const { name, heldBack } of this.#targets) {
       if (heldBack > 0)
         problems.push({
@@ -282,7 +306,17 @@ export class ZoneController {
       const claims = claimsOf(zoneFeatures, database.replica.schema.name);
       const reconciler = new Reconciler(database.replica, claims);
       this.#stopFollowing.push(reconciler.follow());
-      return { name, database, reconciler, problems: [], heldBack: 0, unsupported: new Set() };
+      return {
+        name,
+        database,
+        reconciler,
+        problems: [],
+        failure: undefined,
+        heldBack: 0,
+        unsupported: new Set(),
+        unread: new Set(),
+        faultyTables: new Set(),
+      };
     };
     this.#targets = [
       target('Northbound', northbound),
@@ -333,10 +367,38 @@ export class ZoneController {
     }
   }
 
+  /** Rows that a fault of ours keeps from being read, by table. */
+  unread(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const target of this.#targets) {
+      for (const table of target.faultyTables) counts.set(table, 0);
+      for (const { table } of target.reconciler.unread)
+        counts.set(table.name, (counts.get(table.name) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  /** Each once, with the stack: what a plan says of it is for users. */
+  #logUnread({ name, reconciler, unread, faultyTables }: Target): void {
+    const known = new Set(unread);
+    unread.clear();
+    for (const { table, uuid, error } of reconciler.unread) {
+      unread.add(uuid);
+      faultyTables.add(table.name);
+      if (known.has(uuid)) continue;
+      const stack = error instanceof Error ? error.stack : undefined;
+      this.#options.log.error(
+        { component: 'zone', database: name, table: table.name, row: uuid, error, stack },
+        'a row could not be read; it is left alone, and tried again',
+      );
+    }
+  }
+
   #plan(target: Target): Plan {
     const isComplete = this.isComplete;
     if (isComplete) this.#takeOverOnce();
     const plan = target.reconciler.plan({ now: this.#now(), isComplete });
+    this.#logUnread(target);
     target.problems = plan.problems;
     target.heldBack = plan.heldBack;
     for (const sentence of plan.unsupported) {
@@ -347,6 +409,15 @@ export class ZoneController {
     return plan;
   }
 
+  #serverFailure({ name, failure }: Target, what: string): ServerFailure {
+    const attempt = (failure?.attempt ?? 0) + 1;
+    return {
+      attempt,
+      until: this.#now() + backoffDelay(SERVER_BACKOFF, attempt, Math.random),
+      reason: `the server of ${name} can't write, whatever the rows are (${what}): what differs is written as soon as it can; see its log and the space on its file system`,
+    };
+  }
+
   async #flushTarget(target: Target, signal: AbortSignal): Promise<FlushResult> {
     const { database, reconciler, name } = target;
     let committed = 0;
@@ -354,7 +425,12 @@ export class ZoneController {
       const unavailable = database.unavailable();
       if (unavailable !== undefined) return { kind: 'again', reason: unavailable };
       const plan = this.#plan(target);
-      if (plan.isEmpty) return { kind: 'settled', committed };
+      if (plan.isEmpty) {
+        target.failure = undefined;
+        return { kind: 'settled', committed };
+      }
+      if (target.failure !== undefined && target.failure.until > this.#now())
+        return { kind: 'again', reason: target.failure.reason };
       const began = this.#now();
       const result = await commitPlan(database.transactor, plan, {
         ...(database.lock === undefined ? {} : { lock: database.lock }),
@@ -378,7 +454,11 @@ export class ZoneController {
       switch (result.kind) {
         case 'unchanged':
         case 'success':
+          target.failure = undefined;
           break;
+        case 'server-failed':
+          target.failure = this.#serverFailure(target, result.reason ?? result.kind);
+          return { kind: 'again', reason: target.failure.reason };
         case 'retry':
           this.#options.log.debug({ database: name, reason: result.reason }, 'planning again');
           break;

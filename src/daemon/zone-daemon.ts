@@ -8,7 +8,7 @@ import { Exclusive } from './exclusive.ts';
 import { serveHealth, type ReadinessCheck } from './health.ts';
 import { CLUSTER_HEARTBEAT, LOCAL_HEARTBEAT, startHeartbeat } from './heartbeat.ts';
 import type { Logger } from './logger.ts';
-import { registerInformerMetrics } from './informer-metrics.ts';
+import { registerUnhandled } from './unhandled-metrics.ts';
 import { MetricsAccess } from './metrics-access.ts';
 import { ZoneMetrics } from './metrics.ts';
 import { objectSource } from './object-store.ts';
@@ -89,7 +89,11 @@ export async function runZone(
   });
   if (hasApiServer) access = new MetricsAccess(runtime.store.objects, log);
   log.info({ component: 'daemon', node: configuration.node, health: health.url }, 'started');
-  registerInformerMetrics(metrics.registry, runtime.informers);
+  registerUnhandled(
+    metrics.registry,
+    () => runtime.informers.unhandled(),
+    () => runtime.controller.unread(),
+  );
   const writer = new ZoneDaemon(runtime, metrics, log, notifier);
   daemon = writer;
   const passes = new Exclusive();
@@ -217,15 +221,21 @@ class ZoneDaemon {
 
   async #writeZone(signal: AbortSignal): Promise<string | undefined> {
     const { configuration, controller, northbound, southbound } = this.#runtime;
+    let away: readonly ['northbound' | 'southbound', reason: string] | undefined;
     for (const [name, database] of [
       ['Northbound', northbound],
       ['Southbound', southbound],
     ] as const) {
       if (database === undefined) continue;
-      this.stage = name === 'Northbound' ? 'northbound' : 'southbound';
-      const unavailable = database.unavailable();
-      this.#metrics.available(name, unavailable === undefined);
-      if (unavailable !== undefined) return unavailable;
+      const reason = database.unavailable();
+      this.#metrics.available(name, reason === undefined);
+      if (reason !== undefined)
+        away ??= [name === 'Northbound' ? 'northbound' : 'southbound', reason];
+    }
+    // At the start both say whether they are this node's. From then on each is written whatever became of the other.
+    if (away !== undefined && !controller.isStarted) {
+      this.stage = away[0];
+      return away[1];
     }
     this.stage = 'open-vswitch';
     // Ports of the host are known from the first build on.
@@ -246,6 +256,7 @@ class ZoneDaemon {
     this.stage = 'zone';
     this.#runtime.update();
     const result = await controller.flush(signal);
+    if (away !== undefined) this.stage = away[0];
     return result.kind === 'again' ? result.reason : undefined;
   }
 

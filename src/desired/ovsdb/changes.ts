@@ -55,6 +55,7 @@ export type ProblemKind =
   | 'still-referred' // a row of others refers to the row that is to go
   | 'unclaimed-table' // no feature claims the table
   | 'not-built' //      what the unit wants could not be built again
+  | 'not-read' //       a fault of ours while the row was read: it is left alone
   | 'refused'; //       the server refused it
 
 /** Why a unit is not as it should be: it stays as it is in the database, every other unit goes on. */

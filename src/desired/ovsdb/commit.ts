@@ -31,6 +31,7 @@ export interface PlanCommitResult {
     | 'success' //   everything was committed but the units in `refused`
     | 'retry' //     part was not committed, and nothing behind it was sent: plan again on the newer replica
     | 'not-locked' // the lock is not ours: nothing more was sent
+    | 'server-failed' // the server can't write, whatever is sent: nothing more was
     | 'unknown'; //  connection lost or aborted: what was under way may be committed; plan again on the newer replica
   /** Why, in words, unless `success` or `unchanged`. */
   readonly reason: string | undefined;
@@ -43,6 +44,9 @@ export interface PlanCommitResult {
 }
 
 type Refusal = Extract<Outcome, { kind: 'error' }>;
+
+/** What a server refuses for its own sake (RFC 7047 §3.1), not for what the rows say. */
+const SERVER_FAILURES: ReadonlySet<string> = new Set(['I/O error', 'resources exhausted']);
 
 /** Why nothing more is sent. */
 type Ending = Exclude<PlanCommitResult['kind'], 'unchanged' | 'success'>;
@@ -134,6 +138,8 @@ class PlanCommit {
           return this.#end('retry', `another writer made the same row first (${outcome.details})`);
         if (outcome.error === 'not allowed')
           return this.#end('retry', `the server does not write: ${outcome.details}`);
+        if (SERVER_FAILURES.has(outcome.error))
+          return this.#end('server-failed', `${outcome.error}: ${outcome.details}`);
         return outcome;
     }
   }

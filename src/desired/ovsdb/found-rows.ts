@@ -24,11 +24,30 @@ export interface FoundRowsListener {
   recheck(table: ClaimedTable): void;
 }
 
+/** A row whose key could not be told: it is nobody's until it can. */
+export interface UnreadRow {
+  readonly table: ClaimedTable;
+  readonly uuid: string;
+  readonly error: unknown;
+  readonly attempt: number;
+  /** Milliseconds on the clock of plans; when it is tried again. */
+  readonly until: number;
+}
+
+/** Milliseconds after the first failed attempt, doubled up to the longest. */
+const [FIRST_REST, LONGEST_REST] = [100, 30_000];
+
+/** A row to be looked at, and whether its mark changed. */
+type Queue = Map<string, readonly [ClaimedTable, string, isMarkChanged: boolean]>;
+
 export class FoundRows {
   /** UUIDs of rows without our mark that were given to us to remove. */
   readonly takenOver = new Set<string>();
   /** Sets of their rows that were compared, and what changed in them since. */
   readonly compared = new ComparedSets();
+  readonly #unread = new Map<string, UnreadRow>();
+  /** The clock of plans, as the last one had it. */
+  #now = 0;
   readonly #replica: ReplicaView;
   readonly #tables: ClaimedTables;
   readonly #listener: FoundRowsListener;
@@ -51,9 +70,7 @@ export class FoundRows {
       const containers = this.#containersIn(table);
       for (const row of this.#replica.rows(table.name)) {
         const container = containers?.get(row.uuid);
-        this.#attach(
-          table,
-          row,
+        this.#attach(table, row, () =>
           container === 'several' ? this.containerOf(table, row) : container,
         );
       }
@@ -69,12 +86,21 @@ export class FoundRows {
     const result = new Map<string, RowReference | 'several'>();
     if (!this.#replica.hasColumn(container.table, container.column)) return result;
     for (const holder of this.#replica.rows(container.table)) {
-      const key = this.#keyOf(container.table, holder);
-      const reference = key === undefined ? 'several' : new RowReference(container.table, key);
+      const reference = this.#referenceTo(container.table, holder) ?? 'several';
       for (const uuid of asMembers(holder.column(container.column)))
         result.set(uuid, result.has(uuid) ? 'several' : reference);
     }
     return result;
+  }
+
+  /** Undefined for a holder without a key; of one whose key can't be told its members say so. */
+  #referenceTo(name: string, holder: ReplicaRow): RowReference | undefined {
+    try {
+      const key = this.#keyOf(name, holder);
+      return key === undefined ? undefined : new RowReference(name, key);
+    } catch {
+      return undefined;
+    }
   }
 
   #keyOf(name: string, row: ReplicaRow): string | undefined {
@@ -144,7 +170,7 @@ export class FoundRows {
   /** Takes note of rows that appeared, changed, vanished, and of rows that became or ceased to be members of a set. */
   observe(changes: ReplicaChanges): void {
     if (!this.#isFilled) return;
-    const queue = new Map<string, readonly [ClaimedTable, string, isMarkChanged: boolean]>();
+    const queue: Queue = new Map();
     const enqueue = (table: ClaimedTable, uuid: string, isMarkChanged = false): void => {
       if (isMarkChanged || !queue.has(uuid)) queue.set(uuid, [table, uuid, isMarkChanged]);
     };
@@ -165,6 +191,27 @@ export class FoundRows {
               enqueue(members, uuid);
       }
     }
+    this.#work(queue);
+  }
+
+  /** Rows whose keys could not be told, and why. */
+  get unread(): readonly UnreadRow[] {
+    return [...this.#unread.values()];
+  }
+
+  /** Tries those again whose rest is over at `now`, milliseconds on a monotonic clock. */
+  retry(now: number): void {
+    this.#now = now;
+    const queue: Queue = new Map();
+    for (const { table, uuid, until } of this.#unread.values())
+      if (until <= now) queue.set(uuid, [table, uuid, false]);
+    this.#work(queue);
+  }
+
+  #work(queue: Queue): void {
+    const enqueue = (table: ClaimedTable, uuid: string): void => {
+      if (!queue.has(uuid)) queue.set(uuid, [table, uuid, false]);
+    };
     for (const [table, uuid, isMarkChanged] of queue.values()) {
       const isKeyChanged = this.#identify(table, uuid);
       if (!isKeyChanged && !isMarkChanged) continue;
@@ -235,9 +282,12 @@ export class FoundRows {
       before.detach(uuid as never);
       table.byUuid.delete(uuid);
     }
-    if (row === undefined) this.takenOver.delete(uuid);
+    if (row === undefined) {
+      this.takenOver.delete(uuid);
+      this.#unread.delete(uuid);
+    }
     const after =
-      row === undefined ? undefined : this.#attach(table, row, this.containerOf(table, row));
+      row === undefined ? undefined : this.#attach(table, row, () => this.containerOf(table, row));
     if (after !== undefined) this.#listener.touched(after);
     if (after?.isFoundTwice === true)
       for (const twin of after.found) this.noteAffected(table, twin);
@@ -252,16 +302,31 @@ export class FoundRows {
   #attach(
     table: ClaimedTable,
     row: ReplicaRow,
-    container: RowReference | undefined,
+    containerOf: () => RowReference | undefined,
   ): Entry | undefined {
-    const key = table.claim.keyOf(row, container);
+    let key: string | undefined;
+    try {
+      const container = containerOf();
+      key = table.claim.keyOf(row, container);
+      if (key !== undefined)
+        for (const marker of table.claim.markedBy?.(row, container) ?? [])
+          this.#markers.add(marker.table);
+    } catch (error) {
+      this.#leave(table, row.uuid, error);
+      return undefined;
+    }
+    this.#unread.delete(row.uuid);
     if (key === undefined) return undefined;
-    for (const marker of table.claim.markedBy?.(row, container) ?? [])
-      this.#markers.add(marker.table);
     const entry = table.entry(key);
     entry.attach(row.uuid);
     table.byUuid.set(row.uuid, entry);
     return entry;
+  }
+
+  #leave(table: ClaimedTable, uuid: string, error: unknown): void {
+    const attempt = (this.#unread.get(uuid)?.attempt ?? 0) + 1;
+    const rest = Math.min(LONGEST_REST, FIRST_REST * 2 ** Math.min(attempt - 1, 20));
+    this.#unread.set(uuid, { table, uuid, error, attempt, until: this.#now + rest });
   }
 
   /**

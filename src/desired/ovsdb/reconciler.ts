@@ -16,6 +16,7 @@ import {
 import { REFUSED_REST, type Entry, type OwnedRows } from './entry.ts';
 import { inBatches, inOrder } from './order.ts';
 import { PlanPass } from './plan-pass.ts';
+import type { UnreadRow } from './found-rows.ts';
 import { RowIndex } from './row-index.ts';
 import { UnitPlan } from './unit-plan.ts';
 
@@ -42,6 +43,8 @@ export class Reconciler implements RowTarget {
   readonly #claims: ReadonlyMap<string, TableClaim>;
   readonly #limits: BatchLimits;
   #index: RowIndex;
+  /** What was thrown while a change of the replica was followed. */
+  #fault: { readonly error: unknown } | undefined;
   /** Rows found right before the first plan, and what was unsupported among them. */
   #examined = 0;
   #unsupported = new Set<string>();
@@ -95,8 +98,18 @@ export class Reconciler implements RowTarget {
 
   /** Takes note of one change of the replica: units whose rows it touched are looked at by the next plan. */
   observe(changes: ReplicaChanges): void {
-    // Under another schema the next plan reads everything anew.
-    if (this.#index.schema === this.#replica.schema) this.#index.found.observe(changes);
+    // Under another schema, or after a fault of ours, the next plan reads everything anew.
+    if (this.#index.schema !== this.#replica.schema || this.#fault !== undefined) return;
+    try {
+      this.#index.found.observe(changes);
+    } catch (error) {
+      this.#fault = { error };
+    }
+  }
+
+  /** Rows that a fault of ours keeps from being read, with what was thrown. */
+  get unread(): readonly UnreadRow[] {
+    return this.#index.found.unread;
   }
 
   /** What the server refused is left at that for a while, unless something about it changes. */
@@ -108,10 +121,11 @@ export class Reconciler implements RowTarget {
     }
   }
 
-  /** Under another schema nothing holds that is known of the database; what is wanted is asked for again. */
+  /** Under another schema, or when a change could not be followed, nothing holds that is known of the database; what is wanted is asked for again. */
   #followSchema(): void {
-    if (this.#index.schema === this.#replica.schema) return;
+    if (this.#index.schema === this.#replica.schema && this.#fault === undefined) return;
     const { owners } = this.#index;
+    this.#fault = undefined;
     this.#index = new RowIndex(this.#replica, this.#claims);
     for (const owned of owners.values()) if (owned.entries.length > 0) this.#index.carryOver(owned);
   }
@@ -123,6 +137,7 @@ export class Reconciler implements RowTarget {
   plan(options: PlanOptions): Plan {
     this.#followSchema();
     const index = this.#index;
+    index.found.retry(options.now);
     index.sweep();
     const heldBack = this.#collectUnwanted(options.isComplete);
     const left = this.#loadUnits(options.now);
@@ -140,7 +155,11 @@ export class Reconciler implements RowTarget {
       examined += owned.entries.length + rows.length;
     }
     const groups = inOrder(plans, left);
-    const problems = [...left.values(), ...[...plans.values()].flatMap((plan) => plan.problems)];
+    const problems = [
+      ...index.found.unread.map(notRead),
+      ...left.values(),
+      ...[...plans.values()].flatMap((plan) => plan.problems),
+    ];
     const changes = groups.flatMap((group) => group.changes);
     for (const owned of right) index.settle(owned);
     let made: ReadonlyMap<string, string> | undefined;
@@ -241,6 +260,11 @@ export class Reconciler implements RowTarget {
     } while (index.settleContests());
     return left;
   }
+}
+
+function notRead({ table, uuid, error }: UnreadRow): PlanProblem {
+  const what = `a fault of Heddle's own keeps it from being read, so it is left alone and tried again: ${errorText(error)}`;
+  return problemOf('not-read', { table: table.name, key: uuid, object: undefined }, '', what);
 }
 
 function notBuilt({ owner, entries }: OwnedRows, error: unknown): PlanProblem {

@@ -89,9 +89,12 @@ interface Failure {
 
 function failureOf(json: JsonValue | undefined): Failure | undefined {
   if (!isObject(json) || typeof json['error'] !== 'string') return undefined;
+  const details = typeof json['details'] === 'string' ? json['details'] : '';
+  // What the operating system said; beside the details of an `I/O error`.
+  const cause = json['io-error'];
   return {
     error: json['error'],
-    details: typeof json['details'] === 'string' ? json['details'] : '',
+    details: typeof cause === 'string' ? `${details}: ${cause}` : details,
   };
 }
 

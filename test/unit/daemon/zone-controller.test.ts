@@ -6,7 +6,12 @@ import { createLogger } from '../../../src/daemon/logger.ts';
 import { MARK } from '../../../src/desired/rows.ts';
 import { ZoneController, type NetworkWritten } from '../../../src/daemon/zone-controller.ts';
 import type { ZoneFacts, ZoneFactsOptions } from '../../../src/model/facts.ts';
-import { parseSchema, type JsonValue, type Outcome } from '../../../src/ovsdb/index.ts';
+import {
+  parseSchema,
+  type DatabaseSchema,
+  type JsonValue,
+  type Outcome,
+} from '../../../src/ovsdb/index.ts';
 import { MemoryDatabase } from '../../support/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb-server.ts';
 import {
@@ -21,9 +26,10 @@ import {
   type Zone,
 } from '../../support/zones.ts';
 
-const NORTHBOUND = parseSchema(
-  JSON.parse(readFileSync(join(SCHEMAS, 'ovn-nb.ovsschema'), 'utf8')) as JsonValue,
-);
+const schema = (file: string): DatabaseSchema =>
+  parseSchema(JSON.parse(readFileSync(join(SCHEMAS, file), 'utf8')) as JsonValue);
+const NORTHBOUND = schema('ovn-nb.ovsschema');
+const SOUTHBOUND = schema('ovn-sb.ovsschema');
 
 const signal = new AbortController().signal;
 
@@ -530,5 +536,65 @@ describe('a database that an ovn-kubernetes filled', () => {
     expect(controller.left()).toEqual([]);
     await controller.flush(signal);
     expect(rowsIn(database)).toEqual(before);
+  });
+});
+
+describe('a database that can not be written', () => {
+  test('for a fault of its server is one problem; nothing is blamed, and all is written once it can', async () => {
+    const { database, controller, clock } = bed(exampleZone);
+    let sent = 0;
+    database.intercept = (operations): Outcome | undefined => {
+      if (!operations.some(({ op }) => op === 'comment')) return undefined;
+      sent += 1;
+      return { kind: 'error', error: 'I/O error', details: 'nb.db: write failed: No space left' };
+    };
+    const reason = expect.stringMatching(
+      /^the server of Northbound can't write, whatever the rows are \(I\/O error: nb\.db: write failed: No space left\)/,
+    ) as string;
+    for (let pass = 0; pass < 5; pass += 1)
+      expect(await controller.flush(signal)).toEqual({ kind: 'again', reason });
+    // Nothing is halved, nor sent again before the wait is over.
+    expect(sent).toBe(1);
+    expect(controller.problems()).toEqual([{ object: 'database Northbound', message: reason }]);
+    for (let second = 0; second < 120; second += 1) {
+      clock.now += 1000;
+      await controller.flush(signal);
+    }
+    expect(sent).toBeGreaterThan(5);
+    expect(sent).toBeLessThan(12);
+    database.intercept = undefined;
+    clock.now += 30_000;
+    expect(await controller.flush(signal)).toMatchObject({ kind: 'settled' });
+    expect(controller.problems()).toEqual([]);
+    expect(database.rows('Logical_Switch').length).toBeGreaterThan(3);
+  });
+
+  test('keeps nothing from the other one', async () => {
+    const northbound = new MemoryDatabase(NORTHBOUND);
+    const southbound = new MemoryDatabase(SOUTHBOUND);
+    const away: { nb?: string | undefined; sb?: string | undefined } = {};
+    const facts = factsOf(exampleZone, { renderEverywhere: true });
+    const controller = new ZoneController({
+      facts,
+      northbound: { replica: northbound, transactor: northbound, unavailable: () => away.nb },
+      southbound: { replica: southbound, transactor: southbound, unavailable: () => away.sb },
+      log: createLogger('silent'),
+      now: () => 0,
+    });
+    controller.update();
+    away.sb = 'OVN_Southbound is not connected';
+    expect(await controller.flush(signal)).toEqual({ kind: 'again', reason: away.sb });
+    expect(northbound.rows('Logical_Switch').length).toBeGreaterThan(3);
+    // What is written is announced to the data plane, and not all is known to be written.
+    expect(controller.progress.sequence.configured).toBe(1);
+    expect([southbound.rows('Chassis').length, controller.hasWritten]).toEqual([0, false]);
+    [away.sb, away.nb] = [undefined, 'OVN_Northbound is not connected'];
+    expect(await controller.flush(signal)).toEqual({ kind: 'again', reason: away.nb });
+    expect(southbound.rows('Chassis').map((row) => row.column('hostname'))).toEqual([
+      'ovn-worker2',
+    ]);
+    away.nb = undefined;
+    expect(await controller.flush(signal)).toMatchObject({ kind: 'settled' });
+    expect(controller.hasWritten).toBe(true);
   });
 });

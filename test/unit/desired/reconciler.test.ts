@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
 import { RowIndex } from '../../../src/desired/ovsdb/row-index.ts';
 import {
   aclRow,
@@ -21,6 +22,7 @@ import {
   update,
   uuidSet,
 } from './northbound.ts';
+import type { Plan } from '../../../src/desired/ovsdb/changes.ts';
 import { changesOf, EACH, problemsOf, World } from './world.ts';
 
 /** Which units are looked at, and what becomes of rows as units come, go and fail. */
@@ -548,4 +550,76 @@ test('a mark that somebody takes away and a twin that has it: whoever hangs on t
   await world.settle();
   expect(world.found('Port_Group', 'pg').column('ports')).toHaveLength(1);
   expect(world.plan().isEmpty).toBe(true);
+});
+
+describe('a row that a fault of ours keeps from being read', () => {
+  /** Claims whose key of a switch called `bad` can't be told while `fails` says so. */
+  function faulty(): { claims: typeof CLAIMS; let: (fails: boolean) => void } {
+    let fails = true;
+    const claim = CLAIMS.get('Logical_Switch');
+    if (claim === undefined) throw new Error('no claim of switches');
+    const keyOf: typeof claim.keyOf = (found, container) => {
+      if (fails && found.column('name') === 'bad') throw new TypeError('x is undefined');
+      return claim.keyOf(found, container);
+    };
+    return {
+      claims: new Map([...CLAIMS, ['Logical_Switch', { ...claim, keyOf }]]),
+      let: (value) => (fails = value),
+    };
+  }
+  const message =
+    "a fault of Heddle's own keeps it from being read, so it is left alone and tried again: x is undefined";
+
+  test('is a problem with its name, stays, and stops nobody; it is read as soon as that works', async () => {
+    world.set('one', [switchRow('bad'), routerRow('r')]);
+    await world.settle();
+    const { uuid } = world.found('Logical_Switch', 'bad');
+    const { claims, let: set } = faulty();
+    const reconciler = new Reconciler(world.database, claims);
+    reconciler.follow();
+    const plan = (now: number): Plan => reconciler.plan({ now, isComplete: true });
+    // Nobody wants any of it: what can be read goes.
+    expect(plan(0).problems).toEqual([
+      {
+        kind: 'not-read',
+        table: 'Logical_Switch',
+        key: uuid,
+        unit: '',
+        object: undefined,
+        message: `Logical_Switch "${uuid}": ${message}`,
+      },
+    ]);
+    expect(changesOf(plan(0))).toEqual(['delete r']);
+    // Changes come meanwhile, of it and of others.
+    world.database.write(update('Logical_Switch', uuid, { other_config: ['map', [['a', 'b']]] }));
+    world.database.write(
+      insert('Logical_Switch', { name: 'other', external_ids: textMap(MARKED) }),
+    );
+    expect(changesOf(plan(60_000))).toContain('delete other');
+    expect(problemsOf(plan(60_000))).toEqual([`not-read ${uuid}`]);
+    set(false);
+    // Not before its rest is over.
+    expect(problemsOf(plan(60_001))).toEqual([`not-read ${uuid}`]);
+    const read = plan(120_000);
+    expect(read.problems).toEqual([]);
+    expect(changesOf(read)).toContain('delete bad');
+  });
+
+  test('is no problem any more when it is gone', () => {
+    const [uuid = ''] = world.database.write(insert('Logical_Switch', { name: 'bad' }));
+    const reconciler = new Reconciler(world.database, faulty().claims);
+    reconciler.follow();
+    expect(problemsOf(reconciler.plan({ now: 0, isComplete: true }))).toEqual([`not-read ${uuid}`]);
+    world.database.write(remove('Logical_Switch', uuid));
+    expect(reconciler.plan({ now: 0, isComplete: true }).problems).toEqual([]);
+  });
+
+  test('comes while others are followed: the process goes on', () => {
+    const { claims } = faulty();
+    const reconciler = new Reconciler(world.database, claims);
+    reconciler.follow();
+    reconciler.plan({ now: 0, isComplete: true });
+    const [uuid = ''] = world.database.write(insert('Logical_Switch', { name: 'bad' }));
+    expect(problemsOf(reconciler.plan({ now: 0, isComplete: true }))).toEqual([`not-read ${uuid}`]);
+  });
 });

@@ -1,0 +1,19 @@
+/** What Prometheus sees of objects and rows that a fault of our own keeps from being worked in. */
+import { Gauge, type Registry } from 'prom-client';
+
+/** `counts`: how many there are now, by kind or table. */
+export function registerUnhandled(
+  registry: Registry,
+  ...counts: readonly (() => ReadonlyMap<string, number>)[]
+): void {
+  const unhandled = new Gauge({
+    name: 'heddle_unhandled_objects',
+    help: 'Objects, and rows of databases (their table is the kind), whose last change a part of this process threw at: it is tried again.',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      for (const count of counts)
+        for (const [kind, objects] of count()) unhandled.set({ kind }, objects);
+    },
+  });
+}

@@ -397,6 +397,7 @@ function clusterSettings(read: Read, kernelPortRange = ''): ClusterSettings {
     serviceLimits: {
       entries: read('max-service-entries', integer(1, 1_000_000), defaults.serviceLimits.entries),
       targets: read('max-service-targets', integer(1, 10_000_000), defaults.serviceLimits.targets),
+      slices: read('max-service-slices', integer(1, 1_000_000), defaults.serviceLimits.slices),
     },
     configNamespace: read('ovn-config-namespace', namespaceName, defaults.configNamespace),
   };

@@ -156,6 +156,13 @@ export const OPTIONS = [
     '20000',
   ),
   option(
+    'max-service-slices',
+    'cluster',
+    'COUNT',
+    'EndpointSlices of one service that count, the oldest first',
+    '1000',
+  ),
+  option(
     'ovn-config-namespace',
     'cluster',
     'NAMESPACE',

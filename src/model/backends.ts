@@ -34,6 +34,8 @@ export interface Backends {
   readonly ports: readonly PortBackends[];
   /** Ready ones of this node on the network itself; 0 for a service whose health nobody checks. */
   readonly readyHere: number;
+  /** EndpointSlices of the network itself that are left out. */
+  readonly slicesLeft: number;
 }
 
 interface Candidate {
@@ -47,6 +49,8 @@ export interface NetworkSlices {
   readonly network: string;
   readonly subnets: readonly string[];
   readonly slices: readonly SliceFacts[];
+  /** So many more are left out, as the service has more than one may. */
+  readonly left: number;
 }
 
 /** The backends of a service on the first of `networks`, from where pods of the others are reached. */
@@ -70,6 +74,7 @@ export function backendsOf(
     network: first.network,
     service: service.key,
     isEntry: first.network === entry,
+    slicesLeft: first.left,
     readyHere: service.healthCheckNodePort === undefined ? 0 : readyOn(node, first.slices),
     ports: service.ports.map((port) => {
       const candidates = candidatesOf(

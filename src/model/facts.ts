@@ -22,7 +22,7 @@ import {
 } from './admission.ts';
 import { AttachmentFacts } from './attachment-facts.ts';
 import { backendsOf, type Backends } from './backends.ts';
-import type { SliceFacts } from './endpoint-slices.ts';
+import { slicesWithin, type SliceFacts } from './endpoint-slices.ts';
 import type {
   AllowedDefaultService,
   Attachment,
@@ -808,13 +808,17 @@ export class ZoneFacts {
     if (rendered.part(network, 'name') === undefined || service === undefined) return undefined;
     const siblings = this.reach.siblingsOf(network);
     const networks = places.part(key, 'networks') ?? [];
-    const parts = [network, ...networks.filter((name) => siblings.includes(name))].map((name) => ({
-      network: name,
-      subnets: (this.networks.part(name, 'subnets') ?? []).map(({ cidr }) => cidr),
-      slices: this.endpointSlices.by('service', tupleKey(name, key)),
-    }));
+    const { serviceLimits } = this.settings;
+    const parts = [network, ...networks.filter((name) => siblings.includes(name))].map((name) => {
+      const { taken, left } = slicesWithin(
+        this.endpointSlices.by('service', tupleKey(name, key)),
+        serviceLimits,
+      );
+      const subnets = (this.networks.part(name, 'subnets') ?? []).map(({ cidr }) => cidr);
+      return { network: name, subnets, slices: taken, left };
+    });
     const entry = this.#entryOf(networks, key);
-    return backendsOf(service, parts, entry, this.nodeName, this.settings.serviceLimits);
+    return backendsOf(service, parts, entry, this.nodeName, serviceLimits);
   }
 
   /** The network by whose gateway router traffic from outside gets to a service: the oldest one that has endpoints of it. */

@@ -174,6 +174,8 @@ export interface ServiceLimits {
   readonly entries: number;
   /** Endpoints that are balanced over, counted once for each address and port that leads to them. */
   readonly targets: number;
+  /** EndpointSlices, on each network. */
+  readonly slices: number;
 }
 
 /** Settings of the whole cluster (api.md §12). */

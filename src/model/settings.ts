@@ -16,7 +16,8 @@ export const DEFAULT_SETTINGS: ClusterSettings = {
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
   serviceExternalRanges: [],
   tunnelSources: [],
-  // A service of 64 addresses and 16 ports, or of 5,000 endpoints with two ports in both families.
-  serviceLimits: { entries: 1024, targets: 20_000 },
+  // A service of 64 addresses and 16 ports, or of 5,000 endpoints with two ports in both families. The slices of 20,000 endpoints, a hundred in
+  // each, are 400 in both families; Kubernetes leaves them half empty at times.
+  serviceLimits: { entries: 1024, targets: 20_000, slices: 1000 },
   configNamespace: 'ovn-kubernetes',
 };

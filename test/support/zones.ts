@@ -86,7 +86,7 @@ export const ipv4Settings: ClusterSettings = {
   allowedDefaultServices: ['default/kubernetes', 'kube-system/kube-dns'],
   serviceExternalRanges: [],
   tunnelSources: [],
-  serviceLimits: { entries: 1024, targets: 20_000 },
+  serviceLimits: { entries: 1024, targets: 20_000, slices: 1000 },
   configNamespace: 'ovn-kubernetes',
 };
 

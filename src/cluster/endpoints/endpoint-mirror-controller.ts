@@ -1,6 +1,8 @@
 /** Keeps a mirror of every service's EndpointSlices for the primary networks of its namespace (api.md §9). */
-import { SLICE_NETWORK } from '../../api/annotations/endpoint-slice-annotations.ts';
+import { SERVICE_NAME, SLICE_NETWORK } from '../../api/annotations/endpoint-slice-annotations.ts';
 import { endpointSlices } from '../../api/kinds.ts';
+import { compareAge } from '../../api/order.ts';
+import type { ClusterSettings } from '../../model/model.ts';
 import { PRIMARY_NETWORK_LABEL } from '../../api/annotations/network-annotations.ts';
 import { objectKey, type ResourceKind } from '../../api/objects.ts';
 import { POD_NETWORKS } from '../../api/annotations/pod-annotations.ts';
@@ -24,6 +26,7 @@ export interface EndpointMirrorOptions {
   readonly store: Pick<Store, 'create' | 'patch' | 'delete' | 'event'>;
   readonly informers: ClusterInformers;
   readonly registry: NetworkRegistry;
+  readonly settings: { readonly cluster: Pick<ClusterSettings, 'serviceLimits'> };
   readonly clock: Clock;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -35,6 +38,10 @@ export class EndpointMirrorController {
   readonly queue: WorkQueue;
   readonly #options: EndpointMirrorOptions;
   readonly #mirrors: Index<EndpointSlice>;
+  /** Sources by service. */
+  readonly #sources: Index<EndpointSlice>;
+  /** Sources that are not mirrored as their service has too many, by service. */
+  readonly #beyondLimit = new Map<string, Set<string>>();
   /** Mirrors that were created and that the informer has not shown yet, by source and network. */
   readonly #created = new Map<string, string>();
   /** Endpoints that can't be mirrored, by source. */
@@ -44,6 +51,9 @@ export class EndpointMirrorController {
     this.#options = options;
     this.#mirrors = options.informers.slices.index((slice) =>
       isMirror(slice) ? [sourceKeyOf(slice)] : [],
+    );
+    this.#sources = options.informers.slices.index((slice) =>
+      isSource(slice) ? [serviceKeyOf(slice)] : [],
     );
     this.queue = new WorkQueue({
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -64,6 +74,7 @@ export class EndpointMirrorController {
     slices.onChange(({ key, before, after }) => {
       for (const slice of [before, after] as readonly (EndpointSlice | undefined)[])
         if (slice !== undefined) this.queue.add(isMirror(slice) ? sourceKeyOf(slice) : key);
+      if (before !== undefined && after === undefined) this.#sourceGone(key, before);
     });
     pods.onChange(({ before, after }) => {
       const addressed = (pod: typeof after): string =>
@@ -73,6 +84,34 @@ export class EndpointMirrorController {
     });
     namespaces.onChange(({ key }) => this.networksChanged([key]));
     nads.onChange(({ key }) => this.networksChanged([key.slice(0, key.indexOf('/'))]));
+  }
+
+  /** One slice less: another one may be mirrored. */
+  #sourceGone(key: string, source: EndpointSlice): void {
+    const service = serviceKeyOf(source);
+    const waiting = this.#beyondLimit.get(service);
+    waiting?.delete(key);
+    if (waiting?.size === 0) this.#beyondLimit.delete(service);
+    for (const other of waiting ?? []) this.queue.add(other);
+  }
+
+  /** Why the slice is not mirrored, if its service has more of them than one may: the oldest are. */
+  #excessOf(key: string, source: EndpointSlice): string | undefined {
+    const { slices: most } = this.#options.settings.cluster.serviceLimits;
+    const service = serviceKeyOf(source);
+    const all = this.#sources.get(service);
+    const waiting = this.#beyondLimit.get(service) ?? new Set();
+    const older =
+      all.length <= most
+        ? 0
+        : all.filter(({ metadata }) => compareAge(metadata, source.metadata) < 0).length;
+    if (older < most) {
+      waiting.delete(key);
+      if (waiting.size === 0) this.#beyondLimit.delete(service);
+      return undefined;
+    }
+    this.#beyondLimit.set(service, waiting.add(key));
+    return `service ${service} has more than ${most} EndpointSlices (--max-service-slices), and this is none of the oldest: its endpoints are not mirrored; take back what is not needed, or spread the pods over several services`;
   }
 
   /** The primary networks of these namespaces have changed. */
@@ -87,9 +126,11 @@ export class EndpointMirrorController {
     const primaries = this.#primariesOf(key.slice(0, key.indexOf('/')));
     const isWanted =
       source !== undefined && isSource(source) && source.metadata.deletionTimestamp === undefined;
-    const networks = isWanted
-      ? new Set(primaries.map(({ config }) => config.name))
-      : new Set<string>();
+    const excess = isWanted && primaries.length > 0 ? this.#excessOf(key, source) : undefined;
+    const networks =
+      isWanted && excess === undefined
+        ? new Set(primaries.map(({ config }) => config.name))
+        : new Set<string>();
     for (const mirror of this.#mirrors.get(key))
       if (!networks.has(networkOf(mirror))) await this.#delete(mirror, signal);
     const leftOut = new Set<string>();
@@ -102,21 +143,19 @@ export class EndpointMirrorController {
         for (const pod of withoutAddress) leftOut.add(pod);
         await this.#mirror(key, network, slice, signal);
       }
-    await this.#report(key, source, [...leftOut]);
+    await this.#report(key, source, [
+      ...(excess === undefined ? [] : [excess]),
+      ...[...leftOut].map((pod) => withoutAddressText(source, pod)),
+    ]);
   }
 
-  /** Says which pods are left out, and when they are not any more. */
+  /** Says what is left out, and when it is not any more. */
   async #report(
     key: string,
     source: EndpointSlice | undefined,
-    pods: readonly string[],
+    texts: readonly string[],
   ): Promise<void> {
-    const message = pods
-      .map(
-        (pod) =>
-          `failed to determine the Pod IP of: ${pod}: it has no ${String(source?.addressType)} address on its primary network yet; other endpoints are mirrored`,
-      )
-      .join('\n');
+    const message = texts.join('\n');
     const known = this.#problems.get(key);
     if (source === undefined || message === '') {
       this.#problems.delete(key);
@@ -195,6 +234,13 @@ export class EndpointMirrorController {
     }
   }
 }
+
+const withoutAddressText = (source: EndpointSlice | undefined, pod: string): string =>
+  `failed to determine the Pod IP of: ${pod}: it has no ${String(source?.addressType)} address on its primary network yet; other endpoints are mirrored`;
+
+/** `<namespace>/<name>` of the service that a slice is of. */
+const serviceKeyOf = ({ metadata }: EndpointSlice): string =>
+  `${metadata.namespace ?? ''}/${metadata.labels?.[SERVICE_NAME] ?? ''}`;
 
 const networkOf = ({ metadata }: EndpointSlice): string =>
   metadata.annotations?.[SLICE_NETWORK] ?? '';

@@ -87,6 +87,11 @@ export const loadBalancers: Feature<ZoneFacts> = {
         `it has ${limit + surplus} endpoints, and one of its addresses and ports may have ${limit} (--max-service-targets ${facts.settings.serviceLimits.targets} for all of them): those with the first ${limit} addresses get its connections; spread the pods over several services`,
       );
     }
+    if (backends.slicesLeft > 0)
+      out.problem(
+        object,
+        `${backends.slicesLeft} of its EndpointSlices on network ${name} are left out, as there are more than ${facts.settings.serviceLimits.slices} (--max-service-slices), or more endpoints in them than twice --max-service-targets: the oldest ones count; take back what is not needed, or spread the pods over several services`,
+      );
     for (const protocol of PROTOCOLS) {
       const ofProtocol = ports.filter((port) => port.protocol === protocol);
       if (ofProtocol.length > 0) balanced.build(protocol, ofProtocol);

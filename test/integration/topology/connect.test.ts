@@ -127,6 +127,7 @@ describe('ovn-northd and a connection of a Layer3 with a Layer2 network', () => 
       endpointSlices: [
         {
           name: 'blue/web-1',
+          age: 'web-1',
           network: 'blue_blue',
           service: 'blue/web',
           ports: [{ name: '', protocol: 'TCP', port: 8080 }],

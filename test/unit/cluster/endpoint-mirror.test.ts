@@ -13,6 +13,7 @@ import {
   pod,
   rawNad,
   remove,
+  startManager,
   testSettings,
 } from '../../support/cluster.ts';
 import { startProcess } from '../../support/cluster-process.ts';
@@ -238,4 +239,38 @@ test('mirrors go with their source and their network, are mended, and never stay
   await remove.udn(store, 'blue/net');
   await running.settled();
   expect(await mirrors(store)).toEqual([]);
+});
+
+test('of more slices than a service may have the oldest are mirrored, and another one when there is room', async () => {
+  const store = new MemoryStore();
+  const serviceLimits = { entries: 1024, targets: 100, slices: 2 };
+  await using running = startManager(store, {}, { serviceLimits });
+  await apply(store, node('node1'), namespace('blue'), layer3('blue/net', '10.20.0.0/16/24'));
+  const web = pod('blue/a', 'node1');
+  await apply(store, {
+    ...web,
+    spec: { ...web.spec, hostNetwork: true },
+    status: { podIPs: [{ ip: '172.18.0.3' }] },
+  });
+  await running.settled();
+  for (const name of ['web-3', 'web-2', 'web-1']) {
+    await apply(store, slice(name, ['a']));
+    await running.settled();
+  }
+  const sources = async (): Promise<readonly string[]> =>
+    (await mirrors(store)).map(
+      ({ metadata }) => metadata.annotations?.['k8s.ovn.org/source-endpointslice'] ?? '',
+    );
+  const said =
+    'service blue/web has more than 2 EndpointSlices (--max-service-slices), and this is none of the oldest: its endpoints are not mirrored; take back what is not needed, or spread the pods over several services';
+  expect(await sources()).toHaveLength(2);
+  expect(running.manager.problems().map(({ message }) => message)).toEqual([said]);
+  expect(store.events.map(({ reason, message }) => `${reason}: ${message}`)).toContain(
+    `EndpointNotMirrored: ${said}`,
+  );
+  const [first = ''] = await sources();
+  await store.delete(SLICES, `blue/${first}`);
+  await running.settled();
+  expect(await sources()).toHaveLength(2);
+  expect(running.manager.problems()).toEqual([]);
 });

@@ -5,12 +5,17 @@ import { describe, expect, test } from 'vitest';
 import { namespaces, nodes } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { objectKey } from '../../../src/api/objects.ts';
-import type { NetworkAttachmentDefinition, Node, Service } from '../../../src/api/types.ts';
+import type {
+  EndpointSlice,
+  NetworkAttachmentDefinition,
+  Node,
+  Service,
+} from '../../../src/api/types.ts';
 import { parseManifest } from '../../../src/api/validation/manifest.ts';
 import { readStored } from '../../../src/api/validation/stored-object.ts';
 import { ZoneFacts } from '../../../src/model/facts.ts';
 import { ObjectIntake } from '../../../src/model/intake.ts';
-import type { ClusterSettings } from '../../../src/model/model.ts';
+import type { ClusterSettings, ServiceLimits } from '../../../src/model/model.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { service as serviceOf, slice } from '../../support/services.ts';
 
@@ -368,17 +373,51 @@ describe('what one service may cost', () => {
 
   test('of more endpoints than there may be the first by address take the connections', () => {
     const pods = Array.from({ length: 120 }, (_, n) => `10.244.1.${n + 10} on ovn-worker`);
-    const cluster = new Cluster({ serviceLimits: { entries: 1024, targets: 100 } })
+    const cluster = new Cluster({ serviceLimits: { entries: 1024, targets: 100, slices: 1000 } })
       .take(serviceOf('a/new', { clusterIPs: ['10.96.7.2'] }))
       .take(slice('a/new', pods))
       .round();
     const [port] = cluster.facts.backends.peek('default', 'a/new')?.ports ?? [];
     expect(port?.all.v4.split(',')).toHaveLength(100);
     expect(port?.surplus).toBe(20);
-    const again = new Cluster({ serviceLimits: { entries: 1024, targets: 100 } })
+    const again = new Cluster({ serviceLimits: { entries: 1024, targets: 100, slices: 1000 } })
       .take(slice('a/new', pods.toReversed()))
       .take(serviceOf('a/new', { clusterIPs: ['10.96.7.2'] }))
       .round();
     expect(again.facts.backends.peek('default', 'a/new')?.ports[0]?.all).toEqual(port?.all);
+  });
+
+  test('of more slices than there may be the oldest count, and the service is told', () => {
+    const made = (name: string, minute: number, pods: readonly string[]): EndpointSlice => {
+      const one = slice('a/new', pods, { name });
+      const creationTimestamp = `2026-01-01T00:0${minute}:00Z`;
+      return { ...one, metadata: { ...one.metadata, creationTimestamp } };
+    };
+    const slices = [
+      made('a', 2, ['10.244.1.12']),
+      made('b', 1, ['10.244.1.11']),
+      made('c', 0, ['10.244.1.10']),
+    ];
+    const limits = { entries: 1024, targets: 2, slices: 2 };
+    const targetsOf = (serviceLimits: ServiceLimits, of: readonly EndpointSlice[]): unknown => {
+      const cluster = new Cluster({ serviceLimits }).take(
+        serviceOf('a/new', { clusterIPs: ['10.96.7.2'] }),
+      );
+      for (const one of of) cluster.take(one);
+      const backends = cluster.round().facts.backends.peek('default', 'a/new');
+      return [backends?.ports[0]?.all.v4, backends?.slicesLeft];
+    };
+    for (const order of [slices, slices.toReversed()])
+      expect(targetsOf(limits, order)).toEqual(['10.244.1.10:8080,10.244.1.11:8080', 1]);
+    // Nor is more read of a few large slices.
+    const large = made(
+      'd',
+      3,
+      Array.from({ length: 1000 }, (_, n) => `10.245.${n >> 8}.${n & 255}`),
+    );
+    expect(targetsOf({ ...limits, slices: 1000 }, [...slices, large])).toEqual([
+      '10.244.1.10:8080,10.244.1.11:8080',
+      1,
+    ]);
   });
 });

@@ -24,7 +24,10 @@ const TARGET = join(ROOT, 'dist/cli');
 const NOTICES = join(ROOT, 'dist/NOTICES');
 const ENTRY = 'main.js';
 /** What is started by its file's name: the command, and threads of it. */
-const INPUT = { main: 'src/cli/main.ts', 'conversion-server': 'src/daemon/conversion-server.ts' };
+const INPUT = {
+  main: 'src/cli/main.ts',
+  'conversion-server': 'src/cluster-daemon/conversion-server.ts',
+};
 
 /** Files of builds before the last one are kept for processes that run from them and may still load one. */
 const KEPT_MS = 7 * 24 * 3600 * 1000;

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { LongFilesFirst } from './test/support/long-files-first.ts';
+import { LongFilesFirst } from './test/support/run/long-files-first.ts';
 
-const processorTime = 'test/support/processor-time.ts';
-const propertySeed = 'test/support/property-seed.ts';
+const processorTime = 'test/support/run/processor-time.ts';
+const propertySeed = 'test/support/run/property-seed.ts';
 
 /** End-to-end tests that need another kernel than this machine's. */
 const IN_VIRTUAL_MACHINE = [
@@ -26,7 +26,7 @@ export default defineConfig({
           expect: { poll: { timeout: 30_000 } },
           include: ['test/unit/**/*.test.ts', 'test/conformance/**/*.test.ts'],
           testTimeout: 120_000,
-          globalSetup: ['test/support/compiled-command.ts'],
+          globalSetup: ['test/support/run/compiled-command.ts'],
           setupFiles: [processorTime, propertySeed],
           // Modules are loaded once for all files of a worker: most of these tests take less than that.
           isolate: false,
@@ -40,7 +40,7 @@ export default defineConfig({
           testTimeout: 60_000,
           // A server on a busy machine can be late once; test/all.ts says which test needed a second try.
           retry: 1,
-          globalSetup: ['test/support/compiled-command.ts'],
+          globalSetup: ['test/support/run/compiled-command.ts'],
           setupFiles: [processorTime, propertySeed],
           hookTimeout: 120_000,
           maxWorkers: 2,
@@ -54,7 +54,7 @@ export default defineConfig({
           ...files,
           testTimeout: 300_000,
           retry: 1,
-          globalSetup: ['test/support/compiled-command.ts'],
+          globalSetup: ['test/support/run/compiled-command.ts'],
           setupFiles: [processorTime],
           hookTimeout: 600_000,
           // A lab has enough to do for a processor. test/all.ts runs one of each kind at a time.

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { prepare } from '../src/lab/build.ts';
 import { checkout } from '../src/lab/paths.ts';
-import { ownFolder } from './support/left-behind.ts';
+import { ownFolder } from './support/run/left-behind.ts';
 
 const CHECKS = ['check:types', 'check:lint', 'check:format', 'check:generated'];
 const SUITES = ['unit', 'integration', 'e2e'];

@@ -19,7 +19,7 @@ import {
   nodeRanges,
   sharedRanges,
   type PodRanges,
-} from '../model/pod-ranges.ts';
+} from '../model/rules/pod-ranges.ts';
 
 /** What a pod holds of a network. */
 export interface Lease {

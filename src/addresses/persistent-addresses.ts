@@ -8,7 +8,7 @@ import type { ObjectView } from '../store/informer.ts';
 import { StoreError, type Store } from '../store/store.ts';
 import { StatusWriter, type StatedCondition } from '../store/status-writer.ts';
 import type { NetworkPool } from './network-pool.ts';
-import { SHARED_NAMESPACE, type WantedAttachment } from '../model/pod-plan.ts';
+import { SHARED_NAMESPACE, type WantedAttachment } from '../model/rules/pod-plan.ts';
 
 export interface PersistentAddressesOptions {
   readonly store: Pick<Store, 'patchStatus'>;

@@ -39,7 +39,7 @@ import {
   type PodContext,
   type PodPlan,
   type WantedAttachment,
-} from '../model/pod-plan.ts';
+} from '../model/rules/pod-plan.ts';
 import { PodPools } from './pod-pools.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
 import { WaitingPods, type Awaited } from './waiting-pods.ts';

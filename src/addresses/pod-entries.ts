@@ -16,7 +16,7 @@ import { addressAt, gatewayAddress, MASQUERADE_OFFSETS } from '../allocators/nod
 import type { FamilyCidrs } from '../api/nad/network-config.ts';
 import type { PodNetwork, PodRoute } from '../api/annotations/pod-annotations.ts';
 import type { ClusterSettings } from '../model/model.ts';
-import type { WantedAttachment } from '../model/pod-plan.ts';
+import type { WantedAttachment } from '../model/rules/pod-plan.ts';
 
 export interface PodEntryInput {
   readonly attachment: WantedAttachment;

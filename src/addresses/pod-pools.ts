@@ -22,7 +22,7 @@ import {
   annotatedNetworks,
   SHARED_NAMESPACE,
   type WantedAttachment,
-} from '../model/pod-plan.ts';
+} from '../model/rules/pod-plan.ts';
 import { isInScope, type PodScope } from './pod-scope.ts';
 import { requestedAddresses } from './requested-addresses.ts';
 

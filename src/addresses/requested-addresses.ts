@@ -1,7 +1,7 @@
 /** Which addresses an attachment must get, from what the pod asks for and what its IPAMClaim holds (api.md §6.9). Pure. */
 import { AllocationError } from '../allocators/allocation-error.ts';
-import { hostText } from '../model/pod-ranges.ts';
-import type { WantedAttachment } from '../model/pod-plan.ts';
+import { hostText } from '../model/rules/pod-ranges.ts';
+import type { WantedAttachment } from '../model/rules/pod-plan.ts';
 
 /**
  * The addresses to reserve; empty = any free ones. `description` names attachment and pod. Throws `out-of-range` for a request that the

@@ -1,13 +1,13 @@
 /** `heddle apply`: commit once, wait for the data plane, exit. */
 import type { Command } from 'commander';
 import type { ZoneNetworkStatus } from '../api/zone-status.ts';
-import { distinctProblems } from '../daemon/distinct-problems.ts';
-import { createLogger } from '../daemon/logger.ts';
-import { unprogrammedProblems } from '../daemon/overview-objects.ts';
-import { until, within } from '../daemon/waiting.ts';
-import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
-import type { CommitRecord } from '../daemon/zone-controller.ts';
-import { ZoneStatusWriter, zoneReport } from '../daemon/zone-status-writer.ts';
+import { distinctProblems } from '../views/distinct-problems.ts';
+import { createLogger } from '../process/logger.ts';
+import { unprogrammedProblems } from '../views/overview-objects.ts';
+import { until, within } from '../process/waiting.ts';
+import { ZoneRuntime, type ZoneConfiguration } from '../zone/zone-runtime.ts';
+import type { CommitRecord } from '../zone/zone-controller.ts';
+import { ZoneStatusWriter, zoneReport } from '../zone/zone-status-writer.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import {
   EXIT,
@@ -20,8 +20,8 @@ import {
   tone,
   printLines,
 } from './output.ts';
-import type { Complaint } from '../daemon/object-store.ts';
-import { problemText } from '../daemon/problem-text.ts';
+import type { Complaint } from '../settings/object-store.ts';
+import { problemText } from '../views/problem-text.ts';
 
 export function register(program: Command): void {
   addSettings(

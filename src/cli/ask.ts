@@ -1,10 +1,10 @@
 /** Asks the running daemon, if one answers for what the command was asked about. */
 import { resolve } from 'node:path';
 import { isPlainObject } from '../api/plain-object.ts';
-import type { Configuration, GivenOptions } from '../daemon/configuration.ts';
-import { connectControl, ControlError } from '../daemon/control-client.ts';
-import { OPTIONS, type OptionName, type OptionSpec } from '../daemon/options.ts';
-import { within } from '../daemon/waiting.ts';
+import type { Configuration, GivenOptions } from '../settings/configuration.ts';
+import { connectControl, ControlError } from '../control/control-client.ts';
+import { OPTIONS, type OptionName, type OptionSpec } from '../settings/options.ts';
+import { within } from '../process/waiting.ts';
 import { report, tone } from './output.ts';
 
 /** Who answered: the daemon, or this command by itself from objects and databases. */

@@ -1,10 +1,10 @@
 /** `heddle check`: whether the network below a node is as clean as the node can tell. */
 import type { Command } from 'commander';
-import type { Configuration } from '../daemon/configuration.ts';
-import { createLogger } from '../daemon/logger.ts';
-import type { TunnelEndReport, UnderlayReport } from '../daemon/underlay-report.ts';
-import { within } from '../daemon/waiting.ts';
-import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
+import type { Configuration } from '../settings/configuration.ts';
+import { createLogger } from '../process/logger.ts';
+import type { TunnelEndReport, UnderlayReport } from '../node/chassis/underlay-report.ts';
+import { within } from '../process/waiting.ts';
+import { ZoneRuntime, type ZoneConfiguration } from '../zone/zone-runtime.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, print, printJson, printLines, table, tone } from './output.ts';

@@ -1,9 +1,9 @@
 /** `heddle cleanup`: takes what is ours off the host of a node. */
 import type { Command } from 'commander';
-import { ConfigurationError } from '../daemon/configuration-error.ts';
-import { hostPlansText, openHost } from '../daemon/host.ts';
-import { createLogger } from '../daemon/logger.ts';
-import { until, within } from '../daemon/waiting.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
+import { hostPlansText, openHost } from '../zone/host.ts';
+import { createLogger } from '../process/logger.ts';
+import { until, within } from '../process/waiting.ts';
 import { addSettings, configurationOf } from './options.ts';
 import { printLines } from './output.ts';
 

@@ -1,7 +1,7 @@
 /** `heddle cluster`: the cluster manager. */
 import type { Command } from 'commander';
-import { runCluster } from '../daemon/cluster-daemon.ts';
-import { createLogger } from '../daemon/logger.ts';
+import { runCluster } from '../cluster-daemon/cluster-daemon.ts';
+import { createLogger } from '../process/logger.ts';
 import { addSettings, configurationOf, stopSignal } from './options.ts';
 import { EXIT } from './output.ts';
 

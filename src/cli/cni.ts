@@ -22,8 +22,8 @@ import {
   PLUGIN_MARK,
   PLUGIN_NAMES,
   shimScript,
-} from '../cni/shim.ts';
-import { ConfigurationError } from '../daemon/configuration-error.ts';
+} from '../cni/install/shim.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
 
 interface Folders {
   readonly binDir: string;

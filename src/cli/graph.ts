@@ -1,15 +1,15 @@
 /** `heddle graph`: the logical topology of a node as a picture. */
 import { writeFile } from 'node:fs/promises';
 import { Option, type Command } from 'commander';
-import { ConfigurationError } from '../daemon/configuration-error.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
 import { dotText } from '../graph/dot.ts';
 import { mermaidText } from '../graph/mermaid.ts';
 import { svgText } from '../graph/svg.ts';
 import { joinedBy, partOf, topologyGraph, type TopologyGraph } from '../graph/topology-graph.ts';
-import { renderedZone, type RenderedZone } from '../daemon/rendered-zone.ts';
+import { renderedZone, type RenderedZone } from '../zone/rendered-zone.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, printLines, report, reportComplaints, reportProblems } from './output.ts';
-import { problemText } from '../daemon/problem-text.ts';
+import { problemText } from '../views/problem-text.ts';
 
 const FORMATS: Readonly<Record<string, (graph: TopologyGraph) => string | Promise<string>>> = {
   svg: (graph) => svgText(dotText(graph)),

@@ -1,7 +1,7 @@
 /** `heddle node`: the daemon of one node. */
 import type { Command } from 'commander';
-import { createLogger } from '../daemon/logger.ts';
-import { runZone } from '../daemon/zone-daemon.ts';
+import { createLogger } from '../process/logger.ts';
+import { runZone } from '../zone/zone-daemon.ts';
 import { addSettings, configurationOf, needed, stopSignal } from './options.ts';
 
 export function register(program: Command): void {

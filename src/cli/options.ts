@@ -1,15 +1,15 @@
 /** Flags of the commands, made from the table of settings, and the configuration that they, the environment and the file give. */
 import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
-import { ConfigurationError } from '../daemon/configuration-error.ts';
-import { resolveConfiguration, type Configuration } from '../daemon/configuration.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
+import { resolveConfiguration, type Configuration } from '../settings/configuration.ts';
 import {
   environmentName,
   OPTIONS,
   type OptionName,
   type OptionSpec,
   type RawOptions,
-} from '../daemon/options.ts';
+} from '../settings/options.ts';
 
 const GROUP_TITLES = {
   where: 'Where:',

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { styleText } from 'node:util';
 import { visibleJson, visibleLines, visibleText } from '../api/visible-text.ts';
-import { plainValue } from '../daemon/control-protocol.ts';
+import { plainValue } from '../control/control-protocol.ts';
 
 /** Exit codes; the same for every command. */
 export const EXIT = {

@@ -1,16 +1,12 @@
 /** `heddle plan` and `heddle diff`: what would change, and what drifted. They change nothing. */
 import type { Command } from 'commander';
 import { visibleText } from '../api/visible-text.ts';
-import type { Configuration } from '../daemon/configuration.ts';
-import { createLogger } from '../daemon/logger.ts';
-import { problemText } from '../daemon/problem-text.ts';
-import { within } from '../daemon/waiting.ts';
-import { planReport, type PlanFormat, type PlanReport } from '../daemon/zone-reports.ts';
-import {
-  ZoneRuntime,
-  type RuntimeOptions,
-  type ZoneConfiguration,
-} from '../daemon/zone-runtime.ts';
+import type { Configuration } from '../settings/configuration.ts';
+import { createLogger } from '../process/logger.ts';
+import { problemText } from '../views/problem-text.ts';
+import { within } from '../process/waiting.ts';
+import { planReport, type PlanFormat, type PlanReport } from '../views/zone-reports.ts';
+import { ZoneRuntime, type RuntimeOptions, type ZoneConfiguration } from '../zone/zone-runtime.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import {

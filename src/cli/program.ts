@@ -1,6 +1,6 @@
 /** The `heddle` command. */
 import { Command, CommanderError } from 'commander';
-import { ConfigurationError } from '../daemon/configuration-error.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
 import { EXIT, report, tone } from './output.ts';
 
 interface CommandModule {

@@ -1,7 +1,7 @@
 /** `heddle render`: what a node's databases should hold, without any database. */
 import type { Command } from 'commander';
-import { problemText } from '../daemon/problem-text.ts';
-import { renderedZone } from '../daemon/rendered-zone.ts';
+import { problemText } from '../views/problem-text.ts';
+import { renderedZone } from '../zone/rendered-zone.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, printJson, printLines, reportComplaints, reportProblems } from './output.ts';
 

@@ -1,6 +1,6 @@
 /** Connections of networks in `heddle status` and `heddle show`. */
 import type { Connectivity } from '../api/connectivity.ts';
-import type { ConnectedNetwork, ConnectOverview } from '../daemon/connect-overview.ts';
+import type { ConnectedNetwork, ConnectOverview } from '../views/connect-overview.ts';
 import { print, printLines, table, tone } from './output.ts';
 import { nodeSummary, STATE_TONES } from './states.ts';
 

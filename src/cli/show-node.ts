@@ -1,10 +1,10 @@
 /** `heddle show node`: what the host holds for each network. */
 import type { Command } from 'commander';
-import type { Configuration } from '../daemon/configuration.ts';
-import type { HostCounts, HostReport, HostUplink, NetworkOnHost } from '../daemon/host-report.ts';
-import { createLogger } from '../daemon/logger.ts';
-import { within } from '../daemon/waiting.ts';
-import { ZoneRuntime, type ZoneConfiguration } from '../daemon/zone-runtime.ts';
+import type { Configuration } from '../settings/configuration.ts';
+import type { HostCounts, HostReport, HostUplink, NetworkOnHost } from '../node/report.ts';
+import { createLogger } from '../process/logger.ts';
+import { within } from '../process/waiting.ts';
+import { ZoneRuntime, type ZoneConfiguration } from '../zone/zone-runtime.ts';
 import { askDaemon, type AnswerSource } from './ask.ts';
 import { addSettings, configurationOf, needed } from './options.ts';
 import { EXIT, print, printJson, printLines, table, tone } from './output.ts';

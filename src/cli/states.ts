@@ -1,5 +1,5 @@
 /** How far something is on nodes, for people. */
-import type { NetworkOnNode } from '../daemon/overview.ts';
+import type { NetworkOnNode } from '../views/overview.ts';
 import { tone, type Tone } from './output.ts';
 
 export const STATE_TONES: Readonly<Record<NetworkOnNode['state'], Tone>> = {

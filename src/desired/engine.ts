@@ -3,7 +3,7 @@
  * to the reconciler of the database; what cannot be built keeps the rows that it had.
  */
 import type { Feature, Sink, UnitState } from './features.ts';
-import { forgetReads, type Cell, type Reader, type ReadRecorder } from './reads.ts';
+import { forgetReads, type Cell, type Reader, type ReadRecorder } from '../facts/reads.ts';
 import type { DesiredRow, TableClaim } from './rows.ts';
 
 /** Whoever wants rows of a database: a unit. Reconcilers know no more of it. */

@@ -1,5 +1,5 @@
 /** What a feature is: units that range over facts, what each builds, and the sentences that it follows. */
-import type { KeySource } from './keys.ts';
+import type { KeySource } from '../facts/keys.ts';
 import type { DesiredRow, TableClaim } from './rows.ts';
 
 /** A rule that rows follow, in words, and the text that it comes from. */

@@ -1,6 +1,6 @@
 /** Rows as they should be, and how rows of a table are recognised. Pure data: no database is named here. */
 
-import type { SetVersion } from './counted-set.ts';
+import type { SetVersion } from '../facts/counted-set.ts';
 
 /** Points at another desired row by table and key; the plan turns it into that row's UUID. */
 export class RowReference {

@@ -7,9 +7,9 @@ import {
   orderedNetworks,
   podInterfaces,
   type NetworkNames,
-} from '../cni/pod-interfaces.ts';
-import { CniError } from '../cni/cni-error.ts';
-import type { CniInterface } from '../cni/result.ts';
+} from '../cni/links/pod-interfaces.ts';
+import { CniError } from '../cni/protocol/cni-error.ts';
+import type { CniInterface } from '../cni/protocol/result.ts';
 import { LabError } from './paths.ts';
 
 export interface LabPod {

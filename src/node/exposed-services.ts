@@ -1,10 +1,10 @@
 /** A service of a network as the host of this node sees it: ports and addresses outside, and endpoints here. Worked out once for nftables and flows. */
 import { familyOf, withoutPrefix, type Family } from '../allocators/addresses.ts';
-import type { ZoneFacts } from '../model/facts.ts';
+import type { ZoneFacts } from '../model/zone/facts.ts';
 import type { NodeGateway } from '../model/model.ts';
-import { clusterFamilies } from '../model/network-addresses.ts';
-import { DEFAULT_NETWORK } from '../model/networks.ts';
-import type { ServiceFacts } from '../model/services.ts';
+import { clusterFamilies } from '../model/rules/network-addresses.ts';
+import { DEFAULT_NETWORK } from '../model/read/networks.ts';
+import type { ServiceFacts } from '../model/read/services.ts';
 import { plainAddress } from './plain-address.ts';
 
 /** Addresses are as nft, Open vSwitch and the kernel print them: nothing else gets into their commands as an address. */

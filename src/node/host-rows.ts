@@ -14,7 +14,7 @@ import {
   type RouteColumns,
   type RuleColumns,
   type SysctlColumns,
-} from './linux-rows.ts';
+} from './linux/linux-rows.ts';
 
 export const OPEN_VSWITCH = 'Open_vSwitch';
 

@@ -1,8 +1,8 @@
 /** Everything that Heddle keeps true in a zone's databases. Of two features that want one name the earlier one has it. */
 
 import type { Feature } from '../desired/features.ts';
-import type { ZoneFacts } from '../model/facts.ts';
-import { connectedNetworks, connectedWays } from './connect/network.ts';
+import type { ZoneFacts } from '../model/zone/facts.ts';
+import { connectedNetworks, connectedWays } from './connect/connected-network.ts';
 import { siblingNetworks } from './connect/sibling-networks.ts';
 import { connectedRemoteNodes } from './connect/remote-node.ts';
 import { connectRouters } from './connect/router.ts';
@@ -12,16 +12,16 @@ import { egressAddresses } from './egress/node-addresses.ts';
 import { ownChassis, remoteChassis } from './interconnect/chassis.ts';
 import { remoteNode } from './interconnect/remote-node.ts';
 import { secondaryPods } from './isolation/secondary-pods.ts';
-import { layer2Network } from './layer2/network.ts';
-import { remoteGateway } from './layer2/remote-gateway.ts';
-import { remotePodPorts } from './layer2/remote-port.ts';
-import { layer3Network } from './layer3/network.ts';
-import { localnetNetwork } from './localnet/network.ts';
+import { layer2Network } from './networks/layer2.ts';
+import { remoteGateway } from './interconnect/remote-gateway.ts';
+import { remotePodPorts } from './pods/remote-port.ts';
+import { layer3Network } from './networks/layer3.ts';
+import { localnetNetwork } from './networks/localnet.ts';
 import { namespaceMulticast } from './multicast/namespaces.ts';
 import { adminAddresses, adminPolicy } from './policy/admin-policy.ts';
 import { defaultDeny } from './policy/default-deny.ts';
 import { policyGroup, policyRules } from './policy/network-policy.ts';
-import { podAddresses, portAddresses } from './policy/pod-addresses.ts';
+import { podAddresses, portAddresses } from './policy/peer-addresses.ts';
 import { defaultNamespaceGroups, namespaceGroups } from './pods/namespace-groups.ts';
 import { podPorts } from './pods/port.ts';
 import { enabledServiceAddresses } from './services/enabled-service-addresses.ts';

@@ -12,8 +12,8 @@ import {
 import type { ClusterNetworkConnect } from '../../src/api/types.ts';
 import { ClusterManager } from '../../src/cluster/manager.ts';
 import { Informers } from '../../src/store/informers.ts';
-import { layer3, namespace, node, silent, testSettings } from '../support/cluster.ts';
-import { MemoryStore } from '../support/memory-store.ts';
+import { layer3, namespace, node, silent, testSettings } from '../support/cluster/cluster.ts';
+import { MemoryStore } from '../support/cluster/memory-store.ts';
 import { median, processorTime, type Benchmark, type Figure } from './benchmark.ts';
 import { northboundServer } from './fill.ts';
 import { Zone } from './zone-change.ts';

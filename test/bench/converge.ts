@@ -17,12 +17,12 @@ import { ManifestStore } from '../../src/store/manifests/manifest-store.ts';
 import { objectRules } from '../../src/store/object-rules.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { OvsdbClient } from '../../src/ovsdb/index.ts';
-import { apply, layer3, namespace, node, startManager } from '../support/cluster.ts';
-import { command, type RunningCommand } from '../support/heddle.ts';
-import { startKubeApi, type KubeApi } from '../support/kube-api.ts';
-import { servedDefinitions } from '../support/served-definitions.ts';
-import { temporaryFolder } from '../support/ovsdb-server.ts';
-import { until } from '../support/until.ts';
+import { apply, layer3, namespace, node, startManager } from '../support/cluster/cluster.ts';
+import { command, type RunningCommand } from '../support/run/heddle.ts';
+import { startKubeApi, type KubeApi } from '../support/cluster/kube-api.ts';
+import { servedDefinitions } from '../support/cluster/served-definitions.ts';
+import { temporaryFolder } from '../support/ovsdb/ovsdb-server.ts';
+import { until } from '../support/run/until.ts';
 import { timed, type Benchmark, type Figure } from './benchmark.ts';
 import { loadedClient, northboundServer } from './fill.ts';
 

@@ -1,5 +1,5 @@
 import { OvsdbClient } from '../../src/ovsdb/index.ts';
-import { OvsdbServer, runOvs } from '../support/ovsdb-server.ts';
+import { OvsdbServer, runOvs } from '../support/ovsdb/ovsdb-server.ts';
 
 /** Northbound databases for benchmarks. */
 

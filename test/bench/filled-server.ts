@@ -8,9 +8,9 @@ import {
   type DatabaseSchema,
   type JsonValue,
 } from '../../src/ovsdb/index.ts';
-import { OvsdbServer } from '../support/ovsdb-server.ts';
-import { until } from '../support/until.ts';
-import { networkOperations } from '../support/ovsdb-workload.ts';
+import { OvsdbServer } from '../support/ovsdb/ovsdb-server.ts';
+import { until } from '../support/run/until.ts';
+import { networkOperations } from '../support/ovsdb/ovsdb-workload.ts';
 import { timed } from './benchmark.ts';
 import { RawSender } from './raw-sender.ts';
 

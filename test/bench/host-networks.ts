@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { IpProgram } from '../../src/node/drivers/ip-program.ts';
-import { LinuxDriver } from '../../src/node/drivers/linux-driver.ts';
-import type { LinuxCommand } from '../../src/node/drivers/linux-change.ts';
-import { devicesOf, hostZone, settled, withoutVrf } from '../support/host-driver.ts';
-import { HostUnits } from '../support/host-units.ts';
-import { NetworkNamespace } from '../support/network-namespace.ts';
-import { temporaryFolder } from '../support/ovsdb-server.ts';
-import type { Zone } from '../support/zones.ts';
+import { IpProgram } from '../../src/node/programs/ip-program.ts';
+import { LinuxDriver } from '../../src/node/linux/linux-driver.ts';
+import type { LinuxCommand } from '../../src/node/linux/linux-change.ts';
+import { devicesOf, hostZone, settled, withoutVrf } from '../support/host/host-driver.ts';
+import { HostUnits } from '../support/host/host-units.ts';
+import { NetworkNamespace } from '../support/host/network-namespace.ts';
+import { temporaryFolder } from '../support/ovsdb/ovsdb-server.ts';
+import type { Zone } from '../support/zone/zones.ts';
 import { peakMemory, timed, type Benchmark, type Figure } from './benchmark.ts';
 
 /** Runs lines as `ip -batch` does, by itself. */

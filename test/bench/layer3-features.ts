@@ -1,8 +1,8 @@
 import { claimsOf, Engine } from '../../src/desired/engine.ts';
-import { FactTable } from '../../src/model/fact-table.ts';
-import { pairs } from '../../src/desired/keys.ts';
+import { FactTable } from '../../src/facts/fact-table.ts';
+import { pairs } from '../../src/facts/keys.ts';
 import type { Feature, Sink } from '../../src/desired/features.ts';
-import { ReadRecorder } from '../../src/desired/reads.ts';
+import { ReadRecorder } from '../../src/facts/reads.ts';
 import type { Containment, DesiredRow, FoundRow, TableClaim } from '../../src/desired/rows.ts';
 
 /**

@@ -3,9 +3,9 @@ import { readdirSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { bound } from '../support/left-behind.ts';
-import { ovsProgram } from '../support/ovs-programs.ts';
-import { runOvs } from '../support/ovsdb-server.ts';
+import { bound } from '../support/run/left-behind.ts';
+import { ovsProgram } from '../support/host/ovs-programs.ts';
+import { runOvs } from '../support/ovsdb/ovsdb-server.ts';
 import type { Benchmark, BenchmarkModule, Figure } from './benchmark.ts';
 
 /**

@@ -4,8 +4,8 @@ import type { ZoneStatus } from '../../src/api/zone-status.ts';
 import { ClusterManager } from '../../src/cluster/manager.ts';
 import { Informers } from '../../src/store/informers.ts';
 import type { Store } from '../../src/store/store.ts';
-import { layer3, namespace, node, silent, testSettings } from '../support/cluster.ts';
-import { MemoryStore } from '../support/memory-store.ts';
+import { layer3, namespace, node, silent, testSettings } from '../support/cluster/cluster.ts';
+import { MemoryStore } from '../support/cluster/memory-store.ts';
 import { median, processorTime, type Benchmark, type Figure } from './benchmark.ts';
 
 /** What one change costs the cluster manager, from the object's event to its last write, through a store in memory. */

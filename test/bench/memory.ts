@@ -5,11 +5,11 @@ import { networkAttachmentDefinitions, pods as podKind } from '../../src/api/kin
 import { networkId } from '../../src/api/annotations/network-annotations.ts';
 import { podNetworks } from '../../src/api/annotations/pod-annotations.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
-import { apply, namespace, pod } from '../support/cluster.ts';
-import { command } from '../support/heddle.ts';
-import { startKubeApi } from '../support/kube-api.ts';
-import { servedDefinitions } from '../support/served-definitions.ts';
-import { until } from '../support/until.ts';
+import { apply, namespace, pod } from '../support/cluster/cluster.ts';
+import { command } from '../support/run/heddle.ts';
+import { startKubeApi } from '../support/cluster/kube-api.ts';
+import { servedDefinitions } from '../support/cluster/served-definitions.ts';
+import { until } from '../support/run/until.ts';
 import { readyNodes, tenant } from './converge.ts';
 import type { Benchmark, Figure } from './benchmark.ts';
 import { northboundServer } from './fill.ts';

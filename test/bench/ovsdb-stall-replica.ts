@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OvsdbClient } from '../../src/ovsdb/index.ts';
-import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs } from '../support/ovsdb-server.ts';
-import { until } from '../support/until.ts';
+import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs } from '../support/ovsdb/ovsdb-server.ts';
+import { until } from '../support/run/until.ts';
 import type { Benchmark, Figure } from './benchmark.ts';
 import { insertPorts, ROWS, TABLE } from './many-ports.ts';
 import { worstStall } from './stall.ts';

@@ -1,6 +1,6 @@
 import { OvsdbClient } from '../../src/ovsdb/index.ts';
-import { OvsdbServer } from '../support/ovsdb-server.ts';
-import { until } from '../support/until.ts';
+import { OvsdbServer } from '../support/ovsdb/ovsdb-server.ts';
+import { until } from '../support/run/until.ts';
 import { timed, type Benchmark, type Figure } from './benchmark.ts';
 import { insertPorts, ROWS, TABLE } from './many-ports.ts';
 import { worstStall } from './stall.ts';

@@ -4,8 +4,8 @@ import {
   type Selection,
   type Transactor,
 } from '../../src/ovsdb/index.ts';
-import { OvsdbServer } from '../support/ovsdb-server.ts';
-import { networkOperations } from '../support/ovsdb-workload.ts';
+import { OvsdbServer } from '../support/ovsdb/ovsdb-server.ts';
+import { networkOperations } from '../support/ovsdb/ovsdb-workload.ts';
 import {
   median,
   processorTime,

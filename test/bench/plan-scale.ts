@@ -3,7 +3,7 @@ import { operationsOf } from '../../src/desired/ovsdb/operations.ts';
 import { Reconciler } from '../../src/desired/ovsdb/reconciler.ts';
 import { claimedSelection } from '../../src/desired/ovsdb/selection.ts';
 import { OvsdbClient } from '../../src/ovsdb/index.ts';
-import type { OvsdbServer } from '../support/ovsdb-server.ts';
+import type { OvsdbServer } from '../support/ovsdb/ovsdb-server.ts';
 import { median, peakMemory, processorTime, type Benchmark, type Figure } from './benchmark.ts';
 import { northboundServer } from './fill.ts';
 import {

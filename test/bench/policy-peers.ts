@@ -1,7 +1,7 @@
 /** What a pod costs that a policy selects as a peer, beside 50 others and beside 5,000 others in as many namespaces. */
 import { namespaces, networkPolicies, pods } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/objects.ts';
-import { namespace, networkPolicy, policedPod } from '../support/policed-zone.ts';
+import { namespace, networkPolicy, policedPod } from '../support/zone/policed-zone.ts';
 import { median, type Benchmark, type Figure } from './benchmark.ts';
 import { northboundServer } from './fill.ts';
 import { Zone } from './zone-change.ts';

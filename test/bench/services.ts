@@ -1,8 +1,8 @@
 /** What services cost a node's daemon: one endpoint more, and a start with many of them. */
 import { endpointSlices, services } from '../../src/api/kinds.ts';
 import type { KubeObject, ResourceKind } from '../../src/api/objects.ts';
-import type { MemoryStore } from '../support/memory-store.ts';
-import { service, slice } from '../support/services.ts';
+import type { MemoryStore } from '../support/cluster/memory-store.ts';
+import { service, slice } from '../support/zone/services.ts';
 import { median, type Benchmark, type Figure } from './benchmark.ts';
 import { northboundServer } from './fill.ts';
 import { restartOn, Zone } from './zone-change.ts';

@@ -1,16 +1,16 @@
 /** What one change costs a node's daemon, from the object's event to the last transaction, in a small zone and in a large one. */
 import { namespaces, nodes } from '../../src/api/kinds.ts';
-import { createLogger } from '../../src/daemon/logger.ts';
-import { northboundTables } from '../../src/daemon/monitored-columns.ts';
-import { ZoneController } from '../../src/daemon/zone-controller.ts';
-import { ZoneInformers } from '../../src/daemon/zone-informers.ts';
-import { ZoneFacts } from '../../src/model/facts.ts';
+import { createLogger } from '../../src/process/logger.ts';
+import { northboundTables } from '../../src/zone/monitored-columns.ts';
+import { ZoneController } from '../../src/zone/zone-controller.ts';
+import { ZoneInformers } from '../../src/zone/zone-informers.ts';
+import { ZoneFacts } from '../../src/model/zone/facts.ts';
 import { OvsdbClient } from '../../src/ovsdb/index.ts';
 import { Informers } from '../../src/store/informers.ts';
-import { MemoryStore } from '../support/memory-store.ts';
+import { MemoryStore } from '../support/cluster/memory-store.ts';
 import { northboundServer } from './fill.ts';
 import { median, processorTime, type Benchmark, type Figure } from './benchmark.ts';
-import type { OvsdbServer } from '../support/ovsdb-server.ts';
+import type { OvsdbServer } from '../support/ovsdb/ovsdb-server.ts';
 import {
   addNetwork,
   addNode,

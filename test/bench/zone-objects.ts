@@ -4,7 +4,7 @@ import { macOf } from '../../src/allocators/addresses.ts';
 import { namespaces, networkAttachmentDefinitions, nodes, pods } from '../../src/api/kinds.ts';
 import type { ClusterSettings } from '../../src/model/model.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
-import type { MemoryStore } from '../support/memory-store.ts';
+import type { MemoryStore } from '../support/cluster/memory-store.ts';
 
 export const OWN_NODE = 'node-0';
 const PRIMARY_LABEL = 'k8s.ovn.org/primary-user-defined-network';

@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { ownFolder } from '../support/left-behind.ts';
-import { Tenants } from '../support/tenants.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import { Tenants } from '../support/lab/tenants.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 60_000, interval: 300 };

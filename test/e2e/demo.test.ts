@@ -10,8 +10,8 @@ import { attachContainers } from '../../src/lab/runtime/container-pods.ts';
 import { openRuntime } from '../../src/lab/runtime/containerd.ts';
 import { stateFolder } from '../../src/lab/paths.ts';
 import { labStatus } from '../../src/lab/status.ts';
-import { heddle } from '../support/heddle.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
+import { heddle } from '../support/run/heddle.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
 
 const NAME = 'e2e-demo';
 const nodes = ['n1', 'n2', 'n3'];

@@ -8,9 +8,9 @@ import { startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
 import { heddleCommand, outputInside, runInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { settingsFile } from '../../src/lab/objects.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { whileStreaming, type Stream, type Streamed } from '../support/streams.ts';
-import { Tenants } from '../support/tenants.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { whileStreaming, type Stream, type Streamed } from '../support/host/streams.ts';
+import { Tenants } from '../support/lab/tenants.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 60_000, interval: 200 };

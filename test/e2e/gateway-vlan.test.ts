@@ -7,10 +7,10 @@ import { outputInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { serveOutward, sharedSource } from '../../src/lab/outward.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { ownFolder } from '../support/left-behind.ts';
-import { moveOutside, outsideInVlan } from '../support/outside-vlan.ts';
-import { Tenants } from '../support/tenants.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import { moveOutside, outsideInVlan } from '../support/lab/outside-vlan.ts';
+import { Tenants } from '../support/lab/tenants.ts';
 
 const VLAN = 5;
 const SOON = { timeout: 60_000, interval: 500 };

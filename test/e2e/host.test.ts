@@ -7,7 +7,7 @@ import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { readObjects } from '../../src/lab/objects.ts';
 import { checkout, program as heddleProgram } from '../../src/lab/paths.ts';
 import { SERVER_PORT } from '../../src/lab/pods.ts';
-import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
+import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab/lab.ts';
 import {
   LIMIT,
   namespace,
@@ -17,9 +17,9 @@ import {
   SECONDS,
   startHostTenants,
   type HostTenants,
-} from '../support/host-tenants.ts';
-import { API, DNS, nodeAddresses, sliceObjects } from '../support/matrix-tenants.ts';
-import { until } from '../support/until.ts';
+} from '../support/lab/host-tenants.ts';
+import { API, DNS, nodeAddresses, sliceObjects } from '../support/lab/matrix-tenants.ts';
+import { until } from '../support/run/until.ts';
 
 const OVS = '--ovs=unix:/run/openvswitch/db.sock';
 const ARGUMENTS = ['--render=everywhere'];

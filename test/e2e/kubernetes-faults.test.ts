@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { outputInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
-import { layer3, namespace } from '../support/cluster.ts';
-import { KubernetesLab, webPod, whyNoKubernetes } from '../support/kubernetes-lab.ts';
-import { whileStreaming, type Stream, type Streamed } from '../support/streams.ts';
+import { layer3, namespace } from '../support/cluster/cluster.ts';
+import { KubernetesLab, webPod, whyNoKubernetes } from '../support/lab/kubernetes-lab.ts';
+import { whileStreaming, type Stream, type Streamed } from '../support/host/streams.ts';
 
 const nodes = ['n1', 'n2', 'n3'];
 const SOON = { timeout: 90_000, interval: 300 };

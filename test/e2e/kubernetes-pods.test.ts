@@ -7,8 +7,8 @@ import { outputInside } from '../../src/lab/exec.ts';
 import { startDaemons } from '../../src/lab/daemons.ts';
 import { kubeconfigFile } from '../../src/lab/kubernetes/files.ts';
 import { labStatus, statusText } from '../../src/lab/status.ts';
-import { layer3, namespace } from '../support/cluster.ts';
-import { heddle } from '../support/heddle.ts';
+import { layer3, namespace } from '../support/cluster/cluster.ts';
+import { heddle } from '../support/run/heddle.ts';
 import {
   IMAGE,
   KubernetesLab,
@@ -17,7 +17,7 @@ import {
   PORT,
   webPod,
   whyNoKubernetes,
-} from '../support/kubernetes-lab.ts';
+} from '../support/lab/kubernetes-lab.ts';
 
 const NAME = 'e2e-kubernetes';
 const nodes = ['n1', 'n2'] as const;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { networkNames } from '../../src/cni/pod-interfaces.ts';
+import { networkNames } from '../../src/cni/links/pod-interfaces.ts';
 import { labPod } from '../../src/lab/lab-pods.ts';
 import { connectivity, endpoints, probe, unexpected } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
@@ -13,10 +13,10 @@ import { attachPods, pluggedPorts } from '../../src/lab/pods.ts';
 import { isAlive } from '../../src/lab/processes.ts';
 import { labState, type LabRecord } from '../../src/lab/state-file.ts';
 import { labStatus } from '../../src/lab/status.ts';
-import { endsWithUs, testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { bound } from '../support/left-behind.ts';
-import { writeNetwork, writeRemoteChassis } from '../support/layer3-by-hand.ts';
-import { nad, pod } from '../support/pods.ts';
+import { endsWithUs, testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { bound } from '../support/run/left-behind.ts';
+import { writeNetwork, writeRemoteChassis } from '../support/zone/layer3-by-hand.ts';
+import { nad, pod } from '../support/zone/pods.ts';
 
 const NAME = 'e2e-lab';
 const nodes = ['n1', 'n2', 'n3'];
@@ -241,7 +241,7 @@ describe.skipIf(whyNoLab !== undefined)(
 
     test('a lab of a test that is killed ends with it', async () => {
       const script = `
-        import { testLab } from '${join(checkout, 'test/support/lab.ts')}';
+        import { testLab } from '${join(checkout, 'test/support/lab/lab.ts')}';
         const { record } = await testLab('${NAME}-killed', { nodes: 1 });
         console.log(JSON.stringify(record));
         setInterval(() => undefined, 1000);`;

@@ -12,8 +12,8 @@ import {
   pod,
   startHostTenants,
   type HostTenants,
-} from '../support/host-tenants.ts';
-import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
+} from '../support/lab/host-tenants.ts';
+import { testLab, whyNoVirtualMachine, type TestLab } from '../support/lab/lab.ts';
 import {
   API,
   DNS,
@@ -21,7 +21,7 @@ import {
   PORTS,
   service,
   sliceObjects,
-} from '../support/matrix-tenants.ts';
+} from '../support/lab/matrix-tenants.ts';
 
 /** In the order of their ids, which begin with 1. */
 const TENANTS = [

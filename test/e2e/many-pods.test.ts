@@ -10,10 +10,10 @@ import { openRuntime } from '../../src/lab/runtime/containerd.ts';
 import type { ContainerRuntime } from '../../src/lab/runtime/cri.ts';
 import { hasVrfs } from '../../src/lab/status.ts';
 import { podNetworks } from '../../src/api/annotations/pod-annotations.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { inParallel, startPodNode } from '../support/pod-nodes.ts';
-import { endPod, runSandbox, uidOf } from '../support/sandboxes.ts';
-import { until } from '../support/until.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { inParallel, startPodNode } from '../support/lab/pod-nodes.ts';
+import { endPod, runSandbox, uidOf } from '../support/host/sandboxes.ts';
+import { until } from '../support/run/until.ts';
 
 const COUNT = Number(process.env['HEDDLE_TEST_PODS'] ?? '16');
 const AT_ONCE = 20;

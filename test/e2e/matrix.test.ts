@@ -1,5 +1,5 @@
 /** Shared gateway mode, on this machine's kernel: quick, and a part of every short run. */
-import { describeMatrix } from '../support/matrix.ts';
+import { describeMatrix } from '../support/lab/matrix.ts';
 
 describeMatrix({
   gatewayMode: 'shared',

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { nodes as nodeKind } from '../../src/api/kinds.ts';
-import { openStore } from '../../src/daemon/object-store.ts';
+import { openStore } from '../../src/settings/object-store.ts';
 import { objectsState, startDaemon, stopDaemon } from '../../src/lab/daemons.ts';
 import { heddleCommand, outputInside } from '../../src/lab/exec.ts';
 import { chassisId, manifestsFolder } from '../../src/lab/node-facts.ts';
-import { nodePrerequisites } from '../support/node-prerequisites.ts';
-import { testLab, whyNoLab } from '../support/lab.ts';
+import { nodePrerequisites } from '../support/lab/node-prerequisites.ts';
+import { testLab, whyNoLab } from '../support/lab/lab.ts';
 
 const EXTERNAL_IDS = ['get', 'Open_vSwitch', '.', 'external_ids'];
 const SOON = { timeout: 60_000, interval: 500 };

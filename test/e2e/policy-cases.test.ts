@@ -5,10 +5,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { ownFolder } from '../support/left-behind.ts';
-import { Tenants } from '../support/tenants.ts';
-import { tableObjects, TruthTable, type Place, type Step } from '../support/truth-table.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+import { tableObjects, TruthTable, type Place, type Step } from '../support/lab/truth-table.ts';
 
 const of = (...pods: string[]): object =>
   pods.length === 1

@@ -14,11 +14,11 @@ import {
 } from '../../src/lab/runtime/containerd.ts';
 import type { ContainerRuntime } from '../../src/lab/runtime/cri.ts';
 import type { LabRecord } from '../../src/lab/state-file.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { ownFolder } from '../support/left-behind.ts';
-import { startCniDaemon, startPodNode } from '../support/pod-nodes.ts';
-import { callPlugin, endPod, runPod, runSandbox, uidOf } from '../support/sandboxes.ts';
-import { until } from '../support/until.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import { startCniDaemon, startPodNode } from '../support/lab/pod-nodes.ts';
+import { callPlugin, endPod, runPod, runSandbox, uidOf } from '../support/host/sandboxes.ts';
+import { until } from '../support/run/until.ts';
 
 const nodes = ['n1', 'n2'] as const;
 type NodeName = (typeof nodes)[number];

@@ -7,10 +7,10 @@ import { probe, type Probe } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
 import { readObjects, settingsFile } from '../../src/lab/objects.ts';
 import { attachedPods, SERVER_PORT } from '../../src/lab/pods.ts';
-import { heddle } from '../support/heddle.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { ownFolder } from '../support/left-behind.ts';
-import { Tenants } from '../support/tenants.ts';
+import { heddle } from '../support/run/heddle.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import { Tenants } from '../support/lab/tenants.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 60_000, interval: 300 };

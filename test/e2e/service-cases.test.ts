@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { probe, type Endpoint, type Probe, type ProbeResult } from '../../src/lab/connectivity.ts';
 import { outputInside } from '../../src/lab/exec.ts';
-import { DatagramSender } from '../support/datagram-sender.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { ownFolder } from '../support/left-behind.ts';
-import { nodeAddresses } from '../support/matrix-tenants.ts';
-import { Tenants } from '../support/tenants.ts';
+import { DatagramSender } from '../support/host/datagram-sender.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
+import { nodeAddresses } from '../support/lab/matrix-tenants.ts';
+import { Tenants } from '../support/lab/tenants.ts';
 import {
   NETWORKS,
   servePorts,
@@ -20,7 +20,7 @@ import {
   tableObjects,
   type NetworkName,
   type Place,
-} from '../support/truth-table.ts';
+} from '../support/lab/truth-table.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 60_000, interval: 100 };

@@ -19,9 +19,9 @@ import {
   northboundRows,
   UUID,
   type WireRow,
-} from '../support/as-reference.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { ownFolder } from '../support/left-behind.ts';
+} from '../support/zone/as-reference.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
 import {
   podKey,
   sliceObjects,
@@ -30,11 +30,16 @@ import {
   type NodeName,
   type PodName,
   type Tenant,
-} from '../support/matrix-tenants.ts';
-import { STREAM_PORT, whileStreaming, type Stream, type Streamed } from '../support/streams.ts';
-import { Tenants } from '../support/tenants.ts';
-import { TransactionGate } from '../support/transaction-gate.ts';
-import { until } from '../support/until.ts';
+} from '../support/lab/matrix-tenants.ts';
+import {
+  STREAM_PORT,
+  whileStreaming,
+  type Stream,
+  type Streamed,
+} from '../support/host/streams.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+import { TransactionGate } from '../support/ovsdb/transaction-gate.ts';
+import { until } from '../support/run/until.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const WAITING = { limit: 60_000, pause: 200 };

@@ -6,8 +6,8 @@ import { outputInside } from '../../src/lab/exec.ts';
 import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { outwardConnectivity, sharedSource, unexpectedOutward } from '../../src/lab/outward.ts';
 import { pluggedPorts } from '../../src/lab/pods.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { Tenants } from '../support/tenants.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { Tenants } from '../support/lab/tenants.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 30_000, interval: 200 };

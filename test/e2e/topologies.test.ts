@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probe, type Endpoint } from '../../src/lab/connectivity.ts';
 import { outputInside } from '../../src/lab/exec.ts';
 import { attachedPods, SERVER_PORT } from '../../src/lab/pods.ts';
-import { testLab, whyNoLab, type TestLab } from '../support/lab.ts';
-import { Tenants } from '../support/tenants.ts';
-import { vlanUnderlay } from '../support/vlan-underlay.ts';
+import { testLab, whyNoLab, type TestLab } from '../support/lab/lab.ts';
+import { Tenants } from '../support/lab/tenants.ts';
+import { vlanUnderlay } from '../support/lab/vlan-underlay.ts';
 
 /** Limits of waits for a condition; how long it takes is not what is tested here. */
 const SOON = { timeout: 60_000, interval: 500 };

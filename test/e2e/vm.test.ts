@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { networkNames } from '../../src/cni/pod-interfaces.ts';
+import { networkNames } from '../../src/cni/links/pod-interfaces.ts';
 import { labPod } from '../../src/lab/lab-pods.ts';
 import { connectivity, endpoints, probe, unexpected } from '../../src/lab/connectivity.ts';
 import { outputInside, runInside } from '../../src/lab/exec.ts';
@@ -10,9 +10,9 @@ import { attachPods } from '../../src/lab/pods.ts';
 import { isAlive } from '../../src/lab/processes.ts';
 import type { LabRecord } from '../../src/lab/state-file.ts';
 import { labStatus } from '../../src/lab/status.ts';
-import { endsWithUs, testLab, whyNoVirtualMachine, type TestLab } from '../support/lab.ts';
-import { writeNetwork, writeRemoteChassis } from '../support/layer3-by-hand.ts';
-import { nad, pod } from '../support/pods.ts';
+import { endsWithUs, testLab, whyNoVirtualMachine, type TestLab } from '../support/lab/lab.ts';
+import { writeNetwork, writeRemoteChassis } from '../support/zone/layer3-by-hand.ts';
+import { nad, pod } from '../support/zone/pods.ts';
 
 const NAME = 'e2e-vm';
 const nodes = ['n1', 'n2'];

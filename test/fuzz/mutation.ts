@@ -1,5 +1,5 @@
 /** Inputs that are nearly right: recorded good ones, changed at places where readers go wrong. The same seed gives the same input. */
-import { SeededRandom } from '../support/seeded-random.ts';
+import { SeededRandom } from '../support/run/seeded-random.ts';
 
 /** Values that somebody may write in place of any other. */
 const HOSTILE: readonly unknown[] = [

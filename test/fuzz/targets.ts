@@ -18,22 +18,22 @@ import { formatFieldError } from '../../src/api/validation/field-errors.ts';
 import { formatManifestError, parseManifest } from '../../src/api/validation/manifest.ts';
 import { readStored } from '../../src/api/validation/stored-object.ts';
 import { validateObject } from '../../src/api/validation/validate.ts';
-import { CniError } from '../../src/cni/cni-error.ts';
-import { readRequest, VARIABLES, versionOf } from '../../src/cni/request.ts';
-import { errorResult } from '../../src/cni/result.ts';
-import { answerLine } from '../../src/daemon/control-socket.ts';
-import { controlMethods, type ZoneView } from '../../src/daemon/zone-view.ts';
+import { CniError } from '../../src/cni/protocol/cni-error.ts';
+import { readRequest, VARIABLES, versionOf } from '../../src/cni/protocol/request.ts';
+import { errorResult } from '../../src/cni/protocol/result.ts';
+import { answerLine } from '../../src/control/control-socket.ts';
+import { controlMethods, type ZoneView } from '../../src/zone/zone-view.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
-import { defaultRoutes, hostDevice } from '../../src/node/drivers/host-state.ts';
+import { defaultRoutes, hostDevice } from '../../src/node/linux/host-state.ts';
 import {
   foundLink,
   foundNeighbour,
   foundRoute,
   foundRule,
   objects,
-} from '../../src/node/drivers/linux-found.ts';
-import { foundTable } from '../../src/node/drivers/nft-state.ts';
-import { parseFlow } from '../../src/node/drivers/flow-plan.ts';
+} from '../../src/node/linux/linux-found.ts';
+import { foundTable } from '../../src/node/nftables/nft-state.ts';
+import { parseFlow } from '../../src/node/openflow/flow-plan.ts';
 import { applyMergePatch, mergePatchBetween, type JsonObject } from '../../src/store/json.ts';
 
 export interface FuzzTarget {

@@ -13,7 +13,7 @@ import {
 import { join, resolve } from 'node:path';
 import { Graphviz } from '@hpcc-js/wasm-graphviz';
 import { describe, expect, test } from 'vitest';
-import { ownFolder } from '../support/left-behind.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 

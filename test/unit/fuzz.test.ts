@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { fuzz, FuzzFinding } from '../fuzz/fuzz.ts';
 import { mutated } from '../fuzz/mutation.ts';
 import { TARGETS, type FuzzTarget } from '../fuzz/targets.ts';
-import { SEED } from '../support/seed.ts';
+import { SEED } from '../support/run/seed.ts';
 
 const EACH = Math.ceil(10_000 / TARGETS.length);
 

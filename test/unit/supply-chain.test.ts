@@ -4,7 +4,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { imageBom } from '../../deploy/sbom.ts';
-import { ownFolder } from '../support/left-behind.ts';
+import { ownFolder } from '../support/run/left-behind.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');

@@ -9,7 +9,7 @@ import { isDnsSubdomain } from '../../api/validation/metadata.ts';
 import { objectKey, type KubeObject } from '../../api/objects.ts';
 import type { Pod } from '../../api/types.ts';
 import type { RegisteredNad } from '../../api/nad/registered-nad.ts';
-import { annotatedNetworks } from '../../model/pod-plan.ts';
+import { annotatedNetworks } from '../../model/rules/pod-plan.ts';
 
 /** What we read of a discovery.k8s.io/v1 EndpointSlice. */
 export interface EndpointSlice extends KubeObject {

@@ -9,7 +9,7 @@ import {
   type Mutation,
   type Writable,
 } from '../../ovsdb/index.ts';
-import type { SetVersion } from '../counted-set.ts';
+import type { SetVersion } from '../../facts/counted-set.ts';
 import type { PlannedColumn } from './changes.ts';
 import type { ClaimedColumn } from './claimed-table.ts';
 import type { SetDifference } from './compared-sets.ts';

@@ -3,7 +3,7 @@
  * of the two sides, and only these are compared.
  */
 import { members, type ReplicaRow } from '../../ovsdb/index.ts';
-import type { SetVersion } from '../counted-set.ts';
+import type { SetVersion } from '../../facts/counted-set.ts';
 
 /** What a set lacks, and what it has too much. */
 export interface SetDifference {

@@ -5,7 +5,7 @@
 import type { DatabaseSchema, ReplicaView } from '../../ovsdb/index.ts';
 import type { RowOwner } from '../engine.ts';
 import type { DesiredRow, TableClaim } from '../rows.ts';
-import { isSame } from '../same.ts';
+import { isSame } from '../../facts/same.ts';
 import { problemOf, type PlanProblem, type ProblemKind } from './changes.ts';
 import { claimedTables, type ClaimedTable, type ClaimedTables } from './claimed-table.ts';
 import { compareOwners, OwnedRows, type Entry } from './entry.ts';

@@ -6,7 +6,7 @@ import {
   type ReplicaRow,
   type Writable,
 } from '../../ovsdb/index.ts';
-import { SetVersion } from '../counted-set.ts';
+import { SetVersion } from '../../facts/counted-set.ts';
 import { MARK, RowReference, type DesiredRow, type DesiredValue } from '../rows.ts';
 import {
   label,

@@ -1,5 +1,5 @@
 /** The stand-ins as processes inside a lab. */
-import { createLogger } from '../../daemon/logger.ts';
+import { createLogger } from '../../process/logger.ts';
 import { systemClock } from '../../store/clock.ts';
 import { kubeconfigConnection } from '../../store/kubernetes/kubeconfig.ts';
 import { KubernetesStore } from '../../store/kubernetes/kubernetes-store.ts';

@@ -8,9 +8,9 @@ import {
   type InterfaceAddress,
 } from '../../allocators/addresses.ts';
 import type { ClusterSettings } from '../../model/model.ts';
-import { clusterFamilies } from '../../model/network-addresses.ts';
-import type { DefaultRoute, HostState } from '../drivers/host-state.ts';
-import { knownDevices } from '../node-facts.ts';
+import { clusterFamilies } from '../../model/rules/network-addresses.ts';
+import type { DefaultRoute, HostState } from '../linux/host-state.ts';
+import { knownDevices } from '../announcer/node-facts.ts';
 
 export interface EncapContext {
   /** `--encap-ip`: addresses and subnets. */

@@ -1,10 +1,10 @@
 /** What rows of connections have in common: names, ids, and which router of a network takes part (topology.md §19). */
 
 import { macOf, type Family } from '../../allocators/addresses.ts';
-import type { ConnectMember, LinkEnds } from '../../model/connects.ts';
+import type { ConnectMember, LinkEnds } from '../../model/read/connects.ts';
 import type { Network } from '../../model/model.ts';
-import { layer2Names, layer3Names } from '../../model/names.ts';
-import { objectIds, type ExternalIds } from '../object-ids.ts';
+import { layer2Names, layer3Names } from '../../model/rules/names.ts';
+import { objectIds, type ExternalIds } from '../rows/object-ids.ts';
 
 export const CONNECT_CONTROLLER = 'ovnkube-network-connect-controller';
 export const CONNECT_TYPE = 'ClusterNetworkConnect';

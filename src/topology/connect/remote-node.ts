@@ -1,12 +1,12 @@
 /** The way from a connect router to the pods that a Layer3 network has on another node (topology.md §19.1). */
 
 import { familyOf } from '../../allocators/addresses.ts';
-import { pairs } from '../../desired/keys.ts';
+import { pairs } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import { connectLink } from '../../model/connects.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { addIdentifiedRoute, ROUTE_CLAIM, ROUTER_PORT_CLAIM } from '../router-rows.ts';
-import { holds, Rows } from '../rows.ts';
+import { connectLink } from '../../model/read/connects.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { addIdentifiedRoute, ROUTE_CLAIM, ROUTER_PORT_CLAIM } from '../rows/router-rows.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
 import {
   connectObject,
   connectPorts,

@@ -2,13 +2,13 @@
 
 import { RowReference } from '../../desired/rows.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { COPP } from '../database/protection.ts';
-import { OWNER_CONTROLLER_ID, OWNER_TYPE_ID, NAME_ID } from '../object-ids.ts';
-import { ROUTER_CLAIM } from '../router-rows.ts';
-import { holds, Rows } from '../rows.ts';
-import { podSwitch } from '../../model/names.ts';
-import { LOAD_BALANCER_GROUP_CLAIM } from '../network/load-balancer-groups.ts';
+import { OWNER_CONTROLLER_ID, OWNER_TYPE_ID, NAME_ID } from '../rows/object-ids.ts';
+import { ROUTER_CLAIM } from '../rows/router-rows.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
+import { podSwitch } from '../../model/rules/names.ts';
+import { LOAD_BALANCER_GROUP_CLAIM } from '../parts/load-balancer-groups.ts';
 import {
   CONNECT_CONTROLLER,
   CONNECT_TYPE,

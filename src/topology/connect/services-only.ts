@@ -3,11 +3,11 @@
 import { FAMILIES, ipOf } from '../../allocators/addresses.ts';
 import type { Rule } from '../../desired/features.ts';
 import type { Network } from '../../model/model.ts';
-import { podSwitch } from '../../model/names.ts';
-import { ACL_CLAIM, addAcl, anyOf, type Acl } from '../acls.ts';
+import { podSwitch } from '../../model/rules/names.ts';
+import { ACL_CLAIM, addAcl, anyOf, type Acl } from '../rows/acls.ts';
 import { ACL_CONNECT_DROP, ACL_CONNECT_SERVICE, TIER_ISOLATION } from '../numbers.ts';
-import { objectIds } from '../object-ids.ts';
-import { holds, type Rows } from '../rows.ts';
+import { objectIds } from '../rows/object-ids.ts';
+import { holds, type Rows } from '../rows/unit-rows.ts';
 import { CONNECT_CONTROLLER, CONNECT_TYPE, subnetsIn } from './connect-rows.ts';
 
 export const SERVICES_ONLY_RULES: Readonly<Record<string, Rule>> = {

@@ -14,14 +14,14 @@ import {
 } from '../../allocators/addresses.ts';
 import { siblingLink } from '../../allocators/node-addresses.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { Network } from '../../model/model.ts';
-import { policyKey } from '../keys.ts';
-import { networkOf, networkRank } from '../network/network-feature.ts';
+import { policyKey } from '../rows/row-keys.ts';
+import { networkOf, networkRank } from '../networks/network-feature.ts';
 import { POLICY_SIBLING } from '../numbers.ts';
-import { networkIds } from '../object-ids.ts';
-import { POLICY_CLAIM, ROUTER_PORT_CLAIM } from '../router-rows.ts';
-import { holds, Rows } from '../rows.ts';
+import { networkIds } from '../rows/object-ids.ts';
+import { POLICY_CLAIM, ROUTER_PORT_CLAIM } from '../rows/router-rows.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
 import { routerOf, subnetsIn } from './connect-rows.ts';
 
 /** One side of a link. */

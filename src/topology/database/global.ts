@@ -1,11 +1,11 @@
 /** What a zone's database says of the zone (topology.md §5). */
 
-import { ONE } from '../../desired/keys.ts';
+import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { TableClaim } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { NB_GLOBAL_KEY } from '../keys.ts';
-import { CLUSTER, NORTHBOUND, Rows } from '../rows.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { NB_GLOBAL_KEY } from '../rows/row-keys.ts';
+import { CLUSTER, NORTHBOUND, Rows } from '../rows/unit-rows.ts';
 
 const NB_GLOBAL_CLAIM: TableClaim = {
   database: NORTHBOUND,

@@ -1,13 +1,13 @@
 /** Limits for what reaches ovn-controller (topology.md §5). */
 
-import { ONE } from '../../desired/keys.ts';
+import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { TableClaim } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { claimByName, numberOf, textOf } from '../found.ts';
-import { meterBandKey } from '../keys.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { claimByName, numberOf, textOf } from '../rows/found.ts';
+import { meterBandKey } from '../rows/row-keys.ts';
 import { ACL_LOGGING_METER } from '../numbers.ts';
-import { CLUSTER, holds, NORTHBOUND, Rows } from '../rows.ts';
+import { CLUSTER, holds, NORTHBOUND, Rows } from '../rows/unit-rows.ts';
 
 /** The protection of ovn-controller that every logical router has. */
 export const COPP = 'ovnkube-default';

@@ -1,18 +1,18 @@
 /** Address sets that policies of egress features refer to, whatever network they are for (topology.md §5). */
 
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/keys.ts';
+import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { clusterFamilies } from '../../model/network-addresses.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import {
   addAddressSet,
   addOpenAddressSet,
   ADDRESS_SET_CLAIM,
   egressServicePods,
   nodeIps,
-} from '../address-sets.ts';
-import { CLUSTER, Rows } from '../rows.ts';
+} from '../rows/address-sets.ts';
+import { CLUSTER, Rows } from '../rows/unit-rows.ts';
 
 export const egressAddresses: Feature<ZoneFacts> = {
   name: 'egress/node-addresses',

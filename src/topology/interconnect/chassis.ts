@@ -1,12 +1,12 @@
 /** Southbound: the chassis of other nodes, which no ovn-controller of this zone writes (topology.md §13.2). */
 
-import { ONE } from '../../desired/keys.ts';
+import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { TableClaim } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { claimByName, textOf } from '../found.ts';
-import { encapKey } from '../keys.ts';
-import { CLUSTER, holds, Rows, SOUTHBOUND } from '../rows.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { claimByName, textOf } from '../rows/found.ts';
+import { encapKey } from '../rows/row-keys.ts';
+import { CLUSTER, holds, Rows, SOUTHBOUND } from '../rows/unit-rows.ts';
 
 const CHASSIS_CLAIM = claimByName(SOUTHBOUND, 'Chassis', {
   foreignColumns: ['nb_cfg', 'transport_zones', 'vtep_logical_switches'],

@@ -2,16 +2,16 @@
 
 import { asHost, familyOf, hasAddress, withoutPrefix } from '../../allocators/addresses.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
-import { pairs } from '../../desired/keys.ts';
+import { pairs } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { clusterRouter, isDefault, transitPort, transitSwitch } from '../../model/names.ts';
-import { joinAddresses, joinSubnets } from '../../model/network-addresses.ts';
-import { networkOf, networkRank } from '../network/network-feature.ts';
-import { NETWORK_ID } from '../object-ids.ts';
-import { addRoute, ROUTE_CLAIM } from '../router-rows.ts';
-import { holds, Rows } from '../rows.ts';
-import { SWITCH_PORT_CLAIM } from '../switch-rows.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { clusterRouter, isDefault, transitPort, transitSwitch } from '../../model/rules/names.ts';
+import { joinAddresses, joinSubnets } from '../../model/rules/network-addresses.ts';
+import { networkOf, networkRank } from '../networks/network-feature.ts';
+import { NETWORK_ID } from '../rows/object-ids.ts';
+import { addRoute, ROUTE_CLAIM } from '../rows/router-rows.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
+import { SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
 import { PORT_NODE_ID, transitEnd } from './transit-end.ts';
 
 /** External id of interconnect routes: the node that they lead to. */

@@ -1,11 +1,11 @@
 /** ACLs of the group of isolated pods (topology.md §17.1). */
 
-import { DEFAULT_CONTROLLER } from '../../model/names.ts';
-import { addAcl, type Acl } from '../acls.ts';
+import { DEFAULT_CONTROLLER } from '../../model/rules/names.ts';
+import { addAcl, type Acl } from '../rows/acls.ts';
 import { TIER_ISOLATION } from '../numbers.ts';
-import { objectIds } from '../object-ids.ts';
-import { SECONDARY_PODS } from '../port-groups.ts';
-import { holds, type Rows } from '../rows.ts';
+import { objectIds } from '../rows/object-ids.ts';
+import { SECONDARY_PODS } from '../rows/port-groups.ts';
+import { holds, type Rows } from '../rows/unit-rows.ts';
 
 const CONTAINER = holds('Port_Group', SECONDARY_PODS.name, 'acls');
 

@@ -1,10 +1,10 @@
 /** Ports that a pod's owner opened on the default network (topology.md §17.1). */
 
 import type { Attachment, OpenPort } from '../../model/model.ts';
-import { DEFAULT_NETWORK } from '../../model/networks.ts';
-import { podPort } from '../../model/names.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
+import { podPort } from '../../model/rules/names.ts';
 import { ACL_DEFAULT_ALLOW } from '../numbers.ts';
-import type { Rows } from '../rows.ts';
+import type { Rows } from '../rows/unit-rows.ts';
 import { addIsolationAcl } from './isolation-acl.ts';
 
 const openPort = (port: OpenPort): string =>

@@ -1,15 +1,15 @@
 /** What pods with a primary network of their own may still do on the default network (topology.md §17.1). */
 
 import { ipOf } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/keys.ts';
+import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { nodeRanges } from '../../model/network-addresses.ts';
-import { DEFAULT_NETWORK } from '../../model/networks.ts';
-import { ACL_CLAIM, ofGroup, type Direction } from '../acls.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { nodeRanges } from '../../model/rules/network-addresses.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
+import { ACL_CLAIM, ofGroup, type Direction } from '../rows/acls.ts';
 import { ACL_DEFAULT_ALLOW, ACL_DEFAULT_DENY } from '../numbers.ts';
-import { addPortGroup, PORT_GROUP_CLAIM, SECONDARY_PODS } from '../port-groups.ts';
-import { CLUSTER, Rows } from '../rows.ts';
+import { addPortGroup, PORT_GROUP_CLAIM, SECONDARY_PODS } from '../rows/port-groups.ts';
+import { CLUSTER, Rows } from '../rows/unit-rows.ts';
 import { addIsolationAcl } from './isolation-acl.ts';
 
 /** The group and its ACLs in one unit: a pod's port that joins the group finds it closed. */

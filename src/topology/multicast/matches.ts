@@ -1,7 +1,7 @@
 /** Matches of multicast, as text (topology.md §16.4). */
 
 import type { Family } from '../../allocators/addresses.ts';
-import { anyOf } from '../acls.ts';
+import { anyOf } from '../rows/acls.ts';
 
 /** IPv6 by its listener reports, and by groups that are not assigned for good. */
 const LISTENERS = 'mldv1 || mldv2';

@@ -1,18 +1,18 @@
 /** Multicast between the pods of a namespace that asks for it (topology.md §16.4). */
 
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { NetworkName } from '../../model/model.ts';
-import { multicastSenders } from '../../model/multicast.ts';
-import { controllerOf } from '../../model/names.ts';
-import { ACL_CLAIM, addAcl, ofGroup, type Direction } from '../acls.ts';
-import { selectedPods } from '../address-sets.ts';
-import { networkOf, networkRank } from '../network/network-feature.ts';
+import { multicastSenders } from '../../model/read/multicast.ts';
+import { controllerOf } from '../../model/rules/names.ts';
+import { ACL_CLAIM, addAcl, ofGroup, type Direction } from '../rows/acls.ts';
+import { selectedPods } from '../rows/address-sets.ts';
+import { networkOf, networkRank } from '../networks/network-feature.ts';
 import { ACL_MULTICAST_ALLOW, TIER_POLICY } from '../numbers.ts';
-import { objectIds } from '../object-ids.ts';
+import { objectIds } from '../rows/object-ids.ts';
 import { familiesOf } from '../policy/placed.ts';
-import { namespacePortGroup } from '../port-groups.ts';
-import { holds, Rows } from '../rows.ts';
+import { namespacePortGroup } from '../rows/port-groups.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
 import { receivedMulticast, sentMulticast } from './matches.ts';
 
 /** A unit of its own: what denies is there without it. */

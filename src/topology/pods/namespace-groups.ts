@@ -1,13 +1,13 @@
 /** Groups of the pods of a namespace on a network, for rules per namespace (topology.md §5). */
 
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { controllerOf } from '../../model/names.ts';
-import { DEFAULT_NETWORK } from '../../model/networks.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { controllerOf } from '../../model/rules/names.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import type { NetworkName } from '../../model/model.ts';
-import { networkOf, networkRank } from '../network/network-feature.ts';
-import { addPortGroup, namespacePortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
-import { Rows } from '../rows.ts';
+import { networkOf, networkRank } from '../networks/network-feature.ts';
+import { addPortGroup, namespacePortGroup, PORT_GROUP_CLAIM } from '../rows/port-groups.ts';
+import { Rows } from '../rows/unit-rows.ts';
 
 /** The default network is everybody's. */
 export const defaultNamespaceGroups: Feature<ZoneFacts> = {

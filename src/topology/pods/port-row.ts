@@ -3,12 +3,12 @@
 import { withoutPrefix, type Family } from '../../allocators/addresses.ts';
 import type { Sink } from '../../desired/features.ts';
 import { RowReference, type Containment } from '../../desired/rows.ts';
-import { nameProblem } from '../../model/admission.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
+import { nameProblem } from '../../model/rules/admission.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { Attachment, Topology } from '../../model/model.ts';
-import { isDefault, podPort } from '../../model/names.ts';
-import { NAD_ID, networkIds } from '../object-ids.ts';
-import type { Rows } from '../rows.ts';
+import { isDefault, podPort } from '../../model/rules/names.ts';
+import { NAD_ID, networkIds } from '../rows/object-ids.ts';
+import type { Rows } from '../rows/unit-rows.ts';
 
 /** Behind every network: no pod takes a name from infrastructure. */
 export const POD_RANK = Number.MAX_SAFE_INTEGER;

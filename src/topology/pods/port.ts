@@ -3,13 +3,13 @@
 import type { Family } from '../../allocators/addresses.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { Containment } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { isServed } from '../../model/flat-networks.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { isServed } from '../../model/rules/flat-networks.ts';
 import type { Attachment, NetworkName } from '../../model/model.ts';
-import { controllerOf, isDefault, podSwitch } from '../../model/names.ts';
-import { ACL_CLAIM } from '../acls.ts';
+import { controllerOf, isDefault, podSwitch } from '../../model/rules/names.ts';
+import { ACL_CLAIM } from '../rows/acls.ts';
 import { addOpenPortAcls } from '../isolation/open-ports.ts';
-import { dhcpKeys } from '../network/dhcp.ts';
+import { dhcpKeys } from '../parts/dhcp.ts';
 import {
   adminPortGroup,
   closedPortGroup,
@@ -17,9 +17,9 @@ import {
   namespacePortGroup,
   policyPortGroup,
   SECONDARY_PODS,
-} from '../port-groups.ts';
-import { holds, Rows } from '../rows.ts';
-import { SWITCH_PORT_CLAIM } from '../switch-rows.ts';
+} from '../rows/port-groups.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
+import { SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
 import { addPodPort, checkedPort, POD_RANK } from './port-row.ts';
 
 export const podPorts: Feature<ZoneFacts> = {

@@ -7,13 +7,17 @@ import { familyOf, withoutPrefix, type Family } from '../../allocators/addresses
 import { matchesSelector } from '../../api/selectors.ts';
 import { isAdminKind } from '../../api/validation/admin-policies.ts';
 import type { Feature } from '../../desired/features.ts';
-import { adminPortQueries, type AdminPolicy, type AdminRule } from '../../model/admin-policies.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
+import {
+  adminPortQueries,
+  type AdminPolicy,
+  type AdminRule,
+} from '../../model/read/admin-policies.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { NetworkName } from '../../model/model.ts';
-import { controllerOf } from '../../model/names.ts';
-import { ACL_CLAIM, addAcl, ofGroup, type Acl } from '../acls.ts';
-import { ADDRESS_SET_CLAIM, addAddressSet, adminPeers } from '../address-sets.ts';
-import { networkOf, networkRank } from '../network/network-feature.ts';
+import { controllerOf } from '../../model/rules/names.ts';
+import { ACL_CLAIM, addAcl, ofGroup, type Acl } from '../rows/acls.ts';
+import { ADDRESS_SET_CLAIM, addAddressSet, adminPeers } from '../rows/address-sets.ts';
+import { networkOf, networkRank } from '../networks/network-feature.ts';
 import {
   ACL_ADMIN_POLICY,
   ACL_BASELINE_POLICY,
@@ -21,9 +25,9 @@ import {
   TIER_ADMIN_POLICY,
   TIER_BASELINE_POLICY,
 } from '../numbers.ts';
-import { objectIds } from '../object-ids.ts';
-import { addPortGroup, adminPortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
-import { holds, Rows } from '../rows.ts';
+import { objectIds } from '../rows/object-ids.ts';
+import { addPortGroup, adminPortGroup, PORT_GROUP_CLAIM } from '../rows/port-groups.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
 import { byProtocol, peerEnd } from './matches.ts';
 import { namedPortMatches } from './named-ports.ts';
 import { familiesOf } from './placed.ts';

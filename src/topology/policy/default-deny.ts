@@ -1,15 +1,15 @@
 /** Pods that some policy of their namespace selects get and send nothing but what policies let through (topology.md §16.1). */
 
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { NetworkName } from '../../model/model.ts';
-import { controllerOf } from '../../model/names.ts';
-import { ACL_CLAIM, addAcl, DIRECTIONS, ofGroup } from '../acls.ts';
-import { networkOf, networkRank } from '../network/network-feature.ts';
+import { controllerOf } from '../../model/rules/names.ts';
+import { ACL_CLAIM, addAcl, DIRECTIONS, ofGroup } from '../rows/acls.ts';
+import { networkOf, networkRank } from '../networks/network-feature.ts';
 import { ACL_DEFAULT_ALLOW, ACL_DEFAULT_DENY, TIER_POLICY } from '../numbers.ts';
-import { objectIds } from '../object-ids.ts';
-import { addPortGroup, closedPortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
-import { holds, Rows } from '../rows.ts';
+import { objectIds } from '../rows/object-ids.ts';
+import { addPortGroup, closedPortGroup, PORT_GROUP_CLAIM } from '../rows/port-groups.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
 
 /** One unit per namespace and network: a port that joins a group finds it closed. */
 export const defaultDeny: Feature<ZoneFacts> = {

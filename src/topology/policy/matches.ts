@@ -1,8 +1,8 @@
 /** Matches of policies' ACLs, as text (topology.md §16.1). */
 
 import { ipOf, type Family } from '../../allocators/addresses.ts';
-import type { PolicyPort, Protocol } from '../../model/policies.ts';
-import { anyOf, type Direction } from '../acls.ts';
+import type { PolicyPort, Protocol } from '../../model/read/policies.ts';
+import { anyOf, type Direction } from '../rows/acls.ts';
 
 /** Which end of a packet the peer of a pod is at, seen from the pod. */
 export type End = 'src' | 'dst';

@@ -4,12 +4,12 @@
  */
 
 import type { Family } from '../../allocators/addresses.ts';
-import { tupleKey } from '../../desired/keys.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { portBucket } from '../../model/policy-facts.ts';
-import type { PortQuery, Protocol } from '../../model/policies.ts';
-import { anyOf } from '../acls.ts';
-import { podsWithPort } from '../address-sets.ts';
+import { tupleKey } from '../../facts/keys.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { portBucket } from '../../model/zone/policy-facts.ts';
+import type { PortQuery, Protocol } from '../../model/read/policies.ts';
+import { anyOf } from '../rows/acls.ts';
+import { podsWithPort } from '../rows/address-sets.ts';
 import { inSets } from './matches.ts';
 
 export interface NamedPortMatch {

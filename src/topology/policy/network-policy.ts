@@ -9,30 +9,30 @@ import {
 } from '../../allocators/addresses.ts';
 import { withoutPrefixes } from '../../allocators/prefix-subtraction.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { NetworkName } from '../../model/model.ts';
-import { controllerOf } from '../../model/names.ts';
+import { controllerOf } from '../../model/rules/names.ts';
 import {
   policyObject,
   portQueries,
   type AddressBlock,
   type Policy,
   type PolicyRule,
-} from '../../model/policies.ts';
-import { FLOWS_PER_TERM, termsOfPorts } from '../../model/policy-cost.ts';
-import { ACL_CLAIM, addAcl, ofGroup } from '../acls.ts';
+} from '../../model/read/policies.ts';
+import { FLOWS_PER_TERM, termsOfPorts } from '../../model/rules/policy-cost.ts';
+import { ACL_CLAIM, addAcl, ofGroup } from '../rows/acls.ts';
 import {
   ADDRESS_SET_CLAIM,
   addAddressSet,
   blocksOfRule,
   selectedPods,
   type AddressSet,
-} from '../address-sets.ts';
-import { networkOf, networkRank } from '../network/network-feature.ts';
+} from '../rows/address-sets.ts';
+import { networkOf, networkRank } from '../networks/network-feature.ts';
 import { ACL_DEFAULT_ALLOW, TIER_POLICY } from '../numbers.ts';
-import { objectIds } from '../object-ids.ts';
-import { addPortGroup, policyPortGroup, PORT_GROUP_CLAIM } from '../port-groups.ts';
-import { holds, Rows } from '../rows.ts';
+import { objectIds } from '../rows/object-ids.ts';
+import { addPortGroup, policyPortGroup, PORT_GROUP_CLAIM } from '../rows/port-groups.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
 import { allAddresses, byProtocol, inBlocks, inSets, peerEnd } from './matches.ts';
 import { namedPortMatches } from './named-ports.ts';
 import { familiesOf } from './placed.ts';

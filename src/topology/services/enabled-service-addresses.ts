@@ -1,12 +1,12 @@
 /** Addresses of services that every primary network may use, for policies to refer to (topology.md §5). */
 
 import { familyOf } from '../../allocators/addresses.ts';
-import { ONE } from '../../desired/keys.ts';
+import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { clusterFamilies } from '../../model/network-addresses.ts';
-import { addAddressSet, ADDRESS_SET_CLAIM, enabledServiceIps } from '../address-sets.ts';
-import { CLUSTER, Rows } from '../rows.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { clusterFamilies } from '../../model/rules/network-addresses.ts';
+import { addAddressSet, ADDRESS_SET_CLAIM, enabledServiceIps } from '../rows/address-sets.ts';
+import { CLUSTER, Rows } from '../rows/unit-rows.ts';
 
 export const enabledServiceAddresses: Feature<ZoneFacts> = {
   name: 'services/enabled-service-addresses',

@@ -3,11 +3,11 @@
 import type { Family } from '../../allocators/addresses.ts';
 import type { Containment } from '../../desired/rows.ts';
 import type { Network } from '../../model/model.ts';
-import { isDefault } from '../../model/names.ts';
-import type { ServiceFacts } from '../../model/services.ts';
-import { claimByName } from '../found.ts';
-import { NETWORK_ID, ROLE_ID, type ExternalIds } from '../object-ids.ts';
-import { NORTHBOUND, type Rows } from '../rows.ts';
+import { isDefault } from '../../model/rules/names.ts';
+import type { ServiceFacts } from '../../model/read/services.ts';
+import { claimByName } from '../rows/found.ts';
+import { NETWORK_ID, ROLE_ID, type ExternalIds } from '../rows/object-ids.ts';
+import { NORTHBOUND, type Rows } from '../rows/unit-rows.ts';
 
 export const LOAD_BALANCER_CLAIM = claimByName(NORTHBOUND, 'Load_Balancer');
 

@@ -2,18 +2,23 @@
 
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import type { Feature, Sink } from '../../desired/features.ts';
-import { isSame } from '../../desired/same.ts';
+import { isSame } from '../../facts/same.ts';
 import type { Containment } from '../../desired/rows.ts';
-import { nameProblem } from '../../model/admission.ts';
-import { endpointLimit } from '../../model/backends.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
+import { nameProblem } from '../../model/rules/admission.ts';
+import { endpointLimit } from '../../model/rules/backends.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { Network, NetworkName } from '../../model/model.ts';
-import { gatewayRouter, isDefault, loadBalancerGroups, podSwitch } from '../../model/names.ts';
-import { clusterFamilies, joinSubnets } from '../../model/network-addresses.ts';
-import type { ServiceFacts } from '../../model/services.ts';
+import {
+  gatewayRouter,
+  isDefault,
+  loadBalancerGroups,
+  podSwitch,
+} from '../../model/rules/names.ts';
+import { clusterFamilies, joinSubnets } from '../../model/rules/network-addresses.ts';
+import type { ServiceFacts } from '../../model/read/services.ts';
 import { connectServices } from '../connect/connect-rows.ts';
-import { networkOf, networkRank } from '../network/network-feature.ts';
-import { holds, Rows } from '../rows.ts';
+import { networkOf, networkRank } from '../networks/network-feature.ts';
+import { holds, Rows } from '../rows/unit-rows.ts';
 import {
   addLoadBalancer,
   LOAD_BALANCER_CLAIM,

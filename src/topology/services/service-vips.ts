@@ -7,9 +7,9 @@ import {
   type Backends,
   type PortBackends,
   type Targets,
-} from '../../model/backends.ts';
+} from '../../model/rules/backends.ts';
 import type { PerFamily } from '../../model/model.ts';
-import type { ServiceFacts, ServicePort } from '../../model/services.ts';
+import type { ServiceFacts, ServicePort } from '../../model/read/services.ts';
 import { LASTING_AFFINITY, type Vips } from './load-balancer-rows.ts';
 
 /** A port of a service with its endpoints. */

@@ -1,13 +1,13 @@
 /** What this chassis fills in for load balancers that are the same rows on every node (topology.md §5, §15.2). */
 
-import { ONE } from '../../desired/keys.ts';
+import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { TableClaim } from '../../desired/rows.ts';
-import type { ZoneFacts } from '../../model/facts.ts';
-import { clusterFamilies } from '../../model/network-addresses.ts';
-import { DEFAULT_NETWORK } from '../../model/networks.ts';
-import { textOf } from '../found.ts';
-import { CLUSTER, NORTHBOUND, Rows } from '../rows.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { clusterFamilies } from '../../model/rules/network-addresses.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
+import { textOf } from '../rows/found.ts';
+import { CLUSTER, NORTHBOUND, Rows } from '../rows/unit-rows.ts';
 import { serviceNode } from './service-node.ts';
 import {
   addressVariables,

@@ -15,7 +15,7 @@ import {
   type JsonValue,
   type TableSchema,
 } from '../../../src/ovsdb/index.ts';
-import { outcome, refused } from '../../support/outcome.ts';
+import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');
 const FUNCTIONS = ['==', '!=', '<', '<=', '>', '>=', 'includes', 'excludes'];

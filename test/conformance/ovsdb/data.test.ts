@@ -17,7 +17,7 @@ import {
   writableToJson,
   type AtomicType,
 } from '../../../src/ovsdb/values/index.ts';
-import { outcome, refused } from '../../support/outcome.ts';
+import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');
 const CONSTRAINT = refused('constraint violation');

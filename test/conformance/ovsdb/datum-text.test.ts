@@ -12,8 +12,8 @@ import {
   realText,
 } from '../../../src/ovsdb/values/index.ts';
 import { datumEquals, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { outcome, refused } from '../../support/outcome.ts';
-import { valueJson, VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
+import { outcome, refused } from '../../support/run/outcome.ts';
+import { valueJson, VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';
 
 const atom = (type: JsonValue, text: string): string => {
   const base = parseBaseType(type);

@@ -8,7 +8,7 @@ import {
   parseDifference,
 } from '../../../src/ovsdb/values/index.ts';
 import { datumToJson, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { outcome, refused } from '../../support/outcome.ts';
+import { outcome, refused } from '../../support/run/outcome.ts';
 
 test('members may be given in any order', () => {
   const type = parseColumnType({ key: 'string', min: 0, max: 'unlimited' });

@@ -9,8 +9,12 @@ import {
   type OpenSocket,
   type ScriptedPeer,
 } from '../../../src/ovsdb/index.ts';
-import { settle } from '../../support/manual-clock.ts';
-import { DATABASE_ID, databaseRow, SMALL_SCHEMA } from '../../support/scripted-ovsdb-server.ts';
+import { settle } from '../../support/run/manual-clock.ts';
+import {
+  DATABASE_ID,
+  databaseRow,
+  SMALL_SCHEMA,
+} from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;

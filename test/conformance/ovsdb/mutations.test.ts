@@ -8,7 +8,7 @@ import {
   parseMutations,
   parseTableSchema,
 } from '../../../src/ovsdb/values/index.ts';
-import { outcome, refused } from '../../support/outcome.ts';
+import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');
 const RANGE = refused('range error');

@@ -8,8 +8,8 @@ import {
   type JsonValue,
 } from '../../../src/ovsdb/index.ts';
 import { type OpenHandlers } from '../../../src/ovsdb/session/transport.ts';
-import { settle } from '../../support/manual-clock.ts';
-import { smallDatabase, type HeardMessage } from '../../support/scripted-ovsdb-server.ts';
+import { settle } from '../../support/run/manual-clock.ts';
+import { smallDatabase, type HeardMessage } from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 /** A client in simulated time, which begins at 1000 ms, and a peer that does what the test says. */
 class Simulation {

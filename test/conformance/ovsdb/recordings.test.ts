@@ -14,7 +14,7 @@ import {
   smallDatabase,
   SMALL_SCHEMA,
   type ScriptedPeer,
-} from '../../support/scripted-ovsdb-server.ts';
+} from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;

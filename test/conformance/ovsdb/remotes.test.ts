@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseRemotes, remoteText } from '../../../src/ovsdb/index.ts';
-import { outcome, refused } from '../../support/outcome.ts';
+import { outcome, refused } from '../../support/run/outcome.ts';
 
 const CLUSTER = '6d53a6dd-2da7-4924-9927-97f613812382';
 

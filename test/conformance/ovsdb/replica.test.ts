@@ -8,7 +8,7 @@ import {
   type ReplicaChanges,
 } from '../../../src/ovsdb/index.ts';
 import { type MonitoredColumns } from '../../../src/ovsdb/replica/definition.ts';
-import { outcome, refused } from '../../support/outcome.ts';
+import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SCHEMA = parseSchema({
   name: 'db',

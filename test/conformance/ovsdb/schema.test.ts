@@ -9,7 +9,7 @@ import {
   tableSchemaToJson,
 } from '../../../src/ovsdb/values/index.ts';
 import { parseSchema, type JsonObject, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { outcome, refused } from '../../support/outcome.ts';
+import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');
 const column = (json: JsonValue): unknown =>

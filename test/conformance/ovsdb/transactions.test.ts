@@ -6,7 +6,7 @@ import {
   type Operation,
   type Outcome,
 } from '../../../src/ovsdb/index.ts';
-import { ScriptedOvsdbServer, smallDatabase } from '../../support/scripted-ovsdb-server.ts';
+import { ScriptedOvsdbServer, smallDatabase } from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 const ROW = '00000000-0000-4000-8000-000000000001';

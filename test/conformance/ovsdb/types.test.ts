@@ -7,7 +7,7 @@ import {
   parseJson,
 } from '../../../src/ovsdb/values/index.ts';
 import { stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { outcome, refused } from '../../support/outcome.ts';
+import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');
 const DUPLICATE = refused('ovsdb error');

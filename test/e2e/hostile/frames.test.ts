@@ -7,8 +7,8 @@ import { formatPrefix, macOf, parsePrefix } from '../../../src/allocators/addres
 import type { Endpoint } from '../../../src/lab/connectivity.ts';
 import { runInside } from '../../../src/lab/exec.ts';
 import { OUTSIDE } from '../../../src/lab/node-facts.ts';
-import { ETHERTYPE, ethernet, ipv4, PROTOCOL, udp } from '../../support/frame-bytes.ts';
-import { FrameListener } from '../../support/frame-listener.ts';
+import { ETHERTYPE, ethernet, ipv4, PROTOCOL, udp } from '../../support/lab/frame-bytes.ts';
+import { FrameListener } from '../../support/lab/frame-listener.ts';
 import {
   FRAME_GROUPS,
   hostileFrames,
@@ -16,10 +16,10 @@ import {
   type Attacker,
   type HostileFrame,
   type Station,
-} from '../../support/hostile-frames.ts';
-import { sayHeld } from '../../support/held-table.ts';
-import { testLab, whyNoLab, type TestLab } from '../../support/lab.ts';
-import { ownFolder } from '../../support/left-behind.ts';
+} from '../../support/lab/hostile-frames.ts';
+import { sayHeld } from '../../support/lab/held-table.ts';
+import { testLab, whyNoLab, type TestLab } from '../../support/lab/lab.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
 import {
   nodeAddresses,
   podKey,
@@ -28,9 +28,9 @@ import {
   TENANTS,
   type PodName,
   type Tenant,
-} from '../../support/matrix-tenants.ts';
-import { commandIn } from '../../support/streams.ts';
-import { Tenants } from '../../support/tenants.ts';
+} from '../../support/lab/matrix-tenants.ts';
+import { commandIn } from '../../support/host/streams.ts';
+import { Tenants } from '../../support/lab/tenants.ts';
 
 /** On the default network, with a policy that lets nobody in. */
 const CLOSED: Tenant = { name: 'closed', subnet: 128, number: 6 };

@@ -6,9 +6,9 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { outputInside } from '../../../src/lab/exec.ts';
 import { attachedPods } from '../../../src/lab/pods.ts';
-import { testLab, whyNoLab, type TestLab } from '../../support/lab.ts';
-import { ownFolder } from '../../support/left-behind.ts';
-import { Tenants } from '../../support/tenants.ts';
+import { testLab, whyNoLab, type TestLab } from '../../support/lab/lab.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+import { Tenants } from '../../support/lab/tenants.ts';
 
 /**
  * Sends by turns, until the file is there that ends it, a mark for each way in which a DHCP client could be told something, and one that every neighbour may

@@ -9,9 +9,9 @@ import {
   tunnelsFromHostPods,
   tunnelsFromPods,
   tunnelsFromStrangers,
-} from '../../support/hostile-attacks.ts';
-import { HostileLab } from '../../support/hostile-lab.ts';
-import { whyNoVirtualMachine } from '../../support/lab.ts';
+} from '../../support/lab/hostile-attacks.ts';
+import { HostileLab } from '../../support/lab/hostile-lab.ts';
+import { whyNoVirtualMachine } from '../../support/lab/lab.ts';
 
 const LIMIT = 1_200_000;
 

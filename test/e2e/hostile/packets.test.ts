@@ -6,9 +6,9 @@ import {
   tunnelsByOtherMeans,
   tunnelsFromPods,
   tunnelsFromStrangers,
-} from '../../support/hostile-attacks.ts';
-import { HostileLab } from '../../support/hostile-lab.ts';
-import { whyNoLab } from '../../support/lab.ts';
+} from '../../support/lab/hostile-attacks.ts';
+import { HostileLab } from '../../support/lab/hostile-lab.ts';
+import { whyNoLab } from '../../support/lab/lab.ts';
 
 describe.skipIf(whyNoLab !== undefined)(
   `packets of attackers${whyNoLab === undefined ? '' : ` (${whyNoLab})`}`,

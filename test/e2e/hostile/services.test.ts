@@ -10,10 +10,10 @@ import { probe, type Endpoint } from '../../../src/lab/connectivity.ts';
 import { outputInside } from '../../../src/lab/exec.ts';
 import { stateFolder } from '../../../src/lab/paths.ts';
 import { SERVER_PORT } from '../../../src/lab/pods.ts';
-import { testLab, whyNoLab, type TestLab } from '../../support/lab.ts';
-import { ownFolder } from '../../support/left-behind.ts';
-import { nodeAddresses } from '../../support/matrix-tenants.ts';
-import { Tenants } from '../../support/tenants.ts';
+import { testLab, whyNoLab, type TestLab } from '../../support/lab/lab.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+import { nodeAddresses } from '../../support/lab/matrix-tenants.ts';
+import { Tenants } from '../../support/lab/tenants.ts';
 
 const SOON = { timeout: 30_000, interval: 200 };
 const SECONDS = 2;

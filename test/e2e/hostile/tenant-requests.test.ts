@@ -24,15 +24,15 @@ import {
   node,
   pod,
   PRIMARY,
-} from '../../support/cluster.ts';
-import { sayHeld, type Attack } from '../../support/held-table.ts';
-import { command, type RunningCommand } from '../../support/heddle.ts';
-import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
-import { ownFolder } from '../../support/left-behind.ts';
-import { OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
-import { installRules, objectPath } from '../../support/permissions.ts';
-import { attempts, core, ovn, OWN, type Asker } from '../../support/tenant-attempts.ts';
-import { until } from '../../support/until.ts';
+} from '../../support/cluster/cluster.ts';
+import { sayHeld, type Attack } from '../../support/lab/held-table.ts';
+import { command, type RunningCommand } from '../../support/run/heddle.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
+import { installRules, objectPath } from '../../support/cluster/permissions.ts';
+import { attempts, core, ovn, OWN, type Asker } from '../../support/cluster/tenant-attempts.ts';
+import { until } from '../../support/run/until.ts';
 
 const started = await startKubeApi();
 if (typeof started === 'string') console.warn(`a tenant's requests are not tried: ${started}`);

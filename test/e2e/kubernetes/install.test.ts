@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeNames } from '../../../src/lab/paths.ts';
 import { hasVrfs } from '../../../src/lab/status.ts';
-import { nodePrerequisites } from '../../support/node-prerequisites.ts';
-import { leftOf, RealKubernetes, whyNoRealKubernetes } from '../../support/real-kubernetes.ts';
+import { nodePrerequisites } from '../../support/lab/node-prerequisites.ts';
+import { leftOf, RealKubernetes, whyNoRealKubernetes } from '../../support/lab/real-kubernetes.ts';
 
 const NAME = 'e2e-kubernetes';
 const NODES = 2;

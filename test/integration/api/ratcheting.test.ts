@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { definitions } from '../../../src/api/validation/catalog.ts';
 import { resourceKindOf } from '../../../src/api/kinds.ts';
-import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
 import { INCOMPLETE, ratchetCases } from '../../unit/api/ratchet-cases.ts';
 
 const started = await startKubeApi();

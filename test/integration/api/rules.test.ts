@@ -8,10 +8,10 @@ import { resourceKindOf } from '../../../src/api/kinds.ts';
 import {
   serveConversions,
   type ConversionWebhook,
-} from '../../../src/daemon/conversion-webhook.ts';
+} from '../../../src/cluster-daemon/conversion-webhook.ts';
 import { systemClock } from '../../../src/store/clock.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
-import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
 import { CIDR_TEXTS } from '../../unit/api/cidr-texts.ts';
 import { problemsOf } from '../../unit/api/objects.ts';
 import { ruleCases } from '../../unit/api/rule-cases.ts';

@@ -12,7 +12,7 @@ import {
   runs,
   runTakeover,
   straight,
-} from '../../support/cluster-history.ts';
+} from '../../support/cluster/cluster-history.ts';
 import {
   connectionOnTakenRanges,
   deletedWhileInUse,
@@ -20,15 +20,15 @@ import {
   refusedAndTakenBack,
   runGrowth,
   selectorMismatch,
-} from '../../support/growing-networks.ts';
-import { ownFolder } from '../../support/left-behind.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/growing-networks.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import {
   layer2ReplacedBeforeWiring,
   requestChangedBeforeWiring,
   requestCorrectedBeforeWiring,
   secondPrimaryBeforeWiring,
-} from '../../support/unwired-pods.ts';
+} from '../../support/cluster/unwired-pods.ts';
 
 async function onManifests<T>(work: (store: ManifestStore) => Promise<T>): Promise<T> {
   const folder = ownFolder('heddle-order');

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { events, networkAttachmentDefinitions, nodes } from '../../../src/api/kinds.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
-import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
+import { startApiProxy, type ApiProxy } from '../../support/cluster/api-proxy.ts';
 import {
   ALLOCATED,
   apply,
@@ -14,7 +14,7 @@ import {
   node,
   pod,
   rawNad,
-} from '../../support/cluster.ts';
+} from '../../support/cluster/cluster.ts';
 import {
   checkNothingTwice,
   HISTORIES_LIMIT,
@@ -25,12 +25,12 @@ import {
   straight,
   visible,
   wipe,
-} from '../../support/cluster-history.ts';
-import { mixed, NODES } from '../../support/cluster-scenarios.ts';
-import { startProcess } from '../../support/cluster-process.ts';
-import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
-import { servedDefinitions } from '../../support/served-definitions.ts';
+} from '../../support/cluster/cluster-history.ts';
+import { mixed, NODES } from '../../support/cluster/cluster-scenarios.ts';
+import { startProcess } from '../../support/cluster/cluster-process.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import { servedDefinitions } from '../../support/cluster/served-definitions.ts';
 
 const WAIT = { timeout: 60_000, interval: 100 };
 const TIMING = {

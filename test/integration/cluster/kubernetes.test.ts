@@ -11,7 +11,7 @@ import {
   runTakeover,
   straight,
   wipe,
-} from '../../support/cluster-history.ts';
+} from '../../support/cluster/cluster-history.ts';
 import {
   connectionOnTakenRanges,
   deletedWhileInUse,
@@ -19,16 +19,16 @@ import {
   refusedAndTakenBack,
   runGrowth,
   selectorMismatch,
-} from '../../support/growing-networks.ts';
-import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
-import { servedDefinitions } from '../../support/served-definitions.ts';
+} from '../../support/cluster/growing-networks.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import { servedDefinitions } from '../../support/cluster/served-definitions.ts';
 import {
   layer2ReplacedBeforeWiring,
   requestChangedBeforeWiring,
   requestCorrectedBeforeWiring,
   secondPrimaryBeforeWiring,
-} from '../../support/unwired-pods.ts';
+} from '../../support/cluster/unwired-pods.ts';
 
 const LEASE_TIMING = { lease: 3000, renew: 2000, retry: 100 };
 

@@ -19,8 +19,8 @@ import {
   namespace,
   rawNad,
   startManager,
-} from '../../support/cluster.ts';
-import { ownFolder } from '../../support/left-behind.ts';
+} from '../../support/cluster/cluster.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
 
 const WAIT = { timeout: 20_000, interval: 50 };
 

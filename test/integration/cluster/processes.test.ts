@@ -7,9 +7,9 @@ import { CNI_TYPE } from '../../../src/api/nad/nad-config.ts';
 import { networkId } from '../../../src/api/annotations/network-annotations.ts';
 import { nodeId } from '../../../src/api/annotations/node-annotations.ts';
 import { Informers } from '../../../src/store/informers.ts';
-import { NodePodAddresses } from '../../../src/node/pod-addresses.ts';
+import { NodePodAddresses } from '../../../src/addresses/node-pod-addresses.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
-import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
+import { startApiProxy, type ApiProxy } from '../../support/cluster/api-proxy.ts';
 import {
   apply,
   layer3,
@@ -18,7 +18,7 @@ import {
   rawNad,
   silent,
   testSettings,
-} from '../../support/cluster.ts';
+} from '../../support/cluster/cluster.ts';
 import {
   checkNothingTwice,
   HISTORIES_LIMIT,
@@ -30,13 +30,13 @@ import {
   versions,
   visible,
   wipe,
-} from '../../support/cluster-history.ts';
-import { mixed, NODES } from '../../support/cluster-scenarios.ts';
-import { command, type RunningCommand } from '../../support/heddle.ts';
-import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
-import { retryingStore } from '../../support/retrying-store.ts';
-import { servedDefinitions } from '../../support/served-definitions.ts';
+} from '../../support/cluster/cluster-history.ts';
+import { mixed, NODES } from '../../support/cluster/cluster-scenarios.ts';
+import { command, type RunningCommand } from '../../support/run/heddle.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import { retryingStore } from '../../support/cluster/retrying-store.ts';
+import { servedDefinitions } from '../../support/cluster/served-definitions.ts';
 
 const LEASE =
   '/apis/coordination.k8s.io/v1/namespaces/ovn-kubernetes/leases/heddle-cluster-manager';

@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
 import type { KubeObject } from '../../../src/api/objects.ts';
-import { resolveConfiguration } from '../../../src/daemon/configuration.ts';
-import { ownFolder } from '../../support/left-behind.ts';
-import { kubeTools, type KubeTools } from '../../support/kube-tools.ts';
+import { resolveConfiguration } from '../../../src/settings/configuration.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+import { kubeTools, type KubeTools } from '../../support/cluster/kube-tools.ts';
 
 const DEPLOY = resolve(import.meta.dirname, '../../../deploy');
 const CHART = join(DEPLOY, 'helm/heddle');

@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { deployedObjects as deployed } from '../../../src/lab/kubernetes/deployment.ts';
-import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
-import { kubeTools, type KubeTools } from '../../support/kube-tools.ts';
-import { ownFolder } from '../../support/left-behind.ts';
-import { objectPath } from '../../support/permissions.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { kubeTools, type KubeTools } from '../../support/cluster/kube-tools.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+import { objectPath } from '../../support/cluster/permissions.ts';
 
 const DEPLOY = resolve(import.meta.dirname, '../../../deploy');
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { CountedSet } from '../../../src/desired/counted-set.ts';
+import { CountedSet } from '../../../src/facts/counted-set.ts';
 import { commitPlan, type PlanCommitResult } from '../../../src/desired/ovsdb/commit.ts';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
-import { renderPlan } from '../../../src/daemon/plan-text.ts';
+import { renderPlan } from '../../../src/views/plan-text.ts';
 import { claimedSelection } from '../../../src/desired/ovsdb/selection.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { OvsdbClient } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 import {
   aclRow,
   bandRow,

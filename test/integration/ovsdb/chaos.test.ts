@@ -8,14 +8,14 @@ import {
   type Clause,
   type ClientEvent,
 } from '../../../src/ovsdb/index.ts';
-import { SeededRandom } from '../../support/seeded-random.ts';
-import { OvsdbCluster } from '../../support/ovsdb-cluster.ts';
-import { contentsOf } from '../../support/ovsdb-oracle.ts';
-import { OvsdbProxy } from '../../support/ovsdb-proxy.ts';
-import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb-server.ts';
-import { Shadow } from '../../support/ovsdb-shadow.ts';
-import { WIDER_SCHEMA, Writers, WRITTEN_SCHEMA } from '../../support/ovsdb-writers.ts';
-import { until } from '../../support/until.ts';
+import { SeededRandom } from '../../support/run/seeded-random.ts';
+import { OvsdbCluster } from '../../support/ovsdb/ovsdb-cluster.ts';
+import { contentsOf } from '../../support/ovsdb/ovsdb-oracle.ts';
+import { OvsdbProxy } from '../../support/ovsdb/ovsdb-proxy.ts';
+import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
+import { Shadow } from '../../support/ovsdb/ovsdb-shadow.ts';
+import { WIDER_SCHEMA, Writers, WRITTEN_SCHEMA } from '../../support/ovsdb/ovsdb-writers.ts';
+import { until } from '../../support/run/until.ts';
 
 /**
  * Writers and readers over connections that are cut, stalled, torn to pieces and spoilt, to servers that are killed, stopped, and change

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { OvsdbClient, type ReplicaChanges } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OvsdbClient, type ClientEvent, type Operation } from '../../../src/ovsdb/index.ts';
-import { OvsdbCluster } from '../../support/ovsdb-cluster.ts';
-import type { OvsdbServer } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { OvsdbCluster } from '../../support/ovsdb/ovsdb-cluster.ts';
+import type { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(40_000);
 

@@ -6,9 +6,9 @@ import {
   type Operation,
   type ReplicaChanges,
 } from '../../../src/ovsdb/index.ts';
-import { OvsdbCluster } from '../../support/ovsdb-cluster.ts';
-import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { OvsdbCluster } from '../../support/ovsdb/ovsdb-cluster.ts';
+import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(30_000);
 const quick = { minBackoff: 20, maxBackoff: 200 };

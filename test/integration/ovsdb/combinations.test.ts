@@ -11,9 +11,9 @@ import {
   type Replica,
 } from '../../../src/ovsdb/index.ts';
 import { parseJson } from '../../../src/ovsdb/values/index.ts';
-import { freePort } from '../../support/ovsdb-cluster.ts';
-import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
+import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 /** Things that are tested one by one elsewhere, and here happen at the same time. */
 

@@ -17,7 +17,7 @@ import {
   type Operation,
   type ReplicaRow,
 } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 

@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as exported from '../../../src/ovsdb/index.ts';
 import * as values from '../../../src/ovsdb/values/index.ts';
-import { Authority } from '../../support/certificates.ts';
-import { freePort } from '../../support/ovsdb-cluster.ts';
-import { OvsdbServer, SCHEMAS, temporaryFolder } from '../../support/ovsdb-server.ts';
+import { Authority } from '../../support/run/certificates.ts';
+import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
+import { OvsdbServer, SCHEMAS, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 
 /**
  * The examples of docs/ovsdb.md as a reader has them: each block is a program of its own, type-checked and run by Node. `// → text` behind

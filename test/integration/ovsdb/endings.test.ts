@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { Authority } from '../../support/certificates.ts';
-import { bound } from '../../support/left-behind.ts';
-import { freePort } from '../../support/ovsdb-cluster.ts';
-import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { Authority } from '../../support/run/certificates.ts';
+import { bound } from '../../support/run/left-behind.ts';
+import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 /** A program whose only occupation is a client ends by itself, soon after it has closed that, whatever the server does. */
 
-const PROGRAM = resolve(import.meta.dirname, '../../support/closing-client.ts');
+const PROGRAM = resolve(import.meta.dirname, '../../support/ovsdb/closing-client.ts');
 
 interface Program extends AsyncDisposable {
   readonly heard: string[];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonValue, Operation } from '../../../src/ovsdb/index.ts';
 import type { WireRow } from '../../../src/ovsdb/data/operation.ts';
-import { History } from '../../support/ovsdb-history.ts';
+import { History } from '../../support/ovsdb/ovsdb-history.ts';
 
 /** Histories on a real server. After each transaction the replica is compared with what the server has. */
 

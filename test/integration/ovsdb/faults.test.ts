@@ -18,10 +18,10 @@ import {
   OvsdbServer,
   runOvs,
   temporaryFolder,
-} from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
-import { OvsdbProxy } from '../../support/ovsdb-proxy.ts';
-import { networkOperations } from '../../support/ovsdb-workload.ts';
+} from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
+import { OvsdbProxy } from '../../support/ovsdb/ovsdb-proxy.ts';
+import { networkOperations } from '../../support/ovsdb/ovsdb-workload.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 

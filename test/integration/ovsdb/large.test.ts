@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { OvsdbClient, type ClientOptions, type Operation } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 /** Messages so large that timers and other sockets have many turns before they are shown. */
 

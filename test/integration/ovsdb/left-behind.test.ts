@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { identify } from '../../../src/lab/processes.ts';
-import { bound } from '../../support/left-behind.ts';
-import { until } from '../../support/until.ts';
+import { bound } from '../../support/run/left-behind.ts';
+import { until } from '../../support/run/until.ts';
 
 /** What a run leaves that was killed: no process, and no folder that the next one would not remove. */
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { OvsdbClient, type Lock } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 /** Several clients that take, give up, steal and take again one lock of a real server, without waiting for each other. */
 

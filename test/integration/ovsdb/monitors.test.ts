@@ -14,8 +14,8 @@ import {
   type Operation,
   type ReplicaRow,
 } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer, runOvs } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 

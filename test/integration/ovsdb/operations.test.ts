@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { OvsdbClient, type Operation, type Outcome } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer } from '../../support/ovsdb-server.ts';
+import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 const anyUuid = ['uuid', expect.stringMatching(/^[0-9a-f-]{36}$/) as string];

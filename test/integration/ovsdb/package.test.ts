@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 
 /** The client as a package by itself: packed, installed in another program's folder, type-checked and run there. */
 

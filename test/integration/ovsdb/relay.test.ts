@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { OvsdbClient } from '../../../src/ovsdb/index.ts';
-import { OvsdbProxy } from '../../support/ovsdb-proxy.ts';
-import { OvsdbServer } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { OvsdbProxy } from '../../support/ovsdb/ovsdb-proxy.ts';
+import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 

@@ -19,8 +19,8 @@ import {
   parseDatum,
   parseMutations,
 } from '../../../src/ovsdb/values/index.ts';
-import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
-import { valueJson, VALUES_SCHEMA, VALUES_SCHEMA_JSON } from '../../support/ovsdb-values.ts';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
+import { valueJson, VALUES_SCHEMA, VALUES_SCHEMA_JSON } from '../../support/ovsdb/ovsdb-values.ts';
 
 const TABLE = VALUES_SCHEMA.tables.get('T');
 if (TABLE === undefined) throw new Error('the schema has no table T');

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { OvsdbClient, type ClientEvent, type Operation } from '../../../src/ovsdb/index.ts';
-import { OvsdbServer, temporaryFolder } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 const timing = { minBackoff: 10, maxBackoff: 100 };

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { createServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OvsdbClient, type TlsOptions } from '../../../src/ovsdb/index.ts';
-import { Authority, type Identity } from '../../support/certificates.ts';
-import { freePort } from '../../support/ovsdb-cluster.ts';
-import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb-server.ts';
-import { until } from '../../support/until.ts';
+import { Authority, type Identity } from '../../support/run/certificates.ts';
+import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
+import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 

@@ -7,7 +7,7 @@ import {
   ZERO_UUID,
 } from '../../../src/ovsdb/index.ts';
 import type { Northbound } from '../../../src/topology/schema/northbound.generated.ts';
-import { OvsdbServer } from '../../support/ovsdb-server.ts';
+import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 

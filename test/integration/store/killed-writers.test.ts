@@ -5,15 +5,15 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ManifestStore } from '../../../src/store/manifests/manifest-store.ts';
-import { bound, ownFolder } from '../../support/left-behind.ts';
-import { PARTS, plainRules, WIDGETS } from '../../support/plain-rules.ts';
+import { bound, ownFolder } from '../../support/run/left-behind.ts';
+import { PARTS, plainRules, WIDGETS } from '../../support/cluster/plain-rules.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 
 /** Counts `spec.size` of one shared object up, says so after each success, and creates an object of its own per step. */
 const WRITER = `
 import { ManifestStore } from '${ROOT}/src/store/manifests/manifest-store.ts';
-import { plainRules, PARTS, WIDGETS } from '${ROOT}/test/support/plain-rules.ts';
+import { plainRules, PARTS, WIDGETS } from '${ROOT}/test/support/cluster/plain-rules.ts';
 const [manifests, state, me] = process.argv.slice(1);
 const store = await ManifestStore.open({ manifests, state, rules: plainRules });
 const write = { fieldManager: me };

@@ -4,11 +4,11 @@ import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { KubernetesConnection } from '../../../src/store/kubernetes/kubernetes-connection.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import type { StoreError, WatchEvent } from '../../../src/store/store.ts';
-import { startApiProxy, type ApiProxy } from '../../support/api-proxy.ts';
-import { startKubeApi, type KubeApi } from '../../support/kube-api.ts';
-import { WIDGETS } from '../../support/plain-rules.ts';
-import { storeContract } from '../../support/store-contract.ts';
-import { widgetDefinition } from '../../support/widget-crd.ts';
+import { startApiProxy, type ApiProxy } from '../../support/cluster/api-proxy.ts';
+import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
+import { WIDGETS } from '../../support/cluster/plain-rules.ts';
+import { storeContract } from '../../support/cluster/store-contract.ts';
+import { widgetDefinition } from '../../support/cluster/widget-crd.ts';
 
 interface Widget extends KubeObject {
   readonly spec: { readonly size: number };

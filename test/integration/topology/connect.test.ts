@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OvnZone } from '../../support/ovn-zone.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
 import {
   blue,
   bluePod,
@@ -12,7 +12,7 @@ import {
   yellowPod,
   type Zone,
   type ZoneNetwork,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 
 const SWITCH = 'cluster_udn_yellow.net_ovn_layer2_switch';
 

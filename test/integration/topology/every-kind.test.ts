@@ -1,8 +1,8 @@
 /** What OVN's own programs have to say of rows of every kind at once. */
 import { expect, test } from 'vitest';
-import { everyKind } from '../../support/all-kinds.ts';
-import { OvnController } from '../../support/ovn-controller.ts';
-import { OvnZone } from '../../support/ovn-zone.ts';
+import { everyKind } from '../../support/zone/all-kinds.ts';
+import { OvnController } from '../../support/zone/ovn-controller.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
 import {
   bluePod,
   CHASSIS_1,
@@ -11,7 +11,7 @@ import {
   inLocalMode,
   ipv6Zone,
   type Zone,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 
 /**
  * Gateway routers have several addresses on purpose. The port of a transit router to its switch asks for the key that the port

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Attachment } from '../../../src/model/model.ts';
-import { OvnZone } from '../../support/ovn-zone.ts';
-import { defaultNetwork, exampleZone, overlay, overlayPod, underlay } from '../../support/zones.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
+import {
+  defaultNetwork,
+  exampleZone,
+  overlay,
+  overlayPod,
+  underlay,
+} from '../../support/zone/zones.ts';
 
 const OVERLAY = 'secondary_blue_overlay_ovn_layer2_switch';
 const UNDERLAY = 'secondary_blue_underlay_ovn_localnet_switch';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Attachment } from '../../../src/model/model.ts';
-import { OvnZone } from '../../support/ovn-zone.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
 import {
   bluePod,
   CHASSIS_2,
@@ -17,7 +17,7 @@ import {
   yellow,
   yellowPod,
   type Zone,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 
 const SWITCH = 'cluster_udn_yellow.net_ovn_layer2_switch';
 const FAR = farYellowPod.macAddress;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Attachment } from '../../../src/model/model.ts';
-import { macOf } from '../../support/layer3-by-hand.ts';
-import { OvnZone } from '../../support/ovn-zone.ts';
-import { blue, bluePod, defaultNetwork, exampleZone, type Zone } from '../../support/zones.ts';
+import { macOf } from '../../support/zone/layer3-by-hand.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
+import { blue, bluePod, defaultNetwork, exampleZone, type Zone } from '../../support/zone/zones.ts';
 
 /** Network blue_blue with pods of two namespaces. */
 const shared = { ...blue, nads: ['blue/blue', 'red/blue'], namespaces: ['blue', 'red'] };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OvnZone } from '../../support/ovn-zone.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
 import {
   blue,
   bluePod,
@@ -13,7 +13,7 @@ import {
   ipv6Zone,
   networkName,
   type Zone,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 
 const busyZone: Zone = {
   ...exampleZone,

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readAdminPolicy } from '../../../src/model/admin-policies.ts';
-import type { Policy } from '../../../src/model/policies.ts';
-import { readPolicy } from '../../../src/model/policies.ts';
+import { readAdminPolicy } from '../../../src/model/read/admin-policies.ts';
+import type { Policy } from '../../../src/model/read/policies.ts';
+import { readPolicy } from '../../../src/model/read/policies.ts';
 import type { Attachment, PodFacts } from '../../../src/model/model.ts';
-import { adminPolicy, networkPolicy } from '../../support/policed-zone.ts';
-import { macOf } from '../../support/layer3-by-hand.ts';
-import { OvnZone } from '../../support/ovn-zone.ts';
-import { bluePod, exampleZone, type Zone } from '../../support/zones.ts';
+import { adminPolicy, networkPolicy } from '../../support/zone/policed-zone.ts';
+import { macOf } from '../../support/zone/layer3-by-hand.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
+import { bluePod, exampleZone, type Zone } from '../../support/zone/zones.ts';
 
 const NETWORK = 'blue_blue_ovn-worker';
 

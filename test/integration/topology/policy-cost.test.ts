@@ -1,13 +1,13 @@
 /** What policies that are hard on purpose cost a node: flows of a real ovn-controller, and the time until it has made them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readAdminPolicy } from '../../../src/model/admin-policies.ts';
-import { adminPolicyFlows } from '../../../src/model/policy-cost.ts';
-import type { Policy } from '../../../src/model/policies.ts';
-import { readPolicy } from '../../../src/model/policies.ts';
-import { adminPolicy, networkPolicy } from '../../support/policed-zone.ts';
-import { OvnController } from '../../support/ovn-controller.ts';
-import { OvnZone } from '../../support/ovn-zone.ts';
-import { bluePod, CHASSIS_1, exampleZone, type Zone } from '../../support/zones.ts';
+import { readAdminPolicy } from '../../../src/model/read/admin-policies.ts';
+import { adminPolicyFlows } from '../../../src/model/rules/policy-cost.ts';
+import type { Policy } from '../../../src/model/read/policies.ts';
+import { readPolicy } from '../../../src/model/read/policies.ts';
+import { adminPolicy, networkPolicy } from '../../support/zone/policed-zone.ts';
+import { OvnController } from '../../support/zone/ovn-controller.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
+import { bluePod, CHASSIS_1, exampleZone, type Zone } from '../../support/zone/zones.ts';
 
 const read = (name: string, spec: object): Policy => {
   const reading = readPolicy(networkPolicy(`blue/${name}`, spec));

@@ -1,13 +1,13 @@
 /** What a change of ours makes OVN's programs work out from nothing: their engines are to take it in as it comes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Attachment } from '../../../src/model/model.ts';
-import { podPort } from '../../../src/model/names.ts';
-import { readPolicy, type Policy } from '../../../src/model/policies.ts';
-import { networkPolicy } from '../../support/policed-zone.ts';
-import { macOf } from '../../support/layer3-by-hand.ts';
-import { OvnController } from '../../support/ovn-controller.ts';
-import { OvnZone } from '../../support/ovn-zone.ts';
-import { since } from '../../support/recomputes.ts';
+import { podPort } from '../../../src/model/rules/names.ts';
+import { readPolicy, type Policy } from '../../../src/model/read/policies.ts';
+import { networkPolicy } from '../../support/zone/policed-zone.ts';
+import { macOf } from '../../support/zone/layer3-by-hand.ts';
+import { OvnController } from '../../support/zone/ovn-controller.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
+import { since } from '../../support/zone/recomputes.ts';
 import {
   bluePod,
   CHASSIS_1,
@@ -15,7 +15,7 @@ import {
   yellow,
   yellowPod,
   type Zone,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 
 const podsOn = (like: Attachment, prefix: string, length: number): readonly Attachment[] =>
   Array.from({ length: 4 }, (_, i) => ({

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OvnZone } from '../../support/ovn-zone.ts';
-import { servicesOfAllKinds, withServices } from '../../support/services.ts';
-import { blue, bluePod, exampleZone, networkName, type Zone } from '../../support/zones.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
+import { servicesOfAllKinds, withServices } from '../../support/zone/services.ts';
+import { blue, bluePod, exampleZone, networkName, type Zone } from '../../support/zone/zones.ts';
 
 const red = {
   ...blue,

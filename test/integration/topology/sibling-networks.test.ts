@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Connect } from '../../../src/model/connects.ts';
-import { service, slice, withServices } from '../../support/services.ts';
-import { OvnZone } from '../../support/ovn-zone.ts';
+import type { Connect } from '../../../src/model/read/connects.ts';
+import { service, slice, withServices } from '../../support/zone/services.ts';
+import { OvnZone } from '../../support/zone/ovn-zone.ts';
 import {
   blue,
   bluePod,
@@ -12,7 +12,7 @@ import {
   more,
   morePod,
   type Zone,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 
 const BLUE = 'blue_blue_ovn-worker';
 const MORE = 'blue_more_ovn_layer2_switch';

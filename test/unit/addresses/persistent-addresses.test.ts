@@ -10,9 +10,9 @@ import {
   node,
   pod,
   remove,
-} from '../../support/cluster.ts';
-import { startProcess } from '../../support/cluster-process.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { startProcess } from '../../support/cluster/cluster-process.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const persistent = (key: string, subnets: string): UserDefinedNetwork => {
   const udn = layer2(key, subnets, 'Secondary');

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { NodePodAddresses } from '../../../src/node/pod-addresses.ts';
+import { NodePodAddresses } from '../../../src/addresses/node-pod-addresses.ts';
 import { nodes as nodeKind, pods, resourceKinds } from '../../../src/api/kinds.ts';
 import { PodPools } from '../../../src/addresses/pod-pools.ts';
 import { Informers } from '../../../src/store/informers.ts';
@@ -16,14 +16,14 @@ import {
   silent,
   startManager,
   testSettings,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import {
   layer2ReplacedBeforeWiring,
   requestChangedBeforeWiring,
   requestCorrectedBeforeWiring,
   secondPrimaryBeforeWiring,
-} from '../../support/unwired-pods.ts';
+} from '../../support/cluster/unwired-pods.ts';
 
 interface Running extends AsyncDisposable {
   settled(): Promise<void>;

@@ -7,9 +7,9 @@ import { networkAttachmentDefinitions, pods, resourceKinds } from '../../../src/
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { objectKey } from '../../../src/api/objects.ts';
 import type { Pod } from '../../../src/api/types.ts';
-import { ZoneFacts } from '../../../src/model/facts.ts';
-import { ObjectIntake } from '../../../src/model/intake.ts';
-import { NodePodAddresses } from '../../../src/node/pod-addresses.ts';
+import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { ObjectIntake } from '../../../src/model/zone/intake.ts';
+import { NodePodAddresses } from '../../../src/addresses/node-pod-addresses.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import {
   apply,
@@ -23,9 +23,9 @@ import {
   silent,
   startManager,
   testSettings,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
-import { feed } from '../../support/zone-objects.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import { feed } from '../../support/zone/zone-objects.ts';
 
 const POD_NETWORKS = 'k8s.ovn.org/pod-networks';
 const NETWORKS = 'k8s.v1.cni.cncf.io/networks';

@@ -3,7 +3,7 @@ import { NadRegistry } from '../../../src/api/nad/nad-registry.ts';
 import { readNad, type RegisteredNad } from '../../../src/api/nad/registered-nad.ts';
 import { parseNad } from '../../../src/api/nad/nad.ts';
 import type { OwnerReference } from '../../../src/api/objects.ts';
-import { rawNad, testSettings } from '../../support/cluster.ts';
+import { rawNad, testSettings } from '../../support/cluster/cluster.ts';
 
 const config = (key: string, name: string, changes: object = {}): object => ({
   cniVersion: '1.1.0',

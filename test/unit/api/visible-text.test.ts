@@ -3,8 +3,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { withCondition } from '../../../src/api/conditions.ts';
 import { clipped, visibleJson, visibleLines, visibleText } from '../../../src/api/visible-text.ts';
-import { CniError } from '../../../src/cni/cni-error.ts';
-import { errorResult } from '../../../src/cni/result.ts';
+import { CniError } from '../../../src/cni/protocol/cni-error.ts';
+import { errorResult } from '../../../src/cni/protocol/result.ts';
 import { coreEvent } from '../../../src/store/object-event.ts';
 
 const ESC = '\u001b';

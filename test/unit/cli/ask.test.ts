@@ -1,7 +1,7 @@
 /** Which daemons may answer for a command. */
 import { expect, test } from 'vitest';
 import { optionDifference } from '../../../src/cli/ask.ts';
-import type { GivenOptions } from '../../../src/daemon/configuration.ts';
+import type { GivenOptions } from '../../../src/settings/configuration.ts';
 
 const daemon: GivenOptions = {
   manifests: '/etc/heddle',

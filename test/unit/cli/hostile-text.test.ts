@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Installation } from '../../support/heddle.ts';
+import { Installation } from '../../support/run/heddle.ts';
 
 const ESC = '\u001b';
 const TRICK = `${ESC}[2J${ESC}[8m\u009b1A\u202eslla\nerror: forged line`;

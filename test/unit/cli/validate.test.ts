@@ -7,7 +7,7 @@ import { previewText } from '../../../src/cli/validate-connects.ts';
 import { checkTogether } from '../../../src/cli/validate-together.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { program } from '../../../src/lab/paths.ts';
-import { ownFolder } from '../../support/left-behind.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
 
 const network = (name: string, config: string, namespace = 'blue'): string => `
 apiVersion: k8s.ovn.org/v1

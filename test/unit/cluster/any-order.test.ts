@@ -10,10 +10,10 @@ import {
   runs,
   runTakeover,
   straight,
-} from '../../support/cluster-history.ts';
-import { inTurn, NODES } from '../../support/cluster-scenarios.ts';
-import { startProcess } from '../../support/cluster-process.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster-history.ts';
+import { inTurn, NODES } from '../../support/cluster/cluster-scenarios.ts';
+import { startProcess } from '../../support/cluster/cluster-process.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 test(
   'any order, killed anywhere',

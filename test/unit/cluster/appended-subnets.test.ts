@@ -19,9 +19,9 @@ import {
   nodeLines,
   remove,
   startManager,
-} from '../../support/cluster.ts';
-import { startProcess } from '../../support/cluster-process.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { startProcess } from '../../support/cluster/cluster-process.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const USER = { fieldManager: 'user' };
 

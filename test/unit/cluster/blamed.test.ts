@@ -23,8 +23,8 @@ import {
   PRIMARY,
   rawNad,
   startManager,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const USER = { fieldManager: 'user' };
 const TEAM = { matchLabels: { team: 'x' } };

@@ -15,8 +15,8 @@ import {
   node,
   remove,
   startManager,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const get = async (store: Store, name: string): Promise<ClusterNetworkConnect> => {
   const found = await store.get(clusterNetworkConnects, name);

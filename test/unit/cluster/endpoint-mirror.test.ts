@@ -15,9 +15,9 @@ import {
   remove,
   startManager,
   testSettings,
-} from '../../support/cluster.ts';
-import { startProcess } from '../../support/cluster-process.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { startProcess } from '../../support/cluster/cluster-process.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 interface Slice extends KubeObject {
   readonly addressType: string;

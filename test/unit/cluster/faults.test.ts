@@ -27,18 +27,18 @@ import {
   rawNad,
   remove,
   startManager,
-} from '../../support/cluster.ts';
+} from '../../support/cluster/cluster.ts';
 import {
   checkNothingTwice,
   play,
   runHistory,
   straight,
   visible,
-} from '../../support/cluster-history.ts';
-import { inTurn, NODES } from '../../support/cluster-scenarios.ts';
-import { startProcess } from '../../support/cluster-process.ts';
-import { settle as letAllSettle } from '../../support/manual-clock.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster-history.ts';
+import { inTurn, NODES } from '../../support/cluster/cluster-scenarios.ts';
+import { startProcess } from '../../support/cluster/cluster-process.ts';
+import { settle as letAllSettle } from '../../support/run/manual-clock.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 test('a manager that starts again withdraws no condition, good or bad', async () => {
   const store = new MemoryStore();

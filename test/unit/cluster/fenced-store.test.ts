@@ -4,8 +4,8 @@ import { namespaces } from '../../../src/api/kinds.ts';
 import { fencedStore } from '../../../src/cluster/fenced-store.ts';
 import { delegatingStore } from '../../../src/store/delegating-store.ts';
 import { StoreError, type Leadership, type Store } from '../../../src/store/store.ts';
-import { namespace } from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+import { namespace } from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const WRITER = { fieldManager: 'test' };
 

@@ -1,8 +1,8 @@
 /** What the cluster manager gave it gives again, whoever overwrites it. */
 import { expect, test } from 'vitest';
 import { networkAttachmentDefinitions, nodes } from '../../../src/api/kinds.ts';
-import { apply, layer3, namespace, node, startManager } from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+import { apply, layer3, namespace, node, startManager } from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const written = { fieldManager: 'kubectl' };
 

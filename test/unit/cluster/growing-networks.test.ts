@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { objectRules } from '../../../src/store/object-rules.ts';
-import { HISTORIES_LIMIT, runs } from '../../support/cluster-history.ts';
+import { HISTORIES_LIMIT, runs } from '../../support/cluster/cluster-history.ts';
 import {
   connectionOnTakenRanges,
   deletedWhileInUse,
@@ -9,8 +9,8 @@ import {
   refusedAndTakenBack,
   runGrowth,
   selectorMismatch,
-} from '../../support/growing-networks.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/growing-networks.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 describe('primary networks that share namespaces', () => {
   test.each([refusedAndTakenBack, selectorMismatch, connectionOnTakenRanges, deletedWhileInUse])(

@@ -10,8 +10,8 @@ import {
   namespace,
   node,
   startManager,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const saying = (...cidrs: readonly string[]): ReturnType<typeof node> =>
   node('n1', { 'k8s.ovn.org/host-cidrs': JSON.stringify(cidrs) });

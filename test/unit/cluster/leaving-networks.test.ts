@@ -13,10 +13,10 @@ import {
   pod,
   PRIMARY,
   remove,
-} from '../../support/cluster.ts';
-import { startProcess } from '../../support/cluster-process.ts';
-import { versions } from '../../support/cluster-history.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { startProcess } from '../../support/cluster/cluster-process.ts';
+import { versions } from '../../support/cluster/cluster-history.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const TEAM = { matchLabels: { team: 'x' } };
 

@@ -1,6 +1,6 @@
-import { MemoryStore } from '../../support/memory-store.ts';
-import { plainRules } from '../../support/plain-rules.ts';
-import { storeContract } from '../../support/store-contract.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import { plainRules } from '../../support/cluster/plain-rules.ts';
+import { storeContract } from '../../support/cluster/store-contract.ts';
 
 storeContract('the store in memory that tests use', async () => {
   const store = new MemoryStore(plainRules);

@@ -11,8 +11,8 @@ import {
   node,
   remove,
   startManager,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 test('metrics count networks, their conditions and node subnets', async () => {
   const store = new MemoryStore();

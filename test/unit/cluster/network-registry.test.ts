@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readNad, type RegisteredNad } from '../../../src/api/nad/registered-nad.ts';
 import { NetworkRegistry } from '../../../src/cluster/networks/network-registry.ts';
-import { rawNad, testSettings } from '../../support/cluster.ts';
+import { rawNad, testSettings } from '../../support/cluster/cluster.ts';
 
 const config = {
   cniVersion: '1.1.0',

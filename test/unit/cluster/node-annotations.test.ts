@@ -14,8 +14,8 @@ import {
   pod,
   remove,
   startManager,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const SUBNETS = 'k8s.ovn.org/node-subnets';
 const USER = { fieldManager: 'user' };

@@ -11,9 +11,9 @@ import {
   namespace,
   node,
   startManager,
-} from '../../support/cluster.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { ManualClock } from '../../support/run/manual-clock.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 

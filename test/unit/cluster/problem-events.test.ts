@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import { services, zoneStatuses } from '../../../src/api/kinds.ts';
 import type { ZoneProblem, ZoneStatus } from '../../../src/api/zone-status.ts';
-import { apply, namespace, startManager } from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
-import { service } from '../../support/services.ts';
+import { apply, namespace, startManager } from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import { service } from '../../support/zone/services.ts';
 
 const zone = (name: string): ZoneStatus => ({
   apiVersion: 'k8s.ovn.org/v1alpha1',

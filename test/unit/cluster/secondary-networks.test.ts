@@ -16,8 +16,8 @@ import {
   node,
   pod,
   startManager,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const secondary = (key: string, spec: OVNSecondaryNetwork['spec']): OVNSecondaryNetwork => {
   const [namespaceName = '', name = ''] = key.split('/');

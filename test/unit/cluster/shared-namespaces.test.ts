@@ -16,8 +16,8 @@ import {
   rawNad,
   remove,
   startManager,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 describe('primary networks of one namespace', () => {
   test('a primary NAD that comes later is told to both, and the network goes on', async () => {

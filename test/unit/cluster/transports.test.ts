@@ -10,8 +10,8 @@ import {
   nadLines,
   namespace,
   startManager,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 describe('a ClusterUserDefinedNetwork asks for', () => {
   const asks = (spec: object, network: object): ClusterUserDefinedNetwork => {

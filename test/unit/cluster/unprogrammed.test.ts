@@ -3,8 +3,13 @@ import { expect, test } from 'vitest';
 import { egressFirewalls, egressIPs, egressQoSes, egressServices } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { StoreError } from '../../../src/store/store.ts';
-import { apply, describeConditions, namespace, startManager } from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+import {
+  apply,
+  describeConditions,
+  namespace,
+  startManager,
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const firewall = (key = 'blue/default'): KubeObject => {
   const [inNamespace = '', name = ''] = key.split('/');

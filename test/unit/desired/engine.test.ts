@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { claimsOf, Engine, featureOf, type RowOwner } from '../../../src/desired/engine.ts';
-import { DerivedFacts } from '../../../src/model/derived-facts.ts';
-import { FactTable } from '../../../src/model/fact-table.ts';
+import { DerivedFacts } from '../../../src/facts/derived-facts.ts';
+import { FactTable } from '../../../src/facts/fact-table.ts';
 import type { Feature } from '../../../src/desired/features.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import { ReadRecorder } from '../../../src/desired/reads.ts';
+import { ReadRecorder } from '../../../src/facts/reads.ts';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
-import { MemoryDatabase } from '../../support/memory-database.ts';
+import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { CLAIMS, northboundSchema, switchRow } from './northbound.ts';
 
 interface Network {

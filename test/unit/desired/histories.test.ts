@@ -2,10 +2,10 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/desired/ovsdb/changes.ts';
 import { commitPlan } from '../../../src/desired/ovsdb/commit.ts';
-import { planToJson } from '../../../src/daemon/plan-text.ts';
+import { planToJson } from '../../../src/views/plan-text.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { Operation, Outcome } from '../../../src/ovsdb/index.ts';
-import type { MemoryDatabase } from '../../support/memory-database.ts';
+import type { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import {
   aclRow,
   bandRow,

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { CountedSet, type SetVersion } from '../../../src/desired/counted-set.ts';
+import { CountedSet, type SetVersion } from '../../../src/facts/counted-set.ts';
 import { ComparedSets } from '../../../src/desired/ovsdb/compared-sets.ts';
-import { planToJson } from '../../../src/daemon/plan-text.ts';
+import { planToJson } from '../../../src/views/plan-text.ts';
 import type { ReplicaRow } from '../../../src/ovsdb/index.ts';
-import { MemoryDatabase } from '../../support/memory-database.ts';
+import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import {
   insert,
   keyed,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ClaimedTable } from '../../../src/desired/ovsdb/claimed-table.ts';
 import { uuidFromName, type Uuid } from '../../../src/ovsdb/index.ts';
-import { MemoryDatabase } from '../../support/memory-database.ts';
+import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { CLAIMS, northboundSchema } from './northbound.ts';
 
 const schema = northboundSchema();

@@ -1,11 +1,11 @@
-import { CountedSet } from '../../../src/desired/counted-set.ts';
+import { CountedSet } from '../../../src/facts/counted-set.ts';
 import type { BatchLimits, Plan } from '../../../src/desired/ovsdb/changes.ts';
 import { commitPlan, type PlanCommitResult } from '../../../src/desired/ovsdb/commit.ts';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
-import { renderPlan } from '../../../src/daemon/plan-text.ts';
+import { renderPlan } from '../../../src/views/plan-text.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { DatabaseSchema, ReplicaRow } from '../../../src/ovsdb/index.ts';
-import { MemoryDatabase } from '../../support/memory-database.ts';
+import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { CLAIMS, northboundSchema, TestUnit } from './northbound.ts';
 
 const schema = northboundSchema();

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { resolveConfiguration } from '../../../src/daemon/configuration.ts';
+import { resolveConfiguration } from '../../../src/settings/configuration.ts';
 import { chassisSettings } from '../../../src/node/chassis/settings.ts';
-import { nodePrerequisites } from '../../support/node-prerequisites.ts';
+import { nodePrerequisites } from '../../support/lab/node-prerequisites.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');

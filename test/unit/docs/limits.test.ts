@@ -5,13 +5,13 @@ import { expect, test } from 'vitest';
 import { notProgrammed } from '../../../src/api/unprogrammed.ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import { parseManifest } from '../../../src/api/validation/manifest.ts';
-import { ZoneFacts } from '../../../src/model/facts.ts';
-import { ObjectIntake } from '../../../src/model/intake.ts';
-import { whyNotRendered } from '../../../src/model/rendering.ts';
+import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { ObjectIntake } from '../../../src/model/zone/intake.ts';
+import { whyNotRendered } from '../../../src/model/rules/rendering.ts';
 import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
-import { pod } from '../../support/pods.ts';
-import { adminPolicy } from '../../support/policed-zone.ts';
-import { feed } from '../../support/zone-objects.ts';
+import { pod } from '../../support/zone/pods.ts';
+import { adminPolicy } from '../../support/zone/policed-zone.ts';
+import { feed } from '../../support/zone/zone-objects.ts';
 
 const TOPOLOGY = readFileSync(resolve(import.meta.dirname, '../../../docs/topology.md'), 'utf8');
 

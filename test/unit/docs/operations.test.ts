@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { registerDurations } from '../../../src/cluster/metrics.ts';
-import { ZoneMetrics } from '../../../src/daemon/metrics.ts';
-import { OPTIONS } from '../../../src/daemon/options.ts';
+import { ZoneMetrics } from '../../../src/zone/zone-metrics.ts';
+import { OPTIONS } from '../../../src/settings/options.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -32,7 +32,7 @@ test('every metric of ours is listed', async () => {
   registerDurations(cluster);
   const names = [
     ...[...zone, ...(await cluster.getMetricsAsJSON())].map(({ name }) => name),
-    ...['src/cluster/metrics.ts', 'src/daemon/cluster-daemon.ts'].flatMap((file) =>
+    ...['src/cluster/metrics.ts', 'src/cluster-daemon/cluster-daemon.ts'].flatMap((file) =>
       [...read(file).matchAll(/'(heddle_\w+)'/g)].map(([, name = '']) => name),
     ),
   ].filter((name) => /^(heddle|ovnkube)_/.test(name));

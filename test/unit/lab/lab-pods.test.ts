@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { networkNames } from '../../../src/cni/pod-interfaces.ts';
+import { networkNames } from '../../../src/cni/links/pod-interfaces.ts';
 import { labPod } from '../../../src/lab/lab-pods.ts';
-import { nad, pod } from '../../support/pods.ts';
+import { nad, pod } from '../../support/zone/pods.ts';
 
 const names = networkNames([nad('blue/l3-net', 'blue_l3-net')]);
 const web = pod('blue/web-1', 'n2', [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ZoneNetworkStatus, ZoneStatus } from '../../../src/api/zone-status.ts';
 import { missing } from '../../../src/lab/objects.ts';
-import { pod } from '../../support/pods.ts';
+import { pod } from '../../support/zone/pods.ts';
 
 const zone = (
   name: string,

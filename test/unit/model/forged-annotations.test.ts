@@ -1,10 +1,10 @@
 /** Annotations of networks and nodes that say what belongs to others: who had it keeps it. */
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/api/objects.ts';
-import { ObjectIntake } from '../../../src/model/intake.ts';
-import { ZoneFacts } from '../../../src/model/facts.ts';
-import { node, rawNad, testSettings } from '../../support/cluster.ts';
-import { feed } from '../../support/zone-objects.ts';
+import { ObjectIntake } from '../../../src/model/zone/intake.ts';
+import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { node, rawNad, testSettings } from '../../support/cluster/cluster.ts';
+import { feed } from '../../support/zone/zone-objects.ts';
 
 const facts = (name: string, id: number, chassis: string, tunnel: string): KubeObject =>
   node(name, {

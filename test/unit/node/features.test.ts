@@ -6,10 +6,10 @@ import {
   ruleWords,
   type RouteColumns,
   type RuleColumns,
-} from '../../../src/node/linux-rows.ts';
-import { builtUnits } from '../../support/built-rows.ts';
-import { HOST_SETTINGS, hostUnits } from '../../support/host-units.ts';
-import { rowTexts } from '../../support/row-text.ts';
+} from '../../../src/node/linux/linux-rows.ts';
+import { builtUnits } from '../../support/zone/built-rows.ts';
+import { HOST_SETTINGS, hostUnits } from '../../support/host/host-units.ts';
+import { rowTexts } from '../../support/zone/row-text.ts';
 import {
   defaultNetwork,
   dualZone,
@@ -18,7 +18,7 @@ import {
   networkName,
   type Zone,
   type ZoneNetwork,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 
 /** Network B of node.md §0, and the masquerade addresses of §1.1. */
 const example: ZoneNetwork = {

@@ -12,7 +12,7 @@ import {
   DATABASE_ID,
   ScriptedOvsdbServer,
   smallDatabase,
-} from '../../support/scripted-ovsdb-server.ts';
+} from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 /** What a server may do that is hostile or broken. */
 

@@ -15,7 +15,7 @@ import {
   DATABASE_ID,
   ScriptedOvsdbServer,
   smallDatabase,
-} from '../../support/scripted-ovsdb-server.ts';
+} from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(10_000);
 const A = '00000000-0000-4000-8000-000000000001';

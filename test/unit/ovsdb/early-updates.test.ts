@@ -5,7 +5,7 @@ import {
   ScriptedOvsdbServer,
   smallDatabase,
   type Answer,
-} from '../../support/scripted-ovsdb-server.ts';
+} from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 /**
  * A server may tell of a change before it answers the request to monitor, when it looks at what there is, sends, and hears of

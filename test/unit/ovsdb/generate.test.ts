@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { temporaryFolder } from '../../support/ovsdb-server.ts';
+import { temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 
 /** The generator of types as its users run it. */
 

@@ -12,7 +12,7 @@ import {
   ScriptedOvsdbServer,
   smallDatabase,
   SMALL_SCHEMA,
-} from '../../support/scripted-ovsdb-server.ts';
+} from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { OvsdbClient } from '../../../src/ovsdb/index.ts';
-import { ScriptedOvsdbServer, smallDatabase } from '../../support/scripted-ovsdb-server.ts';
+import { ScriptedOvsdbServer, smallDatabase } from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 /** What a server says of a lock while the client gives it up and asks anew. Answers to `lock` are given by hand. */
 

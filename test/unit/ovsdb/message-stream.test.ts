@@ -10,7 +10,7 @@ import {
 import { Replica, stringify, type JsonValue, type OvsdbError } from '../../../src/ovsdb/index.ts';
 import type { UpdateSink } from '../../../src/ovsdb/wire/message.ts';
 import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
-import { VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
+import { VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';
 
 /** The bytes cut at these places (anywhere, also inside of a character). */
 function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {

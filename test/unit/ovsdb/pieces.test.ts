@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseSchema, type JsonValue, type Replica } from '../../../src/ovsdb/index.ts';
-import { cuts, Follower, keptValues, pieces } from '../../support/sliced-replica.ts';
+import { cuts, Follower, keptValues, pieces } from '../../support/ovsdb/sliced-replica.ts';
 
 /** Messages that arrive in many pieces: what is seen meanwhile, and afterwards. */
 

@@ -9,7 +9,7 @@ import {
   ScriptedOvsdbServer,
   smallDatabase,
   SMALL_SCHEMA,
-} from '../../support/scripted-ovsdb-server.ts';
+} from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);
 

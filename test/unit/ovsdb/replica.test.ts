@@ -20,7 +20,7 @@ import {
   type RowChange,
   type ReplicaChanges,
 } from '../../../src/ovsdb/index.ts';
-import { valueJson, VALUES_SCHEMA } from '../../support/ovsdb-values.ts';
+import { valueJson, VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 /** Changes as they would be written down. */

@@ -6,7 +6,7 @@ import {
   type JsonObject,
   type ScriptedPeer,
 } from '../../../src/ovsdb/index.ts';
-import { smallDatabase } from '../../support/scripted-ovsdb-server.ts';
+import { smallDatabase } from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(10_000);
 const A = '00000000-0000-4000-8000-000000000001';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { NodePodAddresses } from '../../../src/node/pod-addresses.ts';
+import { NodePodAddresses } from '../../../src/addresses/node-pod-addresses.ts';
 import { ClusterManager } from '../../../src/cluster/manager.ts';
 import { nodes, pods } from '../../../src/api/kinds.ts';
 import { Informers } from '../../../src/store/informers.ts';
@@ -15,8 +15,8 @@ import {
   silent,
   startManager,
   testSettings,
-} from '../../support/cluster.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+} from '../../support/cluster/cluster.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 import { POD_NETWORKS } from '../../../src/api/annotations/pod-annotations.ts';
 
 /** A store that answers lists after 200 ms and counts them, beside which a pod changes every few milliseconds. */

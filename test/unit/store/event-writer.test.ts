@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { registerDroppedEvents } from '../../../src/cluster/metrics.ts';
 import { EventWriter } from '../../../src/store/event-writer.ts';
 import type { ObjectEvent } from '../../../src/store/store.ts';
-import { ManualClock, settle } from '../../support/manual-clock.ts';
+import { ManualClock, settle } from '../../support/run/manual-clock.ts';
 
 test('of the events of an object that come one after the other those that are not written are counted and logged once', async () => {
   const registry = new Registry();

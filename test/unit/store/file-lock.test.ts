@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/store/clock.ts';
 import { FileLock } from '../../../src/store/manifests/file-lock.ts';
 import { StateDirectory } from '../../../src/store/manifests/state-directory.ts';
-import { ownFolder } from '../../support/left-behind.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../../src/store');
 

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/store/clock.ts';
 import { FileTree } from '../../../src/store/manifests/file-tree.ts';
-import { ownFolder } from '../../support/left-behind.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
 
 describe('file tree', () => {
   let root: string;

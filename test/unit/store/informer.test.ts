@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import { Informer, type Change } from '../../../src/store/informer.ts';
 import { StoreError, type Store, type WatchEvent } from '../../../src/store/store.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
+import { ManualClock } from '../../support/run/manual-clock.ts';
 
 interface Pod extends KubeObject {
   readonly spec: { readonly nodeName?: string };

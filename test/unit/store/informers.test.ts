@@ -5,9 +5,9 @@ import type { Namespace } from '../../../src/api/types.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import { delegatingStore } from '../../../src/store/delegating-store.ts';
 import { StoreError, type Store, type WatchEvent } from '../../../src/store/store.ts';
-import { apply, namespace, node, pod, silent } from '../../support/cluster.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+import { apply, namespace, node, pod, silent } from '../../support/cluster/cluster.ts';
+import { ManualClock } from '../../support/run/manual-clock.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
 
 const WRITER = { fieldManager: 'test' };
 const isDone = async (promise: Promise<unknown>): Promise<boolean> => {

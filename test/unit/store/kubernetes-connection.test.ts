@@ -8,8 +8,8 @@ import {
   type KubernetesConnection,
 } from '../../../src/store/kubernetes/kubernetes-connection.ts';
 import { collectionPath, objectPath } from '../../../src/store/kubernetes/kubernetes-paths.ts';
-import { ownFolder } from '../../support/left-behind.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+import { ManualClock } from '../../support/run/manual-clock.ts';
 
 const PEM = '-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

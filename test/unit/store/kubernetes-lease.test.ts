@@ -3,9 +3,9 @@ import { leases } from '../../../src/api/kinds.ts';
 import { leadByLease, type LeaseTiming } from '../../../src/store/kubernetes/kubernetes-lease.ts';
 import { pause } from '../../../src/store/clock.ts';
 import { StoreError, type Leadership, type Store } from '../../../src/store/store.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
-import { SeededRandom } from '../../support/seeded-random.ts';
+import { ManualClock } from '../../support/run/manual-clock.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+import { SeededRandom } from '../../support/run/seeded-random.ts';
 
 const TIMING: LeaseTiming = { lease: 137_000, renew: 107_000, retry: 26_000 };
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { pods } from '../../../src/api/kinds.ts';
-import { startApiStub } from '../../support/api-stub.ts';
+import { startApiStub } from '../../support/cluster/api-stub.ts';
 
 test('an API server is asked for the selection, in lists and in watches', async () => {
   await using api = await startApiStub();

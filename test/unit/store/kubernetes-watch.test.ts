@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { pods } from '../../../src/api/kinds.ts';
 import { systemClock, type Clock } from '../../../src/store/clock.ts';
-import { startApiStub } from '../../support/api-stub.ts';
+import { startApiStub } from '../../support/cluster/api-stub.ts';
 
 const EXPIRED = {
   kind: 'Status',

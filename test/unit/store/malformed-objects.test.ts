@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { networkAttachmentDefinitions, nodes, pods, services } from '../../../src/api/kinds.ts';
 import { Informers } from '../../../src/store/informers.ts';
-import { startApiStub } from '../../support/api-stub.ts';
-import { silent } from '../../support/cluster.ts';
+import { startApiStub } from '../../support/cluster/api-stub.ts';
+import { silent } from '../../support/cluster/cluster.ts';
 
 const PODS = '/api/v1/pods';
 const pod = (name: string, version: number, rest: object): object => ({

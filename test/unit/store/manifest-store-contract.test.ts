@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ManifestStore } from '../../../src/store/manifests/manifest-store.ts';
-import { ownFolder } from '../../support/left-behind.ts';
-import { plainRules } from '../../support/plain-rules.ts';
-import { storeContract } from '../../support/store-contract.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+import { plainRules } from '../../support/cluster/plain-rules.ts';
+import { storeContract } from '../../support/cluster/store-contract.ts';
 
 storeContract('manifests and a state directory', async () => {
   const folder = ownFolder('heddle-store');

@@ -12,7 +12,7 @@ import {
 import { systemClock } from '../../../src/store/clock.ts';
 import { EVENTS } from '../../../src/store/object-event.ts';
 import { objectRules } from '../../../src/store/object-rules.ts';
-import { ownFolder } from '../../support/left-behind.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
 
 const WRITER = { fieldManager: 'test' };
 const PROTECTION = 'k8s.ovn.org/user-defined-network-protection';

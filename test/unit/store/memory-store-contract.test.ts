@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { ManifestStore } from '../../../src/store/manifests/manifest-store.ts';
-import { ownFolder } from '../../support/left-behind.ts';
-import { plainRules } from '../../support/plain-rules.ts';
-import { storeContract } from '../../support/store-contract.ts';
+import { ownFolder } from '../../support/run/left-behind.ts';
+import { plainRules } from '../../support/cluster/plain-rules.ts';
+import { storeContract } from '../../support/cluster/store-contract.ts';
 
 // One process: what is kept in memory has no second one.
 storeContract('manifests without a state directory', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { WorkQueue, type Failure, type WorkQueueOptions } from '../../../src/store/work-queue.ts';
-import { ManualClock, settle } from '../../support/manual-clock.ts';
+import { ManualClock, settle } from '../../support/run/manual-clock.ts';
 
 const stopping: AbortController[] = [];
 afterEach(() => {

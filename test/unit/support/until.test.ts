@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { errorCodes, until } from '../../support/until.ts';
+import { errorCodes, until } from '../../support/run/until.ts';
 
 test('what was waited for, the last expected error and what was said are in the error', async () => {
   let looks = 0;

@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { claimsOf } from '../../../src/desired/engine.ts';
 import { MARK, RowReference, type DesiredRow, type TableClaim } from '../../../src/desired/rows.ts';
 import { zoneFeatures } from '../../../src/topology/features.ts';
-import { layer3Network } from '../../../src/topology/layer3/network.ts';
-import { isReferenceRow } from '../../../src/topology/reference-rows.ts';
-import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows.ts';
-import { builtUnits } from '../../support/built-rows.ts';
-import { foundRow, readBackRow } from '../../support/found-rows.ts';
-import { servicesOfAllKinds, withServices } from '../../support/services.ts';
+import { layer3Network } from '../../../src/topology/networks/layer3.ts';
+import { isReferenceRow } from '../../../src/topology/rows/reference-rows.ts';
+import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows/unit-rows.ts';
+import { builtUnits } from '../../support/zone/built-rows.ts';
+import { foundRow, readBackRow } from '../../support/ovsdb/found-rows.ts';
+import { servicesOfAllKinds, withServices } from '../../support/zone/services.ts';
 import {
   blue,
   bluePod,
@@ -30,7 +30,7 @@ import {
   yellow,
   yellowPod,
   type Zone,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 
 const busy = (zone: Zone): Zone => ({
   ...withServices(zone, ...servicesOfAllKinds),

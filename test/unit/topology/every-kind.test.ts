@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { zoneFeatures } from '../../../src/topology/features.ts';
-import { everyKind } from '../../support/all-kinds.ts';
-import { builtUnits } from '../../support/built-rows.ts';
-import { dualZone, factsOf } from '../../support/zones.ts';
+import { everyKind } from '../../support/zone/all-kinds.ts';
+import { builtUnits } from '../../support/zone/built-rows.ts';
+import { dualZone, factsOf } from '../../support/zone/zones.ts';
 
 /** What northd and ovn-controller are asked about (test/integration/topology/every-kind.test.ts) has to be everything. */
 test('no feature is without rows in the zone of every kind', () => {

@@ -16,11 +16,11 @@ import {
   yellow,
   yellowPod,
   type Zone,
-} from '../../support/zones.ts';
-import { builtUnits } from '../../support/built-rows.ts';
-import { macOf } from '../../support/layer3-by-hand.ts';
-import { MemoryDatabase } from '../../support/memory-database.ts';
-import { ZoneEngine } from '../../support/zone-engine.ts';
+} from '../../support/zone/zones.ts';
+import { builtUnits } from '../../support/zone/built-rows.ts';
+import { macOf } from '../../support/zone/layer3-by-hand.ts';
+import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
+import { ZoneEngine } from '../../support/zone/zone-engine.ts';
 import { heads, rowsOf } from './unit-texts.ts';
 
 const NORTHBOUND = parseSchema(

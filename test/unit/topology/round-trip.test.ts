@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { commitPlan, type Plan } from '../../../src/desired/ovsdb/index.ts';
 import { parseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { MemoryDatabase } from '../../support/memory-database.ts';
+import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import {
   bluePod,
   colored,
@@ -21,9 +21,9 @@ import {
   yellow,
   yellowPod,
   type Zone,
-} from '../../support/zones.ts';
-import { servicesOfAllKinds, service, slice, withServices } from '../../support/services.ts';
-import { ZoneEngine } from '../../support/zone-engine.ts';
+} from '../../support/zone/zones.ts';
+import { servicesOfAllKinds, service, slice, withServices } from '../../support/zone/services.ts';
+import { ZoneEngine } from '../../support/zone/zone-engine.ts';
 
 const schemaOf = (name: string) =>
   parseSchema(JSON.parse(readFileSync(`schemas/ovn-${name}.ovsschema`, 'utf8')) as JsonValue);

@@ -1,9 +1,9 @@
 /** Rows of a zone's units as text, with the abbreviations of topology.md: X2 and X3 for marks, C1 and C2 for chassis. */
 
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import { builtUnits } from '../../support/built-rows.ts';
-import { rowTexts } from '../../support/row-text.ts';
-import { CHASSIS_1, CHASSIS_2, factsOf, type Zone } from '../../support/zones.ts';
+import { builtUnits } from '../../support/zone/built-rows.ts';
+import { rowTexts } from '../../support/zone/row-text.ts';
+import { CHASSIS_1, CHASSIS_2, factsOf, type Zone } from '../../support/zone/zones.ts';
 
 export const short = (text: string): string =>
   text

@@ -2,15 +2,15 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RowReference, type DesiredRow } from '../../../src/desired/rows.ts';
 import type { RowOwner, RowTarget } from '../../../src/desired/engine.ts';
-import type { ZoneFactsOptions } from '../../../src/model/facts.ts';
+import type { ZoneFactsOptions } from '../../../src/model/zone/facts.ts';
 import { objectKey, type KubeObject } from '../../../src/api/objects.ts';
 import type { Attachment } from '../../../src/model/model.ts';
-import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows.ts';
-import { builtUnits } from '../../support/built-rows.ts';
-import { macOf } from '../../support/layer3-by-hand.ts';
-import { service, servicesOfAllKinds, slice, withServices } from '../../support/services.ts';
-import { rowTexts } from '../../support/row-text.ts';
-import { engineOver } from '../../support/zone-engine.ts';
+import { NORTHBOUND, SOUTHBOUND } from '../../../src/topology/rows/unit-rows.ts';
+import { builtUnits } from '../../support/zone/built-rows.ts';
+import { macOf } from '../../support/zone/layer3-by-hand.ts';
+import { service, servicesOfAllKinds, slice, withServices } from '../../support/zone/services.ts';
+import { rowTexts } from '../../support/zone/row-text.ts';
+import { engineOver } from '../../support/zone/zone-engine.ts';
 import {
   blue,
   bluePod,
@@ -32,7 +32,7 @@ import {
   yellowPod,
   type Zone,
   type ZoneNetwork,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 
 const allRows = (zone: Zone): DesiredRow[] => builtUnits(factsOf(zone)).flatMap(({ rows }) => rows);
 

@@ -12,7 +12,7 @@ import {
   worker2,
   type Zone,
   type ZoneNetwork,
-} from '../../support/zones.ts';
+} from '../../support/zone/zones.ts';
 import { added, heads, NETWORKS, ofNetwork, rowsOf, textsOf } from './unit-texts.ts';
 
 const secondary: ZoneNetwork = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dualZone, exampleZone, inLocalMode, ipv6Zone } from '../../support/zones.ts';
+import { dualZone, exampleZone, inLocalMode, ipv6Zone } from '../../support/zone/zones.ts';
 import { added, heads, ofNetwork, rowsOf, textsOf } from './unit-texts.ts';
 
 describe('network blue_blue on ovn-worker (topology.md §24)', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/api/objects.ts';
-import { podPort } from '../../../../src/model/names.ts';
-import { AclPipeline } from '../../../support/acl-packets.ts';
+import { podPort } from '../../../../src/model/rules/names.ts';
+import { AclPipeline } from '../../../support/zone/acl-packets.ts';
 import {
   adminPolicy,
   namespace,
@@ -9,9 +9,9 @@ import {
   ownNetwork,
   PolicedZone,
   policedPod,
-} from '../../../support/policed-zone.ts';
-import { plain, rowTexts } from '../../../support/row-text.ts';
-import { dualZone, exampleZone } from '../../../support/zones.ts';
+} from '../../../support/zone/policed-zone.ts';
+import { plain, rowTexts } from '../../../support/zone/row-text.ts';
+import { dualZone, exampleZone } from '../../../support/zone/zones.ts';
 import { problemsOf } from '../../api/objects.ts';
 import { short } from '../unit-texts.ts';
 

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import type { Pod } from '../../../../src/api/types.ts';
-import { pod as podWith } from '../../../support/pods.ts';
+import { pod as podWith } from '../../../support/zone/pods.ts';
 import {
   multiPolicy,
   namespace,
   networkPolicy,
   ownNetwork,
   PolicedZone,
-} from '../../../support/policed-zone.ts';
-import { rowTexts } from '../../../support/row-text.ts';
+} from '../../../support/zone/policed-zone.ts';
+import { rowTexts } from '../../../support/zone/row-text.ts';
 import {
   blue,
   defaultNetwork,
@@ -17,7 +17,7 @@ import {
   networkName,
   type Zone,
   type ZoneNetwork,
-} from '../../../support/zones.ts';
+} from '../../../support/zone/zones.ts';
 import { short } from '../unit-texts.ts';
 
 const storage: ZoneNetwork = {

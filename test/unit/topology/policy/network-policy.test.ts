@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
-import { hashedName } from '../../../../src/topology/object-ids.ts';
-import { plain, rowTexts } from '../../../support/row-text.ts';
+import { hashedName } from '../../../../src/topology/rows/object-ids.ts';
+import { plain, rowTexts } from '../../../support/zone/row-text.ts';
 import {
   namespace,
   networkPolicy,
   ownNetwork,
   PolicedZone,
   policedPod,
-} from '../../../support/policed-zone.ts';
+} from '../../../support/zone/policed-zone.ts';
 import {
   connectedZone,
   dualZone,
@@ -17,7 +17,7 @@ import {
   ipv6Zone,
   more,
   type Zone,
-} from '../../../support/zones.ts';
+} from '../../../support/zone/zones.ts';
 import { heads, short } from '../unit-texts.ts';
 
 const POLICIES = /^policy\//;

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import type { RowOwner, RowTarget } from '../../../../src/desired/engine.ts';
 import type { DesiredRow } from '../../../../src/desired/rows.ts';
-import { podPort } from '../../../../src/model/names.ts';
-import { NORTHBOUND } from '../../../../src/topology/rows.ts';
-import { AclPipeline } from '../../../support/acl-packets.ts';
+import { podPort } from '../../../../src/model/rules/names.ts';
+import { NORTHBOUND } from '../../../../src/topology/rows/unit-rows.ts';
+import { AclPipeline } from '../../../support/zone/acl-packets.ts';
 import {
   onSameNetwork,
   OUTSIDE,
@@ -12,12 +12,12 @@ import {
   PORTS,
   PROTOCOLS,
   type WorldPod,
-} from '../../../support/policy-world.ts';
-import { PolicedZone } from '../../../support/policed-zone.ts';
-import { rowTexts } from '../../../support/row-text.ts';
-import { SeededRandom } from '../../../support/seeded-random.ts';
-import { engineOver } from '../../../support/zone-engine.ts';
-import { exampleZone } from '../../../support/zones.ts';
+} from '../../../support/zone/policy-world.ts';
+import { PolicedZone } from '../../../support/zone/policed-zone.ts';
+import { rowTexts } from '../../../support/zone/row-text.ts';
+import { SeededRandom } from '../../../support/run/seeded-random.ts';
+import { engineOver } from '../../../support/zone/zone-engine.ts';
+import { exampleZone } from '../../../support/zone/zones.ts';
 
 const SELF = exampleZone.node.name;
 const POLICED = /^(policy|pods\/port)/;

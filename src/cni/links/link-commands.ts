@@ -1,0 +1,115 @@
+/** The `ip` commands that give a pod its interfaces: on the host, and in the pod's network namespace. Pure. */
+import { createHash } from 'node:crypto';
+import { familyOf } from '../../allocators/addresses.ts';
+import type { CniInterface } from '../protocol/result.ts';
+
+export type IpCommand = readonly string[];
+
+const ALIAS = 'heddle-cni';
+/** Linux takes no longer names of links. */
+const LONGEST_DEVICE = 15;
+
+/** Whose a link on the host is. */
+export interface LinkOwner {
+  readonly container: string;
+  /** Name in the pod. */
+  readonly device: string;
+  /** Of the pod; links that older releases made do not tell. */
+  readonly uid?: string;
+}
+
+/** Alias of a link on the host: whose it is, known before and after it has a port. */
+export const linkAlias = ({ container, device, uid }: LinkOwner): string =>
+  [ALIAS, container, device, ...(uid === undefined ? [] : [uid])].join(' ');
+
+/** The owner that an alias of ours names. */
+export function ownerOf(alias: string): LinkOwner | undefined {
+  const [word, container, device, uid, ...more] = alias.split(' ');
+  if (word !== ALIAS || container === undefined || device === undefined || more.length > 0)
+    return undefined;
+  return { container, device, ...(uid === undefined ? {} : { uid }) };
+}
+
+/** True for a name that the host's end of an interface of this container has (node.md §6.3, step 8). */
+export function isHostDeviceOf(container: string, name: string): boolean {
+  const [start = '', index] = name.split('_');
+  const length = name.length - (index === undefined ? 0 : index.length + 1);
+  const isWhole = name.length === LONGEST_DEVICE || container.length === length;
+  return (
+    isWhole &&
+    start === container.slice(0, length) &&
+    (index === undefined || (/^\d+$/.test(index) && name === `${start}_${index}`))
+  );
+}
+
+/** Address of the host's end: locally administered, the same for the same interface. */
+export function hostMac(container: string, device: string): string {
+  const digest = createHash('sha256').update(`${container} ${device}`).digest('hex');
+  return `02:${(digest.slice(0, 10).match(/../g) ?? []).join(':')}`;
+}
+
+/** Makes both ends, the pod's one in its namespace from the beginning. */
+export const hostCommands = (
+  { device, hostDevice, mac, mtu, externalIds: { 'iface-id-ver': uid } }: CniInterface,
+  container: string,
+  netns: string,
+): readonly IpCommand[] => [
+  `link add name ${hostDevice} mtu ${mtu} address ${hostMac(container, device)} type veth peer name ${device} mtu ${mtu} address ${mac} netns ${netns}`.split(
+    ' ',
+  ),
+  [
+    'link',
+    'set',
+    'dev',
+    hostDevice,
+    'alias',
+    linkAlias({ container, device, ...(uid === undefined ? {} : { uid }) }),
+  ],
+  ['link', 'set', 'dev', hostDevice, 'up'],
+];
+
+/** Settings below /proc/sys before the interface is up: IPv6 addresses are there at once, and its link-local one follows from the MAC (node.md §2.5). */
+export const podSysctls = ({
+  device,
+  addresses,
+  gateways,
+  isOnUnderlay,
+}: CniInterface): readonly (readonly [string, string])[] => {
+  const of = (name: string): string => `net/ipv6/conf/${device}/${name}`;
+  return [
+    ...(addresses.some((address) => familyOf(address) === 'v6')
+      ? [
+          [of('disable_ipv6'), '0'] as const,
+          [of('dad_transmits'), '0'] as const,
+          // Without it the kernel waits up to a second before it sends none.
+          [of('accept_dad'), '0'] as const,
+          [of('addr_gen_mode'), '0'] as const,
+        ]
+      : []),
+    // Gateways come from the annotation, not from whichever pod of the segment says that it is one, also where the network has no IPv6. One without
+    // addresses is its pods' own.
+    ...(addresses.length === 0 || (isOnUnderlay && gateways.length === 0)
+      ? []
+      : [[of('accept_ra'), '0'] as const]),
+  ];
+};
+
+/** Addresses and routes inside the pod. */
+export const podCommands = ({
+  device,
+  addresses,
+  gateways,
+  routes,
+}: CniInterface): readonly IpCommand[] => [
+  ['link', 'set', 'dev', device, 'up'],
+  ...addresses.map((address) => {
+    const add = ['address', 'add', address, 'dev', device];
+    return familyOf(address) === 'v6' ? [...add, 'nodad'] : add;
+  }),
+  ...gateways.map((gateway) => ['route', 'add', 'default', 'via', gateway, 'dev', device]),
+  ...routes.map(({ dest, nextHop }) =>
+    nextHop === undefined
+      ? ['route', 'add', dest, 'dev', device]
+      : ['route', 'add', dest, 'via', nextHop, 'dev', device],
+  ),
+];

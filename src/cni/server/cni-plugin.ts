@@ -1,0 +1,384 @@
+/** Answers container runtimes: gives pods their interfaces and takes them away again (node.md §6). */
+import { withoutPrefix } from '../../allocators/addresses.ts';
+import { pods as podKind } from '../../api/kinds.ts';
+import { nadOfKey } from '../../api/nad/nad-key.ts';
+import { objectKey } from '../../api/objects.ts';
+import type { NetworkAttachmentDefinition, Pod } from '../../api/types.ts';
+import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
+import { hostMac } from '../links/link-commands.ts';
+import { networkNamesOf, requestedInterfaces, type LinkFactsOf } from '../links/pod-interfaces.ts';
+import { NETWORK_STATUS, networkStatus } from '../protocol/network-status.ts';
+import {
+  readRequest,
+  splitRequest,
+  versionOf,
+  type AddRequest,
+  type CheckRequest,
+  type CniRequest,
+  type DelRequest,
+  type GcRequest,
+} from '../protocol/request.ts';
+import { addResult, errorResult, versionResult, type CniInterface } from '../protocol/result.ts';
+import type { Conntrack } from '../../node/conntrack/conntrack.ts';
+import type { PodLinks } from '../links/pod-links.ts';
+import type { ObjectView } from '../../store/informer.ts';
+import type { Store } from '../../store/store.ts';
+import { awaited, isTemporary, OVERTAKEN, reasonOf } from './cni-waits.ts';
+import type { ContainerTurns } from './container-turns.ts';
+import type { Logger } from '../../process/logger.ts';
+import type { PodPort, PodPorts } from './pod-ports.ts';
+
+export interface CniPluginOptions {
+  readonly node: string;
+  readonly pods: ObjectView<Pod>;
+  readonly nads: ObjectView<NetworkAttachmentDefinition>;
+  readonly store: Pick<Store, 'patchStatus'>;
+  readonly ports: PodPorts;
+  readonly links: PodLinks;
+  readonly conntrack: Pick<Conntrack, 'forget'>;
+  readonly linkFactsOf: LinkFactsOf;
+  /** What is known to be wrong with an object, `Pod <namespace>/<name>`. */
+  readonly problemsOf: (object: string) => readonly string[];
+  readonly turns: ContainerTurns;
+  readonly log: Logger;
+  /** Milliseconds for one request. */
+  readonly limit?: number;
+}
+
+export interface CniAnswer {
+  readonly isError: boolean;
+  /** JSON, or nothing. */
+  readonly body: string;
+}
+
+/** Less than the two minutes after which kubelet gives up (node.md §6.1). */
+const REQUEST_LIMIT = 110_000;
+
+export class CniPlugin {
+  readonly #options: CniPluginOptions;
+  readonly #limit: number;
+  readonly #turns: ContainerTurns;
+
+  constructor(options: CniPluginOptions) {
+    this.#options = options;
+    this.#turns = options.turns;
+    this.#limit = options.limit ?? REQUEST_LIMIT;
+  }
+
+  /** `text` as the shim sends it. `signal` aborts when nobody waits for the answer any more. */
+  async answer(text: string, signal: AbortSignal): Promise<CniAnswer> {
+    const began = performance.now();
+    let request: CniRequest | undefined;
+    try {
+      request = readRequest(text);
+      const result = await this.#do(request, signal);
+      this.#log(request, began);
+      return { isError: false, body: result === undefined ? '' : JSON.stringify(result) };
+    } catch (error) {
+      this.#log(request, began, error);
+      return { isError: true, body: JSON.stringify(errorResult(versionIn(text), error)) };
+    }
+  }
+
+  #log(request: CniRequest | undefined, began: number, error?: unknown): void {
+    const { log } = this.#options;
+    const { command } = request ?? {};
+    const fields = {
+      component: 'cni',
+      command,
+      ...(request !== undefined && 'container' in request
+        ? { container: request.container, device: request.device }
+        : {}),
+      ...(request?.command === 'ADD' ? { pod: objectKey(request.pod) } : {}),
+      duration: Math.round(performance.now() - began),
+    };
+    if (error === undefined) log.debug(fields, 'answered');
+    else log.warn({ ...fields, error }, 'a request of the container runtime failed');
+  }
+
+  async #do(request: CniRequest, signal: AbortSignal): Promise<object | undefined> {
+    switch (request.command) {
+      case 'VERSION':
+        return versionResult(request.version);
+      case 'STATUS':
+        this.#checkStatus();
+        return undefined;
+      case 'ADD':
+        return this.#add(request, signal);
+      case 'DEL':
+        await this.#delete(request, signal);
+        return undefined;
+      case 'CHECK':
+        await this.#turns.run(request.container, () => this.#check(request, signal));
+        return undefined;
+      case 'GC':
+        await this.#collect(request, signal);
+        return undefined;
+    }
+  }
+
+  #checkStatus(): void {
+    const why = this.#options.ports.unavailable();
+    if (why !== undefined) throw new CniError(why, CNI_CODE.notAvailable);
+  }
+
+  async #add(request: AddRequest, signal: AbortSignal): Promise<object> {
+    const overtaken = new AbortController();
+    const limit = AbortSignal.any([signal, overtaken.signal, AbortSignal.timeout(this.#limit)]);
+    return this.#turns.run(
+      request.container,
+      async () => {
+        const interfaces = await this.#attach(request, limit);
+        return addResult(
+          request.version,
+          interfaces.map((one) => ({ ...one, hostMac: hostMac(request.container, one.device) })),
+          request.netns,
+        );
+      },
+      overtaken,
+    );
+  }
+
+  async #attach(request: AddRequest, signal: AbortSignal): Promise<readonly CniInterface[]> {
+    const { ports, links } = this.#options;
+    const { container, netns } = request;
+    links.checkNamespace(netns);
+    await ports.available(signal);
+    const interfaces = await this.#wanted(request, signal);
+    const devices = new Set(interfaces.map(({ device }) => device));
+    const present = ports.list(container).find(({ device }) => devices.has(device));
+    if (present !== undefined)
+      throw new CniError(
+        `container ${container} has an interface ${present.device} already: DEL comes before another ADD`,
+      );
+    await links.create(interfaces, container, netns);
+    let writing: Promise<void> | undefined;
+    try {
+      signal.throwIfAborted();
+      // ovn-controller works on the ports while the pod's ends get their addresses. What failed waits for the other to end.
+      const both = [ports.add(interfaces), links.configure(interfaces, netns, ports.isUserspace)];
+      // What it says will be so again when the runtime tries again.
+      if (!request.isSecondary) writing = this.#writeStatus(request, interfaces, signal);
+      await Promise.allSettled(both);
+      await Promise.all(both);
+      await this.#installed(request, interfaces, signal);
+    } catch (error) {
+      await this.#remove(container, new Set([...devices, ''])).catch((failure: unknown) =>
+        this.#options.log.error(
+          { component: 'cni', container, error: failure },
+          'an ADD that failed left something, which DEL or GC removes',
+        ),
+      );
+      throw signal.aborted && !(error instanceof CniError)
+        ? new CniError(reasonOf(signal), CNI_CODE.tryAgainLater)
+        : error;
+    }
+    await writing;
+    return interfaces;
+  }
+
+  /** Waits for the pod and its addresses. */
+  async #wanted(request: AddRequest, signal: AbortSignal): Promise<readonly CniInterface[]> {
+    const { pods, nads, linkFactsOf } = this.#options;
+    const key = objectKey(request.pod);
+    const look = (): readonly CniInterface[] => {
+      const pod = this.#podOf(request);
+      return requestedInterfaces(
+        pod,
+        request,
+        networkNamesOf(pod, (name) => nads.get(name)),
+        linkFactsOf,
+      );
+    };
+    return awaited(
+      look,
+      (listener) => [
+        pods.onChange((change) => {
+          if (change.key === key) listener();
+        }),
+        nads.onChange(listener),
+      ],
+      () => this.#options.problemsOf(`Pod ${key}`),
+      signal,
+    );
+  }
+
+  #podOf(request: AddRequest): Pod {
+    const key = objectKey(request.pod);
+    const pod = this.#options.pods.get(key);
+    const on = pod?.spec.nodeName;
+    if (pod !== undefined && on === this.#options.node) return pod;
+    if (on !== undefined) throw new CniError(`pod ${key} is on node ${on}`, CNI_CODE.tryAgainLater);
+    throw new CniError(`there is no pod ${key} on this node`, CNI_CODE.tryAgainLater);
+  }
+
+  /** Waits until ovn-controller has the ports in the data plane; the pod must stay what it is. */
+  async #installed(
+    request: AddRequest,
+    interfaces: readonly CniInterface[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { ports, pods } = this.#options;
+    const key = objectKey(request.pod);
+    const names = interfaces.map(({ hostDevice }) => hostDevice);
+    const uid = interfaces[0]?.externalIds['iface-id-ver'];
+    const look = (): void => {
+      if (pods.get(key)?.metadata.uid !== uid) throw new CniError(`pod ${key} is gone`);
+      const found = names.map((name) => ports.get(name));
+      const lost = names.find((_, index) => found[index] === undefined);
+      if (lost !== undefined) throw new CniError(`port ${lost} of pod ${key} was removed`);
+      const missing = found.flatMap((port) =>
+        port === undefined || port.isInstalled ? [] : [port.logicalPort],
+      );
+      if (missing.length > 0)
+        throw new CniError(
+          `ovn-controller has not installed logical port ${missing.join(' and ')}`,
+          CNI_CODE.tryAgainLater,
+        );
+    };
+    try {
+      await awaited(
+        look,
+        (listener) => [
+          ports.onChange(listener),
+          pods.onChange((change) => {
+            if (change.key === key) listener();
+          }),
+        ],
+        () => this.#options.problemsOf(`Pod ${key}`),
+        signal,
+      );
+    } catch (error) {
+      if (!isTemporary(error)) throw error;
+      const said = await ports.errors(names).catch(() => []);
+      throw said.length === 0
+        ? error
+        : new CniError(error.message, error.code, [error.details, ...said].join('; '));
+    }
+  }
+
+  /** For people and programs; the pod works without it. */
+  async #writeStatus(
+    request: AddRequest,
+    interfaces: readonly CniInterface[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, log } = this.#options;
+    const annotations = { [NETWORK_STATUS]: networkStatus(request.network, interfaces) };
+    try {
+      await store.patchStatus(
+        podKind,
+        objectKey(request.pod),
+        { metadata: { annotations } },
+        { fieldManager: 'heddle-cni', signal },
+      );
+    } catch (error) {
+      log.warn(
+        { component: 'cni', pod: objectKey(request.pod), error },
+        `annotation ${NETWORK_STATUS} could not be written`,
+      );
+    }
+  }
+
+  /** Of the pod's own networks: everything of the container. Nothing that is gone already is missed. */
+  async #delete(
+    { container, device, isSecondary }: DelRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#turns.endAdds(container, new Error(OVERTAKEN));
+    await this.#turns.run(container, async () => {
+      await this.#options.ports.available(signal);
+      await this.#remove(container, isSecondary ? new Set([device]) : undefined);
+    });
+  }
+
+  /** Ports first: what has none is out of the network, whatever becomes of its link. Without `devices` everything of the container. */
+  async #remove(container: string, devices?: ReadonlySet<string>): Promise<void> {
+    const { ports, links } = this.#options;
+    const chosen = ({ device }: { readonly device: string }): boolean =>
+      devices === undefined || devices.has(device);
+    const gone = ports.list(container).filter(chosen);
+    const [found] = await Promise.all([
+      links.list(container),
+      ports.remove(gone, devices === undefined ? container : undefined),
+    ]);
+    const forgetting = this.#forget(gone);
+    const names = [...gone, ...found.filter(chosen)].map(({ name }) => name);
+    await links.remove([...new Set(names)]);
+    await forgetting;
+  }
+
+  /**
+   * Connections of addresses that others may have next. Those of the default network are the pod's alone; an address of another network may be
+   * that of a running pod on a third one, and OVN empties the zones of ports when it gives them away.
+   */
+  async #forget(gone: readonly PodPort[]): Promise<void> {
+    const { conntrack, log } = this.#options;
+    const addresses = gone.flatMap((port) => (port.nadKey === undefined ? port.addresses : []));
+    try {
+      await conntrack.forget(addresses.map(withoutPrefix));
+    } catch (error) {
+      log.warn(
+        { component: 'cni', error },
+        'connections of a pod that is gone stay until they time out',
+      );
+    }
+  }
+
+  async #check(
+    { container, device, netns, addresses, isSecondary }: CheckRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { ports, links } = this.#options;
+    await ports.available(signal);
+    links.checkNamespace(netns);
+    const own = ports.list(container).filter((port) => !isSecondary || port.device === device);
+    if (!own.some((port) => port.device === device))
+      throw new CniError(
+        `container ${container} has no interface ${device}`,
+        CNI_CODE.unknownContainer,
+      );
+    const there: string[] = [];
+    for (const { device: name, logicalPort, isInstalled } of own) {
+      const found = await links.addresses(netns, name);
+      if (found === undefined)
+        throw new CniError(`container ${container}: interface ${name} is not there, or not up`);
+      if (!isInstalled)
+        throw new CniError(
+          `container ${container}: logical port ${logicalPort} is not in the data plane`,
+        );
+      there.push(...found);
+    }
+    const lost = addresses.find((address) => !there.includes(address));
+    if (lost !== undefined)
+      throw new CniError(`container ${container}: address ${lost} is not on its interfaces`);
+  }
+
+  /** Removes what no container that the runtime knows has. One that is being worked on is known. */
+  async #collect({ containers, nad }: GcRequest, signal: AbortSignal): Promise<void> {
+    const { ports, links } = this.#options;
+    await ports.available(signal);
+    const isUnknown = (container: string): boolean =>
+      !containers.has(container) && !this.#turns.has(container);
+    const ofNad = ports
+      .list()
+      .filter(({ nadKey }) => nad === undefined || nadOfKey(nadKey ?? '') === nad);
+    const lost = new Map<string, Set<string>>();
+    // A link without port says nothing of its network: the pod's own networks take it along.
+    for (const { container, device } of [
+      ...ofNad,
+      ...(nad === undefined ? await links.list() : []),
+    ])
+      if (isUnknown(container)) lost.set(container, (lost.get(container) ?? new Set()).add(device));
+    for (const [container, devices] of lost)
+      await this.#turns.run(container, () => this.#remove(container, devices));
+  }
+}
+
+function versionIn(text: string): string {
+  try {
+    return versionOf(splitRequest(text).input);
+  } catch {
+    return versionOf('');
+  }
+}

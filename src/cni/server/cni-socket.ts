@@ -1,0 +1,82 @@
+/** The socket on which the CNI plugin's shim hands over requests: HTTP, for root alone; a CNI error is a response with status 400. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
+import { LONGEST_CNI_REQUEST } from '../protocol/request.ts';
+import { errorResult } from '../protocol/result.ts';
+import { NEWEST_VERSION } from '../protocol/versions.ts';
+import type { CniAnswer } from './cni-plugin.ts';
+import type { Logger } from '../../process/logger.ts';
+import { listenPrivately } from '../../control/private-socket.ts';
+
+export interface CniSocketOptions {
+  readonly path: string;
+  readonly answer: (text: string, signal: AbortSignal) => Promise<CniAnswer>;
+  readonly log: Pick<Logger, 'debug' | 'warn'>;
+}
+
+/** Listens until it is disposed, which ends what is being done and waits for that. Throws ConfigurationError. */
+export async function serveCni({ path, answer, log }: CniSocketOptions): Promise<AsyncDisposable> {
+  const stop = new AbortController();
+  const running = new Set<Promise<void>>();
+  const server = createServer({ keepAlive: false }, (request, response) => {
+    const task = converse(request, response, answer, stop.signal).catch((error: unknown) => {
+      log.debug({ component: 'cni', error }, 'a connection broke');
+      response.destroy();
+    });
+    running.add(task);
+    void task.finally(() => running.delete(task));
+  });
+  await listenPrivately(server, path, '--cni-socket');
+  server.on('error', (error) => log.warn({ component: 'cni', error }, 'CNI socket'));
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      const closed = new Promise((resolve) => server.close(resolve));
+      await Promise.all(running);
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function converse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: CniSocketOptions['answer'],
+  stop: AbortSignal,
+): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  const { isError, body } = await answerTo(request, (text) =>
+    answer(text, AbortSignal.any([stop, gone.signal])),
+  );
+  response.writeHead(isError ? 400 : 200, {
+    'Content-Type': 'application/json',
+    Connection: 'close',
+  });
+  response.end(body === '' ? '' : `${body}\n`);
+}
+
+async function answerTo(
+  request: IncomingMessage,
+  answer: (text: string) => Promise<CniAnswer>,
+): Promise<CniAnswer> {
+  const text = await bodyOf(request);
+  if (text !== undefined) return answer(text);
+  const error = new CniError(
+    `the request has more than ${LONGEST_CNI_REQUEST} bytes`,
+    CNI_CODE.undecodable,
+  );
+  return { isError: true, body: JSON.stringify(errorResult(NEWEST_VERSION, error)) };
+}
+
+/** Undefined when it is too long: it is read to its end, so that the answer is, too. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length <= LONGEST_CNI_REQUEST) chunks.push(chunk);
+  }
+  return length <= LONGEST_CNI_REQUEST ? Buffer.concat(chunks).toString('utf8') : undefined;
+}

@@ -1,0 +1,91 @@
+/** Asks a running daemon on its control socket. */
+import { connect, type Socket } from 'node:net';
+import { JSONRPCClient, type JSONRPCResponse } from 'json-rpc-2.0';
+import { isPlainObject } from '../api/plain-object.ts';
+import { jsonLine, linesOf } from './control-protocol.ts';
+import { orGiveUp } from '../process/waiting.ts';
+
+/** Bytes of one answer; a plan of a whole large zone has some ten million. */
+const LONGEST_ANSWER = 256 * 1024 * 1024;
+
+/** What the daemon refused or could not do, in its words, or a connection that broke. */
+export class ControlError extends Error {
+  readonly code = 'CONTROL';
+}
+
+/** A connection to a daemon. */
+export interface ControlClient extends Disposable {
+  /** The result of a method; rejects with ControlError, or when `signal` aborts first. */
+  call(method: string, params: object, signal: AbortSignal): Promise<unknown>;
+}
+
+/** Why nobody answers, in words. */
+export interface NobodyThere {
+  readonly reason: string;
+  /** There was a daemon, and it has ended: its socket is still there. */
+  readonly hasEnded: boolean;
+}
+
+/** A connection to the daemon that listens on `path`. */
+export async function connectControl(path: string): Promise<ControlClient | NobodyThere> {
+  const socket = connect(path);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('connect', resolve).once('error', reject);
+    });
+  } catch (error) {
+    socket.destroy();
+    const failure = error as NodeJS.ErrnoException;
+    return { reason: reasonOf(path, failure), hasEnded: failure.code === 'ECONNREFUSED' };
+  }
+  return clientOn(socket, path);
+}
+
+const reasonOf = (path: string, { code, message }: NodeJS.ErrnoException): string =>
+  code === 'ENOENT' || code === 'ECONNREFUSED'
+    ? `no daemon answers on ${path}`
+    : code === 'EACCES'
+      ? `${path} is for the daemon's user alone`
+      : message;
+
+function clientOn(socket: Socket, path: string): ControlClient {
+  const rpc = new JSONRPCClient((request: unknown) => {
+    socket.write(jsonLine(request));
+  });
+  let broken: string | undefined;
+  const ended = (reason: string): void => {
+    broken ??= reason;
+    rpc.rejectAllPendingRequests(reason);
+    socket.destroy();
+  };
+  const read = async (): Promise<void> => {
+    for await (const line of linesOf(socket, LONGEST_ANSWER)) {
+      if (line === undefined) return ended(`the answer on ${path} has no end`);
+      const answer: unknown = JSON.parse(line);
+      if (!isPlainObject(answer)) return ended(`what answers on ${path} is no Heddle daemon`);
+      if (answer['id'] === null && isPlainObject(answer['error']))
+        return ended(String(answer['error']['message']));
+      rpc.receive(answer as unknown as JSONRPCResponse);
+    }
+    return ended(`the daemon on ${path} went away before it answered`);
+  };
+  read().catch((error: unknown) =>
+    ended(
+      error instanceof SyntaxError
+        ? `what answers on ${path} is no Heddle daemon`
+        : `the daemon on ${path} went away before it answered: ${error instanceof Error ? error.message : String(error)}`,
+    ),
+  );
+  return {
+    async call(method, params, signal) {
+      if (broken !== undefined) throw new ControlError(broken);
+      const answered = Promise.resolve(rpc.request(method, params)).catch((error: unknown) => {
+        throw new ControlError(error instanceof Error ? error.message : String(error));
+      });
+      return orGiveUp<unknown>(answered, signal, `the daemon on ${path} to answer "${method}"`);
+    },
+    [Symbol.dispose]() {
+      socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,181 @@
+/** The zone's databases: a client each, its lock, and the words for what keeps it from being written. */
+import { readFileSync } from 'node:fs';
+import { ConfigurationError } from '../process/configuration-error.ts';
+
+import type { Logger } from '../process/logger.ts';
+import {
+  OvsdbClient,
+  OvsdbError,
+  type ClientEvent,
+  type SelectTables,
+  type TlsOptions,
+} from '../ovsdb/index.ts';
+import type { ZoneDatabase } from './zone-database.ts';
+
+export interface TlsFiles {
+  readonly privateKey?: string;
+  readonly certificate?: string;
+  readonly caCert?: string;
+}
+
+/** Lock of the Northbound server that makes one process the zone's writer (ovsdb.md §7). */
+export const ZONE_LOCK = 'heddle_zone';
+
+export interface DatabaseOptions {
+  readonly name: 'OVN_Northbound' | 'OVN_Southbound' | 'Open_vSwitch';
+  /** `--nb`, `--sb` or `--ovs`, for error messages. */
+  readonly flag: string;
+  readonly remotes: string;
+  readonly tls: TlsFiles;
+  /** What is followed of it. */
+  readonly tables: SelectTables;
+  /** Asked for when given; a client that only reads needs none. */
+  readonly lock?: string;
+  readonly log: Logger;
+  /** Called when the database may have become writable. */
+  readonly onAvailable?: () => void;
+}
+
+/** Of a database of the zone. */
+export type ZoneDatabaseOptions = DatabaseOptions & {
+  readonly name: 'OVN_Northbound' | 'OVN_Southbound';
+};
+
+export interface OpenDatabase extends ZoneDatabase, AsyncDisposable {
+  /** True while another process holds the lock that this one asked for. */
+  isHeldByOther(): boolean;
+  /** Resolves when contents (and lock) are there; rejects with what was waited for. */
+  ready(signal: AbortSignal): Promise<void>;
+}
+
+/** Begins to connect. Throws ConfigurationError for a remote or TLS file that can't be used. */
+export function openDatabase(options: DatabaseOptions): OpenDatabase {
+  const { name, flag, remotes, log, lock: lockName, onAvailable } = options;
+  const client = clientOf(options);
+  const lock = lockName === undefined ? undefined : client.lock(lockName);
+  const unavailable = (): string | undefined => {
+    if (client.status !== 'ready')
+      return `${name} (${flag} ${remotes}) is not connected (${client.status})`;
+    if (lock !== undefined && !lock.isHeld)
+      return `another Heddle process holds the lock "${lock.name}" of ${name} (${flag} ${remotes})`;
+    return undefined;
+  };
+  lock?.onChange((isHeld) => {
+    log.info({ component: 'ovsdb', database: name, lock: lock.name, isHeld }, 'zone lock');
+    if (isHeld) onAvailable?.();
+  });
+  client.start();
+  return {
+    get replica() {
+      return client.replica;
+    },
+    transactor: client,
+    ...(lockName === undefined ? {} : { lock: lockName }),
+    unavailable,
+    isHeldByOther: () => client.status === 'ready' && lock?.isHeld === false,
+    async ready(signal) {
+      try {
+        await client.ready(signal);
+        await lock?.held(signal);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        const why = client.status === 'ready' ? unavailable() : explain(error);
+        throw new OvsdbError('timed out', `${name} (${flag} ${remotes}): ${why ?? 'not ready'}`, {
+          cause: error,
+        });
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function clientOf({
+  name,
+  flag,
+  remotes,
+  tls,
+  tables,
+  log,
+  onAvailable,
+}: DatabaseOptions): OvsdbClient {
+  try {
+    const options = tlsOptions(remotes, tls);
+    return new OvsdbClient({
+      remotes,
+      database: name,
+      tables,
+      ...(options === undefined ? {} : { tls: options }),
+      // Who follows rows keeps its own faults to them; what is left of listeners only asks for another pass.
+      onListenerError(error) {
+        const stack = error instanceof Error ? error.stack : undefined;
+        log.error(
+          { component: 'ovsdb', database: name, error, stack },
+          'a change could not be worked in',
+        );
+        onAvailable?.();
+      },
+      onEvent(event) {
+        logEvent(log, name, event);
+        if (event.kind === 'loaded') onAvailable?.();
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof OvsdbError)) throw error;
+    throw new ConfigurationError(flag, `${remotes}: ${error.details}`);
+  }
+}
+
+/** TLS needs all three files; anything else does without. */
+function tlsOptions(remotes: string, tls: TlsFiles): TlsOptions | undefined {
+  if (!/(^|,)p?ssl:/.test(remotes)) return undefined;
+  const file = (flag: string, path: string | undefined): string => {
+    if (path === undefined)
+      throw new ConfigurationError(flag, `is needed for the remote ${remotes}`);
+    return path;
+  };
+  const privateKey = file('--private-key', tls.privateKey);
+  const certificate = file('--certificate', tls.certificate);
+  const caCertificate = file('--ca-cert', tls.caCert);
+  for (const [flag, path] of [
+    ['--private-key', privateKey],
+    ['--certificate', certificate],
+    ['--ca-cert', caCertificate],
+  ] as const) {
+    try {
+      readFileSync(path);
+    } catch (error) {
+      throw new ConfigurationError(flag, error instanceof Error ? error.message : String(error));
+    }
+  }
+  return { privateKey, certificate, caCertificate };
+}
+
+const explain = (error: unknown): string =>
+  error instanceof OvsdbError ? error.details : error instanceof Error ? error.message : 'failed';
+
+function logEvent(log: Logger, database: string, event: ClientEvent): void {
+  const fields = { component: 'ovsdb', database };
+  switch (event.kind) {
+    case 'connecting':
+      log.debug({ ...fields, remote: event.remote }, 'connecting');
+      break;
+    case 'connected':
+      log.info({ ...fields, remote: event.remote }, 'connected');
+      break;
+    case 'loaded':
+      log.info({ ...fields, rows: event.rows, method: event.method, found: event.found }, 'loaded');
+      break;
+    case 'unloaded':
+    case 'disconnected':
+      log.warn(
+        { ...fields, reason: event.kind === 'unloaded' ? event.reason : event.error.details },
+        event.kind,
+      );
+      break;
+    case 'warning':
+      log.warn(fields, event.text);
+      break;
+  }
+}

@@ -1,0 +1,226 @@
+/** Network policies as values: which pods they select, what they let through. */
+import { formatPrefix, parsePrefix } from '../../allocators/addresses.ts';
+import { annotationOf, explain } from '../../api/annotations/annotations.ts';
+import { POLICY_FOR, policyFor } from '../../api/annotations/policy-for.ts';
+import type { PlainObject } from '../../api/plain-object.ts';
+import type {
+  LabelSelector,
+  MultiNetworkPolicy,
+  NetworkPolicy,
+  NetworkPolicyPeer,
+  NetworkPolicyPort,
+  NetworkPolicySpec,
+} from '../../api/types.ts';
+import { formatFieldError, type FieldError } from '../../api/validation/field-errors.ts';
+import { checkNetworkPolicy } from '../../api/validation/network-policies.ts';
+import type { ObjectReading } from './reading.ts';
+import { selectionId, type PodSelection } from '../rules/selections.ts';
+
+export type PolicyDirection = 'Ingress' | 'Egress';
+export type Protocol = 'tcp' | 'udp' | 'sctp';
+
+/** Addresses of a range, but for some. Canonical text. */
+export interface AddressBlock {
+  readonly cidr: string;
+  readonly except: readonly string[];
+}
+
+/** Ports of one protocol: one, a range, all of them, or those that pods call by a name. */
+export interface PolicyPort {
+  readonly protocol: Protocol;
+  readonly port?: number;
+  readonly endPort?: number;
+  readonly name?: string;
+}
+
+/** What a policy lets through in one direction; to or from everybody if it names no peers, on every port if it names none. */
+export interface PolicyRule {
+  readonly direction: PolicyDirection;
+  /** Position among the rules of its direction. */
+  readonly index: number;
+  readonly peers: readonly PodSelection[];
+  readonly blocks: readonly AddressBlock[];
+  readonly ports: readonly PolicyPort[];
+}
+
+export interface Policy {
+  readonly kind: 'NetworkPolicy' | 'MultiNetworkPolicy';
+  readonly namespace: string;
+  readonly name: string;
+  /** Keys of the NADs of the secondary networks that it is for; the others are for the primary network of their namespace. */
+  readonly nads?: readonly string[];
+  readonly podSelector: LabelSelector;
+  /** Directions in which its pods get nothing but what policies let through. */
+  readonly directions: readonly PolicyDirection[];
+  readonly rules: readonly PolicyRule[];
+  /** It asks that what it lets through is not tracked: answers need a rule of their own. */
+  readonly isStateless: boolean;
+}
+
+/** topology.md §16.1 */
+const STATELESS = 'k8s.ovn.org/acl-stateless';
+
+const PROTOCOLS: Readonly<Record<string, Protocol>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' };
+
+export const readProtocol = (protocol = 'TCP'): Protocol => PROTOCOLS[protocol] ?? 'tcp';
+
+function readPort({ protocol, port, endPort }: NetworkPolicyPort): PolicyPort {
+  return {
+    protocol: readProtocol(protocol),
+    ...(typeof port === 'string' ? { name: port } : {}),
+    ...(typeof port === 'number' ? { port } : {}),
+    ...(endPort === undefined || endPort === port ? {} : { endPort }),
+  };
+}
+
+const canonical = (cidr: string): string => {
+  const prefix = parsePrefix(cidr);
+  return prefix === undefined ? cidr : formatPrefix(prefix);
+};
+
+/** A peer without `podSelector` means all pods of its namespaces; the reference has a set of its own for it (topology.md §16.1). */
+function selectionOf(
+  { podSelector, namespaceSelector }: NetworkPolicyPeer,
+  namespace: string,
+): PodSelection {
+  const selection = {
+    ...(namespaceSelector === undefined ? { namespace } : { namespaceSelector }),
+    podSelector: podSelector ?? {},
+    isLegacy: podSelector === undefined,
+  };
+  return { id: selectionId(selection), ...selection };
+}
+
+function readRule(
+  direction: PolicyDirection,
+  index: number,
+  peers: readonly NetworkPolicyPeer[],
+  ports: readonly NetworkPolicyPort[],
+  namespace: string,
+): PolicyRule {
+  return {
+    direction,
+    index,
+    peers: peers
+      .filter(({ ipBlock }) => ipBlock === undefined)
+      .map((peer) => selectionOf(peer, namespace)),
+    blocks: peers.flatMap(({ ipBlock }) =>
+      ipBlock === undefined
+        ? []
+        : [{ cidr: canonical(ipBlock.cidr), except: (ipBlock.except ?? []).map(canonical) }],
+    ),
+    ports: ports.map(readPort),
+  };
+}
+
+/** Without `policyTypes` a policy is for ingress, and for egress where it has rules for that. */
+function directionsOf({ policyTypes = [], egress = [] }: NetworkPolicySpec): PolicyDirection[] {
+  const isFor = (direction: PolicyDirection): boolean =>
+    policyTypes.length === 0
+      ? direction === 'Ingress' || egress.length > 0
+      : policyTypes.includes(direction);
+  return (['Ingress', 'Egress'] as const).filter(isFor);
+}
+
+/** The first of several errors, and how many there are besides. */
+export const refusal = ([first, ...more]: readonly FieldError[]): string =>
+  `${first === undefined ? '' : formatFieldError(first)}${more.length === 0 ? '' : ` (and ${more.length} more)`}`;
+
+/** What can't be read leaves in force what was read last, and otherwise lets nothing through. */
+const UNTIL_THEN =
+  'correct it; until then what was read of it before stays in force, and where that is nothing the pods of its namespace get and send nothing';
+
+/** What is read of a policy as it is stored, whatever it says. */
+export function readPolicy(policy: NetworkPolicy | MultiNetworkPolicy): ObjectReading<Policy> {
+  const nads = policy.kind === 'MultiNetworkPolicy' ? policyFor(policy) : undefined;
+  const [torn] = nads?.errors ?? [];
+  if (torn !== undefined) return { kind: 'problem', message: `${explain(torn)}; ${UNTIL_THEN}` };
+  if (nads !== undefined && nads.value === undefined)
+    return {
+      kind: 'problem',
+      message: `annotation ${POLICY_FOR} is missing: the policy is for no network; write the NADs of those that it is for`,
+    };
+  const { spec, errors } = checkNetworkPolicy(policy as unknown as PlainObject);
+  if (errors.length > 0) return { kind: 'problem', message: `${refusal(errors)}; ${UNTIL_THEN}` };
+  const { name, namespace = '' } = policy.metadata;
+  const directions = directionsOf(spec);
+  const rules = {
+    Ingress: (spec.ingress ?? []).map(({ from = [], ports = [] }, index) =>
+      readRule('Ingress', index, from, ports, namespace),
+    ),
+    Egress: (spec.egress ?? []).map(({ to = [], ports = [] }, index) =>
+      readRule('Egress', index, to, ports, namespace),
+    ),
+  };
+  return {
+    kind: 'value',
+    value: {
+      kind: policy.kind,
+      namespace,
+      name,
+      ...(nads?.value === undefined ? {} : { nads: nads.value }),
+      podSelector: spec.podSelector ?? {},
+      directions,
+      rules: directions.flatMap((direction) => rules[direction]),
+      isStateless: annotationOf(policy, STATELESS) === 'true',
+    },
+  };
+}
+
+/** In place of a policy that could never be read: no pod of its namespace gets or sends anything by it. */
+export function closedPolicy(policy: NetworkPolicy | MultiNetworkPolicy): Policy {
+  const { name, namespace = '' } = policy.metadata;
+  const nads = policy.kind === 'MultiNetworkPolicy' ? (policyFor(policy).value ?? []) : undefined;
+  return {
+    kind: policy.kind,
+    namespace,
+    name,
+    ...(nads === undefined ? {} : { nads }),
+    podSelector: {},
+    directions: ['Ingress', 'Egress'],
+    rules: [],
+    isStateless: false,
+  };
+}
+
+/** `NetworkPolicy blue/allow-web`. */
+export const policyObject = ({ kind, namespace, name }: Policy): string =>
+  `${kind} ${namespace}/${name}`;
+
+/** A port that a rule means by a name, on pods that a selection has. */
+export interface PortQuery {
+  readonly selection: PodSelection;
+  readonly protocol: Protocol;
+  readonly name: string;
+}
+
+const everyPod: Omit<PodSelection, 'id'> = {
+  namespaceSelector: {},
+  podSelector: {},
+  isLegacy: false,
+};
+const EVERY_POD: PodSelection = { id: selectionId(everyPod), ...everyPod };
+
+/** Who has the port that a name means: the pods that the policy selects, or, where these send, those that they send to. */
+export function portQueries(policy: Policy, rule: PolicyRule): readonly PortQuery[] {
+  const named = rule.ports.filter(({ name }) => name !== undefined);
+  if (named.length === 0) return [];
+  const subject = {
+    namespace: policy.namespace,
+    podSelector: policy.podSelector,
+    isLegacy: false,
+  };
+  const reached =
+    rule.direction === 'Ingress'
+      ? [{ id: selectionId(subject), ...subject }]
+      : rule.peers.length === 0 && rule.blocks.length === 0
+        ? [EVERY_POD]
+        : rule.peers;
+  return named.flatMap(({ protocol, name = '' }) =>
+    reached.map((selection) => ({ selection, protocol, name })),
+  );
+}
+
+/** True for a policy whose rows depend on pods of all nodes. */
+export const needsPods = (policy: Policy): boolean =>
+  policy.rules.some((rule) => rule.peers.length > 0 || portQueries(policy, rule).length > 0);

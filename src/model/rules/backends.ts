@@ -1,0 +1,192 @@
+/** Which endpoints take a service's traffic on a network, as load balancers list them. Pure. */
+import { familyOf, withinAny } from '../../allocators/addresses.ts';
+import type { Endpoint, SliceFacts } from '../read/endpoint-slices.ts';
+import type { ServiceLimits } from '../model.ts';
+import type { ServiceFacts, ServicePort } from '../read/services.ts';
+
+/** Targets of a family as text, `<address>:<port>,…` in the order of the addresses; empty: none. */
+export interface Targets {
+  readonly v4: string;
+  readonly v6: string;
+}
+
+export interface PortBackends {
+  readonly all: Targets;
+  /** Those on the network itself: a gateway router gets no replies from pods of another one. */
+  readonly own: Targets;
+  /** Those of this node; the same as `all` for a service that makes no difference. */
+  readonly local: Targets;
+  /** Those of this node on the network itself. */
+  readonly ownLocal: Targets;
+  /** Some endpoint is outside of the network's subnets: it has an address of a host. */
+  readonly hasHostEndpoints: boolean;
+  /** So many endpoints are left out of `all`, as the service has more than one may. */
+  readonly surplus: number;
+}
+
+/** The endpoints of a service on a network. */
+export interface Backends {
+  readonly network: string;
+  readonly service: string;
+  /** Traffic from outside comes by this network. */
+  readonly isEntry: boolean;
+  /** In the order of the service's ports. */
+  readonly ports: readonly PortBackends[];
+  /** Ready ones of this node on the network itself; 0 for a service whose health nobody checks. */
+  readonly readyHere: number;
+  /** EndpointSlices of the network itself that are left out. */
+  readonly slicesLeft: number;
+}
+
+interface Candidate {
+  readonly endpoint: Endpoint;
+  /** Number of the port in its slice. */
+  readonly port: number;
+}
+
+/** A network, and what a service has there. */
+export interface NetworkSlices {
+  readonly network: string;
+  readonly subnets: readonly string[];
+  readonly slices: readonly SliceFacts[];
+  /** So many more are left out, as the service has more than one may. */
+  readonly left: number;
+}
+
+/** The backends of a service on the first of `networks`, from where pods of the others are reached. */
+export function backendsOf(
+  service: ServiceFacts,
+  networks: readonly NetworkSlices[],
+  entry: string | undefined,
+  node: string,
+  limits: ServiceLimits,
+): Backends | undefined {
+  const [first] = networks;
+  if (first === undefined) return undefined;
+  const limit = endpointLimit(service, limits);
+  const isInside = withinAny(networks.flatMap(({ subnets }) => subnets));
+  const isLocal = service.isExternallyLocal || service.isInternallyLocal;
+  const targets = (candidates: readonly Candidate[]): Targets =>
+    targetsOf(eligible(candidates, service), limit);
+  const here = (candidates: readonly Candidate[]): readonly Candidate[] =>
+    candidates.filter(({ endpoint }) => endpoint.node === node);
+  return {
+    network: first.network,
+    service: service.key,
+    isEntry: first.network === entry,
+    slicesLeft: first.left,
+    readyHere: service.healthCheckNodePort === undefined ? 0 : readyOn(node, first.slices),
+    ports: service.ports.map((port) => {
+      const candidates = candidatesOf(
+        port,
+        networks.flatMap(({ slices }) => slices),
+      );
+      const ofNetwork = networks.length === 1 ? candidates : candidatesOf(port, first.slices);
+      const all = targets(candidates);
+      const own = networks.length === 1 ? all : targets(ofNetwork);
+      return {
+        surplus: Math.max(0, countOf(eligible(candidates, service)) - limit),
+        all,
+        own,
+        local: isLocal ? targets(here(candidates)) : all,
+        ownLocal: isLocal ? targets(here(ofNetwork)) : own,
+        hasHostEndpoints: eligible(candidates, service).some(
+          ({ endpoint }) => !endpoint.addresses.every(isInside),
+        ),
+      };
+    }),
+  };
+}
+
+/** How many endpoints are ready on a node: slices list one of both families twice. */
+function readyOn(node: string, slices: readonly SliceFacts[]): number {
+  const addresses = { v4: new Set<string>(), v6: new Set<string>() };
+  for (const { endpoints } of slices)
+    for (const endpoint of endpoints)
+      if (endpoint.node === node && endpoint.state === 'ready')
+        for (const address of endpoint.addresses) addresses[familyOf(address)].add(address);
+  return Math.max(addresses.v4.size, addresses.v6.size);
+}
+
+/** Endpoints that offer a port: those of slices that have it by its name, each with the number that it has there. */
+const candidatesOf = (
+  { name, protocol }: ServicePort,
+  slices: readonly SliceFacts[],
+): readonly Candidate[] =>
+  slices.flatMap(({ ports, endpoints }) => {
+    const found = ports.find((port) => port.name === name && port.protocol === protocol);
+    return found === undefined ? [] : endpoints.map((endpoint) => ({ endpoint, port: found.port }));
+  });
+
+/** Ready ones; while there are none, those that are ending and still serve. */
+function eligible(
+  candidates: readonly Candidate[],
+  { takesUnready }: Pick<ServiceFacts, 'takesUnready'>,
+): readonly Candidate[] {
+  const inState = (state: Endpoint['state']): readonly Candidate[] =>
+    candidates.filter(({ endpoint }) => endpoint.state === state);
+  const ready = takesUnready ? candidates : inState('ready');
+  return ready.length > 0 ? ready : inState('ending');
+}
+
+/** How many endpoints of each family a port of the service may have. */
+export function endpointLimit(
+  { clusterIps, externalIps, ports }: ServiceFacts,
+  { targets }: ServiceLimits,
+): number {
+  const nodePorts = ports.some(({ nodePort }) => nodePort !== undefined) ? 1 : 0;
+  const entries = (clusterIps.length + externalIps.length + nodePorts) * ports.length;
+  return Math.max(1, Math.floor(targets / Math.max(1, entries)));
+}
+
+/** Of the family that has more of them. */
+function countOf(candidates: readonly Candidate[]): number {
+  const targets = { v4: new Set<string>(), v6: new Set<string>() };
+  for (const { endpoint, port } of candidates)
+    for (const address of endpoint.addresses) targets[familyOf(address)].add(`${address} ${port}`);
+  return Math.max(targets.v4.size, targets.v6.size);
+}
+
+/** The first of each family in the order of their addresses, as many as there may be. */
+function targetsOf(candidates: readonly Candidate[], limit: number): Targets {
+  // A blank sorts before whatever an address may go on with: these texts are in the order of the addresses.
+  const texts = new Set<string>();
+  for (const { endpoint, port } of candidates)
+    for (const address of endpoint.addresses) texts.add(`${address} ${port}`);
+  const targets = { v4: [] as string[], v6: [] as string[] };
+  for (const text of [...texts].sort()) {
+    const blank = text.indexOf(' ');
+    const address = text.slice(0, blank);
+    const ofFamily = targets[familyOf(address)];
+    if (ofFamily.length < limit) ofFamily.push(startOf(address) + text.slice(blank + 1));
+  }
+  return { v4: targets.v4.join(','), v6: targets.v6.join(',') };
+}
+
+/** `10.0.0.1:80`, `[fd00::1]:80`: as OVN writes addresses with ports. */
+export const socketAddress = (address: string, port: number): string =>
+  `${startOf(address)}${port}`;
+
+/** Targets of one family, with those at the host's `addresses` at `instead` instead. */
+export function withHostAt(
+  targets: string,
+  addresses: readonly string[],
+  instead: string | undefined,
+): string {
+  if (instead === undefined || targets === '') return targets;
+  const family = familyOf(instead);
+  const starts = addresses
+    .filter((address) => familyOf(address) === family)
+    .map((address) => startOf(address));
+  return targets
+    .split(',')
+    .map((target) => {
+      const start = starts.find((one) => target.startsWith(one));
+      return start === undefined ? target : startOf(instead) + target.slice(start.length);
+    })
+    .join(',');
+}
+
+/** A target without its port. */
+const startOf = (address: string): string =>
+  familyOf(address) === 'v6' ? `[${address}]:` : `${address}:`;

@@ -1,0 +1,145 @@
+/**
+ * Which external addresses of a service lead to it. A service is a tenant's object: what it names must not take packets of somebody else, so it
+ * may have no address of the cluster, of a node, or of an older service. Decided here once, for OVN and for the host. Pure.
+ */
+import {
+  containsAddress,
+  parseAddress,
+  parsePrefix,
+  withinAny,
+} from '../../allocators/addresses.ts';
+import { rangesOfCluster } from '../../api/validation/overlap.ts';
+import type { ClusterSettings } from '../model.ts';
+import { withExternalIps, type DeclaredService, type ServiceFacts } from '../read/services.ts';
+
+/** A service that was read, with the rounds of the process in which it was first seen with its external addresses and ports, by `claimOf`. */
+export interface SeenService extends DeclaredService {
+  readonly since: Readonly<Record<string, number>>;
+}
+
+/** A service with the external addresses that it may have. */
+export interface AdmittedService extends ServiceFacts {
+  /** What it asks for and does not get, with what to do. */
+  readonly refused?: string;
+}
+
+/** A range, and what is there. */
+export interface NamedRange {
+  readonly cidr: string;
+  /** `the service subnet`. */
+  readonly name: string;
+}
+
+/** What else an address may be. */
+export interface AddressOwners {
+  /** Ranges of the networks that the service's network reaches. */
+  readonly ranges: readonly NamedRange[];
+  /** Another service that has it as its cluster IP. */
+  clusterIp(address: string): string | undefined;
+  /** What it is of a node: `an address of node n1`. `isExtra`: the node has it beside its own, and it may be a service's by the settings. */
+  ofNode(address: string): { readonly what: string; readonly isExtra: boolean } | undefined;
+  /** True for an API server of the cluster. */
+  isApiServer(address: string): boolean;
+  /** Another service that had it, with one of these ports, before. */
+  olderService(address: string): string | undefined;
+}
+
+/** Never an address that a packet from outside is sent to. */
+const SPECIAL: readonly NamedRange[] = [
+  { cidr: '0.0.0.0/8', name: 'the unspecified addresses' },
+  { cidr: '127.0.0.0/8', name: 'the loopback addresses' },
+  { cidr: '169.254.0.0/16', name: 'the link-local addresses' },
+  { cidr: '224.0.0.0/4', name: 'the multicast addresses' },
+  { cidr: '255.255.255.255/32', name: 'the broadcast address' },
+  { cidr: '::/127', name: 'the unspecified and loopback addresses' },
+  { cidr: 'fe80::/10', name: 'the link-local addresses' },
+  { cidr: 'ff00::/8', name: 'the multicast addresses' },
+];
+
+const rangesOf = (settings: ClusterSettings): readonly NamedRange[] => [
+  ...rangesOfCluster(settings).map(({ type, cidr }) => ({ cidr, name: `the ${type}` })),
+  ...SPECIAL,
+];
+
+/** So many addresses are named of those that are refused: the rest is counted. */
+const NAMED = 5;
+
+/** What two services can't have both: an external address with a port. */
+export const claimOf = (
+  address: string,
+  { protocol, port }: { readonly protocol: string; readonly port: number },
+): string => `${address} ${protocol} ${port}`;
+
+export const claimsOf = ({ externalIps, ports }: ServiceFacts): readonly string[] =>
+  externalIps.flatMap((address) => ports.map((port) => claimOf(address, port)));
+
+/** Whether a service had a claim before another one: of two that were found at once the older has it. */
+export function hadBefore(claim: string, a: SeenService, b: SeenService): boolean {
+  const [ours, theirs] = [a.since[claim] ?? 0, b.since[claim] ?? 0];
+  if (ours !== theirs) return ours < theirs;
+  if (a.created !== b.created) return a.created < b.created;
+  return a.facts.key < b.facts.key;
+}
+
+export class ServiceAdmission {
+  readonly #ranges: readonly NamedRange[];
+  readonly #isAllowed: ((address: string) => boolean) | undefined;
+  readonly #allowed: string;
+
+  constructor(settings: ClusterSettings) {
+    const { serviceExternalRanges: allowed } = settings;
+    this.#ranges = rangesOf(settings);
+    this.#allowed = allowed.join(', ');
+    this.#isAllowed = allowed.length === 0 ? undefined : withinAny(allowed);
+  }
+
+  /** The service with the external addresses that it may have; those that it may not have lead nowhere. */
+  admit({ facts, ingress, excess }: SeenService, owners: AddressOwners): AdmittedService {
+    const refusals: string[] = [];
+    const admitted = facts.externalIps.filter((address) => {
+      const why = this.#refusal(address, owners);
+      if (why === undefined) return true;
+      const field = ingress.includes(address) ? 'status.loadBalancer.ingress' : 'spec.externalIPs';
+      refusals.push(`${field}: ${JSON.stringify(address)} ${why}`);
+      return false;
+    });
+    const sentences = [
+      ...(excess === undefined ? [] : [excess]),
+      ...refusals.slice(0, NAMED),
+      ...(refusals.length > NAMED
+        ? [`and ${refusals.length - NAMED} more addresses for reasons like these`]
+        : []),
+    ];
+    return {
+      ...(refusals.length === 0 ? facts : withExternalIps(facts, admitted)),
+      ...(sentences.length === 0
+        ? {}
+        : { refused: `${sentences.join('; ')}${refusals.length === 0 ? '' : REMEDY}` }),
+    };
+  }
+
+  #refusal(address: string, owners: AddressOwners): string | undefined {
+    const parsed = parseAddress(address);
+    if (parsed === undefined) return 'is no IP address';
+    const range = [...this.#ranges, ...owners.ranges].find(({ cidr }) => {
+      const prefix = parsePrefix(cidr);
+      return prefix !== undefined && containsAddress(prefix, parsed);
+    });
+    if (range !== undefined) return `is in ${range.name} ${range.cidr}`;
+    const service = owners.clusterIp(address);
+    if (service !== undefined) return `is the cluster IP of service ${service}`;
+    const node = owners.ofNode(address);
+    if (node !== undefined && !(node.isExtra && this.#isAllowed?.(address) === true))
+      return node.isExtra
+        ? `is ${node.what}, and --service-external-ranges does not name it`
+        : `is ${node.what}`;
+    if (owners.isApiServer(address)) return 'is an API server of the cluster';
+    if (this.#isAllowed?.(address) === false)
+      return `is in none of --service-external-ranges (${this.#allowed})`;
+    const older = owners.olderService(address);
+    return older === undefined ? undefined : `is with one of its ports that of service ${older}`;
+  }
+}
+
+const REMEDY =
+  ': no packet to that is sent to this service; give it an address that is routed to the nodes and nobody else has';

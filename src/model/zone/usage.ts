@@ -1,0 +1,63 @@
+/** Networks in use on this node: by whom, and since when by nobody. Takes the time from outside. */
+import type { ReadRecorder } from '../../facts/reads.ts';
+import { FactTable } from '../../facts/fact-table.ts';
+
+/** A network that has rows here. */
+export interface NetworkUse {
+  readonly network: string;
+  /** Milliseconds of the caller's clock; absent while something uses the network. */
+  readonly unusedSince?: number;
+}
+
+export class NetworkUsage {
+  readonly table: FactTable<NetworkUse>;
+  readonly #gracePeriod: number;
+  readonly #users = new Map<string, Set<string>>();
+  /** Networks that lost their last user since the last `expire`. */
+  readonly #released = new Set<string>();
+  /** Networks that nobody uses, by when that began: the one that goes first is first. */
+  readonly #unused = new Map<string, number>();
+
+  constructor(recorder: ReadRecorder, gracePeriod: number) {
+    this.table = new FactTable('usage', recorder);
+    this.#gracePeriod = gracePeriod;
+  }
+
+  /** Something uses the network from now on: `user` is any name for it. */
+  use(network: string, user: string): void {
+    const users = this.#users.get(network);
+    if (users === undefined) this.#users.set(network, new Set([user]));
+    else users.add(user);
+    this.#released.delete(network);
+    this.#unused.delete(network);
+    this.table.put(network, { network });
+  }
+
+  /** That user needs the network no more. */
+  release(network: string, user: string): void {
+    const users = this.#users.get(network);
+    if (users === undefined || !users.delete(user) || users.size > 0) return;
+    this.#users.delete(network);
+    this.#released.add(network);
+  }
+
+  /** Notes what lost its last user, and ends what nobody used for the grace period. */
+  expire(now: number): void {
+    for (const network of this.#released) {
+      this.#unused.set(network, now);
+      this.table.put(network, { network, unusedSince: now });
+    }
+    this.#released.clear();
+    for (const [network, since] of this.#unused) {
+      if (since + this.#gracePeriod > now) break;
+      this.#unused.delete(network);
+      this.table.delete(network);
+    }
+  }
+
+  /** When the next network goes unless it is used again. */
+  get nextExpiry(): number | undefined {
+    const [first] = this.#unused.values();
+    return first === undefined ? undefined : first + this.#gracePeriod;
+  }
+}

@@ -1,0 +1,200 @@
+/** Keeps the annotations of the node's own Node as the host is: what other nodes, and this one's zone, know of it. */
+import { withoutPrefix } from '../../allocators/addresses.ts';
+import { annotationOf } from '../../api/annotations/annotations.ts';
+import { CHASSIS_ID, primaryAddresses } from '../../api/annotations/node-annotations.ts';
+import { nodes as nodeKind } from '../../api/kinds.ts';
+import type { Node } from '../../api/types.ts';
+import type { ZoneProblem } from '../../api/zone-status.ts';
+import type { ClusterSettings } from '../../model/model.ts';
+import { orAborted } from '../../store/abort.ts';
+import { caughtUp } from '../../store/caught-up.ts';
+import { systemClock, type Clock } from '../../store/clock.ts';
+import type { ObjectView } from '../../store/informer.ts';
+import type { Informers } from '../../store/informers.ts';
+import type { Log } from '../../store/log.ts';
+import { WorkQueue, type Again } from '../../store/work-queue.ts';
+import { readHostState } from '../linux/host-state.ts';
+import { IpMonitor } from '../linux/ip-monitor.ts';
+import type { IpProgram } from '../programs/ip-program.ts';
+import { isManagementDevice } from '../names.ts';
+import { nodeAnnotations, type GatewaySettings, type HostFacts } from './node-facts.ts';
+import { PROTOCOL } from '../numbers.ts';
+
+/** `external_ids` of the local Open_vSwitch database, or why they are not known. */
+export type OpenVswitchIds = Pick<HostFacts, 'externalIds'> | { readonly unavailable: string };
+
+export interface NodeAnnouncerOptions {
+  /** Of the daemon, which runs them. */
+  readonly informers: Informers;
+  readonly node: string;
+  readonly settings: ClusterSettings;
+  readonly gateway: GatewaySettings;
+  readonly openVswitch: () => OpenVswitchIds;
+  readonly ip: IpProgram;
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** Called when there may be something new in `problems`. */
+  readonly onChange?: () => void;
+  /** Called when addresses or ways out of the host may be others. */
+  readonly onHostChange?: () => void;
+  /** Stops it. */
+  readonly signal: AbortSignal;
+}
+
+/** An address that moves is away for a moment: changes within this time of each other are one. */
+const DEBOUNCE = 250;
+/** Without any event everything is looked at again after this time, as the network stack is. */
+const RESYNC = 60_000;
+const FIELD_MANAGER = 'heddle-node-facts';
+
+/** Addresses by which the kubelet, and the node itself, have called it. */
+export const knownAddresses = (node: Node): readonly string[] => [
+  ...(node.status?.addresses ?? [])
+    .filter(({ type }) => type === 'InternalIP')
+    .map(({ address }) => address),
+  ...Object.values(primaryAddresses(node).value ?? {}).map(withoutPrefix),
+];
+
+export class NodeAnnouncer {
+  readonly #options: NodeAnnouncerOptions;
+  readonly #queue: WorkQueue;
+  readonly #started = Promise.withResolvers<void>();
+  #monitor: IpMonitor | undefined;
+  #problem: string | undefined;
+
+  constructor(options: NodeAnnouncerOptions) {
+    this.#options = options;
+    const { log, node, clock = systemClock } = options;
+    this.#queue = new WorkQueue({
+      reconcile: (_node, signal) => this.#reconcile(signal),
+      onFailure: ({ error, attempt }) => {
+        log.warn({ node, error, attempt }, 'what the node is is not written yet');
+        this.#say(error instanceof Error ? error.message : String(error));
+      },
+      clock,
+    });
+    this.#started.promise.catch(() => undefined);
+    // Views are asked for before the informers run.
+    this.#nodes.onChange(({ key }) => {
+      if (key === node) this.#queue.add(node);
+    });
+  }
+
+  get #nodes(): ObjectView<Node> {
+    return this.#options.informers.of(nodeKind);
+  }
+
+  /** Works until the signal aborts; resolves when everything under way has ended. */
+  async run(): Promise<void> {
+    const { informers, signal, node } = this.#options;
+    try {
+      await informers.synced([nodeKind], signal);
+      this.#queue.add(node);
+      const working = this.#queue.run(signal);
+      this.#started.resolve();
+      await working;
+    } catch (error) {
+      this.#started.reject(error);
+      if (!signal.aborted) throw error;
+    } finally {
+      this.#monitor?.[Symbol.dispose]();
+    }
+  }
+
+  /** Something in the local Open_vSwitch database may be another than before. */
+  openVswitchChanged(): void {
+    this.#queue.add(this.#options.node);
+  }
+
+  /** Resolves when what is known of the host is written, and the informers show it. */
+  async caughtUp(signal: AbortSignal = this.#options.signal): Promise<void> {
+    await orAborted(this.#started.promise, signal);
+    await caughtUp({ informers: this.#options.informers, queues: [this.#queue], signal });
+  }
+
+  problems(): readonly ZoneProblem[] {
+    const object = `Node ${this.#options.node}`;
+    return this.#problem === undefined ? [] : [{ object, message: this.#problem }];
+  }
+
+  /** Returns when to look again. */
+  async #reconcile(signal: AbortSignal): Promise<Again> {
+    const { node, openVswitch, ip, log, informers } = this.#options;
+    const object = this.#nodes.get(node);
+    const local = openVswitch();
+    if (object === undefined) return this.#wait('there is no Node of this name');
+    if ('unavailable' in local) return this.#wait(local.unavailable);
+    // What happens while the kernel's state is read is not missed.
+    await this.#listen();
+    const host = { ...local, ...(await readHostState(ip)) };
+    const said = nodeAnnotations(host, { ...this.#options, knownBy: knownAddresses(object) });
+    if (said.kind === 'awaited') return this.#wait(said.message);
+    const { annotations } = said;
+    const chassis = annotationOf(object, CHASSIS_ID);
+    if (chassis !== undefined && chassis !== annotations[CHASSIS_ID]) {
+      this.#say(
+        `annotation ${CHASSIS_ID} is "${chassis}", and the system-id of the local Open vSwitch is "${annotations[CHASSIS_ID]}": Heddle writes nothing about a node that is another machine; set external_ids:system-id back, or delete the Node and let the machine join anew`,
+      );
+      return { after: RESYNC };
+    }
+    const changed = Object.entries(annotations).filter(
+      ([key, value]) => annotationOf(object, key) !== value,
+    );
+    if (changed.length > 0) {
+      const { resourceVersion } = object.metadata;
+      await informers.store.patchStatus(
+        nodeKind,
+        node,
+        { metadata: { annotations: Object.fromEntries(changed) } },
+        {
+          fieldManager: FIELD_MANAGER,
+          signal,
+          // The first to say which machine this is has said it.
+          ...(chassis === undefined && resourceVersion !== undefined ? { resourceVersion } : {}),
+        },
+      );
+      log.info({ node, annotations: changed.map(([key]) => key) }, 'facts of the node written');
+    }
+    this.#say(undefined);
+    return { after: RESYNC };
+  }
+
+  #wait(message: string): Again {
+    this.#say(`its facts can't be written yet: ${message}`);
+    return { after: RESYNC };
+  }
+
+  #say(problem: string | undefined): void {
+    if (this.#problem === problem) return;
+    this.#problem = problem;
+    this.#options.onChange?.();
+  }
+
+  async #listen(): Promise<void> {
+    if (this.#monitor !== undefined) return;
+    const { ip, log, node } = this.#options;
+    const look = (): void => {
+      this.#queue.addAfter(node, DEBOUNCE);
+      this.#options.onHostChange?.();
+    };
+    const monitor = new IpMonitor({
+      program: ip.program,
+      protocol: PROTOCOL,
+      onStale: (stale) => {
+        // Addresses are announced by themselves; a link to another namespace is a pod's, mostly.
+        const mayConcern =
+          stale.kind === 'link' && stale.isOutward === undefined && !isManagementDevice(stale.dev);
+        if (stale.kind === 'all' || mayConcern) look();
+      },
+      onDefaultRoute: look,
+      onTrouble: (text) => log.warn({ node }, text),
+    });
+    try {
+      await monitor.start();
+    } catch (error) {
+      monitor[Symbol.dispose]();
+      throw error;
+    }
+    this.#monitor = monitor;
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * Has connections forgotten that lead where nobody answers, once the data plane sends nobody there any more. It does so beside the daemon's work:
+ * the kernel goes through all connections for it, and who waits for a port must not wait for that.
+ */
+import type { RowOwner, RowTarget } from '../../desired/engine.ts';
+import type { DesiredRow } from '../../desired/rows.ts';
+import {
+  CONNECTIONS,
+  staleConnections,
+  type ConnectionColumns,
+  type StaleConnections,
+} from './service-connections.ts';
+import type { Target } from '../exposed-services.ts';
+import { ConntrackError } from './conntrack.ts';
+
+export interface ConnectionProblem {
+  readonly kind: 'refused';
+  readonly table: string;
+  readonly key: string;
+  readonly unit: string;
+  readonly object: string | undefined;
+  readonly message: string;
+}
+
+/** What could not be forgotten is left at that for this long. */
+const REFUSED_REST = 30_000;
+/** More than these do not wait: what else becomes stale meanwhile times out by itself. */
+export const MOST_STALE = 10_000;
+/** So many are forgotten before those that follow. */
+const AT_ONCE = 1024;
+
+/** Who tracks connections: the kernel, or Open vSwitch itself. */
+export interface ConnectionTracker {
+  /** Throws ConntrackError; ends with one when `signal` aborts. */
+  forgetServices(stale: readonly StaleConnections[], signal: AbortSignal): Promise<void>;
+}
+
+interface Stale extends StaleConnections {
+  readonly unit: string;
+}
+
+const keyOf = (protocol: string, { address, port }: Target, endpoint = ''): string =>
+  `${protocol} ${address} ${port} ${endpoint}`;
+
+export class ConnectionDriver implements RowTarget, AsyncDisposable {
+  readonly database = CONNECTIONS;
+  readonly #trackers: readonly ConnectionTracker[];
+  readonly #onChange: () => void;
+  readonly #rows = new Map<RowOwner, readonly DesiredRow[]>();
+  /** By the rows' keys. */
+  readonly #owners = new Map<string, Set<RowOwner>>();
+  /** Stale since the data plane was as wanted last. */
+  readonly #waiting = new Map<string, Stale>();
+  /** Nobody is sent there any more. */
+  readonly #ready = new Map<string, Stale>();
+  /** The last one that was too many, and how many those were. */
+  #left: { readonly stale: Stale; readonly count: number } | undefined;
+  readonly #stop = new AbortController();
+  #forgetting: Promise<void> | undefined;
+  /** Of what is there at our start nobody knows since when: looking for connections to all of it costs more than it is worth. */
+  #isFollowing = false;
+  #refusal: { readonly until: number; readonly reason: string } | undefined;
+
+  /** `onChange`: called when there is a problem, or none any more. */
+  constructor(trackers: readonly ConnectionTracker[], onChange: () => void = () => undefined) {
+    this.#trackers = trackers;
+    this.#onChange = onChange;
+  }
+
+  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
+    const before = this.#rows.get(owner);
+    this.#keepAgain(wanted);
+    if (before !== undefined || this.#isFollowing)
+      for (const one of staleConnections(before ?? [], wanted, (key) =>
+        this.#isElsewhere(key, owner),
+      ))
+        this.#add({ ...one, unit: owner.id });
+    for (const { key } of before ?? []) {
+      const owners = this.#owners.get(key);
+      owners?.delete(owner);
+      if (owners?.size === 0) this.#owners.delete(key);
+    }
+    for (const { key } of wanted)
+      this.#owners.set(key, (this.#owners.get(key) ?? new Set()).add(owner));
+    if (wanted.length === 0) this.#rows.delete(owner);
+    else this.#rows.set(owner, wanted);
+  }
+
+  #add(stale: Stale): void {
+    const key = keyOf(stale.protocol, stale.destination, stale.endpoint);
+    if (this.#waiting.size + this.#ready.size < MOST_STALE) this.#waiting.set(key, stale);
+    else if (!this.#waiting.has(key)) this.#left = { stale, count: (this.#left?.count ?? 0) + 1 };
+  }
+
+  /** Connections to what is served again may be new ones; those of UDP begin anew by themselves. */
+  #keepAgain(wanted: readonly DesiredRow[]): void {
+    if (this.#waiting.size + this.#ready.size === 0) return;
+    for (const { columns } of wanted) {
+      const { protocol, destinations } = columns as unknown as ConnectionColumns;
+      if (protocol === 'udp') continue;
+      for (const destination of destinations)
+        for (const stale of [this.#waiting, this.#ready])
+          stale.delete(keyOf(protocol, destination));
+    }
+  }
+
+  /** A service may be on several networks, each of them an owner. */
+  #isElsewhere(key: string, than: RowOwner): boolean {
+    const owners = this.#owners.get(key);
+    return owners !== undefined && (owners.size > 1 || !owners.has(than));
+  }
+
+  has(owner: RowOwner): boolean {
+    return this.#rows.has(owner);
+  }
+
+  /**
+   * Begins to forget what is stale. To be called when the data plane is as wanted: before, a packet that is under way would be tracked again.
+   * `now` in milliseconds of a monotonic clock.
+   */
+  forget(now: number): void {
+    this.#isFollowing = true;
+    for (const [key, stale] of this.#waiting) this.#ready.set(key, stale);
+    this.#waiting.clear();
+    if (this.#ready.size === 0 || (this.#refusal?.until ?? 0) > now) return;
+    this.#forgetting ??= this.#forgetAll(now).finally(() => (this.#forgetting = undefined));
+  }
+
+  /** Resolves when nothing is being forgotten. */
+  async idle(): Promise<void> {
+    await this.#forgetting;
+  }
+
+  async #forgetAll(now: number): Promise<void> {
+    const { signal } = this.#stop;
+    const wasRefused = this.#refusal !== undefined;
+    while (this.#ready.size > 0 && !signal.aborted) {
+      const batch = [...this.#ready.entries().take(AT_ONCE)];
+      const stale = batch.map(([, one]) => one);
+      try {
+        for (const tracker of this.#trackers) await tracker.forgetServices(stale, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        // Whoever runs this is waited for by nobody: what else is wrong is said the same way.
+        const reason = error instanceof ConntrackError ? error.message : String(error);
+        this.#refusal = { until: now + REFUSED_REST, reason };
+        if (!wasRefused) this.#onChange();
+        return;
+      }
+      for (const [key, one] of batch) if (this.#ready.get(key) === one) this.#ready.delete(key);
+    }
+    const hadProblem = wasRefused || this.#left !== undefined;
+    this.#refusal = undefined;
+    this.#left = undefined;
+    if (hadProblem) this.#onChange();
+  }
+
+  problems(): readonly ConnectionProblem[] {
+    const [first] = this.#ready.values();
+    const problems: ConnectionProblem[] = [];
+    if (this.#refusal !== undefined && first !== undefined) {
+      const more = this.#ready.size === 1 ? '' : ` and ${this.#ready.size - 1} others`;
+      problems.push(
+        problemOf(
+          first,
+          `connections to ${textOf(first)}${more}, where nobody answers, can't be forgotten: ${this.#refusal.reason}; clients that go on to use them get no answer until they time out`,
+        ),
+      );
+    }
+    if (this.#left !== undefined)
+      problems.push(
+        problemOf(
+          this.#left.stale,
+          `connections to ${textOf(this.#left.stale)} are not forgotten, nor are ${this.#left.count - 1} others, as ${MOST_STALE} wait for that: clients that go on to use them get no answer until they time out`,
+        ),
+      );
+    return problems;
+  }
+
+  /** Ends what is under way. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.idle();
+  }
+}
+
+const textOf = ({ destination: { address, port } }: Stale): string => `${address} port ${port}`;
+
+const problemOf = ({ unit, object, destination }: Stale, message: string): ConnectionProblem => ({
+  kind: 'refused',
+  table: 'port',
+  key: `${destination.address} ${destination.port}`,
+  unit,
+  object,
+  message,
+});

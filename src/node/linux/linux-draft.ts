@@ -1,0 +1,148 @@
+/** A plan in the making: the state that it is made for, and what was decided so far. */
+import type { Family } from '../../allocators/addresses.ts';
+import type { LinuxTable, NeighbourColumns, RouteColumns, RuleColumns } from './linux-rows.ts';
+import type { Wanted } from '../reconcile/claims.ts';
+import type { IpFamily } from '../programs/ip-program.ts';
+import type {
+  LinuxChange,
+  LinuxCommand,
+  LinuxPlan,
+  LinuxProblem,
+  LinuxProblemKind,
+} from './linux-change.ts';
+import type { Found, FoundLink } from './linux-found.ts';
+
+/** The found state, as far as a plan looks at it. */
+export interface FoundState {
+  readonly links: ReadonlyMap<string, FoundLink>;
+  readonly routes: ReadonlyMap<number, readonly Found<RouteColumns>[]>;
+  /** Networks that the kernel reaches over devices by itself, by table. */
+  readonly connected: ReadonlyMap<number, ReadonlySet<string>>;
+  /** By the table that they lead into; 0 for those that name none. */
+  readonly rules: ReadonlyMap<number, readonly Found<RuleColumns>[]>;
+  /** By device and address. */
+  readonly neighbours: ReadonlyMap<string, Found<NeighbourColumns>>;
+  /** Value of a key; undefined where the kernel has no such key. */
+  readonly sysctl: (path: string) => string | undefined;
+}
+
+/**
+ * Ways into a network go before what they lead to, and come after it: first of all the table ends in "unreachable", last of all rules lead
+ * into it. A device has addresses only inside of its VRF.
+ */
+const REMOVE = { rule: 0, neighbour: 1, route: 2, address: 3, link: 4, sysctl: 4 } as const;
+export const ADD = {
+  link: 5,
+  master: 6,
+  sysctl: 7,
+  address: 8,
+  route: 9,
+  neighbour: 10,
+  rule: 11,
+} as const;
+
+/** A command of ip(8). */
+export const ip = (family: IpFamily, ...words: string[]): LinuxCommand => ({ family, words });
+/** The family in its words. */
+export const familyFlag = (family: Family): IpFamily => (family === 'v6' ? 'inet6' : 'inet');
+
+export class LinuxDraft {
+  readonly state: FoundState;
+  /** Devices whose rows wait until they are there. */
+  readonly awaited: Set<string>;
+  /** Whether devices could be used that somebody asked for. */
+  readonly asked = new Map<string, boolean>();
+  readonly #isComplete: boolean;
+  readonly #changes: LinuxChange[] = [];
+  readonly #problems: LinuxProblem[] = [];
+  /** Units that can't be as they should, for now: nothing is added for them. */
+  readonly #blocked = new Set<string>();
+  #heldBack = 0;
+
+  constructor(state: FoundState, isComplete: boolean, awaited = new Set<string>()) {
+    this.state = state;
+    this.awaited = awaited;
+    this.#isComplete = isComplete;
+  }
+
+  /** The plan of this and of parts that were made by themselves. */
+  planWith(parts: Iterable<LinuxDraft> = []): LinuxPlan {
+    const all = [this, ...parts];
+    const blocked = new Set(all.flatMap((draft) => [...draft.#blocked]));
+    const changes = all
+      .flatMap((draft) => draft.#changes)
+      .filter(({ action, unit }) => action === 'remove' || !blocked.has(unit))
+      .sort((a, b) => a.stage - b.stage);
+    return {
+      isEmpty: changes.length === 0,
+      changes,
+      problems: all.flatMap((draft) => draft.#problems),
+      heldBack: all.reduce((sum, draft) => sum + draft.#heldBack, 0),
+    };
+  }
+
+  change(
+    { row, owner }: Wanted,
+    change: Pick<
+      LinuxChange,
+      'action' | 'before' | 'after' | 'stage' | 'commands' | 'write' | 'isRenewal'
+    >,
+  ): void {
+    const { key, rule, object } = row;
+    this.#changes.push({
+      table: row.table as LinuxTable,
+      key,
+      unit: owner.id,
+      rule,
+      object,
+      ...change,
+    });
+  }
+
+  problem({ row, owner }: Wanted, kind: LinuxProblemKind, message: string): void {
+    const { key, object } = row;
+    this.#problems.push({
+      kind,
+      table: row.table as LinuxTable,
+      key,
+      unit: owner.id,
+      object,
+      message,
+    });
+    if (kind === 'held-by-other') this.#blocked.add(owner.id);
+  }
+
+  /** What is ours and nobody wants; stays until every unit was built. */
+  remove(
+    table: LinuxTable,
+    key: string,
+    before: string,
+    commands: readonly LinuxCommand[],
+    mark = '',
+  ): void {
+    if (!this.#isComplete) {
+      this.#heldBack += 1;
+      return;
+    }
+    this.#changes.push({
+      action: 'remove',
+      table,
+      key,
+      before,
+      after: undefined,
+      unit: JSON.stringify(['unwanted', mark]),
+      rule: undefined,
+      object: mark === '' ? undefined : mark,
+      stage: REMOVE[table],
+      commands,
+    });
+  }
+
+  /** False while the device is not there, or is not the one that is meant. */
+  isUsable(dev: string | undefined): boolean {
+    if (dev === undefined) return true;
+    const is = this.state.links.has(dev) && !this.awaited.has(dev);
+    this.asked.set(dev, is);
+    return is;
+  }
+}

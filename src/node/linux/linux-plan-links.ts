@@ -1,0 +1,126 @@
+/** VRFs of ours, and devices that belong into them. */
+import { MARK } from '../../desired/rows.ts';
+import type { LinkColumns } from './linux-rows.ts';
+import type { Wanted } from '../reconcile/claims.ts';
+import type { LinuxCommand } from './linux-change.ts';
+import { ADD, ip, type LinuxDraft } from './linux-draft.ts';
+import type { FoundLink } from './linux-found.ts';
+
+/** Longest alias of a device (linux/if.h, IFALIASZ, with its end). */
+const LONGEST_ALIAS = 255;
+
+/** Alias of a device of ours: for whom it is there. */
+export const aliasOf = (object: string): string =>
+  `${MARK} ${object}`.replaceAll(/[^\w .:/-]/g, '_').slice(0, LONGEST_ALIAS);
+const isOurAlias = (alias: string): boolean => alias.startsWith(`${MARK} `);
+
+const vrfText = ({ table, alias, isUp }: FoundLink): string =>
+  `type vrf table ${table}${alias === '' ? '' : ` alias "${alias}"`}${isUp ? ' up' : ' down'}`;
+
+const deviceText = (master: string | undefined, isUp: boolean): string =>
+  `${master === undefined ? '' : `master ${master} `}${isUp ? 'up' : 'down'}`;
+
+/** VRFs, and devices in them. */
+export function planLinks(draft: LinuxDraft, wanted: readonly Wanted[]): void {
+  const names = new Map<string, Wanted>(wanted.map((one) => [one.row.key, one]));
+  const foreign = new Map<number, FoundLink>();
+  for (const link of draft.state.links.values())
+    if (link.table !== undefined && !isOurAlias(link.alias) && !names.has(link.name))
+      foreign.set(link.table, link);
+  for (const one of wanted) {
+    const columns = one.row.columns as unknown as LinkColumns;
+    if (columns.kind === 'vrf') planVrf(draft, one, columns, foreign);
+    else planMaster(draft, one, columns);
+  }
+  for (const link of draft.state.links.values()) {
+    if (link.kind !== 'vrf' || !isOurAlias(link.alias) || names.has(link.name)) continue;
+    const mark = link.alias.slice(MARK.length + 1);
+    draft.remove('link', link.name, vrfText(link), withoutVrf(draft, link.name), mark);
+  }
+}
+
+/** Devices that are in the VRF go down first: none is left outside of it with its addresses. */
+function withoutVrf(draft: LinuxDraft, name: string): LinuxCommand[] {
+  const inside = [...draft.state.links.values()].filter(({ master }) => master === name);
+  return [
+    ...inside.map((link) => ip('any', 'link', 'set', 'dev', link.name, 'down')),
+    ip('any', 'link', 'delete', 'dev', name),
+  ];
+}
+
+function planVrf(
+  draft: LinuxDraft,
+  wanted: Wanted,
+  { name, table }: LinkColumns,
+  foreign: ReadonlyMap<number, FoundLink>,
+): void {
+  const found = draft.state.links.get(name);
+  const alias = aliasOf(wanted.row.object);
+  const isAdoptable = found?.alias === '' && found.table === table;
+  if (found !== undefined && (found.kind !== 'vrf' || !(isOurAlias(found.alias) || isAdoptable))) {
+    const what =
+      found.kind === 'vrf' ? `a VRF with table ${found.table}` : (found.kind ?? 'device');
+    draft.problem(
+      wanted,
+      'held-by-other',
+      `VRF ${name}: a device of this name is there that is not ours (${what}); rename or remove it`,
+    );
+    return;
+  }
+  const other = foreign.get(table ?? 0);
+  if (other !== undefined) {
+    draft.problem(
+      wanted,
+      'held-by-other',
+      `VRF ${name}: routing table ${table} is that of VRF ${other.name}, which is not ours; give it another one, or Heddle another --routing-table-id-start`,
+    );
+    return;
+  }
+  const after = `type vrf table ${table} alias "${alias}" up`;
+  const set = [
+    ip('any', 'link', 'set', 'dev', name, 'alias', alias),
+    ip('any', 'link', 'set', 'dev', name, 'up'),
+  ];
+  const create = ip('any', 'link', 'add', 'name', name, 'type', 'vrf', 'table', String(table));
+  const common = { after, stage: ADD.link };
+  if (found === undefined)
+    draft.change(wanted, {
+      ...common,
+      action: 'add',
+      before: undefined,
+      commands: [create, ...set],
+    });
+  else if (found.table !== table)
+    draft.change(wanted, {
+      ...common,
+      action: 'change',
+      before: vrfText(found),
+      commands: [...withoutVrf(draft, name), create, ...set],
+    });
+  else if (found.alias !== alias || !found.isUp)
+    draft.change(wanted, { ...common, action: 'change', before: vrfText(found), commands: set });
+}
+
+function planMaster(draft: LinuxDraft, wanted: Wanted, { name, master, mac }: LinkColumns): void {
+  const found = draft.state.links.get(name);
+  if (found === undefined || (mac !== undefined && found.mac !== mac)) {
+    draft.awaited.add(name);
+    const why =
+      found === undefined ? 'is not there yet' : `has the MAC address ${found.mac}, not ${mac}`;
+    draft.problem(wanted, 'awaited', `device ${name} ${why}`);
+    return;
+  }
+  const isRight = found.master === master;
+  if (isRight && found.isUp) return;
+  const inside = master === undefined ? ['nomaster'] : ['master', master];
+  draft.change(wanted, {
+    action: 'change',
+    before: deviceText(found.master, found.isUp),
+    after: deviceText(master, true),
+    stage: ADD.master,
+    commands: [
+      ...(isRight ? [] : [ip('any', 'link', 'set', 'dev', name, ...inside)]),
+      ip('any', 'link', 'set', 'dev', name, 'up'),
+    ],
+  });
+}

@@ -1,0 +1,59 @@
+/** Permanent neighbours. */
+import type { NeighbourColumns } from './linux-rows.ts';
+import { PROTOCOL } from '../numbers.ts';
+import type { Wanted } from '../reconcile/claims.ts';
+import type { LinuxCommand } from './linux-change.ts';
+import { ADD, ip, type LinuxDraft } from './linux-draft.ts';
+
+const neighbourText = ({ address, mac, dev }: NeighbourColumns): string =>
+  `${address} lladdr ${mac} dev ${dev}`;
+
+const neighbourCommand = (
+  what: 'replace' | 'delete',
+  { address, mac, dev }: NeighbourColumns,
+): LinuxCommand =>
+  what === 'delete'
+    ? ip('any', 'neighbour', 'delete', address, 'dev', dev)
+    : ip(
+        'any',
+        'neighbour',
+        'replace',
+        address,
+        'lladdr',
+        mac,
+        'dev',
+        dev,
+        'nud',
+        'permanent',
+        'protocol',
+        String(PROTOCOL),
+      );
+
+export function planNeighbours(draft: LinuxDraft, wanted: readonly Wanted[]): void {
+  const found = draft.state.neighbours;
+  const keys = new Set(wanted.map(({ row }) => row.key));
+  for (const one of wanted) {
+    const columns = one.row.columns as unknown as NeighbourColumns;
+    if (!draft.isUsable(columns.dev)) continue;
+    const before = found.get(one.row.key);
+    if (before?.columns.mac === columns.mac) continue;
+    if (before !== undefined && before.protocol !== PROTOCOL) {
+      draft.problem(
+        one,
+        'held-by-other',
+        `neighbour ${columns.address} of ${columns.dev} is ${before.columns.mac} by somebody else's permanent entry; remove it`,
+      );
+      continue;
+    }
+    draft.change(one, {
+      action: before === undefined ? 'add' : 'change',
+      before: before && neighbourText(before.columns),
+      after: neighbourText(columns),
+      stage: ADD.neighbour,
+      commands: [neighbourCommand('replace', columns)],
+    });
+  }
+  for (const [key, { columns, protocol }] of found)
+    if (protocol === PROTOCOL && !keys.has(key))
+      draft.remove('neighbour', key, neighbourText(columns), [neighbourCommand('delete', columns)]);
+}

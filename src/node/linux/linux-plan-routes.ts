@@ -1,0 +1,88 @@
+/** Routes, and the rules that choose a table of them. */
+import {
+  remembered,
+  routeKey,
+  routeWords,
+  ruleKey,
+  ruleWords,
+  type RouteColumns,
+  type RuleColumns,
+} from './linux-rows.ts';
+import { PROTOCOL, PROTOCOL_KERNEL } from '../numbers.ts';
+import type { Wanted } from '../reconcile/claims.ts';
+import type { LinuxCommand } from './linux-change.ts';
+import { ADD, familyFlag, ip, type LinuxDraft } from './linux-draft.ts';
+
+const routeText = remembered(
+  (route: RouteColumns) => `${routeWords(route).join(' ')} table ${route.table}`,
+);
+
+const routeCommand = (what: 'add' | 'delete', route: RouteColumns): LinuxCommand => {
+  const where = ['table', String(route.table), 'proto', String(PROTOCOL)];
+  return ip(familyFlag(route.family), 'route', what, ...routeWords(route), ...where);
+};
+
+const ruleText = (rule: RuleColumns): string => ruleWords(rule).join(' ');
+
+const ruleCommand = (what: 'add' | 'delete', rule: RuleColumns): LinuxCommand =>
+  ip(
+    familyFlag(rule.family),
+    'rule',
+    what,
+    ...ruleWords(rule),
+    'protocol',
+    String(rule.isKernels === true ? PROTOCOL_KERNEL : PROTOCOL),
+  );
+
+/** Routes of a table. */
+export function planRoutes(draft: LinuxDraft, table: number, wanted: readonly Wanted[]): void {
+  const found = new Map<string, RouteColumns>();
+  for (const { columns } of draft.state.routes.get(table) ?? [])
+    found.set(routeKey(columns), columns);
+  // What goes nowhere first: until the others are there nothing may leave by another table.
+  const rank = ({ row }: Wanted): number =>
+    row.columns['type'] === undefined ? (row.columns['via'] === undefined ? 1 : 2) : 0;
+  for (const one of wanted.toSorted((a, b) => rank(a) - rank(b))) {
+    const columns = one.row.columns as unknown as RouteColumns;
+    const before = found.get(one.row.key);
+    found.delete(one.row.key);
+    if (!draft.isUsable(columns.dev)) continue;
+    const text = routeText(columns);
+    if (before !== undefined && routeText(before) === text) continue;
+    const add = routeCommand('add', columns);
+    draft.change(one, {
+      action: before === undefined ? 'add' : 'change',
+      before: before && routeText(before),
+      after: text,
+      stage: ADD.route,
+      commands: before === undefined ? [add] : [routeCommand('delete', before), add],
+    });
+  }
+  for (const [key, columns] of found)
+    draft.remove('route', key, routeText(columns), [routeCommand('delete', columns)]);
+}
+
+/** Rules that choose a table. */
+export function planRules(draft: LinuxDraft, table: number, wanted: readonly Wanted[]): void {
+  const found = new Map<string, RuleColumns>();
+  const all = new Set<string>();
+  for (const { columns, protocol } of draft.state.rules.get(table) ?? []) {
+    const key = ruleKey(columns);
+    all.add(key);
+    if (protocol === PROTOCOL) found.set(key, columns);
+  }
+  for (const one of wanted) {
+    found.delete(one.row.key);
+    if (all.has(one.row.key)) continue;
+    const columns = one.row.columns as unknown as RuleColumns;
+    draft.change(one, {
+      action: 'add',
+      before: undefined,
+      after: ruleText(columns),
+      stage: ADD.rule,
+      commands: [ruleCommand('add', columns)],
+    });
+  }
+  for (const [key, columns] of found)
+    draft.remove('rule', key, ruleText(columns), [ruleCommand('delete', columns)]);
+}

@@ -1,0 +1,38 @@
+/** Settings of the kernel that a management port and the external bridge need (node.md §2.5). `*_l3mdev_accept` is left alone. */
+import type { HostPart } from './host-network.ts';
+import { deviceSysctl } from '../host-rows.ts';
+import { RP_FILTER_LOOSE } from '../numbers.ts';
+
+export const sysctls: HostPart = {
+  rules: {
+    forwarding: {
+      text: 'The host forwards what comes through a management port, and through the external bridge.',
+      source: 'node.md §2.5',
+    },
+    'reverse-path': {
+      text: 'What comes through a management port has a way back by whichever device: replies take another way than requests.',
+      source: 'node.md §2.5',
+    },
+  },
+  build(rows, { device, ranges, isDefault, gateway }) {
+    const families = new Set(ranges.map(({ family }) => family));
+    // All networks share the bridge: the default network, which every node has, stands for them.
+    const bridges = isDefault && gateway !== undefined ? [gateway.bridge] : [];
+    for (const dev of [device, ...bridges]) {
+      if (families.has('v4'))
+        rows.by('forwarding').sysctl(deviceSysctl('v4', dev, 'forwarding'), { dev, value: '1' });
+      if (families.has('v6'))
+        rows.by('forwarding').sysctl(deviceSysctl('v6', dev, 'force_forwarding'), {
+          dev,
+          value: '1',
+          // Kernels before 6.17 forward IPv6 everywhere or nowhere.
+          otherwise: 'net/ipv6/conf/all/forwarding',
+        });
+    }
+    if (families.has('v4'))
+      rows.by('reverse-path').sysctl(deviceSysctl('v4', device, 'rp_filter'), {
+        dev: device,
+        value: RP_FILTER_LOOSE,
+      });
+  },
+};

@@ -1,0 +1,185 @@
+/** Chains that packets come in by, and the sets and maps that their rules look into (node.md §3.1, §3.3, §3.4). */
+import type { Family } from '../../allocators/addresses.ts';
+import { ONE } from '../../facts/keys.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { clusterFamilies } from '../../model/rules/network-addresses.ts';
+import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
+import { CLUSTER, addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import {
+  DEFAULT_NETWORK_ID,
+  INTERNALLY_LOCAL_MARK,
+  PRIORITY_DESTINATION_NAT,
+  PRIORITY_FILTER,
+  PRIORITY_MANGLE,
+} from '../numbers.ts';
+import { OTHER_ADDRESSES, OWN_ADDRESSES } from './node-addresses.ts';
+
+const SOCKET = ['inet_proto', 'inet_service'] as const;
+/** Protocol and port of a packet, whatever its family. */
+const PACKET_PORT = 'meta l4proto . th dport';
+const packetSocket = (family: Family): string => `${ipWord(family)} daddr . ${PACKET_PORT}`;
+/**
+ * Of a packet out of a VRF Linux 6.16, and what took that over, looks up what its IPv4 address is in the table of the VRF, where those of the
+ * host are not local.
+ */
+const isOwnAddress = (family: Family): string =>
+  `${ipWord(family)} daddr @${ofFamily(OWN_ADDRESSES, family)}`;
+
+export const baseChains: Feature<ZoneFacts> = {
+  name: 'nft/base-chains',
+  over: () => ONE,
+  rules: {
+    services: {
+      text: 'What is sent to a node port or an external address goes on to the cluster address of its service; local policies come first.',
+      source: 'node.md §3.1, §3.3',
+    },
+    marks: {
+      text: "What is sent to a node port or an external address of a network's service is marked for the network before that; pods of the default network can't get there through their management port.",
+      source: 'node.md §3.1, §3.4',
+    },
+    'path-mtu': {
+      text: 'The host never tells other nodes that a packet was too big: tunnels know the MTU.',
+      source: 'node.md §3.1',
+    },
+  },
+  claims: [],
+  build({ settings }, _args, out) {
+    const families = clusterFamilies(settings);
+    const services = new NftRows(out, CLUSTER, 'services');
+    buildSets(services, families);
+    buildServices(services, families);
+    buildMarks(new NftRows(out, CLUSTER, 'marks'), families);
+    buildPathMtu(new NftRows(out, CLUSTER, 'path-mtu'), families);
+  },
+};
+
+function buildSets(rows: NftRows, families: readonly Family[]): void {
+  rows.set({ name: 'mgmtport-no-snat-nodeports', type: concatenated(...SOCKET) });
+  for (const family of families) {
+    const address = addressType(family);
+    const withAddress = concatenated(address, ...SOCKET);
+    const target = concatenated(address, 'inet_service');
+    rows.set({ name: ofFamily(OWN_ADDRESSES, family), type: address });
+    for (const name of ['nodeports', 'nodeports-etp-local'])
+      rows.set({ name: ofFamily(name, family), type: concatenated(...SOCKET), value: target });
+    for (const name of ['external-ips', 'external-ips-etp-local'])
+      rows.set({ name: ofFamily(name, family), type: withAddress, value: target });
+    rows.set({
+      name: ofFamily('itp-services-to-redirect', family),
+      type: withAddress,
+      value: 'inet_service',
+    });
+    for (const name of ['itp-services-to-mark', 'mgmtport-no-snat-services'])
+      rows.set({ name: ofFamily(name, family), type: withAddress });
+  }
+}
+
+function buildServices(rows: NftRows, families: readonly Family[]): void {
+  const nat = { type: 'nat', priority: PRIORITY_DESTINATION_NAT } as const;
+  rows.chain({ name: 'services-prerouting', hook: 'prerouting', ...nat });
+  rows.chain({ name: 'services-output', hook: 'output', ...nat });
+  rows.chain({
+    name: 'services-itp-mark',
+    type: 'route',
+    hook: 'output',
+    priority: PRIORITY_MANGLE,
+  });
+  for (const name of ['services', 'services-etp', 'services-etp-no-nodeport', 'services-itp'])
+    rows.chain({ name });
+  // What pods send is not from outside; besides, out of the VRF of their network it would never get to the endpoints of another one.
+  const fromOutside = `iifname != "${MANAGEMENT_DEVICES}"`;
+  rows.rules(
+    'services-prerouting',
+    `${fromOutside} jump services-etp`,
+    `${fromOutside} jump services-etp-no-nodeport`,
+    'jump services',
+  );
+  rows.rules('services-output', 'jump services-itp', 'jump services');
+  const toExternal = (suffix: string): string[] =>
+    families.map(
+      (family) =>
+        `dnat ${ipWord(family)} to ${packetSocket(family)} map @${ofFamily(`external-ips${suffix}`, family)}`,
+    );
+  const toNodePorts = (isNode: (family: Family) => string, suffix = ''): string[] =>
+    families.map(
+      (family) =>
+        `${isNode(family)} dnat ${ipWord(family)} to ${PACKET_PORT} map @${ofFamily(`nodeports${suffix}`, family)}`,
+    );
+  const isLocal = (): string => 'fib daddr type local';
+  rows.rules('services', ...toExternal(''), ...toNodePorts(isLocal), ...toNodePorts(isOwnAddress));
+  rows.rules('services-etp', ...toExternal('-etp-local'), ...toNodePorts(isLocal, '-etp-local'));
+  rows.rules(
+    'services-itp',
+    ...families.map(
+      (family) =>
+        `meta l4proto { tcp, udp, sctp } redirect to ${packetSocket(family)} map @${ofFamily('itp-services-to-redirect', family)}`,
+    ),
+  );
+  rows.rules(
+    'services-itp-mark',
+    ...families.map(
+      (family) =>
+        `${packetSocket(family)} @${ofFamily('itp-services-to-mark', family)} meta mark set ${INTERNALLY_LOCAL_MARK}`,
+    ),
+  );
+}
+
+function buildMarks(rows: NftRows, families: readonly Family[]): void {
+  const filter = { type: 'filter', priority: PRIORITY_MANGLE } as const;
+  rows.chain({ name: 'udn-service-prerouting', hook: 'prerouting', ...filter });
+  rows.chain({ name: 'udn-service-output', hook: 'output', ...filter });
+  rows.chain({ name: 'udn-service-mark' });
+  rows.set({ name: 'udn-mark-nodeports', type: concatenated(...SOCKET), value: 'verdict' });
+  for (const family of families) {
+    rows.set({
+      name: ofFamily('udn-mark-external-ips', family),
+      type: concatenated(addressType(family), ...SOCKET),
+      value: 'verdict',
+    });
+    rows.set({
+      name: ofFamily('udn-mark-cluster-ips', family),
+      type: addressType(family),
+      value: 'verdict',
+    });
+  }
+  rows.rules(
+    'udn-service-prerouting',
+    `iifname != "${managementDevice(DEFAULT_NETWORK_ID)}" jump udn-service-mark`,
+  );
+  rows.rules(
+    'udn-service-output',
+    'jump udn-service-mark',
+    // Host processes reach what pods on the host's network are to reach (seed 000, Service Access).
+    ...families.map(
+      (family) => `${ipWord(family)} daddr vmap @${ofFamily('udn-mark-cluster-ips', family)}`,
+    ),
+  );
+  rows.rules(
+    'udn-service-mark',
+    `fib daddr type local ${PACKET_PORT} vmap @udn-mark-nodeports`,
+    ...families.map((family) => `${isOwnAddress(family)} ${PACKET_PORT} vmap @udn-mark-nodeports`),
+    ...families.map(
+      (family) => `${packetSocket(family)} vmap @${ofFamily('udn-mark-external-ips', family)}`,
+    ),
+  );
+}
+
+/** ICMP "fragmentation needed" and ICMPv6 "packet too big". */
+const TOO_BIG = {
+  v4: 'icmp type 3 icmp code 4',
+  v6: 'icmpv6 type 2 icmpv6 code 0',
+} as const;
+
+function buildPathMtu(rows: NftRows, families: readonly Family[]): void {
+  rows.chain({ name: 'no-pmtud', type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
+  for (const family of families)
+    rows.set({ name: ofFamily(OTHER_ADDRESSES, family), type: addressType(family) });
+  rows.rules(
+    'no-pmtud',
+    ...families.map(
+      (family) =>
+        `${TOO_BIG[family]} ${ipWord(family)} daddr @${ofFamily(OTHER_ADDRESSES, family)} drop`,
+    ),
+  );
+}

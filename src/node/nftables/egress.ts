@@ -1,0 +1,108 @@
+/** Where egress services and egress addresses hook in: chains that do nothing while their maps are empty and nobody marks (node.md §3.1, §3.7). */
+import { familyOf } from '../../allocators/addresses.ts';
+import { ONE } from '../../facts/keys.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
+import { clusterFamilies } from '../../model/rules/network-addresses.ts';
+import { addressType, CLUSTER, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import {
+  MARK_SECONDARY_EGRESS,
+  MARK_TO_NODE_ADDRESS,
+  PRIORITY_MANGLE,
+  PRIORITY_MASQUERADE,
+  PRIORITY_SOURCE_NAT,
+} from '../numbers.ts';
+
+const SERVICES = 'egress-services';
+const SERVICE_SNAT = 'egress-service-snat';
+const ADDRESSES = 'egress-ip-snat';
+const CONNECTIONS = 'egress-ip-connmark';
+const LEAKS = 'egress-ip-sec-filter';
+/** nft lists marks that are compared as decimal numbers. */
+const TO_NODE_ADDRESS = Number(MARK_TO_NODE_ADDRESS);
+
+export const egressChains: Feature<ZoneFacts> = {
+  name: 'nft/egress',
+  over: () => ONE,
+  rules: {
+    'egress-services': {
+      text: 'Endpoints of an egress service leave with the address of its load balancer, unless the bridge gives them that of the node.',
+      source: 'node.md §3.7, egress service',
+    },
+    'egress-addresses': {
+      text: 'A pod with an egress address on another network card leaves with it.',
+      source: 'node.md §3.7, egress IP, other NIC',
+    },
+    'egress-connections': {
+      text: 'In local gateway mode answers to what egress marked have the mark of their connection.',
+      source: 'node.md §3.7, LGW connmark',
+    },
+    'egress-leaks': {
+      text: "What was to leave by another network card and still has a pod's address is dropped.",
+      source: 'node.md §3.7, leak guard',
+    },
+  },
+  claims: [],
+  build(facts, _args, out) {
+    const families = clusterFamilies(facts.settings);
+    const by = (rule: string): NftRows => new NftRows(out, CLUSTER, rule);
+    const { egressIp } = facts.settings.features;
+    const snat = { type: 'nat', hook: 'postrouting', priority: PRIORITY_SOURCE_NAT } as const;
+    const services = by('egress-services');
+    services.chain({ name: SERVICES, ...snat });
+    for (const family of families) {
+      const type = addressType(family);
+      services.set({ name: ofFamily(SERVICE_SNAT, family), type, value: type });
+    }
+    services.rules(
+      SERVICES,
+      `meta mark ${TO_NODE_ADDRESS} return`,
+      ...families.map((family) => {
+        const ip = ipWord(family);
+        return `snat ${ip} to ${ip} saddr map @${ofFamily(SERVICE_SNAT, family)}`;
+      }),
+    );
+    if (!egressIp) return;
+    const addresses = by('egress-addresses');
+    addresses.chain({ name: ADDRESSES, ...snat });
+    for (const family of families) {
+      const value = addressType(family);
+      const type = concatenated(value, 'ifname');
+      addresses.set({ name: ofFamily(ADDRESSES, family), type, value });
+    }
+    addresses.rules(
+      ADDRESSES,
+      ...families.map((family) => {
+        const ip = ipWord(family);
+        return `snat ${ip} to ${ip} saddr . oifname map @${ofFamily(ADDRESSES, family)}`;
+      }),
+    );
+    buildLeaks(by('egress-leaks'), facts);
+    if (facts.own('gateway')?.mode !== 'local') return;
+    const connections = by('egress-connections');
+    connections.chain({
+      name: CONNECTIONS,
+      type: 'filter',
+      hook: 'prerouting',
+      priority: PRIORITY_MANGLE,
+    });
+    connections.rules(
+      CONNECTIONS,
+      'meta mark 0 meta mark set ct mark',
+      `meta mark ${TO_NODE_ADDRESS} ct mark set meta mark`,
+    );
+  },
+};
+
+function buildLeaks(rows: NftRows, facts: ZoneFacts): void {
+  rows.chain({ name: LEAKS, type: 'filter', hook: 'postrouting', priority: PRIORITY_MASQUERADE });
+  const subnets = facts.networks.part(DEFAULT_NETWORK, 'subnets') ?? [];
+  rows.rules(
+    LEAKS,
+    ...subnets.map(
+      ({ cidr }) =>
+        `${ipWord(familyOf(cidr))} saddr ${cidr} meta mark ${MARK_SECONDARY_EGRESS} drop`,
+    ),
+  );
+}

@@ -1,0 +1,138 @@
+/**
+ * Pods on the host's network, in namespaces that ask for a primary network, reach services of the default network and of their own networks alone,
+ * and no pod on the host's network sends by the port of a network that is not its namespace's (seed 000, Host Networked Pods). They are known by
+ * their cgroups.
+ */
+import { ONE } from '../../facts/keys.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { isDefault } from '../../model/rules/names.ts';
+import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
+import { podCgroup, PODS_CGROUP } from './cgroup-names.ts';
+import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
+import { CLUSTER, addressType, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import { DEFAULT_NETWORK_ID, packetMark, PRIORITY_FILTER } from '../numbers.ts';
+
+const SERVICES = 'udn-host-services';
+/** Pods that are kept to their networks. */
+const PODS = 'udn-host-pods';
+/** Cluster addresses of primary networks' services, with the chain of the network. */
+export const SERVICE_ADDRESSES = 'udn-service-ips';
+const DEVICES = 'udn-host-devices';
+/** The host's ports on primary networks, with the chain of the network. */
+const PORTS = 'udn-host-ports';
+/** After the rules of pods. */
+const LAST = 1_000_000;
+
+/** Chain for what is sent to services of a network, and by the host's port on it. */
+export const hostPodChain = (networkId: number): string => `${SERVICES}-${packetMark(networkId)}`;
+
+const SOURCE = 'seed 000, Host Networked Pods, Service Access';
+
+export const hostPodChains: Feature<ZoneFacts> = {
+  name: 'nft/host-services',
+  over: () => ONE,
+  rules: {
+    services: {
+      text: "What host processes send to services of a primary network is looked at by the network's chain.",
+      source: SOURCE,
+    },
+    devices: {
+      text: "What processes of pods send by the host's port on a primary network is looked at by the network's chain: any process can bind to a device. What that does not let through is dropped.",
+      source: `${SOURCE}; Linux 5.7, SO_BINDTODEVICE`,
+    },
+  },
+  claims: [],
+  build({ settings }, _args, out) {
+    buildDevices(new NftRows(out, CLUSTER, 'devices'));
+    const rows = new NftRows(out, CLUSTER, 'services');
+    const families = clusterFamilies(settings);
+    rows.chain({ name: SERVICES, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
+    rows.chain({ name: PODS });
+    for (const family of families)
+      rows.set({
+        name: ofFamily(SERVICE_ADDRESSES, family),
+        type: addressType(family),
+        value: 'verdict',
+      });
+    rows.rules(
+      SERVICES,
+      ...families.map(
+        (family) => `${ipWord(family)} daddr vmap @${ofFamily(SERVICE_ADDRESSES, family)}`,
+      ),
+    );
+  },
+};
+
+function buildDevices(rows: NftRows): void {
+  rows.chain({ name: DEVICES, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
+  rows.set({ name: PORTS, type: 'ifname', value: 'verdict' });
+  rows.rules(DEVICES, `oifname vmap @${PORTS}`);
+  const text = `oifname "${MANAGEMENT_DEVICES}" oifname != "${managementDevice(DEFAULT_NETWORK_ID)}" socket cgroupv2 level 2 "${PODS_CGROUP}" drop`;
+  rows.rule(text, { chain: DEVICES, text, order: LAST, cgroup: PODS_CGROUP });
+}
+
+export const networkHostPods: Feature<ZoneFacts> = {
+  name: 'nft/network-host-pods',
+  over: ({ rendered }) => rendered,
+  subject: (_facts, [network]) => network,
+  rules: {
+    others: {
+      text: "Pods on the host's network that are not of the network, but of another primary one, do not reach its services, nor its pods by the host's port on it.",
+      source: SOURCE,
+    },
+  },
+  claims: [],
+  build(facts, [name = ''], out) {
+    const network = facts.rendered.get(name);
+    if (network === undefined || isDefault(network) || !hasGateway(network)) return;
+    const rows = new NftRows(out, network.object, 'others');
+    const chain = hostPodChain(network.id);
+    rows.chain({ name: chain });
+    const text = `jump ${PODS}`;
+    rows.rule(text, { chain, text, order: LAST });
+    rows.element({
+      set: PORTS,
+      element: managementDevice(network.id),
+      value: `jump ${chain}`,
+    });
+  },
+};
+
+export const hostNetworkPods: Feature<ZoneFacts> = {
+  name: 'nft/host-network-pod',
+  over: (facts) => facts.hostNetworkPods,
+  rules: {
+    own: {
+      text: "A pod on the host's network reaches services of its namespace's primary networks, and their pods by the host's ports on them.",
+      source: SOURCE,
+    },
+    kept: {
+      text: 'It reaches no service of other primary networks, once its cgroup is there.',
+      source: SOURCE,
+    },
+  },
+  claims: [],
+  build(facts, [namespace = '', name = ''], out) {
+    const pod = facts.hostNetworkPods.get(namespace, name);
+    if (pod === undefined || facts.namespaces.part(namespace, 'isLabelled') !== true) return;
+    const object = `Pod ${namespace}/${name}`;
+    const cgroup = podCgroup(pod.uid);
+    if (cgroup === undefined) {
+      out.problem(
+        object,
+        `its uid ${JSON.stringify(pod.uid)} is in no cgroup's name: on the host's network it reaches services of other networks; make it again`,
+      );
+      return;
+    }
+    const add = (rule: string, chain: string, verdict: string): void => {
+      const text = `socket cgroupv2 level 2 "${cgroup}" ${verdict}`;
+      new NftRows(out, object, rule).rule(text, { chain, text, order: 0, cgroup });
+    };
+    for (const network of facts.reach.primariesOf(namespace)) {
+      const found = facts.rendered.get(network);
+      if (found !== undefined && hasGateway(found)) add('own', hostPodChain(found.id), 'accept');
+    }
+    add('kept', PODS, 'drop');
+  },
+};

@@ -1,0 +1,104 @@
+/**
+ * What the host forwards from its ports on networks. A pod with raw sockets sends frames to the port past the router of its network: with any
+ * destination, and with its own address, which nothing has translated.
+ */
+import type { Family } from '../../allocators/addresses.ts';
+import { ONE } from '../../facts/keys.ts';
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { isDefault } from '../../model/rules/names.ts';
+import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses.ts';
+import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
+import { CLUSTER, addressType, concatenated, ipWord, NftRows, ofFamily } from './nft-rows.ts';
+import {
+  DEFAULT_NETWORK_ID,
+  MARK_SECONDARY_EGRESS,
+  MARK_TO_NODE_ADDRESS,
+  PRIORITY_FILTER,
+} from '../numbers.ts';
+
+const CHAIN = 'mgmtport-forward';
+/** Addresses that networks have on the host, by its ports on them. */
+const OWN = 'udn-forwarded';
+const own = (family: Family): string => ofFamily(OWN, family);
+
+/** What matches packets from the host's port on the default network. */
+const FROM_DEFAULT = `iifname "${managementDevice(DEFAULT_NETWORK_ID)}"`;
+/** Behind a VRF a packet comes in by the VRF; the port is the VRF's slave. */
+const FROM_NETWORKS = `meta sdifname "${MANAGEMENT_DEVICES}"`;
+/** What matches packets from any of them. */
+export const FROM_PODS = [`iifname "${MANAGEMENT_DEVICES}"`, FROM_NETWORKS] as const;
+
+export const managementPortForward: Feature<ZoneFacts> = {
+  name: 'nft/management-port-forward',
+  over: () => ONE,
+  rules: {
+    'between-ports': {
+      text: 'The host forwards nothing from one of its ports on networks to another, or back: pods reach each other in OVN, where policies are.',
+      source: 'node.md §2.2',
+    },
+    'own-address': {
+      text: "From a primary network the host forwards what has the network's masquerade address, and replies.",
+      source: 'node.md §1.1, §1.5',
+    },
+    'default-network': {
+      text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, what egress marked, and replies: pods leave by their gateway router.',
+      source: 'node.md §3.3, §3.7',
+    },
+  },
+  claims: [],
+  build(facts, _args, out) {
+    const families = clusterFamilies(facts.settings);
+    const between = new NftRows(out, CLUSTER, 'between-ports');
+    const networks = new NftRows(out, CLUSTER, 'own-address');
+    const pods = new NftRows(out, CLUSTER, 'default-network');
+    between.chain({ name: CHAIN, type: 'filter', hook: 'forward', priority: PRIORITY_FILTER });
+    for (const family of families)
+      networks.set({ name: own(family), type: concatenated('ifname', addressType(family)) });
+    let order = 0;
+    const add = (rows: NftRows, text: string): void => {
+      rows.rule(text, { chain: CHAIN, text, order: (order += 1) });
+    };
+    for (const from of FROM_PODS) add(between, `${from} oifname "${MANAGEMENT_DEVICES}" drop`);
+    for (const passes of ['ct direction reply', 'ct state related'])
+      add(networks, `${FROM_NETWORKS} ${passes} accept`);
+    for (const family of families)
+      add(networks, `meta sdifname . ${ipWord(family)} saddr @${own(family)} accept`);
+    add(networks, `${FROM_NETWORKS} drop`);
+    if (facts.own('gateway')?.mode !== 'shared') return;
+    for (const passes of [
+      'ct direction reply',
+      'ct state related',
+      'ct status dnat',
+      ...[Number(MARK_TO_NODE_ADDRESS), MARK_SECONDARY_EGRESS].map((mark) => `meta mark ${mark}`),
+    ])
+      add(pods, `${FROM_DEFAULT} ${passes} accept`);
+    add(pods, `${FROM_DEFAULT} drop`);
+  },
+};
+
+export const networkForward: Feature<ZoneFacts> = {
+  name: 'nft/network-forward',
+  over: ({ rendered }) => rendered,
+  subject: (_facts, [network]) => network,
+  rules: {
+    'own-address': {
+      text: "A network's masquerade address is known by the host's port on it.",
+      source: 'node.md §1.1, §1.5',
+    },
+  },
+  claims: [],
+  build(facts, [name = ''], out) {
+    const network = facts.rendered.get(name);
+    if (network === undefined || isDefault(network) || !hasGateway(network)) return;
+    const rows = new NftRows(out, network.object, 'own-address');
+    for (const family of clusterFamilies(facts.settings)) {
+      const address = network.masquerade[family]?.managementPort;
+      if (address !== undefined)
+        rows.element({
+          set: own(family),
+          element: concatenated(managementDevice(network.id), address),
+        });
+    }
+  },
+};

@@ -1,0 +1,31 @@
+/** The mark of a network, for whatever is to be sent to it (node.md §3.4). */
+import type { Feature } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { isDefault } from '../../model/rules/names.ts';
+import { hasGateway } from '../../model/rules/network-addresses.ts';
+import { NftRows } from './nft-rows.ts';
+import { packetMark } from '../numbers.ts';
+
+/** Chain that marks packets for a network (node.md §1.3). */
+export const markChain = (networkId: number): string => `udn-mark-${packetMark(networkId)}`;
+
+export const networkMark: Feature<ZoneFacts> = {
+  name: 'nft/network-mark',
+  over: ({ rendered }) => rendered,
+  subject: (_facts, [network]) => network,
+  rules: {
+    mark: {
+      text: "A primary network's packets from outside have its mark, by which they are routed in its table.",
+      source: 'node.md §3.4',
+    },
+  },
+  claims: [],
+  build(facts, [name = ''], out) {
+    const network = facts.rendered.get(name);
+    if (network === undefined || isDefault(network) || !hasGateway(network)) return;
+    const rows = new NftRows(out, network.object, 'mark');
+    const chain = markChain(network.id);
+    rows.chain({ name: chain });
+    rows.rules(chain, `meta mark set ${packetMark(network.id)}`);
+  },
+};

@@ -1,0 +1,281 @@
+/**
+ * Keeps our nftables table as units want it: takes their rows, compares them with what nft lists, applies the difference as one transaction,
+ * and notices what others change.
+ */
+import type { RowOwner, RowTarget } from '../../desired/engine.ts';
+import type { DesiredRow } from '../../desired/rows.ts';
+import { NFTABLES, type NftTable } from './nft-rows.ts';
+import { KUBELET_CGROUP, PODS_CGROUP } from './cgroup-names.ts';
+import type { Cgroup, Cgroups } from './cgroups.ts';
+import { Claims, idOf } from '../reconcile/claims.ts';
+import { nftMonitor } from './nft-monitor.ts';
+import {
+  DEFINITIONS,
+  planNft,
+  REMOVALS,
+  type NftChange,
+  type NftPlan,
+  type NftProblem,
+} from './nft-plan.ts';
+import { NftError, type NftProgram } from './nft-program.ts';
+import { foundTable, type FoundNftTable } from './nft-state.ts';
+import type { ProgramMonitor } from '../programs/program-monitor.ts';
+
+export interface NftDriverOptions {
+  readonly nft: NftProgram;
+  readonly cgroups: Cgroups;
+  /** Called when something may be another than it should be. */
+  readonly onDrift?: () => void;
+  /** Called with what went wrong, in words. */
+  readonly onTrouble?: (text: string) => void;
+}
+
+export interface AppliedNft {
+  readonly applied: number;
+  readonly refused: readonly NftProblem[];
+}
+
+/** What was refused is left at that for this long, unless something else is wanted. */
+const REFUSED_REST = 30_000;
+/** Without any event everything is looked at again after this time (node.md §7.1). */
+const RESYNC = 60_000;
+/** How often cgroups that rules name are looked at: nothing says that one was made. */
+const CGROUP_LOOK = 1000;
+
+/** What comes of it when a cgroup of every node is not there. */
+const WITHOUT_CGROUP: ReadonlyMap<string, string> = new Map([
+  [KUBELET_CGROUP, 'what kubelet sends to pods of primary networks is dropped, probes too'],
+  [
+    PODS_CGROUP,
+    "pods on the host's network are kept neither from the port of tunnels nor from the host's ports on networks",
+  ],
+]);
+
+interface Refusal {
+  readonly until: number;
+  readonly after: string | undefined;
+  readonly problem: NftProblem;
+}
+
+export class NftDriver implements RowTarget, Disposable {
+  readonly database = NFTABLES;
+  readonly #options: NftDriverOptions;
+  /** What units want. */
+  readonly claims = new Claims();
+  readonly #refused = new Map<string, Refusal>();
+  readonly #cgroups = new Map<string, Cgroup | undefined>();
+  #found: FoundNftTable | undefined;
+  /** Why nothing is known of what there is. */
+  #unavailable: string | undefined;
+  #isStale = true;
+  #lastFull = -Infinity;
+  #monitor: ProgramMonitor | undefined;
+  #look: NodeJS.Timeout | undefined;
+  #isToHear = false;
+
+  constructor(options: NftDriverOptions) {
+    this.#options = options;
+  }
+
+  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
+    this.claims.set(owner, wanted);
+  }
+
+  has(owner: RowOwner): boolean {
+    return this.claims.has(owner);
+  }
+
+  /** Begins to hear of changes, as soon as `nft` can be run. */
+  async start(): Promise<void> {
+    this.#isToHear = true;
+    clearInterval(this.#look);
+    this.#look = setInterval(() => {
+      if (this.#lookAtCgroups()) this.#options.onDrift?.();
+    }, CGROUP_LOOK);
+    this.#look.unref();
+    await this.refresh(performance.now());
+  }
+
+  /** Brings what is known of the table up to date. `now` in milliseconds of a monotonic clock. */
+  async refresh(now: number): Promise<void> {
+    if (!this.#isToHear) this.#lookAtCgroups();
+    if (!this.#isStale && now - this.#lastFull < RESYNC) return;
+    // What changes while it is listed is listed again.
+    this.#isStale = false;
+    try {
+      const objects = await this.#options.nft.list();
+      this.#found = objects === undefined ? undefined : foundTable(objects);
+      this.#unavailable = undefined;
+      this.#lastFull = now;
+      await this.#listen();
+    } catch (error) {
+      if (!(error instanceof NftError)) throw error;
+      this.#isStale = true;
+      this.#unavailable = error.message;
+    }
+  }
+
+  /** What is to be done for what is known; `refresh` comes first. */
+  plan(now: number, isComplete: boolean): NftPlan {
+    if (this.#unavailable !== undefined) {
+      const problem: NftProblem = {
+        kind: 'refused',
+        table: 'table',
+        key: NFTABLES,
+        unit: JSON.stringify(['nft']),
+        object: undefined,
+        message: this.#unavailable,
+      };
+      return { isEmpty: true, changes: [], problems: [problem], heldBack: 0 };
+    }
+    const named = new Set<string>();
+    const pathOf = (name: string): string | undefined => {
+      named.add(name);
+      return this.#cgroup(name)?.path;
+    };
+    const plan = planNft(this.#found, this.claims.winners(), pathOf, isComplete);
+    for (const name of this.#cgroups.keys()) if (!named.has(name)) this.#cgroups.delete(name);
+    const resting: NftProblem[] = [];
+    const changes = plan.changes.filter((change) => {
+      const refusal = this.#refused.get(idOf(change));
+      const rests = refusal !== undefined && refusal.until > now && refusal.after === change.after;
+      if (rests) resting.push(refusal.problem);
+      return !rests;
+    });
+    return {
+      ...plan,
+      changes,
+      isEmpty: changes.length === 0,
+      problems: [...this.#contests(), ...plan.problems, ...resting],
+    };
+  }
+
+  /** Has what counters say read again: nobody tells that they count. */
+  async refreshCounters(): Promise<void> {
+    this.#isStale = true;
+    await this.refresh(performance.now());
+  }
+
+  /** Packets that counters in a chain had seen when the table was listed last; undefined where nothing counts. */
+  counted(chain: string): number | undefined {
+    const counts = this.#found?.chains.get(chain)?.rules.flatMap(({ packets }) => packets ?? []);
+    return counts?.reduce((sum, packets) => sum + packets, 0);
+  }
+
+  /** Applies a plan as one transaction. When that is refused each chain and set has one of its own, so that one mistake harms itself alone. */
+  async apply({ changes }: NftPlan, now: number): Promise<AppliedNft> {
+    this.#isStale = true;
+    const error = await this.#transact(changes);
+    if (error === undefined) return { applied: changes.length, refused: [] };
+    const isReplaced = changes.some(
+      ({ table, action }) => table === 'table' && action === 'remove',
+    );
+    // A table that is made anew is made as a whole.
+    if (isReplaced) return { applied: 0, refused: this.#refuse(changes, error, now) };
+    const groups = [...Map.groupBy(changes, ({ group }) => group)].sort(
+      ([a], [b]) => placeOf(a) - placeOf(b),
+    );
+    const refused: NftProblem[] = [];
+    for (const [, group] of groups) {
+      const reason = groups.length === 1 ? error : await this.#transact(group);
+      if (reason !== undefined) refused.push(...this.#refuse(group, reason, now));
+    }
+    return { applied: changes.length - refused.length, refused };
+  }
+
+  /** Hears of nothing any more; what there is stays. */
+  [Symbol.dispose](): void {
+    clearInterval(this.#look);
+    this.#monitor?.[Symbol.dispose]();
+  }
+
+  /** From then on everything is heard of; what came before is listed once more. */
+  async #listen(): Promise<void> {
+    if (!this.#isToHear || this.#monitor !== undefined) return;
+    const { nft, onDrift, onTrouble } = this.#options;
+    const monitor = nftMonitor({
+      program: nft.program,
+      onChange: () => {
+        this.#isStale = true;
+        onDrift?.();
+      },
+      ...(onTrouble === undefined ? {} : { onTrouble }),
+    });
+    this.#monitor = monitor;
+    try {
+      await monitor.start();
+    } catch (error) {
+      monitor[Symbol.dispose]();
+      this.#monitor = undefined;
+      throw new NftError(`nft monitor can't be started: ${String(error)}`, { cause: error });
+    }
+  }
+
+  async #transact(changes: readonly NftChange[]): Promise<string | undefined> {
+    const commands = changes.flatMap((change) => change.commands);
+    // What is of one step stays in its order.
+    return this.#options.nft.change(
+      commands.toSorted((a, b) => a.step - b.step).map(({ text }) => text),
+    );
+  }
+
+  #refuse(changes: readonly NftChange[], reason: string, now: number): NftProblem[] {
+    return changes.map((change) => {
+      const { table, key, unit, object, before, after, action } = change;
+      const what =
+        action === 'remove' ? `can't be removed (${before})` : `can't be made (${after})`;
+      const problem: NftProblem = {
+        kind: 'refused',
+        table,
+        key,
+        unit,
+        object,
+        message: `nftables ${table} ${key} ${what}: ${reason}`,
+      };
+      this.#refused.set(idOf(change), { until: now + REFUSED_REST, after, problem });
+      return problem;
+    });
+  }
+
+  *#contests(): Iterable<NftProblem> {
+    for (const { row, unit, winner } of this.claims.contests())
+      yield {
+        kind: 'name-taken',
+        table: row.table as NftTable,
+        key: row.key,
+        unit,
+        object: row.object,
+        message: `nftables ${row.table} ${row.key} is that of ${winner.object}; change one of them`,
+      };
+  }
+
+  #cgroup(name: string): Cgroup | undefined {
+    if (!this.#cgroups.has(name)) {
+      const found = this.#options.cgroups.find(name);
+      this.#cgroups.set(name, found);
+      // That of a pod comes when kubelet starts it.
+      const without = WITHOUT_CGROUP.get(name);
+      if (found === undefined && without !== undefined)
+        this.#options.onTrouble?.(
+          `there is no cgroup ${name} (cgroup v2) on this host: ${without}`,
+        );
+    }
+    return this.#cgroups.get(name);
+  }
+
+  /** True when one is another than before: rules that name it mean one that is gone. */
+  #lookAtCgroups(): boolean {
+    let isOther = false;
+    for (const [name, before] of this.#cgroups) {
+      const found = this.#options.cgroups.find(name, before);
+      this.#cgroups.set(name, found);
+      if (found?.id === before?.id && found?.path === before?.path) continue;
+      isOther = true;
+      this.#isStale = true;
+    }
+    return isOther;
+  }
+}
+
+/** What others need comes first. */
+const placeOf = (group: string): number => (group === DEFINITIONS ? 0 : group === REMOVALS ? 2 : 1);

@@ -1,0 +1,424 @@
+/**
+ * What differs between the wanted and the found state of our nftables table, and the commands that end it. Pure. The table is ours as a
+ * whole: what nobody wants goes, once every unit was built.
+ */
+import {
+  NFT_TABLE,
+  type ChainColumns,
+  type ElementColumns,
+  type NftRuleColumns,
+  type NftTable,
+  type SetColumns,
+} from './nft-rows.ts';
+import type { Wanted } from '../reconcile/claims.ts';
+import { keptRules } from './kept-rules.ts';
+import type { FoundNftTable, FoundRule } from './nft-state.ts';
+import type { ElementText } from './nft-text.ts';
+
+export interface NftCommand {
+  readonly step: number;
+  readonly text: string;
+}
+
+export interface NftChange {
+  readonly action: 'add' | 'change' | 'remove';
+  readonly table: NftTable | 'table';
+  readonly key: string;
+  /** In the words of nft(8). */
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+  /** Of what no unit knows, `["unwanted",""]`. */
+  readonly unit: string;
+  readonly rule: string | undefined;
+  readonly object: string | undefined;
+  /** What is refused together when not everything can be: a chain's rules, a set's elements. */
+  readonly group: string;
+  readonly commands: readonly NftCommand[];
+}
+
+export interface NftProblem {
+  readonly kind: 'name-taken' | 'awaited' | 'refused';
+  readonly table: NftTable | 'table';
+  readonly key: string;
+  readonly unit: string;
+  readonly object: string | undefined;
+  readonly message: string;
+}
+
+export interface NftPlan {
+  readonly isEmpty: boolean;
+  readonly changes: readonly NftChange[];
+  readonly problems: readonly NftProblem[];
+  /** What nobody wants and stays, because not every unit has been built yet. */
+  readonly heldBack: number;
+}
+
+/** What is needed comes before what needs it, and goes after it. */
+const STEP = {
+  removeTable: 0,
+  addTable: 1,
+  addChain: 2,
+  addSet: 3,
+  removeRule: 4,
+  removeElement: 5,
+  addElement: 6,
+  addRule: 7,
+  removeSet: 8,
+  removeChain: 9,
+} as const;
+
+export const DEFINITIONS = 'definitions';
+export const REMOVALS = 'removals';
+
+const TABLE = `${NFT_TABLE.family} ${NFT_TABLE.name}`;
+const UNWANTED = JSON.stringify(['unwanted', '']);
+const EMPTY: FoundNftTable = { chains: new Map(), sets: new Map() };
+
+const columnsOf = <C>({ row }: Wanted): C => row.columns as unknown as C;
+
+const chainText = ({ type, hook, priority }: ChainColumns): string =>
+  hook === undefined ? '' : `{ type ${type} hook ${hook} priority ${priority}; policy accept; }`;
+const setText = ({ type, value }: SetColumns): string =>
+  `{ type ${type}${value === undefined ? '' : ` : ${value}`}; }`;
+const elementWords = ({ element, value }: ElementText): string =>
+  value === undefined ? element : `${element} : ${value}`;
+const ruleWords = ({ text, comment }: { text: string; comment?: string | undefined }): string =>
+  comment === undefined ? text : `${text} comment "${comment}"`;
+
+/** `cgroup` gives the path of a cgroup by its name. */
+export function planNft(
+  found: FoundNftTable | undefined,
+  wanted: Iterable<Wanted>,
+  cgroup: (name: string) => string | undefined,
+  isComplete: boolean,
+): NftPlan {
+  const planner = new Planner(found ?? EMPTY, wanted, cgroup, isComplete);
+  return planner.plan(found !== undefined);
+}
+
+class Planner {
+  readonly #found: FoundNftTable;
+  readonly #wanted = new Map<NftTable, Wanted[]>();
+  readonly #cgroup: (name: string) => string | undefined;
+  readonly #isComplete: boolean;
+  #changes: NftChange[] = [];
+  readonly #problems: NftProblem[] = [];
+  #heldBack = 0;
+
+  constructor(
+    found: FoundNftTable,
+    wanted: Iterable<Wanted>,
+    cgroup: (name: string) => string | undefined,
+    isComplete: boolean,
+  ) {
+    this.#found = found;
+    this.#cgroup = cgroup;
+    this.#isComplete = isComplete;
+    for (const one of wanted) {
+      const table = one.row.table as NftTable;
+      const ofTable = this.#wanted.get(table);
+      if (ofTable === undefined) this.#wanted.set(table, [one]);
+      else ofTable.push(one);
+    }
+  }
+
+  plan(isThere: boolean): NftPlan {
+    if (this.#wanted.size === 0) this.#removeTable(isThere);
+    else if (this.#isOfOtherKind() && this.#isComplete) this.#replaceTable();
+    else this.#planAll(this.#found, isThere);
+    return {
+      isEmpty: this.#changes.length === 0,
+      changes: this.#changes,
+      problems: this.#problems,
+      heldBack: this.#heldBack,
+    };
+  }
+
+  #of(table: NftTable): readonly Wanted[] {
+    return this.#wanted.get(table) ?? [];
+  }
+
+  #removeTable(isThere: boolean): void {
+    if (!isThere) return;
+    if (!this.#isComplete) {
+      this.#heldBack += 1;
+      return;
+    }
+    this.#changes.push({
+      action: 'remove',
+      table: 'table',
+      key: TABLE,
+      before: TABLE,
+      after: undefined,
+      unit: UNWANTED,
+      rule: undefined,
+      object: undefined,
+      group: REMOVALS,
+      commands: [{ step: STEP.removeTable, text: `delete table ${TABLE}` }],
+    });
+  }
+
+  /** Hooks and types can't be changed: a chain or set that has others ends with the table, in the transaction that makes it anew. */
+  #isOfOtherKind(): boolean {
+    const { chains, sets } = this.#found;
+    return (
+      this.#of('chain').some((one) => {
+        const columns = columnsOf<ChainColumns>(one);
+        const there = chains.get(columns.name)?.columns;
+        return there !== undefined && chainText(there) !== chainText(columns);
+      }) ||
+      this.#of('set').some((one) => {
+        const columns = columnsOf<SetColumns>(one);
+        const there = sets.get(columns.name)?.columns;
+        return there !== undefined && setText(there) !== setText(columns);
+      })
+    );
+  }
+
+  #replaceTable(): void {
+    this.#removeTable(true);
+    this.#planAll(EMPTY, false);
+  }
+
+  #planAll(found: FoundNftTable, isThere: boolean): void {
+    const chains = new Set(this.#of('chain').map(({ row }) => row.key));
+    const sets = new Set(this.#of('set').map(({ row }) => row.key));
+    if (!isThere && chains.size + sets.size > 0) this.#addTable();
+    for (const one of this.#of('chain')) {
+      const columns = columnsOf<ChainColumns>(one);
+      if (found.chains.has(columns.name)) continue;
+      const after = chainText(columns);
+      this.#add(one, `${columns.name} ${after}`.trimEnd(), DEFINITIONS, [
+        { step: STEP.addChain, text: `add chain ${TABLE} ${columns.name} ${after}`.trimEnd() },
+      ]);
+    }
+    for (const one of this.#of('set')) {
+      const columns = columnsOf<SetColumns>(one);
+      if (found.sets.has(columns.name)) continue;
+      const kind = columns.value === undefined ? 'set' : 'map';
+      this.#add(one, `${columns.name} ${setText(columns)}`, DEFINITIONS, [
+        { step: STEP.addSet, text: `add ${kind} ${TABLE} ${columns.name} ${setText(columns)}` },
+      ]);
+    }
+    this.#planElements(found, sets, chains);
+    this.#planRules(found, chains);
+    for (const [name, { columns }] of found.sets)
+      if (!sets.has(name))
+        this.#remove('set', name, `${name} ${setText(columns)}`, REMOVALS, {
+          step: STEP.removeSet,
+          text: `delete ${columns.value === undefined ? 'set' : 'map'} ${TABLE} ${name}`,
+        });
+    for (const [name, { columns }] of found.chains)
+      if (!chains.has(name))
+        this.#remove('chain', name, `${name} ${chainText(columns)}`.trimEnd(), REMOVALS, {
+          step: STEP.removeChain,
+          text: `delete chain ${TABLE} ${name}`,
+        });
+  }
+
+  #addTable(): void {
+    const [first] = [...this.#of('chain'), ...this.#of('set')];
+    if (first === undefined) return;
+    this.#changes.push({
+      action: 'add',
+      table: 'table',
+      key: TABLE,
+      before: undefined,
+      after: TABLE,
+      unit: first.owner.id,
+      rule: first.row.rule,
+      object: first.row.object,
+      group: DEFINITIONS,
+      commands: [{ step: STEP.addTable, text: `add table ${TABLE}` }],
+    });
+  }
+
+  #planElements(
+    found: FoundNftTable,
+    sets: ReadonlySet<string>,
+    chains: ReadonlySet<string>,
+  ): void {
+    const wanted = new Map<string, Set<string>>();
+    for (const one of this.#of('element')) {
+      const columns = columnsOf<ElementColumns>(one);
+      const { set, element, value } = columns;
+      const target = /^jump (.*)$/.exec(value ?? '')?.[1];
+      const missing = !sets.has(set)
+        ? `set ${set}`
+        : target !== undefined && !chains.has(target)
+          ? `chain ${target}`
+          : undefined;
+      if (missing !== undefined) {
+        this.#await(one, missing);
+        continue;
+      }
+      const keys = wanted.get(set);
+      if (keys === undefined) wanted.set(set, new Set([element]));
+      else keys.add(element);
+      const there = found.sets.get(set)?.elements.get(element);
+      const after = elementWords(columns);
+      const add = {
+        step: STEP.addElement,
+        text: `add element ${TABLE} ${set} { ${after} }`,
+      };
+      if (there === undefined) this.#add(one, `${set} { ${after} }`, `set ${set}`, [add]);
+      else if (there.value !== value)
+        this.#changes.push({
+          ...this.#describe(one, `set ${set}`),
+          action: 'change',
+          before: `${set} { ${elementWords(there)} }`,
+          after: `${set} { ${after} }`,
+          commands: [
+            {
+              step: STEP.removeElement,
+              text: `delete element ${TABLE} ${set} { ${element} }`,
+            },
+            add,
+          ],
+        });
+    }
+    for (const [set, { elements }] of found.sets) {
+      if (!sets.has(set)) continue;
+      for (const [key, element] of elements)
+        if (wanted.get(set)?.has(key) !== true)
+          this.#remove(
+            'element',
+            `${set} ${key}`,
+            `${set} { ${elementWords(element)} }`,
+            `set ${set}`,
+            {
+              step: STEP.removeElement,
+              text: `delete element ${TABLE} ${set} { ${key} }`,
+            },
+          );
+    }
+  }
+
+  #planRules(found: FoundNftTable, chains: ReadonlySet<string>): void {
+    const byChain = new Map<string, WantedRule[]>([...chains].map((name) => [name, []]));
+    for (const one of this.#of('rule')) {
+      const rule = this.#resolved(one);
+      if (rule === undefined) continue;
+      const ofChain = byChain.get(rule.columns.chain);
+      if (ofChain === undefined) this.#await(one, `chain ${rule.columns.chain}`);
+      else ofChain.push(rule);
+    }
+    for (const [chain, wanted] of byChain) {
+      wanted.sort(inOrder);
+      this.#planChain(chain, wanted, found.chains.get(chain)?.rules ?? []);
+    }
+  }
+
+  /** With the path of its cgroup; undefined while there is none. */
+  #resolved(one: Wanted): WantedRule | undefined {
+    const columns = columnsOf<NftRuleColumns>(one);
+    if (columns.cgroup === undefined) return { one, columns, words: ruleWords(columns) };
+    const path = this.#cgroup(columns.cgroup);
+    if (path === undefined) return undefined;
+    const text = columns.text.replace(
+      `level 2 "${columns.cgroup}"`,
+      `level ${path.split('/').length} "${path}"`,
+    );
+    return { one, columns: { ...columns, text }, words: ruleWords({ ...columns, text }) };
+  }
+
+  /** Rules that are there in the right order stay; what comes before one of them is inserted there, the rest is added at the end. */
+  #planChain(chain: string, wanted: readonly WantedRule[], found: readonly FoundRule[]): void {
+    const kept = keptRules(
+      wanted.map(({ words }) => words),
+      found.map((rule) => ruleWords(rule)),
+    );
+    const keptFound = new Set(kept.filter((index) => index !== undefined));
+    for (const [index, rule] of found.entries()) {
+      if (keptFound.has(index)) continue;
+      const words = ruleWords(rule);
+      this.#remove('rule', `${chain} ${rule.text}`, `${chain}: ${words}`, `chain ${chain}`, {
+        step: STEP.removeRule,
+        text: `delete rule ${TABLE} ${chain} handle ${rule.handle}`,
+      });
+    }
+    let before: number | undefined;
+    const commands: NftCommand[] = [];
+    for (let index = wanted.length - 1; index >= 0; index -= 1) {
+      const place = kept[index];
+      if (place !== undefined) {
+        before = found[place]?.handle;
+        continue;
+      }
+      const { words = '' } = wanted[index] ?? {};
+      commands[index] = {
+        step: STEP.addRule,
+        text:
+          before === undefined
+            ? `add rule ${TABLE} ${chain} ${words}`
+            : `insert rule ${TABLE} ${chain} position ${before} ${words}`,
+      };
+    }
+    for (const [index, command] of commands.entries()) {
+      const rule = wanted[index];
+      if (command !== undefined && rule !== undefined)
+        this.#add(rule.one, `${chain}: ${rule.words}`, groupOf(rule.columns), [command]);
+    }
+  }
+
+  #describe({ row, owner }: Wanted, group: string) {
+    return {
+      table: row.table as NftTable,
+      key: row.key,
+      unit: owner.id,
+      rule: row.rule,
+      object: row.object,
+      group,
+    };
+  }
+
+  #add(one: Wanted, after: string, group: string, commands: readonly NftCommand[]): void {
+    const described = this.#describe(one, group);
+    this.#changes.push({ ...described, action: 'add', before: undefined, after, commands });
+  }
+
+  #remove(table: NftTable, key: string, before: string, group: string, command: NftCommand): void {
+    if (!this.#isComplete) {
+      this.#heldBack += 1;
+      return;
+    }
+    this.#changes.push({
+      action: 'remove',
+      table,
+      key,
+      before,
+      after: undefined,
+      unit: UNWANTED,
+      rule: undefined,
+      object: undefined,
+      group,
+      commands: [command],
+    });
+  }
+
+  #await({ row, owner }: Wanted, what: string): void {
+    this.#problems.push({
+      kind: 'awaited',
+      table: row.table as NftTable,
+      key: row.key,
+      unit: owner.id,
+      object: row.object,
+      message: `${row.table} ${row.key} waits for ${what}`,
+    });
+  }
+}
+
+interface WantedRule {
+  readonly one: Wanted;
+  readonly columns: NftRuleColumns;
+  readonly words: string;
+}
+
+/** nft may not find a cgroup that is there for us: that must not keep the others of the chain from being made. */
+const groupOf = ({ chain, cgroup }: NftRuleColumns): string =>
+  cgroup === undefined ? `chain ${chain}` : `chain ${chain} for ${cgroup}`;
+
+const inOrder = (a: WantedRule, b: WantedRule): number =>
+  a.columns.order - b.columns.order ||
+  a.one.owner.order - b.one.owner.order ||
+  (a.one.row.key < b.one.row.key ? -1 : 1);

@@ -1,0 +1,112 @@
+/** Our nftables table as rows, so that one engine keeps them: tables, columns, keys, and the collector of what a unit wants. */
+import type { Family } from '../../allocators/addresses.ts';
+import type { Sink } from '../../desired/features.ts';
+
+/** Name of the "database" whose tables are those of nftables. */
+export const NFTABLES = 'nftables';
+
+/** The table that is ours as a whole (node.md §3). */
+export const NFT_TABLE = { family: 'inet', name: 'ovn-kubernetes' } as const;
+
+export type NftTable = 'chain' | 'set' | 'rule' | 'element';
+
+/** A chain; with a hook it is where packets come in. All policies accept. */
+export interface ChainColumns {
+  readonly name: string;
+  readonly type?: 'nat' | 'filter' | 'route';
+  readonly hook?: 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting';
+  readonly priority?: number;
+}
+
+/** A set, or with `value` a map; types in the words of nft(8). */
+export interface SetColumns {
+  readonly name: string;
+  readonly type: string;
+  readonly value?: string;
+}
+
+export interface NftRuleColumns {
+  readonly chain: string;
+  /** In the words of nft(8), as `ruleText` of the driver reads it back. */
+  readonly text: string;
+  /** Rules of a chain are in this order. */
+  readonly order: number;
+  readonly comment?: string;
+  /** Name of a cgroup that stands in the text instead of its path: while there is none, the rule can't be. */
+  readonly cgroup?: string;
+}
+
+export interface ElementColumns {
+  readonly set: string;
+  readonly element: string;
+  /** Of a map. */
+  readonly value?: string;
+}
+
+/** What the host wants as a whole has no object. */
+export const CLUSTER = 'cluster';
+
+/** Bytes of a comment that the kernel takes (linux/netfilter/nf_tables.h, NFT_USERDATA_MAXLEN, less what nft adds). */
+const LONGEST_COMMENT = 120;
+
+/** Parts of a set's elements, in the words of nft(8). */
+export const concatenated = (...parts: readonly (string | number)[]): string => parts.join(' . ');
+
+/** Name of the variant of a set for a family, and the type of its addresses. */
+export const ofFamily = (name: string, family: Family): string => `${name}-${family}`;
+export const addressType = (family: Family): string => `ip${family}_addr`;
+/** The family as rules name it. */
+export const ipWord = (family: Family): 'ip' | 'ip6' => (family === 'v4' ? 'ip' : 'ip6');
+
+/** What a unit wants, as one rule wants it. Everything that it is given is a word that nft can't read as another one. */
+export class NftRows {
+  readonly #out: Sink;
+  readonly #object: string;
+  readonly #rule: string;
+
+  constructor(out: Sink, object: string, rule: string) {
+    this.#out = out;
+    this.#object = object;
+    this.#rule = rule;
+  }
+
+  chain(columns: ChainColumns): void {
+    this.#row('chain', columns.name, columns);
+  }
+
+  set(columns: SetColumns): void {
+    this.#row('set', columns.name, columns);
+  }
+
+  /** `key` tells the rule from the others of its chain. */
+  rule(key: string, columns: Omit<NftRuleColumns, 'comment'>): void {
+    const comment = this.#object.replaceAll(/[^\w .:/-]/g, '_').slice(0, LONGEST_COMMENT);
+    this.#row('rule', `${columns.chain} ${key}`, {
+      ...columns,
+      ...(this.#object === CLUSTER ? {} : { comment }),
+    });
+  }
+
+  element(columns: ElementColumns): void {
+    this.#row('element', `${columns.set} ${columns.element}`, columns);
+  }
+
+  /** Rules of a chain that stand for themselves, in their order. */
+  rules(chain: string, ...texts: readonly string[]): void {
+    for (const [order, text] of texts.entries()) this.rule(text, { chain, text, order });
+  }
+
+  #row(table: NftTable, key: string, columns: object): void {
+    this.#out.row({
+      database: NFTABLES,
+      table,
+      key,
+      columns: Object.fromEntries(
+        Object.entries(columns).filter(([, value]) => value !== undefined),
+      ),
+      containers: [],
+      rule: this.#rule,
+      object: this.#object,
+    });
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * Keeps the host of a node as its features say: ports in the local Open_vSwitch database, the kernel's network stack, and flows of the external
+ * bridge. Opens nothing; database, drivers and logger come from outside.
+ */
+import { claimsOf, type RowTarget } from '../desired/engine.ts';
+import type { Feature } from '../desired/features.ts';
+import { commitPlan, Reconciler, type Plan, type PlanProblem } from '../desired/ovsdb/index.ts';
+import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { Claims } from './reconcile/claims.ts';
+import type { ConnectionDriver, ConnectionProblem } from './conntrack/connection-driver.ts';
+import type { FlowDriver } from './openflow/flow-driver.ts';
+import type { FlowPlan, FlowProblem } from './openflow/flow-plan.ts';
+import type {
+  HealthCheckProblem,
+  HealthCheckServers,
+} from './health-checks/health-check-servers.ts';
+import type { LinuxDriver } from './linux/linux-driver.ts';
+import type { LinuxPlan, LinuxProblem } from './linux/linux-change.ts';
+import type { NftDriver } from './nftables/nft-driver.ts';
+import type { NftPlan, NftProblem } from './nftables/nft-plan.ts';
+import { OfctlError, type OfctlProgram } from './openflow/ofctl-program.ts';
+import { STRANGER_FLOWS } from './openflow/bridge-flows-uplink.ts';
+import { TUNNEL_SOURCES } from './nftables/tunnels.ts';
+import { hostFeatures } from './features.ts';
+import type { HostSettings } from './networks/host-network.ts';
+import { OPEN_VSWITCH } from './host-rows.ts';
+import type { Logger } from '../process/logger.ts';
+import type { StrangersSeen } from './chassis/underlay-report.ts';
+import type { ZoneDatabase } from '../databases/zone-database.ts';
+
+export interface HostControllerOptions {
+  readonly settings: HostSettings;
+  readonly openVswitch: ZoneDatabase;
+  readonly linux: LinuxDriver;
+  readonly flows: FlowDriver;
+  readonly ofctl: OfctlProgram;
+  readonly nft: NftDriver;
+  readonly healthChecks: HealthCheckServers;
+  readonly connections: ConnectionDriver;
+  readonly log: Logger;
+  /** Milliseconds on a monotonic clock. */
+  readonly now?: () => number;
+  /** Called after each change, for metrics. */
+  readonly onChange?: (change: HostChange) => void;
+}
+
+/** What a pass changed of one kind of state. */
+export interface HostChange {
+  readonly database: string;
+  /** Objects that were added, changed or removed. */
+  readonly applied: number;
+  readonly refused: number;
+  /** Milliseconds. */
+  readonly duration: number;
+  /** True when nobody wanted anything else since all was right: somebody else had changed it. */
+  readonly isDrift: boolean;
+}
+
+export interface HostPlans {
+  readonly openVswitch: Plan;
+  readonly linux: LinuxPlan;
+  readonly flows: FlowPlan;
+  readonly nft: NftPlan;
+}
+
+/** Of what settings want it is not known whether it can be: a node may have no uplink. */
+const isAwaited = ({ kind, object }: FlowProblem): boolean =>
+  kind === 'awaited' && object !== CLUSTER;
+
+/** What settings want. */
+const CLUSTER = 'cluster';
+
+/** A plan made on a state that moved meanwhile is made again this often before the pass is given up. */
+const MAX_ATTEMPTS = 10;
+
+/** What keeps one kind of state: it reads, compares, and changes. */
+interface HostDriver<P> {
+  readonly database: string;
+  readonly claims: Claims;
+  refresh(now: number): Promise<void>;
+  plan(now: number, isComplete: boolean): P;
+  /** `signal` ends what takes long. */
+  apply(
+    plan: P,
+    now: number,
+    signal: AbortSignal,
+  ): Promise<{
+    readonly applied: number;
+    readonly refused: readonly Pick<
+      LinuxProblem | NftProblem | FlowProblem,
+      'table' | 'key' | 'message'
+    >[];
+  }>;
+}
+
+export class HostController implements AsyncDisposable {
+  readonly features: readonly Feature<ZoneFacts>[];
+  readonly #options: HostControllerOptions;
+  #reconciler: Reconciler | undefined;
+  readonly #now: () => number;
+  #stopFollowing: (() => void) | undefined;
+  /** What was wanted of a kind of state when all of it was right last. */
+  readonly #rightAt = new Map<string, number>();
+  #portProblems: readonly PlanProblem[] = [];
+  #linuxProblems: readonly LinuxProblem[] = [];
+  #flowProblems: readonly FlowProblem[] = [];
+  #nftProblems: readonly NftProblem[] = [];
+
+  constructor(options: HostControllerOptions) {
+    this.#options = options;
+    this.#now = options.now ?? ((): number => performance.now());
+    this.features = hostFeatures(options.settings);
+  }
+
+  /** Throws while the database is not loaded. */
+  get targets(): readonly RowTarget[] {
+    const { linux, nft, flows, healthChecks, connections } = this.#options;
+    return [this.#ports, linux, nft, flows, healthChecks, connections];
+  }
+
+  problems(): readonly (
+    | PlanProblem
+    | LinuxProblem
+    | NftProblem
+    | FlowProblem
+    | HealthCheckProblem
+    | ConnectionProblem
+  )[] {
+    return [
+      ...this.#portProblems,
+      ...this.#linuxProblems,
+      ...this.#nftProblems,
+      ...this.#flowProblems,
+      ...this.#options.healthChecks.problems(),
+      ...this.#options.connections.problems(),
+    ];
+  }
+
+  /** What a pass would change now. */
+  async plans(isComplete: boolean): Promise<HostPlans> {
+    await this.#options.linux.refresh(this.#now());
+    await this.#options.nft.refresh(this.#now());
+    await this.#options.flows.refresh(this.#now());
+    const now = this.#now();
+    const linux = this.#options.linux.plan(now, isComplete);
+    const nft = this.#options.nft.plan(now, isComplete);
+    const flows = this.#options.flows.plan(now, isComplete);
+    const openVswitch = this.#ports.plan({ now, isComplete });
+    this.#portProblems = openVswitch.problems;
+    this.#linuxProblems = linux.problems;
+    this.#nftProblems = nft.problems;
+    this.#flowProblems = flows.problems;
+    return { openVswitch, linux, nft, flows };
+  }
+
+  /**
+   * Makes what differs as it should be. Returns why not everything could be tried, if so. Isolation comes before what it isolates; what
+   * leads to a port goes before the port, and comes when Open vSwitch has made its device.
+   */
+  async flush(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const nft = await this.#flushNft(isComplete, signal);
+    const linux = await this.#flushLinux(isComplete, signal);
+    const ports = await this.#flushPorts(isComplete, signal);
+    const flows = await this.#flushFlows(isComplete, signal);
+    await this.#options.healthChecks.flush(this.#now());
+    return nft ?? linux ?? ports ?? flows;
+  }
+
+  /** Packets of strangers to the port of tunnels, by what dropped them; `bridge` is the external one. */
+  async strangersSeen(bridge: string | undefined): Promise<readonly StrangersSeen[]> {
+    const { nft, ofctl } = this.#options;
+    await nft.refreshCounters();
+    const inTable = { at: 'nftables', packets: nft.counted(TUNNEL_SOURCES) };
+    if (bridge === undefined) return [inTable];
+    try {
+      const counts = await Promise.all(STRANGER_FLOWS.map((flows) => ofctl.packets(bridge, flows)));
+      const packets = counts.reduce((sum, count) => sum + count, 0);
+      return [{ at: bridge, packets }, inTable];
+    } catch (error) {
+      if (!(error instanceof OfctlError)) throw error;
+      return [{ at: bridge, packets: undefined }, inTable];
+    }
+  }
+
+  /** To be called when the data plane is as wanted: what led to services that are gone is forgotten, while other work goes on. */
+  forgetConnections(): void {
+    this.#options.connections.forget(this.#now());
+  }
+
+  /** What is waited for until the host is as it should be, or undefined. */
+  get awaited(): string | undefined {
+    const found = [...this.#portProblems, ...this.#linuxProblems].find(
+      ({ kind }) => kind === 'awaited',
+    );
+    return (found ?? this.#flowProblems.find(isAwaited))?.message;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopFollowing?.();
+    this.#options.linux[Symbol.dispose]();
+    this.#options.flows[Symbol.dispose]();
+    this.#options.nft[Symbol.dispose]();
+    this.#options.healthChecks[Symbol.dispose]();
+    await this.#options.connections[Symbol.asyncDispose]();
+  }
+
+  get #ports(): Reconciler {
+    if (this.#reconciler !== undefined) return this.#reconciler;
+    const { replica } = this.#options.openVswitch;
+    const reconciler = new Reconciler(replica, claimsOf(this.features, OPEN_VSWITCH));
+    this.#stopFollowing = reconciler.follow();
+    this.#reconciler = reconciler;
+    return reconciler;
+  }
+
+  /** How many objects there are to be, by kind of state and table. */
+  *counts(): Iterable<readonly [database: string, table: string, count: number]> {
+    const { linux, nft, flows, healthChecks } = this.#options;
+    for (const { database, claims } of [linux, nft, flows, healthChecks])
+      for (const [table, count] of claims.counts) yield [database, table, count];
+  }
+
+  async #flushNft(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    return this.#flushDriver('nftables', this.#options.nft, isComplete, signal, ({ problems }) => {
+      this.#nftProblems = problems;
+    });
+  }
+
+  async #flushLinux(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    return this.#flushDriver(
+      'network stack',
+      this.#options.linux,
+      isComplete,
+      signal,
+      ({ problems }) => {
+        this.#linuxProblems = problems;
+      },
+    );
+  }
+
+  async #flushFlows(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    // Numbers of ports would be those of before, and another process may be at work.
+    const unavailable = this.#options.openVswitch.unavailable();
+    if (unavailable !== undefined) return unavailable;
+    return this.#flushDriver('flows', this.#options.flows, isComplete, signal, ({ problems }) => {
+      this.#flowProblems = problems;
+    });
+  }
+
+  /** Compares and changes until nothing differs. */
+  async #flushDriver<
+    P extends { readonly isEmpty: boolean; readonly problems: readonly unknown[] },
+  >(
+    what: string,
+    driver: HostDriver<P>,
+    isComplete: boolean,
+    signal: AbortSignal,
+    onPlan: (plan: P) => void,
+  ): Promise<string | undefined> {
+    const { log } = this.#options;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      signal.throwIfAborted();
+      await driver.refresh(this.#now());
+      const plan = driver.plan(this.#now(), isComplete);
+      onPlan(plan);
+      const { database, claims } = driver;
+      if (plan.isEmpty) {
+        if (plan.problems.length === 0) this.#rightAt.set(database, claims.version);
+        return undefined;
+      }
+      const isDrift = this.#rightAt.get(database) === claims.version;
+      const began = this.#now();
+      const { applied, refused } = await driver.apply(plan, began, signal);
+      const duration = this.#now() - began;
+      this.#options.onChange?.({
+        database,
+        applied,
+        refused: refused.length,
+        duration,
+        isDrift,
+      });
+      log.info(
+        { component: 'host', applied, refused: refused.length, duration },
+        `${what} changed`,
+      );
+      this.#logRefused(refused);
+    }
+    return `${what} of the host change faster than they can be followed`;
+  }
+
+  /** One line: each of them is a problem, which is said until it ends. */
+  #logRefused(refused: readonly { table: string; key: string; message: string }[]): void {
+    const [first] = refused;
+    if (first === undefined) return;
+    const { table, key, message } = first;
+    const more = refused.length === 1 ? '' : `; and ${refused.length - 1} more`;
+    this.#options.log.error({ component: 'host', table, key }, `${message}${more}`);
+  }
+
+  async #flushPorts(isComplete: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const { openVswitch, log } = this.#options;
+    const { transactor, lock } = openVswitch;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const unavailable = openVswitch.unavailable();
+      if (unavailable !== undefined) return unavailable;
+      const plan = this.#ports.plan({ now: this.#now(), isComplete });
+      this.#portProblems = plan.problems;
+      if (plan.isEmpty) return undefined;
+      const result = await commitPlan(transactor, plan, {
+        ...(lock === undefined ? {} : { lock }),
+        comment: 'heddle',
+        signal,
+      });
+      const { kind, committed, refused } = result;
+      log.info(
+        { component: 'host', outcome: kind, rows: committed, refused: refused.length },
+        'ports changed',
+      );
+      this.#ports.refused(refused, this.#now());
+      this.#logRefused(refused);
+      if (kind === 'not-locked' || kind === 'unknown') return result.reason ?? kind;
+      if (kind === 'server-failed')
+        return `the server of Open_vSwitch can't write (${result.reason}): see its log and the space on its file system`;
+    }
+    return 'the Open_vSwitch database changes faster than it can be followed';
+  }
+}

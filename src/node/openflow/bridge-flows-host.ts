@@ -1,0 +1,147 @@
+/** Traffic between the host and OVN: the host's way to services, and OVN's to the addresses of the node (node.md §4.3, §4.4). */
+import type { BridgePart } from './bridge-network.ts';
+import { conntrack, destination, DROP, MARK_INTO_OVN, output } from './flow-actions.ts';
+import { FLOW_TABLES, ZONES } from '../numbers.ts';
+
+const { classify, toOvn, toHost, hairpin, hairpinReplies } = FLOW_TABLES;
+/** Priority of a flow that names none (OpenFlow 1.3, OFP_DEFAULT_PRIORITY). */
+const UNWRITTEN = 32_768;
+
+export const hostFlows: BridgePart = {
+  rules: {
+    'host-to-services': {
+      text: "The host's traffic to services goes into OVN with the host's masquerade address.",
+      source: 'node.md §4.3, 500 and 550',
+    },
+    'choice-of-network': {
+      text: "The host reaches a network by the network's packet mark, which goes no further, and the default network otherwise; in OVN all of it has one mark.",
+      source: 'node.md §4.4, table 2',
+    },
+    'shared-services': {
+      text: 'Pods of every primary network reach the services that all may use through the default network.',
+      source: 'node.md §4.4, table 2, 300',
+    },
+    'other-networks-services': {
+      text: 'What comes from the host address of a primary network reaches nothing else of the default network.',
+      source: 'node.md §4.4, table 2, 200',
+    },
+    'to-host': {
+      text: 'What OVN sends to the host has the MAC addresses that the host expects.',
+      source: 'node.md §4.4, table 3',
+    },
+    hairpin: {
+      text: "What OVN sends to an address of the node has OVN's masquerade address as its source, so that the reply comes back.",
+      source: 'node.md §4.3, 500 and 175; §4.4, tables 4 and 5',
+    },
+  },
+  common(rows, on) {
+    const { outside, fromHost, toHost: onHost, push } = on.vlan;
+    for (const { words, services, sharedServices, ...family } of on.families) {
+      const { ip, src, dst } = words;
+      const toServices = rows.by('host-to-services');
+      for (const service of services) {
+        const common = { commit: true, table: toOvn, zone: ZONES.services } as const;
+        const match = [ip, ...fromHost, `${dst}=${service}`];
+        toServices.flow(
+          classify,
+          550,
+          [...match, `${src}=${family.masquerade}`],
+          [conntrack(common)],
+        );
+        toServices.flow(classify, 500, match, [
+          conntrack({ ...common, nat: `src=${family.hostMasquerade}` }),
+        ]);
+      }
+      const back = rows.by('hairpin');
+      back.flow(
+        classify,
+        500,
+        [ip, ...fromHost, `${dst}=${family.ovnMasquerade}`],
+        [conntrack({ table: hairpinReplies, zone: ZONES.hairpin, nat: '' })],
+      );
+      back.flow(
+        hairpin,
+        0,
+        [ip],
+        [
+          conntrack({
+            commit: true,
+            table: toHost,
+            zone: ZONES.hairpin,
+            nat: `src=${family.ovnMasquerade}`,
+          }),
+        ],
+      );
+      back.flow(
+        hairpinReplies,
+        0,
+        [ip],
+        [conntrack({ commit: true, table: toOvn, zone: ZONES.services, nat: '' })],
+      );
+      for (const address of new Set(sharedServices))
+        rows
+          .by('shared-services')
+          .flow(
+            toOvn,
+            300,
+            [ip, `${dst}=${address}`],
+            [MARK_INTO_OVN, destination(on.mac), ...push, output(on.defaultPort)],
+          );
+    }
+    rows
+      .by('choice-of-network')
+      .flow(toOvn, 100, [], [MARK_INTO_OVN, destination(on.mac), ...push, output(on.defaultPort)]);
+    rows
+      .by('to-host')
+      .flow(toHost, UNWRITTEN, outside, [
+        'move:NXM_OF_ETH_DST[]->NXM_OF_ETH_SRC[]',
+        destination(on.mac),
+        ...onHost,
+      ]);
+  },
+  network(rows, { on, port, from, network, isDefault, packetMark }) {
+    for (const { family, words, nodeAddress, otherAddresses, ...own } of on.families) {
+      const { ip, src, dst, tcp, udp, sctp } = words;
+      const back = rows.by('hairpin');
+      const fromNode = [ip, ...from, `${src}=${nodeAddress}`];
+      const track = { commit: true, table: hairpin, zone: ZONES.services } as const;
+      back.flow(
+        classify,
+        500,
+        [...fromNode, `${dst}=${own.hostMasquerade}`],
+        [conntrack({ ...track, nat: `dst=${nodeAddress}` })],
+      );
+      for (const address of otherAddresses)
+        back.flow(classify, 500, [...fromNode, `${dst}=${address}`], [conntrack(track)]);
+      for (const service of own.services)
+        rows
+          .by('host-to-services')
+          .flow(
+            classify,
+            500,
+            [ip, ...from, `${src}=${service}`, `${dst}=${own.masquerade}`],
+            [conntrack({ table: toHost, zone: ZONES.services, nat: '' })],
+          );
+      if (on.mode === 'local')
+        for (const protocol of [tcp, udp, sctp])
+          back.flow(
+            classify,
+            175,
+            [protocol, ...from, `${src}=${nodeAddress}`],
+            [conntrack({ table: hairpin, zone: ZONES.services })],
+          );
+      if (isDefault) continue;
+      rows
+        .by('choice-of-network')
+        .flow(
+          toOvn,
+          250,
+          [ip, `pkt_mark=${packetMark}`],
+          [MARK_INTO_OVN, destination(on.mac), ...on.vlan.push, output(port)],
+        );
+      const masquerade = network.masquerade[family]?.managementPort;
+      if (masquerade !== undefined)
+        rows.by('other-networks-services').flow(toOvn, 200, [ip, `${src}=${masquerade}`], [DROP]);
+    }
+  },
+};

@@ -1,0 +1,247 @@
+/** What leaves the node, and how replies find back: each network has a conntrack mark (node.md §4.3, §4.4). */
+import { familyOf, type Family } from '../../allocators/addresses.ts';
+import {
+  WORDS,
+  type BridgeNetwork,
+  type BridgePart,
+  type ExternalBridge,
+} from './bridge-network.ts';
+import { conntrack, DROP, goOnIn, NORMAL, output } from './flow-actions.ts';
+import { LOCAL, UPLINK, type FlowRows } from './flow-rows.ts';
+import {
+  BFD_PORT,
+  CONNTRACK_MARK_HOST,
+  FLOW_TABLES,
+  GENEVE_PORT,
+  MARK_TO_NODE_ADDRESS,
+  ZONES,
+} from '../numbers.ts';
+import { plainAddress } from '../plain-address.ts';
+
+const { classify, replies, toHostEndpoint, tooLarge } = FLOW_TABLES;
+/** Priority of what drops strangers' packets to the host's port of tunnels. */
+const STRANGERS = 204;
+const TO_TUNNEL = `tp_dst=${GENEVE_PORT}`;
+/**
+ * The first piece of a datagram: flows find no port in any piece (ovs-ofctl(8), set-frags), but conntrack, which puts them together, does. The kernel
+ * goes on with the whole, Open vSwitch's userspace datapath with the pieces. Without the first one the others are nothing.
+ */
+const PIECE_TO_TUNNEL = [
+  'nw_frag=yes',
+  'ct_state=-inv+trk',
+  'ct_nw_proto=17',
+  `ct_tp_dst=${GENEVE_PORT}`,
+];
+/** Replies belong to connections that are known, or are errors of them. */
+const OF_CONNECTION = ['ct_state=+est+trk', 'ct_state=+rel+trk'];
+
+export const uplinkFlows: BridgePart = {
+  rules: {
+    tunnels: {
+      text: 'Tunnel packets go between the uplink and the host, and are not tracked.',
+      source: 'node.md §4.3, 200 and 205',
+    },
+    'from-nodes': {
+      text: "To the host's port of tunnels send other nodes alone, by the addresses that their tunnels have, and what --tunnel-sources names. Open vSwitch's userspace datapath takes tunnels from here, past nftables.",
+      source: 'RFC 8926 §6.1',
+    },
+    'tunnels-alone': {
+      text: 'No network sends anything to the port of tunnels, wherever it is: with an address of a node it would be taken for what a node says. Nor does a service lead there.',
+      source: 'RFC 8926 §6.1',
+    },
+    fragments: {
+      text: 'Fragments are put together before anything looks at ports.',
+      source: 'node.md §4.3, 110',
+    },
+    'host-out': {
+      text: 'What the host sends is tracked with the mark of the host.',
+      source: 'node.md §4.3, 100 and 102',
+    },
+    'network-out': {
+      text: "What a network sends leaves with the node's address, and is tracked with the network's mark.",
+      source: 'node.md §4.3, 100, 102 and 105',
+    },
+    replies: {
+      text: 'Replies go where the mark of their connection says: to the host, or to one network.',
+      source: 'node.md §4.3, 50; §4.4, table 1',
+    },
+    'other-traffic': {
+      text: 'What belongs to no connection of OVN is for the host.',
+      source: 'node.md §4.4, table 1',
+    },
+    'too-large': {
+      text: 'What is too large for a network goes to the host, which says so to the sender.',
+      source: 'node.md §4.4, table 11',
+    },
+    bfd: {
+      text: 'BFD reaches the default network and the host.',
+      source: 'node.md §4.3, 650; §4.4, table 1, 13',
+    },
+  },
+  common(rows, on) {
+    const { outside, fromUplink, fromHost, fromHostToAny, toHost, push } = on.vlan;
+    for (const { family, words, hostSubnets } of on.families) {
+      const { ip, udp, dst } = words;
+      const tunnels = rows.by('tunnels');
+      addTunnelSources(rows, on, family);
+      tunnels.flow(classify, 200, [udp, ...fromUplink, TO_TUNNEL], [NORMAL]);
+      tunnels.flow(classify, 200, [udp, ...fromHost, TO_TUNNEL], [...push, output(UPLINK)]);
+      const alone = rows.by('tunnels-alone');
+      alone.flow(toHostEndpoint, 10, [udp, ...outside, TO_TUNNEL], [DROP]);
+      alone.flow(classify, 600, [udp, ...outside, ...PIECE_TO_TUNNEL], [DROP]);
+      if (on.mode === 'shared')
+        rows
+          .by('fragments')
+          .flow(
+            classify,
+            110,
+            [ip, ...fromUplink, 'nw_frag=yes'],
+            [conntrack({ table: classify, zone: ZONES.fragments })],
+          );
+      const track = conntrack({ commit: true, zone: ZONES.uplink, mark: CONNTRACK_MARK_HOST });
+      const host = [...fromHostToAny, `dl_src=${on.mac}`];
+      for (const subnet of hostSubnets)
+        rows.by('host-out').flow(classify, 102, [ip, ...host, `${dst}=${subnet}`], [track, NORMAL]);
+      rows.by('host-out').flow(classify, 100, [ip, ...fromHost], [track, ...push, output(UPLINK)]);
+      rows
+        .by('replies')
+        .flow(
+          classify,
+          50,
+          [ip, ...outside, `dl_dst=${on.mac}`],
+          [conntrack({ table: replies, zone: ZONES.uplink, nat: '' })],
+        );
+      for (const state of OF_CONNECTION)
+        rows
+          .by('replies')
+          .flow(replies, 100, [ip, ...outside, state, `ct_mark=${CONNTRACK_MARK_HOST}`], toHost);
+      rows
+        .by('bfd')
+        .flow(
+          replies,
+          13,
+          [udp, ...fromUplink, `tp_dst=${BFD_PORT}`],
+          [output(on.defaultPort), ...toHost],
+        );
+    }
+    const other = rows.by('other-traffic');
+    other.flow(replies, 10, [...outside, `dl_dst=${on.mac}`], toHost);
+    other.flow(replies, 0, [], [NORMAL]);
+    if (checksSizes(on)) {
+      rows.by('too-large').flow(tooLarge, 10, ['reg0=0x1'], [LOCAL]);
+      rows.by('too-large').flow(tooLarge, 1, [], [...push, output(on.defaultPort)]);
+    }
+  },
+  node(rows, on, ends) {
+    for (const { family } of on.families)
+      for (const end of new Set(ends.map(plainAddress)))
+        if (end !== undefined && familyOf(end) === family && on.tunnelSources !== 'any')
+          addTunnelSource(rows, on, { source: end, priority: 205 });
+  },
+  network(rows, to) {
+    addNothingIntoTunnels(rows, to);
+    addWaysOut(rows.by('network-out'), to);
+    addReplies(rows, to);
+  },
+};
+
+/** Matches what comes from the uplink to the host's port of tunnels. */
+const toOwnTunnels = ({ vlan, mac }: ExternalBridge, udp: string): readonly string[] => [
+  udp,
+  ...vlan.fromUplink,
+  `dl_dst=${mac}`,
+  TO_TUNNEL,
+];
+
+function addTunnelSources(rows: FlowRows, on: ExternalBridge, family: Family): void {
+  const match = toOwnTunnels(on, WORDS[family].udp);
+  if (on.tunnelSources === 'any')
+    return rows.by('tunnels').flow(classify, 205, match, on.vlan.toHost);
+  rows.by('from-nodes').flow(classify, STRANGERS, match, [DROP]);
+  for (const range of on.tunnelSources)
+    if (familyOf(range) === family) addTunnelSource(rows, on, { source: range, priority: 206 });
+}
+
+/** `source`: an address or a range. Those of settings have a priority of their own: a range may be what a node has. */
+function addTunnelSource(
+  rows: FlowRows,
+  on: ExternalBridge,
+  { source, priority }: { source: string; priority: number },
+): void {
+  const { udp, src } = WORDS[familyOf(source)];
+  const match = [...toOwnTunnels(on, udp), `${src}=${source}`];
+  rows.by('from-nodes').flow(classify, priority, match, on.vlan.toHost);
+}
+
+/** Flows that drop strangers' packets to the port of tunnels, as `ovs-ofctl dump-flows` asks for them. */
+export const STRANGER_FLOWS = [WORDS.v4, WORDS.v6].map(({ udp }) => ({
+  table: classify,
+  match: `${udp},${TO_TUNNEL}`,
+  priority: STRANGERS,
+}));
+
+const checksSizes = ({ mode, largestFrame }: ExternalBridge): boolean =>
+  mode === 'local' && largestFrame !== undefined;
+
+/** Before any way out. */
+function addNothingIntoTunnels(rows: FlowRows, { on, from }: BridgeNetwork): void {
+  for (const { words } of on.families) {
+    rows.by('tunnels-alone').flow(classify, 600, [words.udp, ...from, TO_TUNNEL], [DROP]);
+    rows
+      .by('fragments')
+      .flow(
+        classify,
+        600,
+        [words.ip, ...from, 'nw_frag=yes', 'ct_state=-trk'],
+        [conntrack({ table: classify, zone: ZONES.fragments })],
+      );
+  }
+}
+
+function addWaysOut(
+  rows: FlowRows,
+  { on, from, network, isDefault, conntrackMark: mark }: BridgeNetwork,
+): void {
+  const out = [...from, `dl_src=${on.mac}`];
+  const track = { commit: true, zone: ZONES.uplink, mark } as const;
+  for (const { family, words, nodeAddress, hostSubnets } of on.families) {
+    const asNode = [conntrack({ ...track, nat: `src=${nodeAddress}` }), output(UPLINK)];
+    const { ip, src, dst } = words;
+    rows.flow(classify, 105, [ip, ...out, `pkt_mark=${MARK_TO_NODE_ADDRESS}`], asNode);
+    if (!isDefault) {
+      const own = network.masquerade[family]?.gatewayRouter;
+      if (own !== undefined) rows.flow(classify, 100, [ip, ...out, `${src}=${own}`], asNode);
+      continue;
+    }
+    if (on.mode === 'shared')
+      for (const subnet of hostSubnets)
+        rows.flow(classify, 102, [ip, ...out, `${dst}=${subnet}`], [conntrack(track), NORMAL]);
+    rows.flow(classify, 100, [ip, ...out], [conntrack(track), output(UPLINK)]);
+  }
+}
+
+function addReplies(
+  rows: FlowRows,
+  { on, port, from, isDefault, conntrackMark: mark }: BridgeNetwork,
+): void {
+  const { outside, pop, push } = on.vlan;
+  const to = checksSizes(on)
+    ? // Whether a tag counts is for the datapath to say: there is none.
+      [...pop, `check_pkt_larger(${on.largestFrame})->NXM_NX_REG0[0]`, goOnIn(tooLarge)]
+    : [output(port)];
+  for (const { words } of on.families) {
+    for (const state of OF_CONNECTION)
+      rows.by('replies').flow(replies, 100, [words.ip, ...outside, state, `ct_mark=${mark}`], to);
+    if (on.mode === 'local')
+      rows
+        .by('bfd')
+        .flow(
+          classify,
+          650,
+          [words.udp, ...from, `dl_src=${on.mac}`, `tp_dst=${BFD_PORT}`],
+          [output(UPLINK)],
+        );
+  }
+  if (checksSizes(on) && !isDefault)
+    rows.by('too-large').flow(tooLarge, 5, [`ct_mark=${mark}`], [...push, output(port)]);
+}

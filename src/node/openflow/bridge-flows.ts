@@ -1,0 +1,86 @@
+/** Flows of the external bridge: what is there once for all networks, and what each network has (node.md §4). */
+import { ONE } from '../../facts/keys.ts';
+import type { Feature, Rule } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { hasGateway } from '../../model/rules/network-addresses.ts';
+import { dropFlows } from './bridge-flows-drops.ts';
+import { hostFlows } from './bridge-flows-host.ts';
+import { neighbourFlows } from './bridge-flows-neighbours.ts';
+import { serviceFlows, serviceWays } from './bridge-flows-services.ts';
+import { uplinkFlows } from './bridge-flows-uplink.ts';
+import { bridgeNetwork, externalBridge, patchPortOf, type BridgePart } from './bridge-network.ts';
+import { exposedService } from '../exposed-services.ts';
+import { FlowRows } from './flow-rows.ts';
+
+const PARTS: readonly BridgePart[] = [
+  uplinkFlows,
+  hostFlows,
+  serviceWays,
+  neighbourFlows,
+  dropFlows,
+];
+const RULES = Object.assign({}, ...PARTS.map((part) => part.rules)) as Record<string, Rule>;
+
+/** What settings want. */
+const CLUSTER = 'cluster';
+
+export const bridgeFlows: Feature<ZoneFacts> = {
+  name: 'host/bridge-flows',
+  over: () => ONE,
+  rules: RULES,
+  claims: [],
+  build(facts, _args, out) {
+    const on = externalBridge(facts);
+    if (on === undefined) return;
+    const rows = new FlowRows(out, on.name, CLUSTER);
+    for (const part of PARTS) part.common?.(rows, on);
+  },
+};
+
+export const bridgeFlowsOfNetwork: Feature<ZoneFacts> = {
+  name: 'host/bridge-flows-of-network',
+  over: ({ rendered }) => rendered,
+  rules: RULES,
+  claims: [],
+  subject: (_facts, [network]) => network,
+  build(facts, [name = ''], out) {
+    const network = facts.rendered.get(name);
+    if (network === undefined || !hasGateway(network) || network.topology === 'localnet') return;
+    const on = externalBridge(facts);
+    if (on === undefined) return;
+    const rows = new FlowRows(out, on.name, network.object);
+    const to = bridgeNetwork(facts, on, network);
+    for (const part of PARTS) part.network?.(rows, to);
+  },
+};
+
+export const bridgeFlowsOfNode: Feature<ZoneFacts> = {
+  name: 'host/bridge-flows-of-node',
+  over: ({ remoteNodes }) => remoteNodes,
+  rules: RULES,
+  claims: [],
+  build(facts, [name = ''], out) {
+    const on = externalBridge(facts);
+    if (on === undefined) return;
+    const rows = new FlowRows(out, on.name, `Node ${name}`);
+    const ends = facts.remoteNodes.part(name, 'encapIps') ?? [];
+    for (const part of PARTS) part.node?.(rows, on, ends);
+  },
+};
+
+export const bridgeFlowsOfService: Feature<ZoneFacts> = {
+  name: 'host/bridge-flows-of-service',
+  over: (facts) => facts.backends,
+  // Of two networks that want one address the older one has it; what is wrong with a service is not the network's.
+  rank: (facts, [network = '']) => facts.networks.part(network, 'id') ?? 0,
+  rules: RULES,
+  claims: [],
+  build(facts, [network = '', key = ''], out) {
+    const on = externalBridge(facts);
+    if (on === undefined || facts.services.get(key)?.isExposed !== true) return;
+    const exposed = exposedService(facts, network, key);
+    if (exposed === undefined) return;
+    const port = patchPortOf(facts, on.name, exposed.network);
+    serviceFlows(new FlowRows(out, on.name, `Service ${key}`), on, exposed, port);
+  },
+};

@@ -1,0 +1,35 @@
+/** Hears of changed flows of a bridge from `ovs-ofctl monitor`. What it prints is a trigger alone. */
+import { FLOW_TABLES } from '../numbers.ts';
+import type { OfctlProgram } from './ofctl-program.ts';
+import { ProgramMonitor } from '../programs/program-monitor.ts';
+
+/** Changes of what the bridge learns by itself are none. */
+const IS_LEARNED = new RegExp(`\\bevent=\\w+ (?:reason=\\w+ )?table=${FLOW_TABLES.neighbours}\\b`);
+const IS_EVENT = /\bevent=(ADDED|DELETED|MODIFIED)\b/;
+
+export const flowMonitor = (
+  ofctl: OfctlProgram,
+  bridge: string,
+  onStale: () => void,
+  onLost?: () => void,
+): ProgramMonitor => {
+  const words = [
+    ...ofctl.program,
+    // Nobody controls it; the folder for control sockets need not be there.
+    '--unixctl=none',
+    'monitor',
+    ofctl.target(bridge),
+    'watch:!initial',
+  ];
+  return new ProgramMonitor({
+    name: 'ovs-ofctl monitor',
+    // What it hears it prints as errors.
+    program: ['sh', '-c', 'exec "$@" 2>&1', 'sh', ...words],
+    onLines(lines) {
+      if (lines.some((line) => IS_EVENT.test(line) && !IS_LEARNED.test(line))) onStale();
+    },
+    // The switch restarts, or the bridge is gone: what was found counts no more.
+    onUnknown: onStale,
+    onTrouble: () => onLost?.(),
+  });
+};

@@ -1,0 +1,366 @@
+/**
+ * Keeps the external bridge in the place of its uplink: makes it, moves addresses and routes onto it, also those that somebody puts on the
+ * uplink later, and puts all of it back when something fails on the way.
+ */
+import type { ZoneProblem } from '../../api/zone-status.ts';
+import { orAborted } from '../../store/abort.ts';
+import { pause, systemClock, type Clock } from '../../store/clock.ts';
+import type { Log } from '../../store/log.ts';
+import { WorkQueue } from '../../store/work-queue.ts';
+import { PROTOCOL } from '../numbers.ts';
+import {
+  stepText,
+  uplinkPlan,
+  withoutBridge,
+  type Lost,
+  type Step,
+  type UplinkPlan,
+} from './plan.ts';
+import { gatewayBridgeOf, type SwitchChange, type SwitchState, type UplinkState } from './state.ts';
+import { IpMonitor } from '../linux/ip-monitor.ts';
+import type { IpProgram } from '../programs/ip-program.ts';
+import type { Sysctls } from '../linux/kernel-sysctls.ts';
+import { readUplinkDevices } from './kernel-state.ts';
+
+/** What of the local Open_vSwitch database concerns bridges and uplinks. */
+export interface UplinkSwitch {
+  /** Why it can't be changed now, or undefined. */
+  unavailable(): string | undefined;
+  read(): SwitchState;
+  /** Throws when the server refuses, or does not answer. */
+  apply(change: SwitchChange): Promise<void>;
+  follow(listener: () => void): () => void;
+}
+
+export interface UplinkKeeperOptions {
+  /** `--gateway-interface`. */
+  readonly name: string;
+  /** `--gateway-vlanid`. */
+  readonly vlan: number;
+  readonly node: string;
+  readonly openVswitch: UplinkSwitch;
+  readonly ip: IpProgram;
+  readonly sysctls: Sysctls;
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** Called when there may be something new in `problems`. */
+  readonly onChange?: () => void;
+  /** Stops it. */
+  readonly signal: AbortSignal;
+}
+
+/** Whoever sets up a device does more than one thing with it. */
+const DEBOUNCE = 100;
+const RESYNC = 60_000;
+/** For a device of Open vSwitch to be there (node.md §5). */
+const DEVICE_LIMIT = 10_000;
+const DEVICE_POLL = 20;
+/** An address that somebody took off meanwhile, or that went with another one. */
+const IS_GONE = /Cannot assign requested address|Address not found|No such device/;
+
+/** The external bridge could not be set up, and what was there before is there again, unless it says otherwise. */
+export class UplinkError extends Error {
+  readonly code = 'UPLINK_FAILED';
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+type Means = Pick<UplinkKeeperOptions, 'openVswitch' | 'ip' | 'sysctls' | 'clock'>;
+
+async function readState(
+  { openVswitch, ip }: Pick<Means, 'openVswitch' | 'ip'>,
+  names: readonly string[],
+): Promise<UplinkState> {
+  return { switch: openVswitch.read(), devices: await readUplinkDevices(ip, names) };
+}
+
+async function change(ip: IpProgram, commands: readonly (readonly string[])[]): Promise<void> {
+  const errors = await ip.change('any', commands);
+  const failed = commands.flatMap((words, index) => {
+    const error = errors[index];
+    const isDeletion = words[0] === 'address' && words[1] === 'delete';
+    return error === undefined || (isDeletion && IS_GONE.test(error))
+      ? []
+      : [`ip ${words.join(' ')}: ${error}`];
+  });
+  if (failed.length > 0) throw new UplinkError(failed.join('; '));
+}
+
+async function awaited(
+  { clock = systemClock }: Means,
+  what: string,
+  isThere: () => Promise<boolean> | boolean,
+): Promise<void> {
+  const end = performance.now() + DEVICE_LIMIT;
+  while (!(await isThere())) {
+    if (performance.now() > end)
+      throw new UplinkError(`${what} after ${DEVICE_LIMIT / 1000} s: ovs-vsctl show says why`);
+    await pause(clock, DEVICE_POLL, new AbortController().signal);
+  }
+}
+
+/** Takes steps. When one fails those before it are undone, last first, and it throws. */
+async function take(steps: readonly Step[], means: Means): Promise<void> {
+  const { ip, openVswitch, sysctls } = means;
+  const before = new Map<string, string>();
+  const undo: (() => Promise<void>)[] = [];
+  const restore = (path: string): Promise<void> => {
+    const value = before.get(path);
+    if (value !== undefined) sysctls.write(path, value);
+    return Promise.resolve();
+  };
+  try {
+    for (const step of steps)
+      switch (step.kind) {
+        case 'switch': {
+          const { undo: back } = step;
+          if (back !== undefined) undo.push(() => openVswitch.apply(back));
+          await openVswitch.apply(step.change);
+          break;
+        }
+        case 'ip':
+          undo.push(() => change(ip, step.undo));
+          await change(ip, step.commands);
+          break;
+        case 'device':
+          await awaited(means, `there is no device ${step.name}`, async () => {
+            const found = (await readUplinkDevices(ip, [step.name])).get(step.name);
+            return found !== undefined && (step.mac === undefined || found.mac === step.mac);
+          });
+          break;
+        case 'uplink':
+          await awaited(
+            means,
+            `Open vSwitch has not taken ${step.uplink} into ${step.bridge}`,
+            () => openVswitch.read().bridges.get(step.bridge)?.hasUplink === true,
+          );
+          break;
+        case 'sysctl': {
+          const { path, value } = step;
+          if (value === undefined) await restore(path);
+          else {
+            const found = sysctls.read(path);
+            if (found === undefined) break; // a kernel without IPv6, or without the device
+            before.set(path, found);
+            undo.push(() => restore(path));
+            const error = sysctls.write(path, value);
+            if (error !== undefined) throw new UplinkError(`${path}: ${error}`);
+          }
+          break;
+        }
+        case 'same-sysctl': {
+          const value = sysctls.read(step.of);
+          if (value === undefined || sysctls.read(step.path) === value) break;
+          const error = sysctls.write(step.path, value);
+          if (error !== undefined) throw new UplinkError(`${step.path}: ${error}`);
+          break;
+        }
+      }
+  } catch (error) {
+    const left: string[] = [];
+    for (const back of undo.toReversed())
+      await back().catch((failure: unknown) => left.push(messageOf(failure)));
+    throw new UplinkError(
+      left.length === 0
+        ? `${messageOf(error)}; everything is as it was before`
+        : `${messageOf(error)}; not put back: ${left.join('; ')}`,
+      { cause: error },
+    );
+  }
+}
+
+/** What takes apart the bridges that Heddle made. */
+export async function bridgeRemovals(
+  means: Pick<Means, 'openVswitch' | 'ip'>,
+): Promise<readonly UplinkPlan[]> {
+  const { bridges } = means.openVswitch.read();
+  const ours = [...bridges].filter(([, { isOurs, isMappedByUs }]) => isOurs || isMappedByUs);
+  return Promise.all(
+    ours.map(async ([bridge, { uplink }]) =>
+      withoutBridge(
+        bridge,
+        await readState(means, uplink === undefined ? [bridge] : [bridge, uplink]),
+      ),
+    ),
+  );
+}
+
+export const removalsText = (plans: readonly UplinkPlan[]): string =>
+  plans
+    .flatMap(({ steps, problem }) => (problem === undefined ? steps.map(stepText) : [problem]))
+    .join('\n');
+
+/** Puts addresses and routes back onto the uplinks of bridges that Heddle made, and removes these. */
+export async function removeBridges(means: Means): Promise<void> {
+  for (const { steps, problem } of await bridgeRemovals(means)) {
+    if (problem !== undefined) throw new UplinkError(problem);
+    await take(steps, means);
+  }
+}
+
+/** What the bridge has after the uplink's was moved to it; undefined when it was not there before. */
+function joined({ devices }: UplinkState, bridge: string): (Lost & { index: number }) | undefined {
+  const before = devices.get(bridge);
+  if (before === undefined) return undefined;
+  // The first address of a network is the one that the host speaks from.
+  const all = [before, ...[...devices.values()].filter(({ name }) => name !== bridge)];
+  return {
+    index: before.index,
+    addresses: [
+      ...new Map(
+        all.flatMap(({ addresses }) => addresses).map((one) => [one.address, one]),
+      ).values(),
+    ],
+    routes: all.flatMap(({ routes }) => routes),
+  };
+}
+
+/** The bridge of the card, or that bridge itself. */
+function bridgeOf(name: string, { bridges, mappings }: SwitchState): string {
+  return bridges.has(name) ? name : (gatewayBridgeOf(mappings) ?? `br${name}`);
+}
+
+/** What is still to be done for `--gateway-interface`, in words; nothing when it can't be. */
+export async function uplinkSteps(
+  { name, vlan }: Pick<UplinkKeeperOptions, 'name' | 'vlan'>,
+  means: Pick<Means, 'openVswitch' | 'ip'>,
+): Promise<readonly string[]> {
+  const bridge = bridgeOf(name, means.openVswitch.read());
+  return uplinkPlan(name, await readState(means, [name, bridge]), { vlan }).steps.map(stepText);
+}
+
+export class UplinkKeeper {
+  readonly #options: UplinkKeeperOptions;
+  readonly #queue: WorkQueue;
+  #monitor: IpMonitor | undefined;
+  #problem: string | undefined;
+  /** The bridge's addresses and routes as they were seen last, and on which device. */
+  #kept: (Lost & { readonly index: number }) | undefined;
+
+  constructor(options: UplinkKeeperOptions) {
+    this.#options = options;
+    const { name, log, clock = systemClock } = options;
+    this.#queue = new WorkQueue({
+      reconcile: () => this.#reconcile(),
+      onFailure: ({ error, attempt }) => {
+        log.error({ component: 'host', uplink: name, attempt }, messageOf(error));
+        this.#say(messageOf(error));
+      },
+      backoff: { first: 1000, longest: 30_000 },
+      clock,
+    });
+  }
+
+  /** Works until the signal aborts; resolves when a movement that is under way has ended. */
+  async run(): Promise<void> {
+    const { signal, name } = this.#options;
+    try {
+      this.#queue.add(name);
+      await this.#queue.run(signal);
+    } finally {
+      this.#unfollow?.();
+      this.#monitor?.[Symbol.dispose]();
+    }
+  }
+
+  #unfollow: (() => void) | undefined;
+
+  /** The local Open_vSwitch database may be another than before, or can be written now. */
+  openVswitchChanged(): void {
+    this.#queue.add(this.#options.name);
+  }
+
+  /** Resolves when what is known now has been tried. */
+  async caughtUp(signal: AbortSignal): Promise<void> {
+    await orAborted(this.#queue.drained(), signal);
+  }
+
+  problems(): readonly ZoneProblem[] {
+    const object = `Node ${this.#options.node}`;
+    return this.#problem === undefined ? [] : [{ object, message: this.#problem }];
+  }
+
+  async #reconcile(): Promise<{ readonly after: number }> {
+    const { name, vlan, openVswitch, log } = this.#options;
+    const unavailable = openVswitch.unavailable();
+    if (unavailable !== undefined) {
+      this.#say(`the external bridge is not looked after: ${unavailable}`);
+      return { after: RESYNC };
+    }
+    await this.#listen();
+    const bridge = this.#bridge();
+    const state = await readState(this.#options, [name, bridge]);
+    const plan = uplinkPlan(name, state, { vlan, lost: this.#lost(state, bridge) });
+    this.#say(plan.problem);
+    if (plan.steps.length > 0) {
+      const began = performance.now();
+      await take(plan.steps, this.#options);
+      log.info(
+        {
+          component: 'host',
+          uplink: name,
+          bridge,
+          steps: plan.steps.length,
+          duration: performance.now() - began,
+        },
+        'external bridge set up',
+      );
+    }
+    let device = state.devices.get(bridge);
+    if (plan.steps.length > 0) {
+      device = (await readUplinkDevices(this.#options.ip, [bridge])).get(bridge);
+      // Also if the bridge went at once.
+      this.#kept = joined(state, bridge) ?? this.#kept;
+    }
+    // One that is about to go has lost its routes before its addresses.
+    if (device?.isUp === true && device.addresses.length > 0)
+      if (openVswitch.read().bridges.has(bridge)) this.#kept = device;
+    return { after: RESYNC };
+  }
+
+  #bridge(): string {
+    return bridgeOf(this.#options.name, this.#options.openVswitch.read());
+  }
+
+  /** What went with a bridge that somebody deleted, or that Open vSwitch made anew, unless somebody set up the uplink since. */
+  #lost({ devices }: UplinkState, bridge: string): Lost | undefined {
+    const kept = this.#kept;
+    const device = devices.get(bridge);
+    if (kept === undefined || device?.index === kept.index) return undefined;
+    const isSetUp = [device, devices.get(this.#options.name)].some(
+      (one) => one !== undefined && one.addresses.length > 0,
+    );
+    return isSetUp ? undefined : kept;
+  }
+
+  async #listen(): Promise<void> {
+    if (this.#monitor !== undefined) return;
+    const { ip, log, name, openVswitch } = this.#options;
+    const look = (): void => this.#queue.addAfter(name, DEBOUNCE);
+    const monitor = new IpMonitor({
+      program: ip.program,
+      protocol: PROTOCOL,
+      onStale: (stale) => {
+        const isOurs = stale.kind === 'link' && [name, this.#bridge()].includes(stale.dev);
+        if (stale.kind === 'all' || isOurs) look();
+      },
+      onDefaultRoute: look,
+      onTrouble: (text) => log.warn({ component: 'host', uplink: name }, text),
+    });
+    try {
+      await monitor.start();
+    } catch (error) {
+      monitor[Symbol.dispose]();
+      throw error;
+    }
+    this.#monitor = monitor;
+    this.#unfollow = openVswitch.follow(look);
+  }
+
+  #say(problem: string | undefined): void {
+    if (this.#problem === problem) return;
+    this.#problem = problem;
+    this.#options.onChange?.();
+  }
+}

@@ -1,0 +1,41 @@
+/** The feature of a topology's networks. One unit per network: a switch without the ACLs that keep its pods apart must never be seen. */
+
+import type { Feature, Sink } from '../../desired/features.ts';
+import type { ZoneFacts } from '../../model/zone/facts.ts';
+import type { Network, Topology } from '../../model/model.ts';
+import type { LocalNames } from '../../model/rules/names.ts';
+import { Rows } from '../rows/unit-rows.ts';
+import type { NetworkOnNode } from '../parts/network-on-node.ts';
+import type { NetworkPart } from '../parts/part.ts';
+
+export function networkFeature<Names extends LocalNames>(
+  topology: Topology,
+  parts: readonly NetworkPart<Names>[],
+  onNode: (facts: ZoneFacts, network: Network, out: Sink) => NetworkOnNode<Names>,
+): Feature<ZoneFacts> {
+  return {
+    name: `${topology}/network`,
+    over: (facts) => facts.renderedOf(topology),
+    rank: networkRank,
+    subject: networkOf,
+    rules: Object.assign({}, ...parts.map(({ rules }) => rules)) as NetworkPart['rules'],
+    claims: [...new Set(parts.flatMap(({ claims }) => claims))],
+    build(facts, [name = ''], out) {
+      const network = facts.rendered.get(name);
+      if (network === undefined) return;
+      const on = onNode(facts, network, out);
+      const rows = Rows.northbound(out, network.object);
+      for (const part of parts) part.build(rows, on);
+    },
+  };
+}
+
+/** The network of a unit whose first argument it is. */
+export function networkOf(_facts: ZoneFacts, [name]: readonly string[]): string | undefined {
+  return name;
+}
+
+/** Of two networks that want one name, the one of the lower id has it. */
+export function networkRank(facts: ZoneFacts, [name = '']: readonly string[]): number {
+  return facts.networks.part(name, 'id') ?? 0;
+}

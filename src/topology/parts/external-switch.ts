@@ -1,0 +1,91 @@
+/** The switch between a gateway router and the external bridge (topology.md §7.3, §6). */
+
+import { asHost, macOf } from '../../allocators/addresses.ts';
+import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
+import { RowReference, type TableClaim } from '../../desired/rows.ts';
+import { bridgePort } from '../../model/rules/names.ts';
+import { textOf } from '../rows/found.ts';
+import { macBindingKey } from '../rows/row-keys.ts';
+import { gatewayMasquerade, masqueradeAddresses, type NetworkOnNode } from './network-on-node.ts';
+import type { NetworkPart } from './part.ts';
+import { ROUTER_PORT_CLAIM } from '../rows/router-rows.ts';
+import { holds, NORTHBOUND, type Rows } from '../rows/unit-rows.ts';
+import { addRouterPeer, SWITCH_CLAIM, SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
+
+/** Physical network of the external bridge in `ovn-bridge-mappings`. */
+const PHYSICAL_NETWORK = 'physnet';
+
+/** The table has no `external_ids`: a binding belongs to the router port that it names. */
+const MAC_BINDING_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'Static_MAC_Binding',
+  keyOf: (row) => macBindingKey(textOf(row, 'logical_port') ?? '', textOf(row, 'ip') ?? ''),
+  markedBy: (row) => [new RowReference('Logical_Router_Port', textOf(row, 'logical_port') ?? '')],
+};
+
+export const externalSwitch: NetworkPart = {
+  rules: {
+    'external-switch': {
+      text: 'A gateway router reaches the external bridge over a switch of its own, with the addresses and the MAC of the node.',
+      source: 'topology.md §7.3',
+    },
+    'masquerade-neighbours': {
+      text: 'The masquerade addresses of the next hop and of the host are neighbours with fixed MACs, for nobody answers for them.',
+      source: 'topology.md §7.3',
+    },
+  },
+  claims: [ROUTER_PORT_CLAIM, SWITCH_CLAIM, SWITCH_PORT_CLAIM, MAC_BINDING_CLAIM],
+  build(all, on) {
+    const rows = all.by('external-switch');
+    const { gateway, names, node } = on;
+    if (gateway === undefined) return;
+    rows.named(
+      'Logical_Router_Port',
+      names.gatewayToExternal,
+      {
+        mac: gateway.macAddress,
+        networks: [...gateway.addresses, ...gatewayMasquerade(on).map(asHost)],
+        external_ids: on.isDefault ? { 'gateway-physical-ip': 'yes' } : on.networkIds,
+      },
+      holds('Logical_Router', names.gatewayRouter, 'ports'),
+    );
+    rows.named('Logical_Switch', names.externalSwitch, { external_ids: on.networkRoleIds });
+    rows.named(
+      'Logical_Switch_Port',
+      bridgePort(gateway.bridge, names.prefix, node.name),
+      {
+        type: 'localnet',
+        addresses: ['unknown'],
+        options: { network_name: PHYSICAL_NETWORK },
+        tag_request: gateway.vlan === 0 ? undefined : gateway.vlan,
+        external_ids: on.networkIds,
+      },
+      holds('Logical_Switch', names.externalSwitch, 'ports'),
+    );
+    addRouterPeer(rows, names.externalToGateway, names.gatewayToExternal, names.externalSwitch, {
+      addresses: gateway.macAddress,
+      // Only the default network announces itself: networks share the address and MAC of the bridge.
+      options: on.isDefault
+        ? { 'nat-addresses': 'router', 'exclude-lb-vips-from-garp': 'true' }
+        : {},
+      external_ids: on.networkIds,
+    });
+    addNeighbours(all.by('masquerade-neighbours'), on);
+  },
+};
+
+function addNeighbours(rows: Rows, on: NetworkOnNode): void {
+  const port = on.names.gatewayToExternal;
+  const neighbours = [
+    ...masqueradeAddresses(on, MASQUERADE_OFFSETS.dummyNextHop),
+    ...(on.isDefault ? [] : masqueradeAddresses(on, MASQUERADE_OFFSETS.host)),
+  ];
+  for (const ip of neighbours) {
+    rows.keyed('Static_MAC_Binding', macBindingKey(port, ip), {
+      logical_port: port,
+      ip,
+      mac: macOf(ip),
+      override_dynamic_mac: true,
+    });
+  }
+}

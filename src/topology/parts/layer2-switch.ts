@@ -1,0 +1,24 @@
+/** The switch of a Layer2 network's pods, on whatever node they are (topology.md §9.1, §10). */
+
+import type { NetworkPart } from './part.ts';
+import { transitSwitchKey } from '../numbers.ts';
+import { sharedSwitchConfig, subnetConfig, SWITCH_CLAIM } from '../rows/switch-rows.ts';
+
+export const layer2Switch: NetworkPart = {
+  rules: {
+    'layer2-switch': {
+      text: 'All pods of a Layer2 network are on one switch, which has the same tunnel key in every zone.',
+      source: 'topology.md §9.1',
+    },
+  },
+  claims: [SWITCH_CLAIM],
+  build(rows, { names, network, networkRoleIds }) {
+    rows.by('layer2-switch').named('Logical_Switch', names.nodeSwitch, {
+      other_config: {
+        ...sharedSwitchConfig(names.nodeSwitch, transitSwitchKey(network.id)),
+        ...subnetConfig(network.subnets.map(({ cidr }) => cidr)),
+      },
+      external_ids: networkRoleIds,
+    });
+  },
+};

@@ -1,0 +1,98 @@
+/** The host's own port on a network's switch, and the way to it (topology.md §7.2). */
+
+import { ipOf, macOf } from '../../allocators/addresses.ts';
+import { controllerOf } from '../../model/rules/names.ts';
+import { ACL_CLAIM, addAcl } from '../rows/acls.ts';
+import { ACL_DEFAULT_ALLOW, LAYER2_HOST_PORT, TIER_POLICY } from '../numbers.ts';
+import { objectIds } from '../rows/object-ids.ts';
+import { clusterPortGroup } from '../rows/port-groups.ts';
+import { addNat, addRoute, NAT_CLAIM, ROUTE_CLAIM } from '../rows/router-rows.ts';
+import { holds, type Rows } from '../rows/unit-rows.ts';
+import { SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
+import type { PodRange } from '../../model/rules/network-addresses.ts';
+import { managementMasquerade, type NetworkOnNode } from './network-on-node.ts';
+import type { NetworkPart } from './part.ts';
+
+export const managementPort: NetworkPart = {
+  rules: {
+    'management-port': {
+      text: "On a network with gateways the host has a port, with the second address of the node's subnet, or of the network's on Layer2.",
+      source: 'topology.md §7.2',
+    },
+    'allow-host': {
+      text: 'What comes from the host of this node reaches its pods, whatever policies say.',
+      source: 'topology.md §7.2',
+    },
+    'host-snat': {
+      text: "What the router sends to the host gets the network's own masquerade address, by which the host knows the network.",
+      source: 'topology.md §7.2',
+    },
+    'exit-through-host': {
+      text: 'In local gateway mode pods leave the node through the host.',
+      source: 'topology.md §7.4',
+    },
+  },
+  claims: [SWITCH_PORT_CLAIM, ACL_CLAIM, NAT_CLAIM, ROUTE_CLAIM],
+  build(rows, on) {
+    const { names } = on;
+    const [first] = on.podRanges;
+    if (!on.isPrimary || first === undefined) return;
+    const controller = controllerOf(on.network.name);
+    const mac = managementMac(on, first);
+    rows.by('management-port').named(
+      'Logical_Switch_Port',
+      names.managementPort,
+      {
+        addresses: [[mac, ...on.podRanges.map((range) => range.management)].join(' ')],
+        options:
+          on.network.topology === 'layer2'
+            ? { 'requested-tnl-key': String(LAYER2_HOST_PORT) }
+            : undefined,
+      },
+      holds('Logical_Switch', names.nodeSwitch, 'ports'),
+      holds('Port_Group', clusterPortGroup(controller).name, 'ports'),
+    );
+    for (const range of on.podRanges) {
+      addHostAcl(rows.by('allow-host'), on, controller, range);
+      const externalIp = managementMasquerade(on, range.family);
+      if (externalIp !== undefined) {
+        addNat(rows.by('host-snat'), on, names.clusterRouter, {
+          logicalIp: range.cidr,
+          externalIp,
+          logicalPort: names.routerToSwitch,
+          match: `eth.dst == ${mac}`,
+        });
+      }
+      if (on.mode === 'local') {
+        addRoute(rows.by('exit-through-host'), names.clusterRouter, {
+          prefix: range.cidr,
+          nexthop: range.management,
+          policy: 'src-ip',
+          externalIds: on.networkIds,
+        });
+      }
+    }
+  },
+};
+
+/** MAC of the host on this network: derived from its first address, unless the node announced another one. */
+const managementMac = (on: NetworkOnNode, first: PodRange): string =>
+  (on.isDefault ? on.facts.own('managementPortMac') : undefined) ?? macOf(first.management);
+
+function addHostAcl(rows: Rows, on: NetworkOnNode, controller: string, range: PodRange): void {
+  addAcl(
+    rows,
+    {
+      ids: objectIds(controller, 'NetpolNode', {
+        name: on.names.nodeSwitch,
+        ip: range.management,
+      }),
+      direction: 'Ingress',
+      priority: ACL_DEFAULT_ALLOW,
+      tier: TIER_POLICY,
+      action: 'allow-related',
+      match: `${ipOf(range.management)}.src==${range.management}`,
+    },
+    holds('Logical_Switch', on.names.nodeSwitch, 'acls'),
+  );
+}

@@ -1,0 +1,58 @@
+/** Multicast is denied by default and flooded between nodes (topology.md §16.4). */
+
+import { controllerOf } from '../../model/rules/names.ts';
+import { ACL_CLAIM, addAcl, DIRECTIONS, ofGroup } from '../rows/acls.ts';
+import type { NetworkPart } from './part.ts';
+import { ACL_MULTICAST_ALLOW, ACL_MULTICAST_DENY, TIER_POLICY } from '../numbers.ts';
+import { objectIds } from '../rows/object-ids.ts';
+import { clusterPortGroup, clusterRouterPortGroup } from '../rows/port-groups.ts';
+import { holds } from '../rows/unit-rows.ts';
+import { ALL_MULTICAST } from '../multicast/matches.ts';
+
+export const multicastDeny: NetworkPart = {
+  rules: {
+    'multicast-deny': {
+      text: 'Pods neither send nor receive multicast unless their namespace asks for it.',
+      source: 'topology.md §16.4',
+    },
+    'multicast-between-nodes': {
+      text: 'Multicast that was let out passes between nodes.',
+      source: 'topology.md §16.4',
+    },
+  },
+  claims: [ACL_CLAIM],
+  build(rows, on) {
+    if (!on.settings.features.multicast || !on.isPrimary) return;
+    const controller = controllerOf(on.network.name);
+    const pods = clusterPortGroup(controller).name;
+    const routers = clusterRouterPortGroup(controller).name;
+    for (const direction of DIRECTIONS) {
+      addAcl(
+        rows.by('multicast-deny'),
+        {
+          ids: objectIds(controller, 'MulticastCluster', { type: 'DefaultDeny', direction }),
+          direction,
+          priority: ACL_MULTICAST_DENY,
+          tier: TIER_POLICY,
+          action: 'drop',
+          match: ALL_MULTICAST,
+          afterLoadBalancing: true,
+        },
+        holds('Port_Group', pods, 'acls'),
+      );
+      addAcl(
+        rows.by('multicast-between-nodes'),
+        {
+          ids: objectIds(controller, 'MulticastCluster', { type: 'AllowInterNode', direction }),
+          direction,
+          priority: ACL_MULTICAST_ALLOW,
+          tier: TIER_POLICY,
+          action: 'allow',
+          match: `${ofGroup(direction, routers)} && ${ALL_MULTICAST}`,
+          afterLoadBalancing: true,
+        },
+        holds('Port_Group', routers, 'acls'),
+      );
+    }
+  },
+};

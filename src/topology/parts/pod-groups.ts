@@ -1,0 +1,26 @@
+/** Port groups that a network's ACLs are for, whatever its namespaces (topology.md §5). */
+
+import { controllerOf } from '../../model/rules/names.ts';
+import {
+  addPortGroup,
+  clusterPortGroup,
+  clusterRouterPortGroup,
+  PORT_GROUP_CLAIM,
+} from '../rows/port-groups.ts';
+import type { NetworkPart } from './part.ts';
+
+export const podGroups: NetworkPart = {
+  rules: {
+    'cluster-port-groups': {
+      text: 'A network with gateways has a group of its management port, whose ACLs cover the whole switch, and a group of its ports to routers.',
+      source: 'topology.md §5',
+    },
+  },
+  claims: [PORT_GROUP_CLAIM],
+  build(rows, on) {
+    if (!on.isPrimary) return;
+    const controller = controllerOf(on.network.name);
+    addPortGroup(rows.by('cluster-port-groups'), clusterPortGroup(controller));
+    addPortGroup(rows.by('cluster-port-groups'), clusterRouterPortGroup(controller));
+  },
+};

@@ -1,0 +1,73 @@
+/** The router of a primary Layer2 network, and its port to the pods (topology.md §9.1, §9.2). */
+
+import { macOf } from '../../allocators/addresses.ts';
+import { RowReference } from '../../desired/rows.ts';
+import { transitRouterKey } from '../../model/rules/admission.ts';
+import { gatewayChassis, type Layer2Names } from '../../model/rules/names.ts';
+import { COPP } from '../database/protection.ts';
+import { gatewayMtu, type NetworkOnNode } from './network-on-node.ts';
+import type { NetworkPart } from './part.ts';
+import {
+  LAYER2_ROUTER_PORT,
+  ROUTER_ADVERTISEMENT,
+  TRANSIT_ROUTER_SWITCH_PORT,
+} from '../numbers.ts';
+import { GATEWAY_CHASSIS_CLAIM, ROUTER_CLAIM, ROUTER_PORT_CLAIM } from '../rows/router-rows.ts';
+import { holds } from '../rows/unit-rows.ts';
+import { addRouterPeer, SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
+
+export const transitRouter: NetworkPart<Layer2Names> = {
+  rules: {
+    'transit-router': {
+      text: 'A primary Layer2 network has one router, with the same tunnel key in every zone, by which its pods reach gateway routers.',
+      source: 'topology.md §9.1',
+    },
+    'router-to-pods': {
+      text: 'The gateway of the pods has the same address and MAC on every node; each zone answers for it.',
+      source: 'topology.md §9.2',
+    },
+  },
+  claims: [ROUTER_CLAIM, ROUTER_PORT_CLAIM, GATEWAY_CHASSIS_CLAIM, SWITCH_PORT_CLAIM],
+  build(all, on) {
+    const { names, node } = on;
+    const key = transitRouterKey(on.network);
+    const [first] = on.podRanges;
+    if (!on.isPrimary || key === undefined || first === undefined) return;
+    all.by('transit-router').named('Logical_Router', names.clusterRouter, {
+      copp: new RowReference('Copp', COPP),
+      options: {
+        'requested-tnl-key': String(key),
+        ...(on.mode === 'local' ? { 'ct-commit-all': 'true' } : {}),
+      },
+      external_ids: { ...on.networkIds, 'k8s-cluster-router': 'yes' },
+    });
+    const rows = all.by('router-to-pods');
+    addRouterPeer(rows, names.switchToRouter, names.routerToSwitch, names.nodeSwitch, {
+      options: { 'requested-tnl-key': String(LAYER2_ROUTER_PORT) },
+      external_ids: on.networkIds,
+    });
+    rows.named(
+      'Logical_Router_Port',
+      names.routerToSwitch,
+      {
+        mac: macOf(first.gateway),
+        networks: on.podRanges.map((range) => range.gatewayInterface),
+        options: { ...gatewayMtu(on), 'requested-tnl-key': String(TRANSIT_ROUTER_SWITCH_PORT) },
+        ipv6_ra_configs: routerAdvertisement(on),
+      },
+      holds('Logical_Router', names.clusterRouter, 'ports'),
+    );
+    rows.named(
+      'Gateway_Chassis',
+      gatewayChassis(names.routerToSwitch, node.chassisId),
+      { chassis_name: node.chassisId, priority: 1 },
+      holds('Logical_Router_Port', names.routerToSwitch, 'gateway_chassis'),
+    );
+  },
+};
+
+/** IPv6 pods learn gateway and MTU from the router; their addresses they have from elsewhere. */
+const routerAdvertisement = (on: NetworkOnNode): Readonly<Record<string, string>> =>
+  on.podRanges.some(({ family }) => family === 'v6')
+    ? { ...ROUTER_ADVERTISEMENT, mtu: String(on.network.mtu) }
+    : {};

@@ -1,0 +1,54 @@
+/** How rows say whose they are: marks of networks, ids of objects, and the names that are hashes of ids (topology.md §3). */
+
+import type { Network } from '../../model/model.ts';
+import { isDefault } from '../../model/rules/names.ts';
+
+export const NETWORK_ID = 'k8s.ovn.org/network';
+export const TOPOLOGY_ID = 'k8s.ovn.org/topology';
+export const ROLE_ID = 'k8s.ovn.org/role';
+export const NAD_ID = 'k8s.ovn.org/nad';
+export const OWNER_CONTROLLER_ID = 'k8s.ovn.org/owner-controller';
+export const OWNER_TYPE_ID = 'k8s.ovn.org/owner-type';
+export const NAME_ID = 'k8s.ovn.org/name';
+export const OBJECT_ID = 'k8s.ovn.org/id';
+export const ENABLED_SERVICE_ID = 'k8s.ovn.org/udn-enabled-default-service';
+export const MASQUERADE_ROUTE_ID = 'k8s.ovn.org/node-masquerade-subnet';
+
+export type ExternalIds = Readonly<Record<string, string>>;
+
+/** Network and topology; nothing for the cluster default network, whose rows are known by their names. */
+export const networkIds = (network: Pick<Network, 'name' | 'topology'>): ExternalIds =>
+  isDefault(network) ? {} : { [NETWORK_ID]: network.name, [TOPOLOGY_ID]: network.topology };
+
+/** Network, topology and role: of switches and gateway routers. */
+export const networkRoleIds = (network: Network): ExternalIds =>
+  isDefault(network) ? {} : { ...networkIds(network), [ROLE_ID]: network.role };
+
+/**
+ * External ids of an object. `keys` are in the order of the owner type's declaration: the id is
+ * `<controller>:<owner type>:<value>:<value>…` in that order; `name` stands for `k8s.ovn.org/name`.
+ */
+export function objectIds(
+  controller: string,
+  ownerType: string,
+  keys: Readonly<Record<string, string>>,
+): ExternalIds & { readonly [OBJECT_ID]: string } {
+  const named = Object.entries(keys).map(([key, value]) => [key === 'name' ? NAME_ID : key, value]);
+  return {
+    [OWNER_CONTROLLER_ID]: controller,
+    [OWNER_TYPE_ID]: ownerType,
+    ...(Object.fromEntries(named) as ExternalIds),
+    [OBJECT_ID]: [controller, ownerType, ...Object.values(keys)].join(':'),
+  };
+}
+
+const OFFSET_BASIS = 14695981039346656037n;
+const PRIME = 1099511628211n;
+const encoder = new TextEncoder();
+
+/** Name of a port group or address set: `a` and the 64-bit FNV-1a hash of its object id, in decimal. */
+export function hashedName(id: string): string {
+  let hash = OFFSET_BASIS;
+  for (const byte of encoder.encode(id)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * PRIME);
+  return `a${hash}`;
+}

@@ -1,0 +1,33 @@
+/** Rows that an ovn-kubernetes of the same names wrote and left: the ids that it gives its rows, and not our mark. */
+
+import { MARK, type FoundRow } from '../../desired/rows.ts';
+import { networkOfController } from '../../model/rules/names.ts';
+import { idsOf, textOf } from './found.ts';
+import { NETWORK_ID, OWNER_CONTROLLER_ID } from './object-ids.ts';
+
+const REFERENCE_PREFIX = 'k8s.ovn.org/';
+const REFERENCE_IDS: ReadonlySet<string> = new Set([
+  'k8s-cluster-router',
+  'physical_ip',
+  'physical_ips',
+  'gateway-physical-ip',
+  'ic-node',
+]);
+
+/** True for a row of a table with `external_ids` that features write, when an ovn-kubernetes wrote it: what is not wanted of those can be removed. */
+export function isReferenceRow(found: FoundRow, table: string): boolean {
+  const ids = idsOf(found);
+  if (ids.has(MARK)) return false;
+  return (
+    [...ids.keys()].some((key) => key.startsWith(REFERENCE_PREFIX) || REFERENCE_IDS.has(key)) ||
+    // Ports of pods of the default network, and of other nodes on a transit switch.
+    (ids.get('pod') === 'true' && ids.has('namespace')) ||
+    (table === 'Logical_Switch_Port' && ids.has('node') && textOf(found, 'type') === 'remote')
+  );
+}
+
+/** The network that such a row says it belongs to; undefined where it says none. */
+export function networkOfReferenceRow(found: FoundRow): string | undefined {
+  const ids = idsOf(found);
+  return ids.get(NETWORK_ID) ?? networkOfController(ids.get(OWNER_CONTROLLER_ID) ?? '');
+}

@@ -1,0 +1,172 @@
+/** Logical routers and what hangs on them: ports, routes, address translation, policies; and how such rows are recognised. */
+
+import { ipOf } from '../../allocators/addresses.ts';
+import type { FoundRow, TableClaim } from '../../desired/rows.ts';
+import { claimByName, idKey, isSet, numberOf, textOf } from './found.ts';
+import { identifiedPolicyKey, natKey, policyKey, routeKey } from './row-keys.ts';
+import type { NetworkOnNode } from '../parts/network-on-node.ts';
+import { OBJECT_ID, type ExternalIds } from './object-ids.ts';
+import { holds, NORTHBOUND, type Rows } from './unit-rows.ts';
+
+export const ROUTER_CLAIM = claimByName(NORTHBOUND, 'Logical_Router');
+
+export const ROUTER_PORT_CLAIM = claimByName(NORTHBOUND, 'Logical_Router_Port', {
+  container: { table: 'Logical_Router', column: 'ports' },
+  // Written by ovn-northd.
+  foreignColumns: ['ipv6_prefix', 'status'],
+});
+
+export const GATEWAY_CHASSIS_CLAIM = claimByName(NORTHBOUND, 'Gateway_Chassis', {
+  container: { table: 'Logical_Router_Port', column: 'gateway_chassis' },
+});
+
+export const ROUTE_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'Logical_Router_Static_Route',
+  container: { table: 'Logical_Router', column: 'static_routes' },
+  keyOf: (row, router) =>
+    router === undefined ? undefined : (idKey(row) ?? foundRouteKey(row, router.key)),
+};
+
+export const POLICY_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'Logical_Router_Policy',
+  container: { table: 'Logical_Router', column: 'policies' },
+  keyOf(row, router) {
+    const id = idKey(row);
+    const match = textOf(row, 'match') ?? '';
+    if (id !== undefined) return identifiedPolicyKey(id, match);
+    return router && policyKey(router.key, numberOf(row, 'priority') ?? 0, match);
+  },
+};
+
+export const NAT_CLAIM: TableClaim = {
+  database: NORTHBOUND,
+  table: 'NAT',
+  container: { table: 'Logical_Router', column: 'nat' },
+  keyOf: (row, router) =>
+    router === undefined ? undefined : (idKey(row) ?? foundNatKey(row, router.key)),
+  needs: ['match'],
+};
+
+const foundRouteKey = (row: FoundRow, router: string): string =>
+  routeKey(router, {
+    prefix: textOf(row, 'ip_prefix') ?? '',
+    policy: textOf(row, 'policy'),
+    outputPort: textOf(row, 'output_port'),
+    nexthop: textOf(row, 'nexthop') ?? '',
+  });
+
+const foundNatKey = (row: FoundRow, router: string): string =>
+  natKey(router, {
+    type: textOf(row, 'type') ?? '',
+    logicalIp: textOf(row, 'logical_ip') ?? '',
+    logicalPort: textOf(row, 'logical_port'),
+    limited: isSet(row, 'allowed_ext_ips') || isSet(row, 'exempted_ext_ips'),
+  });
+
+export interface Route {
+  readonly prefix: string;
+  readonly nexthop: string;
+  readonly policy?: 'src-ip' | 'dst-ip';
+  readonly outputPort?: string;
+  readonly externalIds: ExternalIds;
+}
+
+export function addRoute(rows: Rows, router: string, route: Route): void {
+  const { prefix, nexthop, policy, outputPort, externalIds } = route;
+  rows.keyed(
+    'Logical_Router_Static_Route',
+    routeKey(router, { prefix, policy, outputPort, nexthop }),
+    { ip_prefix: prefix, nexthop, policy, output_port: outputPort, external_ids: externalIds },
+    holds('Logical_Router', router, 'static_routes'),
+  );
+}
+
+/** A route that is known by its object id: its prefix may change. */
+export function addIdentifiedRoute(
+  rows: Rows,
+  router: string,
+  route: Omit<Route, 'externalIds'> & {
+    readonly externalIds: ExternalIds & { readonly [OBJECT_ID]: string };
+  },
+): void {
+  const { prefix, nexthop, externalIds } = route;
+  rows.keyed(
+    'Logical_Router_Static_Route',
+    externalIds[OBJECT_ID],
+    { ip_prefix: prefix, nexthop, external_ids: externalIds },
+    holds('Logical_Router', router, 'static_routes'),
+  );
+}
+
+export interface Snat {
+  readonly logicalIp: string;
+  readonly externalIp: string;
+  readonly logicalPort?: string;
+  readonly match?: string;
+}
+
+export function addNat(rows: Rows, on: NetworkOnNode, router: string, nat: Snat): void {
+  const { logicalIp, externalIp, logicalPort, match } = nat;
+  const range = on.settings.ephemeralPortRange;
+  rows.keyed(
+    'NAT',
+    natKey(router, { type: 'snat', logicalIp, logicalPort, limited: false }),
+    {
+      type: 'snat',
+      logical_ip: logicalIp,
+      external_ip: externalIp,
+      logical_port: logicalPort,
+      match,
+      options: { stateless: 'false' },
+      external_port_range: range === '' ? undefined : range,
+      external_ids: on.networkIds,
+    },
+    holds('Logical_Router', router, 'nat'),
+  );
+}
+
+/** Sends what this node's pods have for an address of the node to the host (topology.md §7.5). */
+export function addNodeAddressPolicy(
+  rows: Rows,
+  on: NetworkOnNode,
+  address: string,
+  nexthop: string,
+  priority: number,
+): void {
+  const { clusterRouter, nodeSwitch, routerToSwitch } = on.names;
+  // The comment names the switch: by it ovn-kubernetes recognises rows of a node that is gone.
+  const match = `inport == "${routerToSwitch}" && ${ipOf(address)}.dst == ${address} /* ${nodeSwitch} */`;
+  rows.keyed(
+    'Logical_Router_Policy',
+    policyKey(clusterRouter, priority, match),
+    { priority, match, action: 'reroute', nexthops: [nexthop], external_ids: on.networkIds },
+    holds('Logical_Router', clusterRouter, 'policies'),
+  );
+}
+
+/** A policy with an object id lets traffic pass, before policies of lower priority reroute it. */
+export function addAllowPolicy(
+  rows: Rows,
+  router: string,
+  policy: {
+    readonly ids: ExternalIds & { readonly [OBJECT_ID]: string };
+    readonly priority: number;
+    readonly match: string;
+    readonly options?: Readonly<Record<string, string>> | undefined;
+  },
+): void {
+  rows.keyed(
+    'Logical_Router_Policy',
+    identifiedPolicyKey(policy.ids[OBJECT_ID], policy.match),
+    {
+      priority: policy.priority,
+      match: policy.match,
+      action: 'allow',
+      options: policy.options,
+      external_ids: policy.ids,
+    },
+    holds('Logical_Router', router, 'policies'),
+  );
+}

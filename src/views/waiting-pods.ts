@@ -1,0 +1,44 @@
+/** Pods that have not all of their addresses yet, and on what: pure, from what pods carry. */
+import { nadOfKey } from '../api/nad/nad-key.ts';
+import { networkSelections } from '../api/annotations/network-selection.ts';
+import { isWithoutNetworks } from '../api/annotations/pod-annotations.ts';
+import { DEFAULT_NETWORK } from '../api/nad/network-name.ts';
+import { objectKey } from '../api/objects.ts';
+import type { Pod } from '../api/types.ts';
+import { annotatedNetworks } from '../model/rules/pod-plan.ts';
+
+export interface WaitingPod {
+  /** `<namespace>/<name>`. */
+  readonly pod: string;
+  /** `a primary network`, or NADs that it names. */
+  readonly without: readonly string[];
+}
+
+/** Pods on a node that lack addresses, by key. NADs other than `ours` are the business of other plugins. */
+export const waitingPods = (
+  pods: readonly Pod[],
+  ours: ReadonlySet<string>,
+): readonly WaitingPod[] =>
+  pods
+    .filter((pod) => pod.spec.nodeName !== undefined && !isWithoutNetworks(pod))
+    .map((pod) => ({ pod: objectKey(pod.metadata), without: missing(pod, ours) }))
+    .filter(({ without }) => without.length > 0)
+    .toSorted((a, b) => (a.pod < b.pod ? -1 : 1));
+
+function missing(pod: Pod, ours: ReadonlySet<string>): readonly string[] {
+  const carried = annotatedNetworks(pod);
+  const standard = carried.get(DEFAULT_NETWORK);
+  const roles = new Set([...carried.values()].map(({ role }) => role));
+  const hasPrimary = standard?.role !== 'infrastructure-locked' || roles.has('primary');
+  const named = (networkSelections(pod).value ?? []).map(({ nadKey }) => nadKey);
+  return [
+    ...(standard === undefined ? ['any network'] : hasPrimary ? [] : ['a primary network']),
+    ...named.filter((key) => ours.has(nadOfKey(key)) && !carried.has(key)),
+  ];
+}
+
+/** Why a pod waits is in its events: whoever gives its addresses says it there. */
+export const waitingText = ({ pod, without }: WaitingPod): string => {
+  const [namespace = '', name = ''] = pod.split('/');
+  return `Pod ${pod}: no addresses yet on ${without.join(', ')}; its events say why: kubectl describe pod --namespace ${namespace} ${name}`;
+};

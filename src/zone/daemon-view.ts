@@ -1,0 +1,92 @@
+/** A running daemon's view of its zone, served on its control socket. */
+import { zoneStatuses } from '../api/kinds.ts';
+import type { ZoneStatus } from '../api/zone-status.ts';
+import { serveControl } from '../control/control-socket.ts';
+import type { Exclusive } from '../process/exclusive.ts';
+import type { Logger } from '../process/logger.ts';
+import type { OverviewObjects } from '../views/overview.ts';
+import { planReport, statusReport } from '../views/zone-reports.ts';
+import type { ZoneRuntime } from './zone-runtime.ts';
+import { zoneReport, type ZoneReport } from './zone-status-writer.ts';
+import { controlMethods, type ZoneView } from './zone-view.ts';
+
+export interface DaemonState {
+  /** Why the zone is not written at the moment, if so. */
+  readonly notReady: () => string | undefined;
+  /** Passes over the databases: a plan is made between two of them. */
+  readonly passes: Exclusive;
+}
+
+export function daemonView(runtime: ZoneRuntime, { notReady, passes }: DaemonState): ZoneView {
+  const { configuration, controller, store } = runtime;
+  const betweenPasses = <T>(report: () => Promise<T>): Promise<T> =>
+    passes.run(async () => {
+      if (!controller.isStarted)
+        throw new Error(
+          `the daemon of node ${configuration.node} has made no plan yet: ${notReady() ?? 'starting'}`,
+        );
+      return report();
+    });
+  const plan: ZoneView['plan'] = (format) =>
+    planReport(runtime, format, async (report) => {
+      // What a database was when it was seen last says nothing of what would change.
+      const unavailable = runtime.unavailable();
+      if (unavailable !== undefined)
+        throw new Error(`nobody knows what would change: ${unavailable}`);
+      return betweenPasses(report);
+    });
+  return {
+    about: () => ({
+      node: configuration.node,
+      pid: process.pid,
+      options: configuration.given,
+    }),
+    status: () =>
+      statusReport(store, configuration.settings, { running: configuration.node }, (objects) =>
+        withStatus(
+          objects,
+          configuration.node,
+          zoneReport({
+            controller,
+            problems: runtime.problems(),
+            notes: runtime.notes(),
+            message: notReady(),
+            reach: runtime.chassisReach(),
+          }),
+        ),
+      ),
+    plan,
+    // A daemon allocates as it goes: what it is about to change is what drifted.
+    diff: plan,
+    host: () => betweenPasses(() => runtime.hostReport()),
+    underlay: () => betweenPasses(() => runtime.underlayReport()),
+  };
+}
+
+/** The objects, with the stored status of a node replaced by its live one, as far as that is known yet. */
+function withStatus(objects: OverviewObjects, node: string, live: ZoneReport): OverviewObjects {
+  const isOfNode = ({ metadata }: ZoneStatus): boolean => metadata.name === node;
+  const { networks = [], connects = [] } = objects.zoneStatuses.find(isOfNode)?.status ?? {};
+  const status: ZoneStatus = {
+    apiVersion: zoneStatuses.apiVersion as ZoneStatus['apiVersion'],
+    kind: 'ZoneStatus',
+    metadata: { name: node },
+    status: { observedAt: new Date().toISOString(), networks, connects, ...live },
+  };
+  return {
+    ...objects,
+    zoneStatuses: [...objects.zoneStatuses.filter((one) => !isOfNode(one)), status],
+  };
+}
+
+/** Serves the view on the daemon's control socket, if it is to have one. */
+export async function serveZone(
+  runtime: ZoneRuntime,
+  state: DaemonState,
+  log: Logger,
+): Promise<AsyncDisposable> {
+  const { socket } = runtime.configuration;
+  if (socket === undefined) return new AsyncDisposableStack();
+  const methods = controlMethods(daemonView(runtime, state));
+  return serveControl({ path: socket, methods, log });
+}

@@ -1,0 +1,204 @@
+/** The host of a node as the configuration names it: the local Open_vSwitch database, and the kernel. */
+import { claimsOf } from '../desired/engine.ts';
+import { claimedSelection } from '../desired/ovsdb/index.ts';
+import { kernelCgroups } from '../node/nftables/cgroups.ts';
+import { ConnectionDriver } from '../node/conntrack/connection-driver.ts';
+import { Conntrack } from '../node/conntrack/conntrack.ts';
+import { DatapathConntrack } from '../node/conntrack/datapath-conntrack.ts';
+import { FlowDriver } from '../node/openflow/flow-driver.ts';
+import { HealthCheckServers } from '../node/health-checks/health-check-servers.ts';
+import { renderHostPlan } from '../node/reconcile/host-plan-text.ts';
+import { IpProgram } from '../node/programs/ip-program.ts';
+import { LinuxDriver } from '../node/linux/linux-driver.ts';
+import { NftDriver } from '../node/nftables/nft-driver.ts';
+import { NftProgram } from '../node/nftables/nft-program.ts';
+import { OfctlProgram } from '../node/openflow/ofctl-program.ts';
+import { kernelSysctls } from '../node/linux/kernel-sysctls.ts';
+import {
+  bridgeRemovals,
+  removalsText,
+  removeBridges,
+  type UplinkSwitch,
+} from '../node/uplink/uplink-keeper.ts';
+import { hostFeatures } from '../node/features.ts';
+import { OPENFLOW } from '../node/openflow/flow-rows.ts';
+import type { HostSettings } from '../node/networks/host-network.ts';
+import { OPEN_VSWITCH } from '../node/host-rows.ts';
+import type { OpenVswitchIds } from '../node/announcer/node-announcer.ts';
+import { LINUX } from '../node/linux/linux-rows.ts';
+import { INTEGRATION_BRIDGE } from '../node/names.ts';
+import { NFTABLES } from '../node/nftables/nft-rows.ts';
+import type { SelectTables } from '../ovsdb/index.ts';
+import {
+  chassisRemovals,
+  removeChassisSettings,
+  type ChassisDatabase,
+} from '../node/chassis/chassis-keeper.ts';
+import { bridgePorts, isUserspace, PORT_COLUMNS } from '../node/openflow/bridge-ports.ts';
+import { chassisDatabase, TUNNEL_COLUMNS } from '../node/chassis/chassis-database.ts';
+import type { Configuration } from '../settings/configuration.ts';
+import { openDatabase, type OpenDatabase } from '../databases/open-database.ts';
+import { HostController, type HostChange, type HostPlans } from '../node/node-agent.ts';
+import type { Logger } from '../process/logger.ts';
+import { renderPlan } from '../views/plan-text.ts';
+import { uplinkSwitch } from '../node/uplink/uplink-switch.ts';
+
+/** Lock of the local Open_vSwitch server that makes one process the writer of the host. */
+const HOST_LOCK = 'heddle_host';
+
+export interface HostOptions {
+  readonly configuration: Pick<Configuration, 'tls' | 'host'>;
+  /** Remote of the local Open_vSwitch database. */
+  readonly openVswitch: string;
+  /** Whether it is to be changed. */
+  readonly mayWrite: boolean;
+  readonly log: Logger;
+  /** Default: `ip` of the PATH. */
+  readonly ip?: IpProgram;
+  /** Called when there may be something to do. */
+  readonly onWork: () => void;
+  /** Called after each change, for metrics. */
+  readonly onChange?: (change: HostChange) => void;
+  /** Called when `external_ids` may be others, or known for the first time. */
+  readonly onExternalIds?: () => void;
+  /** Called when ovs-vswitchd may have ended. */
+  readonly onSwitchLost?: () => void;
+}
+
+export interface OpenHost extends AsyncDisposable {
+  readonly controller: HostController;
+  readonly openVswitch: OpenDatabase;
+  readonly ip: IpProgram;
+  readonly uplink: UplinkSwitch;
+  readonly chassis: ChassisDatabase;
+  /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
+  removalsText(): Promise<string>;
+  removeBridges(): Promise<void>;
+  /** What Heddle set for ovn-controller and would take back, in words. */
+  chassisRemovals(): readonly string[];
+  removeChassisSettings(): Promise<void>;
+  /** Settings of Open vSwitch and OVN on this node. */
+  externalIds(): OpenVswitchIds;
+  /** Begins to hear of changes. Throws when the kernel can't be reached. */
+  start(): Promise<void>;
+}
+
+/** What is followed of the local Open_vSwitch database. */
+export const hostTables =
+  (settings: HostSettings): SelectTables =>
+  (schema) =>
+    claimedSelection(claimsOf(hostFeatures(settings), OPEN_VSWITCH), schema, {
+      ...PORT_COLUMNS,
+      Interface: [...PORT_COLUMNS.Interface, ...TUNNEL_COLUMNS],
+      [OPEN_VSWITCH]: ['external_ids'],
+    });
+
+function externalIdsOf(database: OpenDatabase): OpenVswitchIds {
+  const reason = database.unavailable();
+  if (reason !== undefined) return { unavailable: reason };
+  const [row] = database.replica.rows(OPEN_VSWITCH);
+  return row === undefined
+    ? { unavailable: 'the local Open_vSwitch database has no row yet: Open vSwitch is not started' }
+    : { externalIds: row.column('external_ids') as ReadonlyMap<string, string> };
+}
+
+/** Plans for people. */
+export const hostPlansText = ({ linux, nft, openVswitch, flows }: HostPlans): string =>
+  [
+    `${LINUX}\n${renderHostPlan(linux)}`,
+    `${NFTABLES}\n${renderHostPlan(nft)}`,
+    `${OPEN_VSWITCH}\n${renderPlan(openVswitch)}`,
+    `${OPENFLOW}\n${renderHostPlan(flows)}`,
+  ].join('\n');
+
+const SOCKET = /^unix:(\/.+)\/[^/]+$/;
+
+/** Open vSwitch has the sockets of its bridges beside that of its database. */
+const folderOf = (remote: string): string | undefined => SOCKET.exec(remote)?.[1];
+
+/** Begins to connect. Throws ConfigurationError for a remote that can't be used. */
+export function openHost({
+  configuration,
+  openVswitch: remotes,
+  mayWrite,
+  log,
+  ip = new IpProgram(),
+  onWork,
+  onExternalIds = () => undefined,
+  onSwitchLost = () => undefined,
+  onChange = () => undefined,
+}: HostOptions): OpenHost {
+  const settings = configuration.host;
+  let isFollowed = false;
+  const openVswitch = openDatabase({
+    name: OPEN_VSWITCH,
+    flag: '--ovs',
+    remotes,
+    tls: configuration.tls,
+    tables: hostTables(settings),
+    ...(mayWrite ? { lock: HOST_LOCK } : {}),
+    log,
+    onAvailable() {
+      onWork();
+      if (openVswitch.unavailable() !== undefined) return;
+      if (!isFollowed) openVswitch.replica.subscribe(onExternalIds, { tables: [OPEN_VSWITCH] });
+      isFollowed = true;
+      onExternalIds();
+    },
+  });
+  const events = {
+    onDrift: onWork,
+    onTrouble: (text: string): void => log.warn({ component: 'host' }, text),
+  };
+  const linux = new LinuxDriver({ ip, sysctls: kernelSysctls, ...events });
+  const nft = new NftDriver({ nft: new NftProgram(), cgroups: kernelCgroups, ...events });
+  const folder = folderOf(remotes);
+  const ofctl = new OfctlProgram(folder === undefined ? {} : { folder });
+  const flows = new FlowDriver({
+    ofctl,
+    ports: bridgePorts(() => openVswitch.replica),
+    onDrift: onWork,
+    onSwitchLost,
+  });
+  const uplink = uplinkSwitch(openVswitch);
+  const chassis = chassisDatabase(openVswitch, () => externalIdsOf(openVswitch));
+  const controller = new HostController({
+    settings,
+    openVswitch,
+    linux,
+    nft,
+    flows,
+    ofctl,
+    healthChecks: new HealthCheckServers(events),
+    connections: new ConnectionDriver(
+      [
+        new Conntrack(),
+        new DatapathConntrack(ofctl, () => isUserspace(openVswitch.replica, INTEGRATION_BRIDGE)),
+      ],
+      onWork,
+    ),
+    log,
+    onChange,
+  });
+  return {
+    controller,
+    openVswitch,
+    ip,
+    uplink,
+    chassis,
+    removalsText: async () => removalsText(await bridgeRemovals({ openVswitch: uplink, ip })),
+    removeBridges: () => removeBridges({ openVswitch: uplink, ip, sysctls: kernelSysctls }),
+    chassisRemovals: () => chassisRemovals(chassis),
+    removeChassisSettings: () => removeChassisSettings(chassis),
+    externalIds: () => externalIdsOf(openVswitch),
+    start: async () => {
+      if (!mayWrite) return ip.check();
+      flows.start();
+      await Promise.all([linux.start(), nft.start()]);
+    },
+    async [Symbol.asyncDispose]() {
+      await controller[Symbol.asyncDispose]();
+      await openVswitch[Symbol.asyncDispose]();
+    },
+  };
+}

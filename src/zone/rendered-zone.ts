@@ -1,0 +1,81 @@
+/** What a node's databases should hold, by objects alone: no database is asked. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Network } from '../model/model.ts';
+import type { Configuration } from '../settings/configuration.ts';
+import { freshDatabase, scriptOf } from '../databases/fresh-database.ts';
+import { createLogger } from '../process/logger.ts';
+import { within } from '../process/waiting.ts';
+import { planReport, type PlanReport } from '../views/zone-reports.ts';
+import { ZoneRuntime } from './zone-runtime.ts';
+
+/** A row that is wanted. */
+export interface RenderedRow {
+  readonly table: string;
+  readonly key: string;
+  readonly object: string;
+  readonly columns: Readonly<Record<string, unknown>>;
+  /** Rows whose set columns hold it. */
+  readonly holders: readonly { readonly table: string; readonly key: string }[];
+}
+
+export interface RenderedZone extends AsyncDisposable {
+  readonly networks: readonly Network[];
+  /** Rows of Northbound. */
+  rows(): readonly RenderedRow[];
+  /** Everything as a shell script. */
+  script(): string;
+  report(): Promise<PlanReport>;
+}
+
+/** The host is not what is asked about. */
+const withoutHost = <C extends Configuration>({
+  ovs: _host,
+  ...configuration
+}: C): Omit<C, 'ovs'> => configuration;
+
+/** What is still to be allocated is allocated in memory; the state directory, where there is one, says what was before. */
+export async function renderedZone(
+  configuration: Configuration & { readonly node: string },
+): Promise<RenderedZone> {
+  await using opened = new AsyncDisposableStack();
+  const { manifests, state } = configuration;
+  const temporary =
+    manifests === undefined || state !== undefined
+      ? undefined
+      : await mkdtemp(join(tmpdir(), 'heddle-render-'));
+  if (temporary !== undefined) opened.defer(() => rm(temporary, { recursive: true, force: true }));
+  const log = createLogger(configuration.logLevel === 'info' ? 'error' : configuration.logLevel);
+  const runtime = opened.use(
+    await ZoneRuntime.open({
+      configuration: {
+        ...withoutHost(configuration),
+        ...(temporary === undefined ? {} : { state: temporary }),
+        nb: 'a fresh database',
+        sb: 'a fresh database',
+      },
+      log,
+      mode: 'dry-run',
+      openDatabase: freshDatabase,
+    }),
+  );
+  await within(configuration.timeout, (signal) => runtime.allocated(signal));
+  runtime.update();
+  const plans = runtime.controller.plans();
+  const stack = opened.move();
+  return {
+    networks: [...runtime.facts.networks.entries()].map(([, network]) => network),
+    rows: () =>
+      (plans[0]?.changes ?? []).map(({ table, key, object = '', columns, memberships }) => ({
+        table,
+        key,
+        object,
+        columns: Object.fromEntries(columns.map(({ name, after }) => [name, after])),
+        holders: memberships,
+      })),
+    script: () => scriptOf(plans),
+    report: () => planReport(runtime, { details: true }),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}

@@ -1,0 +1,55 @@
+/** The CNI plugin of a running node daemon, on its socket. */
+import { networkAttachmentDefinitions, pods } from '../api/kinds.ts';
+import { Conntrack } from '../node/conntrack/conntrack.ts';
+import { PodLinks } from '../cni/links/pod-links.ts';
+import { CniPlugin } from '../cni/server/cni-plugin.ts';
+import { ContainerTurns } from '../cni/server/container-turns.ts';
+import { serveCni } from '../cni/server/cni-socket.ts';
+import type { LinkFacts } from '../cni/links/pod-interfaces.ts';
+import type { Logger } from '../process/logger.ts';
+import { keepPodPorts } from '../cni/server/pod-port-keeper.ts';
+import { PodPorts } from '../cni/server/pod-ports.ts';
+import type { ZoneRuntime } from './zone-runtime.ts';
+
+/** Serves container runtimes, if there is a socket for them. Throws ConfigurationError. */
+export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<AsyncDisposable> {
+  const { cniSocket, node, settings } = runtime.configuration;
+  if (cniSocket === undefined || runtime.host === undefined) return new AsyncDisposableStack();
+  const { facts, informers } = runtime;
+  const shared = {
+    node,
+    pods: informers.of(pods),
+    nads: informers.of(networkAttachmentDefinitions),
+    ports: new PodPorts(runtime.host.openVswitch),
+    links: new PodLinks(),
+    turns: new ContainerTurns(),
+    linkFactsOf: (name: string | undefined): LinkFacts => {
+      const network = name === undefined ? undefined : facts.networks.get(name);
+      return {
+        mtu: network?.mtu ?? settings.mtu,
+        isOnUnderlay: network?.topology === 'localnet',
+      };
+    },
+    log,
+  };
+  const plugin = new CniPlugin({
+    ...shared,
+    store: informers.store,
+    conntrack: new Conntrack(),
+    problemsOf: (object) =>
+      runtime
+        .problems()
+        .filter((problem) => problem.object === object)
+        .map(({ message }) => message),
+  });
+  const resources = new AsyncDisposableStack();
+  resources.use(keepPodPorts(shared, runtime.host.openVswitch));
+  resources.use(
+    await serveCni({
+      path: cniSocket,
+      answer: (text, signal) => plugin.answer(text, signal),
+      log,
+    }),
+  );
+  return resources;
+}

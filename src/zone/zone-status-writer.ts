@@ -1,0 +1,300 @@
+/** Tells the object store what became of the zone, once per change. */
+import { isDeepStrictEqual } from 'node:util';
+import { zoneStatuses } from '../api/kinds.ts';
+import { clipped, visibleText } from '../api/visible-text.ts';
+import type {
+  ZoneNetworkStatus,
+  ZoneProblem,
+  ZoneStatus,
+  ZoneStatusContent,
+} from '../api/zone-status.ts';
+import { connectObject } from '../topology/connect/connect-rows.ts';
+import { StoreError, type Store } from '../store/store.ts';
+import type { ChassisReach } from '../node/chassis/chassis-watch.ts';
+import type { ZoneController } from './zone-controller.ts';
+import type { ZoneProgress } from './zone-progress.ts';
+
+/** All but the time of writing. What is absent is not known yet: what was reported before stands. */
+export type ZoneReport = Pick<ZoneStatusContent, 'message' | 'problems' | 'notes' | 'unreached'> &
+  Partial<Pick<ZoneStatusContent, 'networks' | 'used' | 'ready' | 'connects'>>;
+
+/** What the parts of a zone say of it. */
+export interface ZoneSources {
+  readonly controller: ZoneController;
+  readonly problems: readonly ZoneProblem[];
+  readonly notes?: readonly ZoneProblem[];
+  /** Why nothing works, if so. */
+  readonly message?: string | undefined;
+  /** Whether packets can leave for other nodes, where that can be seen. */
+  readonly reach?: ChassisReach | undefined;
+}
+
+/** What is known of the zone, for the cluster manager and for people. */
+export function zoneReport({ controller, reach, ...sources }: ZoneSources): ZoneReport {
+  const message = sources.message === undefined ? undefined : visibleText(sources.message);
+  const visible = (problem: ZoneProblem): ZoneProblem => ({
+    ...problem,
+    object: visibleText(problem.object),
+    message: visibleText(problem.message),
+  });
+  const problems = sources.problems.map(visible);
+  const notes = (sources.notes ?? []).map(visible);
+  const networks = controller.progress.networks().map(withVisibleMessage);
+  const used = networks.filter(({ state }) => state !== 'Unused');
+  const ready =
+    message === undefined &&
+    reach?.message === undefined &&
+    used.every(({ state }) => state === 'Programmed');
+  return {
+    ...(message === undefined ? {} : { message, ready }),
+    ...(controller.hasWritten
+      ? {
+          networks,
+          used: used.map(({ name }) => name),
+          ready,
+          connects: controller.progress.connects().map(withVisibleMessage),
+        }
+      : {}),
+    problems,
+    notes,
+    unreached: reach?.unreached ?? [],
+  };
+}
+
+const withVisibleMessage = <T extends { readonly message?: string }>(part: T): T =>
+  part.message === undefined ? part : { ...part, message: visibleText(part.message) };
+
+/** Milliseconds after which the written status is checked, and what was refused is sent again. */
+const RECHECK = 30_000;
+
+/** What a status may grow to: an API server refuses objects of more than 1.5 MiB. */
+const LIMITS = { problems: 500, message: 1024 };
+
+/** Parts of a status that are lists: an entry that is refused takes no other with it. */
+const LISTS = ['networks', 'connects', 'problems'] as const;
+type List = (typeof LISTS)[number];
+const isList = (part: string): part is List => (LISTS as readonly string[]).includes(part);
+
+/** As a merge patch: null takes a field away. */
+type Status = { readonly [K in keyof ZoneStatusContent]?: ZoneStatusContent[K] | null };
+
+/** What a status holds at least. */
+const NOTHING: Status = { networks: [], connects: [], problems: [] };
+
+/** What was not taken over, of one part of the status or, where nothing could be written, of all of it. */
+export interface Refusal {
+  readonly part: string;
+  readonly message: string;
+}
+
+const isRefused = (error: unknown): error is StoreError =>
+  error instanceof StoreError && error.code === 'invalid';
+
+/** The same with no more and no longer texts than an object can hold. */
+function bounded(report: ZoneReport): ZoneReport {
+  const short = <T extends { readonly message?: string }>(entry: T): T =>
+    (entry.message?.length ?? 0) > LIMITS.message
+      ? { ...entry, message: `${clipped(entry.message ?? '', LIMITS.message - 1)}…` }
+      : entry;
+  const problems = report.problems.slice(0, LIMITS.problems).map(short);
+  const more = report.problems.length - problems.length;
+  return {
+    ...short(report),
+    ...(report.networks === undefined ? {} : { networks: report.networks.map(short) }),
+    ...(report.connects === undefined ? {} : { connects: report.connects.map(short) }),
+    problems:
+      more === 0
+        ? problems
+        : [
+            ...problems,
+            {
+              object: 'more',
+              message: `${more} further problems: run "heddle status" on the node`,
+            },
+          ],
+  };
+}
+
+export interface ZoneStatusWriterOptions {
+  readonly now?: () => Date;
+  /** Called for each part that a store refused, at each attempt. */
+  readonly onRefused?: (refusal: Refusal) => void;
+}
+
+export class ZoneStatusWriter {
+  readonly #store: Store;
+  readonly #node: string;
+  readonly #now: () => Date;
+  readonly #onRefused: (refusal: Refusal) => void;
+  /** What was written last, and the version that the store gave it. */
+  #written: { readonly report: ZoneReport; readonly version: string | undefined } | undefined;
+  #seenAt = 0;
+  /** Values that were refused, by part, since the last attempt with all. */
+  #refused = new Map<string, { readonly value: unknown; readonly message: string }>();
+  /** Why the last attempt failed as a whole, if it did. */
+  #failure: string | undefined;
+
+  constructor(store: Store, node: string, options: ZoneStatusWriterOptions = {}) {
+    this.#store = store;
+    this.#node = node;
+    this.#now = options.now ?? (() => new Date());
+    this.#onRefused = options.onRefused ?? (() => undefined);
+  }
+
+  /** What could not be written of the status, and what to do. */
+  problems(): readonly ZoneProblem[] {
+    const object = `ZoneStatus ${this.#node}`;
+    const refused = [...this.#refused].map(([part, { message }]) => ({
+      object,
+      message: `status.${part} was not taken, all else of the status was; install the definitions of this release (deploy/): ${message}`,
+    }));
+    return this.#failure === undefined
+      ? refused
+      : [
+          { object, message: `not written, what stands there is old: ${this.#failure}` },
+          ...refused,
+        ];
+  }
+
+  /** Goes on from what the process before us reported: it stands until `progress` knows better. */
+  async resume(
+    progress: Pick<ZoneProgress, 'rememberProgrammed'>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const found = await this.#store.get(zoneStatuses, this.#node, signal);
+    if (found?.status === undefined) return;
+    const { observedAt: _observedAt, ...report } = found.status;
+    this.#written = { report, version: found.metadata.resourceVersion };
+    this.#seenAt = this.#now().getTime();
+    const programmed = (entries: readonly ZoneNetworkStatus[] = []): readonly string[] =>
+      entries.filter(({ state }) => state === 'Programmed').map(({ name }) => name);
+    progress.rememberProgrammed([
+      ...programmed(report.networks),
+      ...programmed(report.connects).map(connectObject),
+    ]);
+  }
+
+  /**
+   * Writes `report` unless it is what was written last and nobody touched that. What a store refuses of it is left as it was, with all
+   * else written, and is a problem (`problems`). Throws what failed otherwise.
+   */
+  async write(report: ZoneReport, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#write(bounded(report), signal);
+      this.#failure = undefined;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.#failure = error instanceof Error ? error.message : String(error);
+      this.#onRefused({ part: 'all', message: this.#failure });
+      throw error;
+    }
+  }
+
+  async #write(report: ZoneReport, signal: AbortSignal): Promise<void> {
+    const isDue = this.#now().getTime() - this.#seenAt >= RECHECK;
+    const isWritten = isDeepStrictEqual(this.#written?.report, report);
+    if (isWritten && (!isDue || (this.#refused.size === 0 && (await this.#isUntouched(signal)))))
+      return;
+    // A merge patch keeps what it doesn't name: a message that is over is taken away by null, networks that are not known yet stay.
+    const status: Status = { message: null, observedAt: this.#now().toISOString(), ...report };
+    // What was refused a moment ago is not sent with every change of something else.
+    const held = isDue
+      ? []
+      : [...this.#refused].filter(([part, { value }]) =>
+          isDeepStrictEqual(value, status[part as keyof Status]),
+        );
+    this.#refused = new Map(held);
+    const sent = Object.entries(status).filter(([part]) => !this.#refused.has(part));
+    const written = await this.#patch(Object.fromEntries(sent), signal).catch((error: unknown) => {
+      if (!isRefused(error)) throw error;
+      return this.#writeParts(status, error, signal);
+    });
+    this.#written = { report, version: written.metadata.resourceVersion };
+    this.#seenAt = this.#now().getTime();
+  }
+
+  /** Each part for itself. Throws `refusal` when none is taken. */
+  async #writeParts(
+    { observedAt = null, ...parts }: Status,
+    refusal: StoreError,
+    signal: AbortSignal,
+  ): Promise<ZoneStatus> {
+    const found = await this.#store.get(zoneStatuses, this.#node, signal);
+    const lacking = found?.status === undefined ? NOTHING : {};
+    let written: ZoneStatus | undefined;
+    for (const [part, value] of Object.entries(parts)) {
+      if (this.#refused.has(part)) continue;
+      const patch = (taken: unknown): Promise<ZoneStatus> =>
+        this.#patch(
+          { ...(written === undefined ? lacking : {}), observedAt, [part]: taken },
+          signal,
+        );
+      try {
+        written = await patch(value);
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        this.#refused.set(part, { value, message: error.message });
+        this.#onRefused({ part, message: error.message });
+        const rest = isList(part)
+          ? withoutNamed(part, value as readonly unknown[], error)
+          : undefined;
+        if (rest === undefined) continue;
+        written = await patch(rest).catch((again: unknown) => {
+          if (!isRefused(again)) throw again;
+          return written;
+        });
+      }
+    }
+    if (written === undefined) throw refusal;
+    return written;
+  }
+
+  /** Changes the status in a store, of an object that is made where there is none. */
+  async #patch(status: Status, signal: AbortSignal): Promise<ZoneStatus> {
+    const options = { fieldManager: `heddle-node-${this.#node}`, signal };
+    const patch = (lacking: Status = {}): Promise<ZoneStatus> =>
+      this.#store.patchStatus(
+        zoneStatuses,
+        this.#node,
+        { status: { ...lacking, ...status } },
+        options,
+      );
+    try {
+      return await patch();
+    } catch (error) {
+      if (!(error instanceof StoreError && error.code === 'not-found')) throw error;
+    }
+    const { apiVersion, kind } = zoneStatuses;
+    await this.#store.create(
+      zoneStatuses,
+      {
+        apiVersion: apiVersion as 'k8s.ovn.org/v1alpha1',
+        kind: kind as 'ZoneStatus',
+        metadata: { name: this.#node },
+      },
+      options,
+    );
+    // The first status has all that the definition requires, also when parts of it are refused.
+    return await patch({ observedAt: this.#now().toISOString(), ...NOTHING });
+  }
+
+  async #isUntouched(signal: AbortSignal): Promise<boolean> {
+    const found = await this.#store.get(zoneStatuses, this.#node, signal);
+    this.#seenAt = this.#now().getTime();
+    return found?.metadata.resourceVersion === this.#written?.version;
+  }
+}
+
+/** The entries of a list that a refusal does not name (`status.connects[3].state: …`); undefined when it names none. */
+function withoutNamed(
+  part: List,
+  entries: readonly unknown[],
+  { message }: StoreError,
+): readonly unknown[] | undefined {
+  const named = new Set(
+    [...message.matchAll(new RegExp(String.raw`\bstatus\.${part}\[(\d+)\]`, 'g'))].map(
+      ([, index]) => Number(index),
+    ),
+  );
+  return named.size === 0 ? undefined : entries.filter((_, index) => !named.has(index));
+}

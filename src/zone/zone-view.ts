@@ -1,0 +1,49 @@
+/** What a running daemon answers about its zone, and the methods of its control socket. */
+import { isPlainObject } from '../api/plain-object.ts';
+import type { GivenOptions } from '../settings/configuration.ts';
+import { invalidParams, type ControlMethod } from '../control/control-socket.ts';
+import type { HostReport } from '../node/report.ts';
+import type { UnderlayReport } from '../node/chassis/underlay-report.ts';
+import type { PlanFormat, PlanReport, StatusReport } from '../views/zone-reports.ts';
+
+/** Which daemon answers, and the options that it was given. */
+export interface ZoneAbout {
+  readonly node: string;
+  readonly pid: number;
+  readonly options: GivenOptions;
+}
+
+/** Everything is plain data: it goes through JSON. */
+export interface ZoneView {
+  about(): ZoneAbout;
+  status(): Promise<StatusReport>;
+  /** What the daemon is about to change. */
+  plan(format: PlanFormat): Promise<PlanReport>;
+  /** Where the databases differ from what the daemon wrote. */
+  diff(format: PlanFormat): Promise<PlanReport>;
+  /** What the host of the node holds. Throws when the daemon leaves the host alone. */
+  host(): Promise<HostReport>;
+  /** How clean the network below the node is. Throws when the daemon leaves the host alone. */
+  underlay(): Promise<UnderlayReport>;
+}
+
+/** The view as methods of a control socket. */
+export const controlMethods = (view: ZoneView): Readonly<Record<string, ControlMethod>> => ({
+  about: async () => Promise.resolve(view.about()),
+  status: async () => view.status(),
+  plan: async (params) => view.plan(planFormat(params)),
+  diff: async (params) => view.diff(planFormat(params)),
+  host: async () => view.host(),
+  underlay: async () => view.underlay(),
+});
+
+function planFormat(params: unknown): PlanFormat {
+  const given = params ?? {};
+  if (!isPlainObject(given)) throw invalidParams('params must be an object: {"details": true}');
+  const { details = true } = given;
+  if (typeof details !== 'boolean')
+    throw invalidParams(
+      'params.details must be true or false: whether columns of new rows are shown',
+    );
+  return { details };
+}

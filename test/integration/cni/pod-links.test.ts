@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CniInterface } from '../../../src/cni/protocol/result.ts';
+import { IpProgram } from '../../../src/node/programs/ip-program.ts';
+import { PodLinks } from '../../../src/cni/links/pod-links.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
+
+const CONTAINER = 'c0ffee';
+
+const interfaceOf = (device: string, index: number): CniInterface =>
+  ({
+    device,
+    hostDevice: index === 0 ? CONTAINER : `${CONTAINER}_${index}`,
+    mac: `0a:58:0a:80:00:0${index}`,
+    mtu: 1400,
+    externalIds: { 'iface-id-ver': 'uid' },
+  }) as unknown as CniInterface;
+const BOTH = ['eth0', 'ovn-udn1'].map(interfaceOf);
+
+describe.skipIf(whyNoNamespace !== undefined)('links of a pod', () => {
+  let host: NetworkNamespace;
+  let pod: NetworkNamespace;
+  let links: PodLinks;
+  let netns: string;
+
+  beforeEach(async () => {
+    [host, pod] = await Promise.all([NetworkNamespace.create(), NetworkNamespace.create()]);
+    links = new PodLinks({ ip: new IpProgram({ program: host.program }) });
+    netns = String(pod.inside.find((word) => word.startsWith('--net='))?.slice('--net='.length));
+  });
+  afterEach(() => {
+    host[Symbol.dispose]();
+    pod[Symbol.dispose]();
+  });
+
+  const names = async (): Promise<readonly string[]> =>
+    (await links.list(CONTAINER)).map(({ name }) => name).sort();
+
+  test('are made with their ends in the pod, and say whose they are', async () => {
+    await links.create(BOTH, CONTAINER, netns);
+    expect(await links.list(CONTAINER)).toEqual([
+      { name: CONTAINER, container: CONTAINER, device: 'eth0', uid: 'uid' },
+      { name: `${CONTAINER}_1`, container: CONTAINER, device: 'ovn-udn1', uid: 'uid' },
+    ]);
+    expect(pod.ip('-brief link show')).toMatch(/eth0@[\s\S]*ovn-udn1@/);
+  });
+
+  test.each([
+    [
+      'on the host',
+      (): string => host.ip(`link add name ${CONTAINER}_1 type veth peer name other`),
+    ],
+    ['in the pod', (): string => pod.ip('link add name ovn-udn1 type veth peer name other')],
+  ])('stay as they are when there is one already %s, and nothing else is left', async (_, make) => {
+    make();
+    const before = [host.ip('-brief link show'), pod.ip('-brief link show')];
+    await expect(links.create(BOTH, CONTAINER, netns)).rejects.toThrow(
+      `container ${CONTAINER} has an interface ovn-udn1 already, or the host a link ${CONTAINER}_1: DEL comes before another ADD`,
+    );
+    expect([host.ip('-brief link show'), pod.ip('-brief link show')]).toEqual(before);
+  });
+
+  test('go again when the kernel refuses one of them', async () => {
+    const [first, second] = BOTH as [CniInterface, CniInterface];
+    await expect(links.create([first, { ...second, mtu: 1 }], CONTAINER, netns)).rejects.toThrow(
+      'on the host: ',
+    );
+    expect(await names()).toEqual([]);
+  });
+});

@@ -1,0 +1,197 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { nodes } from '../../../../src/api/kinds.ts';
+import { openHost, type OpenHost } from '../../../../src/zone/host.ts';
+import { createLogger } from '../../../../src/process/logger.ts';
+import { openStore, type OpenObjects } from '../../../../src/settings/object-store.ts';
+import { DEFAULT_SETTINGS } from '../../../../src/model/settings.ts';
+import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
+import { NodeAnnouncer } from '../../../../src/node/announcer/node-announcer.ts';
+import { Informers } from '../../../../src/store/informers.ts';
+import { node } from '../../../support/cluster/cluster.ts';
+import { HOST_SETTINGS } from '../../../support/host/host-units.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-namespace.ts';
+import {
+  OvsdbServer,
+  runOvs,
+  SCHEMAS,
+  temporaryFolder,
+} from '../../../support/ovsdb/ovsdb-server.ts';
+
+const SOON = { timeout: 10_000, interval: 50 };
+const KEY = 'k8s.ovn.org/';
+
+/** The local database, the kernel and the objects are real; a bridge of the kernel stands for one of Open vSwitch. */
+describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of itself', () => {
+  const log = createLogger('silent');
+  let folder: ReturnType<typeof temporaryFolder>;
+  let server: OvsdbServer;
+  let namespace: NetworkNamespace;
+  let objects: OpenObjects;
+  let running: AsyncDisposable;
+  let announcer: NodeAnnouncer;
+
+  const vsctl = (...words: string[]): Promise<string> =>
+    runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', ...words]);
+  const setting = (key: string, value: string): Promise<string> =>
+    vsctl('set', 'Open_vSwitch', '.', `external_ids:${key}="${value}"`);
+  const annotations = async (name = 'n1'): Promise<Readonly<Record<string, string>>> =>
+    (await objects.objects.get(nodes, name))?.metadata.annotations ?? {};
+  const annotation = async (key: string): Promise<string | undefined> =>
+    (await annotations())[`${KEY}${key}`];
+  const version = async (): Promise<string | undefined> =>
+    (await objects.objects.get(nodes, 'n1'))?.metadata.resourceVersion;
+  const monitors = (): readonly string[] =>
+    [...namespace.processes().values()].filter((line) => line.includes(' monitor '));
+  const problem = (): string => announcer.problems()[0]?.message ?? 'none';
+  const declare = (...all: readonly object[]): void =>
+    writeFileSync(
+      join(folder.path, 'manifests/nodes.yaml'),
+      all.map((one) => stringify(one)).join('---\n'),
+    );
+
+  const start = (): AsyncDisposable => {
+    const stop = new AbortController();
+    const informers = new Informers({ store: objects.objects, log });
+    const host: OpenHost = openHost({
+      configuration: { tls: {}, host: HOST_SETTINGS },
+      openVswitch: server.remote,
+      mayWrite: true,
+      log,
+      ip: new IpProgram({ program: namespace.program }),
+      onWork: () => undefined,
+      onExternalIds: () => announcer.openVswitchChanged(),
+    });
+    announcer = new NodeAnnouncer({
+      informers,
+      node: 'n1',
+      settings: DEFAULT_SETTINGS,
+      gateway: { mode: 'shared', nextHops: [], vlan: 0 },
+      openVswitch: () => host.externalIds(),
+      ip: host.ip,
+      log,
+      signal: stop.signal,
+    });
+    const ended = Promise.all([informers.run(stop.signal), announcer.run()]);
+    return {
+      async [Symbol.asyncDispose]() {
+        stop.abort();
+        await ended;
+        await host[Symbol.asyncDispose]();
+      },
+    };
+  };
+
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    mkdirSync(join(folder.path, 'manifests'));
+    declare(node('n1'), node('n2'));
+    server = await OvsdbServer.start({ schema: join(SCHEMAS, 'vswitch.ovsschema') });
+    namespace = await NetworkNamespace.create();
+    objects = await openStore(
+      {
+        kind: 'manifests',
+        manifests: join(folder.path, 'manifests'),
+        state: join(folder.path, 'state'),
+      },
+      { dryRun: false },
+    );
+    for (const line of [
+      'link add name br-ex type bridge',
+      'link set dev br-ex address 0a:58:ac:12:00:03',
+      'link set dev br-ex up',
+      'address add 172.18.0.3/16 dev br-ex',
+      'route add default via 172.18.0.1',
+    ])
+      namespace.ip(line);
+    running = start();
+  });
+  afterEach(async () => {
+    await running[Symbol.asyncDispose]();
+    await expect.poll(monitors, SOON).toEqual([]);
+    await objects[Symbol.asyncDispose]();
+    namespace[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  /** As Open vSwitch and its administrator do. */
+  const configure = async (): Promise<void> => {
+    await vsctl('init');
+    await setting('ovn-encap-type', 'geneve');
+    await setting('ovn-encap-ip', '172.18.0.3');
+    await setting('ovn-bridge-mappings', 'physnet:br-ex');
+    await setting('system-id', 'b1f96182-2bdd-42b6-88f9-9a1fc1c85ece');
+  };
+
+  test('is written when all of it is known, and follows the host and Open vSwitch', async () => {
+    await expect.poll(problem, SOON).toContain('Open vSwitch is not started');
+    await vsctl('init');
+    await setting('ovn-encap-type', 'geneve');
+    await setting('ovn-encap-ip', '172.18.0.3');
+    await expect.poll(problem, SOON).toContain('external_ids:system-id');
+    expect(await annotations()).toEqual({});
+    await configure();
+    await expect
+      .poll(() => annotations(), SOON)
+      .toEqual({
+        [`${KEY}node-chassis-id`]: 'b1f96182-2bdd-42b6-88f9-9a1fc1c85ece',
+        [`${KEY}l3-gateway-config`]:
+          '{"default":{"mode":"shared","bridge-id":"br-ex","interface-id":"br-ex_n1","mac-address":"0a:58:ac:12:00:03","ip-addresses":["172.18.0.3/16"],"ip-address":"172.18.0.3/16","next-hops":["172.18.0.1"],"next-hop":"172.18.0.1","node-port-enable":"true","vlan-id":"0"}}',
+        [`${KEY}node-primary-ifaddr`]: '{"ipv4":"172.18.0.3/16"}',
+        [`${KEY}host-cidrs`]: '["172.18.0.3/16"]',
+        [`${KEY}node-encap-ips`]: '["172.18.0.3"]',
+        [`${KEY}node-masquerade-subnet`]: '{"ipv4":"169.254.0.0/17","ipv6":"fd69::/112"}',
+        [`${KEY}layer2-topology-version`]: '2.0',
+      });
+    expect(problem()).toBe('none');
+
+    namespace.ip('link add name eth1 type bridge');
+    namespace.ip('address add 10.9.0.3/24 dev eth1');
+    await expect.poll(() => annotation('host-cidrs'), SOON).toBe('["10.9.0.3/24","172.18.0.3/16"]');
+    namespace.ip('route replace default via 172.18.0.254');
+    await expect.poll(() => annotation('l3-gateway-config'), SOON).toContain('"172.18.0.254"');
+    namespace.ip('link set dev br-ex address 0a:58:ac:12:00:33');
+    await expect.poll(() => annotation('l3-gateway-config'), SOON).toContain('0a:58:ac:12:00:33');
+    await setting('ovn-encap-ip', '172.18.0.3,10.9.0.3');
+    await expect.poll(() => annotation('node-encap-ips'), SOON).toBe('["172.18.0.3","10.9.0.3"]');
+    expect(await annotations('n2')).toEqual({});
+  });
+
+  test('stays while the host can not say it anew, and is written once', async () => {
+    await configure();
+    await expect.poll(() => annotation('node-chassis-id'), SOON).toBeDefined();
+    const before = await annotations();
+    const written = await version();
+    namespace.ip('link set dev br-ex down');
+    await expect.poll(problem, SOON).toContain('no IPv4 default route over br-ex');
+    expect(await annotations()).toEqual(before);
+    namespace.ip('link set dev br-ex up');
+    namespace.ip('route add default via 172.18.0.1');
+    await expect.poll(problem, SOON).toBe('none');
+    await running[Symbol.asyncDispose]();
+    running = start();
+    await announcer.caughtUp();
+    await expect.poll(problem, SOON).toBe('none');
+    expect(await version()).toBe(written);
+  });
+
+  test('replaces what a manifest says wrongly, but for which machine the node is', async () => {
+    const wrong = { [`${KEY}node-encap-ips`]: '["192.0.2.1"]', other: 'stays' };
+    declare(node('n1', wrong));
+    await configure();
+    await expect.poll(() => annotation('node-encap-ips'), SOON).toBe('["172.18.0.3"]');
+    expect((await annotations())['other']).toBe('stays');
+
+    await setting('system-id', 'another');
+    await expect.poll(problem, SOON).toContain('and the system-id of the local Open vSwitch');
+    expect(await annotation('node-chassis-id')).toBe('b1f96182-2bdd-42b6-88f9-9a1fc1c85ece');
+    await setting('ovn-encap-ip', '172.18.0.9');
+    namespace.ip('address add 172.18.0.9/16 dev br-ex');
+    await setting('system-id', 'one-more');
+    await expect.poll(problem, SOON).toContain('"one-more": Heddle writes nothing about a node');
+    expect(await annotation('node-encap-ips')).toBe('["172.18.0.3"]');
+  });
+});

@@ -1,0 +1,261 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openHost, type OpenHost } from '../../../../src/zone/host.ts';
+import { createLogger } from '../../../../src/process/logger.ts';
+import {
+  removeBridges,
+  UplinkKeeper,
+  uplinkSteps,
+} from '../../../../src/node/uplink/uplink-keeper.ts';
+import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
+import type { SwitchChange } from '../../../../src/node/uplink/state.ts';
+import { HOST_SETTINGS } from '../../../support/host/host-units.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../../support/host/network-namespace.ts';
+import { ovsProgram } from '../../../support/host/ovs-programs.ts';
+import { Vswitchd } from '../../../support/host/vswitchd.ts';
+
+const SOON = { timeout: 20_000, interval: 50 };
+
+/** A node with a network card, a host at the other end of the wire, and a real ovs-vswitchd with the userspace datapath. */
+describe.skipIf(whyNoNamespace !== undefined)(
+  'the external bridge in the place of a network card',
+  () => {
+    const log = createLogger('silent');
+    let node: NetworkNamespace;
+    let outside: NetworkNamespace;
+    let vswitchd: Vswitchd;
+    let host: OpenHost;
+    let keeper: UplinkKeeper;
+    let stop: AbortController;
+    let ended: Promise<void>;
+    /** Throws for a change that is to fail. */
+    let sabotage: (change: SwitchChange) => void;
+
+    const start = (name = 'eth0', vlan = 0): void => {
+      stop = new AbortController();
+      keeper = new UplinkKeeper({
+        name,
+        vlan,
+        node: 'n1',
+        openVswitch: {
+          ...host.uplink,
+          apply: (change) => {
+            sabotage(change);
+            return host.uplink.apply(change);
+          },
+        },
+        ip: host.ip,
+        sysctls: node.sysctls,
+        log,
+        signal: stop.signal,
+      });
+      ended = keeper.run();
+    };
+    const end = async (): Promise<void> => {
+      stop.abort();
+      await ended;
+    };
+    const problem = (): string => keeper.problems()[0]?.message ?? 'none';
+    const addresses = (dev: string): readonly string[] =>
+      [...node.ip(`-o address show dev ${dev} scope global`).matchAll(/inet6? (\S+)/g)].map(
+        ([, address]) => address ?? '',
+      );
+    const routes = (dev: string): readonly string[] => {
+      const lines = node
+        .ip(`route show table all dev ${dev}`)
+        .split('\n')
+        .map((line) => line.replace(/ (pref|metric 1024).*/, '').trim())
+        .filter((line) => line !== '' && !/^(local|broadcast|multicast|anycast|fe80)/.test(line));
+      // Of all tables ip shows some of IPv6 twice.
+      return [...new Set(lines)].toSorted();
+    };
+    const hasAddress = (dev: string, address: string): boolean => {
+      try {
+        return addresses(dev).includes(address);
+      } catch {
+        return false; // there is no such device yet
+      }
+    };
+
+    beforeEach(async () => {
+      sabotage = () => undefined;
+      [node, outside] = await Promise.all([NetworkNamespace.create(), NetworkNamespace.create()]);
+      const peer = outside.inside[1]?.replace('--net=/proc/', '').replace('/ns/net', '') ?? '';
+      node.ip(
+        `link add name eth0 address 02:42:ac:12:00:03 type veth peer name wire netns ${peer}`,
+      );
+      for (const line of [
+        'link set dev wire up',
+        'address add 172.18.0.1/16 dev wire',
+        'address add fd00:18::1/64 dev wire nodad',
+      ])
+        outside.ip(line);
+      for (const line of [
+        'link set dev eth0 up',
+        'address add 172.18.0.3/16 broadcast 172.18.255.255 dev eth0',
+        'address add 172.18.0.4/16 dev eth0',
+        'address add fd00:18::3/64 dev eth0 nodad',
+        'route add default via 172.18.0.1 mtu 1400',
+        'route add 10.9.0.0/16 via 172.18.0.1 table 77 src 172.18.0.4',
+        '-6 route add default via fd00:18::1',
+      ])
+        node.ip(line);
+      vswitchd = await Vswitchd.start({ inside: node.inside });
+      await vswitchd.vsctl(
+        'set',
+        'Open_vSwitch',
+        '.',
+        'external_ids:ovn-bridge-datapath-type=netdev',
+      );
+      host = openHost({
+        configuration: { tls: {}, host: HOST_SETTINGS },
+        openVswitch: vswitchd.database.remote,
+        mayWrite: true,
+        log,
+        ip: new IpProgram({ program: node.program }),
+        onWork: () => undefined,
+        onExternalIds: () => keeper.openVswitchChanged(),
+      });
+      start();
+      await host.openVswitch.ready(AbortSignal.timeout(20_000));
+    });
+    afterEach(async () => {
+      await end();
+      await host[Symbol.asyncDispose]();
+      await vswitchd[Symbol.asyncDispose]();
+      node[Symbol.dispose]();
+      outside[Symbol.dispose]();
+    });
+
+    const WANTED = ['172.18.0.3/16', '172.18.0.4/16', 'fd00:18::3/64'];
+    const ROUTES = [
+      '10.9.0.0/16 via 172.18.0.1 table 77 src 172.18.0.4',
+      '172.18.0.0/16 proto kernel scope link src 172.18.0.3',
+      'default via 172.18.0.1 mtu 1400',
+      'default via fd00:18::1',
+      'fd00:18::/64 proto kernel metric 256',
+    ];
+    const isMoved = async (): Promise<void> => {
+      await expect.poll(() => hasAddress('breth0', '172.18.0.3/16'), SOON).toBe(true);
+      await expect.poll(() => addresses('eth0'), SOON).toEqual([]);
+    };
+
+    test('it has addresses, routes and MAC address, OVN is told of it, and who pings the node notices nothing', async () => {
+      const ping = ovsProgram('ping');
+      const [command = '', ...inside] = outside.inside;
+      const words = ['-i', '0.02', '-c', '200', '-W', '2', '172.18.0.3'];
+      const pinging = spawn(command, [...inside, ping.command, ...ping.args, ...words]);
+      const said: string[] = [];
+      pinging.stdout.setEncoding('utf8').on('data', (text: string) => said.push(text));
+      await isMoved();
+      expect(addresses('breth0')).toEqual(WANTED);
+      expect(routes('breth0')).toEqual(ROUTES);
+      expect(routes('eth0')).toEqual([]);
+      expect(node.ip('link show dev breth0')).toContain('02:42:ac:12:00:03');
+      await expect
+        .poll(
+          () => vswitchd.vsctl('get', 'Open_vSwitch', '.', 'external_ids:ovn-bridge-mappings'),
+          SOON,
+        )
+        .toContain('physnet:breth0');
+      expect(await vswitchd.vsctl('get', 'Port', 'eth0', 'other_config')).toContain(
+        'transient="true"',
+      );
+      await once(pinging, 'close');
+      expect(said.join('')).toContain('200 packets transmitted, 200 received');
+      expect(problem()).toBe('none');
+    });
+
+    test('another start changes nothing; what somebody puts on the card later is moved; a deleted bridge comes back', async () => {
+      await isMoved();
+      const picture = node.picture();
+      await end();
+      start();
+      await keeper.caughtUp(AbortSignal.timeout(20_000));
+      expect(node.picture()).toBe(picture);
+      node.ip('address add 172.18.0.9/16 dev eth0');
+      await expect.poll(() => addresses('breth0'), SOON).toContain('172.18.0.9/16');
+      await expect.poll(() => addresses('eth0'), SOON).toEqual([]);
+      await vswitchd.vsctl('del-br', 'breth0');
+      await expect.poll(() => hasAddress('breth0', '172.18.0.9/16'), SOON).toBe(true);
+      await expect.poll(() => routes('breth0'), SOON).toEqual(ROUTES);
+    });
+
+    test('with a VLAN of the gateway the host is in it, for as long as it is wanted', async () => {
+      await isMoved();
+      outside.ip('address flush dev wire');
+      await using lan = await Vswitchd.start({ inside: outside.inside });
+      const words =
+        '-- set Bridge lan datapath_type=netdev -- set Port lan tag=5 -- add-port lan wire';
+      await lan.vsctl('add-br', 'lan', ...words.split(' '));
+      for (const line of ['link set dev lan up', 'address add 172.18.0.1/16 dev lan'])
+        outside.ip(line);
+      const ping = ovsProgram('ping');
+      const [command = '', ...inside] = node.inside;
+      const reaches = async (): Promise<boolean> => {
+        const target = ['-c', '1', '-W', '1', '172.18.0.1'];
+        const pinging = spawn(command, [...inside, ping.command, ...ping.args, ...target]);
+        const [code] = (await once(pinging, 'close')) as [number | null];
+        return code === 0;
+      };
+      const hostPort = (): Promise<string> =>
+        vswitchd.vsctl('get', 'Port', 'breth0', 'tag', 'vlan_mode');
+      expect(await reaches()).toBe(false);
+      await end();
+      start('eth0', 5);
+      await expect.poll(hostPort, SOON).toBe('5\nnative-untagged\n');
+      await expect.poll(reaches, SOON).toBe(true);
+      // A bridge that comes back is in it from the beginning.
+      await vswitchd.vsctl('del-br', 'breth0');
+      await expect.poll(() => hasAddress('breth0', '172.18.0.3/16'), SOON).toBe(true);
+      expect(await hostPort()).toBe('5\nnative-untagged\n');
+      await expect.poll(reaches, SOON).toBe(true);
+      await end();
+      start();
+      await expect.poll(hostPort, SOON).toBe('[]\n[]\n');
+      expect(await vswitchd.vsctl('get', 'Bridge', 'breth0', 'external_ids')).not.toContain('vlan');
+    });
+
+    test.each(['add-uplink', 'map'] as const)(
+      'a failure at %s leaves everything as it was, and is tried again',
+      async (kind) => {
+        await isMoved();
+        await end();
+        await removeBridges({ openVswitch: host.uplink, ip: host.ip, sysctls: node.sysctls });
+        await expect.poll(() => node.picture(), SOON).not.toContain('tap');
+        const before = node.picture();
+        sabotage = (change) => {
+          if (change.kind === kind) throw new Error(`no ${kind} today`);
+        };
+        start();
+        await expect.poll(problem, SOON).toBe(`no ${kind} today; everything is as it was before`);
+        await expect.poll(() => node.picture(), SOON).toBe(before);
+        await expect.poll(() => vswitchd.vsctl('list-br'), SOON).toBe('');
+        sabotage = () => undefined;
+        await isMoved();
+        await expect.poll(problem, SOON).toBe('none');
+      },
+    );
+
+    test('taken apart again, the card has all of it', async () => {
+      await isMoved();
+      await end();
+      const means = { openVswitch: host.uplink, ip: host.ip };
+      expect(await uplinkSteps({ name: 'eth0', vlan: 0 }, means)).toEqual([]);
+      expect(await host.removalsText()).toContain('remove bridge breth0');
+      await removeBridges({ openVswitch: host.uplink, ip: host.ip, sysctls: node.sysctls });
+      expect(addresses('eth0')).toEqual(WANTED);
+      expect(routes('eth0')).toEqual(ROUTES);
+      expect(await vswitchd.vsctl('list-br')).toBe('');
+      expect(await vswitchd.vsctl('get', 'Open_vSwitch', '.', 'external_ids')).not.toContain(
+        'physnet',
+      );
+      expect(await host.removalsText()).toBe('');
+      expect(await uplinkSteps({ name: 'eth0', vlan: 0 }, means)).toContain(
+        'add port eth0 to breth0',
+      );
+      start();
+    });
+  },
+);

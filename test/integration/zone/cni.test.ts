@@ -1,0 +1,129 @@
+/** `heddle node` as a container runtime meets it: its own databases, kernel and socket; ovn-controller is the test. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { install } from '../../../src/cli/cni.ts';
+import { program } from '../../../src/lab/paths.ts';
+import { Installation } from '../../support/run/heddle.ts';
+import { bound } from '../../support/run/left-behind.ts';
+import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-namespace.ts';
+import { ovsProgram } from '../../support/host/ovs-programs.ts';
+import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
+import { until } from '../../support/run/until.ts';
+
+const WORKED_EXAMPLE = join(import.meta.dirname, '../cli/fixtures/worked-example');
+const ID = 'fedcba9876543210'.repeat(4);
+
+/** A folder of the PATH with the lab's `ip`: the machine's may be too old for the host's routes. */
+function programs(folder: string): string {
+  const { command, args } = ovsProgram('ip');
+  const path = join(folder, 'programs');
+  mkdirSync(path);
+  writeFileSync(join(path, 'ip'), `#!/bin/sh\nexec ${[command, ...args].join(' ')} "$@"\n`);
+  chmodSync(join(path, 'ip'), 0o755);
+  return `${path}:${process.env['PATH']}`;
+}
+
+test.skipIf(whyNoNamespace !== undefined)(
+  'a pod of a manifest gets its two networks with their MTU',
+  async () => {
+    await using northbound = await OvsdbServer.start();
+    await using server = await OvsdbServer.start({ schema: join(SCHEMAS, 'vswitch.ovsschema') });
+    using host = await NetworkNamespace.create();
+    using inside = await NetworkNamespace.create();
+    using installation = new Installation();
+    installation.copy(WORKED_EXAMPLE);
+    const vsctl = (...words: string[]): Promise<string> =>
+      runOvs('ovs-vsctl', [`--db=${server.remote}`, '--no-wait', '--timeout=10', ...words]);
+    await vsctl('init');
+    await vsctl('add-br', 'br-int');
+    const socket = join(server.folder, 'run', 'cni.sock');
+    const folders = { binDir: join(server.folder, 'bin'), confDir: join(server.folder, 'conf') };
+    install(folders, socket);
+    const call = async (command: string): Promise<{ code: number | null; text: string }> => {
+      const child = spawn(join(folders.binDir, 'heddle-cni'), {
+        env: {
+          PATH: process.env['PATH'],
+          CNI_COMMAND: command,
+          CNI_CONTAINERID: ID,
+          CNI_NETNS: inside.inside[1]?.replace('--net=', ''),
+          CNI_IFNAME: 'eth0',
+          CNI_ARGS: 'K8S_POD_NAMESPACE=blue;K8S_POD_NAME=pod1',
+        },
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      child.stdin.end('{"cniVersion":"1.1.0","name":"ovn-kubernetes","type":"heddle-cni"}');
+      let text = '';
+      child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+      });
+      const [code] = (await once(child, 'close')) as [number | null];
+      return { code, text };
+    };
+    const pod = async (): Promise<string[]> =>
+      (await vsctl('list-ports', 'br-int')).split('\n').filter((name) => name.startsWith('fedc'));
+
+    const [nsenter = '', ...enter] = host.inside;
+    const flags = [
+      'node',
+      '--node=ovn-worker',
+      `--nb=${northbound.remote}`,
+      `--ovs=${server.remote}`,
+      `--manifests=${installation.manifests}`,
+      `--state=${installation.state}`,
+      '--socket=none',
+      `--cni-socket=${socket}`,
+      '--metrics-bind-address=127.0.0.1:0',
+      '--cluster-subnets=10.244.0.0/16/24',
+      '--k8s-service-cidrs=10.96.0.0/16',
+      '--mtu=1350',
+    ];
+    const daemon = spawn(...bound(nsenter, [...enter, process.execPath, program, ...flags]), {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, PATH: programs(server.folder) },
+    });
+    let said = '';
+    daemon.stderr.setEncoding('utf8').on('data', (piece: string) => {
+      said += piece;
+    });
+    const output = (): string => said;
+    try {
+      await until('STATUS', async () => (await call('STATUS')).code === 0, {
+        pause: 100,
+        limit: 30_000,
+        output,
+      });
+      const adding = call('ADD');
+      await until('ports', async () => (await pod()).length === 2, {
+        pause: 50,
+        limit: 20_000,
+        output,
+      });
+      for (const name of await pod())
+        await vsctl('set', 'Interface', name, 'external_ids:ovn-installed=true');
+      const { code, text } = await adding;
+      expect(code, text).toBe(0);
+      expect(JSON.parse(text)).toMatchObject({
+        interfaces: [
+          { name: 'fedcba987654321', mtu: 1350 },
+          { name: 'eth0' },
+          { name: 'fedcba9876543_3' },
+          { name: 'ovn-udn1', mac: '0a:58:67:67:00:03' },
+        ],
+        ips: [
+          { interface: 1 },
+          { address: '103.103.0.3/24', interface: 3, gateway: '103.103.0.1' },
+        ],
+      });
+      expect(inside.ip('route show default')).toContain('default via 103.103.0.1 dev ovn-udn1');
+      expect(await call('DEL')).toEqual({ code: 0, text: '' });
+      expect(await pod()).toEqual([]);
+      expect(host.ip('-brief link show type veth')).toBe('');
+    } finally {
+      daemon.kill('SIGTERM');
+      await once(daemon, 'close');
+    }
+  },
+);

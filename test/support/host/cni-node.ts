@@ -1,0 +1,109 @@
+/** The CNI plugin of a node at work, with a host of its own; and a program that does nothing else, to be killed. */
+import type { KubeObject } from '../../../src/api/objects.ts';
+import { networkAttachmentDefinitions, pods } from '../../../src/api/kinds.ts';
+import { CniPlugin } from '../../../src/cni/server/cni-plugin.ts';
+import { serveCni } from '../../../src/cni/server/cni-socket.ts';
+import { openDatabase } from '../../../src/databases/open-database.ts';
+import { hostTables } from '../../../src/zone/host.ts';
+import { createLogger } from '../../../src/process/logger.ts';
+import { ContainerTurns } from '../../../src/cni/server/container-turns.ts';
+import { keepPodPorts } from '../../../src/cni/server/pod-port-keeper.ts';
+import { PodPorts } from '../../../src/cni/server/pod-ports.ts';
+import { IpProgram } from '../../../src/node/programs/ip-program.ts';
+import { Conntrack } from '../../../src/node/conntrack/conntrack.ts';
+import { PodLinks } from '../../../src/cni/links/pod-links.ts';
+import { Informers } from '../../../src/store/informers.ts';
+import { apply, silent } from '../cluster/cluster.ts';
+import { HOST_SETTINGS } from './host-units.ts';
+import { MemoryStore } from '../cluster/memory-store.ts';
+import { ovsProgram } from './ovs-programs.ts';
+
+export interface CniNodeOptions {
+  /** Path of the CNI socket. */
+  readonly socket: string;
+  /** Remote of Open_vSwitch. */
+  readonly ovs: string;
+  /** `ip` on the host, after the two words that enter its namespace. */
+  readonly program: readonly string[];
+  readonly objects: readonly KubeObject[];
+  /** Milliseconds for one request. */
+  readonly limit?: number;
+}
+
+export interface CniNode extends AsyncDisposable {
+  readonly store: MemoryStore;
+}
+
+export async function startCniNode({
+  socket,
+  ovs,
+  program,
+  objects,
+  limit,
+}: CniNodeOptions): Promise<CniNode> {
+  const log = createLogger('silent');
+  const stopping = new AbortController();
+  const store = new MemoryStore();
+  await apply(store, ...objects);
+  const informers = new Informers({ store, log: silent });
+  const [podView, nadView] = [informers.of(pods), informers.of(networkAttachmentDefinitions)];
+  const running = informers.run(stopping.signal);
+  await informers.synced([pods, networkAttachmentDefinitions]);
+  const database = openDatabase({
+    name: 'Open_vSwitch',
+    flag: '--ovs',
+    remotes: ovs,
+    tls: {},
+    tables: hostTables(HOST_SETTINGS),
+    lock: 'heddle_host',
+    log,
+  });
+  await database.ready(AbortSignal.timeout(20_000));
+  const [ip, conntrack] = [ovsProgram('ip'), ovsProgram('conntrack')];
+  const shared = {
+    node: 'n1',
+    pods: podView,
+    nads: nadView,
+    ports: new PodPorts(database),
+    links: new PodLinks({
+      ip: new IpProgram({ program }),
+      program: [ip.command, ...ip.args],
+    }),
+    turns: new ContainerTurns(),
+    linkFactsOf: (network: string | undefined) => ({
+      mtu: network === undefined ? 1400 : 1300,
+      isOnUnderlay: false,
+    }),
+    log,
+  };
+  const keeper = keepPodPorts(shared, database);
+  const plugin = new CniPlugin({
+    ...shared,
+    store: informers.store,
+    conntrack: new Conntrack({
+      program: [...program.slice(0, 2), conntrack.command, ...conntrack.args],
+    }),
+    problemsOf: (object) => (object === 'Pod blue/poor' ? ['no address is left'] : []),
+    ...(limit === undefined ? {} : { limit }),
+  });
+  const serving = await serveCni({
+    path: socket,
+    answer: (text, signal) => plugin.answer(text, signal),
+    log,
+  });
+  return {
+    store,
+    async [Symbol.asyncDispose]() {
+      keeper[Symbol.dispose]();
+      await serving[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+if (import.meta.main) {
+  await startCniNode(JSON.parse(process.argv[2] ?? '') as CniNodeOptions);
+  process.stdout.write('ready\n');
+}

@@ -1,0 +1,182 @@
+/** Connections, datagrams and echoes that go on while something breaks, from the moment at which all of them are answered. */
+import { randomUUID } from 'node:crypto';
+import { outputInside, runInside } from '../../../src/lab/exec.ts';
+import type { LabRecord } from '../../../src/lab/state-file.ts';
+import { until } from '../run/until.ts';
+
+/** TCP and UDP port of the servers. */
+export const STREAM_PORT = 9000;
+
+/** Sends back what it gets, by TCP and UDP. */
+const SERVER = `
+import socket, sys, threading
+port = int(sys.argv[1])
+listener = socket.create_server(('0.0.0.0', port))
+datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+datagrams.bind(('0.0.0.0', port))
+def answer(connection):
+    with connection:
+        while data := connection.recv(64):
+            connection.sendall(data)
+def echo():
+    while True:
+        datagrams.sendto(*datagrams.recvfrom(64))
+threading.Thread(target=echo, daemon=True).start()
+while True:
+    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+`;
+
+/**
+ * One connection on which a byte goes there and back every 50 ms, another one only after it broke; and beside it datagrams from one port, which
+ * are counted from the first answer on. Says when both are answered, and at SIGTERM what it saw.
+ */
+const CLIENT = `
+import json, os, signal, socket, sys, threading, time
+to, port = sys.argv[1], int(sys.argv[2])
+seen, connection, is_said = {'answers': 0, 'broken': 0}, None, False
+sent, returned, datagrams = 0, set(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+datagrams.connect((to, port))
+datagrams.settimeout(1)
+is_over = threading.Event()
+def send():
+    global sent
+    while not is_over.wait(0.05):
+        try:
+            datagrams.send(str(sent).encode())
+        except OSError:
+            continue  # what an earlier one was told: the server is starting
+        sent += 1 if returned else 0
+def receive():
+    while sending.is_alive() or len(returned) < sent:
+        try:
+            returned.add(datagrams.recv(64))
+        except TimeoutError:
+            if is_over.is_set():
+                break
+        except OSError:
+            pass  # nobody is there: one more is lost
+def end(*_):
+    is_over.set()
+    sending.join()
+    receiving.join()
+    print(json.dumps(seen | {'datagrams': len(returned), 'lostDatagrams': sent - len(returned)}), flush=True)
+    os._exit(0)
+sending, receiving = (threading.Thread(target=work, daemon=True) for work in (send, receive))
+sending.start()
+receiving.start()
+signal.signal(signal.SIGTERM, end)
+while connection is None:
+    try:
+        connection = socket.create_connection((to, port), 30)
+    except OSError:
+        time.sleep(0.1)  # the server is starting
+while True:
+    try:
+        if connection is None:
+            connection = socket.create_connection((to, port), 30)
+        connection.sendall(b'x')
+        if connection.recv(1) != b'x':
+            raise OSError('closed')
+        seen['answers'] += 1
+        if returned and not is_said:
+            print('answered', flush=True)
+            is_said = True
+    except OSError:
+        connection = None
+        seen['broken'] += 1
+    time.sleep(0.05)
+`;
+
+/** From a pod's `<namespace>/<name>` to a pod, or to the outside host `ext`, at its address or that of a service. */
+export interface Stream {
+  readonly from: string;
+  readonly to: string;
+  readonly address: string;
+  /** Whether the address answers echoes; yes if left out. Those of services answer none. */
+  readonly isPinged?: boolean;
+}
+
+export interface Streamed {
+  /** Bytes that came back on connections. */
+  readonly answers: number;
+  /** Connections that ended, or gave no answer for 30 s. */
+  readonly broken: number;
+  /** Datagrams that came back, and those that did not. */
+  readonly datagrams: number;
+  readonly lostDatagrams: number;
+  readonly echoes: number;
+  /** Echo requests without a reply, but for those that were under way at the end. */
+  readonly lost: number;
+}
+
+/** What runs a program in a pod, `<namespace>/<name>`, or at the outside host. */
+export const commandIn = (who: string): readonly string[] =>
+  who === 'ext' ? ['ip', 'netns', 'exec', who] : ['pod', who];
+
+/** What became of a TCP connection, of datagrams, and of an echo every 20 ms on each way while `during` ran. */
+export async function whileStreaming(
+  lab: LabRecord,
+  streams: readonly Stream[],
+  during: () => Promise<void>,
+): Promise<Streamed[]> {
+  const id = randomUUID();
+  const python = (who: string, program: string, ...args: readonly string[]): string[] => [
+    ...commandIn(who),
+    'python3',
+    '-c',
+    program,
+    ...args,
+  ];
+  const end = (which: string): Promise<unknown> =>
+    runInside(lab, ['pkill', '-TERM', '--full', `^python3 .* ${which}-${id}$`]);
+  const port = String(STREAM_PORT);
+  const servers = [...new Set(streams.map(({ to }) => to))].map((to) =>
+    runInside(lab, python(to, SERVER, port, `server-${id}`)),
+  );
+  const silent = new Set(streams);
+  const clients = streams.map((stream) =>
+    outputInside(lab, python(stream.from, CLIENT, stream.address, port, `client-${id}`), {
+      onStdout: () => silent.delete(stream),
+    }),
+  );
+  const pings = streams.map(async ({ from, address, isPinged }) =>
+    isPinged === false
+      ? undefined
+      : runInside(lab, [...commandIn(from), ...'ping -n -i 0.02 -w 300'.split(' '), address]),
+  );
+  try {
+    await until('answers on every way', () => silent.size === 0, {
+      limit: 60_000,
+      pause: 100,
+      output: () => [...silent].map(({ from, address }) => `${from} to ${address}`).join('\n'),
+    });
+    await during();
+  } finally {
+    await runInside(lab, ['pkill', '-INT', '-x', 'ping']);
+    await end('client');
+    await Promise.allSettled([...clients, ...pings]);
+    // Whoever comes next finds their port free.
+    await end('server');
+    await Promise.allSettled(servers);
+  }
+  const [answered, echoed] = [await Promise.all(clients), await Promise.all(pings)];
+  return answered.map((text, n) => ({
+    ...(JSON.parse(text.slice(text.indexOf('{'))) as Omit<Streamed, 'echoes' | 'lost'>),
+    ...echoesOf(echoed[n]?.stdout ?? ''),
+  }));
+}
+
+/** Echo requests of half a second: more are not under way at the end, however busy the machine is. */
+const UNDER_WAY = 25;
+
+function echoesOf(output: string): Pick<Streamed, 'echoes' | 'lost'> {
+  const replied = new Set(
+    [...output.matchAll(/bytes from [^\n]*icmp_seq=(\d+)/g)].map(([, seq]) => Number(seq)),
+  );
+  const sent = Number(/(\d+) packets transmitted/.exec(output)?.[1] ?? 0);
+  const last = Math.max(0, ...replied);
+  return {
+    echoes: replied.size,
+    lost: last - replied.size + Math.max(0, sent - last - UNDER_WAY),
+  };
+}

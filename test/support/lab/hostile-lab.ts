@@ -1,0 +1,279 @@
+/** A lab of two nodes with tenants of whom one attacks: what he sends, and what of it should arrive nowhere. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { expect } from 'vitest';
+import { familyOf, macOf } from '../../../src/allocators/addresses.ts';
+import type { Endpoint } from '../../../src/lab/connectivity.ts';
+import { daemonProcess, startDaemons, stopDaemon } from '../../../src/lab/daemons.ts';
+import type { UnderlayReport } from '../../../src/node/chassis/underlay-report.ts';
+import { heddleCommand, outputInside, runInside } from '../../../src/lab/exec.ts';
+import { marker, sendFrames, type Send } from '../../../src/lab/frames.ts';
+import { readObjects } from '../../../src/lab/objects.ts';
+import { nodeNames, stateFolder, type LabKind } from '../../../src/lab/paths.ts';
+import type { LabRecord } from '../../../src/lab/state-file.ts';
+import { podPort } from '../../../src/model/rules/names.ts';
+import type { GatewayMode } from '../../../src/model/model.ts';
+import { datagram, ethernet, ethertypeOf, geneve } from './frame-bytes.ts';
+import { network } from './host-tenants.ts';
+import { testLab, type TestLab } from './lab.ts';
+import { ownFolder } from '../run/left-behind.ts';
+import { nodeAddresses, service, sliceObjects, systemObjects } from './matrix-tenants.ts';
+import { Tenants } from './tenants.ts';
+import { until } from '../run/until.ts';
+
+/** Port that packets are for; nobody need listen. */
+export const PORT = 7777;
+const TUNNEL_PORT = 6081;
+
+const namespace = (name: string, isTenant: boolean): object => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: {
+    name,
+    labels: isTenant ? { 'k8s.ovn.org/primary-user-defined-network': '' } : {},
+  },
+});
+
+const pod = (key: string, nodeName: string, spec = {}): object => {
+  const [namespaceName, name] = key.split('/');
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: namespaceName },
+    spec: { nodeName, containers: [{ name: 'web', image: 'web' }], ...spec },
+  };
+};
+
+/** Pods by their keys, with their nodes. The attackers are on n1; `plain` and `guarded` have no network of their own, and nobody may reach the pods of `guarded`. */
+const PODS = {
+  'plain/attacker': 'n1',
+  'plain/beside': 'n1',
+  'plain/far': 'n2',
+  'guarded/beside': 'n1',
+  'blue/attacker': 'n1',
+  'blue/far': 'n2',
+  'green/beside': 'n1',
+  'green/far': 'n2',
+  'red/far': 'n2',
+} as const;
+export type HostilePod = keyof typeof PODS;
+
+/** Pods on the host's network of n1. */
+export const AGENTS = ['plain/agent', 'blue/agent', 'green/agent'] as const;
+export type Agent = (typeof AGENTS)[number];
+
+/** Of the default network, on n1. */
+export const PLAIN_SERVICE = ['172.16.1.61', 'fd00:10:96::61'] as const;
+/** The same on n2. */
+export const FAR_SERVICE = ['172.16.1.63', 'fd00:10:96::63'] as const;
+/** Its endpoint is the tunnels' port of n2. */
+export const TUNNEL_SERVICE = ['172.16.1.62', 'fd00:10:96::62'] as const;
+
+const UDP_PORT = [{ name: 'udp', port: PORT, targetPort: PORT, protocol: 'UDP' }];
+
+const OBJECTS = [
+  ...['plain', 'guarded'].map((name) => namespace(name, false)),
+  ...['blue', 'green', 'red'].map((name) => namespace(name, true)),
+  network('blue', 'net', 'Layer3', ['10.20.0.0/16', 'fd20::/48']),
+  network('green', 'net', 'Layer3', ['10.30.0.0/16', 'fd30::/48']),
+  network('red', 'net', 'Layer2', ['10.40.0.0/16', 'fd40::/64']),
+  ...Object.entries(PODS).map(([key, node]) => pod(key, node)),
+  ...AGENTS.map((key) => pod(key, 'n1', { hostNetwork: true })),
+  {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: 'nobody', namespace: 'guarded' },
+    spec: { podSelector: {}, policyTypes: ['Ingress'] },
+  },
+  service('plain/web', PLAIN_SERVICE, { ports: UDP_PORT }),
+  service('plain/far', FAR_SERVICE, { ports: UDP_PORT }),
+  service('plain/tunnel', TUNNEL_SERVICE, {
+    ports: UDP_PORT.map((port) => ({ ...port, targetPort: TUNNEL_PORT })),
+  }),
+  ...sliceObjects('plain/tunnel', [{ node: 'n2', addresses: nodeAddresses('n2') }]).map(
+    (slice) => ({ ...slice, ports: [{ name: 'udp', port: TUNNEL_PORT, protocol: 'UDP' }] }),
+  ),
+  ...systemObjects('n1'),
+];
+
+const manifest = (objects: readonly object[]): string =>
+  objects.map((object) => stringify(object)).join('---\n');
+
+export class HostileLab implements AsyncDisposable {
+  readonly record: LabRecord;
+  readonly #lab: TestLab;
+  readonly #tenants: Tenants;
+  readonly #seconds: number;
+  #primary: ReadonlyMap<string, Endpoint> = new Map();
+  #onDefault: ReadonlyMap<string, Endpoint> = new Map();
+  #number = 0;
+  #mode: GatewayMode = 'shared';
+
+  private constructor(lab: TestLab, seconds: number) {
+    this.#lab = lab;
+    this.record = lab.record;
+    this.#seconds = seconds;
+    const folder = ownFolder('heddle-hostile');
+    writeFileSync(join(folder, 'tenants.yaml'), manifest(OBJECTS));
+    this.#tenants = new Tenants(lab.record, { folder, seconds });
+    rmSync(folder, { recursive: true });
+  }
+
+  /** `seconds`: what a condition may take there. */
+  static async start(name: string, kind: LabKind, seconds: number): Promise<HostileLab> {
+    return new HostileLab(await testLab(name, { kind, nodes: 2, families: 'dual' }), seconds);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lab[Symbol.asyncDispose]();
+  }
+
+  /** Whether a primary network reaches what is outside: by its gateway router, or by the host's port on it. */
+  async reachesOutside(namespaceName: string): Promise<boolean> {
+    return this.#mode === 'shared' || (await this.portOf(namespaceName)) !== '';
+  }
+
+  /** Has the nodes in this mode, from whatever they were in before. */
+  async enter(gatewayMode: GatewayMode): Promise<void> {
+    this.#mode = gatewayMode;
+    for (const node of nodeNames(this.record.nodes))
+      if ((await daemonProcess(this.record, node)) !== undefined)
+        await stopDaemon(this.record, node);
+    await startDaemons(this.record, [`--gateway-mode=${gatewayMode}`]);
+    await this.#tenants.settle();
+    const byPod = (ends: readonly Endpoint[]): ReadonlyMap<string, Endpoint> =>
+      new Map(ends.map((end) => [end.pod, end]));
+    this.#primary = byPod(await this.#tenants.endpoints('primary'));
+    this.#onDefault = byPod(await this.#tenants.endpoints('default'));
+    const slices = (
+      [
+        ['plain/web', 'plain/beside'],
+        ['plain/far', 'plain/far'],
+      ] as const
+    ).flatMap(([name, pod]) => {
+      const { node, addresses } = this.onDefault(pod);
+      return sliceObjects(name, [{ pod, node, addresses }]).map((slice) => ({
+        ...slice,
+        ports: UDP_PORT.map(({ targetPort: port, protocol }) => ({ name: 'udp', port, protocol })),
+      }));
+    });
+    writeFileSync(join(this.#tenants.manifests, 'slices.yaml'), manifest(slices));
+  }
+
+  /** A pod's end of the network that it talks on, and of the default network. */
+  on(key: HostilePod): Endpoint {
+    return this.#end(this.#primary, key);
+  }
+  onDefault(key: HostilePod): Endpoint {
+    return this.#end(this.#onDefault, key);
+  }
+  #end(ends: ReadonlyMap<string, Endpoint>, key: HostilePod): Endpoint {
+    const end = ends.get(key);
+    if (end === undefined) throw new Error(`${key} has no address`);
+    return end;
+  }
+
+  onNode(node: string, ...argv: string[]): Promise<string> {
+    return outputInside(this.record, ['on', node, ...argv]);
+  }
+
+  /** Packets of strangers to the tunnels' port that a node has dropped, as its daemon says. */
+  async strangersSeen(node: string): Promise<number> {
+    const socket = join(stateFolder(this.record.name), node, 'heddle-node.sock');
+    const argv = heddleCommand(this.record, ['check', '--json', `--socket=${socket}`]);
+    // What is wrong with the underlay makes it end with 1.
+    const { stdout } = await runInside(this.record, ['on', node, ...argv]);
+    return (JSON.parse(stdout) as UnderlayReport).tunnels.strangers;
+  }
+
+  /** Address of the host's port on a network, by the port's name. */
+  async portMac(device: string): Promise<string> {
+    return (await this.onNode('n1', 'cat', `/sys/class/net/${device}/address`)).trim();
+  }
+
+  /** The host's port on the network of a namespace, on n1. */
+  async portOf(namespaceName: string): Promise<string> {
+    const words = ['--bare', '--columns=name', 'find', 'Interface'];
+    const network = `external_ids:k8s.ovn.org/network=${namespaceName}_net`;
+    const found = await this.onNode('n1', 'ovs-vsctl', ...words, network, 'type=internal');
+    return found.trim();
+  }
+
+  /** Folder of the cgroup of a pod on the host's network, as kubelet has systemd make it before it starts the pod's containers. */
+  async cgroupOf(agent: Agent): Promise<string> {
+    const { pods } = await readObjects(this.record.name);
+    const found = pods.find(({ metadata }) => `${metadata.namespace}/${metadata.name}` === agent);
+    const uid = found?.metadata.uid?.replaceAll('-', '_');
+    if (uid === undefined) throw new Error(`${agent} has no uid`);
+    const folder = `/sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod${uid}.slice`;
+    await this.onNode('n1', 'mkdir', '-p', folder);
+    // A pod of a namespace without a primary network has no rule of its own.
+    const path = agent.startsWith('plain/')
+      ? '"kubepods.slice"'
+      : folder.replace('/sys/fs/cgroup/', '');
+    await until(
+      `rules for the cgroup of ${agent}`,
+      async () => (await this.onNode('n1', 'nft', 'list', 'ruleset')).includes(path),
+      this.#seconds * 1000,
+    );
+    return folder;
+  }
+
+  id(text: string): string {
+    this.#number += 1;
+    return `${this.#number} ${text}`;
+  }
+
+  /** A packet from one end to an address, with the id in it. */
+  packet(id: string, from: string, to: string, size = 0): Buffer {
+    const payload = Buffer.concat([marker(id), Buffer.alloc(size)]);
+    return datagram({ from, to, port: PORT, payload });
+  }
+
+  /** What a tunnel to n2 would carry to an address of a pod there. `size`: bytes more. */
+  async inTunnel(id: string, key: HostilePod, to: string, size = 0): Promise<string> {
+    const { nadKey, addresses } = this.on(key);
+    const [namespaceName = '', podName = ''] = key.split('/');
+    const column = async (name: string, ...row: string[]): Promise<string> => {
+      const words = ['--bare', `--columns=${name}`, ...row];
+      return (await this.onNode('n2', 'ovn-sbctl', ...words)).trim();
+    };
+    const port = podPort(nadKey, namespaceName, podName);
+    const found = ['find', 'Port_Binding', `logical_port="${port}"`];
+    const outPort = Number(await column('tunnel_key', ...found));
+    const datapath = await column('datapath', ...found);
+    const vni = Number(await column('tunnel_key', 'list', 'Datapath_Binding', datapath));
+    const packet = this.packet(id, to.replace(/[^.:]+$/, '77'), to, size);
+    const frame = ethernet(macOf(addresses[0] ?? ''), '0a:58:00:00:00:01', ethertypeOf(to), packet);
+    return geneve({ key: vni, inPort: 1, outPort }, frame).toString('hex');
+  }
+
+  /** A frame of a pod, by one of its interfaces, to the host's port on that network, past the router; it is for an address. */
+  toPort(
+    from: HostilePod,
+    by: 'eth0' | 'ovn-udn1',
+    { device, mac, to }: { device: string; mac: string; to: string },
+  ): Send {
+    const end = by === 'eth0' ? this.onDefault(from) : this.on(from);
+    const id = this.id(`${from} by ${device} to ${to}`);
+    const source = end.addresses.find((one) => familyOf(one) === familyOf(to)) ?? '';
+    const packet = this.packet(id, source, to).toString('hex');
+    const frame = { device: by, to: mac, type: ethertypeOf(to), packet };
+    return { id, from: end.namespace, frame };
+  }
+
+  /** Sends all, and proves that what should arrive did, and nothing else. */
+  async prove(sends: readonly Send[]): Promise<void> {
+    const watch = [
+      ...Object.keys(PODS).map((key) => this.onDefault(key as HostilePod).namespace),
+      'ext',
+    ];
+    const { seen } = await sendFrames(this.record, sends, watch, this.#seconds);
+    const arrivals = (where: (send: Send) => readonly string[]): string[] =>
+      sends.map((send) => `${send.id}: ${where(send).join(', ') || 'nowhere'}`);
+    expect(arrivals(({ id }) => seen[id] ?? [])).toEqual(
+      arrivals(({ wanted }) => (wanted === undefined ? [] : [wanted])),
+    );
+  }
+}

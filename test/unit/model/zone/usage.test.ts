@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { ReadRecorder } from '../../../../src/facts/reads.ts';
+import { NetworkUsage } from '../../../../src/model/zone/usage.ts';
+
+const usage = (): NetworkUsage => new NetworkUsage(new ReadRecorder(), 60);
+const inUse = ({ table }: NetworkUsage): string[] => [...table.entries()].map(([name]) => name);
+
+describe('networks in use', () => {
+  test('are those that somebody uses, until the last user is gone for the grace period', () => {
+    const networks = usage();
+    networks.use('blue', 'pods');
+    networks.use('blue', 'egress');
+    networks.release('blue', 'pods');
+    networks.expire(1000);
+    expect(networks.nextExpiry).toBeUndefined();
+    networks.release('blue', 'egress');
+    networks.expire(1000);
+    expect(networks.table.peek('blue')).toEqual({ network: 'blue', unusedSince: 1000 });
+    expect(networks.nextExpiry).toBe(1060);
+    networks.expire(1059);
+    expect(inUse(networks)).toEqual(['blue']);
+    networks.expire(1060);
+    expect(inUse(networks)).toEqual([]);
+    expect(networks.nextExpiry).toBeUndefined();
+  });
+
+  test('stay when they are used again in time', () => {
+    const networks = usage();
+    networks.use('blue', 'pods');
+    networks.release('blue', 'pods');
+    networks.expire(1000);
+    networks.use('blue', 'pods');
+    networks.expire(5000);
+    expect(networks.table.peek('blue')).toEqual({ network: 'blue' });
+  });
+
+  test('end in the order in which they were used last', () => {
+    const networks = usage();
+    for (const name of ['a', 'b', 'c']) networks.use(name, 'pods');
+    networks.release('b', 'pods');
+    networks.expire(10);
+    networks.release('a', 'pods');
+    networks.expire(20);
+    expect(networks.nextExpiry).toBe(70);
+    networks.expire(75);
+    expect(inUse(networks)).toEqual(['a', 'c']);
+    expect(networks.nextExpiry).toBe(80);
+  });
+
+  test('that nobody uses are not ended by somebody else', () => {
+    const networks = usage();
+    networks.use('blue', 'pods');
+    networks.release('blue', 'egress');
+    networks.release('red', 'pods');
+    networks.expire(1000);
+    expect(networks.table.peek('blue')).toEqual({ network: 'blue' });
+    expect(networks.nextExpiry).toBeUndefined();
+  });
+});

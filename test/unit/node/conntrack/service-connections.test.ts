@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import type { DesiredRow } from '../../../../src/desired/rows.ts';
+import {
+  CONNECTIONS,
+  staleConnections,
+} from '../../../../src/node/conntrack/service-connections.ts';
+import { hostUnits } from '../../../support/host/host-units.ts';
+import { service, slice, withServices } from '../../../support/zone/services.ts';
+import { dualZone } from '../../../support/zone/zones.ts';
+
+const DNS = {
+  type: 'NodePort',
+  clusterIPs: ['10.96.0.10', 'fd00:10:96::a'],
+  ports: [
+    { name: 'udp', protocol: 'UDP', port: 53, nodePort: 30_053 },
+    { name: 'tcp', protocol: 'TCP', port: 53, nodePort: 30_053 },
+  ],
+};
+const PORTS = [
+  { name: 'udp', protocol: 'UDP', port: 5353 },
+  { name: 'tcp', protocol: 'TCP', port: 5353 },
+];
+
+const rowsOf = (spec: object, endpoints: readonly string[]): readonly DesiredRow[] =>
+  hostUnits(
+    withServices(
+      dualZone,
+      service('kube-system/dns', { ...DNS, ...spec }),
+      slice('kube-system/dns', endpoints, { ports: PORTS }),
+    ),
+  )
+    .flatMap(({ rows }) => rows)
+    .filter(({ database }) => database === CONNECTIONS);
+/** `udp 10.96.0.10:53`, or `udp 10.96.0.10:53 at 10.244.0.5` where only what one endpoint answers is stale. */
+const stale = (before: readonly DesiredRow[], after: readonly DesiredRow[]): string[] =>
+  staleConnections(before, after).map(
+    ({ protocol, destination: { address, port }, endpoint }) =>
+      `${protocol} ${address} ${port}${endpoint === undefined ? '' : ` at ${endpoint}`}`,
+  );
+
+const HERE = '10.244.0.5 on ovn-worker';
+const THERE = '10.244.1.5 on ovn-worker2';
+const both = rowsOf({}, [HERE, THERE]);
+
+describe('connections of a service', () => {
+  test('are stale when the service goes: at its cluster, external and node addresses, of every protocol', () => {
+    expect(stale(rowsOf({ externalIPs: ['5.5.5.5'] }, [HERE]), [])).toEqual(
+      ['udp', 'tcp'].flatMap((protocol) => [
+        `${protocol} 10.96.0.10 53`,
+        `${protocol} fd00:10:96::a 53`,
+        `${protocol} 5.5.5.5 53`,
+        `${protocol} 172.18.0.3 30053`,
+        `${protocol} fc00:f853::3 30053`,
+      ]),
+    );
+  });
+
+  test('that a UDP endpoint answered are stale when it goes, on whatever node it was', () => {
+    expect(stale(both, rowsOf({}, [HERE]))).toEqual([
+      'udp 10.96.0.10 53 at 10.244.1.5',
+      'udp 172.18.0.3 30053 at 10.244.1.5',
+    ]);
+  });
+
+  test('to an address that a UDP service loses are stale', () => {
+    const with5 = rowsOf({ externalIPs: ['5.5.5.5'] }, [HERE]);
+    expect(stale(with5, rowsOf({}, [HERE]))).toEqual(['udp 5.5.5.5 53']);
+  });
+
+  test('that a client began by UDP before there was an endpoint are stale when one comes', () => {
+    const begun = ['udp 10.96.0.10 53 at 10.96.0.10', 'udp 172.18.0.3 30053 at 172.18.0.3'];
+    expect(stale([], both)).toEqual(begun);
+    expect(stale(rowsOf({}, []), both)).toEqual(begun);
+    expect(stale(rowsOf({}, [HERE]), rowsOf({ externalIPs: ['5.5.5.5'] }, [HERE]))).toEqual([
+      'udp 5.5.5.5 53 at 5.5.5.5',
+    ]);
+  });
+
+  test('to a service that another network has, too, are those of the endpoints that went with a network', () => {
+    const gone = staleConnections(both, [], () => true);
+    expect(new Set(gone.map(({ protocol }) => protocol))).toEqual(new Set(['udp']));
+    expect(new Set(gone.map(({ endpoint }) => endpoint))).toEqual(
+      new Set(['10.244.0.5', '10.244.1.5']),
+    );
+  });
+
+  test('are not when endpoints come beside others, or nothing changes', () => {
+    expect(stale(rowsOf({}, [HERE]), both)).toEqual([]);
+    expect(stale(both, both)).toEqual([]);
+    expect(stale([], rowsOf({}, []))).toEqual([]);
+  });
+});

@@ -1,0 +1,228 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError } from '../../../src/process/configuration-error.ts';
+import { resolveConfiguration } from '../../../src/settings/configuration.ts';
+import type { RawOptions } from '../../../src/settings/options.ts';
+
+const resolve = (flags: RawOptions = {}, environment = {}, text?: string) =>
+  resolveConfiguration({
+    flags,
+    environment,
+    ...(text === undefined ? {} : { file: { name: 'heddle.yaml', text } }),
+    kernelPortRange: '32768\t60999\n',
+  });
+
+describe('configuration', () => {
+  test('nothing given: the defaults, with the port range of the kernel', () => {
+    const { settings, timeout } = resolve();
+    expect(settings.clusterSubnets).toEqual([{ cidr: '10.128.0.0/14', hostLength: 23 }]);
+    expect(settings.masqueradeSubnets).toEqual({ v4: '169.254.0.0/17', v6: 'fd69::/112' });
+    expect(settings.ephemeralPortRange).toBe('32768-60999');
+    expect(timeout).toBe(30_000);
+  });
+
+  test('a flag beats the environment, which beats the file', () => {
+    const file = 'mtu: 1300\nnode: from-file\nnb: unix:/file.sock\n';
+    const environment = { HEDDLE_MTU: '1350', HEDDLE_NODE: 'from-environment' };
+    const found = resolve({ mtu: '1400' }, environment, file);
+    expect([found.settings.mtu, found.node, found.nb]).toEqual([
+      1400,
+      'from-environment',
+      'unix:/file.sock',
+    ]);
+  });
+
+  test('a socket for container runtimes needs Open vSwitch', () => {
+    const flags = { 'cni-socket': '/run/heddle/cni.sock' };
+    expect(resolve({ ...flags, ovs: 'unix:/ovs' }).cniSocket).toBe('/run/heddle/cni.sock');
+    expect(resolve({ 'cni-socket': '' }).cniSocket).toBeUndefined();
+    expect(() => resolve(flags)).toThrow(/^--cni-socket: needs --ovs/);
+  });
+
+  test('limits of networks, and nodes without subnets', () => {
+    expect(resolve().manager).toEqual({
+      limits: { networks: 4095, networksPerNamespace: 50 },
+      noHostSubnetNodes: undefined,
+    });
+    expect(
+      resolve({
+        'max-networks': '100',
+        'max-networks-per-namespace': '2',
+        'no-hostsubnet-nodes': 'kubernetes.io/os=windows,hybrid,!ovn',
+      }).manager,
+    ).toEqual({
+      limits: { networks: 100, networksPerNamespace: 2 },
+      noHostSubnetNodes: {
+        matchExpressions: [
+          { key: 'kubernetes.io/os', operator: 'In', values: ['windows'] },
+          { key: 'hybrid', operator: 'Exists' },
+          { key: 'ovn', operator: 'DoesNotExist' },
+        ],
+      },
+    });
+  });
+
+  test('lists in the file may be YAML lists', () => {
+    const found = resolve({}, {}, 'cluster-subnets: [10.244.0.0/16/24, "fd00:10:244::/48"]');
+    expect(found.settings.clusterSubnets).toEqual([
+      { cidr: '10.244.0.0/16', hostLength: 24 },
+      { cidr: 'fd00:10:244::/48', hostLength: 64 },
+    ]);
+  });
+
+  test('the lease of the leader: as components of Kubernetes have it, or as given', () => {
+    expect(resolve().leaseTiming).toEqual({ lease: 15_000, renew: 10_000, retry: 2000 });
+    const given = resolve({
+      'ha-election-lease-duration': '137',
+      'ha-election-renew-deadline': '107',
+      'ha-election-retry-period': '26',
+    });
+    expect(given.leaseTiming).toEqual({ lease: 137_000, renew: 107_000, retry: 26_000 });
+  });
+
+  test.each<[RawOptions, string]>([
+    [
+      { 'ha-election-lease-duration': '10' },
+      '--ha-election-renew-deadline: 10 s is not less than --ha-election-lease-duration, 10 s',
+    ],
+    [
+      { 'ha-election-renew-deadline': '2' },
+      '--ha-election-retry-period: 2 s is not less than --ha-election-renew-deadline, 2 s',
+    ],
+    [{ mtu: 'big' }, '--mtu: "big" is not a whole number from 576 to 65536'],
+    [
+      { 'cluster-subnets': '10.244.0.0/16/16' },
+      '--cluster-subnets: "10.244.0.0/16/16": the host length must be longer than /16',
+    ],
+    [
+      { 'cluster-subnets': '10.244.0.0/16/24/24' },
+      '--cluster-subnets: "10.244.0.0/16/24/24" is not a subnet such as 10.244.0.0/16/24',
+    ],
+    [
+      { 'cluster-subnets': '10.244.0.1/16' },
+      '--cluster-subnets: "10.244.0.1/16" has host bits set: write 10.244.0.0/16',
+    ],
+    [
+      { 'gateway-interface': '--help', ovs: 'unix:/db' },
+      '--gateway-interface: "--help" is not the name of a device: at most 15 letters, digits, "_", ".", "@" and "-"',
+    ],
+    [
+      { 'gateway-interface': 'eth0', 'gateway-mode': 'disabled' },
+      '--gateway-interface: has no use with --gateway-mode disabled; leave one of them out',
+    ],
+    [{ 'gateway-mode': 'local ' }, '--gateway-mode: "local " is none of shared, local, disabled'],
+    [
+      { 'gateway-nexthop': '172.18.0.1/16' },
+      '--gateway-nexthop: "172.18.0.1/16" is not an address such as 172.18.0.1',
+    ],
+    [
+      { 'gateway-nexthop': '172.18.0.1,172.18.0.2' },
+      '--gateway-nexthop: "172.18.0.1,172.18.0.2" has two addresses of one family: write one of IPv4, one of IPv6',
+    ],
+    [
+      { 'gateway-v4-join-subnet': 'fd98::/64' },
+      '--gateway-v4-join-subnet: "fd98::/64" is not a subnet such as 10.244.0.0/16',
+    ],
+    [
+      { 'gateway-v6-join-subnet': 'fd98::%eth0/64' },
+      '--gateway-v6-join-subnet: "fd98::%eth0/64" is not a subnet such as fd98::/64',
+    ],
+    [
+      { mtu: '1279', 'cluster-subnets': '10.244.0.0/16/24,fd00:10:244::/48' },
+      '--mtu: 1279 is less than 1280, which IPv6 needs: raise it, or take the IPv6 ranges out of --cluster-subnets',
+    ],
+    [{ 'max-networks': '5000' }, '--max-networks: "5000" is not a whole number from 0 to 4095'],
+    [
+      { 'no-hostsubnet-nodes': 'os=win dows' },
+      '--no-hostsubnet-nodes: "os=win dows": "win dows" is no label value; write labels such as kubernetes.io/os=windows',
+    ],
+    [{ 'enable-egress-ip': 'yes' }, '--enable-egress-ip: "yes" is none of true, false'],
+    [
+      { 'udn-allowed-default-services': 'dns' },
+      '--udn-allowed-default-services: "dns" is not namespace/name of a service',
+    ],
+    [
+      { 'ovn-config-namespace': 'Open_Shift' },
+      '--ovn-config-namespace: "Open_Shift" is no name of a namespace',
+    ],
+    [
+      { 'ephemeral-port-range': '9-3' },
+      '--ephemeral-port-range: "9-3" is not a range such as 32768-60999',
+    ],
+  ])('%o is refused', (flags, message) => {
+    expect(() => resolve(flags)).toThrow(
+      new ConfigurationError(
+        message.split(': ')[0] ?? '',
+        message.slice(message.indexOf(': ') + 2),
+      ),
+    );
+  });
+
+  test.each<[RawOptions, string]>([
+    [
+      { 'gateway-v4-masquerade-subnet': '169.254.0.0/30' },
+      '--gateway-v4-masquerade-subnet: 169.254.0.0/30 is too small: 13 addresses are needed (11 for the node and 2 for each network), write 169.254.0.0/28 or a larger subnet',
+    ],
+    [
+      { 'gateway-v6-masquerade-subnet': 'fd69::8/125' },
+      '--gateway-v6-masquerade-subnet: fd69::8/125 is too small: 13 addresses are needed (11 for the node and 2 for each network), write fd69::/124 or a larger subnet',
+    ],
+    [
+      { 'gateway-v4-masquerade-subnet': '169.254.0.0/25', 'max-networks': '100' },
+      '--gateway-v4-masquerade-subnet: 169.254.0.0/25 is too small: 211 addresses are needed (11 for the node and 2 for each of the 100 networks of --max-networks), write 169.254.0.0/24 or a larger subnet',
+    ],
+    [
+      { 'gateway-v4-masquerade-subnet': '169.254.0.0/30', 'max-networks': '0' },
+      '--gateway-v4-masquerade-subnet: 169.254.0.0/30 is too small: 6 addresses are needed (for the node), write 169.254.0.0/29 or a larger subnet',
+    ],
+    [
+      { 'gateway-v4-join-subnet': '100.64.0.6/31' },
+      '--gateway-v4-join-subnet: 100.64.0.6/31 is too small: 3 addresses are needed (2 for the subnet and its router and 1 for each node), write 100.64.0.4/30 or a larger subnet',
+    ],
+    [
+      { 'gateway-v6-join-subnet': 'fd98::/128' },
+      '--gateway-v6-join-subnet: fd98::/128 is too small: 3 addresses are needed (2 for the subnet and its router and 1 for each node), write fd98::/126 or a larger subnet',
+    ],
+    [
+      { 'cluster-manager-v4-transit-subnet': '100.88.0.0/32' },
+      '--cluster-manager-v4-transit-subnet: 100.88.0.0/32 is too small: 3 addresses are needed (2 for the subnet and its router and 1 for each node), write 100.88.0.0/30 or a larger subnet',
+    ],
+    [
+      { 'cluster-manager-v6-transit-subnet': 'fd97::/127' },
+      '--cluster-manager-v6-transit-subnet: fd97::/127 is too small: 3 addresses are needed (2 for the subnet and its router and 1 for each node), write fd97::/126 or a larger subnet',
+    ],
+    [
+      { 'cluster-subnets': '10.244.0.0/16/24,10.245.0.0/16/30' },
+      '--cluster-subnets: 10.245.0.0/16/30: a subnet with host length 30 is too small for a node: it needs a gateway, a management port and pods, write a host length of at most 29',
+    ],
+  ])('%o is too small for what must fit', (flags, message) => {
+    expect(() => resolve(flags)).toThrow(
+      expect.objectContaining({ name: 'ConfigurationError', message }),
+    );
+  });
+
+  test.each<RawOptions>([
+    { 'gateway-v4-masquerade-subnet': '169.254.0.0/28' },
+    { 'gateway-v4-masquerade-subnet': '169.254.0.0/29', 'max-networks': '0' },
+    { 'gateway-v6-masquerade-subnet': 'fd69::/120', 'max-networks': '122' },
+    {
+      'gateway-v4-join-subnet': '100.64.0.0/30',
+      'cluster-manager-v4-transit-subnet': '1.1.1.0/30',
+    },
+    { 'cluster-subnets': '10.244.0.0/16/29' },
+  ])('%o is just large enough', (flags) => {
+    expect(() => resolve(flags)).not.toThrow();
+  });
+
+  test('a subnet that is too small is blamed on the file that gave it', () => {
+    expect(() => resolve({}, {}, 'gateway-v4-masquerade-subnet: 169.254.0.0/30')).toThrow(
+      /^heddle.yaml: gateway-v4-masquerade-subnet: 169.254.0.0\/30 is too small/,
+    );
+  });
+
+  test('the environment and the file are named in errors, unknown keys refused', () => {
+    expect(() => resolve({}, { HEDDLE_MTU: '1' })).toThrow(/^HEDDLE_MTU: "1" is not/);
+    expect(() => resolve({}, {}, 'mtu: 1')).toThrow(/^heddle.yaml: mtu: "1" is not/);
+    expect(() => resolve({}, {}, 'mut: 1400')).toThrow(/^heddle.yaml: mut: no such setting/);
+    expect(() => resolve({}, {}, '- a\n')).toThrow(/must be a YAML mapping/);
+  });
+});

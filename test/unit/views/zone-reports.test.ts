@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest';
+import { Exclusive } from '../../../src/process/exclusive.ts';
+import type { OpenObjects } from '../../../src/settings/object-store.ts';
+import { planReport, type PlannedZone } from '../../../src/views/zone-reports.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+
+function zone(
+  objects: MemoryStore,
+  steps: readonly string[] = [],
+  settings: readonly string[] = [],
+): PlannedZone {
+  const store: OpenObjects = {
+    objects,
+    isEmbedded: true,
+    complaints: () => [],
+    placeOf: (object) => (object === 'EgressIP out' ? 'egress.yaml:3' : undefined),
+    onComplaints: () => undefined,
+    [Symbol.asyncDispose]: () => objects.close(),
+  };
+  return {
+    configuration: { node: 'n1' },
+    store,
+    controller: { isComplete: true, plans: () => [], left: () => [] },
+    chassisSteps: () => Promise.resolve(settings),
+    uplinkSteps: () => Promise.resolve(steps),
+    problems: () => [],
+  };
+}
+
+test('what is to be done with the external bridge is part of a plan', async () => {
+  const report = await planReport(zone(new MemoryStore(), ['add bridge br-ex', 'add port eth0']), {
+    details: true,
+  });
+  expect(report.hasChanges).toBe(true);
+  expect(report.texts).toEqual([
+    { database: 'External bridge', text: 'add bridge br-ex\nadd port eth0' },
+  ]);
+});
+
+test('what ovn-controller is to be set to is part of a plan, before the bridge', async () => {
+  const settings = ['set external_ids:ovn-is-interconn to "true"'];
+  const report = await planReport(zone(new MemoryStore(), ['add bridge br-ex'], settings), {
+    details: true,
+  });
+  expect(report.hasChanges).toBe(true);
+  expect(report.texts).toEqual([
+    { database: 'Chassis', text: settings.join() },
+    { database: 'External bridge', text: 'add bridge br-ex' },
+  ]);
+  expect(report.databases).toContainEqual({ database: 'Chassis', steps: settings });
+});
+
+test('an object source that does not answer holds up no pass over the databases', async () => {
+  const objects = new MemoryStore();
+  objects.list = () => new Promise<never>(() => undefined);
+  const passes = new Exclusive();
+  void planReport(zone(objects), { details: true }, (report) => passes.run(async () => report()));
+  await new Promise(setImmediate);
+  expect(await passes.run(async () => 'a pass')).toBe('a pass');
+});
+
+test('a plan is made between two passes, and names where objects are written', async () => {
+  const objects = new MemoryStore();
+  await objects.create(
+    { apiVersion: 'k8s.ovn.org/v1', kind: 'EgressIP', plural: 'egressips', namespaced: false },
+    { apiVersion: 'k8s.ovn.org/v1', kind: 'EgressIP', metadata: { name: 'out' } },
+    { fieldManager: 'user' },
+  );
+  const passes = new Exclusive();
+  const pass = Promise.withResolvers<void>();
+  const order: string[] = [];
+  void passes.run(async () => {
+    await pass.promise;
+    order.push('pass');
+  });
+  const planned = planReport(zone(objects), { details: true }, (report) =>
+    passes.run(async () => {
+      order.push('plan');
+      return report();
+    }),
+  );
+  await new Promise(setImmediate);
+  pass.resolve();
+  const { problems, hasChanges } = await planned;
+  expect(order).toEqual(['pass', 'plan']);
+  expect(hasChanges).toBe(false);
+  expect(problems).toEqual([
+    {
+      object: 'EgressIP out',
+      place: 'egress.yaml:3',
+      message: expect.stringContaining('does not program EgressIPs') as string,
+    },
+  ]);
+});
+
+test('a task that fails does not keep the next one from running', async () => {
+  const passes = new Exclusive();
+  const failing = passes.run(async () => Promise.reject(new Error('lost')));
+  await expect(failing).rejects.toThrow('lost');
+  expect(await passes.run(async () => 'next')).toBe('next');
+});

@@ -1,0 +1,167 @@
+import { expect, test } from 'vitest';
+import { zoneStatuses } from '../../../src/api/kinds.ts';
+import { ZoneStatusWriter, type ZoneReport } from '../../../src/zone/zone-status-writer.ts';
+import { delegatingStore } from '../../../src/store/delegating-store.ts';
+import { StoreError, type Store } from '../../../src/store/store.ts';
+import { MemoryStore } from '../../support/cluster/memory-store.ts';
+
+const REPORT: ZoneReport = {
+  networks: [{ name: 'blue_blue', state: 'Programmed' }],
+  connects: [],
+  problems: [],
+};
+const { signal } = new AbortController();
+
+test('is written once for each change of what is reported', async () => {
+  const store = new MemoryStore();
+  const writer = new ZoneStatusWriter(store, 'n1', { now: () => new Date(0) });
+  await writer.write(REPORT, signal);
+  const { length } = store.writes;
+  await writer.write(structuredClone(REPORT), signal);
+  expect(store.writes.length).toBe(length);
+  await writer.write({ ...REPORT, networks: [] }, signal);
+  expect(store.writes.length).toBe(length + 1);
+});
+
+test('what is not known yet stays as the process before reported it, and is not written again', async () => {
+  const store = new MemoryStore();
+  await new ZoneStatusWriter(store, 'n1').write(REPORT, signal);
+  const { length } = store.writes;
+  const programmed: string[] = [];
+  const writer = new ZoneStatusWriter(store, 'n1');
+  await writer.resume({ rememberProgrammed: (names) => programmed.push(...names) }, signal);
+  expect(programmed).toEqual(['blue_blue']);
+  await writer.write(REPORT, signal);
+  expect(store.writes.length).toBe(length);
+  await writer.write({ message: 'no connection', problems: [] }, signal);
+  expect((await store.get(zoneStatuses, 'n1'))?.status).toMatchObject({
+    ...REPORT,
+    message: 'no connection',
+  });
+});
+
+test('the first report of a node has lists of networks and connections, known or not', async () => {
+  const store = new MemoryStore();
+  await new ZoneStatusWriter(store, 'n1').write({ message: 'no connection', problems: [] }, signal);
+  expect((await store.get(zoneStatuses, 'n1'))?.status).toMatchObject({
+    networks: [],
+    connects: [],
+    message: 'no connection',
+  });
+});
+
+test('comes back when somebody removed or changed it', async () => {
+  const store = new MemoryStore();
+  let now = 0;
+  const writer = new ZoneStatusWriter(store, 'n1', { now: () => new Date(now) });
+  const networks = async (): Promise<unknown> =>
+    (await store.get(zoneStatuses, 'n1'))?.status?.networks;
+  await writer.write(REPORT, signal);
+
+  await store.delete(zoneStatuses, 'n1');
+  now += 60_000;
+  await writer.write(REPORT, signal);
+  expect(await networks()).toEqual(REPORT.networks);
+
+  await store.patchStatus(
+    zoneStatuses,
+    'n1',
+    { status: { networks: [] } },
+    { fieldManager: 'somebody' },
+  );
+  now += 60_000;
+  await writer.write(REPORT, signal);
+  expect(await networks()).toEqual(REPORT.networks);
+});
+
+/** A store that refuses statuses as an API server does whose definition knows no connection `new`. */
+function olderStore(memory: MemoryStore): Store {
+  return delegatingStore(memory, {
+    patchStatus: async (kind, key, patch, options) => {
+      const { status } = patch as { status: ZoneReport };
+      const index = status.connects?.findIndex(({ name }) => name === 'new') ?? -1;
+      if (index !== -1)
+        throw new StoreError('invalid', `status.connects[${index}].state: Unsupported value`);
+      return memory.patchStatus(kind, key, patch, options);
+    },
+  });
+}
+
+test('an entry that is refused takes nothing else of the status with it, is counted, and is a problem until it is taken', async () => {
+  const memory = new MemoryStore();
+  let now = 0;
+  const refused: string[] = [];
+  const writer = new ZoneStatusWriter(olderStore(memory), 'n1', {
+    now: () => new Date(now),
+    onRefused: ({ part }) => refused.push(part),
+  });
+  const report: ZoneReport = {
+    ...REPORT,
+    used: ['blue_blue'],
+    ready: true,
+    connects: [
+      { name: 'new', state: 'Unused' },
+      { name: 'old', state: 'Programmed' },
+    ],
+    problems: [{ object: 'Pod blue/web', message: 'waits' }],
+  };
+  await writer.write(report, signal);
+  const status = async (): Promise<unknown> => (await memory.get(zoneStatuses, 'n1'))?.status;
+  expect(await status()).toMatchObject({
+    networks: report.networks,
+    used: ['blue_blue'],
+    ready: true,
+    connects: [{ name: 'old', state: 'Programmed' }],
+    problems: report.problems,
+  });
+  expect(refused).toEqual(['connects']);
+  expect(writer.problems()).toEqual([
+    {
+      object: 'ZoneStatus n1',
+      message: expect.stringMatching(/status\.connects.*connects\[0\]\.state/) as unknown,
+    },
+  ]);
+
+  // What changes meanwhile is written at once, and what was refused is not sent with it.
+  const { length } = memory.writes;
+  await writer.write({ ...report, problems: [] }, signal);
+  expect(memory.writes.length).toBe(length + 1);
+  expect(await status()).toMatchObject({ problems: [] });
+  expect(refused).toEqual(['connects']);
+
+  now += 60_000;
+  await writer.write({ ...report, connects: [], problems: [] }, signal);
+  expect(writer.problems()).toEqual([]);
+  expect(await status()).toMatchObject({ connects: [] });
+});
+
+test('a status that can not be written at all is a problem with its reason, until it is', async () => {
+  const store = new MemoryStore();
+  store.beforeWrite = () => {
+    throw new StoreError('forbidden', 'not yours');
+  };
+  const refused: string[] = [];
+  const writer = new ZoneStatusWriter(store, 'n1', {
+    onRefused: ({ part }) => refused.push(part),
+  });
+  await expect(writer.write(REPORT, signal)).rejects.toThrow('not yours');
+  expect(refused).toEqual(['all']);
+  expect(writer.problems()).toEqual([
+    { object: 'ZoneStatus n1', message: expect.stringContaining('not yours') as unknown },
+  ]);
+  store.beforeWrite = () => undefined;
+  await writer.write(REPORT, signal);
+  expect(writer.problems()).toEqual([]);
+});
+
+test('texts and problems are bounded to what an object holds', async () => {
+  const store = new MemoryStore();
+  const problems = Array.from({ length: 3000 }, (_, index) => ({
+    object: `Pod blue/web-${index}`,
+    message: 'x'.repeat(5000),
+  }));
+  await new ZoneStatusWriter(store, 'n1').write({ ...REPORT, problems }, signal);
+  const status = (await store.get(zoneStatuses, 'n1'))?.status;
+  expect(JSON.stringify(status).length).toBeLessThan(1_000_000);
+  expect(status?.problems.at(-1)?.message).toContain('2500 further problems');
+});

@@ -3,6 +3,7 @@
  * to the reconciler of the database; what cannot be built keeps the rows that it had.
  */
 import type { Feature, Sink, UnitState } from './features.ts';
+import { errorText } from '../facts/error-text.ts';
 import { forgetReads, type Cell, type Reader, type ReadRecorder } from '../facts/reads.ts';
 import type { DesiredRow, TableClaim } from './rows.ts';
 
@@ -51,10 +52,6 @@ export interface WantedUnit {
   readonly subject: string | undefined;
   readonly rows: readonly DesiredRow[];
 }
-
-/** What an error says. */
-export const errorText = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 const OK: UnitState = { kind: 'ok' };
 const NOTHING: readonly DesiredRow[] = [];

@@ -1,5 +1,5 @@
 /** Facts that follow from other facts, worked out again when what they were worked out from changes. */
-import { errorText } from '../desired/engine.ts';
+import { errorText } from './error-text.ts';
 import { tupleKey, type KeySource } from './keys.ts';
 import { forgetReads, type Cell, type ReadRecorder, type Reader } from './reads.ts';
 import { FactTable, type FactTableOptions } from './fact-table.ts';

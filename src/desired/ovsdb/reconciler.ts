@@ -4,7 +4,8 @@
  */
 import type { DesiredRow, FoundRow } from '../rows.ts';
 import type { ReplicaChanges, ReplicaView } from '../../ovsdb/index.ts';
-import { errorText, type RowOwner, type RowTarget } from '../engine.ts';
+import { errorText } from '../../facts/error-text.ts';
+import type { RowOwner, RowTarget } from '../engine.ts';
 import type { TableClaim } from '../rows.ts';
 import {
   DEFAULT_BATCH_LIMITS,

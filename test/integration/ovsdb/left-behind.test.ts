@@ -13,14 +13,14 @@ const SUPPORT = resolve(import.meta.dirname, '../../support');
 
 /** A program that starts servers and then only waits. */
 const OWNER = `
-import { OvsdbServer } from '${join(SUPPORT, 'ovsdb-server.ts')}';
+import { OvsdbServer } from '${join(SUPPORT, 'ovsdb/ovsdb-server.ts')}';
 const servers = [await OvsdbServer.start(), await OvsdbServer.start()];
 console.log(JSON.stringify(servers.map(({ pid, folder }) => ({ pid, folder }))));
 setInterval(() => undefined, 1000);
 `;
 
 const NEXT_RUN = `
-import { ownFolder } from '${join(SUPPORT, 'left-behind.ts')}';
+import { ownFolder } from '${join(SUPPORT, 'run/left-behind.ts')}';
 import { rmSync } from 'node:fs';
 rmSync(ownFolder('next'), { recursive: true });
 `;

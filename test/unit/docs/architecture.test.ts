@@ -71,7 +71,7 @@ describe.each(['A UserDefinedNetwork, file by file', 'A pod, file by file'])('%s
 
 test('the table of packages has every folder of src, and what it imports', () => {
   const documented = [
-    ...section('Packages').matchAll(/^\| `src\/(\w+)` \| .* \| ([^|]+) \|$/gm),
+    ...section('Packages').matchAll(/^\| `src\/([\w-]+)` \| .* \| ([^|]+) \|$/gm),
   ].map(([, name = '', imports = '']) => [
     name,
     imports === '–' ? [] : imports.split(', ').toSorted(),

@@ -18,6 +18,7 @@ import type { TlsFiles } from '../databases/open-database.ts';
 import type { MetricsServing } from '../process/health.ts';
 import { environmentName, OPTIONS, type OptionName, type RawOptions } from './options.ts';
 import {
+  absolutePath,
   addressesOrSubnets,
   boolean,
   cidr,
@@ -52,6 +53,8 @@ export interface Configuration {
   /** The node's own Open_vSwitch database; without it the host is left alone. */
   readonly ovs?: string;
   readonly host: HostSettings;
+  /** Where settings of the kernel are, of the host and of pods. */
+  readonly sysctlFolder: string;
   /** What ovn-controller of the node is set to, when the host is kept. */
   readonly chassis: ChassisSettings;
   /** What the node says of its gateway, when the host is kept. */
@@ -113,6 +116,8 @@ const MAX_NETWORKS = DEFAULT_LIMITS.networks;
 /** RFC 8200, section 5. */
 const LEAST_IPV6_MTU = 1280;
 const DEFAULT_TIMEOUT_SECONDS = 30;
+/** Where the kernel has them (proc(5)). */
+const SYSCTLS = '/proc/sys';
 const DEFAULT_METRICS_ADDRESS = '127.0.0.1:9476';
 
 /** A flag beats the environment, which beats the file, which beats the default. Throws ConfigurationError. */
@@ -165,6 +170,7 @@ export function resolveConfiguration(sources: ConfigurationSources): Configurati
       ),
       hasVrfs: read('host-vrfs', boolean, true),
     },
+    sysctlFolder: read('sysctl-folder', absolutePath, SYSCTLS),
     chassis: chassisSettings(read, given),
     ...gatewayInterface(given),
     gateway: {

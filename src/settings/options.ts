@@ -296,6 +296,13 @@ export const OPTIONS = [
     'true',
   ),
   option(
+    'sysctl-folder',
+    'behaviour',
+    'DIR',
+    "where settings of the host's kernel are read and written: /proc/sys, or where a container that may not write there has it",
+    '/proc/sys',
+  ),
+  option(
     'gateway-mode',
     'behaviour',
     'MODE',

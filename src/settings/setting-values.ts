@@ -122,6 +122,13 @@ export const oneOf =
 export const boolean = (text: string): boolean =>
   oneOf(['true', 'false'])(text.toLowerCase()) === 'true';
 
+/** A folder, from the root. */
+export function absolutePath(text: string): string {
+  if (!text.startsWith('/'))
+    throw new Error(`"${text}" is no path from the root, such as /proc/sys`);
+  return text;
+}
+
 export function namespaceName(text: string): string {
   if (isDnsLabel(text)) return text;
   throw new Error(`"${text}" is no name of a namespace`);

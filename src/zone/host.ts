@@ -13,7 +13,7 @@ import { LinuxDriver } from '../node/linux/linux-driver.ts';
 import { NftDriver } from '../node/nftables/nft-driver.ts';
 import { NftProgram } from '../node/nftables/nft-program.ts';
 import { OfctlProgram } from '../node/openflow/ofctl-program.ts';
-import { kernelSysctls } from '../node/linux/kernel-sysctls.ts';
+import { sysctlsBelow, type Sysctls } from '../node/linux/kernel-sysctls.ts';
 import {
   bridgeRemovals,
   removalsText,
@@ -37,6 +37,7 @@ import {
 import { bridgePorts, isUserspace, PORT_COLUMNS } from '../node/openflow/bridge-ports.ts';
 import { chassisDatabase, TUNNEL_COLUMNS } from '../node/chassis/chassis-database.ts';
 import type { Configuration } from '../settings/configuration.ts';
+import { ConfigurationError } from '../process/configuration-error.ts';
 import { openDatabase, type OpenDatabase } from '../databases/open-database.ts';
 import { HostController, type HostChange, type HostPlans } from '../node/node-agent.ts';
 import type { Logger } from '../process/logger.ts';
@@ -47,7 +48,7 @@ import { uplinkSwitch } from '../node/uplink/uplink-switch.ts';
 const HOST_LOCK = 'heddle_host';
 
 export interface HostOptions {
-  readonly configuration: Pick<Configuration, 'tls' | 'host'>;
+  readonly configuration: Pick<Configuration, 'tls' | 'host' | 'sysctlFolder'>;
   /** Remote of the local Open_vSwitch database. */
   readonly openVswitch: string;
   /** Whether it is to be changed. */
@@ -69,6 +70,7 @@ export interface OpenHost extends AsyncDisposable {
   readonly controller: HostController;
   readonly openVswitch: OpenDatabase;
   readonly ip: IpProgram;
+  readonly sysctls: Sysctls;
   readonly uplink: UplinkSwitch;
   readonly chassis: ChassisDatabase;
   /** How external bridges that Heddle made go, and their uplinks have everything back; in words. */
@@ -116,7 +118,19 @@ const SOCKET = /^unix:(\/.+)\/[^/]+$/;
 /** Open vSwitch has the sockets of its bridges beside that of its database. */
 const folderOf = (remote: string): string | undefined => SOCKET.exec(remote)?.[1];
 
-/** Begins to connect. Throws ConfigurationError for a remote that can't be used. */
+/** Throws ConfigurationError. */
+function sysctlsOf({ sysctlFolder }: Pick<Configuration, 'sysctlFolder'>): Sysctls {
+  try {
+    return sysctlsBelow(sysctlFolder);
+  } catch (error) {
+    throw new ConfigurationError(
+      '--sysctl-folder',
+      error instanceof Error ? error.message : String(error),
+    );
+  }
+}
+
+/** Begins to connect. Throws ConfigurationError for a remote, or a folder of sysctls, that can't be used. */
 export function openHost({
   configuration,
   openVswitch: remotes,
@@ -129,6 +143,7 @@ export function openHost({
   onChange = () => undefined,
 }: HostOptions): OpenHost {
   const settings = configuration.host;
+  const sysctls = sysctlsOf(configuration);
   let isFollowed = false;
   const openVswitch = openDatabase({
     name: OPEN_VSWITCH,
@@ -150,7 +165,7 @@ export function openHost({
     onDrift: onWork,
     onTrouble: (text: string): void => log.warn({ component: 'host' }, text),
   };
-  const linux = new LinuxDriver({ ip, sysctls: kernelSysctls, ...events });
+  const linux = new LinuxDriver({ ip, sysctls, ...events });
   const nft = new NftDriver({ nft: new NftProgram(), cgroups: kernelCgroups, ...events });
   const folder = folderOf(remotes);
   const ofctl = new OfctlProgram(folder === undefined ? {} : { folder });
@@ -184,10 +199,11 @@ export function openHost({
     controller,
     openVswitch,
     ip,
+    sysctls,
     uplink,
     chassis,
     removalsText: async () => removalsText(await bridgeRemovals({ openVswitch: uplink, ip })),
-    removeBridges: () => removeBridges({ openVswitch: uplink, ip, sysctls: kernelSysctls }),
+    removeBridges: () => removeBridges({ openVswitch: uplink, ip, sysctls }),
     chassisRemovals: () => chassisRemovals(chassis),
     removeChassisSettings: () => removeChassisSettings(chassis),
     externalIds: () => externalIdsOf(openVswitch),

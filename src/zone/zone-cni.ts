@@ -21,7 +21,7 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<A
     pods: informers.of(pods),
     nads: informers.of(networkAttachmentDefinitions),
     ports: new PodPorts(runtime.host.openVswitch),
-    links: new PodLinks(),
+    links: new PodLinks({ sysctlFolder: runtime.configuration.sysctlFolder }),
     turns: new ContainerTurns(),
     linkFactsOf: (name: string | undefined): LinkFacts => {
       const network = name === undefined ? undefined : facts.networks.get(name);

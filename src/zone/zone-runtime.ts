@@ -9,7 +9,6 @@ import {
   type ChassisContext,
 } from '../node/chassis/chassis-keeper.ts';
 import { NodeAnnouncer } from '../node/announcer/node-announcer.ts';
-import { kernelSysctls } from '../node/linux/kernel-sysctls.ts';
 import { readUnderlayDevices } from '../node/chassis/underlay-state.ts';
 import { UplinkKeeper, uplinkSteps } from '../node/uplink/uplink-keeper.ts';
 import { NodePodAddresses } from '../addresses/node-pod-addresses.ts';
@@ -228,7 +227,7 @@ export class ZoneRuntime implements AsyncDisposable {
         node,
         openVswitch: host.uplink,
         ip: host.ip,
-        sysctls: kernelSysctls,
+        sysctls: host.sysctls,
         log,
         onChange: onWork,
         signal,

@@ -191,7 +191,11 @@ describe('the image', () => {
   test('is nobody’s but where the host is worked on', () => {
     expect(dockerfile).toMatch(/^USER 65532:65532$/m);
     const node = named<Manifest & Pod>('DaemonSet', 'heddle-node').spec.template.spec;
-    expect(node.securityContext).toEqual({ runAsUser: 0, runAsGroup: 0 });
+    expect(node.securityContext).toEqual({
+      runAsUser: 0,
+      runAsGroup: 0,
+      seLinuxOptions: { type: 'spc_t' },
+    });
     const manager = named<Manifest & Pod>('Deployment', 'heddle-cluster').spec.template.spec;
     expect(manager.containers[0]?.securityContext).toMatchObject({
       runAsNonRoot: true,
@@ -253,10 +257,17 @@ describe('the node daemon', () => {
       );
     for (const path of ['/var/run/netns', '/sys/fs/cgroup'])
       expect(onHost('node', path)).toBe(path);
+    expect(onHost('node', `${configuration.sysctlFolder}/net`)).toBe('/proc/sys/net');
     expect(pod.hostNetwork).toBe(true);
+  });
+
+  test('works on the host without being privileged', () => {
+    expect(JSON.stringify(manifests)).not.toContain('"privileged":');
     expect(container('node').securityContext).toEqual({
-      privileged: true,
       readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'], add: ['DAC_OVERRIDE', 'NET_ADMIN', 'SYS_ADMIN'] },
+      seccompProfile: { type: 'RuntimeDefault' },
+      appArmorProfile: { type: 'Unconfined' },
     });
   });
 

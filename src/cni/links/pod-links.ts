@@ -22,23 +22,25 @@ export interface PodLinksOptions {
   readonly ip?: IpProgram;
   /** What `ip` is inside a pod, after nsenter. */
   readonly program?: Words;
+  /** Where settings of the kernel are; default /proc/sys. */
+  readonly sysctlFolder?: string;
 }
 
 /**
- * What a process inside has to do before addresses come, in the process that becomes `ip`: pairs of a path below /proc/sys and a value are
+ * What a process inside has to do before addresses come, in the process that becomes `ip`: pairs of a path below the folder of settings and a value are
  * written, where there is such a path (a kernel without IPv6 has none of its settings), and the kernel is told to fill in the checksums of what devices send.
  */
 const PREPARE = [
-  'while [ "$1" != -- ]; do [ ! -e "/proc/sys/$1" ] || echo "$2" > "/proc/sys/$1" || exit 1; shift 2; done; shift',
+  'in=$1; shift; while [ "$1" != -- ]; do [ ! -e "$in/$1" ] || echo "$2" > "$in/$1" || exit 1; shift 2; done; shift',
   'while [ "$1" != -- ]; do ethtool -K "$1" tx off > /dev/null || exit 1; shift; done; shift',
   'exec "$@"',
 ].join('; ');
 
 /** The beginning of a program that does this first; nothing where there is nothing to do. */
-const prepared = (settings: Words, devices: Words): Words =>
+const prepared = (folder: string, settings: Words, devices: Words): Words =>
   settings.length + devices.length === 0
     ? []
-    : ['sh', '-c', PREPARE, 'sh', ...settings, '--', ...devices, '--'];
+    : ['sh', '-c', PREPARE, 'sh', folder, ...settings, '--', ...devices, '--'];
 
 /** EEXIST, as ip(8) says it. */
 const FILE_EXISTS = 'File exists';
@@ -48,8 +50,14 @@ const enter = (netns: string): Words => ['nsenter', `--net=${netns}`];
 export class PodLinks {
   readonly #ip: IpProgram;
   readonly #program: Words;
+  readonly #sysctlFolder: string;
 
-  constructor({ ip = new IpProgram(), program = ['ip'] }: PodLinksOptions = {}) {
+  constructor({
+    ip = new IpProgram(),
+    program = ['ip'],
+    sysctlFolder = '/proc/sys',
+  }: PodLinksOptions = {}) {
+    this.#sysctlFolder = sysctlFolder;
     this.#ip = ip;
     this.#program = program;
   }
@@ -107,7 +115,11 @@ export class PodLinks {
     const devices = isUserspace ? interfaces.map(({ device }) => device) : [];
     const commands = [['link', 'set', 'dev', 'lo', 'up'], ...interfaces.flatMap(podCommands)];
     const inside = new IpProgram({
-      program: [...enter(netns), ...prepared(settings, devices), ...this.#program],
+      program: [
+        ...enter(netns),
+        ...prepared(this.#sysctlFolder, settings, devices),
+        ...this.#program,
+      ],
     });
     try {
       const failed = await inside.changeUntilFailure(commands);

@@ -1,5 +1,5 @@
 /** Settings of the kernel, as files. A key is the path below /proc/sys: names of devices may have dots in them. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Sysctls {
@@ -9,24 +9,35 @@ export interface Sysctls {
   write(path: string, value: string): string | undefined;
 }
 
-const ROOT = '/proc/sys';
-
-export const kernelSysctls: Sysctls = {
-  read(path) {
-    try {
-      return readFileSync(join(ROOT, path), 'utf8').trim();
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw error;
-    }
-  },
-  write(path, value) {
-    try {
-      writeFileSync(join(ROOT, path), value);
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
-    const found = this.read(path);
-    return found === value ? undefined : `it is ${found} after ${value} was written`;
-  },
-};
+/**
+ * Those of a folder that is /proc/sys, or the same mounted elsewhere: the kernel shows each process those of its network namespace, whatever
+ * the mount. Throws when it is no such folder, as then every key would seem to be one that the kernel does not have.
+ */
+export function sysctlsBelow(root: string): Sysctls {
+  if (!existsSync(join(root, 'net/ipv4')))
+    throw new Error(
+      `${root} has no net/ipv4: it is not /proc/sys, nor that of the host in a container`,
+    );
+  return {
+    read(path) {
+      try {
+        return readFileSync(join(root, path), 'utf8').trim();
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+        throw error;
+      }
+    },
+    write(path, value) {
+      try {
+        writeFileSync(join(root, path), value);
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        return (error as NodeJS.ErrnoException).code === 'EROFS'
+          ? `${message}: mount the host's /proc/sys/net below another folder, and name that with sysctl-folder`
+          : message;
+      }
+      const found = this.read(path);
+      return found === value ? undefined : `it is ${found} after ${value} was written`;
+    },
+  };
+}

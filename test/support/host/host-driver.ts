@@ -3,7 +3,7 @@ import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { IpProgram } from '../../../src/node/programs/ip-program.ts';
 import { LinuxDriver } from '../../../src/node/linux/linux-driver.ts';
 import type { LinuxProblem } from '../../../src/node/linux/linux-change.ts';
-import { kernelSysctls } from '../../../src/node/linux/kernel-sysctls.ts';
+import { sysctlsBelow } from '../../../src/node/linux/kernel-sysctls.ts';
 import { HostUnits } from './host-units.ts';
 import { blue, dualZone, networkName, type Zone, type ZoneNetwork } from '../zone/zones.ts';
 
@@ -79,7 +79,10 @@ export async function settled(
 
 if (import.meta.main) {
   const [count = '0', hasVrf = '', ...program] = process.argv.slice(2);
-  const driver = new LinuxDriver({ ip: new IpProgram({ program }), sysctls: kernelSysctls });
+  const driver = new LinuxDriver({
+    ip: new IpProgram({ program }),
+    sysctls: sysctlsBelow('/proc/sys'),
+  });
   await driver.start();
   new HostUnits(driver).want(hostZone(Number(count)), hasVrf === 'vrf' ? undefined : withoutVrf);
   await settled(driver);

@@ -56,7 +56,7 @@ describe.skipIf(whyNoNamespace !== undefined)('what a node tells the cluster of 
     const stop = new AbortController();
     const informers = new Informers({ store: objects.objects, log });
     const host: OpenHost = openHost({
-      configuration: { tls: {}, host: HOST_SETTINGS },
+      configuration: { tls: {}, host: HOST_SETTINGS, sysctlFolder: '/proc/sys' },
       openVswitch: server.remote,
       mayWrite: true,
       log,

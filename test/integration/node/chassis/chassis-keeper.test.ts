@@ -71,7 +71,7 @@ describe.skipIf(whyNoNamespace !== undefined)('settings of ovn-controller on a n
     const stop = new AbortController();
     informers = new Informers({ store: objects.objects, log });
     host = openHost({
-      configuration: { tls: {}, host: HOST_SETTINGS },
+      configuration: { tls: {}, host: HOST_SETTINGS, sysctlFolder: '/proc/sys' },
       openVswitch: server.remote,
       mayWrite: true,
       log,
@@ -187,7 +187,7 @@ describe.skipIf(whyNoNamespace !== undefined)('settings of ovn-controller on a n
     // What is taken back is what Heddle made.
     await running[Symbol.asyncDispose]();
     host = openHost({
-      configuration: { tls: {}, host: HOST_SETTINGS },
+      configuration: { tls: {}, host: HOST_SETTINGS, sysctlFolder: '/proc/sys' },
       openVswitch: server.remote,
       mayWrite: true,
       log,

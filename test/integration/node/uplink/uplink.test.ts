@@ -109,7 +109,7 @@ describe.skipIf(whyNoNamespace !== undefined)(
         'external_ids:ovn-bridge-datapath-type=netdev',
       );
       host = openHost({
-        configuration: { tls: {}, host: HOST_SETTINGS },
+        configuration: { tls: {}, host: HOST_SETTINGS, sysctlFolder: '/proc/sys' },
         openVswitch: vswitchd.database.remote,
         mayWrite: true,
         log,

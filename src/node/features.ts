@@ -15,7 +15,7 @@ import { nftFeatures } from './nftables/nft-features.ts';
 import { serviceConnections } from './conntrack/service-connections.ts';
 
 export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts>[] => [
-  kernelRules,
+  kernelRules(settings),
   integrationBridge,
   hostMasquerade,
   hostOfNetwork(settings),

@@ -13,6 +13,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { clusterFamilies } from '../../model/rules/network-addresses.ts';
 import { HostRows } from '../host-rows.ts';
+import type { HostSettings } from './host-network.ts';
 import { MANAGEMENT_CLAIMS } from './management-port.ts';
 import { INTEGRATION_BRIDGE } from '../names.ts';
 import { DEFAULT_TABLE, MAIN_TABLE, RULE_DEFAULT, RULE_MAIN, RULE_VRF } from '../numbers.ts';
@@ -20,8 +21,8 @@ import { DEFAULT_TABLE, MAIN_TABLE, RULE_DEFAULT, RULE_MAIN, RULE_VRF } from '..
 /** What settings want. */
 const CLUSTER = 'cluster';
 
-/** The rules that the kernel has from the start, and those of VRFs. */
-export const kernelRules: Feature<ZoneFacts> = {
+/** The rules that the kernel has from the start, and those of VRFs where there are any. */
+export const kernelRules = ({ hasVrfs }: HostSettings): Feature<ZoneFacts> => ({
   name: 'host/kernel-rules',
   over: () => ONE,
   rules: {
@@ -34,14 +35,14 @@ export const kernelRules: Feature<ZoneFacts> = {
   build(facts, _args, out) {
     const rows = new HostRows(out, CLUSTER, 'kernel-rules');
     for (const family of FAMILIES) {
-      if (facts.rendered.all().length > 1)
+      if (hasVrfs && facts.rendered.all().length > 1)
         rows.rule({ family, priority: RULE_VRF, l3mdev: true, isKernels: true });
       rows.rule({ family, priority: RULE_MAIN, table: MAIN_TABLE, isKernels: true });
     }
     // IPv6 has no table "default".
     rows.rule({ family: 'v4', priority: RULE_DEFAULT, table: DEFAULT_TABLE, isKernels: true });
   },
-};
+});
 
 /** The bridge that ovn-controller makes: management ports wait for it. */
 export const integrationBridge: Feature<ZoneFacts> = {

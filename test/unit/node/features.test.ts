@@ -188,6 +188,10 @@ test('without VRFs a primary network has flows and marks on the host, and nothin
   expect(rows('host/network blue_l3net')).toBe(0);
   expect(rows('host/network default')).toBeGreaterThan(0);
   expect(rows('host/bridge-flows-of-network blue_l3net')).toBeGreaterThan(0);
+  const rules = (of: typeof units): string =>
+    JSON.stringify(of.find(({ unit }) => unit.startsWith('host/kernel-rules'))?.rows);
+  expect(rules(units)).not.toContain('l3mdev');
+  expect(rules(builtUnits(factsOf(zone), hostFeatures(HOST_SETTINGS)))).toContain('l3mdev');
 });
 
 test('each row names a rule of its feature, and no two rows of all units are one object', () => {

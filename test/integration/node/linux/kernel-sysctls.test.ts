@@ -30,8 +30,15 @@ describe.skipIf(whyNoNamespace !== undefined)('settings in a container', () => {
       execFileSync(
         'unshare',
         [
-          ...['--mount', '--net', 'sh', '-c', CONTAINER, folder, process.execPath],
-          ...['--input-type=module', '--eval'],
+          '--mount',
+          '--net',
+          'sh',
+          '-c',
+          CONTAINER,
+          folder,
+          process.execPath,
+          '--input-type=module',
+          '--eval',
           `import { sysctlsBelow } from ${JSON.stringify(MODULE)};
            const sysctls = sysctlsBelow(${JSON.stringify(root)});
            console.log(JSON.stringify(${script}));`,

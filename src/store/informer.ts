@@ -143,7 +143,6 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
   #byNamespace: Index<T> | undefined;
   #isSynced = false;
   #isInstalled = true;
-  #refusals = 0;
   #stalled: StoreError | undefined;
 
   constructor(kind: ResourceKind<T>, options: InformerOptions<T>) {
@@ -360,12 +359,10 @@ export class Informer<T extends KubeObject> implements ObjectView<T> {
     for (const reader of [...this.#indexes.values(), ...this.#handlers]) reader.end();
   }
 
-  /** A source that has just started may not know a kind yet: it has to say so twice. */
+  /** A source says so when it is certain. */
   #mayBeMissing(error: StoreError): void {
     const { onNotInstalled } = this.#options;
     if (onNotInstalled === undefined || this.#isSynced || error.code !== 'not-installed') return;
-    this.#refusals += 1;
-    if (this.#refusals < 2) return;
     this.#isInstalled = false;
     this.#isSynced = true;
     this.#sync.resolve();

@@ -12,7 +12,7 @@ export type StoreErrorCode =
   | 'invalid' //         refused by validation: do not retry unchanged
   | 'forbidden'
   | 'unavailable' //     source out of reach: retry with back-off
-  | 'not-installed' //   the source does not serve this kind, and may later
+  | 'not-installed' //   the source does not serve this kind, and may later; a watch says so when it is certain
   | 'not-supported'; //  this source can't do it, and says why
 
 /** Failure of a store operation; `message` names object, field and remedy where there is one. */

@@ -2,14 +2,15 @@
 import type { ObjectKey, ResourceKind } from '../../api/objects.ts';
 import { StoreError } from '../store.ts';
 
-const base = (apiVersion: string): string =>
+/** Of a group's version: what it serves. */
+export const groupPath = (apiVersion: string): string =>
   apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
 
 /** All objects of a kind, or those of a namespace. */
 export function collectionPath(kind: ResourceKind, namespace?: string): string {
   const inNamespace =
     kind.namespaced && namespace !== undefined ? `/namespaces/${segment(namespace)}` : '';
-  return `${base(kind.apiVersion)}${inNamespace}/${kind.plural}`;
+  return `${groupPath(kind.apiVersion)}${inNamespace}/${kind.plural}`;
 }
 
 export function objectPath(kind: ResourceKind, key: ObjectKey): string {

@@ -10,6 +10,7 @@ import { readStored } from '../../api/validation/stored-object.ts';
 import { SOURCE_BACKOFF, SourceBackoff, type Backoff } from '../backoff.ts';
 import { pause, type Clock } from '../clock.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
+import { isMissing } from './kind-discovery.ts';
 import { ApiError, isExpired, refusal, type KubernetesClient } from './kubernetes-client.ts';
 import { collectionPath } from './kubernetes-paths.ts';
 import type { Selection } from '../selection.ts';
@@ -142,6 +143,8 @@ export class ListWatch<T extends KubeObject> {
   #isStalled = false;
   /** The last watch was refused for its version, and none has told anything since. */
   #hasExpired = false;
+  /** How often in a row discovery said that the kind is not served. */
+  #timesMissing = 0;
 
   constructor(
     kind: ResourceKind<T>,
@@ -167,10 +170,25 @@ export class ListWatch<T extends KubeObject> {
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof HandlerError) throw error.cause;
-        asked = this.#failed(error);
+        asked = this.#failed(await this.#judged(error, signal));
+        if (signal.aborted) return;
       }
       await pause(clock, Math.max(backoff.next(), asked), signal);
     }
+  }
+
+  /** `not-installed` is what discovery says as well, and twice: several servers may stand behind one address. */
+  async #judged(failure: unknown, signal: AbortSignal): Promise<unknown> {
+    if (!(failure instanceof StoreError) || failure.code !== 'not-installed') return failure;
+    if (this.#timesMissing >= 2) return failure;
+    const isAbsent = await isMissing(this.#options.client, this.#kind, signal).catch(() => false);
+    this.#timesMissing = isAbsent ? this.#timesMissing + 1 : 0;
+    if (this.#timesMissing >= 2) return failure;
+    return new StoreError(
+      'unavailable',
+      `${this.#kind.plural} (${this.#kind.apiVersion}): answered with 404, and it is not certain yet that the API server does not serve them: it may be starting`,
+      { cause: failure },
+    );
   }
 
   /** Milliseconds for which the server wants not to be asked. */
@@ -205,6 +223,7 @@ export class ListWatch<T extends KubeObject> {
     for (const [key, { uid }] of gone) this.#gone(key, this.#remembered(key, uid));
     this.#version = resourceVersion;
     this.#isStalled = false;
+    this.#timesMissing = 0;
     this.#deliver({ type: 'synced' });
   }
 

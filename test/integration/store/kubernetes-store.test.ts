@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject, ResourceKind } from '../../../src/api/objects.ts';
 import type { KubernetesConnection } from '../../../src/store/kubernetes/kubernetes-connection.ts';
+import { Informers } from '../../../src/store/informers.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import type { StoreError, WatchEvent } from '../../../src/store/store.ts';
+import { silent } from '../../support/cluster/cluster.ts';
 import { startApiProxy, type ApiProxy } from '../../support/cluster/api-proxy.ts';
 import { startKubeApi, type KubeApi } from '../../support/cluster/kube-api.ts';
 import { WIDGETS } from '../../support/cluster/plain-rules.ts';
@@ -51,6 +53,27 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
         await Promise.all(stores.map((store) => store.close()));
       },
     };
+  });
+
+  test('a kind whose definition is not there is not installed, also while the server starts, and is followed once it is', async () => {
+    await api.stop();
+    const store = openStore();
+    const informers = new Informers({ store, log: silent });
+    const gadgets: ResourceKind = {
+      apiVersion: 'k8s.ovn.org/v1',
+      kind: 'Gadget',
+      plural: 'gadgets',
+      namespaced: true,
+    };
+    const [there, missing] = [informers.of(widgets), informers.of(gadgets)];
+    const stop = new AbortController();
+    const running = informers.run(stop.signal);
+    await api.start();
+    await informers.synced([widgets, gadgets], AbortSignal.timeout(60_000));
+    expect([there.isInstalled, missing.isInstalled]).toEqual([true, false]);
+    stop.abort();
+    await running;
+    await store.close();
   });
 
   describe('on an unreliable network', () => {
@@ -272,7 +295,7 @@ describe.skipIf(typeof started === 'string')('Kubernetes store', () => {
       (event) => seen.push(event.type === 'stalled' ? event.error.message : event.type),
       stopping.signal,
     );
-    await expect.poll(() => seen[0]).toMatch(/parts: .*install the CRDs/);
+    await expect.poll(() => seen.at(-1)).toMatch(/parts: .*install the CRDs/);
     const { spec } = widgetDefinition;
     await api.install([
       {

@@ -279,7 +279,7 @@ describe('informer', () => {
 
     test('has no objects until it is installed, where it may be missing', async () => {
       const { informer, send, changes, missing } = informerOfPods({ isOptional: true });
-      send(refused);
+      send({ type: 'stalled', error: new StoreError('unavailable', 'pods: answered with 404') });
       expect([informer.isSynced, informer.isInstalled]).toEqual([false, true]);
       send(refused);
       await informer.synced();

@@ -1,5 +1,5 @@
 /** What a change of ours makes OVN's programs work out from nothing: their engines are to take it in as it comes. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Attachment } from '../../../src/model/model.ts';
 import { podPort } from '../../../src/model/rules/names.ts';
 import { readPolicy, type Policy } from '../../../src/model/read/policies.ts';
@@ -9,31 +9,98 @@ import { OvnController } from '../../support/zone/ovn-controller.ts';
 import { OvnZone } from '../../support/zone/ovn-zone.ts';
 import { since } from '../../support/zone/recomputes.ts';
 import {
+  blue,
   bluePod,
+  bluePodDefault,
   CHASSIS_1,
+  colored,
   exampleZone,
+  layer2Secondary,
+  networkName,
+  overlay,
+  overlayPod,
+  underlay,
   yellow,
   yellowPod,
   type Zone,
+  type ZoneNetwork,
 } from '../../support/zone/zones.ts';
 
 const podsOn = (like: Attachment, prefix: string, length: number): readonly Attachment[] =>
-  Array.from({ length: 4 }, (_, i) => ({
-    ...like,
-    pod: `p${i}`,
-    ...(like.tunnelId === undefined ? {} : { tunnelId: 10 + i }),
-    macAddress: macOf(`${prefix}.${10 + i}`),
-    addresses: [`${prefix}.${10 + i}/${length}`],
-  }));
-const yellowPods = podsOn(yellowPod, '105.105.0', 16);
-const bluePods = podsOn(bluePod, '103.103.0', 24);
+  Array.from({ length: 4 }, (_, i) => {
+    const address = `${prefix}${prefix.includes(':') ? (10 + i).toString(16) : 10 + i}`;
+    return {
+      ...like,
+      pod: `${like.network.replaceAll('_', '-')}-${i}`,
+      ...(like.tunnelId === undefined ? {} : { tunnelId: like.tunnelId + i }),
+      macAddress: prefix.includes(':') ? `0a:58:3e:11:22:3${i}` : macOf(address),
+      addresses: [`${address}/${length}`],
+    };
+  });
+const yellowPods = podsOn(yellowPod, '105.105.0.', 16);
+const bluePods = podsOn(bluePod, '103.103.0.', 24);
+const secondary = { ...bluePod, role: 'secondary' as const };
+const layer3Secondary: ZoneNetwork = {
+  ...blue,
+  name: networkName('blue_l3'),
+  id: 8,
+  role: 'secondary',
+  subnets: [{ cidr: '108.108.0.0/16', hostLength: 24 }],
+  masquerade: {},
+  nads: ['blue/l3'],
+  namespaces: [],
+  nodeSubnets: new Map([['ovn-worker', ['108.108.0.0/24']]]),
+  object: 'UserDefinedNetwork blue/l3',
+};
+
+/** A network of each kind, with what its pods look like. */
+const kinds: readonly (readonly [kind: string, pods: readonly Attachment[]])[] = [
+  ['Layer2', yellowPods],
+  ['Layer3', bluePods],
+  [
+    'secondary Layer3',
+    podsOn({ ...secondary, network: layer3Secondary.name, nadKey: 'blue/l3' }, '108.108.0.', 24),
+  ],
+  [
+    'secondary Layer2',
+    podsOn(
+      { ...secondary, network: layer2Secondary.name, nadKey: 'blue/l2', tunnelId: 1 },
+      '10.40.0.',
+      16,
+    ),
+  ],
+  ['secondary Layer2 with IPv6', podsOn(overlayPod, 'fd20:60::', 64)],
+  [
+    'localnet',
+    podsOn({ ...secondary, network: underlay.name, nadKey: 'blue/underlay' }, '10.70.0.', 16),
+  ],
+  [
+    'default',
+    podsOn({ ...bluePodDefault, namespace: 'default', role: 'primary' }, '10.244.0.', 24),
+  ],
+];
 const portOf = ({ nadKey, namespace, pod }: Attachment): string => podPort(nadKey, namespace, pod);
 
 const zone: Zone = {
   ...exampleZone,
   namespaces: [...exampleZone.namespaces, 'yellow'],
-  networks: [...exampleZone.networks, yellow],
+  networks: [...exampleZone.networks, yellow, layer3Secondary, layer2Secondary, overlay, underlay],
   attachments: [],
+};
+
+/** Both primary networks joined by a ClusterNetworkConnect. */
+const connected: Zone = {
+  ...zone,
+  connects: [
+    {
+      ...colored,
+      hasServices: true,
+      members: [
+        { networkId: blue.id, topology: 'layer3', subnets: ['192.168.0.0/24'] },
+        { networkId: yellow.id, topology: 'layer2', subnets: ['192.168.1.0/31'] },
+      ],
+    },
+  ],
 };
 
 const read = (name: string, spec: object): Policy => {
@@ -56,7 +123,9 @@ beforeAll(async () => {
     chassis: CHASSIS_1,
     address: '172.18.0.3',
     mappings: { physnet: 'breth0' },
-    ports: Object.fromEntries([...bluePods, ...yellowPods].map((pod) => [portOf(pod), pod.podUid])),
+    ports: Object.fromEntries(
+      kinds.flatMap(([, pods]) => pods.map((pod) => [portOf(pod), pod.podUid])),
+    ),
   });
   await settle(zone);
 }, 60_000);
@@ -66,6 +135,30 @@ afterAll(async () => {
   await ovn[Symbol.asyncDispose]();
 });
 
+const keyOf = async (port: string): Promise<number> =>
+  Number(
+    await ovn.sbctl(
+      '--bare',
+      '--columns=tunnel_key',
+      'find',
+      'Port_Binding',
+      `logical_port="${port}"`,
+    ),
+  );
+
+type Options = readonly ['map', readonly (readonly [string, string])[]];
+type Reference = readonly ['uuid', string];
+
+/** Columns of all rows of a table. */
+async function listed<Row>(
+  run: (...command: readonly string[]) => Promise<string>,
+  table: string,
+  columns: string,
+): Promise<readonly Row[]> {
+  const text = await run('--format=json', `--columns=${columns}`, 'list', table);
+  return (JSON.parse(text) as { readonly data: readonly Row[] }).data;
+}
+
 /** What both programs worked out from nothing for a change. */
 async function causedBy(change: () => Promise<void>): Promise<object> {
   const before = [await ovn.recomputes(), await controller.recomputes()] as const;
@@ -74,33 +167,65 @@ async function causedBy(change: () => Promise<void>): Promise<object> {
   return { northd: since(before[0], after[0]), controller: since(before[1], after[1]) };
 }
 
-test.each([
-  ['Layer2', yellowPods],
-  ['Layer3', bluePods],
-])('a pod of this node on a %s network is taken in as it comes', async (_, pods) => {
-  const [first, ...rest] = pods;
-  const attachments = first === undefined ? [] : [first];
-  // With the first one ovn-controller learns of the switch.
-  await settle({ ...zone, attachments });
-  for (const pod of rest) {
-    attachments.push(pod);
-    const caused = await causedBy(() => settle({ ...zone, attachments }));
-    expect(caused, pod.pod).toEqual({ northd: {}, controller: {} });
-  }
+describe.each([
+  ['by themselves', zone],
+  ['joined by a ClusterNetworkConnect', connected],
+])('networks %s', (_how, around) => {
+  test.each(kinds)(
+    'a pod of this node on a %s network is taken in as it comes',
+    async (_, pods) => {
+      const [first, ...rest] = pods;
+      const attachments = first === undefined ? [] : [first];
+      // With the first one ovn-controller learns of the switch.
+      await settle({ ...around, attachments });
+      for (const pod of rest) {
+        attachments.push(pod);
+        const caused = await causedBy(() => settle({ ...around, attachments }));
+        expect(caused, pod.pod).toEqual({ northd: {}, controller: {} });
+        const key = await keyOf(portOf(pod));
+        expect(key).toBeGreaterThan(0);
+        if (pod.tunnelId !== undefined) expect(key).toBe(pod.tunnelId);
+      }
+    },
+  );
+});
+
+test('a port has the key that it asks for, and where pods ask for theirs others do, too, or are not among them', async () => {
+  await settle({ ...connected, attachments: kinds.flatMap(([, pods]) => pods) });
+  const asked = new Map<string, string>();
+  for (const table of ['Logical_Switch_Port', 'Logical_Router_Port'])
+    for (const [name, [, options]] of await listed<readonly [string, Options]>(
+      (...command) => ovn.nbctl(...command),
+      table,
+      'name,options',
+    )) {
+      const key = new Map(options).get('requested-tnl-key');
+      if (key !== undefined) asked.set(name, key);
+    }
+  const ports = await listed<readonly [string, string, number, Reference]>(
+    (...command) => ovn.sbctl(...command),
+    'Port_Binding',
+    'logical_port,type,tunnel_key,datapath',
+  );
+  const isAsking = ([name]: readonly [string, ...unknown[]]): boolean => asked.has(name);
+  const asking = ports.filter(isAsking);
+  expect(asking.length).toBeGreaterThan(15);
+  for (const [name, , key] of asking) expect(`${name} ${key}`).toBe(`${name} ${asked.get(name)}`);
+  // The chassis' own copy of the port to the router can't be asked for: pods of such a network begin at 10.
+  const podNames = new Set(kinds.flatMap(([, pods]) => pods.map(portOf)));
+  const switches = new Set(
+    asking.filter(([name]) => podNames.has(name)).map(([, , , [, datapath]]) => datapath),
+  );
+  expect(switches.size).toBe(3);
+  const others = ports.filter((port) => !isAsking(port) && switches.has(port[3][1]));
+  expect(others.map(([name, type]) => `${name} ${type}`)).toEqual([
+    'cr-stotr-cluster_udn_yellow.net_ovn_layer2_switch chassisredirect',
+  ]);
+  expect(others[0]?.[2]).toBeLessThan(10);
 });
 
 test('a zone’s own ports on a Layer2 switch have keys that no pod has', async () => {
   await settle({ ...zone, attachments: yellowPods });
-  const keyOf = async (port: string): Promise<number> =>
-    Number(
-      await ovn.sbctl(
-        '--bare',
-        '--columns=tunnel_key',
-        'find',
-        'Port_Binding',
-        `logical_port="${port}"`,
-      ),
-    );
   const own = 'cluster_udn_yellow.net_ovn_layer2_switch';
   expect(await keyOf(`stotr-${own}`)).toBe(32767);
   expect(await keyOf('k8s-cluster_udn_yellow.net_ovn-worker')).toBe(1);

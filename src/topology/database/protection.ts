@@ -12,7 +12,10 @@ import { CLUSTER, holds, NORTHBOUND, Rows } from '../rows/unit-rows.ts';
 /** The protection of ovn-controller that every logical router has. */
 export const COPP = 'ovnkube-default';
 
-/** Kinds of packets that routers hand to ovn-controller, limited each by a meter of its own. */
+/** The protection of ovn-controller that every switch of pods has. ovn-kubernetes has none there. */
+export const SWITCH_COPP = 'heddle-pod-switches';
+
+/** Kinds of packets that routers hand to ovn-controller, limited each by a meter of its own; the last two, of IPv6, are Heddle's. */
 const PROTECTED = [
   'arp',
   'arp-resolve',
@@ -23,14 +26,27 @@ const PROTECTED = [
   'reject',
   'svc-monitor',
   'tcp-reset',
+  'nd-ns-resolve',
+  'nd-ra-opts',
 ] as const;
 
-/** Packets per second of one kind that reach ovn-controller. */
+/** Kinds of packets that switches of pods hand to ovn-controller: for services without endpoints, and memberships of multicast groups. */
+const PROTECTED_ON_SWITCHES = ['reject', 'igmp'] as const;
+
+/** Packets per second of one kind that reach ovn-controller, from all routers of the node. */
 const PROTECTED_RATE = 25;
+/** The same from all switches of pods: what a busy node's pods send, and a small part of what ovn-controller can take. */
+const SWITCH_RATE = 250;
 
 const rateLimiter = (protocol: string): string => `${protocol}-rate-limiter`;
+const switchRateLimiter = (protocol: string): string => `pod-switches-${protocol}-rate-limiter`;
 
-const METERS: ReadonlySet<string> = new Set([...PROTECTED.map(rateLimiter), ACL_LOGGING_METER]);
+const SWITCH_METERS: ReadonlySet<string> = new Set(PROTECTED_ON_SWITCHES.map(switchRateLimiter));
+const METERS: ReadonlySet<string> = new Set([
+  ...PROTECTED.map(rateLimiter),
+  ...SWITCH_METERS,
+  ACL_LOGGING_METER,
+]);
 
 const METER_BAND_CLAIM: TableClaim = {
   database: NORTHBOUND,
@@ -48,7 +64,7 @@ export const controlPlaneProtection: Feature<ZoneFacts> = {
   over: () => ONE,
   rules: {
     copp: {
-      text: 'Every router limits what it hands to ovn-controller, each kind of packet by a meter of its own.',
+      text: 'Every router and every switch of pods limits what it hands to ovn-controller, each kind of packet by a meter of its own.',
       source: 'topology.md §5',
     },
     meters: {
@@ -62,8 +78,15 @@ export const controlPlaneProtection: Feature<ZoneFacts> = {
     rows.by('copp').named('Copp', COPP, {
       meters: Object.fromEntries(PROTECTED.map((protocol) => [protocol, rateLimiter(protocol)])),
     });
-    const rateOf = (meter: string): number =>
-      meter === ACL_LOGGING_METER ? settings.aclLoggingRateLimit : PROTECTED_RATE;
+    rows.by('copp').named('Copp', SWITCH_COPP, {
+      meters: Object.fromEntries(
+        PROTECTED_ON_SWITCHES.map((protocol) => [protocol, switchRateLimiter(protocol)]),
+      ),
+    });
+    const rateOf = (meter: string): number => {
+      if (meter === ACL_LOGGING_METER) return settings.aclLoggingRateLimit;
+      return SWITCH_METERS.has(meter) ? SWITCH_RATE : PROTECTED_RATE;
+    };
     for (const meter of METERS)
       rows.by('meters').named('Meter', meter, { unit: 'pktps', fair: true });
     for (const [rate, meters] of Map.groupBy(METERS, rateOf)) {

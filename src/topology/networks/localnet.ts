@@ -1,5 +1,7 @@
 /** A localnet network in this node's zone: a switch whose pods are on a physical network of the node (topology.md §11). */
 
+import { RowReference } from '../../desired/rows.ts';
+import { SWITCH_COPP } from '../database/protection.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
@@ -35,6 +37,7 @@ export const localnetNetwork: Feature<ZoneFacts> = {
     const prefix = ovnPrefix(name);
     const rows = Rows.northbound(out, network.object);
     rows.by('localnet-switch').named('Logical_Switch', localnetSwitch(prefix), {
+      copp: new RowReference('Copp', SWITCH_COPP),
       other_config: subnetConfig(network.subnets.map(({ cidr }) => cidr)),
       external_ids: networkRoleIds(network),
     });

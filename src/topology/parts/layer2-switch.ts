@@ -1,5 +1,7 @@
 /** The switch of a Layer2 network's pods, on whatever node they are (topology.md §9.1, §10). */
 
+import { RowReference } from '../../desired/rows.ts';
+import { SWITCH_COPP } from '../database/protection.ts';
 import type { NetworkPart } from './part.ts';
 import { transitSwitchKey } from '../numbers.ts';
 import { sharedSwitchConfig, subnetConfig, SWITCH_CLAIM } from '../rows/switch-rows.ts';
@@ -14,6 +16,7 @@ export const layer2Switch: NetworkPart = {
   claims: [SWITCH_CLAIM],
   build(rows, { names, network, networkRoleIds }) {
     rows.by('layer2-switch').named('Logical_Switch', names.nodeSwitch, {
+      copp: new RowReference('Copp', SWITCH_COPP),
       other_config: {
         ...sharedSwitchConfig(names.nodeSwitch, transitSwitchKey(network.id)),
         ...subnetConfig(network.subnets.map(({ cidr }) => cidr)),

@@ -1,5 +1,7 @@
 /** The switch of this node's pods and its router port (topology.md §7.2). */
 
+import { RowReference } from '../../desired/rows.ts';
+import { SWITCH_COPP } from '../database/protection.ts';
 import { linkLocalOfMac, macOf } from '../../allocators/addresses.ts';
 import { controllerOf, gatewayChassis } from '../../model/rules/names.ts';
 import { clusterRouterPortGroup } from '../rows/port-groups.ts';
@@ -31,6 +33,7 @@ export const nodeSwitch: NetworkPart = {
     const mac = macOf(first.gateway);
     const multicast = settings.features.multicast && on.isPrimary;
     rows.named('Logical_Switch', names.nodeSwitch, {
+      copp: new RowReference('Copp', SWITCH_COPP),
       other_config: {
         ...subnetConfig(on.podRanges.map(({ cidr }) => cidr)),
         ...(on.isPrimary ? {} : excludedAddresses(on.podRanges)),

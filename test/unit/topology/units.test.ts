@@ -420,7 +420,11 @@ describe('units built in a large zone', () => {
     const { rows } = new Running({ ...large, attachments: [] }, {});
     const texts = rowTexts(rows).filter((text) => text.includes('tenant_net'));
     expect(texts).toEqual([]);
-    expect(rowTexts(rows).some((text) => text.startsWith('Logical_Switch ovn-worker '))).toBe(true);
+    expect(
+      rowTexts(rows).some((text) =>
+        text.startsWith('Logical_Switch ovn-worker copp=Copp/heddle-pod-switches '),
+      ),
+    ).toBe(true);
   });
 
   test('a pod more on a network in use: 1', () => {

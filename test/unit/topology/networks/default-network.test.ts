@@ -44,7 +44,7 @@ describe('the cluster default network on ovn-worker (topology.md §6)', () => {
       'Logical_Router_Static_Route ovn_cluster_router 100.64.0.3/32 any - external_ids={ic-node=ovn-worker2 k/network=default} ip_prefix=100.64.0.3/32 nexthop=100.88.0.3 < Logical_Router/ovn_cluster_router.static_routes',
       'Logical_Switch ext_ovn-worker',
       'Logical_Switch join',
-      'Logical_Switch ovn-worker other_config={subnet=10.244.0.0/24}',
+      'Logical_Switch ovn-worker copp=Copp/heddle-pod-switches other_config={subnet=10.244.0.0/24}',
       'Logical_Switch transit_switch other_config={interconn-ts=transit_switch mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711683}',
       'Logical_Switch_Port breth0_ovn-worker addresses=[unknown] options={network_name=physnet} type=localnet < Logical_Switch/ext_ovn-worker.ports',
       'Logical_Switch_Port etor-GR_ovn-worker addresses=[0a:58:ac:12:00:03] options={exclude-lb-vips-from-garp=true nat-addresses=router router-port=rtoe-GR_ovn-worker} type=router < Logical_Switch/ext_ovn-worker.ports',
@@ -140,7 +140,8 @@ test('rows that exist once per database (topology.md §5)', () => {
     'Address_Set a13607449821398607916 external_ids={ip-family=v4 k/id=default-network-controller:EgressService:egresssvc-served-pods:v4 k/name=egresssvc-served-pods k/owner-controller=default-network-controller k/owner-type=EgressService}',
     'Address_Set a3613486944346402462 addresses=[10.96.0.1, 10.96.0.10] external_ids={ip-family=v4 k/id=udn-enabled-svc:UDNEnabledService:udn-enabled-svc-cluster-ips:v4 k/name=udn-enabled-svc-cluster-ips k/owner-controller=udn-enabled-svc k/owner-type=UDNEnabledService}',
     'Chassis_Template_Var C1 chassis=C1 variables={NODEIP_IPv4_0=172.18.0.3}',
-    'Copp ovnkube-default meters={arp-resolve=arp-resolve-rate-limiter arp=arp-rate-limiter bfd=bfd-rate-limiter event-elb=event-elb-rate-limiter icmp4-error=icmp4-error-rate-limiter icmp6-error=icmp6-error-rate-limiter reject=reject-rate-limiter svc-monitor=svc-monitor-rate-limiter tcp-reset=tcp-reset-rate-limiter}',
+    'Copp heddle-pod-switches meters={igmp=pod-switches-igmp-rate-limiter reject=pod-switches-reject-rate-limiter}',
+    'Copp ovnkube-default meters={arp-resolve=arp-resolve-rate-limiter arp=arp-rate-limiter bfd=bfd-rate-limiter event-elb=event-elb-rate-limiter icmp4-error=icmp4-error-rate-limiter icmp6-error=icmp6-error-rate-limiter nd-ns-resolve=nd-ns-resolve-rate-limiter nd-ra-opts=nd-ra-opts-rate-limiter reject=reject-rate-limiter svc-monitor=svc-monitor-rate-limiter tcp-reset=tcp-reset-rate-limiter}',
     'Meter acl-logging fair=true unit=pktps',
     'Meter arp-rate-limiter fair=true unit=pktps',
     'Meter arp-resolve-rate-limiter fair=true unit=pktps',
@@ -148,11 +149,16 @@ test('rows that exist once per database (topology.md §5)', () => {
     'Meter event-elb-rate-limiter fair=true unit=pktps',
     'Meter icmp4-error-rate-limiter fair=true unit=pktps',
     'Meter icmp6-error-rate-limiter fair=true unit=pktps',
+    'Meter nd-ns-resolve-rate-limiter fair=true unit=pktps',
+    'Meter nd-ra-opts-rate-limiter fair=true unit=pktps',
+    'Meter pod-switches-igmp-rate-limiter fair=true unit=pktps',
+    'Meter pod-switches-reject-rate-limiter fair=true unit=pktps',
     'Meter reject-rate-limiter fair=true unit=pktps',
     'Meter svc-monitor-rate-limiter fair=true unit=pktps',
     'Meter tcp-reset-rate-limiter fair=true unit=pktps',
     'Meter_Band drop 20 action=drop rate=20 < Meter/acl-logging.bands',
-    'Meter_Band drop 25 action=drop rate=25 < Meter/arp-rate-limiter.bands < Meter/arp-resolve-rate-limiter.bands < Meter/bfd-rate-limiter.bands < Meter/event-elb-rate-limiter.bands < Meter/icmp4-error-rate-limiter.bands < Meter/icmp6-error-rate-limiter.bands < Meter/reject-rate-limiter.bands < Meter/svc-monitor-rate-limiter.bands < Meter/tcp-reset-rate-limiter.bands',
+    'Meter_Band drop 25 action=drop rate=25 < Meter/arp-rate-limiter.bands < Meter/arp-resolve-rate-limiter.bands < Meter/bfd-rate-limiter.bands < Meter/event-elb-rate-limiter.bands < Meter/icmp4-error-rate-limiter.bands < Meter/icmp6-error-rate-limiter.bands < Meter/reject-rate-limiter.bands < Meter/svc-monitor-rate-limiter.bands < Meter/tcp-reset-rate-limiter.bands < Meter/nd-ns-resolve-rate-limiter.bands < Meter/nd-ra-opts-rate-limiter.bands',
+    'Meter_Band drop 250 action=drop rate=250 < Meter/pod-switches-reject-rate-limiter.bands < Meter/pod-switches-igmp-rate-limiter.bands',
     'NB_Global NB_Global name=ovn-worker options={name=ovn-worker} (partial)',
   ]);
 });
@@ -170,7 +176,10 @@ test('meters of one rate share a band', () => {
   const bands = rowsOf({ ...exampleZone, settings }, /^database/).filter(
     ({ table }) => table === 'Meter_Band',
   );
-  expect(bands.map(({ key, containers }) => [key, containers.length])).toEqual([['drop 25', 10]]);
+  expect(bands.map(({ key, containers }) => [key, containers.length])).toEqual([
+    ['drop 25', 12],
+    ['drop 250', 2],
+  ]);
 });
 
 test('sets that controllers of egress features fill say nothing about their members', () => {

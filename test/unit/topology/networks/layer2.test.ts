@@ -72,7 +72,7 @@ describe('a primary Layer2 network (topology.md §9)', () => {
       'Logical_Router_Static_Route P_transit_router 100.65.0.2 any - external_ids={X2} ip_prefix=100.65.0.2 nexthop=100.88.0.5 < Logical_Router/P_transit_router.static_routes',
       'Logical_Router_Static_Route P_transit_router 100.65.0.3 any - external_ids={k/network=NETWORK k/node=ovn-worker2 k/topology=layer2} ip_prefix=100.65.0.3 nexthop=100.88.0.7 < Logical_Router/P_transit_router.static_routes',
       'Logical_Router_Static_Route P_transit_router 105.105.0.0/16 src-ip - external_ids={X2} ip_prefix=105.105.0.0/16 nexthop=100.88.0.5 policy=src-ip < Logical_Router/P_transit_router.static_routes',
-      'Logical_Switch SWITCH external_ids={X3} other_config={interconn-ts=SWITCH mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711686 subnet=105.105.0.0/16}',
+      'Logical_Switch SWITCH copp=Copp/heddle-pod-switches external_ids={X3} other_config={interconn-ts=SWITCH mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711686 subnet=105.105.0.0/16}',
       'Logical_Switch ext_P_ovn-worker external_ids={X3}',
       'Logical_Switch_Port breth0_P_ovn-worker addresses=[unknown] external_ids={X2} options={network_name=physnet} type=localnet < Logical_Switch/ext_P_ovn-worker.ports',
       'Logical_Switch_Port etor-GR_P_ovn-worker addresses=[0a:58:ac:12:00:03] external_ids={X2} options={router-port=rtoe-GR_P_ovn-worker} type=router < Logical_Switch/ext_P_ovn-worker.ports',
@@ -129,7 +129,7 @@ describe('a primary Layer2 network (topology.md §9)', () => {
       'Logical_Router_Static_Route P_transit_router fd20:105::/64 src-ip - external_ids={X2} ip_prefix=fd20:105::/64 nexthop=fd97::5 policy=src-ip < Logical_Router/P_transit_router.static_routes',
       'Logical_Router_Static_Route P_transit_router fd99::2 any - external_ids={X2} ip_prefix=fd99::2 nexthop=fd97::5 < Logical_Router/P_transit_router.static_routes',
       'Logical_Router_Static_Route P_transit_router fd99::3 any - external_ids={k/network=NETWORK k/node=ovn-worker2 k/topology=layer2} ip_prefix=fd99::3 nexthop=fd97::7 < Logical_Router/P_transit_router.static_routes',
-      'Logical_Switch SWITCH external_ids={X3} other_config={interconn-ts=SWITCH ipv6_prefix=fd20:105:: mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711686 subnet=105.105.0.0/16}',
+      'Logical_Switch SWITCH copp=Copp/heddle-pod-switches external_ids={X3} other_config={interconn-ts=SWITCH ipv6_prefix=fd20:105:: mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711686 subnet=105.105.0.0/16}',
       'Logical_Switch_Port k8s-P_ovn-worker addresses=[0a:58:69:69:00:02 105.105.0.2 fd20:105::2] options={requested-tnl-key=1} < Logical_Switch/SWITCH.ports < Port_Group/a4568699631100834198.ports',
       'NAT GR_P_ovn-worker snat fd20:105::/64 - external_ids={X2} external_ip=fd69::f external_port_range=32768-60999 logical_ip=fd20:105::/64 options={stateless=false} type=snat < Logical_Router/GR_P_ovn-worker.nat',
       'NAT GR_P_ovn-worker snat fd99::2 - external_ids={X2} external_ip=fd69::f external_port_range=32768-60999 logical_ip=fd99::2 options={stateless=false} type=snat < Logical_Router/GR_P_ovn-worker.nat',
@@ -211,7 +211,7 @@ describe('a secondary Layer2 network (topology.md §10)', () => {
       'Load_Balancer_Group blue_l2_clusterLBGroup < Logical_Switch/blue_l2_ovn_layer2_switch.load_balancer_group',
       'Load_Balancer_Group blue_l2_clusterRouterLBGroup',
       'Load_Balancer_Group blue_l2_clusterSwitchLBGroup < Logical_Switch/blue_l2_ovn_layer2_switch.load_balancer_group',
-      'Logical_Switch blue_l2_ovn_layer2_switch external_ids={k/network=blue_l2 k/role=secondary k/topology=layer2} other_config={interconn-ts=blue_l2_ovn_layer2_switch mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711687 subnet=10.40.0.0/16}',
+      'Logical_Switch blue_l2_ovn_layer2_switch copp=Copp/heddle-pod-switches external_ids={k/network=blue_l2 k/role=secondary k/topology=layer2} other_config={interconn-ts=blue_l2_ovn_layer2_switch mcast_flood_unregistered=true mcast_querier=false mcast_snoop=true requested-tnl-key=16711687 subnet=10.40.0.0/16}',
     ]);
   });
 

@@ -28,6 +28,12 @@ export interface Lease {
   readonly tunnelId?: number;
 }
 
+/** Where a pool searches for what is free next. */
+export interface PoolPosition {
+  readonly addresses: readonly Address[];
+  readonly tunnelId: number | undefined;
+}
+
 export interface PoolRequest {
   /** Addresses asked for, with or without prefix length; empty = any. */
   readonly ips: readonly string[];
@@ -58,6 +64,49 @@ export class NetworkPool {
 
   owners(): readonly string[] {
     return this.#addresses.owners();
+  }
+
+  get position(): PoolPosition {
+    return { addresses: this.#addresses.next(), tunnelId: this.#tunnelIds?.next };
+  }
+
+  /** Goes on where another pool of the network was: what was released there a moment ago rests here, too. */
+  resumeAt({ addresses, tunnelId }: PoolPosition): void {
+    this.#addresses.resumeAt(addresses);
+    if (tunnelId !== undefined) this.#tunnelIds?.resumeAt(tunnelId);
+  }
+
+  /** Goes on after what a pod carries. */
+  resumeAfter({ addresses, tunnelId }: PodNetwork): void {
+    this.resumeAt({
+      addresses: addresses
+        .map(parseInterfaceAddress)
+        .filter((address) => address !== undefined)
+        .map(({ family, value }) => ({ family, value: value + 1n })),
+      tunnelId: tunnelId === undefined ? undefined : tunnelId + 1,
+    });
+  }
+
+  /** Takes over what is given and not yet seen on pods, as far as it fits, from the pool in whose place this one comes. */
+  takeOver(before: NetworkPool): void {
+    this.resumeAt(before.position);
+    for (const [owner, mac] of before.#macOf) {
+      if (this.#macOf.has(owner)) continue;
+      try {
+        const held = before.#addresses.addressesOf(owner);
+        if (held.length > 0) this.#addresses.reserve(owner, held);
+      } catch (error) {
+        if (!(error instanceof AllocationError)) throw error;
+        continue;
+      }
+      this.#reserveMac(owner, mac);
+    }
+    for (const port of before.#tunnelIds?.owners() ?? []) {
+      const id = before.#tunnelIds?.idOf(port);
+      if (id === undefined || this.#tunnelIds === undefined) continue;
+      if (this.#tunnelIds.idOf(port) === undefined && this.#tunnelIds.ownerOf(id) === undefined)
+        this.#tunnelIds.reserve(port, id);
+    }
   }
 
   /**

@@ -82,6 +82,11 @@ export class PersistentAddresses {
     this.#adoptAll(({ spec }) => spec?.network === network);
   }
 
+  /** The network's pool is gone. */
+  forget(network: string): void {
+    this.#pools.delete(network);
+  }
+
   /** Networks have come to these namespaces: what claims hold there counts before anybody gets an address. */
   served(namespaces: ReadonlySet<string>): void {
     this.#adoptAll(

@@ -116,7 +116,8 @@ export class PodAddresses {
   follow(): void {
     const { pods, namespaces, nodes, nads } = this.#options.informers;
     nads.onChange((change) => {
-      const changed = this.#nads.update(change);
+      const { nads: changed, networks } = this.#nads.update(change);
+      for (const network of networks) this.#pools.networkChanged(network);
       this.#options.claims?.served(new Set(changed.map(namespaceOf)));
       this.#retry(
         changed.flatMap((key): Awaited[] => [`namespace ${namespaceOf(key)}`, `nad ${key}`]),
@@ -136,8 +137,13 @@ export class PodAddresses {
     nodes.onChange(({ key, before, after }) => {
       const carried = (node: typeof after): string | undefined =>
         node?.metadata.annotations?.[NODE_SUBNETS];
-      if (before === undefined || after === undefined || carried(before) !== carried(after))
-        this.#retry([`node ${key}`]);
+      if (before !== undefined && after !== undefined && carried(before) === carried(after)) return;
+      this.#pools.nodeChanged(key);
+      this.#retry([`node ${key}`]);
+      // Its pods that have all they want have a problem now.
+      if (after === undefined)
+        for (const pod of pods.list())
+          if (pod.spec.nodeName === key) this.queue.add(objectKey(pod.metadata));
     });
     this.#options.claims?.onChange((namespace, network) => {
       for (const pod of oldestFirst(pods.inNamespace(namespace))) {

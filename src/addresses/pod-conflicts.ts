@@ -1,6 +1,6 @@
 /** Pods that carry what is not free for them, with the reason for each attachment. */
 export class PodConflicts {
-  readonly #messages = new Map<string, Map<string, string>>();
+  readonly #messages = new Map<string, Map<string, { message: string; pool: string }>>();
 
   /** Keys of the pods. */
   pods(): readonly string[] {
@@ -10,19 +10,29 @@ export class PodConflicts {
   /** Reasons by pod. */
   problems(): ReadonlyMap<string, string> {
     return new Map(
-      [...this.#messages].map(([pod, reasons]) => [pod, [...reasons.values()].join('\n')]),
+      [...this.#messages].map(([pod, reasons]) => [
+        pod,
+        [...reasons.values()].map(({ message }) => message).join('\n'),
+      ]),
     );
   }
 
-  /** Keeps the reason, or forgets the one there was; true when the reason has changed. */
-  set(pod: string, nadKey: string, message: string | undefined): boolean {
-    const reasons = this.#messages.get(pod) ?? new Map<string, string>();
-    const isChanged = message !== undefined && reasons.get(nadKey) !== message;
+  /** Keeps the reason why the attachment can't have what it carries of the pool, or forgets the one there was; true when it has changed. */
+  set(pod: string, nadKey: string, pool: string, message: string | undefined): boolean {
+    const reasons = this.#messages.get(pod) ?? new Map<string, { message: string; pool: string }>();
+    const isChanged = message !== undefined && reasons.get(nadKey)?.message !== message;
     if (message === undefined) reasons.delete(nadKey);
-    else reasons.set(nadKey, message);
+    else reasons.set(nadKey, { message, pool });
     if (reasons.size === 0) this.#messages.delete(pod);
     else this.#messages.set(pod, reasons);
     return isChanged;
+  }
+
+  /** Forgets what concerns a pool that is gone or made anew. */
+  forgetPool(id: string): void {
+    for (const [pod, reasons] of this.#messages)
+      for (const [nadKey, { pool }] of reasons)
+        if (pool === id) this.set(pod, nadKey, id, undefined);
   }
 
   forget(pod: string): void {

@@ -13,7 +13,8 @@ import type { Node, Pod } from '../api/types.ts';
 import type { Index } from '../store/informer.ts';
 import type { PodInformers } from './pod-informers.ts';
 import type { ServedNads } from './served-nads.ts';
-import { nodePool, sharedPool, type NetworkPool } from './network-pool.ts';
+import { nodePool, sharedPool, type NetworkPool, type PoolPosition } from './network-pool.ts';
+import type { NetworkConfig } from '../api/nad/network-config.ts';
 import { oldestFirst } from '../api/order.ts';
 import type { PersistentAddresses } from './persistent-addresses.ts';
 import { PodConflicts } from './pod-conflicts.ts';
@@ -44,6 +45,18 @@ interface PoolRef {
   readonly pool: NetworkPool;
 }
 
+interface MadePool {
+  readonly network: string;
+  /** Of a pool of one node. */
+  readonly node: string | undefined;
+  /** What it was made from. */
+  readonly made: string;
+  readonly pool: NetworkPool;
+}
+
+/** Pools that are gone of which it is known where they were: a network or a node that comes back goes on there. */
+const MOST_POSITIONS = 1000;
+
 interface Holding {
   readonly uid: string;
   /** Pools in which the pod holds something, with its owner name there. */
@@ -54,7 +67,11 @@ export class PodPools {
   readonly #options: PodPoolsOptions;
   /** Pods by the NADs that they carry. */
   readonly #podsByNad: Index<Pod>;
-  readonly #pools = new Map<string, { readonly made: string; readonly pool: NetworkPool }>();
+  readonly #pools = new Map<string, MadePool>();
+  readonly #idsOfNetwork = new Map<string, Set<string>>();
+  readonly #idsOfNode = new Map<string, Set<string>>();
+  /** Where pools were that are gone, the latest ones last. */
+  readonly #positions = new Map<string, PoolPosition>();
   readonly #holdings = new Map<string, Holding>();
   readonly #nodeSubnets = new Map<
     string,
@@ -78,16 +95,61 @@ export class PodPools {
   /** The pool that serves a pod's attachment; made, with all that pods carry of it, when it is first needed. */
   poolOf(pod: Pod, attachment: WantedAttachment): PoolRef | undefined {
     const { nad } = attachment;
-    const id = poolId(pod, attachment);
-    if (nad !== undefined && nad.config.topology !== 'layer3')
-      return this.#pool(id, nad.config.name, JSON.stringify(nad.config), () =>
-        sharedPool(nad.config),
-      );
-    const network = nad?.config.name ?? DEFAULT_NETWORK;
-    const node = this.#options.informers.nodes.get(pod.spec.nodeName ?? '');
-    const subnets = node === undefined ? undefined : this.#subnetsOf(node).get(network);
+    const node = isShared(nad) ? undefined : (pod.spec.nodeName ?? '');
+    return this.#poolFor(poolId(pod, attachment), nad?.config, node);
+  }
+
+  /** `config` undefined for the cluster default network, `node` for a pool of all nodes. */
+  #poolFor(
+    id: string,
+    config: NetworkConfig | undefined,
+    node: string | undefined,
+  ): PoolRef | undefined {
+    if (config !== undefined && config.topology !== 'layer3')
+      return this.#pool(id, config.name, node, JSON.stringify(config), () => sharedPool(config));
+    const network = config?.name ?? DEFAULT_NETWORK;
+    const found = this.#options.informers.nodes.get(node ?? '');
+    const subnets = found === undefined ? undefined : this.#subnetsOf(found).get(network);
     if (subnets === undefined || subnets.length === 0) return undefined;
-    return this.#pool(id, network, JSON.stringify(subnets), () => nodePool(network, subnets));
+    return this.#pool(id, network, node, JSON.stringify(subnets), () => nodePool(network, subnets));
+  }
+
+  /** A network is another one, or gone: so are its pools. */
+  networkChanged(network: string): void {
+    this.#refresh(this.#idsOfNetwork.get(network));
+  }
+
+  /** A node has other subnets, or is gone. */
+  nodeChanged(node: string): void {
+    if (this.#options.informers.nodes.get(node) === undefined) this.#nodeSubnets.delete(node);
+    this.#refresh(this.#idsOfNode.get(node));
+  }
+
+  #refresh(ids: ReadonlySet<string> | undefined): void {
+    for (const id of ids ?? []) {
+      const known = this.#pools.get(id);
+      if (known === undefined) continue;
+      const { network, node } = known;
+      const [nad] = this.#options.nads.ofNetwork(network);
+      const isGone =
+        (network !== DEFAULT_NETWORK && nad === undefined) ||
+        (node !== undefined && this.#options.informers.nodes.get(node) === undefined);
+      const found = isGone ? undefined : this.#poolFor(id, nad?.config, node);
+      if (found === undefined) this.#drop(id, known);
+    }
+  }
+
+  #drop(id: string, { network, node, pool }: MadePool): void {
+    this.#pools.delete(id);
+    this.#options.claims?.forget(id);
+    forgetId(this.#idsOfNetwork, network, id);
+    if (node !== undefined) forgetId(this.#idsOfNode, node, id);
+    this.#positions.delete(id);
+    this.#positions.set(id, pool.position);
+    const [oldest] = this.#positions.keys();
+    if (this.#positions.size > MOST_POSITIONS && oldest !== undefined)
+      this.#positions.delete(oldest);
+    this.#conflicts.forgetPool(id);
   }
 
   /** Subnets of a node by network; its annotation is read once, however many pods come. */
@@ -185,7 +247,7 @@ export class PodPools {
     const problem = pool.adopt(owner, entry, attachment.request.ips, own);
     this.#hold(pod, id, own);
     const message = problem === undefined ? undefined : `${attachment.nadKey}/${key}: ${problem}`;
-    if (!this.#conflicts.set(key, attachment.nadKey, message) || problem === undefined) return;
+    if (!this.#conflicts.set(key, attachment.nadKey, id, message) || problem === undefined) return;
     this.#options.onConflict(pod, attachment.nadKey, problem);
   }
 
@@ -204,11 +266,20 @@ export class PodPools {
     return counts ? attachment : undefined;
   }
 
-  #pool(id: string, network: string, made: string, make: () => NetworkPool): PoolRef {
+  #pool(
+    id: string,
+    network: string,
+    node: string | undefined,
+    made: string,
+    make: () => NetworkPool,
+  ): PoolRef {
     const known = this.#pools.get(id);
     if (known?.made === made) return { id, pool: known.pool };
     const pool = make();
-    this.#pools.set(id, { made, pool });
+    this.#conflicts.forgetPool(id);
+    this.#pools.set(id, { network, node, made, pool });
+    addId(this.#idsOfNetwork, network, id);
+    if (node !== undefined) addId(this.#idsOfNode, node, id);
     this.#options.claims?.adopt(id, pool, (namespace) =>
       this.#options.nads
         .ofNetwork(network)
@@ -229,8 +300,14 @@ export class PodPools {
         const attachment = this.#attachmentOf(pod, nadKey);
         if (attachment === undefined || poolId(pod, attachment) !== id) continue;
         this.#adoptEntry(pod, attachment, entry, { id, pool });
+        // What older pods had may have been released a moment ago.
+        pool.resumeAfter(entry);
       }
     }
+    const position = this.#positions.get(id);
+    if (position !== undefined) pool.resumeAt(position);
+    this.#positions.delete(id);
+    if (known !== undefined) pool.takeOver(known.pool);
     return { id, pool };
   }
 
@@ -248,11 +325,24 @@ export class PodPools {
 /** Name of the pool that serves an attachment: one of the network, or one of the network on the pod's node. */
 function poolId(pod: Pod, { nad }: WantedAttachment): string {
   const network = nad?.config.name ?? DEFAULT_NETWORK;
-  const isShared =
-    nad !== undefined &&
-    nad.config.topology !== 'layer3' &&
-    (nad.config.topology === 'layer2' || nad.config.subnets.length > 0);
-  return isShared ? network : `${network} ${pod.spec.nodeName ?? ''}`;
+  return isShared(nad) ? network : `${network} ${pod.spec.nodeName ?? ''}`;
+}
+
+/** True where all nodes have one pool. */
+const isShared = (nad: WantedAttachment['nad']): boolean =>
+  nad !== undefined &&
+  nad.config.topology !== 'layer3' &&
+  (nad.config.topology === 'layer2' || nad.config.subnets.length > 0);
+
+function addId(index: Map<string, Set<string>>, value: string, id: string): void {
+  const ids = index.get(value) ?? new Set();
+  index.set(value, ids.add(id));
+}
+
+function forgetId(index: Map<string, Set<string>>, value: string, id: string): void {
+  const ids = index.get(value);
+  ids?.delete(id);
+  if (ids?.size === 0) index.delete(value);
 }
 
 /** Owner of what a pod holds: a pod of the same name that comes later is somebody else. */

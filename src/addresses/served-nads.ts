@@ -6,6 +6,11 @@ import { objectKey } from '../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../api/types.ts';
 import type { Change } from '../store/informer.ts';
 
+export interface ServedChange {
+  readonly nads: readonly string[];
+  readonly networks: readonly string[];
+}
+
 export class ServedNads {
   readonly #settings: ClusterAddressing;
   readonly #registry = new NadRegistry();
@@ -18,19 +23,19 @@ export class ServedNads {
     this.#settings = settings;
   }
 
-  /** Takes in a change; returns the keys of the NADs of which pods may see a difference. */
-  update({ before, after }: Change<NetworkAttachmentDefinition>): readonly string[] {
+  /** Takes in a change; returns the keys of the NADs of which pods may see a difference, and networks that are others now, or gone. */
+  update({ before, after }: Change<NetworkAttachmentDefinition>): ServedChange {
     const nad = after ?? before;
-    if (nad === undefined) return [];
+    if (nad === undefined) return { nads: [], networks: [] };
     const key = objectKey(nad.metadata);
     const known = this.#others.has(key) ? 'other' : this.#registry.nad(key);
     const next = after === undefined ? undefined : this.#read(after);
     if (next === 'other') this.#others.add(key);
     else this.#others.delete(key);
-    if (JSON.stringify(known) === JSON.stringify(next)) return [];
+    if (JSON.stringify(known) === JSON.stringify(next)) return { nads: [], networks: [] };
     const networks = this.#registry.set(key, next === 'other' ? undefined : next);
     this.#counting.delete(key);
-    return [key, ...this.#countAnew(networks)];
+    return { nads: [key, ...this.#countAnew(networks)], networks };
   }
 
   /** NADs of these networks that count now and did not, or the other way round. */

@@ -75,6 +75,15 @@ class SubnetInUse {
     this.#offsets = new RoundRobin(1, Number(last), gaps);
   }
 
+  /** Where the search for the next free address begins. */
+  get next(): Address {
+    return { family: this.subnet.family, value: this.subnet.base + BigInt(this.#offsets.next) };
+  }
+
+  resumeAt(address: Address): void {
+    if (containsAddress(this.subnet, address)) this.#offsets.resumeAt(this.#offsetOf(address));
+  }
+
   take(owner: string): Address | undefined {
     const offset = this.#offsets.take();
     if (offset === undefined) return undefined;
@@ -116,6 +125,16 @@ export class AddressPool {
 
   get subnets(): readonly Prefix[] {
     return this.#subnets.map(({ subnet }) => subnet);
+  }
+
+  /** Where the search for the next free address of each subnet begins. */
+  next(): readonly Address[] {
+    return this.#subnets.map(({ next }) => next);
+  }
+
+  /** Goes on at these addresses, as far as they are in the pool: those that were released a moment ago rest. */
+  resumeAt(addresses: readonly Address[]): void {
+    for (const address of addresses) this.#subnetOf(address)?.resumeAt(address);
   }
 
   addressesOf(owner: string): readonly InterfaceAddress[] {

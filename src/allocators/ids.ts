@@ -25,6 +25,16 @@ export class IdAllocator {
     return this.#byOwner.size;
   }
 
+  /** Where the search for the next free id begins. */
+  get next(): number {
+    return this.#ids.next;
+  }
+
+  /** Goes on where another allocator was. */
+  resumeAt(next: number): void {
+    this.#ids.resumeAt(next);
+  }
+
   idOf(owner: string): number | undefined {
     return this.#byOwner.get(owner);
   }

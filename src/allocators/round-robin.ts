@@ -27,6 +27,16 @@ export class RoundRobin {
     return this.#taken.size;
   }
 
+  /** Where the search for the next free number begins. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** Goes on where another one was: what was released there a moment ago rests here, too. */
+  resumeAt(next: number): void {
+    if (this.contains(next)) this.#next = next;
+  }
+
   has(value: number): boolean {
     return this.#taken.has(value);
   }

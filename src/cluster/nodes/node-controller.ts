@@ -158,7 +158,7 @@ export class NodeController {
       return name !== DEFAULT_NETWORK && this.subnets.removeNetwork(name);
     }
     try {
-      return this.subnets.setNetwork(name, network.config.subnets);
+      return this.subnets.setNetwork(name, network.config.subnets, registry.grantedTo(name));
     } catch (error) {
       if (!(error instanceof AllocationError)) throw error;
       log.error({ network: name, error: error.message }, 'network has unusable subnets');

@@ -13,6 +13,7 @@ import type { NetworkSubnet } from '../../model/model.ts';
 
 interface NetworkInUse {
   readonly subnets: SubnetAllocator;
+  readonly ranges: Set<string | undefined>;
   /** Why a node has no or not all of its subnets. */
   readonly failures: Map<string, string>;
 }
@@ -47,22 +48,32 @@ export class NodeSubnets {
   }
 
   /**
-   * Makes a network known, or adds the ranges that it has grown by; ranges never shrink. True if anything changed.
-   * Throws `invalid-range`.
+   * Makes a network known, or adds the ranges that it has grown by. One that has a range no more which is not among `kept` either is
+   * another network: nobody holds anything of it until it is adopted. True if anything changed. Throws `invalid-range`.
    */
-  setNetwork(network: string, ranges: readonly NetworkSubnet[]): boolean {
-    const existing = this.#networks.get(network);
-    const inUse = existing ?? { subnets: new SubnetAllocator(), failures: new Map() };
-    const before = inUse.subnets.ranges('v4').length + inUse.subnets.ranges('v6').length;
-    for (const { cidr, hostLength } of ranges) {
-      const prefix = parsePrefix(cidr);
+  setNetwork(
+    network: string,
+    ranges: readonly NetworkSubnet[],
+    kept: readonly NetworkSubnet[] = [],
+  ): boolean {
+    const known = this.#networks.get(network);
+    const named = new Set([...ranges, ...kept].map(rangeText));
+    const existing = known?.ranges.isSubsetOf(named) === true ? known : undefined;
+    const inUse = existing ?? {
+      subnets: new SubnetAllocator(),
+      ranges: new Set(),
+      failures: new Map(),
+    };
+    const before = inUse.ranges.size;
+    for (const range of ranges) {
+      const prefix = parsePrefix(range.cidr);
       if (prefix === undefined)
-        throw new AllocationError('invalid-range', `network ${network}: ${cidr} is no CIDR`);
-      inUse.subnets.addRange(prefix, hostLength ?? DEFAULT_HOST_LENGTH[prefix.family]);
+        throw new AllocationError('invalid-range', `network ${network}: ${range.cidr} is no CIDR`);
+      inUse.subnets.addRange(prefix, range.hostLength ?? DEFAULT_HOST_LENGTH[prefix.family]);
+      inUse.ranges.add(rangeText(range));
     }
     this.#networks.set(network, inUse);
-    const after = inUse.subnets.ranges('v4').length + inUse.subnets.ranges('v6').length;
-    return existing === undefined || after !== before;
+    return existing === undefined || inUse.ranges.size !== before;
   }
 
   /** Forgets a network and what nodes hold of it. */
@@ -147,4 +158,10 @@ export class NodeSubnets {
       .subnetsOf(node)
       .some((held) => held.family === prefix.family || samePrefix(held, prefix));
   }
+}
+
+/** A range with the size of its nodes' subnets; undefined when it can't be read. */
+function rangeText({ cidr, hostLength }: NetworkSubnet): string | undefined {
+  const prefix = parsePrefix(cidr);
+  return prefix && `${formatPrefix(prefix)}/${hostLength ?? DEFAULT_HOST_LENGTH[prefix.family]}`;
 }

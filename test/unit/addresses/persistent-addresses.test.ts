@@ -98,7 +98,7 @@ describe('a claim', () => {
       await running.settled();
       expect(await both()).toEqual(expected);
     }
-    // What they carry is taken over, and the tunnel id of the one that goes is free again.
+    // What they carry is taken over; the tunnel id of the one that goes is free again, and rests.
     await using running = startProcess(store, ['node1']);
     await running.settled();
     expect(await both()).toEqual(expected);
@@ -107,7 +107,7 @@ describe('a claim', () => {
     await running.settled();
     await apply(store, vm('a/three', 'vm'));
     await running.settled();
-    expect(await entryOf(store, 'a/three')).toEqual([['10.5.0.1/24'], '0a:58:0a:05:00:01', 1]);
+    expect(await entryOf(store, 'a/three')).toEqual([['10.5.0.1/24'], '0a:58:0a:05:00:01', 3]);
     expect(running.problems()).toEqual([]);
   });
 

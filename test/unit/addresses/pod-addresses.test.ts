@@ -1,6 +1,11 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { NodePodAddresses } from '../../../src/addresses/node-pod-addresses.ts';
-import { nodes as nodeKind, pods, resourceKinds } from '../../../src/api/kinds.ts';
+import {
+  networkAttachmentDefinitions as nadKind,
+  nodes as nodeKind,
+  pods,
+  resourceKinds,
+} from '../../../src/api/kinds.ts';
 import { PodPools } from '../../../src/addresses/pod-pools.ts';
 import { Informers } from '../../../src/store/informers.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -579,5 +584,109 @@ describe('several primary networks', () => {
         'requested primary network "other" is no primary network of namespace "blue": delete the pod and create it with one of small, large, third',
       ),
     ]);
+  });
+});
+
+describe('an address that was given a moment ago rests', () => {
+  const addressOf = async (store: Store, key: string, nad: string): Promise<string> => {
+    const text = (await store.get(pods, key))?.metadata.annotations?.['k8s.ovn.org/pod-networks'];
+    const carried = JSON.parse(text ?? '{}') as Record<string, { ip_addresses?: string[] }>;
+    return carried[nad]?.ip_addresses?.join() ?? '';
+  };
+
+  test.each([
+    ['Layer2', layer2('blue/net', '10.30.0.0/24'), '10.30.0'],
+    ['Layer3', layer3('blue/net', '10.30.0.0/16/24'), '10.30.0'],
+  ])('when a %s network is deleted and made again', async (_topology, network, prefix) => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('blue'), network);
+    await running.settled();
+    await apply(store, pod('blue/one', 'node1'), pod('blue/two', 'node1'));
+    await running.settled();
+    expect(await addressOf(store, 'blue/two', 'blue/net')).toBe(`${prefix}.4/24`);
+    for (const key of ['blue/one', 'blue/two']) await remove.pod(store, key);
+    await remove.udn(store, 'blue/net');
+    await running.settled();
+    await apply(store, network);
+    await running.settled();
+    await apply(store, pod('blue/three', 'node1'));
+    await running.settled();
+    expect(await addressOf(store, 'blue/three', 'blue/net')).toBe(`${prefix}.5/24`);
+  });
+
+  test('when the process starts again, as far as pods tell what was given last', async () => {
+    const store = new MemoryStore();
+    {
+      await using before = start(store, 'node1');
+      await apply(store, node('node1'), namespace('blue'), layer2('blue/net', '10.30.0.0/24'));
+      await before.settled();
+      for (const key of ['blue/one', 'blue/two']) {
+        await apply(store, pod(key, 'node1'));
+        await before.settled();
+      }
+      await remove.pod(store, 'blue/one');
+    }
+    await using running = start(store, 'node1');
+    await running.settled();
+    await apply(store, pod('blue/three', 'node1'));
+    await running.settled();
+    expect(await addressOf(store, 'blue/three', 'blue/net')).toBe('10.30.0.5/24');
+    expect(await addressOf(store, 'blue/three', 'default')).toBe('10.244.0.5/24');
+  });
+});
+
+describe('what is wrong with the address of a pod is told as it is now', () => {
+  const carrying = (address: string): Readonly<Record<string, string>> => ({
+    'k8s.v1.cni.cncf.io/networks': '[{"name":"wide"}]',
+    'k8s.ovn.org/pod-networks': JSON.stringify({
+      'blue/wide': {
+        ip_addresses: [address],
+        mac_address: '0a:58:0a:28:00:03',
+        role: 'secondary',
+      },
+    }),
+  });
+  const wide = (subnets: string): ReturnType<typeof rawNad> =>
+    rawNad('blue/wide', {
+      cniVersion: '1.1.0',
+      type: 'ovn-k8s-cni-overlay',
+      name: 'wide',
+      netAttachDefName: 'blue/wide',
+      topology: 'layer3',
+      subnets,
+    });
+  const told = (running: Running): readonly string[] =>
+    running.problems().filter((line) => line.includes('10.40.'));
+
+  test('when its network has other ranges, and when that is gone', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('blue', {}), wide('10.40.0.0/16/24'));
+    await running.settled();
+    await apply(store, pod('blue/web', 'node1', carrying('10.40.0.3/24')));
+    await running.settled();
+    expect(told(running)).toEqual([]);
+    const { spec } = wide('10.41.0.0/16/24');
+    const change = { spec };
+    await store.patch(nadKind, 'blue/wide', change, { fieldManager: 'user' });
+    await running.settled();
+    expect(told(running)).toEqual([
+      expect.stringContaining('10.40.0.3 is no host address of 10.41.0.0/24 (network "wide")'),
+    ]);
+    await remove.nad(store, 'blue/wide');
+    await running.settled();
+    expect(told(running)).toEqual([]);
+  });
+
+  test('when its node goes', async () => {
+    const store = new MemoryStore();
+    await using running = start(store, 'node1');
+    await apply(store, node('node1'), namespace('plain', {}), pod('plain/web', 'node1'));
+    await running.settled();
+    expect(running.problems()).toEqual([]);
+    await remove.node(store, 'node1');
+    await running.settled();
+    expect(running.problems().join()).toContain('there is no node "node1"');
   });
 });

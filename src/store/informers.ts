@@ -46,7 +46,8 @@ export class Informers {
   readonly store: Store;
   readonly #options: InformersOptions;
   readonly #informers = new Map<string, AnyInformer>();
-  readonly #others: AnyInformer[] = [];
+  /** Those of `also`, each with what ends it. */
+  readonly #others = new Map<AnyInformer, AbortSignal>();
   readonly #selections = new Map<string, Selection>();
   readonly #readBack = new ReadBack();
   #running: { readonly signal: AbortSignal; readonly fail: (error: unknown) => void } | undefined;
@@ -78,17 +79,29 @@ export class Informers {
   #start(informer: AnyInformer): void {
     if (this.#running === undefined) return;
     const { signal, fail } = this.#running;
-    informer.run(this.#options.store, signal).catch(fail);
+    this.#run(informer, signal).catch(fail);
+  }
+
+  #run(informer: AnyInformer, signal: AbortSignal): Promise<void> {
+    const until = this.#others.get(informer);
+    const both = until === undefined ? signal : AbortSignal.any([signal, until]);
+    return informer.run(this.#options.store, both);
   }
 
   /**
-   * An informer for objects that `select` leaves out, followed from now on, or from `run` on. What this process writes is not read back
-   * through it.
+   * An informer for objects that `select` leaves out, followed from now on, or from `run` on, until `until` aborts. What this process
+   * writes is not read back through it.
    */
-  also<T extends KubeObject>(kind: ResourceKind<T>, selection: Selection): Informer<T> {
+  also<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    selection: Selection,
+    until: AbortSignal,
+  ): Informer<T> {
     const informer = this.#informer(kind, selection);
-    this.#others.push(informer as unknown as AnyInformer);
-    this.#start(informer as unknown as AnyInformer);
+    const other = informer as unknown as AnyInformer;
+    this.#others.set(other, until);
+    until.addEventListener('abort', () => this.#others.delete(other), { once: true });
+    this.#start(other);
     return informer;
   }
 
@@ -97,7 +110,7 @@ export class Informers {
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => undefined);
     this.#running = { signal, fail: failed.reject };
-    const running = this.#every().map((informer) => informer.run(this.#options.store, signal));
+    const running = this.#every().map((informer) => this.#run(informer, signal));
     const stopped = new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       signal.addEventListener('abort', () => resolve(), { once: true });
@@ -147,7 +160,7 @@ export class Informers {
   }
 
   #every(): readonly AnyInformer[] {
-    return [...this.#informers.values(), ...this.#others];
+    return [...this.#informers.values(), ...this.#others.keys()];
   }
 
   /** True when the informers have shown all that was written through `store`. */

@@ -292,7 +292,7 @@ export class ZoneController {
 
   /** When facts change by themselves, on the controller's clock: a network's time after its last use is over. */
   get nextExpiry(): number | undefined {
-    return this.#options.facts.usage.nextExpiry;
+    return this.#options.facts.nextExpiry;
   }
 
   close(): void {

@@ -12,9 +12,11 @@ import {
   pods,
   services,
 } from '../api/kinds.ts';
-import { objectKey, type KubeObject, type ResourceKind } from '../api/objects.ts';
+import type { KubeObject, ObjectKey, ResourceKind } from '../api/objects.ts';
+import type { Pod } from '../api/types.ts';
 import { ObjectIntake, type ModelChange } from '../model/zone/intake.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';
+import type { Informer } from '../store/informer.ts';
 import type { Informers } from '../store/informers.ts';
 import { orGiveUp } from '../process/waiting.ts';
 
@@ -28,14 +30,25 @@ export interface ZoneInformersOptions {
   readonly onChange: () => void;
 }
 
+/** How pods of other nodes are followed. */
+interface OtherPodsView {
+  /** Absent where one informer has the pods of all nodes. */
+  readonly informer: Informer<Pod> | undefined;
+  readonly stop: AbortController;
+  /** Resolves when those that existed are in the facts. */
+  readonly known: Promise<void>;
+}
+
 export class ZoneInformers {
   readonly #options: ZoneInformersOptions;
   readonly #kinds: ResourceKind[] = [];
-  #otherPods: Promise<void> | undefined;
+  readonly #intake: ObjectIntake;
+  #others: OtherPodsView | undefined;
 
   constructor(options: ZoneInformersOptions) {
     this.#options = options;
     const intake = new ObjectIntake(options.facts);
+    this.#intake = intake;
     this.#follow(namespaces, (change) => intake.namespace(change));
     this.#follow(nodes, (change) => intake.node(change));
     this.#follow(networkAttachmentDefinitions, (change) =>
@@ -52,11 +65,10 @@ export class ZoneInformers {
     this.#follow(baselineAdminNetworkPolicies, (change) =>
       intake.adminPolicy('BaselineAdminNetworkPolicy', change),
     );
-    this.#follow(pods, (change) => intake.pod(change));
-    options.facts.onOtherPodsWanted(() => {
-      this.#otherPods = this.#followOtherPods(intake);
-      // Who waits for it hears of it; otherwise the end of the process ends it.
-      this.#otherPods.catch(() => undefined);
+    this.#follow(pods, ({ key }) => this.#takePod(key));
+    options.facts.otherPods.onWanted((areWanted) => {
+      if (areWanted) this.#followOtherPods();
+      else this.#leaveOtherPods();
     });
   }
 
@@ -64,25 +76,48 @@ export class ZoneInformers {
   async synced(limit: number): Promise<void> {
     await this.#options.informers.synced(this.#kinds, undefined, limit);
     const late = AbortSignal.timeout(limit);
-    if (this.#otherPods !== undefined)
-      await orGiveUp(this.#otherPods, late, 'the pods of other nodes');
+    if (this.#others !== undefined)
+      await orGiveUp(this.#others.known, late, 'the pods of other nodes');
+  }
+
+  /** A pod is what one of both informers has of it: of one that is made anew on another node they tell in any order. */
+  #takePod(key: ObjectKey): void {
+    const after = this.#options.informers.of(pods).get(key) ?? this.#others?.informer?.get(key);
+    this.#intake.pod({ key, after });
   }
 
   /** Where the informer of pods has those of this node alone, another one brings the rest. */
-  async #followOtherPods(intake: ObjectIntake): Promise<void> {
+  #followOtherPods(): void {
     const { facts, informers, hasOwnPodsOnly, onChange } = this.#options;
-    const others = hasOwnPodsOnly
-      ? informers.also(pods, { otherFields: { 'spec.nodeName': facts.nodeName } })
-      : informers.of(pods);
-    if (hasOwnPodsOnly)
-      others.onChange(({ key, after }) => {
-        intake.pod({ key, after });
-        onChange();
-      });
-    else for (const after of others.list()) intake.pod({ key: objectKey(after.metadata), after });
-    await others.whenSynced;
-    facts.otherPodsKnown();
-    onChange();
+    const stop = new AbortController();
+    const selection = { otherFields: { 'spec.nodeName': facts.nodeName } };
+    const informer = hasOwnPodsOnly ? informers.also(pods, selection, stop.signal) : undefined;
+    const known = async (): Promise<void> => {
+      await (informer ?? informers.of(pods)).whenSynced;
+      if (stop.signal.aborted) return;
+      facts.otherPods.known();
+      onChange();
+    };
+    const others = { informer, stop, known: known() };
+    // Who waits for it hears of it; otherwise the end of the process ends it.
+    others.known.catch(() => undefined);
+    this.#others = others;
+    const take = ({ key }: { readonly key: ObjectKey }): void => {
+      this.#takePod(key);
+      onChange();
+    };
+    if (informer !== undefined) informer.onChange(take);
+    // Once more for each that the informer of all has already.
+    else informers.of(pods).until(stop.signal).onChange(take);
+  }
+
+  /** Nothing depends on them any more. */
+  #leaveOtherPods(): void {
+    const left = this.#others;
+    this.#others = undefined;
+    left?.stop.abort();
+    const known = left?.informer ?? this.#options.informers.of(pods);
+    for (const key of known.keys()) this.#takePod(key);
   }
 
   #follow<T extends KubeObject>(

@@ -63,6 +63,7 @@ import {
   type SeenService,
 } from '../rules/service-admission.ts';
 import type { ServiceNetworks } from '../read/services.ts';
+import { OtherPods } from './other-pods.ts';
 import { NetworkUsage } from './usage.ts';
 
 /** Thrown by the reading of a fact that can't be known: what is built from it stays as it is. */
@@ -179,8 +180,8 @@ export class ZoneFacts {
   /** Networks that are used here for themselves, and by whom. */
   readonly #directUse: FactTable<{ readonly users: readonly string[] }>;
   /** Whether the pods of other nodes are known; no entry while nothing asks for them. */
-  readonly #otherPods: FactTable<{ readonly isKnown: boolean }>;
-  #onOtherPodsWanted: (() => void) | undefined;
+  /** Pods of other nodes, which are followed for those that depend on them. */
+  readonly otherPods: OtherPods;
   readonly #nodeAdmissions: DerivedFacts<ObjectReading<NodeFacts>>;
   readonly #admissions: DerivedFacts<NetworkAdmission>;
   #round = 0;
@@ -209,7 +210,7 @@ export class ZoneFacts {
       arity: 2,
       indexes: { namespace: ({ namespace }) => [namespace] },
     });
-    this.#otherPods = new FactTable('otherPods', recorder);
+    this.otherPods = new OtherPods(recorder);
     this.enabledServices = new FactTable('enabledServices', recorder);
     this.declaredServices = new FactTable('declaredServices', recorder, {
       indexes: {
@@ -412,6 +413,7 @@ export class ZoneFacts {
    */
   refresh(now: number): void {
     this.#round += 1;
+    this.otherPods.expire(now);
     for (const derived of this.#beforeUsage) derived.refresh();
     this.usage.expire(now);
     for (const derived of this.#afterUsage) derived.refresh();
@@ -422,41 +424,26 @@ export class ZoneFacts {
    * asked for came with those of the start.
    */
   roundFor(isOwn: boolean): number {
-    return isOwn || this.#otherPods.peek('')?.isKnown === true ? this.#round : 0;
+    return isOwn || this.otherPods.peekKnown() === true ? this.#round : 0;
   }
 
   /** False while rows that nobody wants may be those of something that could not be read, or of a network that settings have no room for. */
   get isComplete(): boolean {
     return (
       this.unreadableNodes.size === 0 &&
-      this.#otherPods.peek('')?.isKnown !== false &&
+      this.otherPods.peekKnown() !== false &&
       this.#admissions.table
         .keysBy('keepsRows', '')
         .every((network) => this.usage.table.peek(network) === undefined)
     );
   }
 
-  /** `listener` is called once, when the pods of other nodes are to be followed. */
-  onOtherPodsWanted(listener: () => void): void {
-    this.#onOtherPodsWanted = listener;
-    if (this.areOtherPodsWanted) listener();
-  }
-
-  /** True when the pods of other nodes are to be followed. */
-  get areOtherPodsWanted(): boolean {
-    return this.#otherPods.peek('') !== undefined;
-  }
-
-  /** From now on something depends on the pods of other nodes. */
-  wantOtherPods(): void {
-    if (this.areOtherPodsWanted) return;
-    this.#otherPods.put('', { isKnown: false });
-    this.#onOtherPodsWanted?.();
-  }
-
-  /** Every pod of other nodes that existed when they were asked for is in the facts. */
-  otherPodsKnown(): void {
-    this.#otherPods.put('', { isKnown: true });
+  /** When facts change by themselves, on the clock of `refresh`. */
+  get nextExpiry(): number | undefined {
+    const ends = [this.usage.nextExpiry, this.otherPods.nextExpiry].filter(
+      (end) => end !== undefined,
+    );
+    return ends.length === 0 ? undefined : Math.min(...ends);
   }
 
   /** What pods ask for, by namespace and name. */
@@ -574,7 +561,7 @@ export class ZoneFacts {
 
   /** For who builds something of the pods of all nodes. Throws `Unreadable` before they are known. */
   requireOtherPods(): void {
-    if (this.#otherPods.get('')?.isKnown !== true)
+    if (this.otherPods.areKnown !== true)
       throw new Unreadable('the pods of other nodes are not read yet');
   }
 

@@ -132,14 +132,14 @@ export class ObjectIntake {
       key,
       after && { name: key, isLabelled, labels, logging: logging?.value ?? {}, hasMulticast },
     );
-    if (hasMulticast) this.#facts.wantOtherPods();
+    this.#facts.otherPods.want(`Namespace ${key}`, hasMulticast);
   }
 
   /** Pods of other nodes are kept from the moment on that something asks for them; their nodes report what is wrong with them. */
   pod({ key, after }: ModelChange<Pod>): void {
-    const { nodeName, pods, hostNetworkPods, wishes, problems, areOtherPodsWanted } = this.#facts;
+    const { nodeName, pods, hostNetworkPods, wishes, problems, otherPods } = this.#facts;
     const isOwn = after?.spec.nodeName === nodeName;
-    const isOther = areOtherPodsWanted && !isOwn && after?.spec.nodeName !== undefined;
+    const isOther = otherPods.areWanted && !isOwn && after?.spec.nodeName !== undefined;
     const pod = isOwn || isOther ? after : undefined;
     const [namespace = '', name = ''] = key.split('/');
     pods.put([namespace, name], pod && readPod(pod));
@@ -167,7 +167,7 @@ export class ObjectIntake {
     this.#putInterfaces(isOwn ? own : remote, key, interfaces);
     // A virtual machine may move to another node or come from one.
     const canMove = interfaces.some(({ machine, nadKey }) => machine && nadKey !== DEFAULT_NAD_KEY);
-    if (isOwn && canMove) this.#facts.wantOtherPods();
+    otherPods.want(object, isOwn && canMove);
   }
 
   #noteUnheeded(kind: string, key: ObjectKey, after: KubeObject | undefined): void {
@@ -226,15 +226,18 @@ export class ObjectIntake {
     kind: Policy['kind'],
     { key, after }: ModelChange<NetworkPolicy | MultiNetworkPolicy>,
   ): void {
+    const { otherPods } = this.#facts;
     const { policies } = this.#facts.policing;
     const path = [...key.split('/'), kind];
     const reading = after && readPolicy(after);
     this.#facts.problems.note(`${kind} ${key}`, 'policy', reading);
     if (reading?.kind === 'value') {
       policies.put(path, reading.value);
-      if (needsPods(reading.value)) this.#facts.wantOtherPods();
-    } else if (after === undefined) policies.delete(path);
-    else if (policies.peek(...path) === undefined) policies.put(path, closedPolicy(after));
+      otherPods.want(`${kind} ${key}`, needsPods(reading.value));
+    } else if (after === undefined) {
+      policies.delete(path);
+      otherPods.want(`${kind} ${key}`, false);
+    } else if (policies.peek(...path) === undefined) policies.put(path, closedPolicy(after));
   }
 
   /** What can't be read leaves in force what was read last; where that is nothing, or what costs too much, the policy is closed. */
@@ -252,7 +255,10 @@ export class ObjectIntake {
       'logging',
       logging && { kind: 'problem', message: explain(logging) },
     );
-    if (after === undefined) admins.delete([kind, key]);
+    if (after === undefined) {
+      admins.delete([kind, key]);
+      this.#facts.otherPods.want(object, false);
+    }
     const isNew = admins.peek(kind, key) === undefined;
     const closed = after !== undefined && isNew ? closedAdminPolicy(after) : undefined;
     const policy = reading?.kind === 'value' ? reading.value : closed;
@@ -270,7 +276,7 @@ export class ObjectIntake {
     );
     if (policy === undefined) return;
     admins.put([kind, key], isTooCostly ? denyingEverybody(policy) : policy);
-    this.#facts.wantOtherPods();
+    this.#facts.otherPods.want(object, true);
   }
 
   clusterNetworkConnect({ key, after }: ModelChange<ClusterNetworkConnect>): void {
@@ -297,7 +303,7 @@ export class ObjectIntake {
       before?.id === after?.id && before?.tunnelKeys.join() === after?.tunnelKeys.join();
     registrations.put(name, after && { ...after, since: (isSame ? before : after)?.since ?? 0 });
     // Its switch spans all zones: each has a port for every pod of it.
-    if (network?.config.topology === 'layer2') this.#facts.wantOtherPods();
+    this.#facts.otherPods.want(`network ${name}`, network?.config.topology === 'layer2');
     const refused = this.#registry.refusedNads(name);
     for (const { key, namespace } of this.#registry.ofNetwork(name)) {
       const why = refused.get(key);

@@ -106,12 +106,12 @@ export class PolicedZone {
   private constructor(zone: Zone) {
     this.facts = factsOf(zone);
     this.#intake = new ObjectIntake(this.facts);
-    this.facts.wantOtherPods();
+    this.facts.otherPods.want('test', true);
   }
 
   static of(zone: Zone, ...objects: readonly KubeObject[]): PolicedZone {
     const made = PolicedZone.withoutOtherPods(zone, ...objects);
-    made.facts.otherPodsKnown();
+    made.facts.otherPods.known();
     return made;
   }
 

@@ -67,9 +67,9 @@ class Life {
       log: createLogger('silent'),
       now,
     });
-    this.facts.onOtherPodsWanted(() => {
+    this.facts.otherPods.onWanted(() => {
       for (const object of objects()) if (object.kind === 'Pod') feed(this.intake, object);
-      this.facts.otherPodsKnown();
+      this.facts.otherPods.known();
     });
     for (const object of objects()) feed(this.intake, object);
   }

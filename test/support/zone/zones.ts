@@ -544,8 +544,8 @@ export function putZone(facts: ZoneFacts, before: Zone | undefined, after: Zone)
     ({ namespace, pod, nadKey }) => [namespace, pod, nadKey],
   );
   if (after.pods !== undefined) {
-    facts.wantOtherPods();
-    facts.otherPodsKnown();
+    facts.otherPods.want('test', true);
+    facts.otherPods.known();
   }
   const named = <T extends { namespace: string; name: string }>({ namespace, name }: T) => [
     namespace,

@@ -5,9 +5,11 @@ import { parseManifest } from '../../../../src/api/validation/manifest.ts';
 import type { KubeObject } from '../../../../src/api/objects.ts';
 import { objectKey } from '../../../../src/api/objects.ts';
 import type {
+  AdminNetworkPolicy,
   EndpointSlice,
   Namespace,
   NetworkAttachmentDefinition,
+  NetworkPolicy,
   Node,
   Pod,
   Service,
@@ -168,7 +170,7 @@ test('a namespace has multicast where it asks for it and multicast is denied oth
     );
     return {
       has: reader.facts.namespaces.peek('blue')?.hasMulticast,
-      wantsOtherPods: reader.facts.areOtherPodsWanted,
+      wantsOtherPods: reader.facts.otherPods.areWanted,
       problems: reader.problems.map(({ object, message }) => `${object}: ${message}`),
     };
   };
@@ -252,10 +254,10 @@ describe('objects become facts', () => {
     expect(() => reader.facts.requireOtherPods()).toThrow('not read yet');
     expect(reader.facts.isComplete).toBe(true);
 
-    reader.facts.wantOtherPods();
+    reader.facts.otherPods.want('test', true);
     expect(reader.facts.isComplete).toBe(false);
     reader.feed(far);
-    reader.facts.otherPodsKnown();
+    reader.facts.otherPods.known();
     expect(reader.facts.isComplete).toBe(true);
     reader.facts.requireOtherPods();
     expect(others()).toEqual([
@@ -684,5 +686,61 @@ describe('objects that are wrong', () => {
           'network "blue_blue": masquerade subnet 169.254.169.0/29 has no addresses for network id 1; configure a larger one',
       },
     ]);
+  });
+});
+
+describe('whether the pods of other nodes are wanted', () => {
+  const facts = (): { facts: ZoneFacts; intake: ObjectIntake; isLeft: () => boolean } => {
+    const made = new ZoneFacts('ovn-worker', {
+      ...SETTINGS,
+      features: { ...SETTINGS.features, multicast: true },
+    });
+    return {
+      facts: made,
+      intake: new ObjectIntake(made),
+      isLeft: () => {
+        made.refresh(1_000_000);
+        return made.otherPods.nextExpiry !== undefined;
+      },
+    };
+  };
+  const one = <T extends KubeObject>(text: string): T => objectsOf(text)[0] as T;
+  const peers = 'ingress: [{from: [{podSelector: {}}]}]';
+  const networkPolicy = (rules: string): NetworkPolicy =>
+    one(
+      `apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: p, namespace: a}\nspec: {podSelector: {}, ${rules}}\n`,
+    );
+
+  test('follows from a NetworkPolicy with peers, until it has none or is gone', () => {
+    for (const after of [undefined, networkPolicy('policyTypes: [Ingress]')]) {
+      const bed = facts();
+      bed.intake.policy('NetworkPolicy', { key: 'a/p', after: networkPolicy(peers) });
+      expect([bed.facts.otherPods.areWanted, bed.isLeft()]).toEqual([true, false]);
+      bed.intake.policy('NetworkPolicy', { key: 'a/p', after });
+      expect(bed.isLeft()).toBe(true);
+    }
+  });
+
+  test('follows from an AdminNetworkPolicy until it is gone', () => {
+    const policy = one<AdminNetworkPolicy>(
+      'apiVersion: policy.networking.k8s.io/v1alpha1\nkind: AdminNetworkPolicy\nmetadata: {name: p}\n' +
+        'spec: {priority: 5, subject: {namespaces: {}}, ingress: [{action: Deny, from: [{namespaces: {}}]}]}\n',
+    );
+    const bed = facts();
+    bed.intake.adminPolicy('AdminNetworkPolicy', { key: 'p', after: policy });
+    expect([bed.facts.otherPods.areWanted, bed.isLeft()]).toEqual([true, false]);
+    bed.intake.adminPolicy('AdminNetworkPolicy', { key: 'p', after: undefined });
+    expect(bed.isLeft()).toBe(true);
+  });
+
+  test('follows from multicast in a namespace until it ends', () => {
+    const namespace = one<Namespace>(
+      'apiVersion: v1\nkind: Namespace\nmetadata: {name: a, annotations: {k8s.ovn.org/multicast-enabled: "true"}}\n',
+    );
+    const bed = facts();
+    bed.intake.namespace({ key: 'a', after: namespace });
+    expect([bed.facts.otherPods.areWanted, bed.isLeft()]).toEqual([true, false]);
+    bed.intake.namespace({ key: 'a', after: undefined });
+    expect(bed.isLeft()).toBe(true);
   });
 });

@@ -13,9 +13,11 @@ import { hostMasquerade, integrationBridge, kernelRules } from './networks/masqu
 import { hostOfNetwork } from './networks/network.ts';
 import { nftFeatures } from './nftables/nft-features.ts';
 import { serviceConnections } from './conntrack/service-connections.ts';
+import { vrfSockets } from './networks/vrf-sockets.ts';
 
 export const hostFeatures = (settings: HostSettings): readonly Feature<ZoneFacts>[] => [
   kernelRules(settings),
+  vrfSockets(settings),
   integrationBridge,
   hostMasquerade,
   hostOfNetwork(settings),

@@ -120,3 +120,9 @@ export const INTO_OVN_MARK = '0x1745ed';
 
 /** Length that the first eight addresses of the masquerade subnet differ by from one address: those are the node's own (node.md §3.2). */
 export const NODE_MASQUERADE_BITS = 3;
+
+/**
+ * Group (ip-link(8)) of the host's ends of pods' interfaces, by which nftables knows them all: any process of the host's network can bind to such a
+ * device, and what it sends there is in the pod at once, past OVN. A number that nobody else is likely to use.
+ */
+export const POD_LINK_GROUP = 974_110;

@@ -42,6 +42,14 @@ export async function serveZoneCni(runtime: ZoneRuntime, log: Logger): Promise<A
         .filter((problem) => problem.object === object)
         .map(({ message }) => message),
   });
+  shared.links
+    .group()
+    .catch((error: unknown) =>
+      log.warn(
+        { component: 'cni', error },
+        "pods on the host's network are not kept from interfaces of pods that an older release made",
+      ),
+    );
   const resources = new AsyncDisposableStack();
   resources.use(keepPodPorts(shared, runtime.host.openVswitch));
   resources.use(

@@ -1,6 +1,7 @@
 /** The `ip` commands that give a pod its interfaces: on the host, and in the pod's network namespace. Pure. */
 import { createHash } from 'node:crypto';
 import { familyOf } from '../../allocators/addresses.ts';
+import { POD_LINK_GROUP } from '../../node/numbers.ts';
 import type { CniInterface } from '../protocol/result.ts';
 
 export type IpCommand = readonly string[];
@@ -8,6 +9,9 @@ export type IpCommand = readonly string[];
 const ALIAS = 'heddle-cni';
 /** Linux takes no longer names of links. */
 const LONGEST_DEVICE = 15;
+
+/** Group of the host's ends, as `ip` takes and shows it. */
+export const LINK_GROUP = String(POD_LINK_GROUP);
 
 /** Whose a link on the host is. */
 export interface LinkOwner {
@@ -64,6 +68,8 @@ export const hostCommands = (
     hostDevice,
     'alias',
     linkAlias({ container, device, ...(uid === undefined ? {} : { uid }) }),
+    'group',
+    LINK_GROUP,
   ],
   ['link', 'set', 'dev', hostDevice, 'up'],
 ];

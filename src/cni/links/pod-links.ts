@@ -1,7 +1,14 @@
 /** Links of pods: veth pairs between the host and the pods' network namespaces, by `ip` as everything of the kernel. */
 import { statSync } from 'node:fs';
 import { CNI_CODE, CniError } from '../protocol/cni-error.ts';
-import { hostCommands, isHostDeviceOf, ownerOf, podCommands, podSysctls } from './link-commands.ts';
+import {
+  hostCommands,
+  isHostDeviceOf,
+  ownerOf,
+  podCommands,
+  podSysctls,
+  LINK_GROUP,
+} from './link-commands.ts';
 import type { CniInterface } from '../protocol/result.ts';
 import { isPlainObject } from '../../api/plain-object.ts';
 import { IpProgram } from '../../node/programs/ip-program.ts';
@@ -151,16 +158,36 @@ export class PodLinks {
     });
   }
 
+  /** Puts links of ours into their group that an older release made without it. Throws CniError. */
+  async group(): Promise<void> {
+    const [links = []] = await this.#ip.read('any', [['link', 'show', 'type', 'veth']]);
+    const without = links.flatMap((link): string[] => {
+      if (!isPlainObject(link)) return [];
+      const { ifname, ifalias, group } = link;
+      const isOurs = typeof ifalias === 'string' && ownerOf(ifalias) !== undefined;
+      return isOurs && typeof ifname === 'string' && String(group) !== LINK_GROUP ? [ifname] : [];
+    });
+    await this.#changeExisting(
+      without.map((name) => ['link', 'set', 'dev', name, 'group', LINK_GROUP]),
+      "links of pods can't be put into their group",
+    );
+  }
+
   /** Removes links, and their ends in pods with them; those that are gone already are no error. */
   async remove(names: readonly string[]): Promise<void> {
-    const answers = await this.#ip.change(
-      'any',
+    await this.#changeExisting(
       names.map((name) => ['link', 'delete', 'dev', name]),
+      "links of the pod can't be removed",
     );
+  }
+
+  /** That a link is gone is no error. */
+  async #changeExisting(commands: readonly Words[], what: string): Promise<void> {
+    const answers = await this.#ip.change('any', commands);
     const failed = answers.find(
       (answer) => answer !== undefined && !/Cannot find device|No such device/.test(answer),
     );
-    if (failed !== undefined) throw new CniError(`links of the pod can't be removed: ${failed}`);
+    if (failed !== undefined) throw new CniError(`${what}: ${failed}`);
   }
 
   /** Addresses of a device of the pod, with prefix length; undefined when it is not there, or not up. */

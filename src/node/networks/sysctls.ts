@@ -1,4 +1,4 @@
-/** Settings of the kernel that a management port and the external bridge need (node.md §2.5). `*_l3mdev_accept` is left alone. */
+/** Settings of the kernel that a management port and the external bridge need (node.md §2.5). */
 import type { HostPart } from './host-network.ts';
 import { deviceSysctl } from '../host-rows.ts';
 import { RP_FILTER_LOOSE } from '../numbers.ts';

@@ -11,7 +11,7 @@ import { clusterFamilies, hasGateway } from '../../model/rules/network-addresses
 import { podCgroup, PODS_CGROUP } from './cgroup-names.ts';
 import { MANAGEMENT_DEVICES, managementDevice } from '../names.ts';
 import { CLUSTER, addressType, ipWord, NftRows, ofFamily } from './nft-rows.ts';
-import { DEFAULT_NETWORK_ID, packetMark, PRIORITY_FILTER } from '../numbers.ts';
+import { DEFAULT_NETWORK_ID, packetMark, POD_LINK_GROUP, PRIORITY_FILTER } from '../numbers.ts';
 
 const SERVICES = 'udn-host-services';
 /** Pods that are kept to their networks. */
@@ -37,6 +37,14 @@ export const hostPodChains: Feature<ZoneFacts> = {
       text: "What host processes send to services of a primary network is looked at by the network's chain.",
       source: SOURCE,
     },
+    'pod-links': {
+      text: "Processes of pods send nothing by the host's end of a pod's interface: any process can bind to it, and the pod has what it sends, past OVN.",
+      source: 'Linux 5.7, SO_BINDTODEVICE; ip-link(8), group',
+    },
+    groups: {
+      text: 'Nor do they send to everybody on the default network: pods of primary networks are on it, too, whom addresses alone keep apart from the host.',
+      source: SOURCE,
+    },
     devices: {
       text: "What processes of pods send by the host's port on a primary network is looked at by the network's chain: any process can bind to a device. What that does not let through is dropped.",
       source: `${SOURCE}; Linux 5.7, SO_BINDTODEVICE`,
@@ -45,6 +53,7 @@ export const hostPodChains: Feature<ZoneFacts> = {
   claims: [],
   build({ settings }, _args, out) {
     buildDevices(new NftRows(out, CLUSTER, 'devices'));
+    buildPastOvn(new NftRows(out, CLUSTER, 'pod-links'), new NftRows(out, CLUSTER, 'groups'));
     const rows = new NftRows(out, CLUSTER, 'services');
     const families = clusterFamilies(settings);
     rows.chain({ name: SERVICES, type: 'filter', hook: 'output', priority: PRIORITY_FILTER });
@@ -70,6 +79,18 @@ function buildDevices(rows: NftRows): void {
   rows.rules(DEVICES, `oifname vmap @${PORTS}`);
   const text = `oifname "${MANAGEMENT_DEVICES}" oifname != "${managementDevice(DEFAULT_NETWORK_ID)}" socket cgroupv2 level 2 "${PODS_CGROUP}" drop`;
   rows.rule(text, { chain: DEVICES, text, order: LAST, cgroup: PODS_CGROUP });
+}
+
+function buildPastOvn(links: NftRows, groups: NftRows): void {
+  const ofPods = `socket cgroupv2 level 2 "${PODS_CGROUP}" drop`;
+  let order = LAST;
+  const add = (rows: NftRows, what: string): void => {
+    const text = `${what} ${ofPods}`;
+    rows.rule(text, { chain: DEVICES, text, order: (order += 1), cgroup: PODS_CGROUP });
+  };
+  add(links, `meta oifgroup ${POD_LINK_GROUP}`);
+  const toDefault = `oifname "${managementDevice(DEFAULT_NETWORK_ID)}"`;
+  for (const type of ['multicast', 'broadcast']) add(groups, `${toDefault} fib daddr type ${type}`);
 }
 
 export const networkHostPods: Feature<ZoneFacts> = {

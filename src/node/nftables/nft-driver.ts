@@ -47,7 +47,7 @@ const WITHOUT_CGROUP: ReadonlyMap<string, string> = new Map([
   [KUBELET_CGROUP, 'what kubelet sends to pods of primary networks is dropped, probes too'],
   [
     PODS_CGROUP,
-    "pods on the host's network are kept neither from the port of tunnels nor from the host's ports on networks",
+    "pods on the host's network are kept neither from the port of tunnels nor from the host's ports on networks and its ends of pods' interfaces",
   ],
 ]);
 

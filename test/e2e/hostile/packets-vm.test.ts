@@ -1,6 +1,7 @@
 /** What pods and host processes try with packets where the kernel has VRFs and the datapath, in both gateway modes (docs/security.md). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  boundPastOvn,
   boundToDevices,
   outWithOwnAddress,
   pastTheRouter,
@@ -55,6 +56,9 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
       });
       test("pods on the host's network send by the devices of their own networks alone", async () => {
         await lab.prove(await boundToDevices(lab));
+      });
+      test("nor by ends of others' interfaces, or ports of Open vSwitch", async () => {
+        await lab.prove(await boundPastOvn(lab));
       });
       test.runIf(mode === 'shared')('no pod leaves the node with its own address', async () => {
         await lab.prove(await outWithOwnAddress(lab));

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LINK_GROUP } from '../../../src/cni/links/link-commands.ts';
 import type { CniInterface } from '../../../src/cni/protocol/result.ts';
 import { IpProgram } from '../../../src/node/programs/ip-program.ts';
 import { PodLinks } from '../../../src/cni/links/pod-links.ts';
@@ -42,6 +43,31 @@ describe.skipIf(whyNoNamespace !== undefined)('links of a pod', () => {
       { name: `${CONTAINER}_1`, container: CONTAINER, device: 'ovn-udn1', uid: 'uid' },
     ]);
     expect(pod.ip('-brief link show')).toMatch(/eth0@[\s\S]*ovn-udn1@/);
+  });
+
+  test('are in one group on the host, also those of an older release; links of others are not', async () => {
+    const groups = (): readonly (readonly [string, string])[] =>
+      (
+        JSON.parse(host.ip('-json -Numeric link show type veth')) as {
+          ifname: string;
+          group: string;
+        }[]
+      )
+        .map(({ ifname, group }) => [ifname, group] as const)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1));
+    host.ip('link add name stranger type veth peer name other');
+    await links.create(BOTH, CONTAINER, netns);
+    const group = LINK_GROUP;
+    const wanted = [
+      [CONTAINER, group],
+      [`${CONTAINER}_1`, group],
+      ['other', '0'],
+      ['stranger', '0'],
+    ];
+    expect(groups()).toEqual(wanted);
+    host.ip(`link set dev ${CONTAINER} group 0`);
+    await links.group();
+    expect(groups()).toEqual(wanted);
   });
 
   test.each([

@@ -261,6 +261,34 @@ export async function boundToDevices(lab: HostileLab): Promise<readonly Send[]> 
   return sends;
 }
 
+/** Groups that everybody on a link is in, or hears of. */
+const EVERYBODY = ['224.0.0.251', 'ff02::fb'] as const;
+
+/**
+ * Processes of pods on the host's network that bind to the host's ends of others' interfaces, and to ports of Open vSwitch. A packet to one address
+ * waits there for a neighbour's answer, which Open vSwitch takes; one to a group does not.
+ */
+export async function boundPastOvn(lab: HostileLab): Promise<readonly Send[]> {
+  const sends: Send[] = [];
+  for (const key of ['plain/beside', 'guarded/beside', 'green/beside'] as const) {
+    const { addresses, namespace } = lab.on(key);
+    const device = await lab.hostEndOf(key);
+    for (const to of EVERYBODY)
+      sends.push(plainly(lab, `the host beside ${key}`, HOST, to, { device, wanted: namespace }));
+    for (const agent of AGENTS) {
+      const cgroup = await lab.cgroupOf(agent);
+      for (const to of [...EVERYBODY, ...addresses])
+        sends.push(plainly(lab, `${agent} beside ${key}`, HOST, to, { device, cgroup }));
+    }
+  }
+  const cgroup = await lab.cgroupOf('plain/agent');
+  const victims = ['green/beside', 'green/far', 'red/far'] as const;
+  for (const device of ['ovn-k8s-mp0', 'genev_sys_6081', 'ovs-system', 'br-int'])
+    for (const to of [...EVERYBODY, ...victims.flatMap((key) => lab.on(key).addresses)])
+      sends.push(plainly(lab, 'plain/agent', HOST, to, { device, cgroup }));
+  return sends;
+}
+
 /** What pods may do: reach each other by their router, and what is outside. */
 const byTheRouter = (lab: HostileLab): readonly Send[] => {
   const { namespace } = lab.on('plain/attacker');

@@ -192,6 +192,16 @@ export class HostileLab implements AsyncDisposable {
     return (await this.onNode('n1', 'cat', `/sys/class/net/${device}/address`)).trim();
   }
 
+  /** The host's end of a pod's interface on the network that it talks on, on n1. */
+  async hostEndOf(key: HostilePod): Promise<string> {
+    const { nadKey } = this.on(key);
+    const [namespaceName = '', podName = ''] = key.split('/');
+    const id = podPort(nadKey, namespaceName, podName);
+    const words = ['--bare', '--columns=name', 'find', 'Interface'];
+    const found = await this.onNode('n1', 'ovs-vsctl', ...words, `external_ids:iface-id="${id}"`);
+    return found.trim();
+  }
+
   /** The host's port on the network of a namespace, on n1. */
   async portOf(namespaceName: string): Promise<string> {
     const words = ['--bare', '--columns=name', 'find', 'Interface'];

@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Cgroup } from '../../../../src/node/nftables/cgroups.ts';
-import { KUBELET_CGROUP } from '../../../../src/node/nftables/cgroup-names.ts';
+import { KUBELET_CGROUP, PODS_CGROUP } from '../../../../src/node/nftables/cgroup-names.ts';
+import type { CniInterface } from '../../../../src/cni/protocol/result.ts';
+import { IpProgram } from '../../../../src/node/programs/ip-program.ts';
 import { NftDriver } from '../../../../src/node/nftables/nft-driver.ts';
 import type { NftProblem } from '../../../../src/node/nftables/nft-plan.ts';
 import { NftProgram } from '../../../../src/node/nftables/nft-program.ts';
+import { PodLinks } from '../../../../src/cni/links/pod-links.ts';
 import { TestCgroup } from '../../../support/host/cgroup.ts';
 import { connect, Listener } from '../../../support/host/connections.ts';
 import { HostUnits } from '../../../support/host/host-units.ts';
@@ -292,6 +295,43 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     expect(runNft(nft, OURS)).not.toContain('cgroupv2');
   });
 
+  test("a pod on the host's network sends nothing by the host's end of another pod's interface, whatever leads there", async () => {
+    using cgroup = new TestCgroup('kubepods');
+    driver[Symbol.dispose]();
+    const [command = '', ...args] = nft.program;
+    nft = new NftProgram({ program: [...cgroup.inside, command, ...args] });
+    driver = new NftDriver({
+      nft,
+      cgroups: { find: (name) => (name === PODS_CGROUP ? cgroup.found() : undefined) },
+    });
+    using pod = await NetworkNamespace.create();
+    const links = new PodLinks({ ip: new IpProgram({ program: namespace.program }) });
+    const netns = pod.inside.find((word) => word.startsWith('--net='))?.slice('--net='.length);
+    const link = { device: 'eth0', hostDevice: 'c0ffee', mac: '0a:58:0a:80:00:01', mtu: 1400 };
+    await links.create(
+      [{ ...link, externalIds: {} } as unknown as CniInterface],
+      'c0ffee',
+      netns ?? '',
+    );
+    const [node, address] = ['172.18.0.3', '10.244.0.77'];
+    pod.ip(`address add ${address}/24 dev eth0`);
+    pod.ip('link set dev eth0 up');
+    pod.ip('route add default dev eth0');
+    namespace.ip(`address add ${node}/32 dev lo`);
+    // As for a process that binds to the device.
+    namespace.ip(`route add ${address}/32 dev ${link.hostDevice}`);
+    const asPod = { inside: [...cgroup.processes, ...namespace.inside] };
+    // Nobody listens: who gets there is refused.
+    expect(connect(asPod, node, address, 79)).toBe('ECONNREFUSED');
+    units.want(undefined);
+    units = new HostUnits(driver);
+    units.want(nftZone);
+    expect(refused(await settled())).toEqual([]);
+    expect(await settled()).toMatchObject({ applied: 0 });
+    expect(connect(asPod, node, address, 79)).toBe('no answer');
+    expect(connect(namespace, node, address, 79)).toBe('ECONNREFUSED');
+  });
+
   test('kubelet reaches pods, also when its cgroup was made again', async () => {
     using cgroup = new TestCgroup();
     driver[Symbol.dispose]();
@@ -304,8 +344,8 @@ describe.skipIf(whyNoNamespace !== undefined)('our nftables table', () => {
     expect(runNft(nft, OURS)).toContain(rule);
     cgroup.makeAgain();
     expect(runNft(nft, OURS)).not.toContain(rule);
-    // Two rules of kubelet's and two of pods', each removed and made.
-    expect(await settled()).toMatchObject({ applied: 8 });
+    // Two rules of kubelet's and five of pods', each removed and made.
+    expect(await settled()).toMatchObject({ applied: 14 });
     expect(runNft(nft, OURS)).toContain(rule);
     expect(await settled()).toMatchObject({ applied: 0 });
   });

@@ -167,6 +167,15 @@ test("nothing of networks and services gets to the tunnels' port, nor of pods on
   expect(chain('mgmtport-mark')).toEqual(['oifname "ovn-k8s-mp*" meta mark set 0x1745ed']);
 });
 
+test("pods on the host's network send nothing by the host's ends of pods' interfaces, and nothing to everybody on the default network", () => {
+  const ofPods = 'socket cgroupv2 level 2 "kubepods" drop';
+  expect(chain('udn-host-devices').slice(-3)).toEqual([
+    `meta oifgroup 974110 ${ofPods}`,
+    `oifname "ovn-k8s-mp0" fib daddr type multicast ${ofPods}`,
+    `oifname "ovn-k8s-mp0" fib daddr type broadcast ${ofPods}`,
+  ]);
+});
+
 describe("the tunnels' port", () => {
   const peers = ['ip saddr @tunnel-peers-v4 accept', 'ip6 saddr @tunnel-peers-v6 accept'];
   const withSources = (tunnelSources: readonly string[] | 'any'): readonly DesiredRow[] =>

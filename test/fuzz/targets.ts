@@ -24,7 +24,7 @@ import { errorResult } from '../../src/cni/protocol/result.ts';
 import { answerLine } from '../../src/control/control-socket.ts';
 import { controlMethods, type ZoneView } from '../../src/zone/zone-view.ts';
 import { DEFAULT_SETTINGS } from '../../src/model/settings.ts';
-import { defaultRoutes, hostDevice } from '../../src/node/linux/host-state.ts';
+import { defaultRoutes, hostDevice, type HostState } from '../../src/node/linux/host-state.ts';
 import {
   foundLink,
   foundNeighbour,
@@ -34,6 +34,12 @@ import {
 } from '../../src/node/linux/linux-found.ts';
 import { foundTable } from '../../src/node/nftables/nft-state.ts';
 import { parseFlow } from '../../src/node/openflow/flow-plan.ts';
+import { nodeAnnotations } from '../../src/node/announcer/node-facts.ts';
+import { changeText, chassisPlan } from '../../src/node/chassis/plan.ts';
+import { chassisSettings, type ChassisSettings } from '../../src/node/chassis/settings.ts';
+import { RowReference } from '../../src/desired/rows.ts';
+import { zoneFeatures } from '../../src/topology/features.ts';
+import { isReferenceRow, networkOfReferenceRow } from '../../src/topology/rows/reference-rows.ts';
 import { applyMergePatch, mergePatchBetween, type JsonObject } from '../../src/store/json.ts';
 
 export interface FuzzTarget {
@@ -500,6 +506,138 @@ const flows: FuzzTarget = {
   },
 };
 
+// --- rows that others write into databases
+
+/** A value as a column of a database may have it: a text, a number, a set or a map of texts. */
+function columnValue(value: unknown): unknown {
+  if (value === null) return undefined;
+  if (Array.isArray(value)) return value.map(String);
+  if (!isPlainObject(value)) return value;
+  return new Map(Object.entries(value).map(([key, one]) => [key, textOf(one)]));
+}
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+
+const CLAIMS = Map.groupBy(
+  zoneFeatures.flatMap(({ claims }) => claims),
+  ({ table }) => table,
+);
+const IDS = {
+  heddle: 'blue/net',
+  'k8s.ovn.org/id': 'default-network-controller:NetpolNamespace:blue:Ingress',
+};
+const rows: FuzzTarget = {
+  name: 'row of a database',
+  corpus: [...CLAIMS.keys()].map((table) =>
+    JSON.stringify({
+      table,
+      container: 'blue_net_ovn_cluster_router',
+      columns: {
+        name: 'blue_web',
+        type: 'remote',
+        external_ids: { ...IDS, pod: 'true', namespace: 'blue', node: 'n2' },
+        action: 'drop',
+        rate: 25,
+        match: 'ip4.src == 10.20.0.0/16',
+        priority: 1004,
+        ip_prefix: '10.20.0.0/16',
+        policy: 'src-ip',
+        nexthop: '100.64.0.2',
+        nexthops: ['100.64.0.2'],
+        output_port: 'rtos-n1',
+        logical_ip: '10.20.1.0/24',
+        external_ip: '169.254.0.11',
+        logical_port: 'rtoe-GR_n1',
+        ip: '169.254.0.1',
+        cidr: '10.20.0.0/16',
+        chassis: 'C1',
+        ports: ['a', 'b'],
+        options: { 'requested-tnl-key': '5' },
+      },
+    }),
+  ),
+  run: (input) => {
+    const value = parsed(input);
+    if (!isPlainObject(value)) return [];
+    const columns = isPlainObject(value['columns']) ? value['columns'] : {};
+    const row = {
+      uuid: 'a',
+      column: (name: string) => columnValue(Object.hasOwn(columns, name) ? columns[name] : null),
+    };
+    const table = textOf(value['table']);
+    for (const { keyOf, container } of CLAIMS.get(table) ?? []) {
+      const holder =
+        container === undefined
+          ? undefined
+          : new RowReference(container.table, textOf(value['container']));
+      const key = keyOf(row, holder);
+      if (key !== undefined && typeof key !== 'string') throw new Error('a key that is no text');
+    }
+    isReferenceRow(row, table);
+    networkOfReferenceRow(row);
+    return [];
+  },
+};
+
+const HOST: HostState = {
+  devices: [
+    {
+      name: 'br-ex',
+      mac: '02:42:ac:12:00:0b',
+      addresses: [{ address: '172.18.0.11/24', isLasting: true }],
+    },
+  ],
+  defaultRoutes: [{ dev: 'br-ex', nextHop: '172.18.0.100', metric: 100 }],
+};
+const CHASSIS: ChassisSettings = {
+  encapIps: [],
+  southbound: 'unix:/run/ovn/ovnsb_db.sock',
+  monitorAll: true,
+  inactivityProbe: 100_000,
+  waitBeforeClear: 8000,
+  lflowCache: { isEnabled: true, limit: 0, limitKb: 0 },
+  given: new Set(['monitor-all']),
+};
+const openVswitch: FuzzTarget = {
+  name: 'external_ids of Open_vSwitch',
+  corpus: [
+    {
+      'system-id': '89f7a4c5-3c9c-4e3e-a5d6-7e6c6b5a4f3e',
+      hostname: 'n1',
+      'ovn-encap-type': 'geneve',
+      'ovn-encap-ip': '172.18.0.11,fd00:172:18::11',
+      'ovn-bridge-mappings': 'physnet:br-ex,other:br-2',
+      'ovn-remote': 'unix:/var/run/ovn/ovnsb_db.sock',
+      'ovn-is-interconn': 'true',
+      'ovn-monitor-all': 'false',
+      'heddle-set-ovn-monitor-all': 'true',
+      'heddle-set-ovn-gone': 'x',
+      'ovn-ofctrl-wait-before-clear': '0',
+    },
+  ].map((ids) => JSON.stringify(ids)),
+  run: (input) => {
+    const found = columnValue(parsed(input));
+    const externalIds = found instanceof Map ? (found as ReadonlyMap<string, string>) : new Map();
+    const facts = { node: 'n1', encapIps: ['172.18.0.11'], flows: 'kept' } as const;
+    const { changes, problems, notes } = chassisPlan(externalIds, chassisSettings(CHASSIS, facts));
+    const said = nodeAnnotations(
+      { ...HOST, externalIds },
+      {
+        node: 'n1',
+        settings: SETTINGS,
+        gateway: { mode: 'shared', nextHops: [], vlan: 0 },
+        knownBy: ['172.18.0.11'],
+      },
+    );
+    return [
+      ...changes.map((change) => changeText(externalIds, change)),
+      ...problems,
+      ...notes,
+      ...(said.kind === 'awaited' ? [said.message] : Object.values(said.annotations)),
+    ];
+  },
+};
+
 export const TARGETS: readonly FuzzTarget[] = [
   ...annotationTargets,
   nads,
@@ -513,4 +651,6 @@ export const TARGETS: readonly FuzzTarget[] = [
   ipLists,
   nftLists,
   flows,
+  rows,
+  openVswitch,
 ];

@@ -1,5 +1,6 @@
 /** What of `external_ids` changes so that ovn-controller finds its settings, and what stays because somebody else set it. Pure. */
 import { formatValue } from '../../api/validation/field-errors.ts';
+import { clipped } from '../../api/visible-text.ts';
 import { MARK, SOUTHBOUND_REMOTE, type ChassisSetting } from './settings.ts';
 
 export type ExternalIds = ReadonlyMap<string, string>;
@@ -82,10 +83,14 @@ export function removals(
   });
 }
 
+/** Characters of a key that people are shown: whoever writes there can make it as long as he likes. */
+const LONGEST_KEY = 200;
+
 /** Changes as people read them. */
-export const changeText = (ids: ExternalIds, { key, value, isOurs }: ChassisChange): string =>
-  value === undefined
-    ? `remove external_ids:${key}`
-    : isOurs
-      ? `set external_ids:${key} to ${formatValue(value)}${ids.has(key) ? ` (was ${formatValue(ids.get(key))})` : ''}`
-      : `external_ids:${key} is no longer Heddle's`;
+export function changeText(ids: ExternalIds, { key, value, isOurs }: ChassisChange): string {
+  const name = `external_ids:${clipped(key, LONGEST_KEY)}`;
+  if (value === undefined) return `remove ${name}`;
+  if (!isOurs) return `${name} is no longer Heddle's`;
+  const before = ids.has(key) ? ` (was ${formatValue(ids.get(key))})` : '';
+  return `set ${name} to ${formatValue(value)}${before}`;
+}

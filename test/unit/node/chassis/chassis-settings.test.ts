@@ -264,3 +264,9 @@ describe('nodes that are not reached', () => {
     expect(unreachedNodes([{ node: 'n3', encapIps: [] }], new Map())).toEqual([]);
   });
 });
+
+test('what is said of a key is short, however long somebody made it', () => {
+  const found = new Map([[`heddle-set-${'long'.repeat(1000)}`, 'x']]);
+  const texts = removals(found).map((change) => changeText(found, change));
+  expect(texts.map(({ length }) => length < 300)).toEqual([true]);
+});

@@ -20,7 +20,14 @@ import { NetworkNamespace, whyNoNamespace } from '../../support/host/network-nam
 import { nftIn, runNft } from '../../support/host/nft-program.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
-import { defaultNetwork, exampleZone, factsOf, type Zone } from '../../support/zone/zones.ts';
+import {
+  blue,
+  defaultNetwork,
+  exampleZone,
+  factsOf,
+  yellow,
+  type Zone,
+} from '../../support/zone/zones.ts';
 
 /** The default network alone: it needs no VRF. */
 const zone: Zone = { ...exampleZone, networks: [defaultNetwork] };
@@ -79,8 +86,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     await database[Symbol.asyncDispose]();
   };
 
-  const build = (): Engine<ZoneFacts> => {
-    const facts = factsOf(zone);
+  const build = (facts = factsOf(zone)): Engine<ZoneFacts> => {
     const { recorder } = facts;
     const engine = new Engine({
       facts,
@@ -92,6 +98,10 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     engine.build();
     return engine;
   };
+
+  /** Links, addresses, routes, rules and nftables of the host. */
+  const everything = (): string =>
+    `${namespace.picture()}\n${runNft(nftIn(namespace), 'list ruleset')}`;
 
   const settled = async (isComplete = true): Promise<void> => {
     await until('the host to be settled', async () => {
@@ -209,6 +219,41 @@ describe.skipIf(whyNoNamespace !== undefined)('the host of a node', () => {
     });
     expect(changes).toMatchObject([{ database: 'nftables', isDrift: true, refused: 0 }]);
     expect(changes[0]?.applied).toBeGreaterThan(5);
+  });
+
+  test('of a network that the masquerade subnet has no room for any more what is there stays, and others go on', async () => {
+    const both: Zone = {
+      ...zone,
+      namespaces: [...zone.namespaces, 'yellow'],
+      networks: [defaultNetwork, blue, yellow],
+    };
+    for (const device of ['ovn-k8s-mp0', 'ovn-k8s-mp1', 'ovn-k8s-mp3'])
+      namespace.ip(`link add name ${device} type bridge`);
+    await vsctl('init', '--', 'add-br', 'br-int');
+    const wholly = build(factsOf(both));
+    expect(wholly.isComplete).toBe(true);
+    // A kernel without VRFs refuses these: what does not need them is there.
+    await until('nothing to be done any more', async () => {
+      const before = everything();
+      await controller.flush(true, signal);
+      return before === everything() && before.includes('ovn-k8s-mp3');
+    });
+    const ofYellow = (): string[] =>
+      everything()
+        .split('\n')
+        .filter((line) => /mp3\b|\b10003\b|169\.254\.0\.1[56]\b|\b105\.105\./.test(line))
+        .map((line) => line.trim());
+    const before = ofYellow();
+    expect(before.length).toBeGreaterThan(2);
+    await close();
+    await open();
+    const settings = { ...both.settings, masqueradeSubnets: { v4: '169.254.0.0/28' } };
+    const facts = factsOf({ ...both, settings });
+    build(facts);
+    expect(facts.isComplete).toBe(false);
+    for (let pass = 0; pass < 3; pass += 1) await controller.flush(facts.isComplete, signal);
+    // The kernel adds the broadcast address of the smaller subnet.
+    expect(ofYellow()).toEqual(expect.arrayContaining(before));
   });
 
   test('is kept by one process at a time', async () => {

@@ -1,6 +1,7 @@
 /** All features over the facts of a zone, and what they come to in databases in memory. */
 
 import { claimsOf, Engine } from '../../../src/desired/engine.ts';
+import type { Feature } from '../../../src/desired/features.ts';
 import { Reconciler, type Plan } from '../../../src/desired/ovsdb/index.ts';
 import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
 import type { ReplicaView } from '../../../src/ovsdb/index.ts';
@@ -8,12 +9,16 @@ import { zoneFeatures } from '../../../src/topology/features.ts';
 import { factsOf, putZone, type Zone } from './zones.ts';
 
 /** An engine over facts whose time stands still unless a test moves it. */
-export const engineOver = (facts: ZoneFacts, now: () => number = () => 0): Engine<ZoneFacts> =>
+export const engineOver = (
+  facts: ZoneFacts,
+  now: () => number = () => 0,
+  features: readonly Feature<ZoneFacts>[] = zoneFeatures,
+): Engine<ZoneFacts> =>
   new Engine({
     facts,
     recorder: facts.recorder,
     refresh: () => facts.refresh(now()),
-    features: zoneFeatures,
+    features,
   });
 
 /** A zone's daemon without anything around it: zones go in, plans for databases come out. */

@@ -6,9 +6,20 @@ import { linuxClaims, LinuxPlanner } from '../../../../src/node/linux/linux-plan
 import type { LinuxPlan } from '../../../../src/node/linux/linux-change.ts';
 import type { Claims, Wanted } from '../../../../src/node/reconcile/claims.ts';
 import type { RouteColumns, RuleColumns } from '../../../../src/node/linux/linux-rows.ts';
-import { hostUnits } from '../../../support/host/host-units.ts';
+import type { RowOwner } from '../../../../src/desired/engine.ts';
+import type { DesiredRow } from '../../../../src/desired/rows.ts';
+import { hostFeatures } from '../../../../src/node/features.ts';
+import { HOST_SETTINGS, hostUnits } from '../../../support/host/host-units.ts';
 import { MemoryKernel } from '../../../support/host/memory-kernel.ts';
-import { blue, dualZone, type Zone } from '../../../support/zone/zones.ts';
+import { engineOver } from '../../../support/zone/zone-engine.ts';
+import {
+  blue,
+  dualZone,
+  exampleZone,
+  factsOf,
+  yellow,
+  type Zone,
+} from '../../../support/zone/zones.ts';
 
 const BLUE = aliasOf('UserDefinedNetwork blue/blue');
 
@@ -53,7 +64,13 @@ const plan = (
 ): LinuxPlan => new LinuxPlanner().plan(kernel, claimsOf(what), isComplete);
 
 /** Everything in a canonical order, for comparing. */
-const picture = ({ links, routes, ruleList, neighbourList, values }: MemoryKernel): unknown => [
+const picture = ({
+  links,
+  routes,
+  ruleList,
+  neighbourList,
+  values,
+}: MemoryKernel): readonly (readonly unknown[])[] => [
   [...links.values()]
     .map((link) => ({ ...link, index: 0 }))
     .sort((a, b) => (a.name < b.name ? -1 : 1)),
@@ -62,6 +79,52 @@ const picture = ({ links, routes, ruleList, neighbourList, values }: MemoryKerne
   ),
   [...values].map(([path, value]) => `${path} ${value}`).sort(),
 ];
+
+describe('a masquerade subnet that has no room for one of the networks any more', () => {
+  const both: Zone = {
+    ...exampleZone,
+    namespaces: [...exampleZone.namespaces, 'yellow'],
+    networks: [...exampleZone.networks, yellow],
+  };
+  const settings = { ...both.settings, masqueradeSubnets: { v4: '169.254.0.0/28' } };
+  /** What a daemon that begins with these settings wants of the host, and whether it knows that this is all. */
+  const begun = (
+    zone: Zone,
+  ): { readonly what: readonly Wanted[]; readonly isComplete: boolean } => {
+    const rows = new Map<RowOwner, readonly DesiredRow[]>();
+    const facts = factsOf(zone);
+    const engine = engineOver(facts, () => 0, hostFeatures(HOST_SETTINGS));
+    engine.connect([
+      { database: 'Linux', has: () => false, set: (owner, wanted) => rows.set(owner, wanted) },
+    ]);
+    engine.build();
+    const what = [...rows].flatMap(([owner, wanted]) => wanted.map((row) => ({ row, owner })));
+    return { what, isComplete: facts.isComplete && engine.isComplete };
+  };
+
+  test('leaves its VRF, addresses, routes, rules and neighbours as they are', () => {
+    const kernel = host();
+    kernel.addDevice('ovn-k8s-mp3', '0a:58:69:69:00:02');
+    const whole = begun(both);
+    expect(whole.isComplete).toBe(true);
+    kernel.apply(plan(kernel, whole.what).changes);
+    expect(kernel.links.get('yellow-net')).toMatchObject({ table: 10_003 });
+    const ofYellow = (): readonly string[] =>
+      picture(kernel)
+        .flat()
+        .map((one) => JSON.stringify(one))
+        .filter((text) => /mp3|yellow|10003|169\.254\.0\.1[56]/.test(text));
+    const before = ofYellow();
+    expect(before.length).toBeGreaterThan(10);
+
+    const small = begun({ ...both, settings });
+    expect(small.isComplete).toBe(false);
+    kernel.apply(plan(kernel, small.what, small.isComplete).changes);
+    expect(ofYellow()).toEqual(before);
+    // That of the network that has room goes on, too.
+    expect(kernel.links.get('mp1-udn-vrf')).toMatchObject({ table: 10_001, isUp: true });
+  });
+});
 
 describe('a plan', () => {
   test('makes what is missing, and nothing once it is made', () => {

@@ -1,7 +1,6 @@
 /** Who reaches whom, measured with packets. */
 import type { LabPod } from './lab-pods.ts';
 import { outputInside } from './exec.ts';
-import type { OutwardCell } from './outward.ts';
 import { SERVER_PORT } from './pods.ts';
 import type { LabRecord } from './state-file.ts';
 
@@ -42,6 +41,18 @@ export async function probe(
 }
 
 /** A pod's end of one network. */
+export type Outward = 'outside' | 'host';
+
+export interface OutwardCell {
+  readonly from: string;
+  readonly to: Outward;
+  readonly address: string;
+  readonly reach: Exclude<Reach, 'other'>;
+  /** Address that the server saw. */
+  readonly seenAs?: string;
+  readonly ping: number | null;
+}
+
 export interface Endpoint {
   /** `<namespace>/<pod>`. */
   readonly pod: string;

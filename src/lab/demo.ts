@@ -4,12 +4,12 @@ import { networkName } from '../api/nad/network-name.ts';
 import { networkId } from '../api/annotations/network-annotations.ts';
 import type { KubeObject } from '../api/objects.ts';
 import { connectivity, endpoints, matrixText, unexpected } from './connectivity.ts';
+import type { OutwardCell } from './connectivity.ts';
 import {
   outwardConnectivity,
   sharedSource,
   sharedSourceText,
   unexpectedOutward,
-  type OutwardCell,
   type SharedSource,
 } from './outward.ts';
 import { expectManifests, startDaemons } from './daemons.ts';

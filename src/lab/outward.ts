@@ -1,5 +1,5 @@
 /** Who reaches what is no pod: the host outside, and the host of its own node. Measured with packets. */
-import { probe, type Endpoint, type Reach } from './connectivity.ts';
+import { probe, type Endpoint, type Outward, type OutwardCell } from './connectivity.ts';
 import { outputInside } from './exec.ts';
 import { OUTSIDE } from './node-facts.ts';
 import { nodeNames } from './paths.ts';
@@ -10,18 +10,6 @@ import { nodeAddress } from './status.ts';
 /** Name by which the outside host answers, and its network namespace. */
 const OUTSIDE_NAME = 'outside';
 const OUTSIDE_NAMESPACE = 'ext';
-
-export type Outward = 'outside' | 'host';
-
-export interface OutwardCell {
-  readonly from: string;
-  readonly to: Outward;
-  readonly address: string;
-  readonly reach: Exclude<Reach, 'other'>;
-  /** Address that the server saw. */
-  readonly seenAs?: string;
-  readonly ping: number | null;
-}
 
 /** Has the outside host and every node answer as pods do. */
 export async function serveOutward(lab: LabRecord): Promise<void> {

@@ -1,7 +1,7 @@
 import type { OvsdbError } from './data/error.ts';
 import type { DatabaseSchema } from './data/schema.ts';
 import type { LinkTiming } from './session/link.ts';
-import type { MonitorMethod } from './session/monitor-run.ts';
+import type { MonitorMethod } from './session/monitor.ts';
 import type { Remotes } from './session/remote.ts';
 import type { Selection, SelectTables } from './session/selection.ts';
 import type { TlsOptions } from './session/tls.ts';

@@ -10,11 +10,12 @@ import type { ReplicaChanges, SubscribeOptions } from './replica/replica-view.ts
 import type { AnyTables } from './schema/column.ts';
 import type { ClientEvent, ClientOptions, ClientStatus } from './client-options.ts';
 import { Connection, type Traffic } from './session/connection.ts';
-import { DatabaseSession, type SessionOwner } from './session/database-session.ts';
+import type { SessionOwner } from './session/session-owner.ts';
+import { DatabaseSession } from './session/database-session.ts';
 import { Dialer } from './session/dialer.ts';
 import { Locks, type Lock } from './session/locks.ts';
 import { DatabaseMonitor, type Monitor } from './session/monitor.ts';
-import type { MonitorMethod } from './session/monitor-run.ts';
+import type { MonitorMethod } from './session/monitor.ts';
 import { DEFAULT_TIMING, ReloadBackoff, type BackoffTiming } from './session/link.ts';
 import type { Remotes } from './session/remote.ts';
 import type { Selection, SelectTables } from './session/selection.ts';

@@ -6,7 +6,8 @@ import { unreachedNodes, type TunnelPort } from './tunnels.ts';
 import type { UnderlayDevice } from './underlay-state.ts';
 import { GENEVE_PORT } from '../numbers.ts';
 import { plainAddress } from '../plain-address.ts';
-import type { HostPlans } from '../node-agent.ts';
+import type { NftPlan } from '../nftables/nft-plan.ts';
+import type { FlowPlan } from '../openflow/flow-plan.ts';
 import { mappingsOf, type SwitchState } from '../uplink/state.ts';
 
 /** Where packets of strangers are dropped, and how many were since the rule is there; undefined where that is not known. */
@@ -142,7 +143,13 @@ export function underlayReport(facts: ZoneFacts, state: UnderlayState): Underlay
 const HOLDS = new Set<string | undefined>(['from-nodes', 'from-networks', 'tunnels-alone']);
 
 /** Which of them are not in force, in words. */
-export function missingHolds({ nft, flows }: Pick<HostPlans, 'nft' | 'flows'>): readonly string[] {
+export function missingHolds({
+  nft,
+  flows,
+}: {
+  readonly nft: NftPlan;
+  readonly flows: FlowPlan;
+}): readonly string[] {
   const missing: string[] = [];
   for (const [what, { changes, problems }] of [
     ['nftables', nft],

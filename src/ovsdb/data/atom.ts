@@ -1,6 +1,6 @@
-import type { AtomicType } from './column-type.ts';
+import { compareUtf8 } from './utf8-order.ts';
 import { isUuid } from './uuid.ts';
-import type { Atom } from './value.ts';
+import type { Atom, AtomicType } from './value.ts';
 
 /** A real with 15 digits, as C's `%.15g` writes it: what ovsdb-server shows in messages. */
 export function realText(value: number): string {
@@ -23,22 +23,6 @@ export function atomText(type: AtomicType, atom: Atom): string {
   const text = String(atom);
   const isPlain = PLAIN.test(text) && text !== 'true' && text !== 'false' && !isUuid(text);
   return isPlain ? text : JSON.stringify(text);
-}
-
-/** Order of strings by their UTF-8 bytes, which is the order of code points. */
-export function compareUtf8(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const x = a.charCodeAt(i);
-    const y = b.charCodeAt(i);
-    if (x === y) continue;
-    // Surrogates stand for code points above 0xffff: they sort after every other unit.
-    const xs = x >= 0xd800 && x < 0xe000;
-    const ys = y >= 0xd800 && y < 0xe000;
-    if (xs !== ys) return xs ? 1 : -1;
-    return x - y;
-  }
-  return a.length - b.length;
 }
 
 /** Canonical order of two atoms of one type: numbers ascending, false before true, strings and uuids by bytes. */

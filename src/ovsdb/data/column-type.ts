@@ -2,12 +2,11 @@ import { OvsdbError, shorten, syntaxError } from './error.ts';
 import { isObject, numericValue, type NumericKind } from './json.ts';
 import { Members } from './members.ts';
 import { parseUuid, ZERO_UUID } from './uuid.ts';
-import { atomText, compareAtoms, compareUtf8 } from './atom.ts';
-import type { Atom, JsonValue } from './value.ts';
+import { compareUtf8 } from './utf8-order.ts';
+import { atomText, compareAtoms } from './atom.ts';
+import type { Atom, AtomicType, JsonValue } from './value.ts';
 
 /** Types of a column and of its members (RFC 7047 §3.2 `<type>`, `<base-type>`, `<atomic-type>`). */
-
-export type AtomicType = 'integer' | 'real' | 'boolean' | 'string' | 'uuid';
 
 const ATOMIC_TYPES: readonly string[] = ['integer', 'real', 'boolean', 'string', 'uuid'];
 

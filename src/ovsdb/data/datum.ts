@@ -1,3 +1,4 @@
+import type { AtomicType } from './value.ts';
 import {
   bareAtomToJson,
   cardinality,
@@ -7,11 +8,11 @@ import {
   isId,
   parseBareAtom,
   UINT_MAX,
-  type AtomicType,
   type BaseType,
   type ColumnType,
 } from './column-type.ts';
-import { compareAtoms, compareUtf8 } from './atom.ts';
+import { compareUtf8 } from './utf8-order.ts';
+import { compareAtoms } from './atom.ts';
 import { OvsdbError, syntaxError } from './error.ts';
 import { numericValue } from './json.ts';
 import { parseUuid } from './uuid.ts';

@@ -1,4 +1,4 @@
-import { compareUtf8 } from './atom.ts';
+import { compareUtf8 } from './utf8-order.ts';
 import type { JsonObject, JsonValue } from './value.ts';
 
 export const isObject = (json: JsonValue | undefined): json is JsonObject =>

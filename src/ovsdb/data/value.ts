@@ -50,3 +50,5 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue };
 
 export type JsonObject = { readonly [key: string]: JsonValue };
+
+export type AtomicType = 'integer' | 'real' | 'boolean' | 'string' | 'uuid';

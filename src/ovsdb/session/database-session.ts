@@ -8,36 +8,9 @@ import { parseJson } from '../wire/json-text.ts';
 import { isUpdate, type UpdateSink } from '../wire/message.ts';
 import { isUnknownMethod, type Connection, type Reply, type Update } from './connection.ts';
 import type { DatabaseMonitor } from './monitor.ts';
-import type { ReloadBackoff } from './link.ts';
-import { MonitorRun, type MonitorMethod } from './monitor-run.ts';
-import {
-  judge,
-  SERVER_SCHEMA,
-  type DatabaseStatus,
-  type ServerRequirements,
-} from './server-status.ts';
-
-/** What outlives a connection, and hears how the session fares. */
-export interface SessionOwner {
-  requirements(): ServerRequirements;
-  /** What is followed. */
-  readonly monitors: ReadonlySet<DatabaseMonitor>;
-  /** Pauses before the database is loaded again on the same connection. */
-  readonly reloads: ReloadBackoff;
-  /** The server described the database anew. */
-  described(status: DatabaseStatus | undefined): void;
-  /** Contents of a monitor are complete. */
-  loaded(monitor: DatabaseMonitor, method: MonitorMethod, found: boolean): void;
-  /** Contents are not followed any more, until `loaded` is called again. */
-  unloaded(monitor: DatabaseMonitor, reason: string): void;
-  /** A monitor does not fit the database, or the server refuses it. */
-  refused(monitor: DatabaseMonitor, error: OvsdbError): void;
-  /** This server can't be used. `atOnce`: try the next without a pause. */
-  leave(error: OvsdbError, atOnce: boolean): void;
-  warn(text: string): void;
-  /** Contents do not fit; `text` says what is done about it. */
-  misfit(error: OvsdbError, text: string): void;
-}
+import { MonitorRun } from './monitor-run.ts';
+import type { SessionOwner } from './session-owner.ts';
+import { judge, SERVER_SCHEMA, type DatabaseStatus } from './server-status.ts';
 
 const SERVER_MONITOR = '_Server';
 const SERVER_COLUMNS = ['name', 'model', 'connected', 'leader', 'schema', 'cid', 'sid', 'index'];
@@ -228,8 +201,9 @@ export class DatabaseSession {
 
   /** Stops following a part. */
   unfollow(monitor: DatabaseMonitor): void {
-    const { run } = monitor;
-    if (run === undefined || !this.#runs.delete(run)) return;
+    const run = [...this.#runs].find((one) => one === monitor.run);
+    if (run === undefined) return;
+    this.#runs.delete(run);
     run.stop('the monitor was closed', false);
     monitor.detach();
   }

@@ -4,12 +4,12 @@ import type { Replica } from '../replica/replica.ts';
 import type { UpdateFormat, UpdateReader } from '../replica/update-reader.ts';
 import { ZERO_UUID } from '../data/uuid.ts';
 import type { JsonValue } from '../data/value.ts';
+import type { MonitorMethod } from './monitor.ts';
 import { isUnknownMethod, type Connection, type Reply, type Update } from './connection.ts';
-import type { SessionOwner } from './database-session.ts';
+import type { SessionOwner } from './session-owner.ts';
 import type { DatabaseMonitor } from './monitor.ts';
 
 /** Ways to follow a database, best first. */
-export type MonitorMethod = 'monitor_cond_since' | 'monitor_cond' | 'monitor';
 
 const FALLBACK: Readonly<Record<MonitorMethod, MonitorMethod | undefined>> = {
   monitor_cond_since: 'monitor_cond',

@@ -6,7 +6,6 @@ import type { AnyTables } from '../schema/column.ts';
 import type { DatabaseSchema } from '../data/schema.ts';
 import type { JsonObject } from '../data/value.ts';
 import { checkCondition, MonitorConditions } from './conditions.ts';
-import type { MonitorRun } from './monitor-run.ts';
 import {
   checkMonitored,
   conditionForServer,
@@ -59,6 +58,18 @@ export interface MonitorSettings {
   readonly closed: (monitor: DatabaseMonitor) => void;
 }
 
+export type MonitorMethod = 'monitor_cond_since' | 'monitor_cond' | 'monitor';
+
+/** A monitor on one connection. */
+export interface RunningMonitor {
+  /** Its contents are complete. */
+  readonly isLoaded: boolean;
+  /** Sends the server what the conditions are now. */
+  changeConditions(): void;
+  /** Nothing of it is taken any more. */
+  end(): void;
+}
+
 /** What outlives the connections of a monitor: its conditions, its replica, and the last transaction that is in it. */
 export class DatabaseMonitor extends ReplicaReader implements Monitor {
   readonly #settings: MonitorSettings;
@@ -68,7 +79,7 @@ export class DatabaseMonitor extends ReplicaReader implements Monitor {
   /** Id of the last transaction that the replica has seen; undefined: load everything. */
   lastId: string | undefined;
   /** The monitor on the present connection. */
-  run: MonitorRun | undefined;
+  run: RunningMonitor | undefined;
   #replica: Replica | undefined;
   #definition: Definition | undefined;
   /** Why the server refused a condition, by the list that `setCondition` made of it. */

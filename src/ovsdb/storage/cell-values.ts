@@ -3,7 +3,7 @@ import { defaultDatum } from '../data/datum.ts';
 import type { Atom, Datum } from '../data/value.ts';
 import type { AtomCodec } from './atom-codec.ts';
 import { grown } from './id-table.ts';
-import type { SequencePool } from './word-pool.ts';
+import type { SequencePool } from './sequence-pool.ts';
 
 /** From so many members on a set is not decoded before somebody asks for it. */
 const LARGE = 64;

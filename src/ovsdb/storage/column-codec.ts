@@ -3,7 +3,7 @@ import { OvsdbError, syntaxError } from '../data/error.ts';
 import { CLOSE_BRACKET, COMMA, OPEN_BRACKET, QUOTE, type JsonCursor } from '../wire/json-cursor.ts';
 import { GUESSES, lastIs, TAG, type AtomCodec } from './atom-codec.ts';
 import { CellValues, type Members } from './cell-values.ts';
-import type { SequencePool } from './word-pool.ts';
+import type { SequencePool } from './sequence-pool.ts';
 
 const SET = Buffer.from('set');
 const MAP = Buffer.from('map');

@@ -1,6 +1,6 @@
 import { grown } from './id-table.ts';
 import type { CellFollower, StoredColumn } from './table-store.ts';
-import type { SequencePool } from './word-pool.ts';
+import type { SequencePool } from './sequence-pool.ts';
 
 const bucketOf = (target: number, mask: number): number =>
   (Math.imul(target, 0x9e3779b1) >>> 7) & mask;

@@ -1,8 +1,9 @@
-import type { AtomicType, ColumnType } from '../data/column-type.ts';
+import type { AtomicType } from '../data/value.ts';
+import type { ColumnType } from '../data/column-type.ts';
 import { BooleanCodec, NumberCodec, type AtomCodec } from './atom-codec.ts';
 import { Members } from './cell-values.ts';
 import { ColumnCodec } from './column-codec.ts';
-import { SequencePool } from './word-pool.ts';
+import { SequencePool } from './sequence-pool.ts';
 import { StringPool } from './string-pool.ts';
 import { UuidPool } from './uuid-pool.ts';
 

@@ -24,7 +24,8 @@ import {
   patchRecord,
   type ObjectRecord,
 } from './object-record.ts';
-import { isSelected, selecting, type Selection } from '../selection.ts';
+import { selecting } from '../selected-events.ts';
+import { isSelected, type Selection } from '../selection.ts';
 import { readRecords, StateDirectory, type RecordStorage } from './state-directory.ts';
 import {
   StoreError,

@@ -8,7 +8,8 @@ import {
 } from '../../../src/api/objects.ts';
 import type { ObjectRules } from '../../../src/store/manifests/manifest-rules.ts';
 import { coreEvent, countedAgain, EVENTS } from '../../../src/store/object-event.ts';
-import { isSelected, selecting, type Selection } from '../../../src/store/selection.ts';
+import { selecting } from '../../../src/store/selected-events.ts';
+import { isSelected, type Selection } from '../../../src/store/selection.ts';
 import {
   StoreError,
   type DeleteOptions,

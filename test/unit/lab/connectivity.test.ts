@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { sharedSourceText, unexpectedOutward, type OutwardCell } from '../../../src/lab/outward.ts';
+import type { OutwardCell } from '../../../src/lab/connectivity.ts';
+import { sharedSourceText, unexpectedOutward } from '../../../src/lab/outward.ts';
 import { matrixText, unexpected, type Cell, type Endpoint } from '../../../src/lab/connectivity.ts';
 
 const end = (pod: string, node: string): Endpoint => ({

@@ -135,10 +135,11 @@ export class NftDriver implements RowTarget, Disposable {
     };
     const plan = planNft(this.#found, this.claims.winners(), pathOf, isComplete);
     for (const name of this.#cgroups.keys()) if (!named.has(name)) this.#cgroups.delete(name);
+    for (const [id, { until }] of this.#refused) if (until <= now) this.#refused.delete(id);
     const resting: NftProblem[] = [];
     const changes = plan.changes.filter((change) => {
       const refusal = this.#refused.get(idOf(change));
-      const rests = refusal !== undefined && refusal.until > now && refusal.after === change.after;
+      const rests = refusal !== undefined && refusal.after === change.after;
       if (rests) resting.push(refusal.problem);
       return !rests;
     });

@@ -154,9 +154,10 @@ export class FlowDriver implements RowTarget, Disposable {
     return this.claims.has(owner);
   }
 
-  /** Begins to hear of changes. */
+  /** Begins to hear of changes; who could not begin with the rest of the host begins again. */
   start(): void {
     this.#isFollowing = true;
+    clearInterval(this.#timer);
     this.#timer = setInterval(() => this.#options.onDrift?.(), RESYNC);
     this.#timer.unref();
   }

@@ -301,6 +301,72 @@ describe('the node daemon', () => {
   });
 });
 
+describe('what takes it off the nodes', () => {
+  interface Container {
+    readonly name: string;
+    readonly args?: readonly string[];
+    readonly securityContext: {
+      readonly privileged?: boolean;
+      readonly capabilities: { readonly add?: readonly string[] };
+    };
+    readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
+  }
+  interface Workload {
+    readonly spec: {
+      readonly template: {
+        readonly spec: {
+          readonly automountServiceAccountToken?: boolean;
+          readonly initContainers: readonly Container[];
+          readonly containers: readonly Container[];
+          readonly volumes: readonly { readonly name: string; readonly hostPath?: object }[];
+        };
+      };
+    };
+  }
+  const cleanup = parse(
+    readFileSync(join(ROOT, 'deploy/cleanup/node-cleanup.yaml'), 'utf8'),
+  ) as Workload;
+  const { initContainers, containers, volumes, ...pod } = cleanup.spec.template.spec;
+  const installed = named<Manifest & Workload>('DaemonSet', 'heddle-node').spec.template.spec;
+
+  test('finds all where it was put', () => {
+    const all = (of: typeof installed): Map<string, unknown> =>
+      new Map(
+        [...of.initContainers, ...of.containers].flatMap(({ volumeMounts = [] }) =>
+          volumeMounts.map(({ name, mountPath }) => [
+            mountPath,
+            of.volumes.find((volume) => volume.name === name)?.hostPath ?? 'of the pod',
+          ]),
+        ),
+      );
+    const there = all(installed);
+    const here = all({ ...pod, initContainers, containers, volumes });
+    expect(here.size).toBe(5);
+    for (const [path, volume] of here) expect(volume, path).toEqual(there.get(path));
+    const flagsOf = (of: readonly Container[], name: string): string[] =>
+      (of.find((one) => one.name === name)?.args ?? []).filter((arg) => arg.startsWith('--'));
+    expect(flagsOf(initContainers, 'uninstall-cni')).toEqual(
+      flagsOf(installed.initContainers, 'install-cni'),
+    );
+    for (const flag of flagsOf(initContainers, 'cleanup'))
+      expect(flagsOf(installed.containers, 'node')).toContain(flag);
+  });
+
+  test('may no more than that takes, and says nothing to the API server', () => {
+    expect(pod.automountServiceAccountToken).toBe(false);
+    const rights = [...initContainers, ...containers].map(({ name, securityContext }) => [
+      name,
+      securityContext.privileged ?? false,
+      securityContext.capabilities.add ?? [],
+    ]);
+    expect(rights).toEqual([
+      ['uninstall-cni', false, ['DAC_OVERRIDE']],
+      ['cleanup', false, ['DAC_OVERRIDE', 'NET_ADMIN']],
+      ['done', false, []],
+    ]);
+  });
+});
+
 describe('what listens on more than loopback', () => {
   interface Container {
     readonly env?: readonly { readonly name: string; readonly value?: string }[];

@@ -28,12 +28,13 @@ while True:
 
 /**
  * One connection on which a byte goes there and back every 50 ms, another one only after it broke; and beside it datagrams from one port, which
- * are counted from the first answer on. Says when both are answered, and at SIGTERM what it saw.
+ * are counted from the first answer on. If asked for, a new connection every 100 ms besides, which has 2 s for an answer. Says when connection and
+ * datagrams are answered, and at SIGTERM what it saw.
  */
 const CLIENT = `
 import json, os, signal, socket, sys, threading, time
 to, port = sys.argv[1], int(sys.argv[2])
-seen, connection, is_said = {'answers': 0, 'broken': 0}, None, False
+seen, connection, is_said = {'answers': 0, 'broken': 0, 'connections': 0, 'failedConnections': 0}, None, False
 sent, returned, datagrams = 0, set(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 datagrams.connect((to, port))
 datagrams.settimeout(1)
@@ -55,15 +56,29 @@ def receive():
                 break
         except OSError:
             pass  # nobody is there: one more is lost
+def ask():
+    try:
+        with socket.create_connection((to, port), 2) as one:
+            one.sendall(b'x')
+            is_answered = one.recv(1) == b'x'
+    except OSError:
+        is_answered = False
+    seen['connections' if is_answered else 'failedConnections'] += 1
+def renew():
+    while sys.argv[3] == 'renewed' and not is_over.wait(0.1):
+        if is_said:
+            asking.append(threading.Thread(target=ask, daemon=True))
+            asking[-1].start()
 def end(*_):
     is_over.set()
-    sending.join()
-    receiving.join()
+    for thread in (sending, receiving, renewing, *asking):
+        thread.join()
     print(json.dumps(seen | {'datagrams': len(returned), 'lostDatagrams': sent - len(returned)}), flush=True)
     os._exit(0)
-sending, receiving = (threading.Thread(target=work, daemon=True) for work in (send, receive))
-sending.start()
-receiving.start()
+asking = []
+sending, receiving, renewing = (threading.Thread(target=work, daemon=True) for work in (send, receive, renew))
+for thread in (sending, receiving, renewing):
+    thread.start()
 signal.signal(signal.SIGTERM, end)
 while connection is None:
     try:
@@ -94,6 +109,10 @@ export interface Stream {
   readonly address: string;
   /** Whether the address answers echoes; yes if left out. Those of services answer none. */
   readonly isPinged?: boolean;
+  /** Of the address; that of the server if left out. */
+  readonly port?: number;
+  /** Whether new connections are opened all the time; no if left out. */
+  readonly isRenewed?: boolean;
 }
 
 export interface Streamed {
@@ -101,6 +120,9 @@ export interface Streamed {
   readonly answers: number;
   /** Connections that ended, or gave no answer for 30 s. */
   readonly broken: number;
+  /** New connections with an answer, and those without. */
+  readonly connections: number;
+  readonly failedConnections: number;
   /** Datagrams that came back, and those that did not. */
   readonly datagrams: number;
   readonly lostDatagrams: number;
@@ -113,15 +135,19 @@ export interface Streamed {
 export const commandIn = (who: string): readonly string[] =>
   who === 'ext' ? ['ip', 'netns', 'exec', who] : ['pod', who];
 
-/** What became of a TCP connection, of datagrams, and of an echo every 20 ms on each way while `during` ran. */
+/**
+ * What became of a TCP connection, of datagrams, and of an echo every 20 ms on each way while `during` ran. `command` says what runs a program at
+ * one end of a way.
+ */
 export async function whileStreaming(
   lab: LabRecord,
   streams: readonly Stream[],
   during: () => Promise<void>,
+  command: (who: string) => readonly string[] = commandIn,
 ): Promise<Streamed[]> {
   const id = randomUUID();
   const python = (who: string, program: string, ...args: readonly string[]): string[] => [
-    ...commandIn(who),
+    ...command(who),
     'python3',
     '-c',
     program,
@@ -134,15 +160,17 @@ export async function whileStreaming(
     runInside(lab, python(to, SERVER, port, `server-${id}`)),
   );
   const silent = new Set(streams);
-  const clients = streams.map((stream) =>
-    outputInside(lab, python(stream.from, CLIENT, stream.address, port, `client-${id}`), {
+  const clients = streams.map((stream) => {
+    const to = [stream.address, String(stream.port ?? STREAM_PORT)];
+    const kind = stream.isRenewed === true ? 'renewed' : 'kept';
+    return outputInside(lab, python(stream.from, CLIENT, ...to, kind, `client-${id}`), {
       onStdout: () => silent.delete(stream),
-    }),
-  );
+    });
+  });
   const pings = streams.map(async ({ from, address, isPinged }) =>
     isPinged === false
       ? undefined
-      : runInside(lab, [...commandIn(from), ...'ping -n -i 0.02 -w 300'.split(' '), address]),
+      : runInside(lab, [...command(from), ...'ping -n -i 0.02 -w 300'.split(' '), address]),
   );
   try {
     await until('answers on every way', () => silent.size === 0, {

@@ -40,6 +40,8 @@ export const whyNoRealKubernetes: string | undefined =
 /** Scripts run from a copy, which the lab's nodes see. */
 const kit = join(checkout, '.heddle/kit');
 const API = { address: '172.18.0.10', port: '6443' };
+const POD_SUBNETS = { v4: '10.244.0.0/16', v6: 'fd00:10:244::/48' };
+const SERVICE_SUBNETS = '10.96.0.0/16,fd00:10:96::/112';
 
 async function run(
   program: string,
@@ -109,26 +111,35 @@ async function heddleImage(scripts: string, folder: string): Promise<void> {
   rmSync(layer, { recursive: true, force: true });
 }
 
-/** The scripts, writable, as they run on a machine that has much else to do. */
+/** The scripts, writable, as they run on a machine that has much else to do, and with both families. */
 function copiedScripts(): string {
   const copy = join(checkout, '.heddle/kubernetes-scripts');
   rmSync(copy, { recursive: true, force: true });
   for (const name of ['up', 'down', 'node.sh', 'e2e'])
     cpSync(join(resolve(asked), name), join(copy, name), { recursive: true, dereference: true });
   // Controllers give up when the API server takes more than 20 s to be ready.
-  const up = join(copy, 'up');
+  // Nodes of the lab have an address of each family.
+  replaceIn(
+    join(copy, 'node.sh'),
+    '--node-ip $(address "$n")',
+    (found) => `${found},fd00:172:18::$((10 + \${n#n}))`,
+  );
   const early = 'launch kube-controller-manager ip netns';
   const awaited =
     'env KUBECONFIG="$STATE/kubeconfig" ip netns exec kube-api kubectl get --raw /readyz > /dev/null 2>&1';
-  writeFileSync(
-    up,
-    readFileSync(up, 'utf8').replace(
-      early,
-      () =>
-        `export STATE; launch kube-controller-manager bash -c 'until ${awaited}; do sleep 1; done; exec "$@"' - ip netns`,
-    ),
+  replaceIn(
+    join(copy, 'up'),
+    early,
+    () =>
+      `export STATE; launch kube-controller-manager bash -c 'until ${awaited}; do sleep 1; done; exec "$@"' - ip netns`,
   );
   return copy;
+}
+
+function replaceIn(file: string, text: string, by: (found: string) => string): void {
+  const before = readFileSync(file, 'utf8');
+  if (!before.includes(text)) throw new Error(`${file} has no "${text}"`);
+  writeFileSync(file, before.replace(text, by));
 }
 
 /** docs/install.md's own overlay. */
@@ -141,8 +152,8 @@ interface Overlay {
 
 /** The numbers of this cluster, where the overlay has those of an example. */
 const NUMBERS: Readonly<Record<string, string>> = {
-  HEDDLE_CLUSTER_SUBNETS: '10.244.0.0/16/24',
-  HEDDLE_K8S_SERVICE_CIDRS: '10.96.0.0/16',
+  HEDDLE_CLUSTER_SUBNETS: `${POD_SUBNETS.v4}/24,${POD_SUBNETS.v6}/64`,
+  HEDDLE_K8S_SERVICE_CIDRS: SERVICE_SUBNETS,
   KUBERNETES_SERVICE_HOST: API.address,
   KUBERNETES_SERVICE_PORT: API.port,
   HEDDLE_GATEWAY_INTERFACE: 'eth0',
@@ -192,6 +203,48 @@ function forThisPlace(overlay: Overlay, hasVrfs: boolean): Overlay {
   return overlay;
 }
 
+/** Commands of kubectl in a section of docs/install.md, as words after `kubectl`; folders of the repository are those of this checkout. */
+export function documentedCommands(
+  document: string,
+  section: string,
+): readonly (readonly string[])[] {
+  const text = new RegExp(`^## ${section}\\n([\\s\\S]*?)(?=^## )`, 'm').exec(document)?.[1] ?? '';
+  return [...text.matchAll(/^ *```sh\n([\s\S]*?)```/gm)].flatMap(([, block = '']) =>
+    block
+      .replaceAll(/\\\n/g, ' ')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([program]) => program === 'kubectl')
+      .map(([, ...words]) =>
+        words.map((word) => (/^(deploy|schemas)\//.test(word) ? join(checkout, word) : word)),
+      ),
+  );
+}
+
+const NODE_ADDRESS = 'jsonpath={.status.addresses[?(@.type=="InternalIP")].address}';
+
+/** Each part begins with a line of its own. What belongs to the place is left out, and what ovn-controller writes down for itself. */
+const HOST = `
+echo == devices; ip -o link show | cut -d: -f2 | cut -d@ -f1
+echo == addresses; ip -br address show scope global
+echo == ways; for f in -4 -6; do ip $f route show table all | grep -Ev 'table local|^fe80|^multicast|^ff00'; done
+echo == rules; for f in -4 -6; do ip $f rule show; done
+echo == tables; nft list tables | grep -v ' lab'
+echo == settings; ovs-vsctl get Open_vSwitch . external_ids | tr -d '{} ' | tr , '\\n'
+echo == other; ovs-vsctl get Open_vSwitch . other_config | tr -d '{} ' | tr , '\\n' | grep -Ev 'ovn-chassis-idx|vlan-limit'
+echo == bridges; ovs-vsctl list-br
+echo == plugins; ls /opt/cni/bin /etc/cni/net.d
+`;
+
+export interface PodOnNode {
+  readonly node: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** On the node's network, by which its network namespace is found. */
+  readonly address: string;
+}
+
 export class RealKubernetes implements AsyncDisposable {
   readonly record: LabRecord;
   readonly #folder: string;
@@ -216,6 +269,9 @@ export class RealKubernetes implements AsyncDisposable {
       LAB: name,
       NODES_N: String(nodes),
       KUBE: folder,
+      FAMILIES: 'dual',
+      APISERVER_FLAGS: `--service-cluster-ip-range=${SERVICE_SUBNETS}`,
+      CONTROLLERS_FLAGS: `--service-cluster-ip-range=${SERVICE_SUBNETS} --cluster-cidr=${Object.values(POD_SUBNETS).join()}`,
     };
     await run('bash', [join(copiedScripts(), 'e2e/cluster'), 'up'], environment);
     // Copied links may have become files.
@@ -260,6 +316,100 @@ export class RealKubernetes implements AsyncDisposable {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'kustomization.yaml'), stringify(overlay));
     await this.kubectl('apply', '-k', folder);
+  }
+
+  /**
+   * The API server of a cluster is a process of a node, which reaches pods as such; this one is on a machine of its own. Its way is by the first
+   * node, with that node's address.
+   */
+  async letApiReachPods(): Promise<void> {
+    const [node = ''] = nodeNames(this.record.nodes);
+    const via = (await this.kubectl('get', 'node', node, '-o', NODE_ADDRESS)).split(' ')[0] ?? '';
+    await outputInside(this.record, [
+      'ip',
+      '-n',
+      'kube-api',
+      'route',
+      'replace',
+      POD_SUBNETS.v4,
+      'via',
+      via,
+    ]);
+    await outputInside(this.record, [
+      'on',
+      node,
+      'nft',
+      `add table ip lab-api; add chain ip lab-api post { type nat hook postrouting priority 100; ip saddr ${API.address} oifname "ovn-k8s-mp0" masquerade; }`,
+    ]);
+  }
+
+  /** What Heddle and OVN could leave on a node: devices, addresses, ways, rules, tables of nftables, settings and bridges of Open vSwitch, plugins. */
+  async hostOf(node: string): Promise<Readonly<Record<string, readonly string[]>>> {
+    const text = await outputInside(this.record, ['on', node, 'bash', '-c', HOST]);
+    const host = text.split(/^== /m).slice(1);
+    return Object.fromEntries(
+      host.map((part) => {
+        const [what = '', ...lines] = part.trimEnd().split('\n');
+        return [what, lines.map((line) => line.trim()).sort()];
+      }),
+    );
+  }
+
+  /**
+   * Until the external bridge is there the node's kernel takes packets from the network card itself, and then Open vSwitch's userspace datapath does;
+   * once the bridge is gone it is the kernel again. Resolves then.
+   */
+  async bridgeGone(node: string): Promise<void> {
+    const wait = 'until ! ip link show breth0 > /dev/null 2>&1; do sleep 0.1; done';
+    const script = `${wait}; nft delete table netdev lab`;
+    await outputInside(this.record, ['on', node, 'timeout', '240', 'bash', '-c', script]);
+  }
+
+  /** Has an interface of a pod made, with the configuration of its NAD: the call that Multus makes, which is not there. */
+  async addAsMultus(pod: PodOnNode, device: string, config: string): Promise<void> {
+    const { node, namespace, name, uid } = pod;
+    const labels = { 'pod.namespace': namespace, 'pod.name': name };
+    const filter = [
+      ...Object.entries(labels).map(([key, value]) => `labels."io.kubernetes.${key}"==${value}`),
+      'labels."io.cri-containerd.kind"==sandbox',
+    ].join();
+    const ctr = [join(this.#folder, 'usr/bin/ctr'), '-n', 'k8s.io', 'containers', 'list', '-q'];
+    const container = (await outputInside(this.record, ['on', node, ...ctr, filter])).trim();
+    const args = {
+      IgnoreUnknown: '1',
+      K8S_POD_NAMESPACE: namespace,
+      K8S_POD_NAME: name,
+      K8S_POD_INFRA_CONTAINER_ID: container,
+      K8S_POD_UID: uid,
+    };
+    const variables = {
+      CNI_COMMAND: 'ADD',
+      CNI_CONTAINERID: container,
+      CNI_NETNS: `/run/netns/${await this.#namespaceAt(node, pod.address)}`,
+      CNI_IFNAME: device,
+      CNI_PATH: '/opt/cni/bin',
+      CNI_ARGS: Object.entries(args)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(';'),
+    };
+    const given = Object.entries(variables).map(([key, value]) => `${key}=${value}`);
+    const plugin = '/opt/cni/bin/ovn-k8s-cni-overlay';
+    const result = await runInside(this.record, ['on', node, 'env', ...given, plugin], {
+      input: config,
+    });
+    if (result.code !== 0)
+      throw new Error(`${device} of ${namespace}/${name}: ${result.stdout}${result.stderr}`);
+  }
+
+  /** What runs a program in the network namespace of a pod with this address. */
+  async commandAt(node: string, address: string): Promise<readonly string[]> {
+    return ['on', node, 'ip', 'netns', 'exec', await this.#namespaceAt(node, address)];
+  }
+
+  async #namespaceAt(node: string, address: string): Promise<string> {
+    const script = `for n in $(ls /run/netns); do ip -n $n -o address show | grep -q " ${address}/" && echo $n; done; true`;
+    const found = await outputInside(this.record, ['on', node, 'bash', '-c', script]);
+    return found.trim();
   }
 
   /** Output of kubectl, as cluster-admin. Throws with its errors. */

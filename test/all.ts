@@ -25,6 +25,7 @@ const SHORT_E2E = ['demo', 'matrix', 'runtime'].map((name) => `test/e2e/${name}.
 const LONG_INTEGRATION = [
   'cluster/any-order',
   'cluster/kubernetes',
+  'cluster/random-histories',
   'daemon/commands',
   'ovsdb/chaos',
   'ovsdb/cluster-crashes',

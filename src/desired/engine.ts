@@ -137,7 +137,7 @@ class Build implements Sink {
 export interface EngineOptions<F> {
   readonly facts: F;
   readonly recorder: ReadRecorder;
-  /** Brings derived facts up to date, before units are built. */
+  /** Brings derived facts up to date, before units are built. Does not throw: reading what could not be worked out does. */
   readonly refresh: () => void;
   readonly features: readonly Feature<F>[];
 }
@@ -152,8 +152,6 @@ export class Engine<F> {
   /** Units that are not simply ok. */
   readonly #notable = new Set<Unit<F>>();
   #targets: readonly RowTarget[] = [];
-  /** Why derived facts could not be brought up to date. */
-  #factsError: string | undefined;
 
   constructor(options: EngineOptions<F>) {
     this.#options = options;
@@ -176,7 +174,7 @@ export class Engine<F> {
 
   /** True when every unit has been built once: only then is it known which rows nobody wants. */
   get isComplete(): boolean {
-    return this.#unbuilt.size === 0 && this.#factsError === undefined;
+    return this.#unbuilt.size === 0;
   }
 
   get isDirty(): boolean {
@@ -189,12 +187,7 @@ export class Engine<F> {
 
   /** Builds what has to be built. Returns how many units were. */
   build(): number {
-    try {
-      this.#options.refresh();
-      this.#factsError = undefined;
-    } catch (error) {
-      this.#factsError = errorText(error);
-    }
+    this.#options.refresh();
     let built = 0;
     for (const unit of this.#dirty) {
       this.#dirty.delete(unit);
@@ -202,11 +195,6 @@ export class Engine<F> {
       built += 1;
     }
     return built;
-  }
-
-  /** Why facts that follow from others could not be worked out: they stay what they were. */
-  get factsError(): string | undefined {
-    return this.#factsError;
   }
 
   /** Units that wait, are rejected or failed, or that report problems. */

@@ -4,8 +4,9 @@
  */
 import { CountedSet, EMPTY_SET, type SetVersion } from './counted-set.ts';
 import type { KeySource } from './keys.ts';
-import { Cell, CellMap, type ReadRecorder } from './reads.ts';
+import { Cell, CellMap, type ReadRecorder, type Step } from './reads.ts';
 import { isSame } from './same.ts';
+import { FailedFact } from './unreadable.ts';
 
 /** Buckets of an index that a fact belongs into. */
 export type IndexBy<V> = (value: V, key: string) => Iterable<string>;
@@ -79,9 +80,19 @@ export class FactTable<V extends object> implements KeySource {
   readonly #indexes: ReadonlyMap<string, Index<V>>;
   readonly #sets: ReadonlyMap<string, KeptSets<V>>;
   readonly #listeners: ((tuple: readonly string[], isPresent: boolean) => void)[] = [];
+  /** With what its facts are worked out; undefined for what is read from objects. */
+  readonly #step: Step | undefined;
+  /** Why the facts of these keys can't be known: each is what it was last, or never was. */
+  readonly #failed = new Map<string, string>();
 
-  constructor(name: string, recorder: ReadRecorder, options: FactTableOptions<V> = {}) {
+  constructor(
+    name: string,
+    recorder: ReadRecorder,
+    options: FactTableOptions<V> = {},
+    step?: Step,
+  ) {
     this.name = name;
+    this.#step = step;
     this.#recorder = recorder;
     this.#arity = options.arity ?? 1;
     this.#indexes = new Map(
@@ -96,25 +107,34 @@ export class FactTable<V extends object> implements KeySource {
     return this.#facts.size;
   }
 
-  /** The whole fact. */
+  get steps(): readonly Step[] {
+    return this.#step === undefined ? [] : [this.#step];
+  }
+
+  /** The whole fact. Throws `FailedFact` if it could not be worked out. */
   get(...key: readonly string[]): V | undefined {
     const text = this.#key(key);
+    this.#step?.noteRead();
     this.#cells.note(text, this.#recorder);
+    if (this.#failed.size > 0) this.#refuse(text);
     return this.#facts.get(text);
   }
 
-  /** One field of the fact, for readers to which the others do not matter. */
+  /** One field of the fact, for readers to which the others do not matter. Throws `FailedFact` if the fact could not be worked out. */
   part<K extends keyof V>(key: string, field: K): V[K] | undefined {
+    this.#step?.noteRead();
     if (this.#recorder.isRecording) {
       let cells = this.#parts.get(field);
       if (cells === undefined) this.#parts.set(field, (cells = new CellMap()));
       cells.note(key, this.#recorder);
     }
+    if (this.#failed.size > 0) this.#refuse(key);
     return this.#facts.get(key)?.[field];
   }
 
-  /** The facts of one bucket, in the order of their keys. */
+  /** The facts of one bucket, in the order of their keys; those that can't be worked out now are what they were last. */
   by(index: string, bucket: string): readonly V[] {
+    this.#step?.noteRead();
     const found = this.#index(index);
     found.contents.note(bucket, this.#recorder);
     return this.#sorted(found, bucket).map((key) => this.#facts.get(key) as V);
@@ -122,6 +142,7 @@ export class FactTable<V extends object> implements KeySource {
 
   /** The keys of one bucket, sorted, for readers to which only matters which facts there are. */
   keysBy(index: string, bucket: string): readonly string[] {
+    this.#step?.noteRead();
     const found = this.#index(index);
     found.members.note(bucket, this.#recorder);
     return this.#sorted(found, bucket);
@@ -131,12 +152,14 @@ export class FactTable<V extends object> implements KeySource {
   setOf(name: string, bucket: string): SetVersion {
     const sets = this.#sets.get(name);
     if (sets === undefined) throw new Error(`facts ${this.name} have no sets ${name}`);
+    this.#step?.noteRead();
     sets.cells.note(bucket, this.#recorder);
     return sets.buckets.get(bucket)?.version ?? EMPTY_SET;
   }
 
   /** Every fact, in the order of the keys. */
   all(): readonly V[] {
+    this.#step?.noteRead();
     this.#recorder.note(this.#all);
     return [...this.#facts.keys()].sort().map((key) => this.#facts.get(key) as V);
   }
@@ -165,6 +188,7 @@ export class FactTable<V extends object> implements KeySource {
     const tuple = (bucket: string): readonly string[] =>
       arity === 1 ? [bucket] : (JSON.parse(bucket) as readonly string[]);
     return {
+      steps: this.steps,
       *tuples() {
         for (const bucket of found.buckets.keys()) yield tuple(bucket);
       },
@@ -176,7 +200,7 @@ export class FactTable<V extends object> implements KeySource {
 
   /** The keys of one bucket. */
   bucket(index: string, bucket: string): KeySource {
-    return this.buckets(index, { tuples: () => [[bucket]], onKeys: () => undefined });
+    return this.buckets(index, { steps: [], tuples: () => [[bucket]], onKeys: () => undefined });
   }
 
   /** The keys of those buckets that are keys of `buckets`. */
@@ -185,6 +209,7 @@ export class FactTable<V extends object> implements KeySource {
     const membersOf = (bucket = ''): (readonly string[])[] =>
       [...(found.buckets.get(bucket) ?? [])].map((key) => this.#tuple(key));
     return {
+      steps: [...this.steps, ...buckets.steps],
       *tuples() {
         for (const [bucket] of buckets.tuples()) yield* membersOf(bucket);
       },
@@ -209,14 +234,19 @@ export class FactTable<V extends object> implements KeySource {
       throw new Error(`facts ${this.name} are changed while something is worked out from facts`);
     const text = typeof key === 'string' ? key : this.#key(key);
     const before = this.#facts.get(text);
+    if (this.#failed.delete(text)) this.#noteFact(text);
     if (before === undefined ? value === undefined : isSame(before, value)) return false;
+    // First what may throw: a fact that has no place in an index is not taken in at all.
+    const places = [...this.#indexes.values()].map(
+      (index) => [index, new Set(value === undefined ? [] : index.by(value, text))] as const,
+    );
     if (value === undefined) this.#facts.delete(text);
     else this.#facts.set(text, value);
     this.#cells.invalidate(text);
     this.#all.invalidate();
     for (const [field, cells] of this.#parts)
       if (!isSame(before?.[field], value?.[field])) cells.invalidate(text);
-    for (const index of this.#indexes.values()) this.#move(index, text, before, value);
+    for (const [index, now] of places) this.#move(index, text, before, now);
     for (const sets of this.#sets.values()) sets.move(text, before, value);
     if ((before === undefined) !== (value === undefined)) {
       const tuple = this.#tuple(text);
@@ -227,6 +257,24 @@ export class FactTable<V extends object> implements KeySource {
 
   delete(key: string | readonly string[]): boolean {
     return this.put(key, undefined);
+  }
+
+  /** The fact can't be worked out: it stays what it was, and who asks for it by its key is told why. */
+  fail(key: string, why: string): void {
+    if (this.#failed.get(key) === why) return;
+    this.#failed.set(key, why);
+    this.#noteFact(key);
+  }
+
+  #refuse(key: string): void {
+    const why = this.#failed.get(key);
+    if (why !== undefined) throw new FailedFact(why);
+  }
+
+  /** Readers of the fact by its key work out again what they made of it. */
+  #noteFact(key: string): void {
+    this.#cells.invalidate(key);
+    for (const cells of this.#parts.values()) cells.invalidate(key);
   }
 
   #key(key: readonly string[]): string {
@@ -247,9 +295,8 @@ export class FactTable<V extends object> implements KeySource {
     return [...(index.buckets.get(bucket) ?? [])].sort();
   }
 
-  #move(index: Index<V>, key: string, before: V | undefined, value: V | undefined): void {
+  #move(index: Index<V>, key: string, before: V | undefined, now: ReadonlySet<string>): void {
     const old = new Set(before === undefined ? [] : index.by(before, key));
-    const now = new Set(value === undefined ? [] : index.by(value, key));
     for (const bucket of old.union(now)) {
       const isMember = now.has(bucket);
       index.contents.invalidate(bucket);

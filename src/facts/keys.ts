@@ -1,9 +1,12 @@
 /** Keys that come and go, and how sources of them are put together. */
+import type { Step } from './reads.ts';
 
 /** Keys that come and go: what the units of a feature, or the keys of a derived table, range over. */
 export interface KeySource {
   /** Every key there is, each as a tuple. */
   tuples(): Iterable<readonly string[]>;
+  /** What the keys come from, as far as it is worked out. */
+  readonly steps: readonly Step[];
   /** Hears of each key that comes or goes from now on. */
   onKeys(listener: (tuple: readonly string[], isPresent: boolean) => void): void;
 }
@@ -15,6 +18,7 @@ export const tupleKey = (...parts: readonly string[]): string =>
 /** Every pair of a key of one source with a key of another one. */
 export function pairs(first: KeySource, second: KeySource): KeySource {
   return {
+    steps: [...first.steps, ...second.steps],
     *tuples() {
       for (const a of first.tuples()) for (const b of second.tuples()) yield [...a, ...b];
     },
@@ -60,6 +64,7 @@ export function union(...sources: readonly KeySource[]): KeySource {
   const all = (): readonly (readonly string[])[] =>
     sources.flatMap((source) => [...source.tuples()]);
   return {
+    steps: sources.flatMap(({ steps }) => steps),
     tuples: () => new Map(all().map((tuple) => [tupleKey(...tuple), tuple])).values(),
     onKeys(listener) {
       // A source may announce a key twice: what counts is who has it.
@@ -88,6 +93,7 @@ export function union(...sources: readonly KeySource[]): KeySource {
 
 /** A source with one key, of no texts: for what there is one of. */
 export const ONE: KeySource = {
+  steps: [],
   tuples: () => [[]],
   onKeys: () => undefined,
 };

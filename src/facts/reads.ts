@@ -8,6 +8,12 @@ export interface Reader {
   invalidate(): void;
 }
 
+/** Facts that are worked out together, before whoever reads them. */
+export interface Step {
+  /** Something reads them. */
+  noteRead(): void;
+}
+
 /** One thing that can be read: a fact, a field of a fact, a bucket of an index. */
 export class Cell {
   // Most cells have one reader: a Set for each would cost more than the facts.

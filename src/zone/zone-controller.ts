@@ -21,6 +21,7 @@ import { CLUSTER } from '../topology/rows/unit-rows.ts';
 import { isReferenceRow, networkOfReferenceRow } from '../topology/rows/reference-rows.ts';
 import { backoffDelay, type Backoff } from '../store/backoff.ts';
 import { createGlobalRow, raiseConfiguration } from './confirmation.ts';
+import { FailedFacts } from './failed-fact-report.ts';
 import type { Logger } from '../process/logger.ts';
 import type { ZoneDatabase } from '../databases/zone-database.ts';
 import { ZoneProgress, type UnitProblem } from './zone-progress.ts';
@@ -122,11 +123,13 @@ export class ZoneController {
   /** Nothing is left to be taken over, or nothing is to be. */
   #isTakenOver: boolean;
   readonly #now: () => number;
+  readonly #failedFacts: FailedFacts;
 
   constructor(options: ZoneControllerOptions) {
     const { facts } = options;
     this.#options = options;
     this.#isTakenOver = options.takeOver !== true;
+    this.#failedFacts = new FailedFacts(facts, options.log);
     this.#now = options.now ?? ((): number => performance.now());
     this.#engine = new Engine({
       facts,
@@ -170,6 +173,7 @@ export class ZoneController {
     }
     if (!this.isStarted) this.#start();
     this.#engine.build();
+    this.#failedFacts.logNew();
     return undefined;
   }
 
@@ -245,12 +249,7 @@ export class ZoneController {
   /** What is wrong with units and their rows, with what to do. */
   problems(): readonly ZoneProblem[] {
     const problems: ZoneProblem[] = [];
-    const { factsError } = this.#engine;
-    if (factsError !== undefined)
-      problems.push({
-        object: `Node ${this.#options.facts.nodeName}`,
-        message: `what follows from the objects stays as it was until it can be worked out again: ${factsError}`,
-      });
+    problems.push(...this.#failedFacts.problems());
     for (const message of this.progress.silent())
       problems.push({ object: `Node ${this.#options.facts.nodeName}`, message });
     for (const { id, state, problems: own } of this.#engine.notable()) {
@@ -283,6 +282,11 @@ export class ZoneController {
         });
     }
     return problems;
+  }
+
+  /** Number of facts that could not be worked out, for metrics. */
+  get failedFacts(): number {
+    return this.#failedFacts.count;
   }
 
   /** Tables and columns that the servers lack. */

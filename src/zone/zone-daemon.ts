@@ -298,6 +298,7 @@ class ZoneDaemon {
     this.#metrics.state({
       networks: controller.progress.networks(),
       problems: problems.length,
+      failedFacts: controller.failedFacts,
       behind: Math.max(0, configured - reached),
     });
     this.#metrics.hostObjects(this.#runtime.host?.controller.counts() ?? []);

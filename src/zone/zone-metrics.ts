@@ -24,6 +24,7 @@ export class ZoneMetrics {
   readonly #written: Histogram<'topology'>;
   readonly #networks: Gauge<'state'>;
   readonly #problems: Gauge;
+  readonly #failedFacts: Gauge;
   readonly #connected: Gauge<'database'>;
   readonly #behind: Gauge;
   readonly #statusRefused: Counter<'part'>;
@@ -90,6 +91,11 @@ export class ZoneMetrics {
     this.#problems = new Gauge({
       name: 'heddle_zone_problems',
       help: 'Objects and rows with something wrong (heddle status lists them).',
+      registers,
+    });
+    this.#failedFacts = new Gauge({
+      name: 'heddle_zone_failed_facts',
+      help: 'Facts about objects that could not be worked out: what follows from them stays as it was.',
       registers,
     });
     this.#connected = new Gauge({
@@ -174,11 +180,13 @@ export class ZoneMetrics {
   state(zone: {
     readonly networks: readonly ZoneNetworkStatus[];
     readonly problems: number;
+    readonly failedFacts: number;
     readonly behind: number;
   }): void {
     for (const state of STATES)
       this.#networks.set({ state }, zone.networks.filter((one) => one.state === state).length);
     this.#problems.set(zone.problems);
+    this.#failedFacts.set(zone.failedFacts);
     this.#behind.set(zone.behind);
     this.#follow(zone.networks);
   }

@@ -184,7 +184,7 @@ const NODE: Feature<Layer3Facts> = {
 /** One default switch and one group with every pod in it: sets that grow with the zone. */
 const DEFAULT: Feature<Layer3Facts> = {
   name: 'default',
-  over: () => ({ tuples: () => [[]], onKeys: () => undefined }),
+  over: () => ({ steps: [], tuples: () => [[]], onKeys: () => undefined }),
   rules: {},
   claims: CLAIMS,
   build(_facts, _args, out) {

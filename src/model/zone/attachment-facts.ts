@@ -27,6 +27,7 @@ import { isOpenWhileMoving } from '../rules/virtual-machines.ts';
 
 /** Keys of two tables. One that moves from the one to the other is never gone. */
 const either = <V extends object>(a: FactTable<V>, b: FactTable<V>): KeySource => ({
+  steps: [...a.steps, ...b.steps],
   *tuples() {
     yield* a.tuples();
     for (const tuple of b.tuples()) if (a.peek(...tuple) === undefined) yield tuple;
@@ -64,17 +65,16 @@ export class AttachmentFacts {
   readonly #permits: DerivedFacts<ObjectReading<Attachment>>;
   /** Interfaces beside each other. */
   readonly #claims: DerivedFacts<ObjectReading<Attachment>>;
-  readonly #derived: readonly { refresh(): void }[];
 
   constructor(facts: ZoneFacts) {
-    const { recorder } = facts;
+    const { graph, recorder } = facts;
     this.#facts = facts;
     this.wishes = new FactTable('wishes', recorder, { arity: 2 });
     this.interfaces = new FactTable('interfaces', recorder, { arity: 3 });
     this.remoteInterfaces = new FactTable('remoteInterfaces', recorder, { arity: 3 });
     this.#permits = new DerivedFacts(
       'permits',
-      recorder,
+      graph,
       either(this.interfaces, this.remoteInterfaces),
       (...key) => this.#permit(key),
       {
@@ -87,7 +87,7 @@ export class AttachmentFacts {
     );
     this.#claims = new DerivedFacts(
       'claims',
-      recorder,
+      graph,
       this.#permits.table,
       (...key) => this.#claim(key),
       { arity: 3, indexes: { problem: isProblem } },
@@ -95,7 +95,7 @@ export class AttachmentFacts {
     const attachmentsOf = (name: string, interfaces: KeySource) =>
       new DerivedFacts(
         name,
-        recorder,
+        graph,
         interfaces,
         (...key) => valueOf(this.#claims.table.get(...key)),
         {
@@ -111,11 +111,6 @@ export class AttachmentFacts {
     const remoteAttachments = attachmentsOf('remoteAttachments', this.remoteInterfaces);
     this.attachments = attachments.table;
     this.remoteAttachments = remoteAttachments.table;
-    this.#derived = [this.#permits, this.#claims, attachments, remoteAttachments];
-  }
-
-  refresh(): void {
-    for (const derived of this.#derived) derived.refresh();
   }
 
   /** Whether the interface is the open one of a virtual machine that moves; undefined where OVN need not be told. */

@@ -6,6 +6,7 @@ import { tupleKey, type KeySource } from '../../facts/keys.ts';
 import { ReadRecorder } from '../../facts/reads.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { switchTunnelKey } from '../../allocators/tunnel-keys.ts';
+import { DerivationGraph } from '../../facts/derivation-graph.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 import type { Connect } from '../read/connects.ts';
@@ -64,10 +65,8 @@ import {
 } from '../rules/service-admission.ts';
 import type { ServiceNetworks } from '../read/services.ts';
 import { OtherPods } from './other-pods.ts';
+import { Unreadable } from '../../facts/unreadable.ts';
 import { NetworkUsage } from './usage.ts';
-
-/** Thrown by the reading of a fact that can't be known: what is built from it stays as it is. */
-export class Unreadable extends Error {}
 
 /** A namespace whose pods have a group of their own on a user-defined network. */
 export interface GroupedNamespace {
@@ -100,13 +99,9 @@ const topologiesOf = (network: Network): readonly string[] =>
   hasGateway(network) ? [network.topology, withGateway(network.topology)] : [network.topology];
 const withGateway = (topology: Topology): string => `${topology} with gateway`;
 
-/** What is brought up to date before somebody builds. */
-interface Refreshed {
-  refresh(): void;
-}
-
 /** Networks that NADs ask for, and the default one. */
 const withDefault = (source: KeySource): KeySource => ({
+  steps: source.steps,
   *tuples() {
     yield [DEFAULT_NETWORK];
     for (const tuple of source.tuples()) if (tuple[0] !== DEFAULT_NETWORK) yield tuple;
@@ -122,6 +117,7 @@ export class ZoneFacts {
   /** The same for the life of the process: reading them is not recorded. */
   readonly settings: ClusterSettings;
   readonly recorder = new ReadRecorder();
+  readonly graph = new DerivationGraph(this.recorder);
   readonly problems = new ProblemList();
 
   /** This node, by its name; what it said last that could be read. */
@@ -185,12 +181,9 @@ export class ZoneFacts {
   readonly #nodeAdmissions: DerivedFacts<ObjectReading<NodeFacts>>;
   readonly #admissions: DerivedFacts<NetworkAdmission>;
   #round = 0;
-  /** In the order in which they follow from each other. */
-  readonly #beforeUsage: Refreshed[];
-  readonly #afterUsage: readonly Refreshed[];
 
   constructor(nodeName: string, settings: ClusterSettings, options: ZoneFactsOptions = {}) {
-    const { recorder } = this;
+    const { graph, recorder } = this;
     this.nodeName = nodeName;
     this.settings = settings;
     this.self = new FactTable('self', recorder);
@@ -237,25 +230,23 @@ export class ZoneFacts {
           ),
       },
     });
-    this.#directUse = new FactTable('directUse', recorder);
-    this.usage = new NetworkUsage(recorder, options.gracePeriod ?? DEFAULT_GRACE_PERIOD);
+    const directUse = graph.add({ name: 'directUse' });
+    this.#directUse = new FactTable('directUse', recorder, {}, directUse);
+    this.usage = new NetworkUsage(graph, options.gracePeriod ?? DEFAULT_GRACE_PERIOD);
 
     this.#nodeAdmissions = new DerivedFacts(
       'nodeAdmissions',
-      recorder,
+      graph,
       this.nodes,
       (name) => this.#admitNode(name),
       { indexes: { problem: isProblem } },
     );
-    const remoteNodes = new DerivedFacts(
-      'remoteNodes',
-      recorder,
-      this.#nodeAdmissions.table,
-      (name) => valueOf(this.#nodeAdmissions.table.get(name)),
+    const remoteNodes = new DerivedFacts('remoteNodes', graph, this.#nodeAdmissions.table, (name) =>
+      valueOf(this.#nodeAdmissions.table.get(name)),
     );
     const networks = new DerivedFacts(
       'networks',
-      recorder,
+      graph,
       withDefault(this.registrations),
       (name) => this.#assemble(name),
       {
@@ -268,7 +259,7 @@ export class ZoneFacts {
     );
     this.#admissions = new DerivedFacts(
       'admissions',
-      recorder,
+      graph,
       networks.table,
       (name) => this.#admitNetwork(name),
       {
@@ -282,7 +273,7 @@ export class ZoneFacts {
     this.attaching = new AttachmentFacts(this);
     const rendered = new DerivedFacts(
       'rendered',
-      recorder,
+      graph,
       this.usage.table,
       (name) => valueOf(this.#admissions.table.get(name)),
       { indexes: { topology: topologiesOf } },
@@ -291,7 +282,7 @@ export class ZoneFacts {
     const admission = new ServiceAdmission(settings);
     const admittedServices = new DerivedFacts<AdmittedService>(
       'services',
-      recorder,
+      graph,
       this.declaredServices,
       (service) => this.#admitService(service, admission),
       { indexes: { refused: ({ refused }) => (refused === undefined ? [] : ['']) } },
@@ -299,7 +290,7 @@ export class ZoneFacts {
     this.services = admittedServices.table;
     const serviceNetworks = new DerivedFacts<ServiceNetworks>(
       'serviceNetworks',
-      recorder,
+      graph,
       this.services,
       (service) => this.#networksOf(service),
       {
@@ -313,14 +304,14 @@ export class ZoneFacts {
     /** Whose services they reach. */
     const hostPodNetworks = new DerivedFacts(
       'hostPodNetworks',
-      recorder,
+      graph,
       this.hostNetworkPods,
       (namespace = '') => ({ networks: this.reach.primariesOf(namespace) }),
       { arity: 2, indexes: { network: ({ networks: names }) => names } },
     );
     const backends = new DerivedFacts(
       'backends',
-      recorder,
+      graph,
       serviceNetworks.table.distinct('place', 2),
       (network, service) =>
         this.#backendsOf(network ?? '', service ?? '', rendered.table, serviceNetworks.table),
@@ -334,7 +325,7 @@ export class ZoneFacts {
     );
     const groupedNamespaces = new DerivedFacts(
       'groupedNamespaces',
-      recorder,
+      graph,
       this.definitions,
       (nad) => this.#groupOf(nad, rendered.table),
       {
@@ -348,50 +339,37 @@ export class ZoneFacts {
     this.rendered = rendered.table;
     this.groupedNamespaces = groupedNamespaces.table;
     this.backends = backends.table;
-    this.#beforeUsage = [
-      this.#nodeAdmissions,
-      remoteNodes,
-      networks,
-      this.#admissions,
-      this.attaching,
-      this.reach,
-      admittedServices,
-      serviceNetworks,
-      hostPodNetworks,
-    ];
     this.policing = new PolicyFacts(this);
     const renderedConnects = new DerivedFacts(
       'renderedConnects',
-      recorder,
+      graph,
       this.connects,
       (name = '') => (this.#isAnyRendered(name) ? { name } : undefined),
     );
     this.#renderedConnects = renderedConnects.table;
-    this.#afterUsage = [rendered, renderedConnects, groupedNamespaces, backends, this.policing];
     const connectUses = new DerivedFacts(
       'connectUses',
-      recorder,
+      graph,
       this.connects,
       (name) => this.#useThroughConnect(name),
       { indexes: { network: ({ networks }) => networks } },
     );
-    const siblingUses = new DerivedFacts(
-      'siblingUses',
-      recorder,
-      this.reach.neighbours,
-      (network) => this.#useThroughSiblings(network),
+    const siblingUses = new DerivedFacts('siblingUses', graph, this.reach.neighbours, (network) =>
+      this.#useThroughSiblings(network),
     );
-    this.#beforeUsage.push(connectUses, siblingUses);
 
     this.usage.use(DEFAULT_NETWORK, ALWAYS);
-    const follow = (source: KeySource, user: string): void =>
+    const follow = (source: KeySource, user: string): void => {
+      this.usage.comesBehind(source);
       source.onKeys(([network = ''], isPresent) => {
         if (isPresent) this.usage.use(network, user);
         else this.usage.release(network, user);
       });
+    };
     /** Of uses that reach as far as networks are connected: not those that come from connections. */
     const followDirect = (source: KeySource, user: string): void => {
       follow(source, user);
+      for (const step of source.steps) directUse.comesBehind(step);
       source.onKeys(([network = ''], isPresent) => {
         const users = new Set(this.#directUse.peek(network)?.users);
         if (isPresent) users.add(user);
@@ -414,9 +392,8 @@ export class ZoneFacts {
   refresh(now: number): void {
     this.#round += 1;
     this.otherPods.expire(now);
-    for (const derived of this.#beforeUsage) derived.refresh();
-    this.usage.expire(now);
-    for (const derived of this.#afterUsage) derived.refresh();
+    this.usage.begin(now);
+    this.graph.refresh();
   }
 
   /**
@@ -431,6 +408,7 @@ export class ZoneFacts {
   get isComplete(): boolean {
     return (
       this.unreadableNodes.size === 0 &&
+      this.graph.failures().next().done === true &&
       this.otherPods.peekKnown() !== false &&
       this.#admissions.table
         .keysBy('keepsRows', '')

@@ -22,6 +22,7 @@ import {
   type Protocol,
 } from '../read/policies.ts';
 import type { PodSelection } from '../rules/selections.ts';
+import { FailedFact, Unreadable } from '../../facts/unreadable.ts';
 
 /** The primary networks of a namespace. */
 interface NamespaceNetworks {
@@ -109,6 +110,16 @@ const selectionBuckets = ({
 }: Pick<Placement, 'networks' | 'selections'>): string[] =>
   networks.flatMap((network) => selections.map(({ id }) => tupleKey(network, id)));
 
+/** What is read, or what it was last if it can't be worked out now. */
+function orLast<T>(read: () => T, last: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FailedFact) return last();
+    throw error;
+  }
+}
+
 export class PolicyFacts {
   /** Policies by namespace, name and kind. */
   readonly policies: FactTable<Policy>;
@@ -132,12 +143,11 @@ export class PolicyFacts {
   readonly multicast: FactTable<MulticastPlacement>;
 
   readonly #facts: ZoneFacts;
-  readonly #derived: readonly { refresh(): void }[];
   readonly #namespaceNetworks: FactTable<NamespaceNetworks>;
   readonly #namespaceSelections: FactTable<NamespaceSelections>;
 
   constructor(facts: ZoneFacts) {
-    const { recorder } = facts;
+    const { graph, recorder } = facts;
     this.#facts = facts;
     this.policies = new FactTable('policies', recorder, {
       arity: 3,
@@ -147,13 +157,13 @@ export class PolicyFacts {
     this.nodeLabels = new FactTable('nodeLabels', recorder);
     const namespaceNetworks = new DerivedFacts<NamespaceNetworks>(
       'namespaceNetworks',
-      recorder,
+      graph,
       union(this.policies.distinct('namespace'), facts.namespaces),
       (namespace = '') => ({ networks: this.#primaryNetworks(namespace) }),
     );
     const placements = new DerivedFacts<Placement>(
       'placements',
-      recorder,
+      graph,
       this.policies,
       (...key) => this.#place(key),
       {
@@ -171,7 +181,7 @@ export class PolicyFacts {
     );
     const adminPlacements = new DerivedFacts<Placement<AdminPolicy>>(
       'adminPlacements',
-      recorder,
+      graph,
       this.admins,
       (...key) => this.#placeAdmin(key),
       {
@@ -192,7 +202,7 @@ export class PolicyFacts {
     );
     const multicast = new DerivedFacts<MulticastPlacement>(
       'multicast',
-      recorder,
+      graph,
       facts.namespaces,
       (namespace = '') => this.#placeMulticast(namespace),
       {
@@ -205,7 +215,7 @@ export class PolicyFacts {
     );
     const selections = new DerivedFacts<PlacedSelection>(
       'selections',
-      recorder,
+      graph,
       union(
         placements.table.distinct('selection', 2),
         adminPlacements.table.distinct('selection', 2),
@@ -222,13 +232,13 @@ export class PolicyFacts {
     );
     const namespaceSelections = new DerivedFacts<NamespaceSelections>(
       'namespaceSelections',
-      recorder,
+      graph,
       facts.namespaces,
       (namespace = '') => this.#selectionsOfNamespace(namespace),
     );
     const podSelections = new DerivedFacts<PodSelections>(
       'podSelections',
-      recorder,
+      graph,
       facts.pods,
       (namespace = '', pod = '') => this.#selectionsOfPod(namespace, pod),
       {
@@ -240,7 +250,7 @@ export class PolicyFacts {
     );
     const selected = new DerivedFacts<SelectedPod>(
       'selected',
-      recorder,
+      graph,
       podSelections.table.distinct('pair', 2),
       (selection = '', pod = '') => this.#selectedPod(selection, pod),
       {
@@ -266,7 +276,7 @@ export class PolicyFacts {
     );
     const namedNumbers = new DerivedFacts<NamedNumber>(
       'namedNumbers',
-      recorder,
+      graph,
       selected.table.distinct('port', 4),
       (selection = '', protocol = '', name = '', port = '') => ({
         selection,
@@ -283,7 +293,7 @@ export class PolicyFacts {
     );
     const ports = new DerivedFacts<PolicedPort>(
       'policedPorts',
-      recorder,
+      graph,
       facts.attachments,
       (...key) => this.#policiesOf(key),
       { arity: 3 },
@@ -297,18 +307,6 @@ export class PolicyFacts {
     this.ports = ports.table;
     this.#namespaceNetworks = namespaceNetworks.table;
     this.#namespaceSelections = namespaceSelections.table;
-    this.#derived = [
-      namespaceNetworks,
-      placements,
-      adminPlacements,
-      multicast,
-      selections,
-      namespaceSelections,
-      podSelections,
-      selected,
-      namedNumbers,
-      ports,
-    ];
   }
 
   /** Addresses of the pods of a selection on a network. */
@@ -319,11 +317,6 @@ export class PolicyFacts {
   /** Those of the pods that call a port by a name and a number: its key in `namedNumbers`. */
   addressesWithPort(number: readonly string[], family: Family): SetVersion {
     return this.selected.setOf('port', tupleKey(...number, family));
-  }
-
-  /** To be called when networks are rendered and pods are attached. */
-  refresh(): void {
-    for (const derived of this.#derived) derived.refresh();
   }
 
   /** Primary networks that have a NAD in the namespace; the default one where there is none or the namespace did not ask for any. */
@@ -380,7 +373,7 @@ export class PolicyFacts {
     const primary = this.#facts.namespaces
       .all()
       .filter(({ labels }) => matchesSelector(namespaceSelector, labels))
-      .flatMap(({ name }) => this.#namespaceNetworks.get(name)?.networks ?? []);
+      .flatMap(({ name }) => this.#lastNetworks(name));
     const networks = new Set([DEFAULT_NETWORK, ...primary]);
     const ports = policy.rules.flatMap((rule) => adminPortQueries(policy, rule));
     const selections = [
@@ -389,10 +382,24 @@ export class PolicyFacts {
     ];
     return {
       policy,
-      networks: this.#renderedOf([...networks].sort()),
+      networks: [...networks].sort().filter((network) => this.#wasRendered(network)),
       selections: uniqueBy(selections, ({ id }) => id),
       ports,
     };
+  }
+
+  /**
+   * Networks of a namespace, as they were last where they can't be worked out: a policy of all namespaces is not held up by one of them. Pods of
+   * that one get no ports meanwhile.
+   */
+  #lastNetworks(namespace: string): readonly NetworkName[] {
+    const networks = this.#namespaceNetworks;
+    return (
+      orLast(
+        () => networks.get(namespace),
+        () => networks.peek(namespace),
+      )?.networks ?? []
+    );
   }
 
   /** The default network, and the primary ones on which the namespace has a group. */
@@ -409,6 +416,15 @@ export class PolicyFacts {
 
   #renderedOf(networks: readonly NetworkName[]): readonly NetworkName[] {
     return networks.filter((network) => this.#facts.rendered.part(network, 'name') !== undefined);
+  }
+
+  #wasRendered(network: NetworkName): boolean {
+    const { rendered } = this.#facts;
+    const name = orLast(
+      () => rendered.part(network, 'name'),
+      () => rendered.peek(network)?.name,
+    );
+    return name !== undefined;
   }
 
   #mergeSelection(network: NetworkName, id: string): PlacedSelection | undefined {
@@ -492,10 +508,14 @@ export class PolicyFacts {
     if (attachment === undefined || attachment.role === 'infrastructure-locked') return undefined;
     const { namespace, pod, network } = attachment;
     const labels = this.#facts.pods.part(tupleKey(namespace, pod), 'labels');
-    const found = this.placements
-      .by('namespace', tupleKey(network, namespace))
-      .map(({ policy }) => policy)
-      .filter(({ podSelector }) => matchesSelector(podSelector, labels));
+    // By their keys: while it is not known on which networks a policy is, no port of its pods is made.
+    const found = this.policies
+      .by('namespace', namespace)
+      .filter(
+        ({ podSelector, name, kind }) =>
+          matchesSelector(podSelector, labels) &&
+          this.placements.get(namespace, name, kind)?.networks.includes(network) === true,
+      );
     const admins = attachment.role === 'primary' ? this.#adminsOf(network, namespace, labels) : [];
     if (found.length === 0 && admins.length === 0) return undefined;
     return {
@@ -513,14 +533,21 @@ export class PolicyFacts {
     labels: Readonly<Record<string, string>> | undefined,
   ): PolicedPort['admins'] {
     const spaceLabels = this.#facts.namespaces.part(namespace, 'labels');
-    return this.adminPlacements
-      .by('network', network)
-      .map(({ policy }) => policy)
+    return this.admins
+      .all()
       .filter(
-        ({ subject }) =>
+        ({ subject, kind, name }) =>
           matchesSelector(subject.namespaceSelector, spaceLabels) &&
-          matchesSelector(subject.podSelector, labels),
+          matchesSelector(subject.podSelector, labels) &&
+          this.#isPlaced(kind, name, network),
       )
       .map(({ kind, name }) => ({ kind, name }));
+  }
+
+  /** A policy that selects a pod of a network is on that network: until it is, the pod is not told from those that it is not about. */
+  #isPlaced(kind: string, name: string, network: NetworkName): boolean {
+    if (this.adminPlacements.get(kind, name)?.networks.includes(network) === true) return true;
+    if (this.#facts.rendered.part(network, 'name') === undefined) return false;
+    throw new Unreadable(`${kind} ${name} is not yet on network ${network}`);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { overlaps, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
 import { tupleKey, type KeySource } from '../../facts/keys.ts';
-import type { ReadRecorder } from '../../facts/reads.ts';
+import type { DerivationGraph } from '../../facts/derivation-graph.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
 import type { FactTable } from '../../facts/fact-table.ts';
 import { memberOf, type Connect, type ConnectMember } from '../read/connects.ts';
@@ -26,7 +26,7 @@ export interface Neighbours {
 
 /** What this follows from. */
 interface Known {
-  readonly recorder: ReadRecorder;
+  readonly graph: DerivationGraph;
   readonly namespaces: FactTable<NamespaceFacts>;
   readonly definitions: FactTable<NetworkDefinition>;
   readonly networks: FactTable<Network>;
@@ -45,18 +45,18 @@ export class NetworkReach {
   readonly #members: DerivedFacts<ConnectMember>;
 
   constructor(known: Known) {
-    const { recorder } = known;
+    const { graph } = known;
     this.#known = known;
     this.#primaries = new DerivedFacts(
       'primaries',
-      recorder,
+      graph,
       known.namespaces,
       (namespace = '') => this.#primariesOf(namespace),
       { indexes: { network: ({ networks }) => networks } },
     );
     this.#neighbours = new DerivedFacts(
       'neighbours',
-      recorder,
+      graph,
       known.networks,
       (network = '') => this.#neighboursOf(network),
       {
@@ -68,18 +68,11 @@ export class NetworkReach {
     );
     this.#members = new DerivedFacts(
       'connectMembers',
-      recorder,
+      graph,
       known.connects.distinct('member', 2),
       (connect = '', id = '') => memberOf(known.connects.get(connect), Number(id)),
       { arity: 2 },
     );
-  }
-
-  /** To be called when namespaces, networks and connections are read. */
-  refresh(): void {
-    this.#members.refresh();
-    this.#primaries.refresh();
-    this.#neighbours.refresh();
   }
 
   /** Primary networks of a namespace; none where it asks for none, or has none yet. */

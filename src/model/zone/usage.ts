@@ -1,5 +1,6 @@
 /** Networks in use on this node: by whom, and since when by nobody. Takes the time from outside. */
-import type { ReadRecorder } from '../../facts/reads.ts';
+import type { KeySource } from '../../facts/keys.ts';
+import type { DerivationGraph, GraphStep } from '../../facts/derivation-graph.ts';
 import { FactTable } from '../../facts/fact-table.ts';
 
 /** A network that has rows here. */
@@ -13,14 +14,38 @@ export class NetworkUsage {
   readonly table: FactTable<NetworkUse>;
   readonly #gracePeriod: number;
   readonly #users = new Map<string, Set<string>>();
-  /** Networks that lost their last user since the last `expire`. */
+  /** Networks that lost their last user since that was looked for last. */
   readonly #released = new Set<string>();
   /** Networks that nobody uses, by when that began: the one that goes first is first. */
   readonly #unused = new Map<string, number>();
 
-  constructor(recorder: ReadRecorder, gracePeriod: number) {
-    this.table = new FactTable('usage', recorder);
+  /** What uses networks comes before it: only then is it known which ones nobody uses. */
+  readonly #step: GraphStep;
+  /** The time at which what nobody uses is to be looked for, until that was done. */
+  #due: number | undefined;
+
+  constructor(graph: DerivationGraph, gracePeriod: number) {
+    this.#step = graph.add({
+      name: 'usage',
+      isDirty: () => this.#due !== undefined,
+      run: () => {
+        const now = this.#due;
+        this.#due = undefined;
+        if (now !== undefined) this.#expire(now);
+      },
+    });
+    this.table = new FactTable('usage', graph.recorder, {}, this.#step);
     this.#gracePeriod = gracePeriod;
+  }
+
+  /** These keys use networks. */
+  comesBehind({ steps }: KeySource): void {
+    for (const step of steps) this.#step.comesBehind(step);
+  }
+
+  /** In the refresh that begins, `now` is the time. */
+  begin(now: number): void {
+    this.#due = now;
   }
 
   /** Something uses the network from now on: `user` is any name for it. */
@@ -42,7 +67,7 @@ export class NetworkUsage {
   }
 
   /** Notes what lost its last user, and ends what nobody used for the grace period. */
-  expire(now: number): void {
+  #expire(now: number): void {
     for (const network of this.#released) {
       this.#unused.set(network, now);
       this.table.put(network, { network, unusedSince: now });

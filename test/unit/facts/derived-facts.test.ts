@@ -1,8 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ReadRecorder } from '../../../src/facts/reads.ts';
-import { DerivedFacts } from '../../../src/facts/derived-facts.ts';
+import { DerivationGraph } from '../../../src/facts/derivation-graph.ts';
+import { DerivedFacts, isToBlame } from '../../../src/facts/derived-facts.ts';
 import { FactTable } from '../../../src/facts/fact-table.ts';
+import { FailedFact } from '../../../src/facts/unreadable.ts';
 
 interface Pod {
   readonly node: string;
@@ -14,51 +16,141 @@ const pod = (node: string, ...labels: string[]): Pod => ({ node, labels });
 describe('derived facts', () => {
   function derived(derive?: (name: string, pods: FactTable<Pod>) => Pod | undefined) {
     const recorder = new ReadRecorder();
+    const graph = new DerivationGraph(recorder);
     const pods = new FactTable<Pod>('pods', recorder);
     let runs = 0;
-    const local = new DerivedFacts<Pod>('local', recorder, pods, (name = '') => {
+    const local = new DerivedFacts<Pod>('local', graph, pods, (name = '') => {
       runs += 1;
       if (derive !== undefined) return derive(name, pods);
       const found = pods.get(name);
       return found?.node === 'n1' ? found : undefined;
     });
-    return { recorder, pods, local, runs: () => runs };
+    return { graph, pods, local, runs: () => runs };
   }
 
   test('follow what they are worked out from, and are worked out only then', () => {
-    const { pods, local, runs } = derived();
+    const { graph, pods, local, runs } = derived();
     pods.put('a', pod('n1'));
     pods.put('b', pod('n2'));
-    local.refresh();
+    graph.refresh();
     expect([...local.table.tuples()]).toEqual([['a']]);
     expect([local.isDirty, runs()]).toEqual([false, 2]);
     pods.put('b', pod('n1'));
     expect(local.isDirty).toBe(true);
-    local.refresh();
+    graph.refresh();
     expect([[...local.table.tuples()].length, runs()]).toEqual([2, 3]);
     pods.delete('a');
     expect([...local.table.tuples()]).toEqual([['b']]);
-    local.refresh();
+    graph.refresh();
     expect(runs()).toBe(3);
   });
 
-  test('one that can not be worked out stays what it was, the others go on, and every refresh says so', () => {
-    const { pods, local } = derived((name, table) => {
+  test('one that can not be worked out stays what it was, the others go on, and who asks for it by its key is told', () => {
+    const { pods, graph, local } = derived((name, table) => {
       const found = table.get(name);
       if (found?.node === 'bad') throw new Error('no such node');
       return found;
     });
+    const heard = new DerivedFacts<Pod>('heard', graph, pods, (name = '') => local.table.get(name));
+    const failed = (): unknown[] =>
+      [...graph.failures()]
+        .filter(isToBlame)
+        .map(({ table, key, error }) => [table, ...key, (error as Error).message]);
     pods.put('a', pod('n1'));
-    local.refresh();
+    graph.refresh();
     pods.put('a', pod('bad'));
     pods.put('b', pod('n1'));
-    for (let i = 0; i < 2; i++)
-      expect(() => local.refresh()).toThrow('facts local of a: no such node');
-    expect(local.table.peek('a')).toEqual(pod('n1'));
-    expect(local.table.peek('b')).toEqual(pod('n1'));
+    for (let i = 0; i < 2; i++) {
+      graph.refresh();
+      expect(failed()).toEqual([['local', 'a', 'no such node']]);
+      expect(local.table.peek('a')).toEqual(pod('n1'));
+      expect(() => local.table.get('a')).toThrow('local of a: no such node');
+      expect(() => local.table.part('a', 'node')).toThrow(FailedFact);
+      expect(heard.table.peek('a')).toEqual(pod('n1'));
+      expect(() => heard.table.get('a')).toThrow('heard of a: local of a: no such node');
+      expect([local.table.get('b'), heard.table.get('b')]).toEqual([pod('n1'), pod('n1')]);
+    }
+    pods.put('a', pod('n1'));
+    graph.refresh();
+    expect([failed(), heard.table.get('a')]).toEqual([[], pod('n1')]);
+    pods.put('a', pod('bad'));
+    graph.refresh();
+    pods.delete('a');
+    graph.refresh();
+    expect([failed(), heard.table.get('a')]).toEqual([[], undefined]);
+  });
+
+  test('one for which an index has no place is not taken in, and is a failure as well', () => {
+    const { pods, graph } = derived();
+    const odd = new DerivedFacts<Pod>('odd', graph, pods, (name = '') => pods.get(name), {
+      indexes: {
+        node: ({ node }) => {
+          if (node === 'odd') throw new Error('no place');
+          return [node];
+        },
+      },
+    });
+    pods.put('a', pod('odd'));
+    pods.put('b', pod('n1'));
+    graph.refresh();
+    expect([...odd.table.tuples()]).toEqual([['b']]);
+    expect(() => odd.table.get('a')).toThrow('odd of a: no place');
+  });
+
+  test('come behind what they read, whatever the order in which they were made', () => {
+    const recorder = new ReadRecorder();
+    const graph = new DerivationGraph(recorder);
+    const pods = new FactTable<Pod>('pods', recorder);
+    const runs: string[] = [];
+    let isDeep = false;
+    const late: DerivedFacts<Pod> = new DerivedFacts<Pod>('late', graph, pods, (name = '') => {
+      runs.push(`late ${name}`);
+      const found = middle.table.get(name);
+      return found && isDeep ? last.table.get(name) : found;
+    });
+    const middle: DerivedFacts<Pod> = new DerivedFacts<Pod>('middle', graph, pods, (name = '') => {
+      runs.push(`middle ${name}`);
+      return first.table.get(name);
+    });
+    const first = new DerivedFacts<Pod>('first', graph, pods, (name = '') => pods.get(name));
+    const last = new DerivedFacts<Pod>('last', graph, pods, (name = '') => {
+      runs.push(`last ${name}`);
+      return pods.get(name);
+    });
+    pods.put('a', pod('n1'));
+    graph.refresh();
+    expect(late.table.get('a')).toEqual(pod('n1'));
+    expect(graph.order.indexOf('late')).toBeGreaterThan(graph.order.indexOf('middle'));
+    expect(graph.order.indexOf('middle')).toBeGreaterThan(graph.order.indexOf('first'));
+    // From now on each is worked out once, and with what is true now.
+    runs.length = 0;
     pods.put('a', pod('n2'));
-    local.refresh();
-    expect(local.table.peek('a')).toEqual(pod('n2'));
+    graph.refresh();
+    expect(runs.toSorted()).toEqual(['last a', 'late a', 'middle a']);
+    // What it reads now, it did not read before.
+    isDeep = true;
+    pods.put('a', pod('n3'));
+    graph.refresh();
+    expect([late.table.get('a'), graph.circles]).toEqual([pod('n3'), []]);
+  });
+
+  test('that follow from themselves are found out, and fail if they never come to rest', () => {
+    const recorder = new ReadRecorder();
+    const graph = new DerivationGraph(recorder);
+    const pods = new FactTable<Pod>('pods', recorder);
+    const one: DerivedFacts<Pod> = new DerivedFacts<Pod>('one', graph, pods, (name = '') =>
+      pod(`${two.table.get(name)?.node ?? ''}1`.slice(-5000)),
+    );
+    const two: DerivedFacts<Pod> = new DerivedFacts<Pod>('two', graph, pods, (name = '') =>
+      one.table.get(name),
+    );
+    pods.put('a', pod('n1'));
+    graph.refresh();
+    expect(graph.circles).toHaveLength(1);
+    expect(graph.circles[0]).toMatch(/^(one → two → one|two → one → two)$/);
+    expect([...graph.failures()].filter(isToBlame).map(({ error }) => String(error))).toContain(
+      'Error: it follows from itself',
+    );
   });
 
   test('are, after any history, what they would be if they were worked out from nothing', () => {
@@ -71,15 +163,13 @@ describe('derived facts', () => {
           const own = table.get(name);
           return table.all().find((one) => one.node === own?.node) === own ? own : undefined;
         };
-        const { pods, local } = derived(first);
+        const { graph, pods, local } = derived(first);
         for (const [name, on] of steps) {
           pods.put(name, on === undefined ? undefined : pod(on));
-          local.refresh();
-          const recorder = new ReadRecorder();
-          const again = new DerivedFacts<Pod>('again', recorder, pods, (key = '') =>
-            first(key, pods),
-          );
-          again.refresh();
+          graph.refresh();
+          const other = new DerivationGraph(new ReadRecorder());
+          const again = new DerivedFacts<Pod>('again', other, pods, (key = '') => first(key, pods));
+          other.refresh();
           expect(Object.fromEntries(local.table.entries())).toEqual(
             Object.fromEntries(again.table.entries()),
           );

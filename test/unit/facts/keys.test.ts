@@ -160,7 +160,11 @@ describe('of a table and an index of it, whose keys come and go with one fact,',
 test('a key that a source announces twice goes from a union when the source says so', () => {
   const heard: string[] = [];
   let announce: Parameters<KeySource['onKeys']>[0] = () => undefined;
-  const source: KeySource = { tuples: () => [], onKeys: (listener) => (announce = listener) };
+  const source: KeySource = {
+    steps: [],
+    tuples: () => [],
+    onKeys: (listener) => (announce = listener),
+  };
   union(source).onKeys(([key = ''], isPresent) => heard.push(`${isPresent ? '+' : '-'}${key}`));
   for (const isPresent of [true, true, false, false, true]) announce(['a'], isPresent);
   expect(heard).toEqual(['+a', '-a', '+a']);

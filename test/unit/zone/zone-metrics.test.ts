@@ -14,7 +14,7 @@ function zone() {
         name,
         state,
       }));
-      metrics.state({ networks, problems: 0, behind: 0 });
+      metrics.state({ networks, problems: 0, failedFacts: 0, behind: 0 });
     },
     /** How many networks came into the data plane, and in how many seconds in all. */
     programmed: async (): Promise<readonly [count: number, sum: number]> => {

@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { ReadRecorder } from '../../../../src/facts/reads.ts';
+import { DerivationGraph } from '../../../../src/facts/derivation-graph.ts';
 import { NetworkUsage } from '../../../../src/model/zone/usage.ts';
 
-const usage = (): NetworkUsage => new NetworkUsage(new ReadRecorder(), 60);
+const graph = new DerivationGraph(new ReadRecorder());
+const usage = (): NetworkUsage => new NetworkUsage(graph, 60);
+const refresh = (networks: NetworkUsage, now: number): void => {
+  networks.begin(now);
+  graph.refresh();
+};
 const inUse = ({ table }: NetworkUsage): string[] => [...table.entries()].map(([name]) => name);
 
 describe('networks in use', () => {
@@ -11,15 +17,15 @@ describe('networks in use', () => {
     networks.use('blue', 'pods');
     networks.use('blue', 'egress');
     networks.release('blue', 'pods');
-    networks.expire(1000);
+    refresh(networks, 1000);
     expect(networks.nextExpiry).toBeUndefined();
     networks.release('blue', 'egress');
-    networks.expire(1000);
+    refresh(networks, 1000);
     expect(networks.table.peek('blue')).toEqual({ network: 'blue', unusedSince: 1000 });
     expect(networks.nextExpiry).toBe(1060);
-    networks.expire(1059);
+    refresh(networks, 1059);
     expect(inUse(networks)).toEqual(['blue']);
-    networks.expire(1060);
+    refresh(networks, 1060);
     expect(inUse(networks)).toEqual([]);
     expect(networks.nextExpiry).toBeUndefined();
   });
@@ -28,9 +34,9 @@ describe('networks in use', () => {
     const networks = usage();
     networks.use('blue', 'pods');
     networks.release('blue', 'pods');
-    networks.expire(1000);
+    refresh(networks, 1000);
     networks.use('blue', 'pods');
-    networks.expire(5000);
+    refresh(networks, 5000);
     expect(networks.table.peek('blue')).toEqual({ network: 'blue' });
   });
 
@@ -38,11 +44,11 @@ describe('networks in use', () => {
     const networks = usage();
     for (const name of ['a', 'b', 'c']) networks.use(name, 'pods');
     networks.release('b', 'pods');
-    networks.expire(10);
+    refresh(networks, 10);
     networks.release('a', 'pods');
-    networks.expire(20);
+    refresh(networks, 20);
     expect(networks.nextExpiry).toBe(70);
-    networks.expire(75);
+    refresh(networks, 75);
     expect(inUse(networks)).toEqual(['a', 'c']);
     expect(networks.nextExpiry).toBe(80);
   });
@@ -52,7 +58,7 @@ describe('networks in use', () => {
     networks.use('blue', 'pods');
     networks.release('blue', 'egress');
     networks.release('red', 'pods');
-    networks.expire(1000);
+    refresh(networks, 1000);
     expect(networks.table.peek('blue')).toEqual({ network: 'blue' });
     expect(networks.nextExpiry).toBeUndefined();
   });

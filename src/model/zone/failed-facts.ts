@@ -1,0 +1,160 @@
+/** What facts that could not be worked out are about: the object that is named, and whose rows may be theirs. */
+import type { FactFailure } from '../../facts/derivation-graph.ts';
+import type { ZoneFacts } from './facts.ts';
+import { DEFAULT_NETWORK } from '../read/networks.ts';
+
+/** What a derived fact is about. */
+export interface About {
+  /** `Service blue/web`. */
+  readonly object: string;
+  /** Other objects, and namespaces with all that is in them, whose rows may follow from it. */
+  readonly objects?: readonly string[];
+  readonly namespaces?: readonly string[];
+}
+
+type AboutKey = (facts: ZoneFacts, key: readonly string[]) => About;
+
+/** Objects of the networks; a network that nothing is known of is named itself. */
+const networkObject = (facts: ZoneFacts, name: string): string =>
+  name === DEFAULT_NETWORK
+    ? 'cluster'
+    : (facts.networks.peek(name)?.object ??
+      facts.registrations.peek(name)?.object ??
+      `network ${name}`);
+
+const networkObjects = (facts: ZoneFacts): readonly string[] =>
+  [...facts.usage.table.entries()].map(([name]) => networkObject(facts, name));
+const connectObjects = (facts: ZoneFacts): readonly string[] =>
+  [...facts.connects.entries()].map(([name]) => `ClusterNetworkConnect ${name}`);
+const adminObjects = (facts: ZoneFacts): readonly string[] =>
+  [...facts.policing.admins.entries()].map(([, { kind, name }]) => `${kind} ${name}`);
+
+/** Namespaces whose pods may be on a network. */
+const namespacesOn = (facts: ZoneFacts, network: string): readonly string[] =>
+  network === DEFAULT_NETWORK
+    ? [...facts.namespaces.entries()].map(([name]) => name)
+    : [...facts.definitions.entries()]
+        .filter(([, definition]) => definition.network === network)
+        .map(([, { namespace }]) => namespace);
+
+/** Networks of the connections of a network: services are shared there. */
+const connectedWith = (facts: ZoneFacts, network: string): readonly string[] => {
+  const id = facts.registrations.peek(network)?.id;
+  return [...facts.connects.entries()]
+    .filter(([, { members }]) => members.some(({ networkId }) => networkId === id))
+    .flatMap(([, { members }]) => members)
+    .flatMap(({ networkId }) => facts.networks.keysBy('id', String(networkId)));
+};
+
+/** Networks of one namespace reach each other, as those of a connection do. */
+const ofNetwork: AboutKey = (facts, [name = '']) => ({
+  object: networkObject(facts, name),
+  objects: [
+    ...networkObjects(facts),
+    ...connectObjects(facts),
+    ...adminObjects(facts),
+    ...(name === DEFAULT_NETWORK ? [...facts.nodes.entries()].map(([node]) => `Node ${node}`) : []),
+  ],
+  namespaces: [name, ...connectedWith(facts, name)].flatMap((one) => namespacesOn(facts, one)),
+});
+/** Who is on it is known by its pods. */
+const ofNode: AboutKey = (facts, [name = '']) => ({
+  object: `Node ${name}`,
+  objects: [
+    ...networkObjects(facts),
+    ...connectObjects(facts),
+    ...[...facts.remoteInterfaces.entries()]
+      .filter(([, { node }]) => node === name)
+      .map(([, { namespace, pod }]) => `Pod ${namespace}/${pod}`),
+  ],
+});
+const inNamespace = (facts: ZoneFacts, object: string, namespace: string): About => ({
+  object,
+  objects: [...networkObjects(facts), ...connectObjects(facts), ...adminObjects(facts)],
+  namespaces: [namespace],
+});
+const ofNamespace: AboutKey = (facts, [name = '']) => inNamespace(facts, `Namespace ${name}`, name);
+const ofPod: AboutKey = (facts, [namespace = '', name = '']) =>
+  inNamespace(facts, `Pod ${namespace}/${name}`, namespace);
+const ofService: AboutKey = (facts, [key = '']) =>
+  inNamespace(facts, `Service ${key}`, namespaceOf(key));
+const ofConnect: AboutKey = (facts, [name = '']) => ({
+  object: `ClusterNetworkConnect ${name}`,
+  objects: networkObjects(facts),
+  namespaces: (facts.connects.peek(name)?.members ?? []).flatMap(({ networkId }) =>
+    facts.networks
+      .keysBy('id', String(networkId))
+      .flatMap((network) => namespacesOn(facts, network)),
+  ),
+});
+/** A network and what policies select there. */
+const ofSelection: AboutKey = (facts, [network = '']) => ofNetwork(facts, [network]);
+/** … written as one text. */
+const ofSelectionText: AboutKey = (facts, [selection = '']) =>
+  ofNetwork(facts, JSON.parse(selection) as readonly string[]);
+
+const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'));
+
+/** By the names of the tables. A test holds that each has its entry. */
+const ABOUT: Readonly<Record<string, AboutKey>> = {
+  nodeAdmissions: ofNode,
+  remoteNodes: ofNode,
+  networks: ofNetwork,
+  admissions: ofNetwork,
+  rendered: ofNetwork,
+  neighbours: ofNetwork,
+  siblingUses: ofNetwork,
+  primaries: ofNamespace,
+  namespaceNetworks: ofNamespace,
+  namespaceSelections: ofNamespace,
+  multicast: ofNamespace,
+  permits: ofPod,
+  claims: ofPod,
+  attachments: ofPod,
+  remoteAttachments: ofPod,
+  hostPodNetworks: ofPod,
+  podSelections: ofPod,
+  policedPorts: ofPod,
+  services: ofService,
+  serviceNetworks: ofService,
+  backends: (facts, [, key = '']) => ofService(facts, [key]),
+  connectMembers: ofConnect,
+  renderedConnects: ofConnect,
+  connectUses: ofConnect,
+  groupedNamespaces: (facts, [nad = '']) =>
+    inNamespace(facts, `NetworkAttachmentDefinition ${nad}`, namespaceOf(nad)),
+  placements: (facts, [namespace = '', name = '', kind = '']) =>
+    inNamespace(facts, `${kind} ${namespace}/${name}`, namespace),
+  adminPlacements: (facts, [kind = '', name = '']) => ({
+    object: `${kind} ${name}`,
+    objects: networkObjects(facts),
+  }),
+  selections: ofSelection,
+  selected: (facts, [, pod = '']) => ofPod(facts, JSON.parse(pod) as readonly string[]),
+  namedNumbers: ofSelectionText,
+};
+
+/** Names of the tables of which it is known what their facts are about. */
+export const tablesAbout: readonly string[] = Object.keys(ABOUT);
+
+export function aboutFailure(facts: ZoneFacts, { table, key }: FactFailure): About {
+  return ABOUT[table]?.(facts, key) ?? { object: `Node ${facts.nodeName}` };
+}
+
+/** Whether rows with this mark may follow from what these facts are about. */
+export function concernedBy(abouts: Iterable<About>): (mark: string) => boolean {
+  const objects = new Set<string>();
+  const spaces = new Set<string>();
+  for (const { object, objects: others = [], namespaces = [] } of abouts) {
+    for (const one of [object, ...others]) objects.add(one);
+    for (const namespace of namespaces) spaces.add(namespace);
+  }
+  return (mark) => {
+    if (objects.has(mark)) return true;
+    const [kind = '', name = ''] = mark.split(' ');
+    return spaces.has(kind === 'Namespace' ? name : namespaceOf(name));
+  };
+}
+
+/** One text for the fact, as a person finds it again. */
+export const factName = ({ table, key }: FactFailure): string => `${table} of ${key.join(' ')}`;

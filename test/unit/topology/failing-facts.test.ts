@@ -1,0 +1,226 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { tupleKey } from '../../../src/facts/keys.ts';
+import type { Reader } from '../../../src/facts/reads.ts';
+import type { DesiredRow } from '../../../src/desired/rows.ts';
+import type { Engine, RowOwner, RowTarget } from '../../../src/desired/engine.ts';
+import { isToBlame } from '../../../src/facts/derived-facts.ts';
+import { aboutFailure, concernedBy, tablesAbout } from '../../../src/model/zone/failed-facts.ts';
+import { ZoneFacts } from '../../../src/model/zone/facts.ts';
+import { closedPolicy } from '../../../src/model/read/policies.ts';
+import { everyKind } from '../../support/zone/all-kinds.ts';
+import { networkPolicy } from '../../support/zone/policed-zone.ts';
+import { engineOver } from '../../support/zone/zone-engine.ts';
+import { bluePodDefault, dualZone, putZone } from '../../support/zone/zones.ts';
+
+/** What the units of a zone want of Northbound, by their ids. */
+class Wanted implements RowTarget {
+  readonly database = 'OVN_Northbound';
+  readonly rows = new Map<string, readonly DesiredRow[]>();
+
+  set(owner: RowOwner, wanted: readonly DesiredRow[]): void {
+    if (wanted.length === 0) this.rows.delete(owner.id);
+    else this.rows.set(owner.id, wanted);
+  }
+
+  has(owner: RowOwner): boolean {
+    return this.rows.has(owner.id);
+  }
+}
+
+interface Key {
+  readonly table: string;
+  readonly tuple: readonly string[];
+  readonly reader: Reader;
+}
+
+/** Every derivation of every key, as it is run, and which one throws. */
+class Faults {
+  readonly keys = new Map<string, Key>();
+  broken: string | undefined;
+
+  constructor({ recorder, graph }: ZoneFacts) {
+    const run = recorder.run.bind(recorder);
+    recorder.run = (reader, task) => {
+      const table = graph.running?.name;
+      if (table === undefined || !('tuple' in reader)) return run(reader, task);
+      const tuple = reader.tuple as readonly string[];
+      const id = tupleKey(table, ...tuple);
+      this.keys.set(id, { table, tuple, reader });
+      return run(reader, () => {
+        const value = task();
+        if (this.broken === id) throw new Error('broken for a test');
+        return value;
+      });
+    };
+  }
+}
+
+/** A pod, and that nothing gets to it, in a namespace of its own on the default network. */
+function putNewcomer(facts: ZoneFacts, isThere: boolean): void {
+  const namespace = 'newcomer';
+  const [pod, policy] = ['pod', 'closed'];
+  const put = <T>(value: T): T | undefined => (isThere ? value : undefined);
+  facts.namespaces.put(
+    namespace,
+    put({ name: namespace, isLabelled: false, labels: {}, logging: {}, hasMulticast: false }),
+  );
+  facts.wishes.put(
+    [namespace, pod],
+    put({
+      namespace,
+      pod,
+      selections: [],
+      unreadable: undefined,
+      selected: undefined,
+      carried: ['default'],
+    }),
+  );
+  facts.interfaces.put(
+    [namespace, pod, 'default'],
+    put({
+      ...bluePodDefault,
+      namespace,
+      pod,
+      role: 'primary',
+      macAddress: '0a:58:0a:f4:00:63',
+      addresses: ['10.244.0.99/24', 'fd00:10:244:1::99/64'],
+    }),
+  );
+  facts.policing.policies.put(
+    [namespace, policy, 'NetworkPolicy'],
+    put(closedPolicy(networkPolicy(`${namespace}/${policy}`, { podSelector: {} }))),
+  );
+}
+
+/** The zone of every kind, with the engine over it. */
+class World {
+  readonly facts: ZoneFacts;
+  readonly faults: Faults;
+  readonly target = new Wanted();
+  readonly engine: Engine<ZoneFacts>;
+
+  constructor(broken?: string) {
+    const zone = {
+      ...everyKind(dualZone),
+      hostNetworkPods: [
+        { namespace: 'blue', name: 'on-host', uid: 'b7a2d6c0-0000-4000-8000-00000000000a' },
+      ],
+    };
+    this.facts = new ZoneFacts(zone.node.name, zone.settings);
+    this.faults = new Faults(this.facts);
+    this.faults.broken = broken;
+    putZone(this.facts, undefined, zone);
+    this.engine = engineOver(this.facts);
+    this.engine.connect([this.target]);
+    this.engine.build();
+  }
+
+  /** The fact of this key can't be worked out from now on, or can be again. */
+  break(id: string, isBroken: boolean): void {
+    this.faults.broken = isBroken ? id : undefined;
+    this.faults.keys.get(id)?.reader.invalidate();
+  }
+
+  rows(): ReadonlyMap<string, readonly DesiredRow[]> {
+    this.engine.build();
+    return new Map(this.target.rows);
+  }
+}
+
+/** Texts of a set are in no order. */
+const sorted = (_key: string, value: unknown): unknown =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string') ? value.toSorted() : value;
+
+const textsOf = (rows: ReadonlyMap<string, readonly DesiredRow[]>): ReadonlyMap<string, string> =>
+  new Map(
+    [...rows.keys()].toSorted().map((id) => [id, JSON.stringify(rows.get(id), sorted)] as const),
+  );
+
+/** Units that differ. */
+const difference = (a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): string[] =>
+  [...new Set([...a.keys(), ...b.keys()])]
+    .filter((id) => a.get(id) !== b.get(id))
+    .map((id) => `${id} ${a.has(id) ? 'is' : 'is not there'} ${b.has(id) ? '' : 'and was not'}`);
+
+describe('a fact that can not be worked out', () => {
+  const world = new World();
+  const { facts, faults, engine } = world;
+  const all = world.rows();
+  const before = textsOf(all);
+  putNewcomer(facts, true);
+  const newcomer = world.rows();
+  const after = textsOf(newcomer);
+  const keys = [...faults.keys].filter(([, { tuple }]) => !tuple.join().includes('newcomer'));
+  putNewcomer(facts, false);
+
+  test('the zone has facts of every table, each table says what they are about, and none follows from itself', () => {
+    expect(textsOf(world.rows())).toEqual(before);
+    const tables = new Set(keys.map(([, { table }]) => table));
+    expect([...tables].toSorted()).toEqual(tablesAbout.toSorted());
+    expect(facts.graph.circles).toEqual([]);
+    expect([...after].length).toBeGreaterThan([...before].length);
+  });
+
+  afterEach(() => {
+    putNewcomer(facts, false);
+    if (faults.broken !== undefined) world.break(faults.broken, false);
+    world.rows();
+  });
+
+  test.each(tablesAbout)(
+    '%s: its rows stay, all others are as they should be, and so is all when it can be again',
+    (table) => {
+      for (const [id, key] of keys.filter(([, one]) => one.table === table)) {
+        world.break(id, true);
+        expect(difference(textsOf(world.rows()), before), id).toEqual([]);
+        const failures = [...facts.graph.failures()];
+        expect(
+          failures.filter(isToBlame).map(({ key: at }) => at),
+          id,
+        ).toEqual([key.tuple]);
+        putNewcomer(facts, true);
+        const found = textsOf(world.rows());
+        const isConcerned = concernedBy(
+          [...facts.graph.failures()].map((failure) => aboutFailure(facts, failure)),
+        );
+        for (const [unit, text] of after) {
+          const own = newcomer.get(unit) ?? [];
+          const isOfIt = own.some(({ object }) => isConcerned(object));
+          if (!isOfIt) expect(found.get(unit) === text, `${id}: ${unit}`).toBe(true);
+          // Nobody gets a port without what closes it.
+          else if (unit.startsWith('["pods/port"'))
+            expect([undefined, before.get(unit), text], `${id}: ${unit}`).toContain(
+              found.get(unit),
+            );
+        }
+        putNewcomer(facts, false);
+        world.break(id, false);
+        expect(difference(textsOf(world.rows()), before), id).toEqual([]);
+        expect([...facts.graph.failures()], id).toEqual([]);
+      }
+      expect([...engine.notable()].filter(({ state }) => state.kind === 'failed')).toEqual([]);
+    },
+  );
+
+  test('from the start: all others are there, and nobody has a port without what closes it', () => {
+    const missing: string[] = [];
+    for (const [id] of keys) {
+      const fresh = new World(id);
+      const found = textsOf(fresh.rows());
+      const isConcerned = concernedBy(
+        [...fresh.facts.graph.failures()].map((failure) => aboutFailure(fresh.facts, failure)),
+      );
+      for (const [unit, text] of before) {
+        const isOfIt = all.get(unit)?.some(({ object }) => isConcerned(object));
+        if (isOfIt !== true && found.get(unit) !== text) missing.push(`${id}: ${unit}`);
+      }
+      for (const [unit, rows] of fresh.target.rows)
+        // The group of a namespace lets multicast through, and closes nothing.
+        if (unit.startsWith('["pods/port"') && !id.startsWith('["groupedNamespaces"'))
+          expect(rows[0]?.containers, `${id}: ${unit}`).toEqual(all.get(unit)?.[0]?.containers);
+      fresh.break(id, false);
+      expect(difference(textsOf(fresh.rows()), before), id).toEqual([]);
+    }
+    expect(missing).toEqual([]);
+  }, 120_000);
+});

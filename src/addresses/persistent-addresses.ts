@@ -1,4 +1,4 @@
-/** Addresses that outlive pods: IPAMClaims of networks that allow them (api.md §1.14, §6.9). */
+/** Addresses that outlive pods: IPAMClaims of networks that allow them (reference/api.md §1.14, §6.9). */
 import type { AllocationError } from '../allocators/allocation-error.ts';
 import { ipamClaims } from '../api/kinds.ts';
 import { objectKey } from '../api/objects.ts';

@@ -1,4 +1,4 @@
-/** Addresses of pods, written to the pods' annotation (api.md §6.9, §7.2): on one node, or for whole networks. */
+/** Addresses of pods, written to the pods' annotation (reference/api.md §6.9, §7.2): on one node, or for whole networks. */
 import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../allocators/allocation-error.ts';
 import { explain } from '../api/annotations/annotations.ts';

@@ -1,4 +1,4 @@
-/** What a pod's annotation says of one attachment: routes and gateways follow from its addresses (api.md §6.9). Pure. */
+/** What a pod's annotation says of one attachment: routes and gateways follow from its addresses (reference/api.md §6.9). Pure. */
 import {
   formatAddress,
   formatInterfaceAddress,

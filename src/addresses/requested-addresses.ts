@@ -1,4 +1,4 @@
-/** Which addresses an attachment must get, from what the pod asks for and what its IPAMClaim holds (api.md §6.9). Pure. */
+/** Which addresses an attachment must get, from what the pod asks for and what its IPAMClaim holds (reference/api.md §6.9). Pure. */
 import { AllocationError } from '../allocators/allocation-error.ts';
 import { hostText } from '../model/rules/pod-ranges.ts';
 import type { WantedAttachment } from '../model/rules/pod-plan.ts';

@@ -1,4 +1,4 @@
-/** Addresses of pods: one per subnet and owner, in turn from the first host (api.md §6.9). */
+/** Addresses of pods: one per subnet and owner, in turn from the first host (reference/api.md §6.9). */
 import { AllocationError } from './allocation-error.ts';
 import {
   containsAddress,
@@ -13,7 +13,7 @@ import {
 } from './addresses.ts';
 import { RoundRobin } from './round-robin.ts';
 
-/** IPv6 subnets hand out addresses of their first 65536 only (api.md §6.9). */
+/** IPv6 subnets hand out addresses of their first 65536 only (reference/api.md §6.9). */
 const MAX_IPV6_ADDRESSES = 65_536n;
 
 /** What there is for pods. */

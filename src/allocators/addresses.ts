@@ -204,7 +204,7 @@ const valueOf = (address: string): bigint =>
 
 /**
  * MAC address that an address in canonical text stands for: `0a:58` and the four bytes of an IPv4 address, or the first
- * four bytes of SHA-256 over the text of an IPv6 address (api.md §6.10, topology.md §2).
+ * four bytes of SHA-256 over the text of an IPv6 address (reference/api.md §6.10, reference/topology.md §2).
  */
 export function macOf(address: string): string {
   const bytes = address.includes(':')

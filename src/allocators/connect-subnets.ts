@@ -1,4 +1,4 @@
-/** Subnets that link the routers of connected networks (api.md §5.5, §5.6; seed 002). */
+/** Subnets that link the routers of connected networks (reference/api.md §5.5, §5.6; seed 002). */
 import { AllocationError } from './allocation-error.ts';
 import {
   bitsOf,
@@ -21,7 +21,7 @@ export interface ConnectRange {
 
 /** OVN's largest port tunnel key. */
 const MAX_PORT_KEY = 32_767;
-/** Nodes whose keys fit into one block (api.md §5.6). */
+/** Nodes whose keys fit into one block (reference/api.md §5.6). */
 const MAX_NODES_PER_BLOCK = 5000;
 
 const layer2Length = (family: Family): number => bitsOf(family) - 1;

@@ -1,14 +1,14 @@
 import { AllocationError } from './allocation-error.ts';
 import { RoundRobin } from './round-robin.ts';
 
-/** Network ids: 0 is the cluster default network (api.md §6.1). */
+/** Network ids: 0 is the cluster default network (reference/api.md §6.1). */
 export const MAX_NETWORK_ID = 4095;
-/** Node ids: 0 and 1 are reserved (api.md §6.1). */
+/** Node ids: 0 and 1 are reserved (reference/api.md §6.1). */
 export const FIRST_NODE_ID = 2;
 export const MAX_NODE_ID = 5000;
-/** Port tunnel ids of a Layer2 or localnet network: OVN port keys end at 32767, 0 is none (api.md §6.1). */
+/** Port tunnel ids of a Layer2 or localnet network: OVN port keys end at 32767, 0 is none (reference/api.md §6.1). */
 export const MAX_PORT_TUNNEL_ID = 32_766;
-/** First port tunnel id of pods on a primary Layer2 network; 1…9 belong to the transit router (api.md §6.1). */
+/** First port tunnel id of pods on a primary Layer2 network; 1…9 belong to the transit router (reference/api.md §6.1). */
 export const FIRST_TRANSIT_ROUTER_PORT_TUNNEL_ID = 10;
 
 /** One id per owner out of a range, in turn. */

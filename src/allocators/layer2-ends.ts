@@ -1,4 +1,4 @@
-/** Gateway and host address of a primary Layer2 network, the same on every node (api.md §6.9). */
+/** Gateway and host address of a primary Layer2 network, the same on every node (reference/api.md §6.9). */
 import { containsAddress, lastOf, type Address, type Prefix } from './addresses.ts';
 import { gatewayAddress, managementAddress } from './node-addresses.ts';
 

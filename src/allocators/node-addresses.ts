@@ -29,11 +29,11 @@ const interfaceAddressAt = (prefix: Prefix, index: number): InterfaceAddress => 
   length: prefix.length,
 });
 
-/** Gateway router's address on the join switch, or a node's on the transit switch: base + node id (api.md §6.4). */
+/** Gateway router's address on the join switch, or a node's on the transit switch: base + node id (reference/api.md §6.4). */
 export const nodeAddress = (subnet: Prefix, nodeId: number): InterfaceAddress =>
   interfaceAddressAt(subnet, nodeId);
 
-/** Offsets in a pod subnet: gateway (the router) and management port (the host) (topology.md §2). */
+/** Offsets in a pod subnet: gateway (the router) and management port (the host) (reference/topology.md §2). */
 export const POD_SUBNET_OFFSETS = { gateway: 1, managementPort: 2 } as const;
 
 export const gatewayAddress = (subnet: Prefix): InterfaceAddress =>
@@ -56,7 +56,7 @@ export function pairAt(prefix: Prefix, index: number): AddressPair {
   };
 }
 
-/** Offsets in the masquerade subnet that all networks share (api.md §6.8). */
+/** Offsets in the masquerade subnet that all networks share (reference/api.md §6.8). */
 export const MASQUERADE_OFFSETS = {
   ovn: 1,
   host: 2,
@@ -67,7 +67,7 @@ export const MASQUERADE_OFFSETS = {
 /** Addresses of networks start after those reserved for the node. */
 const MASQUERADE_USER_BASE = 10;
 
-/** Offsets of a network's own addresses in the masquerade subnet (api.md §6.8). */
+/** Offsets of a network's own addresses in the masquerade subnet (reference/api.md §6.8). */
 export const networkMasqueradeOffsets = (
   networkId: number,
 ): { readonly gatewayRouter: number; readonly managementPort: number } => ({
@@ -91,7 +91,7 @@ export function siblingLink(
   return subnet.base + BigInt(2 * index + 1) > lastOf(subnet) ? undefined : pairAt(subnet, index);
 }
 
-/** A network's own masquerade addresses (api.md §6.8). Throws `out-of-range`: id 0, or the subnet is too small. */
+/** A network's own masquerade addresses (reference/api.md §6.8). Throws `out-of-range`: id 0, or the subnet is too small. */
 export function masqueradeAddresses(
   subnet: Prefix,
   networkId: number,

@@ -2,7 +2,7 @@ import { countOf, holds, intervalsWithout, nextIn, type Interval } from './inter
 
 /**
  * Numbers handed out in turn: the next one is the first free number after the last one handed out, so that a
- * released number rests until the scan has come round (api.md §6.1).
+ * released number rests until the scan has come round (reference/api.md §6.1).
  */
 export class RoundRobin {
   readonly #first: number;

@@ -10,14 +10,14 @@ import {
   type Prefix,
 } from './addresses.ts';
 
-/** Subnet numbers looked at in one range (api.md §6.3). */
+/** Subnet numbers looked at in one range (reference/api.md §6.3). */
 const MAX_CANDIDATES = 1 << 24;
-/** IPv6 ranges with this many subnet bits or more skip numbers whose low 16 bits are 0 (api.md §6.3). */
+/** IPv6 ranges with this many subnet bits or more skip numbers whose low 16 bits are 0 (reference/api.md §6.3). */
 const SKIP_ZERO_FROM_BITS = 16;
 
 /**
  * Where the n-th subnet of a range lies. IPv4 ranges whose subnets end inside an octet are numbered so that subnets
- * with zeroes in the shared octet come first: the number is rotated left (api.md §6.3).
+ * with zeroes in the shared octet come first: the number is rotated left (reference/api.md §6.3).
  */
 export class SubnetRange {
   readonly prefix: Prefix;

@@ -2,9 +2,9 @@ import { AllocationError } from './allocation-error.ts';
 import { MAX_NETWORK_ID } from './ids.ts';
 import { RoundRobin } from './round-robin.ts';
 
-/** Datapath key of the transit or Layer2 switch of network 0; network `n` has this + n (api.md §6.7). */
+/** Datapath key of the transit or Layer2 switch of network 0; network `n` has this + n (reference/api.md §6.7). */
 const SWITCH_TUNNEL_KEY_BASE = 16_711_683;
-/** Keys beyond the fixed ones, for transit routers and connect routers (api.md §6.7). */
+/** Keys beyond the fixed ones, for transit routers and connect routers (reference/api.md §6.7). */
 const FIRST_DYNAMIC_TUNNEL_KEY = SWITCH_TUNNEL_KEY_BASE + MAX_NETWORK_ID + 1;
 /** OVN's largest datapath key, 2^24 - 1. */
 const MAX_TUNNEL_KEY = 16_777_215;

@@ -55,7 +55,7 @@ export const objectKey = (meta: { name: string; namespace?: string | undefined }
     ? meta.name
     : `${meta.namespace}/${meta.name}`;
 
-/** metav1.Condition (api.md §1.2). */
+/** metav1.Condition (reference/api.md §1.2). */
 export interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';

@@ -1,4 +1,4 @@
-/** What Prometheus sees of the cluster manager; names as users of ovn-kubernetes have them on dashboards (api.md §4.6). */
+/** What Prometheus sees of the cluster manager; names as users of ovn-kubernetes have them on dashboards (reference/api.md §4.6). */
 import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
 import { FAMILIES, type Family } from '../allocators/addresses.ts';
 import { connectSubnets } from '../api/annotations/network-annotations.ts';

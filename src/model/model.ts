@@ -10,7 +10,7 @@ export type Topology = 'layer3' | 'layer2' | 'localnet';
 export type Role = 'primary' | 'secondary';
 export type GatewayMode = 'shared' | 'local';
 
-/** Name of a network in the cluster: `default`, `<namespace>_<udn>` or `cluster_udn_<cudn>` (topology.md §1.1). */
+/** Name of a network in the cluster: `default`, `<namespace>_<udn>` or `cluster_udn_<cudn>` (reference/topology.md §1.1). */
 export type NetworkName = string & { readonly __brand: 'NetworkName' };
 
 /** One value per address family; a family that is absent is not in use. */
@@ -27,7 +27,7 @@ export interface NetworkSubnet {
   readonly hostLength?: number;
 }
 
-/** The two addresses by which the host tells a network apart (topology.md §2, "GRM / MPM"). */
+/** The two addresses by which the host tells a network apart (reference/topology.md §2, "GRM / MPM"). */
 export interface MasqueradePair {
   readonly gatewayRouter: string;
   readonly managementPort: string;
@@ -93,7 +93,7 @@ export interface NamedPort {
   readonly port: number;
 }
 
-/** What a node's `k8s.ovn.org/l3-gateway-config` says of its default network gateway (api.md §7.1). */
+/** What a node's `k8s.ovn.org/l3-gateway-config` says of its default network gateway (reference/api.md §7.1). */
 export interface NodeGateway {
   readonly mode: GatewayMode;
   /** Name of the external bridge, e.g. `br-ex`. */
@@ -145,7 +145,7 @@ export interface LocalNode extends NodeFacts {
   readonly managementPortMac?: string;
 }
 
-/** A service that pods of every primary network may reach through the default network (api.md §12). */
+/** A service that pods of every primary network may reach through the default network (reference/api.md §12). */
 export interface AllowedDefaultService {
   /** `<namespace>/<name>`. */
   readonly key: string;
@@ -158,7 +158,7 @@ export interface FeatureFlags {
   readonly multicast: boolean;
 }
 
-/** How policies are carried out (topology.md §16.1). */
+/** How policies are carried out (reference/topology.md §16.1). */
 export interface PolicySettings {
   /** ICMP passes whatever policies say. */
   readonly passesIcmp: boolean;
@@ -178,7 +178,7 @@ export interface ServiceLimits {
   readonly slices: number;
 }
 
-/** Settings of the whole cluster (api.md §12). */
+/** Settings of the whole cluster (reference/api.md §12). */
 export interface ClusterSettings {
   readonly clusterSubnets: readonly NetworkSubnet[];
   readonly serviceSubnets: readonly string[];
@@ -238,7 +238,7 @@ export interface PodInterface {
   readonly openDefaultPorts: readonly OpenPort[];
 }
 
-/** An interface that the pod may have, with the network that its NAD stands for, and what it is for the pod (api.md §6.9). */
+/** An interface that the pod may have, with the network that its NAD stands for, and what it is for the pod (reference/api.md §6.9). */
 export interface Attachment extends PodInterface {
   readonly network: NetworkName;
   readonly role: 'primary' | 'secondary' | 'infrastructure-locked';

@@ -1,4 +1,4 @@
-/** Names of devices on the host (node.md §1.3). */
+/** Names of devices on the host (reference/node.md §1.3). */
 import type { Network } from '../model/model.ts';
 
 /** A device's name has at most 15 characters (linux/if.h, IFNAMSIZ). */
@@ -16,7 +16,7 @@ export const MANAGEMENT_DEVICES = 'ovn-k8s-mp*';
 /** True for the name of such a device of any network. */
 export const isManagementDevice = (name: string): boolean => /^ovn-k8s-mp\d+$/.test(name);
 
-/** Patch port that ovn-controller makes on the external bridge for a localnet port (node.md §1.3). */
+/** Patch port that ovn-controller makes on the external bridge for a localnet port (reference/node.md §1.3). */
 export const patchPort = (localnetPort: string): string =>
   `patch-${localnetPort}-to-${INTEGRATION_BRIDGE}`;
 

@@ -1,6 +1,6 @@
 /** Numbers of the host's state, each with where it comes from. */
 
-/** `protocol` of every route, rule, address and neighbour of ours: what does not have it is never changed (node.md §2.3). */
+/** `protocol` of every route, rule, address and neighbour of ours: what does not have it is never changed (reference/node.md §2.3). */
 export const PROTOCOL = 85;
 /** `protocol` of what the kernel makes by itself (linux/rtnetlink.h, RTPROT_KERNEL). */
 export const PROTOCOL_KERNEL = 2;
@@ -11,33 +11,33 @@ export const DEFAULT_TABLE = 253;
 
 /** Routing table of network 0, which has none; the others follow by their ids (design, decisions). */
 export const ROUTING_TABLES = 10_000;
-/** Routing table of what host processes send to services with a local internal traffic policy, and priority of its rule (node.md §2.1). */
+/** Routing table of what host processes send to services with a local internal traffic policy, and priority of its rule (reference/node.md §2.1). */
 export const INTERNALLY_LOCAL_TABLE = 7;
 export const RULE_INTERNALLY_LOCAL = 30;
-/** Tables below it are other programs' (node.md §1.2). */
+/** Tables below it are other programs' (reference/node.md §1.2). */
 export const LOWEST_ROUTING_TABLE = 1000;
 export const HIGHEST_ROUTING_TABLE = 2 ** 31 - 1;
 
-/** Packet mark of a network towards OVN, added to its id (node.md §1.2). */
+/** Packet mark of a network towards OVN, added to its id (reference/node.md §1.2). */
 const PACKET_MARK = 4096;
 /** As nftables, `ip rule` and Open vSwitch print it. */
 export const packetMark = (networkId: number): string =>
   `0x${(PACKET_MARK + networkId).toString(16)}`;
 
-/** Priority of the rules that lead into a network's table (node.md §2.4). */
+/** Priority of the rules that lead into a network's table (reference/node.md §2.4). */
 export const RULE_NETWORK = 2000;
-/** Priorities of the rules that the kernel makes: of VRFs, and of the tables main and default (node.md §2.4, ip-rule(8)). */
+/** Priorities of the rules that the kernel makes: of VRFs, and of the tables main and default (reference/node.md §2.4, ip-rule(8)). */
 export const RULE_VRF = 1000;
 export const RULE_MAIN = 32_766;
 export const RULE_DEFAULT = 32_767;
 
-/** Metric of the route that ends a network's table: any other route is preferred to it (node.md §2.3). */
+/** Metric of the route that ends a network's table: any other route is preferred to it (reference/node.md §2.3). */
 export const UNREACHABLE_METRIC = 4_278_198_272;
 
-/** Reverse path filter: any way back counts, as replies take another one than requests (node.md §2.5). */
+/** Reverse path filter: any way back counts, as replies take another one than requests (reference/node.md §2.5). */
 export const RP_FILTER_LOOSE = '2';
 
-/** Conntrack mark of a network in the zone of what leaves the node, added to its id (node.md §1.2). */
+/** Conntrack mark of a network in the zone of what leaves the node, added to its id (reference/node.md §1.2). */
 const CONNTRACK_MARK = 3;
 const CONNTRACK_MARK_DEFAULT = '0x1';
 /** Mark of the host's own connections. */
@@ -46,13 +46,13 @@ export const CONNTRACK_MARK_HOST = '0x2';
 export const conntrackMark = (networkId: number): string =>
   networkId === 0 ? CONNTRACK_MARK_DEFAULT : `0x${(CONNTRACK_MARK + networkId).toString(16)}`;
 
-/** Packet mark of what the bridge gives the node's address: pods' traffic for egress (node.md §1.2). */
+/** Packet mark of what the bridge gives the node's address: pods' traffic for egress (reference/node.md §1.2). */
 export const MARK_TO_NODE_ADDRESS = '0x3f0';
 
-/** Packet mark of what is to leave by a network card of its own (node.md §1.2). */
+/** Packet mark of what is to leave by a network card of its own (reference/node.md §1.2). */
 export const MARK_SECONDARY_EGRESS = 1009;
 
-/** Conntrack zones of the external bridge (node.md §1.2). */
+/** Conntrack zones of the external bridge (reference/node.md §1.2). */
 export const ZONES = {
   /** What leaves the node, of OVN and of the host, and the replies to it. */
   uplink: 64_000,
@@ -66,7 +66,7 @@ export const ZONES = {
   fragments: 64_004,
 } as const;
 
-/** OpenFlow tables of the external bridge (node.md §4.2); that of neighbours is our own. */
+/** OpenFlow tables of the external bridge (reference/node.md §4.2); that of neighbours is our own. */
 export const FLOW_TABLES = {
   classify: 0,
   replies: 1,
@@ -80,7 +80,7 @@ export const FLOW_TABLES = {
   neighbours: 20,
 } as const;
 
-/** Cookies of our flows (node.md §4.1); no other flow is ever changed. */
+/** Cookies of our flows (reference/node.md §4.1); no other flow is ever changed. */
 export const COOKIE = '0xdeff105';
 export const COOKIE_PATH_MTU = '0x304';
 /** Cookie of what a network learns of neighbours: it has a limit of its own. */
@@ -98,18 +98,18 @@ export const NEIGHBOUR_WAIT = 3;
 /** Neighbours that one network can ask for within that time. */
 export const NEIGHBOUR_LIMIT = 256;
 
-/** Id of the cluster default network: its management port is `ovn-k8s-mp0` (node.md §1.3). */
+/** Id of the cluster default network: its management port is `ovn-k8s-mp0` (reference/node.md §1.3). */
 export const DEFAULT_NETWORK_ID = 0;
 
-/** Priorities of chains of nftables (node.md §3; linux/netfilter_ipv4.h, NF_IP_PRI_*). */
+/** Priorities of chains of nftables (reference/node.md §3; linux/netfilter_ipv4.h, NF_IP_PRI_*). */
 export const PRIORITY_MANGLE = -150;
 export const PRIORITY_DESTINATION_NAT = -100;
 export const PRIORITY_FILTER = 0;
 export const PRIORITY_SOURCE_NAT = 100;
-/** After everybody else's source NAT (node.md §3.2, §3.7). */
+/** After everybody else's source NAT (reference/node.md §3.2, §3.7). */
 export const PRIORITY_MASQUERADE = 101;
 
-/** Mark of what a host process sends to a service with a local internal traffic policy (node.md §1.2). */
+/** Mark of what a host process sends to a service with a local internal traffic policy (reference/node.md §1.2). */
 export const INTERNALLY_LOCAL_MARK = '0x1745ec';
 
 /**
@@ -118,7 +118,7 @@ export const INTERNALLY_LOCAL_MARK = '0x1745ec';
  */
 export const INTO_OVN_MARK = '0x1745ed';
 
-/** Length that the first eight addresses of the masquerade subnet differ by from one address: those are the node's own (node.md §3.2). */
+/** Length that the first eight addresses of the masquerade subnet differ by from one address: those are the node's own (reference/node.md §3.2). */
 export const NODE_MASQUERADE_BITS = 3;
 
 /**

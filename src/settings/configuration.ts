@@ -111,7 +111,7 @@ interface Given {
 /** What a device, and so a bridge of it, can be called; nothing that could be read as an option. */
 const DEVICE_NAME = /^[\w][\w.@-]{0,14}$/;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
-/** Network ids end there (api.md §6.1). */
+/** Network ids end there (reference/api.md §6.1). */
 const MAX_NETWORKS = DEFAULT_LIMITS.networks;
 /** RFC 8200, section 5. */
 const LEAST_IPV6_MTU = 1280;

@@ -41,7 +41,7 @@ export const cidr =
 /** A node's subnet holds a network address, gateway, management port, a pod and a broadcast address. */
 const LONGEST_HOST_LENGTH = 29;
 
-/** `CIDR` or `CIDR/HOSTLENGTH`, separated by commas; host length 24 or 64 by default (api.md §3.3). */
+/** `CIDR` or `CIDR/HOSTLENGTH`, separated by commas; host length 24 or 64 by default (reference/api.md §3.3). */
 export function clusterSubnets(text: string): readonly NetworkSubnet[] {
   const subnets = list(text).map((entry) => {
     const [address, length, host, ...more] = entry.split('/');

@@ -1,4 +1,4 @@
-/** Numbers that rows share with other programs or with other zones (topology.md §2, §7.8, §18.1). */
+/** Numbers that rows share with other programs or with other zones (reference/topology.md §2, §7.8, §18.1). */
 
 /** Offset of the distributed router in the join subnet; gateway routers have that of their node's id. */
 export const JOIN_CLUSTER_ROUTER = 1;
@@ -11,7 +11,7 @@ export const transitSwitchKey = (networkId: number): number => TRANSIT_SWITCH_KE
 export const TRANSIT_ROUTER_SWITCH_PORT = 1;
 export const transitRouterGatewayPort = (nodeId: number): number => 10 + nodeId;
 
-/** What a Layer2 network's router says of itself to IPv6 pods (topology.md §9.2); intervals in seconds. */
+/** What a Layer2 network's router says of itself to IPv6 pods (reference/topology.md §9.2); intervals in seconds. */
 export const ROUTER_ADVERTISEMENT = {
   address_mode: 'dhcpv6_stateful',
   send_periodic: 'true',
@@ -29,7 +29,7 @@ export const ROUTER_ADVERTISEMENT = {
 export const LAYER2_ROUTER_PORT = 32767;
 export const LAYER2_HOST_PORT = 1;
 
-/** The address by which OVN answers DHCP, and the seconds that an answer holds (topology.md §14). */
+/** The address by which OVN answers DHCP, and the seconds that an answer holds (reference/topology.md §14). */
 export const DHCP_SERVER = '169.254.1.1';
 export const DHCP_LEASE_TIME = 3500;
 

@@ -1,4 +1,4 @@
-/** What of the packets that policies decide on is logged (topology.md §3.4): an annotation of namespaces and of cluster-wide policies. */
+/** What of the packets that policies decide on is logged (reference/topology.md §3.4): an annotation of namespaces and of cluster-wide policies. */
 import { own } from '../plain-object.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import type { Annotated, Reading } from './annotations.ts';

@@ -1,4 +1,4 @@
-/** How much a pod may send and receive: two annotations of Kubernetes (node.md §6.3). */
+/** How much a pod may send and receive: two annotations of Kubernetes (reference/node.md §6.3). */
 import { formatValue } from '../validation/field-errors.ts';
 import { problem, readAnnotation, type Annotated, type Reading } from './annotations.ts';
 

@@ -1,4 +1,4 @@
-/** Labels and annotations by which EndpointSlices say whose endpoints they hold (api.md §9). */
+/** Labels and annotations by which EndpointSlices say whose endpoints they hold (reference/api.md §9). */
 import { DEFAULT_NETWORK } from '../nad/network-name.ts';
 import { objectKey, type KubeObject } from '../objects.ts';
 

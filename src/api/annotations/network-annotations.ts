@@ -1,4 +1,4 @@
-/** Annotations of NADs, ClusterNetworkConnects and EgressIPs (api.md §5.4, §7.3). */
+/** Annotations of NADs, ClusterNetworkConnects and EgressIPs (reference/api.md §5.4, §7.3). */
 import type { Annotated, Reading } from './annotations.ts';
 import {
   annotationOf,

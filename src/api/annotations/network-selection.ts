@@ -1,4 +1,4 @@
-/** Which NADs a pod asks for: the grammar of the Kubernetes network plumbing working group (api.md §6.9). */
+/** Which NADs a pod asks for: the grammar of the Kubernetes network plumbing working group (reference/api.md §6.9). */
 import type { Annotated, Reading } from './annotations.ts';
 import {
   asAddress,

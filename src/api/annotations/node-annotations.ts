@@ -1,4 +1,4 @@
-/** Annotations of nodes (api.md §7.1): each key names its writer. */
+/** Annotations of nodes (reference/api.md §7.1): each key names its writer. */
 import type { Annotated, Reading } from './annotations.ts';
 import {
   asAddress,
@@ -40,7 +40,7 @@ const GATEWAY_MTU_SUPPORT = 'k8s.ovn.org/gateway-mtu-support'; // node
 const BY_MANAGER = 'remove the annotation: the cluster manager writes it again';
 const BY_NODE = 'remove the annotation: the node writes it again';
 
-/** Node ids 0 and 1 are reserved (api.md §6.1). */
+/** Node ids 0 and 1 are reserved (reference/api.md §6.1). */
 const LEAST_NODE_ID = 2;
 const MOST_NODE_ID = 5000;
 const MOST_NETWORK_ID = 4095;

@@ -1,4 +1,4 @@
-/** Annotations of pods (api.md §7.2). */
+/** Annotations of pods (reference/api.md §7.2). */
 import { parseDocument } from 'yaml';
 import type { Annotated, Reading } from './annotations.ts';
 import {

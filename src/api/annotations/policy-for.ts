@@ -1,4 +1,4 @@
-/** Which NADs a MultiNetworkPolicy is for (topology.md §16.3). */
+/** Which NADs a MultiNetworkPolicy is for (reference/topology.md §16.3). */
 import { isDnsLabel, isDnsSubdomain } from '../validation/metadata.ts';
 import { formatValue } from '../validation/field-errors.ts';
 import type { Annotated, Reading } from './annotations.ts';

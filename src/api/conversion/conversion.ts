@@ -1,6 +1,6 @@
 /**
  * UserDefinedNetwork and ClusterUserDefinedNetwork between the stored `k8s.ovn.org/v1` and the flat
- * `k8s.ovn.org/v1alpha1` (api.md §1.9, §1.10). What one version can't say is kept in an annotation of the other, so
+ * `k8s.ovn.org/v1alpha1` (reference/api.md §1.9, §1.10). What one version can't say is kept in an annotation of the other, so
  * that reading back gives what was written.
  */
 import { canonicalJson, sameJson } from '../canonical-json.ts';

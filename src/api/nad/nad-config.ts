@@ -1,4 +1,4 @@
-/** Reads the CNI configuration of a NAD (api.md §3.3): what network it names, or what is wrong with it. */
+/** Reads the CNI configuration of a NAD (reference/api.md §3.3): what network it names, or what is wrong with it. */
 import type {
   ClusterAddressing,
   EvpnVrf,

@@ -1,6 +1,6 @@
 /**
  * Which NADs stand for a network, with which configuration, and why others do not: the one decision that the cluster manager and
- * the nodes share (api.md §3.4, §8). Nodes put in only NADs that carry a network id; those come first for the manager, too, so
+ * the nodes share (reference/api.md §3.4, §8). Nodes put in only NADs that carry a network id; those come first for the manager, too, so
  * that both decide alike.
  */
 import { parsePrefix } from '../../allocators/addresses.ts';

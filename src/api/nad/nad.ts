@@ -1,4 +1,4 @@
-/** NADs of our networks: made from the objects that ask for them, and read back (api.md §3). */
+/** NADs of our networks: made from the objects that ask for them, and read back (reference/api.md §3). */
 import { canonicalJson } from '../canonical-json.ts';
 import type { NadConfig } from './nad-config.ts';
 import { CNI_TYPE, parseNetworkConfig } from './nad-config.ts';
@@ -246,7 +246,7 @@ function readNadConfig(nad: NetworkAttachmentDefinition, settings: ClusterAddres
 
 const sorted = (values: readonly string[]): string => [...values].sort().join(',');
 
-/** What two NADs of one network must agree on, in the order in which a difference is named (api.md §3.4). */
+/** What two NADs of one network must agree on, in the order in which a difference is named (reference/api.md §3.4). */
 const IDENTITY: readonly (readonly [string, (config: NetworkConfig) => unknown])[] = [
   ['name', ({ name }) => name],
   ['topology', ({ topology }) => topology],

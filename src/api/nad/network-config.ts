@@ -47,7 +47,7 @@ export interface NetworkConfig {
   readonly uplink?: string;
 }
 
-/** Settings of the cluster that networks are checked against (api.md §12). */
+/** Settings of the cluster that networks are checked against (reference/api.md §12). */
 export interface ClusterAddressing {
   readonly clusterSubnets: readonly { readonly cidr: string }[];
   readonly serviceSubnets: readonly string[];

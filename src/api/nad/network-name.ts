@@ -1,4 +1,4 @@
-/** Names of networks (api.md §3.1): made of their objects' names here and nowhere else, or chosen in the configuration of a NAD. */
+/** Names of networks (reference/api.md §3.1): made of their objects' names here and nowhere else, or chosen in the configuration of a NAD. */
 import { objectKey, type ObjectMeta } from '../objects.ts';
 
 /** Name of the cluster default network. */
@@ -9,7 +9,7 @@ export const ovnName = (name: string): string => name.replaceAll(/[-/]/g, '.');
 
 /**
  * What comes before the names of OVN objects of a network or NAD key: `blue_blue-network` → `blue_blue.network_`,
- * `blue/l3-net` → `blue.l3.net_`; empty for `default` (topology.md §1.2).
+ * `blue/l3-net` → `blue.l3.net_`; empty for `default` (reference/topology.md §1.2).
  */
 export const ovnPrefix = (name: string): string =>
   name === DEFAULT_NETWORK ? '' : `${ovnName(name)}_`;

@@ -1,4 +1,4 @@
-/** Which primary networks may share a namespace (seed 003; api.md §4.2, §8). Pure. */
+/** Which primary networks may share a namespace (seed 003; reference/api.md §4.2, §8). Pure. */
 import { PRIMARY_NETWORK_LABEL } from '../annotations/network-annotations.ts';
 import { formatPrefix, overlaps, type Prefix } from '../../allocators/addresses.ts';
 import type { LabelSelector } from '../types.ts';
@@ -87,6 +87,6 @@ const canonical = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): 
       .toSorted(),
   ]);
 
-/** Text for a namespace that lacks its label or its primary network (api.md §10). */
+/** Text for a namespace that lacks its label or its primary network (reference/api.md §10). */
 export const invalidPrimaryNetwork = (namespace: string): string =>
   `invalid primary network state for namespace "${namespace}": a valid primary user defined network or network attachment definition custom resource, and required namespace label "${PRIMARY_NETWORK_LABEL}" must both be present`;

@@ -1,4 +1,4 @@
-/** Comma lists of subnets as NADs hold them (api.md §3.3, "Subnet grammar"). */
+/** Comma lists of subnets as NADs hold them (reference/api.md §3.3, "Subnet grammar"). */
 import {
   bitsOf,
   containsPrefix,

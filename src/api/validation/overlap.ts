@@ -1,4 +1,4 @@
-/** Which ranges may not overlap (api.md §6.6), and the search for a free transit subnet (§6.5). */
+/** Which ranges may not overlap (reference/api.md §6.6), and the search for a free transit subnet (§6.5). */
 import {
   containsPrefix,
   FAMILIES,
@@ -144,7 +144,7 @@ export function networkOverlap(
     'user defined subnet',
     network.subnets.map(({ cidr }) => cidr),
   );
-  // A secondary network has no join switch: ovn-kubernetes checks the default one all the same (api.md §15 no. 4).
+  // A secondary network has no join switch: ovn-kubernetes checks the default one all the same (reference/api.md §15 no. 4).
   const join =
     network.role === 'primary'
       ? ranges('user defined join subnet', familyCidrs(network.joinSubnets))
@@ -233,7 +233,7 @@ const ATTEMPTS = 10;
 
 /**
  * Transit subnets of a primary layer2 network, one per family of its subnets: the configured ones, or the next ones
- * of the same size that overlap nothing (api.md §6.5).
+ * of the same size that overlap nothing (reference/api.md §6.5).
  */
 export function findTransitSubnets(
   network: Omit<NetworkRanges, 'transitSubnets'>,

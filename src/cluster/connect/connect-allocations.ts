@@ -1,4 +1,4 @@
-/** Connect subnets of one ClusterNetworkConnect: what its networks hold (api.md §5.5). In memory. */
+/** Connect subnets of one ClusterNetworkConnect: what its networks hold (reference/api.md §5.5). In memory. */
 import { AllocationError, isExhausted } from '../../allocators/allocation-error.ts';
 import { formatPrefix, parsePrefix, type Family, type Prefix } from '../../allocators/addresses.ts';
 import { ConnectSubnetAllocator, type ConnectRange } from '../../allocators/connect-subnets.ts';

@@ -1,4 +1,4 @@
-/** Conditions `Ready-In-Zone-<node>` of a ClusterNetworkConnect, from what nodes report (api.md §5.3). Pure. */
+/** Conditions `Ready-In-Zone-<node>` of a ClusterNetworkConnect, from what nodes report (reference/api.md §5.3). Pure. */
 import type { ZoneConnectStatus, ZoneStatus } from '../../api/zone-status.ts';
 import type { StatedCondition } from '../../store/status-writer.ts';
 import type { AbsentDaemon } from '../nodes/node-heartbeats.ts';

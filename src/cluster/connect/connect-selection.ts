@@ -1,4 +1,4 @@
-/** Which networks a ClusterNetworkConnect selects, and whether they can be connected (seed 002; api.md §5). Pure. */
+/** Which networks a ClusterNetworkConnect selects, and whether they can be connected (seed 002; reference/api.md §5). Pure. */
 import {
   formatPrefix,
   overlaps,

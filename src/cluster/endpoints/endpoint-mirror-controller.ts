@@ -1,4 +1,4 @@
-/** Keeps a mirror of every service's EndpointSlices for the primary networks of its namespace (api.md §9). */
+/** Keeps a mirror of every service's EndpointSlices for the primary networks of its namespace (reference/api.md §9). */
 import { SERVICE_NAME, SLICE_NETWORK } from '../../api/annotations/endpoint-slice-annotations.ts';
 import { endpointSlices } from '../../api/kinds.ts';
 import { compareAge } from '../../api/order.ts';

@@ -1,4 +1,4 @@
-/** EndpointSlices of services, with the addresses that pods have on their primary networks (api.md §9). Pure. */
+/** EndpointSlices of services, with the addresses that pods have on their primary networks (reference/api.md §9). Pure. */
 import {
   MIRRORED_SERVICE_NAME,
   SERVICE_NAME,

@@ -1,4 +1,4 @@
-/** Ids and tunnel keys of networks, on every NAD that stands for them (api.md §6.2). */
+/** Ids and tunnel keys of networks, on every NAD that stands for them (reference/api.md §6.2). */
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { networkAttachmentDefinitions } from '../../api/kinds.ts';
 import {

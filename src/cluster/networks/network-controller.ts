@@ -1,4 +1,4 @@
-/** Objects that declare networks → NADs in the namespaces that should have them (api.md §4). */
+/** Objects that declare networks → NADs in the namespaces that should have them (reference/api.md §4). */
 import { NETWORK_FINALIZER } from '../../api/nad/nad.ts';
 import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';

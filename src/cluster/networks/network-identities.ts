@@ -148,6 +148,6 @@ function messageOfRoom(subnet: Prefix, room: number): string {
   return `network id ${room + 1} has no masquerade addresses`;
 }
 
-/** Keys that are stored for a network: the transit switch's follows from the id (api.md §6.7). */
+/** Keys that are stored for a network: the transit switch's follows from the id (reference/api.md §6.7). */
 const tunnelKeyCount = ({ topology, role }: Pick<NetworkConfig, 'topology' | 'role'>): number =>
   topology === 'layer2' && role === 'primary' ? 2 : 0;

@@ -1,4 +1,4 @@
-/** What became of a declared network, and the conditions that say so (api.md §4.5). Pure. */
+/** What became of a declared network, and the conditions that say so (reference/api.md §4.5). Pure. */
 import type { DaemonAbsence } from '../../api/node-lease.ts';
 import type { ZoneNetworkStatus } from '../../api/zone-status.ts';
 import type { StatedCondition } from '../../store/status-writer.ts';

@@ -1,4 +1,4 @@
-/** Rules for a network that comes to a namespace, or to a further range; what it has is not taken away by them (api.md §4.2, §8). */
+/** Rules for a network that comes to a namespace, or to a further range; what it has is not taken away by them (reference/api.md §4.2, §8). */
 import { formatPrefix, overlaps, parsePrefix, type Prefix } from '../../allocators/addresses.ts';
 import type { NetworkConfig, SubnetEntry } from '../../api/nad/network-config.ts';
 import { nodeOverlap } from '../../api/validation/overlap.ts';

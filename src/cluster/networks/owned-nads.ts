@@ -1,4 +1,4 @@
-/** NADs of the objects that declare networks: written, corrected and removed, one namespace at a time (api.md §4). */
+/** NADs of the objects that declare networks: written, corrected and removed, one namespace at a time (reference/api.md §4). */
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { networkAttachmentDefinitions, pods as podKind } from '../../api/kinds.ts';
 import { NETWORK_FINALIZER, renderNad } from '../../api/nad/nad.ts';

@@ -4,7 +4,7 @@ import type { Pod } from '../../api/types.ts';
 
 /**
  * Why a NAD can't go yet: pods carry its key in their network annotation or are to get an address of it (`wanted`), or one carries an
- * annotation that can't be read (api.md §4.4). `pods` are those of its namespace. Undefined when nothing uses it.
+ * annotation that can't be read (reference/api.md §4.4). `pods` are those of its namespace. Undefined when nothing uses it.
  */
 export function podsUsing(
   nadKey: string,

@@ -1,4 +1,4 @@
-/** Node ids, transit addresses and node subnets, written to each Node at once (api.md §6.3, §6.4). */
+/** Node ids, transit addresses and node subnets, written to each Node at once (reference/api.md §6.3, §6.4). */
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { formatInterfaceAddress, parsePrefix } from '../../allocators/addresses.ts';
 import { FIRST_NODE_ID, IdAllocator, MAX_NODE_ID } from '../../allocators/ids.ts';

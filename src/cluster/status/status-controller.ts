@@ -1,4 +1,4 @@
-/** Statuses of the objects that declare networks, and the events of failed allocations (api.md §4.5, §4.6). */
+/** Statuses of the objects that declare networks, and the events of failed allocations (reference/api.md §4.5, §4.6). */
 import { conditionMessage, conditionOf } from '../../api/conditions.ts';
 import { zoneStatuses } from '../../api/kinds.ts';
 import { DEFAULT_NETWORK } from '../../api/nad/network-name.ts';

@@ -19,7 +19,7 @@ export interface UnprogrammedControllerOptions {
 
 const REASON = 'NotSupported';
 
-/** The status of a kind that has a place for a message (api.md §1.13); `status` texts are those of ovn-kubernetes. */
+/** The status of a kind that has a place for a message (reference/api.md §1.13); `status` texts are those of ovn-kubernetes. */
 const STATUSES: ReadonlyMap<ResourceKind, (message: string) => StatusChange> = new Map<
   ResourceKind,
   (message: string) => StatusChange

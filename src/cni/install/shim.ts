@@ -3,7 +3,7 @@
 /** The socket of a node's daemon when nothing else is said. */
 export const CNI_SOCKET = '/run/heddle/cni.sock';
 
-/** Names of the plugin: its own, and the types that NADs name (node.md §6.5, seed 004). */
+/** Names of the plugin: its own, and the types that NADs name (reference/node.md §6.5, seed 004). */
 export const PLUGIN_NAMES = ['heddle-cni', 'ovn-k8s-cni-overlay', 'ovn-kubernetes'] as const;
 export const CONFLIST_NAME = '10-heddle.conflist';
 

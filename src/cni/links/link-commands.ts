@@ -34,7 +34,7 @@ export function ownerOf(alias: string): LinkOwner | undefined {
   return { container, device, ...(uid === undefined ? {} : { uid }) };
 }
 
-/** True for a name that the host's end of an interface of this container has (node.md §6.3, step 8). */
+/** True for a name that the host's end of an interface of this container has (reference/node.md §6.3, step 8). */
 export function isHostDeviceOf(container: string, name: string): boolean {
   const [start = '', index] = name.split('_');
   const length = name.length - (index === undefined ? 0 : index.length + 1);
@@ -74,7 +74,7 @@ export const hostCommands = (
   ['link', 'set', 'dev', hostDevice, 'up'],
 ];
 
-/** Settings below /proc/sys before the interface is up: IPv6 addresses are there at once, and its link-local one follows from the MAC (node.md §2.5). */
+/** Settings below /proc/sys before the interface is up: IPv6 addresses are there at once, and its link-local one follows from the MAC (reference/node.md §2.5). */
 export const podSysctls = ({
   device,
   addresses,

@@ -1,4 +1,4 @@
-/** Which interfaces a pod gets, from its annotations (node.md §6). Pure. */
+/** Which interfaces a pod gets, from its annotations (reference/node.md §6). Pure. */
 import type { Reading } from '../../api/annotations/annotations.ts';
 import { bandwidth } from '../../api/annotations/bandwidth-annotations.ts';
 import { annotatedNetworkName } from '../../api/annotations/network-annotations.ts';
@@ -19,7 +19,7 @@ import type { CniInterface } from '../protocol/result.ts';
 /** Network name by NAD, for `k8s.ovn.org/network`. */
 export type NetworkNames = ReadonlyMap<string, string>;
 
-/** Without a network's own: the reference's default (api.md §12). */
+/** Without a network's own: the reference's default (reference/api.md §12). */
 const DEFAULT_MTU = 1400;
 /** Linux takes no longer names of links. */
 const LONGEST_DEVICE = 15;
@@ -159,7 +159,7 @@ export function podInterfaces(
   });
 }
 
-/** The host's end: second interfaces are numbered by the index of their other end in the pod: lo 1, eth0 2 … (node.md §6.3). */
+/** The host's end: second interfaces are numbered by the index of their other end in the pod: lo 1, eth0 2 … (reference/node.md §6.3). */
 function hostDevice(sandbox: string, index: number): string {
   const suffix = index === 0 ? '' : `_${index + 2}`;
   return sandbox.slice(0, LONGEST_DEVICE - suffix.length) + suffix;

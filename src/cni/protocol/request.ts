@@ -222,7 +222,7 @@ function networkOf(command: Command, config: PlainObject): Configured {
   return { version, network, ...attachmentOf(command, config) };
 }
 
-/** A configuration with `topology` is that of a NAD (node.md §6.1), and so is one as seed 004 writes it. */
+/** A configuration with `topology` is that of a NAD (reference/node.md §6.1), and so is one as seed 004 writes it. */
 function attachmentOf(
   command: Command,
   config: PlainObject,

@@ -1,4 +1,4 @@
-/** What a CNI plugin answers about a pod's interfaces (node.md §6.3). */
+/** What a CNI plugin answers about a pod's interfaces (reference/node.md §6.3). */
 import { familyOf } from '../../allocators/addresses.ts';
 import type { Bandwidth } from '../../api/annotations/bandwidth-annotations.ts';
 import type { PodRoute } from '../../api/annotations/pod-annotations.ts';

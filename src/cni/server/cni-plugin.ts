@@ -1,4 +1,4 @@
-/** Answers container runtimes: gives pods their interfaces and takes them away again (node.md §6). */
+/** Answers container runtimes: gives pods their interfaces and takes them away again (reference/node.md §6). */
 import { withoutPrefix } from '../../allocators/addresses.ts';
 import { pods as podKind } from '../../api/kinds.ts';
 import { nadOfKey } from '../../api/nad/nad-key.ts';
@@ -51,7 +51,7 @@ export interface CniAnswer {
   readonly body: string;
 }
 
-/** Less than the two minutes after which kubelet gives up (node.md §6.1). */
+/** Less than the two minutes after which kubelet gives up (reference/node.md §6.1). */
 const REQUEST_LIMIT = 110_000;
 
 export class CniPlugin {

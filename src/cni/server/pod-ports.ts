@@ -94,7 +94,7 @@ export class PodPorts {
     return this.#named(name).flatMap(podPort)[0];
   }
 
-  /** Adds all ports in one transaction; other ports of the same logical ports go with it (node.md §6.3). */
+  /** Adds all ports in one transaction; other ports of the same logical ports go with it (reference/node.md §6.3). */
   async add(interfaces: readonly CniInterface[]): Promise<void> {
     for (const { hostDevice } of interfaces)
       if (this.#named(hostDevice).length > 0)
@@ -237,7 +237,7 @@ export class PodPorts {
 /** ovs-vswitchd keeps 32 bits. */
 const MOST_KBITS = 2 ** 32 - 1;
 
-/** What a pod sends is dropped beyond its limit: kbit/s, and a tenth of that in one burst (node.md §6.3). */
+/** What a pod sends is dropped beyond its limit: kbit/s, and a tenth of that in one burst (reference/node.md §6.3). */
 const policing = ({ egress }: Bandwidth = {}): Readonly<Record<string, JsonValue>> => {
   if (egress === undefined) return {};
   const rate = Math.min(Math.floor(egress / 1000), MOST_KBITS);

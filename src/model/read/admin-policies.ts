@@ -46,7 +46,7 @@ export interface AdminPolicy {
   readonly logging: AclLogging;
 }
 
-/** Policies are told apart by their priority in OVN, which has room for this many (topology.md §16.2). */
+/** Policies are told apart by their priority in OVN, which has room for this many (reference/topology.md §16.2). */
 const MOST_PRIORITY = 99;
 
 function selectionOf(

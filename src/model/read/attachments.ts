@@ -58,7 +58,7 @@ export function readInterfaces(pod: Pod, since: number): ObjectReading<readonly 
       addresses: podNetwork.addresses,
       ...(podNetwork.tunnelId === undefined ? {} : { tunnelId: podNetwork.tunnelId }),
       ...(machine === undefined ? {} : { machine }),
-      // A malformed list opens nothing; the rest of the pod goes on (topology.md §17.1).
+      // A malformed list opens nothing; the rest of the pod goes on (reference/topology.md §17.1).
       openDefaultPorts: nadKey === DEFAULT_NAD_KEY ? (open.value ?? []) : [],
     }));
   });

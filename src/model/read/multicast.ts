@@ -1,10 +1,10 @@
-/** Which namespaces ask for multicast between their pods, and whose addresses that needs (topology.md §16.4). */
+/** Which namespaces ask for multicast between their pods, and whose addresses that needs (reference/topology.md §16.4). */
 import { annotationOf } from '../../api/annotations/annotations.ts';
 import type { Namespace } from '../../api/types.ts';
 import type { ObjectReading } from './reading.ts';
 import { selectionId, type PodSelection } from '../rules/selections.ts';
 
-/** api.md §7.3 */
+/** reference/api.md §7.3 */
 const MULTICAST_ENABLED = 'k8s.ovn.org/multicast-enabled';
 
 /** What is no answer is none: multicast stays denied. */

@@ -57,7 +57,7 @@ export interface Policy {
   readonly isStateless: boolean;
 }
 
-/** topology.md §16.1 */
+/** reference/topology.md §16.1 */
 const STATELESS = 'k8s.ovn.org/acl-stateless';
 
 const PROTOCOLS: Readonly<Record<string, Protocol>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' };
@@ -78,7 +78,7 @@ const canonical = (cidr: string): string => {
   return prefix === undefined ? cidr : formatPrefix(prefix);
 };
 
-/** A peer without `podSelector` means all pods of its namespaces; the reference has a set of its own for it (topology.md §16.1). */
+/** A peer without `podSelector` means all pods of its namespaces; the reference has a set of its own for it (reference/topology.md §16.1). */
 function selectionOf(
   { podSelector, namespaceSelector }: NetworkPolicyPeer,
   namespace: string,

@@ -32,7 +32,7 @@ const UNHEEDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** The layout that Layer2 networks have here; a node that says nothing has it, too (topology.md §9). */
+/** The layout that Layer2 networks have here; a node that says nothing has it, too (reference/topology.md §9). */
 const LAYOUT = '2.0';
 
 function* sentences(object: KubeObject): Iterable<string> {
@@ -46,7 +46,7 @@ function* sentences(object: KubeObject): Iterable<string> {
     yield 'it runs a virtual machine: this release answers no DHCP on primary networks; give the machine its address otherwise';
 }
 
-/** A virtual machine on a primary Layer2 network asks for its address there (topology.md §14). */
+/** A virtual machine on a primary Layer2 network asks for its address there (reference/topology.md §14). */
 const needsDhcp = (pod: Pod): boolean =>
   machineOf(pod) !== undefined &&
   [...(podNetworks(pod).value ?? [])].some(

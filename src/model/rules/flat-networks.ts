@@ -1,4 +1,4 @@
-/** What an OVNSecondaryNetwork has beyond other secondary networks: OVN answers its pods that ask for addresses (topology.md §22). */
+/** What an OVNSecondaryNetwork has beyond other secondary networks: OVN answers its pods that ask for addresses (reference/topology.md §22). */
 
 import { familyOf, prefixLength, type Family } from '../../allocators/addresses.ts';
 import { parseNetworkName } from '../../api/nad/network-name.ts';

@@ -1,4 +1,4 @@
-/** Names of the OVN objects of a network (topology.md §1.2), in one place. */
+/** Names of the OVN objects of a network (reference/topology.md §1.2), in one place. */
 
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import type { Network, NetworkName } from '../model.ts';

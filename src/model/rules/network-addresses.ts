@@ -54,7 +54,7 @@ export const joinAddresses = (
     .filter((subnet) => hasAddress(subnet, node.id))
     .map((subnet) => nthAddress(subnet, node.id));
 
-/** A range of pods that share a switch, and the addresses in it by which they leave (topology.md §2). */
+/** A range of pods that share a switch, and the addresses in it by which they leave (reference/topology.md §2). */
 export interface PodRange {
   readonly family: Family;
   readonly cidr: string;
@@ -79,7 +79,7 @@ export const nodeRanges = (nodeSubnets: readonly string[]): readonly PodRange[] 
     }))
     .sort(byFamily);
 
-/** Ranges of a primary Layer2 network, v4 first: the same on every node (api.md §6.9). */
+/** Ranges of a primary Layer2 network, v4 first: the same on every node (reference/api.md §6.9). */
 export function layer2Ranges({
   subnets,
   infrastructureSubnets,
@@ -112,7 +112,7 @@ export interface TransitLink {
   readonly gatewayInterface: string;
 }
 
-/** Offset of the second end: the pair of a node has its id as number (topology.md §2). */
+/** Offset of the second end: the pair of a node has its id as number (reference/topology.md §2). */
 const secondEnd = (nodeId: number): number => 2 * nodeId + 1;
 
 /** True if the subnet has a pair of addresses for the node. */

@@ -1,5 +1,5 @@
 /**
- * Which networks a pod is attached to, and as what (api.md §6.9, §8, §10): the one decision of those who give addresses and of those
+ * Which networks a pod is attached to, and as what (reference/api.md §6.9, §8, §10): the one decision of those who give addresses and of those
  * who render ports. What a pod carries is no argument in it. Pure.
  */
 import { formatPrefix, overlaps, parsePrefix } from '../../allocators/addresses.ts';
@@ -377,7 +377,7 @@ const requestOf = ({ ips, mac, ipamClaim, defaultRoute }: NetworkSelection): Att
   ...(ipamClaim === undefined ? {} : { ipamClaim }),
 });
 
-/** Who gives addresses: the pod's node from its own subnet, or the cluster manager for the whole network (api.md §6.9). */
+/** Who gives addresses: the pod's node from its own subnet, or the cluster manager for the whole network (reference/api.md §6.9). */
 export function allocatedBy({ nad }: WantedAttachment): 'node' | 'cluster' {
   if (nad === undefined || nad.config.topology === 'layer3') return 'node';
   if (nad.config.topology === 'localnet' && nad.config.subnets.length === 0) return 'node';

@@ -1,4 +1,4 @@
-/** Which addresses and MAC addresses a network has for pods: of a node's subnets, or of the network's own (api.md §6.9). Pure. */
+/** Which addresses and MAC addresses a network has for pods: of a node's subnets, or of the network's own (reference/api.md §6.9). Pure. */
 import { notForPods, type AddressSpace } from '../../allocators/address-pool.ts';
 import {
   bitsOf,

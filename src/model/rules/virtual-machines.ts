@@ -1,4 +1,4 @@
-/** Virtual machines of KubeVirt, which move from one pod to another and keep their addresses (topology.md §14). Pure. */
+/** Virtual machines of KubeVirt, which move from one pod to another and keep their addresses (reference/topology.md §14). Pure. */
 import { annotationOf } from '../../api/annotations/annotations.ts';
 import type { Pod } from '../../api/types.ts';
 import type { Attachment, VirtualMachine } from '../model.ts';

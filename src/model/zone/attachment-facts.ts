@@ -1,4 +1,4 @@
-/** Which interfaces pods have: what their annotations say, as far as it is theirs to say (api.md §6.9). */
+/** Which interfaces pods have: what their annotations say, as far as it is theirs to say (reference/api.md §6.9). */
 import { DEFAULT_NAD_KEY } from '../../api/nad/nad-key.ts';
 import { tupleKey, type KeySource } from '../../facts/keys.ts';
 import { DerivedFacts } from '../../facts/derived-facts.ts';
@@ -135,7 +135,7 @@ export class AttachmentFacts {
       }
   }
 
-  /** An interface that the pod may have, whatever other pods have (api.md §6.9). */
+  /** An interface that the pod may have, whatever other pods have (reference/api.md §6.9). */
   #permit(key: readonly string[]): ObjectReading<Attachment> | undefined {
     const [namespace = '', pod = '', nadKey = ''] = key;
     const found = this.interfaces.get(...key) ?? this.remoteInterfaces.get(...key);

@@ -1,4 +1,4 @@
-/** What a node tells the cluster of itself: Open vSwitch settings and the kernel's addresses → annotations of its Node (api.md §7.1). */
+/** What a node tells the cluster of itself: Open vSwitch settings and the kernel's addresses → annotations of its Node (reference/api.md §7.1). */
 import {
   containsAddress,
   familyOf,
@@ -56,7 +56,7 @@ export type NodeAnnotations =
   | { readonly kind: 'value'; readonly annotations: Readonly<Record<string, string>> }
   | { readonly kind: 'awaited'; readonly message: string };
 
-/** Physical network of the default network's gateway (node.md §5). */
+/** Physical network of the default network's gateway (reference/node.md §5). */
 const GATEWAY_NETWORK = 'physnet';
 /** Layer2 networks have a transit router (topology.md, layout of Layer2). */
 const TRANSIT_ROUTER_LAYOUT = '2.0';
@@ -209,7 +209,7 @@ export const knownDevices = (
     }));
 };
 
-/** Ends of tunnels: each is an address that packets to it reach (node.md §5). */
+/** Ends of tunnels: each is an address that packets to it reach (reference/node.md §5). */
 function encapAddresses(
   externalIds: ReadonlyMap<string, string>,
   devices: readonly KnownDevice[],

@@ -1,4 +1,4 @@
-/** What ovn-controller of a node is to read in `external_ids` of the local Open_vSwitch database (ovn-controller(8), node.md §5). Pure. */
+/** What ovn-controller of a node is to read in `external_ids` of the local Open_vSwitch database (ovn-controller(8), reference/node.md §5). Pure. */
 
 /** Settings of Heddle that say so. */
 export interface ChassisSettings {

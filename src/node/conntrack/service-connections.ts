@@ -34,7 +34,7 @@ export const serviceConnections: Feature<ZoneFacts> = {
   rules: {
     forget: {
       text: 'When a service goes, or an endpoint of UDP, the connections that led there are forgotten; when a service of UDP gets its first endpoint, those that clients began before.',
-      source: 'node.md §4.6',
+      source: 'reference/node.md §4.6',
     },
   },
   claims: [],

@@ -38,7 +38,7 @@ const text = (value: unknown): string | undefined =>
 const isUnusable = (address: PlainObject): boolean =>
   ['tentative', 'dadfailed'].some((flag) => address[flag] === true);
 
-/** Keepalived labels the addresses that it moves between hosts so (node.md §5). */
+/** Keepalived labels the addresses that it moves between hosts so (reference/node.md §5). */
 const VIRTUAL = /vip$/;
 
 function hostAddress(json: PlainObject): HostAddress | undefined {

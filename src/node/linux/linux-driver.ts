@@ -31,7 +31,7 @@ export interface AppliedPlan {
 
 /** What the kernel refused is left at that for this long, unless devices change or something else is wanted. */
 const REFUSED_REST = 30_000;
-/** Without any event everything is looked at again after this time (node.md §7.1: VRFs each 60 s). */
+/** Without any event everything is looked at again after this time (reference/node.md §7.1: VRFs each 60 s). */
 const RESYNC = 60_000;
 
 interface Refusal {

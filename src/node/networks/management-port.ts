@@ -1,4 +1,4 @@
-/** The host's port on a network: an internal port of Open vSwitch that OVN takes for the network's management port (node.md §2.2). */
+/** The host's port on a network: an internal port of Open vSwitch that OVN takes for the network's management port (reference/node.md §2.2). */
 import type { TableClaim } from '../../desired/rows.ts';
 import { hostAddress, type HostPart } from './host-network.ts';
 import { OPEN_VSWITCH } from '../host-rows.ts';
@@ -35,7 +35,7 @@ export const managementPort: HostPart = {
   rules: {
     'management-port': {
       text: "The host has a port on each network with gateways, with the second address of the node's subnet, known to OVN by its interface id.",
-      source: 'node.md §2.2, §1.4',
+      source: 'reference/node.md §2.2, §1.4',
     },
   },
   build(all, on) {

@@ -1,4 +1,4 @@
-/** What the host has once for all networks: its masquerade addresses on the external bridge, and the kernel's own rules (node.md §2.1). */
+/** What the host has once for all networks: its masquerade addresses on the external bridge, and the kernel's own rules (reference/node.md §2.1). */
 import {
   asHost,
   FAMILIES,
@@ -28,7 +28,7 @@ export const kernelRules = ({ hasVrfs }: HostSettings): Feature<ZoneFacts> => ({
   rules: {
     'kernel-rules': {
       text: "The kernel's own rules are there: without them VRFs, and the host itself, have no routes.",
-      source: 'node.md §2.4; ip-rule(8)',
+      source: 'reference/node.md §2.4; ip-rule(8)',
     },
   },
   claims: [],
@@ -51,7 +51,7 @@ export const integrationBridge: Feature<ZoneFacts> = {
   rules: {
     'integration-bridge': {
       text: 'Management ports are on the bridge of ovn-controller, which makes it.',
-      source: 'node.md §2.2',
+      source: 'reference/node.md §2.2',
     },
   },
   claims: MANAGEMENT_CLAIMS,
@@ -68,15 +68,15 @@ export const hostMasquerade: Feature<ZoneFacts> = {
   rules: {
     'host-masquerade': {
       text: 'The host has a masquerade address on the external bridge, by which OVN knows it.',
-      source: 'node.md §2.1',
+      source: 'reference/node.md §2.1',
     },
     'ovn-masquerade': {
       text: "OVN's masquerade address and the next hop of services are neighbours on the external bridge with fixed MAC addresses.",
-      source: 'node.md §2.1',
+      source: 'reference/node.md §2.1',
     },
     services: {
       text: 'The host reaches service addresses over the external bridge, from its masquerade address.',
-      source: 'node.md §2.1',
+      source: 'reference/node.md §2.1',
     },
   },
   claims: [],

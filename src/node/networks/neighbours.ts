@@ -1,4 +1,4 @@
-/** Neighbours that nobody answers for, or that are known beforehand (node.md §2.1, §2.2). */
+/** Neighbours that nobody answers for, or that are known beforehand (reference/node.md §2.1, §2.2). */
 import { macOf } from '../../allocators/addresses.ts';
 import type { HostPart } from './host-network.ts';
 
@@ -6,11 +6,11 @@ export const neighbours: HostPart = {
   rules: {
     'gateway-neighbour': {
       text: 'The gateway of the default network has the MAC address that follows from its address.',
-      source: 'node.md §2.1',
+      source: 'reference/node.md §2.1',
     },
     'gateway-router-neighbour': {
       text: "The masquerade address of a network's gateway router is a neighbour on the external bridge.",
-      source: 'node.md §2.2, 8',
+      source: 'reference/node.md §2.2, 8',
     },
   },
   build(rows, on) {
@@ -20,7 +20,7 @@ export const neighbours: HostPart = {
         rows.by('gateway-neighbour').neighbour({
           dev: on.device,
           address: range.gateway,
-          // Both families have the one of the first (node.md §2.1).
+          // Both families have the one of the first (reference/node.md §2.1).
           mac: macOf(first?.gateway ?? range.gateway),
         });
       const own = on.network.masquerade[range.family]?.gatewayRouter;

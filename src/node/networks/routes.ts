@@ -1,4 +1,4 @@
-/** Routes of a network: those of its VRF, and of the default network's management port (node.md §2.1, §2.3). */
+/** Routes of a network: those of its VRF, and of the default network's management port (reference/node.md §2.1, §2.3). */
 import { familyOf, nthAddress } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { PodRange } from '../../model/rules/network-addresses.ts';
@@ -10,31 +10,31 @@ export const routes: HostPart = {
   rules: {
     'table-end': {
       text: "What a network's table has no route for goes nowhere: never by the host's own routes.",
-      source: 'node.md §2.3, 6',
+      source: 'reference/node.md §2.3, 6',
     },
     'service-route': {
       text: 'Service addresses are reached over the external bridge, from the host’s masquerade address.',
-      source: 'node.md §2.3, 1',
+      source: 'reference/node.md §2.3, 1',
     },
     uplink: {
       text: "A network leaves the node by the node's own next hops.",
-      source: 'node.md §2.3, 2',
+      source: 'reference/node.md §2.3, 2',
     },
     'own-masquerade': {
       text: "The network's masquerade address is reached on its management port: OVN answers for it.",
-      source: 'node.md §2.3, 3',
+      source: 'reference/node.md §2.3, 3',
     },
     'local-endpoints': {
       text: 'Traffic for endpoints of this node alone goes into the network.',
-      source: 'node.md §2.3, 4; §2.1',
+      source: 'reference/node.md §2.3, 4; §2.1',
     },
     'internally-local': {
       text: 'What host processes send to services that stay on the node enters the default network by its management port.',
-      source: 'node.md §2.1, ITP routing',
+      source: 'reference/node.md §2.1, ITP routing',
     },
     'network-subnets': {
       text: "The network's subnets on other nodes are reached through its router.",
-      source: 'node.md §2.3, 5; §2.1',
+      source: 'reference/node.md §2.3, 5; §2.1',
     },
   },
   build(rows, on) {

@@ -1,4 +1,4 @@
-/** Rules that lead into a network's table: by packet mark, and by the address that its pods have on the host (node.md §2.4, §2.1). */
+/** Rules that lead into a network's table: by packet mark, and by the address that its pods have on the host (reference/node.md §2.4, §2.1). */
 import { asHost } from '../../allocators/addresses.ts';
 import type { HostPart } from './host-network.ts';
 import {
@@ -12,15 +12,15 @@ export const rules: HostPart = {
   rules: {
     'by-mark': {
       text: "What is marked for a network is routed by the network's table.",
-      source: 'node.md §2.4',
+      source: 'reference/node.md §2.4',
     },
     'by-policy': {
       text: 'What host processes send to services that stay on the node has a table of its own.',
-      source: 'node.md §2.1, ITP routing',
+      source: 'reference/node.md §2.1, ITP routing',
     },
     'by-masquerade': {
       text: "Replies to the network's masquerade address are routed by the network's table.",
-      source: 'node.md §2.4',
+      source: 'reference/node.md §2.4',
     },
   },
   build(rows, on) {

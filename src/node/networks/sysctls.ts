@@ -1,4 +1,4 @@
-/** Settings of the kernel that a management port and the external bridge need (node.md §2.5). */
+/** Settings of the kernel that a management port and the external bridge need (reference/node.md §2.5). */
 import type { HostPart } from './host-network.ts';
 import { deviceSysctl } from '../host-rows.ts';
 import { RP_FILTER_LOOSE } from '../numbers.ts';
@@ -7,11 +7,11 @@ export const sysctls: HostPart = {
   rules: {
     forwarding: {
       text: 'The host forwards what comes through a management port, and through the external bridge.',
-      source: 'node.md §2.5',
+      source: 'reference/node.md §2.5',
     },
     'reverse-path': {
       text: 'What comes through a management port has a way back by whichever device: replies take another way than requests.',
-      source: 'node.md §2.5',
+      source: 'reference/node.md §2.5',
     },
   },
   build(rows, { device, ranges, isDefault, gateway }) {

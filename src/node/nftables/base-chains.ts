@@ -1,4 +1,4 @@
-/** Chains that packets come in by, and the sets and maps that their rules look into (node.md §3.1, §3.3, §3.4). */
+/** Chains that packets come in by, and the sets and maps that their rules look into (reference/node.md §3.1, §3.3, §3.4). */
 import type { Family } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -32,15 +32,15 @@ export const baseChains: Feature<ZoneFacts> = {
   rules: {
     services: {
       text: 'What is sent to a node port or an external address goes on to the cluster address of its service; local policies come first.',
-      source: 'node.md §3.1, §3.3',
+      source: 'reference/node.md §3.1, §3.3',
     },
     marks: {
       text: "What is sent to a node port or an external address of a network's service is marked for the network before that; pods of the default network can't get there through their management port.",
-      source: 'node.md §3.1, §3.4',
+      source: 'reference/node.md §3.1, §3.4',
     },
     'path-mtu': {
       text: 'The host never tells other nodes that a packet was too big: tunnels know the MTU.',
-      source: 'node.md §3.1',
+      source: 'reference/node.md §3.1',
     },
   },
   claims: [],

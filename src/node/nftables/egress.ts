@@ -1,4 +1,4 @@
-/** Where egress services and egress addresses hook in: chains that do nothing while their maps are empty and nobody marks (node.md §3.1, §3.7). */
+/** Where egress services and egress addresses hook in: chains that do nothing while their maps are empty and nobody marks (reference/node.md §3.1, §3.7). */
 import { familyOf } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -28,19 +28,19 @@ export const egressChains: Feature<ZoneFacts> = {
   rules: {
     'egress-services': {
       text: 'Endpoints of an egress service leave with the address of its load balancer, unless the bridge gives them that of the node.',
-      source: 'node.md §3.7, egress service',
+      source: 'reference/node.md §3.7, egress service',
     },
     'egress-addresses': {
       text: 'A pod with an egress address on another network card leaves with it.',
-      source: 'node.md §3.7, egress IP, other NIC',
+      source: 'reference/node.md §3.7, egress IP, other NIC',
     },
     'egress-connections': {
       text: 'In local gateway mode answers to what egress marked have the mark of their connection.',
-      source: 'node.md §3.7, LGW connmark',
+      source: 'reference/node.md §3.7, LGW connmark',
     },
     'egress-leaks': {
       text: "What was to leave by another network card and still has a pod's address is dropped.",
-      source: 'node.md §3.7, leak guard',
+      source: 'reference/node.md §3.7, leak guard',
     },
   },
   claims: [],

@@ -1,4 +1,4 @@
-/** Host processes stay away from the default-network addresses of pods that have a primary network, but for kubelet (node.md §3.6). */
+/** Host processes stay away from the default-network addresses of pods that have a primary network, but for kubelet (reference/node.md §3.6). */
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -22,11 +22,11 @@ export const isolationChain: Feature<ZoneFacts> = {
   rules: {
     isolation: {
       text: 'Host processes reach the default-network address of a pod with a primary network only at ports that the pod opened.',
-      source: 'node.md §3.6',
+      source: 'reference/node.md §3.6',
     },
     kubelet: {
       text: 'kubelet reaches every pod: probes. Needs cgroup v2.',
-      source: 'node.md §3.6',
+      source: 'reference/node.md §3.6',
     },
   },
   claims: [],
@@ -68,7 +68,7 @@ export const isolatedPods: Feature<ZoneFacts> = {
   rules: {
     pod: {
       text: 'A pod whose primary network is another one is known by its addresses on the default network, and by the ports that it opened there.',
-      source: 'node.md §3.6',
+      source: 'reference/node.md §3.6',
     },
   },
   claims: [],

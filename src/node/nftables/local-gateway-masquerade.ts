@@ -1,4 +1,4 @@
-/** In local gateway mode what leaves the node over the host's network stack gets the host's address (node.md §3.2). */
+/** In local gateway mode what leaves the node over the host's network stack gets the host's address (reference/node.md §3.2). */
 import { bitsOf, familyOf, nthAddress, type Family } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import { ONE } from '../../facts/keys.ts';
@@ -20,7 +20,7 @@ export const masqueradeChains: Feature<ZoneFacts> = {
   rules: {
     masquerade: {
       text: 'In local gateway mode OVN, pods of the default network, and networks by their masquerade addresses leave with an address of the host; what networks send to services keeps its own.',
-      source: 'node.md §3.2',
+      source: 'reference/node.md §3.2',
     },
   },
   claims: [],

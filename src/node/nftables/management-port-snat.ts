@@ -1,4 +1,4 @@
-/** What the host itself sends into the default network through its port gets the port's address, so that replies come back (node.md §3.2). */
+/** What the host itself sends into the default network through its port gets the port's address, so that replies come back (reference/node.md §3.2). */
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
@@ -17,7 +17,7 @@ export const managementPortSnat: Feature<ZoneFacts> = {
     'management-port-snat': {
       text: "What the host itself sends into the default network through its port has the port's address, but for services that keep the client's. What it forwards keeps its own, and is judged by it.",
       source:
-        'node.md §3.2; linux/net/ipv4/ip_output.c, ip_output: what is forwarded has come in by a device',
+        'reference/node.md §3.2; linux/net/ipv4/ip_output.c, ip_output: what is forwarded has come in by a device',
     },
   },
   claims: [],

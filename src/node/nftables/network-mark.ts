@@ -1,4 +1,4 @@
-/** The mark of a network, for whatever is to be sent to it (node.md §3.4). */
+/** The mark of a network, for whatever is to be sent to it (reference/node.md §3.4). */
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { isDefault } from '../../model/rules/names.ts';
@@ -6,7 +6,7 @@ import { hasGateway } from '../../model/rules/network-addresses.ts';
 import { NftRows } from './nft-rows.ts';
 import { packetMark } from '../numbers.ts';
 
-/** Chain that marks packets for a network (node.md §1.3). */
+/** Chain that marks packets for a network (reference/node.md §1.3). */
 export const markChain = (networkId: number): string => `udn-mark-${packetMark(networkId)}`;
 
 export const networkMark: Feature<ZoneFacts> = {
@@ -16,7 +16,7 @@ export const networkMark: Feature<ZoneFacts> = {
   rules: {
     mark: {
       text: "A primary network's packets from outside have its mark, by which they are routed in its table.",
-      source: 'node.md §3.4',
+      source: 'reference/node.md §3.4',
     },
   },
   claims: [],

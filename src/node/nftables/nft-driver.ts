@@ -37,7 +37,7 @@ export interface AppliedNft {
 
 /** What was refused is left at that for this long, unless something else is wanted. */
 const REFUSED_REST = 30_000;
-/** Without any event everything is looked at again after this time (node.md §7.1). */
+/** Without any event everything is looked at again after this time (reference/node.md §7.1). */
 const RESYNC = 60_000;
 /** How often cgroups that rules name are looked at: nothing says that one was made. */
 const CGROUP_LOOK = 1000;

@@ -5,7 +5,7 @@ import type { Sink } from '../../desired/features.ts';
 /** Name of the "database" whose tables are those of nftables. */
 export const NFTABLES = 'nftables';
 
-/** The table that is ours as a whole (node.md §3). */
+/** The table that is ours as a whole (reference/node.md §3). */
 export const NFT_TABLE = { family: 'inet', name: 'ovn-kubernetes' } as const;
 
 export type NftTable = 'chain' | 'set' | 'rule' | 'element';

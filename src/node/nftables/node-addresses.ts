@@ -1,4 +1,4 @@
-/** Addresses of other nodes, which the host tells nothing of packets that were too big (node.md §3.1), and those of this node, where its node ports are. */
+/** Addresses of other nodes, which the host tells nothing of packets that were too big (reference/node.md §3.1), and those of this node, where its node ports are. */
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -30,7 +30,7 @@ export const remoteNodeAddresses: Feature<ZoneFacts> = {
   rules: {
     addresses: {
       text: 'Every address of another node is known as such.',
-      source: 'node.md §3.1, §3.3',
+      source: 'reference/node.md §3.1, §3.3',
     },
   },
   claims: [],
@@ -47,7 +47,7 @@ export const ownNodeAddresses: Feature<ZoneFacts> = {
   rules: {
     addresses: {
       text: 'Node ports are at every address of this node, also for what comes out of a VRF.',
-      source: 'node.md §3.3, §3.4; Linux 6.16, nft_fib_ipv4.c',
+      source: 'reference/node.md §3.3, §3.4; Linux 6.16, nft_fib_ipv4.c',
     },
   },
   claims: [],

@@ -1,4 +1,4 @@
-/** Where node ports and external addresses of services lead on the host, and for which network they are marked (node.md §3.3, §3.4). */
+/** Where node ports and external addresses of services lead on the host, and for which network they are marked (reference/node.md §3.3, §3.4). */
 import { nthAddress, type Family } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
 import type { Feature, Sink } from '../../desired/features.ts';
@@ -31,19 +31,19 @@ export const serviceElements: Feature<ZoneFacts> = {
   rules: {
     external: {
       text: "A node port or external address leads to the service's cluster address.",
-      source: 'node.md §3.3',
+      source: 'reference/node.md §3.3',
     },
     'externally-local': {
       text: "With a local external traffic policy it leads to endpoints of this node, which see the client's address.",
-      source: 'node.md §3.3',
+      source: 'reference/node.md §3.3',
     },
     'internally-local': {
       text: 'With a local internal traffic policy what host processes send to the cluster address stays on this node.',
-      source: 'node.md §3.3',
+      source: 'reference/node.md §3.3',
     },
     mark: {
       text: 'What is sent to a service of a primary network is marked for the network.',
-      source: 'node.md §3.4',
+      source: 'reference/node.md §3.4',
     },
     'host-pods': {
       text: "What is sent to a cluster address of a primary network's service is looked at: pods of other networks on the host's network don't get there.",

@@ -22,23 +22,23 @@ export const dropFlows: BridgePart = {
   rules: {
     'path-mtu': {
       text: 'No network tells another node that packets are too large: the way between nodes is not its own.',
-      source: 'node.md §4.3, 700',
+      source: 'reference/node.md §4.3, 700',
     },
     'services-outside': {
       text: 'What a network has no service for does not leave the node.',
-      source: 'node.md §4.3, 115',
+      source: 'reference/node.md §4.3, 115',
     },
     'pod-sources': {
       text: "A pod's own address never leaves the node, whatever features are on.",
-      source: 'design, decisions; node.md §4.3, 103, §9',
+      source: 'design, decisions; reference/node.md §4.3, 103, §9',
     },
     'nothing-else': {
       text: 'What no flow lets a network send is dropped.',
-      source: 'node.md §4.3, 9',
+      source: 'reference/node.md §4.3, 9',
     },
     normal: {
       text: 'What concerns no network is switched as on any bridge.',
-      source: 'node.md §4.3, 0',
+      source: 'reference/node.md §4.3, 0',
     },
   },
   common(rows) {

@@ -1,4 +1,4 @@
-/** Traffic between the host and OVN: the host's way to services, and OVN's to the addresses of the node (node.md §4.3, §4.4). */
+/** Traffic between the host and OVN: the host's way to services, and OVN's to the addresses of the node (reference/node.md §4.3, §4.4). */
 import type { BridgePart } from './bridge-network.ts';
 import { conntrack, destination, DROP, MARK_INTO_OVN, output } from './flow-actions.ts';
 import { FLOW_TABLES, ZONES } from '../numbers.ts';
@@ -11,27 +11,27 @@ export const hostFlows: BridgePart = {
   rules: {
     'host-to-services': {
       text: "The host's traffic to services goes into OVN with the host's masquerade address.",
-      source: 'node.md §4.3, 500 and 550',
+      source: 'reference/node.md §4.3, 500 and 550',
     },
     'choice-of-network': {
       text: "The host reaches a network by the network's packet mark, which goes no further, and the default network otherwise; in OVN all of it has one mark.",
-      source: 'node.md §4.4, table 2',
+      source: 'reference/node.md §4.4, table 2',
     },
     'shared-services': {
       text: 'Pods of every primary network reach the services that all may use through the default network.',
-      source: 'node.md §4.4, table 2, 300',
+      source: 'reference/node.md §4.4, table 2, 300',
     },
     'other-networks-services': {
       text: 'What comes from the host address of a primary network reaches nothing else of the default network.',
-      source: 'node.md §4.4, table 2, 200',
+      source: 'reference/node.md §4.4, table 2, 200',
     },
     'to-host': {
       text: 'What OVN sends to the host has the MAC addresses that the host expects.',
-      source: 'node.md §4.4, table 3',
+      source: 'reference/node.md §4.4, table 3',
     },
     hairpin: {
       text: "What OVN sends to an address of the node has OVN's masquerade address as its source, so that the reply comes back.",
-      source: 'node.md §4.3, 500 and 175; §4.4, tables 4 and 5',
+      source: 'reference/node.md §4.3, 500 and 175; §4.4, tables 4 and 5',
     },
   },
   common(rows, on) {

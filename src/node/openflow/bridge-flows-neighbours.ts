@@ -46,27 +46,27 @@ export const neighbourFlows: BridgePart = {
   rules: {
     'who-has-the-node': {
       text: "Who asks for the node's address is answered by the default network and the host: all others would say the same.",
-      source: 'node.md §4.7',
+      source: 'reference/node.md §4.7',
     },
     questions: {
       text: 'A network that asks for a neighbour gets the answer, and no other primary network does.',
-      source: 'node.md §4.7; ovs-actions(7), learn',
+      source: 'reference/node.md §4.7; ovs-actions(7), learn',
     },
     answers: {
       text: 'Answers go to the default network, to the host, and to the network that asked.',
-      source: 'node.md §4.3, 10; §4.4, table 1, 14; §4.7',
+      source: 'reference/node.md §4.3, 10; §4.4, table 1, 14; §4.7',
     },
     tracked: {
       text: 'Neighbour discovery of the host and of the default network is not taken for traffic to the uplink.',
-      source: 'node.md §4.7',
+      source: 'reference/node.md §4.7',
     },
     'default-network': {
       text: 'Of what is not IP the default network sends what it likes with the address of the bridge.',
-      source: 'node.md §4.3, 10',
+      source: 'reference/node.md §4.3, 10',
     },
     'no-flood': {
       text: 'What the bridge floods does not reach primary networks.',
-      source: 'node.md §4.7',
+      source: 'reference/node.md §4.7',
     },
   },
   common(rows, on) {

@@ -1,5 +1,5 @@
 /**
- * What comes from outside to node ports and external addresses of services (node.md §4.6). It is looked at after replies: a packet of a
+ * What comes from outside to node ports and external addresses of services (reference/node.md §4.6). It is looked at after replies: a packet of a
  * connection that a network opened is never taken for one to a service, whatever ports the two have.
  */
 import type { BridgeFamily, BridgePart, ExternalBridge } from './bridge-network.ts';
@@ -33,7 +33,7 @@ export const serviceWays: BridgePart = {
   rules: {
     'to-service': {
       text: "In shared gateway mode what comes from outside to a node port or external address of a service goes to the service's network, and its answers leave with that address.",
-      source: 'node.md §4.6, node port and external IP',
+      source: 'reference/node.md §4.6, node port and external IP',
     },
     refusal: {
       text: 'A primary network may say, with an address of the node or the external one of a service, that nobody is behind a port: who sent a datagram there hears it at once.',
@@ -41,11 +41,11 @@ export const serviceWays: BridgePart = {
     },
     'external-address': {
       text: 'Who asks for the external address of a service asks the host, not OVN: others announce it.',
-      source: 'node.md §4.6, ARP bypass',
+      source: 'reference/node.md §4.6, ARP bypass',
     },
     'host-endpoint': {
       text: "With a local external traffic policy and an endpoint that is the host's own, the host gets it with the address of the client.",
-      source: 'node.md §4.6, ETP=Local with a local host-network endpoint',
+      source: 'reference/node.md §4.6, ETP=Local with a local host-network endpoint',
     },
   },
   common(rows, { vlan: { outside, toHost, push } }) {

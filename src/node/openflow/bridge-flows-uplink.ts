@@ -1,4 +1,4 @@
-/** What leaves the node, and how replies find back: each network has a conntrack mark (node.md §4.3, §4.4). */
+/** What leaves the node, and how replies find back: each network has a conntrack mark (reference/node.md §4.3, §4.4). */
 import { familyOf, type Family } from '../../allocators/addresses.ts';
 import {
   WORDS,
@@ -39,7 +39,7 @@ export const uplinkFlows: BridgePart = {
   rules: {
     tunnels: {
       text: 'Tunnel packets go between the uplink and the host, and are not tracked.',
-      source: 'node.md §4.3, 200 and 205',
+      source: 'reference/node.md §4.3, 200 and 205',
     },
     'from-nodes': {
       text: "To the host's port of tunnels send other nodes alone, by the addresses that their tunnels have, and what --tunnel-sources names. Open vSwitch's userspace datapath takes tunnels from here, past nftables.",
@@ -51,31 +51,31 @@ export const uplinkFlows: BridgePart = {
     },
     fragments: {
       text: 'Fragments are put together before anything looks at ports.',
-      source: 'node.md §4.3, 110',
+      source: 'reference/node.md §4.3, 110',
     },
     'host-out': {
       text: 'What the host sends is tracked with the mark of the host.',
-      source: 'node.md §4.3, 100 and 102',
+      source: 'reference/node.md §4.3, 100 and 102',
     },
     'network-out': {
       text: "What a network sends leaves with the node's address, and is tracked with the network's mark.",
-      source: 'node.md §4.3, 100, 102 and 105',
+      source: 'reference/node.md §4.3, 100, 102 and 105',
     },
     replies: {
       text: 'Replies go where the mark of their connection says: to the host, or to one network.',
-      source: 'node.md §4.3, 50; §4.4, table 1',
+      source: 'reference/node.md §4.3, 50; §4.4, table 1',
     },
     'other-traffic': {
       text: 'What belongs to no connection of OVN is for the host.',
-      source: 'node.md §4.4, table 1',
+      source: 'reference/node.md §4.4, table 1',
     },
     'too-large': {
       text: 'What is too large for a network goes to the host, which says so to the sender.',
-      source: 'node.md §4.4, table 11',
+      source: 'reference/node.md §4.4, table 11',
     },
     bfd: {
       text: 'BFD reaches the default network and the host.',
-      source: 'node.md §4.3, 650; §4.4, table 1, 13',
+      source: 'reference/node.md §4.3, 650; §4.4, table 1, 13',
     },
   },
   common(rows, on) {

@@ -1,4 +1,4 @@
-/** Flows of the external bridge: what is there once for all networks, and what each network has (node.md §4). */
+/** Flows of the external bridge: what is there once for all networks, and what each network has (reference/node.md §4). */
 import { ONE } from '../../facts/keys.ts';
 import type { Feature, Rule } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';

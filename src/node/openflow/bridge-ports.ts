@@ -1,5 +1,5 @@
 /**
- * Numbers of bridges' ports, as the local Open_vSwitch database has them (node.md §4.1, §5). The integration bridge is left out: its ports are
+ * Numbers of bridges' ports, as the local Open_vSwitch database has them (reference/node.md §4.1, §5). The integration bridge is left out: its ports are
  * ovn-controller's and those of pods, which come and go all the time.
  */
 import type { BridgePorts, PortNumbers } from './flow-driver.ts';

@@ -1,5 +1,5 @@
 /**
- * The VLAN of the gateway on the external bridge (node.md §4.1, VLAN): frames have its tag at the uplink, and at patch ports, where OVN wants
+ * The VLAN of the gateway on the external bridge (reference/node.md §4.1, VLAN): frames have its tag at the uplink, and at patch ports, where OVN wants
  * it (`tag_request`); at the host's port they have none. What has another tag is no business of networks. Without a VLAN nothing is looked at.
  */
 import { output, POP_VLAN, pushVlan } from './flow-actions.ts';

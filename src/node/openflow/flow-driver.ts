@@ -56,7 +56,7 @@ const REFUSED_REST = 30_000;
 const UNANSWERED_REST = 5000;
 /** The units at fault are looked for until this many bundles were refused: what was not tried by then is tried by the next plan. */
 const MOST_REFUSED_BUNDLES = 64;
-/** Without any event everything is looked at again after this time (node.md §4.9). */
+/** Without any event everything is looked at again after this time (reference/node.md §4.9). */
 const RESYNC = 15_000;
 
 const PORTS_AT_ONCE = 8;

@@ -103,7 +103,7 @@ export type SwitchChange =
       readonly uplink: string;
     };
 
-/** Physical network of the default network's gateway (node.md §5). */
+/** Physical network of the default network's gateway (reference/node.md §5). */
 export const GATEWAY_NETWORK = 'physnet';
 
 /** Pairs of `ovn-bridge-mappings`. */

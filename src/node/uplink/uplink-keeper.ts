@@ -52,7 +52,7 @@ export interface UplinkKeeperOptions {
 /** Whoever sets up a device does more than one thing with it. */
 const DEBOUNCE = 100;
 const RESYNC = 60_000;
-/** For a device of Open vSwitch to be there (node.md §5). */
+/** For a device of Open vSwitch to be there (reference/node.md §5). */
 const DEVICE_LIMIT = 10_000;
 const DEVICE_POLL = 20;
 /** An address that somebody took off meanwhile, or that went with another one. */

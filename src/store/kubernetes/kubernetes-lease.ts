@@ -15,7 +15,7 @@ export interface LeaseTiming {
   readonly retry: number;
 }
 
-/** As Kubernetes' own components have it. ovn-kubernetes takes 137, 107 and 26 s (api.md §12), which outlast an API server that restarts. */
+/** As Kubernetes' own components have it. ovn-kubernetes takes 137, 107 and 26 s (reference/api.md §12), which outlast an API server that restarts. */
 export const LEASE_TIMING: LeaseTiming = { lease: 15_000, renew: 10_000, retry: 2000 };
 
 /** Longest time, in milliseconds, between two polls of a candidate: a leader that steps down is replaced within it. */

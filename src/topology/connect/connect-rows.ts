@@ -1,4 +1,4 @@
-/** What rows of connections have in common: names, ids, and which router of a network takes part (topology.md §19). */
+/** What rows of connections have in common: names, ids, and which router of a network takes part (reference/topology.md §19). */
 
 import { macOf, type Family } from '../../allocators/addresses.ts';
 import type { ConnectMember, LinkEnds } from '../../model/read/connects.ts';

@@ -1,4 +1,4 @@
-/** A network's link to the connect router on this node, and what is sent over it (topology.md §19.1). */
+/** A network's link to the connect router on this node, and what is sent over it (reference/topology.md §19.1). */
 
 import { FAMILIES, familyOf, ipOf } from '../../allocators/addresses.ts';
 import type { Feature, Sink } from '../../desired/features.ts';
@@ -69,11 +69,11 @@ export const connectedNetworks: Feature<ZoneFacts> = {
   rules: {
     link: {
       text: 'The router of a connected network has a link to the connect router: of Layer3 networks one per node, of Layer2 networks one.',
-      source: 'topology.md §19.1',
+      source: 'reference/topology.md §19.1',
     },
     'pod-routes': {
       text: "The connect router reaches a network's pods of this node over that link.",
-      source: 'topology.md §19.1',
+      source: 'reference/topology.md §19.1',
     },
   },
   claims: [ROUTER_PORT_CLAIM, ROUTE_CLAIM],
@@ -135,7 +135,7 @@ export const connectedWays: Feature<ZoneFacts> = {
   rules: {
     policies: {
       text: 'What pods of a connected network have for a network of the same connection goes to the connect router; nothing else does.',
-      source: 'topology.md §19.1',
+      source: 'reference/topology.md §19.1',
     },
   },
   claims: [POLICY_CLAIM],

@@ -1,4 +1,4 @@
-/** The way from a connect router to the pods that a Layer3 network has on another node (topology.md §19.1). */
+/** The way from a connect router to the pods that a Layer3 network has on another node (reference/topology.md §19.1). */
 
 import { familyOf } from '../../allocators/addresses.ts';
 import { pairs } from '../../facts/keys.ts';
@@ -23,11 +23,11 @@ export const connectedRemoteNodes: Feature<ZoneFacts> = {
   rules: {
     'remote-link': {
       text: 'Another node with pods of a connected Layer3 network has a port on the connect router, bound to its chassis.',
-      source: 'topology.md §19.1',
+      source: 'reference/topology.md §19.1',
     },
     'remote-pod-routes': {
       text: "The connect router reaches another node's pods over that port.",
-      source: 'topology.md §19.1',
+      source: 'reference/topology.md §19.1',
     },
   },
   claims: [ROUTER_PORT_CLAIM, ROUTE_CLAIM],

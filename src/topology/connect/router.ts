@@ -1,4 +1,4 @@
-/** The router that joins connected networks (topology.md §19.1). */
+/** The router that joins connected networks (reference/topology.md §19.1). */
 
 import { RowReference } from '../../desired/rows.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -25,11 +25,11 @@ export const connectRouters: Feature<ZoneFacts> = {
   rules: {
     'connect-router': {
       text: 'Networks of a connection are joined by a router of their own, where one of them is in use.',
-      source: 'topology.md §19.1',
+      source: 'reference/topology.md §19.1',
     },
     'shared-services': {
       text: 'Where services are connected, cluster IPs of each network of the connection are balanced on the switches of all.',
-      source: 'topology.md §19.2',
+      source: 'reference/topology.md §19.2',
     },
     ...SERVICES_ONLY_RULES,
   },

@@ -1,4 +1,4 @@
-/** What keeps pods of connected networks apart where only services are connected (topology.md §19.2). */
+/** What keeps pods of connected networks apart where only services are connected (reference/topology.md §19.2). */
 
 import { FAMILIES, ipOf } from '../../allocators/addresses.ts';
 import type { Rule } from '../../desired/features.ts';
@@ -13,7 +13,7 @@ import { CONNECT_CONTROLLER, CONNECT_TYPE, subnetsIn } from './connect-rows.ts';
 export const SERVICES_ONLY_RULES: Readonly<Record<string, Rule>> = {
   'services-only': {
     text: 'Where only services are connected, what pods begin with pods of another network of the connection is dropped.',
-    source: 'topology.md §19.2',
+    source: 'reference/topology.md §19.2',
   },
 };
 export const SERVICES_ONLY_CLAIMS = [ACL_CLAIM];

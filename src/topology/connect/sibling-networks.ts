@@ -41,11 +41,11 @@ export const siblingNetworks: Feature<ZoneFacts> = {
   rules: {
     link: {
       text: 'The routers of two primary networks of a namespace have a link of their own on each node.',
-      source: 'topology.md §20',
+      source: 'reference/topology.md §20',
     },
     'to-sibling': {
       text: 'What comes to the router of one for pods of the other goes over that link.',
-      source: 'topology.md §20',
+      source: 'reference/topology.md §20',
     },
   },
   claims: [ROUTER_PORT_CLAIM, POLICY_CLAIM],

@@ -1,4 +1,4 @@
-/** What a zone's database says of the zone (topology.md §5). */
+/** What a zone's database says of the zone (reference/topology.md §5). */
 
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -32,7 +32,7 @@ export const zoneName: Feature<ZoneFacts> = {
   rules: {
     'zone-name': {
       text: 'A zone has the name of its node. The row is everybody’s: nothing else of it is ours.',
-      source: 'topology.md §5',
+      source: 'reference/topology.md §5',
     },
   },
   claims: [NB_GLOBAL_CLAIM],

@@ -1,4 +1,4 @@
-/** Limits for what reaches ovn-controller (topology.md §5). */
+/** Limits for what reaches ovn-controller (reference/topology.md §5). */
 
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -65,11 +65,11 @@ export const controlPlaneProtection: Feature<ZoneFacts> = {
   rules: {
     copp: {
       text: 'Every router and every switch of pods limits what it hands to ovn-controller, each kind of packet by a meter of its own.',
-      source: 'topology.md §5',
+      source: 'reference/topology.md §5',
     },
     meters: {
       text: 'Each meter drops what is above its rate; meters of one rate share a band.',
-      source: 'topology.md §5',
+      source: 'reference/topology.md §5',
     },
   },
   claims: [claimByName(NORTHBOUND, 'Copp'), claimByName(NORTHBOUND, 'Meter'), METER_BAND_CLAIM],

@@ -1,4 +1,4 @@
-/** Address sets that policies of egress features refer to, whatever network they are for (topology.md §5). */
+/** Address sets that policies of egress features refer to, whatever network they are for (reference/topology.md §5). */
 
 import { familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
@@ -20,11 +20,11 @@ export const egressAddresses: Feature<ZoneFacts> = {
   rules: {
     'node-addresses': {
       text: 'Every address of every node is in one address set per family.',
-      source: 'topology.md §5',
+      source: 'reference/topology.md §5',
     },
     'service-pods': {
       text: 'Pods behind egress services are in one address set per family.',
-      source: 'topology.md §5',
+      source: 'reference/topology.md §5',
     },
   },
   claims: [ADDRESS_SET_CLAIM],

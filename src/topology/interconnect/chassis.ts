@@ -1,4 +1,4 @@
-/** Southbound: the chassis of other nodes, which no ovn-controller of this zone writes (topology.md §13.2). */
+/** Southbound: the chassis of other nodes, which no ovn-controller of this zone writes (reference/topology.md §13.2). */
 
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -28,7 +28,7 @@ export const remoteChassis: Feature<ZoneFacts> = {
   rules: {
     chassis: {
       text: 'Every other node is a remote chassis with its tunnel endpoints, so that ports of the transit switches can be bound to it.',
-      source: 'topology.md §13.2',
+      source: 'reference/topology.md §13.2',
     },
   },
   claims: [CHASSIS_CLAIM, ENCAP_CLAIM],
@@ -57,7 +57,7 @@ export const ownChassis: Feature<ZoneFacts> = {
   rules: {
     'own-chassis': {
       text: "This node's chassis belongs to ovn-controller; it is only told apart from remote ones.",
-      source: 'topology.md §13.2',
+      source: 'reference/topology.md §13.2',
     },
   },
   claims: [CHASSIS_CLAIM],

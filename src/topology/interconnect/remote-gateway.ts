@@ -1,4 +1,4 @@
-/** The gateway router of another node in a Layer2 network: the transit router's port to it, and the route (topology.md §9.4). */
+/** The gateway router of another node in a Layer2 network: the transit router's port to it, and the route (reference/topology.md §9.4). */
 
 import { FAMILIES, familyOf, hasAddress, macOf } from '../../allocators/addresses.ts';
 import { familyCidrs } from '../../api/nad/network-config.ts';
@@ -30,11 +30,11 @@ export const remoteGateway: Feature<ZoneFacts> = {
   rules: {
     'remote-port': {
       text: "The transit router has a port to every other node's gateway router, bound to that node's chassis.",
-      source: 'topology.md §9.4',
+      source: 'reference/topology.md §9.4',
     },
     'remote-route': {
       text: "The transit router reaches another node's gateway router at that router's end of their link.",
-      source: 'topology.md §9.3',
+      source: 'reference/topology.md §9.3',
     },
   },
   claims: [ROUTER_PORT_CLAIM, ROUTE_CLAIM],

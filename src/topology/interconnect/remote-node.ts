@@ -1,4 +1,4 @@
-/** The way from a Layer3 network to another node: its transit port, and routes to its pods and gateway router (topology.md §13.1). */
+/** The way from a Layer3 network to another node: its transit port, and routes to its pods and gateway router (reference/topology.md §13.1). */
 
 import { asHost, familyOf, hasAddress, withoutPrefix } from '../../allocators/addresses.ts';
 import { ovnPrefix } from '../../api/nad/network-name.ts';
@@ -25,11 +25,11 @@ export const remoteNode: Feature<ZoneFacts> = {
   rules: {
     'transit-port': {
       text: 'Another node with a subnet of the network has a remote port on the transit switch, bound to its chassis.',
-      source: 'topology.md §13.1',
+      source: 'reference/topology.md §13.1',
     },
     'node-routes': {
       text: "The distributed router reaches another node's pods and its gateway router at the node's transit address.",
-      source: 'topology.md §13.1',
+      source: 'reference/topology.md §13.1',
     },
   },
   claims: [SWITCH_PORT_CLAIM, ROUTE_CLAIM],

@@ -1,4 +1,4 @@
-/** A node's end of every transit switch: the same for all networks (topology.md §13.1). */
+/** A node's end of every transit switch: the same for all networks (reference/topology.md §13.1). */
 
 import { FAMILIES, macOf, withoutPrefix } from '../../allocators/addresses.ts';
 import type { NodeFacts } from '../../model/model.ts';

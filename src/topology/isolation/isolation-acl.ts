@@ -1,4 +1,4 @@
-/** ACLs of the group of isolated pods (topology.md §17.1). */
+/** ACLs of the group of isolated pods (reference/topology.md §17.1). */
 
 import { DEFAULT_CONTROLLER } from '../../model/rules/names.ts';
 import { addAcl, type Acl } from '../rows/acls.ts';

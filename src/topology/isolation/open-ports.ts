@@ -1,4 +1,4 @@
-/** Ports that a pod's owner opened on the default network (topology.md §17.1). */
+/** Ports that a pod's owner opened on the default network (reference/topology.md §17.1). */
 
 import type { Attachment, OpenPort } from '../../model/model.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';

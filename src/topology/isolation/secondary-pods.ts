@@ -1,4 +1,4 @@
-/** What pods with a primary network of their own may still do on the default network (topology.md §17.1). */
+/** What pods with a primary network of their own may still do on the default network (reference/topology.md §17.1). */
 
 import { ipOf } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
@@ -19,15 +19,15 @@ export const secondaryPods: Feature<ZoneFacts> = {
   rules: {
     'isolated-pods': {
       text: 'Ports on the default network of pods with a primary network of their own are in one group.',
-      source: 'topology.md §17.1',
+      source: 'reference/topology.md §17.1',
     },
     deny: {
       text: 'Nothing gets in or out of the default network port of a pod with a primary network of its own.',
-      source: 'topology.md §17.1',
+      source: 'reference/topology.md §17.1',
     },
     probes: {
       text: 'Except what the host of this node starts: its probes.',
-      source: 'topology.md §17.1',
+      source: 'reference/topology.md §17.1',
     },
   },
   claims: [PORT_GROUP_CLAIM, ACL_CLAIM],

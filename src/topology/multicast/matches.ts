@@ -1,4 +1,4 @@
-/** Matches of multicast, as text (topology.md §16.4). */
+/** Matches of multicast, as text (reference/topology.md §16.4). */
 
 import type { Family } from '../../allocators/addresses.ts';
 import { anyOf } from '../rows/acls.ts';

@@ -1,4 +1,4 @@
-/** Multicast between the pods of a namespace that asks for it (topology.md §16.4). */
+/** Multicast between the pods of a namespace that asks for it (reference/topology.md §16.4). */
 
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
@@ -24,7 +24,7 @@ export const namespaceMulticast: Feature<ZoneFacts> = {
   rules: {
     allow: {
       text: 'Pods of a namespace that asks for it send multicast, and get that of its pods of all nodes.',
-      source: 'topology.md §16.4',
+      source: 'reference/topology.md §16.4',
     },
   },
   claims: [ACL_CLAIM],

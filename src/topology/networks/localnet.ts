@@ -1,4 +1,4 @@
-/** A localnet network in this node's zone: a switch whose pods are on a physical network of the node (topology.md §11). */
+/** A localnet network in this node's zone: a switch whose pods are on a physical network of the node (reference/topology.md §11). */
 
 import { RowReference } from '../../desired/rows.ts';
 import { SWITCH_COPP } from '../database/protection.ts';
@@ -23,11 +23,11 @@ export const localnetNetwork: Feature<ZoneFacts> = {
     ...podServers.rules,
     'localnet-switch': {
       text: 'The pods of a localnet network on this node are on one switch; nothing of it is tunnelled.',
-      source: 'topology.md §11',
+      source: 'reference/topology.md §11',
     },
     'localnet-port': {
       text: 'That switch leads to the physical network which the bridge mappings of the node have under its name, in its VLAN.',
-      source: 'topology.md §11',
+      source: 'reference/topology.md §11',
     },
   },
   claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ...dhcpOptions.claims, ...podServers.claims],

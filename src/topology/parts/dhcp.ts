@@ -1,4 +1,4 @@
-/** What OVN answers pods of an OVNSecondaryNetwork that ask for their address by DHCP (topology.md §22). */
+/** What OVN answers pods of an OVNSecondaryNetwork that ask for their address by DHCP (reference/topology.md §22). */
 
 import { macOf } from '../../allocators/addresses.ts';
 import type { TableClaim } from '../../desired/rows.ts';
@@ -35,7 +35,7 @@ export const dhcpOptions: NetworkPart = {
   rules: {
     dhcp: {
       text: 'OVN itself answers pods of an OVNSecondaryNetwork that ask for their address by DHCP, and tells them the MTU of the network.',
-      source: 'topology.md §22',
+      source: 'reference/topology.md §22',
     },
   },
   claims: [DHCP_CLAIM],

@@ -1,4 +1,4 @@
-/** The router that joins a Layer3 network's pods, gateways and nodes (topology.md §7.1). */
+/** The router that joins a Layer3 network's pods, gateways and nodes (reference/topology.md §7.1). */
 
 import { RowReference } from '../../desired/rows.ts';
 import { COPP } from '../database/protection.ts';
@@ -9,7 +9,7 @@ export const distributedRouter: NetworkPart = {
   rules: {
     'distributed-router': {
       text: 'One distributed router per Layer3 network and zone joins the pods of this node, the gateway and the other zones.',
-      source: 'topology.md §7.1',
+      source: 'reference/topology.md §7.1',
     },
   },
   claims: [ROUTER_CLAIM],

@@ -1,4 +1,4 @@
-/** What EgressIP needs on every primary network before any pod uses it (topology.md §18.1). */
+/** What EgressIP needs on every primary network before any pod uses it (reference/topology.md §18.1). */
 
 import { familyOf, type Family } from '../../allocators/addresses.ts';
 import { DEFAULT_CONTROLLER } from '../../model/rules/names.ts';
@@ -42,19 +42,19 @@ export const egressIpBase: NetworkPart = {
   rules: {
     'keep-way': {
       text: 'Traffic between pods, to gateway routers, to nodes and to services open to all keeps its way, whatever egress IP its pod has.',
-      source: 'topology.md §18.1',
+      source: 'reference/topology.md §18.1',
     },
     'mark-replies': {
       text: 'Replies of pods with an egress IP are marked on their switch, so that they go back the way that the request came.',
-      source: 'topology.md §18.1',
+      source: 'reference/topology.md §18.1',
     },
     'served-pods': {
       text: 'Pods of a network that leave with an egress IP are in one address set per family.',
-      source: 'topology.md §18.1',
+      source: 'reference/topology.md §18.1',
     },
     'rerouted-pods': {
       text: "Pods of other nodes that are rerouted here leave through this node's gateway router.",
-      source: 'topology.md §7.4',
+      source: 'reference/topology.md §7.4',
     },
   },
   claims: [POLICY_CLAIM, QOS_CLAIM, ADDRESS_SET_CLAIM, ROUTE_CLAIM],

@@ -1,4 +1,4 @@
-/** Ways from user-defined networks to services that every primary network may use (topology.md §7.4). */
+/** Ways from user-defined networks to services that every primary network may use (reference/topology.md §7.4). */
 
 import { familyOf } from '../../allocators/addresses.ts';
 import type { NetworkPart } from './part.ts';
@@ -9,7 +9,7 @@ export const enabledServiceRoutes: NetworkPart = {
   rules: {
     'enabled-services': {
       text: 'Services that every primary network may use are reached through the host; in local gateway mode everything goes there anyway.',
-      source: 'topology.md §7.4',
+      source: 'reference/topology.md §7.4',
     },
   },
   claims: [ROUTE_CLAIM],

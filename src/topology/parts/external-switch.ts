@@ -1,4 +1,4 @@
-/** The switch between a gateway router and the external bridge (topology.md §7.3, §6). */
+/** The switch between a gateway router and the external bridge (reference/topology.md §7.3, §6). */
 
 import { asHost, macOf } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
@@ -27,11 +27,11 @@ export const externalSwitch: NetworkPart = {
   rules: {
     'external-switch': {
       text: 'A gateway router reaches the external bridge over a switch of its own, with the addresses and the MAC of the node.',
-      source: 'topology.md §7.3',
+      source: 'reference/topology.md §7.3',
     },
     'masquerade-neighbours': {
       text: 'The masquerade addresses of the next hop and of the host are neighbours with fixed MACs, for nobody answers for them.',
-      source: 'topology.md §7.3',
+      source: 'reference/topology.md §7.3',
     },
   },
   claims: [ROUTER_PORT_CLAIM, SWITCH_CLAIM, SWITCH_PORT_CLAIM, MAC_BINDING_CLAIM],

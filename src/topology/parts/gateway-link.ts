@@ -1,4 +1,4 @@
-/** The link between a Layer2 network's transit router and this node's gateway router (topology.md §9.2). */
+/** The link between a Layer2 network's transit router and this node's gateway router (reference/topology.md §9.2). */
 
 import { macOf } from '../../allocators/addresses.ts';
 import type { Layer2Names } from '../../model/rules/names.ts';
@@ -12,7 +12,7 @@ export const gatewayLink: NetworkPart<Layer2Names> = {
   rules: {
     'gateway-link': {
       text: "The transit router and a node's gateway router are peers, with a pair of the network's transit addresses; the gateway router has its join address there too.",
-      source: 'topology.md §9.2',
+      source: 'reference/topology.md §9.2',
     },
   },
   claims: [ROUTER_PORT_CLAIM],

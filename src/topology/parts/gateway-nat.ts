@@ -1,4 +1,4 @@
-/** Address translation of a gateway router (topology.md §7.6, §6). */
+/** Address translation of a gateway router (reference/topology.md §7.6, §6). */
 
 import { familyOf } from '../../allocators/addresses.ts';
 import { firstOf, gatewayMasquerade } from './network-on-node.ts';
@@ -9,7 +9,7 @@ export const gatewayNat: NetworkPart = {
   rules: {
     'gateway-snat': {
       text: "What leaves gets the node's address; that of a user-defined network its own masquerade address, which the node translates.",
-      source: 'topology.md §7.6',
+      source: 'reference/topology.md §7.6',
     },
   },
   claims: [NAT_CLAIM],

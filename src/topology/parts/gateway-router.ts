@@ -1,4 +1,4 @@
-/** The router by which a network's pods leave this node (topology.md §7.3, §6). */
+/** The router by which a network's pods leave this node (reference/topology.md §7.3, §6). */
 
 import { withoutPrefix } from '../../allocators/addresses.ts';
 import { RowReference } from '../../desired/rows.ts';
@@ -12,7 +12,7 @@ export const gatewayRouter: NetworkPart = {
   rules: {
     'gateway-router': {
       text: 'A primary network with a subnet on this node has a gateway router there, bound to the chassis of the node.',
-      source: 'topology.md §7.3',
+      source: 'reference/topology.md §7.3',
     },
   },
   claims: [ROUTER_CLAIM],

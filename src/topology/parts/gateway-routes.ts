@@ -1,4 +1,4 @@
-/** Routes of a gateway router, and those of the distributed router to it (topology.md §7.4). */
+/** Routes of a gateway router, and those of the distributed router to it (reference/topology.md §7.4). */
 
 import { familyOf } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
@@ -13,23 +13,23 @@ export const gatewayRoutes: NetworkPart = {
   rules: {
     'routes-to-pods': {
       text: 'The gateway router reaches all pods of its network through the distributed router.',
-      source: 'topology.md §7.4',
+      source: 'reference/topology.md §7.4',
     },
     'masquerade-route': {
       text: 'The gateway router sends what is for the masquerade subnet to the host, by a next hop that stands for it.',
-      source: 'topology.md §7.4',
+      source: 'reference/topology.md §7.4',
     },
     'default-routes': {
       text: 'The gateway router has a default route to each next hop of the node.',
-      source: 'topology.md §7.4',
+      source: 'reference/topology.md §7.4',
     },
     'gateway-route': {
       text: 'The distributed router reaches the gateway router of this node at its join address.',
-      source: 'topology.md §7.4',
+      source: 'reference/topology.md §7.4',
     },
     'exit-through-gateway': {
       text: 'In shared gateway mode pods leave the node through the gateway router.',
-      source: 'topology.md §7.4',
+      source: 'reference/topology.md §7.4',
     },
   },
   claims: [ROUTE_CLAIM],

@@ -1,4 +1,4 @@
-/** A pod that reaches itself through a service (topology.md §16.1). */
+/** A pod that reaches itself through a service (reference/topology.md §16.1). */
 
 import { ipOf } from '../../allocators/addresses.ts';
 import { MASQUERADE_OFFSETS } from '../../allocators/node-addresses.ts';
@@ -15,7 +15,7 @@ export const hairpin: NetworkPart = {
   rules: {
     hairpin: {
       text: 'A pod that reaches itself through a service is let in, whatever policies say.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
   },
   claims: [ACL_CLAIM],

@@ -1,4 +1,4 @@
-/** The switch between the distributed router and gateway routers, and their ports on it (topology.md §7.1, §7.3). */
+/** The switch between the distributed router and gateway routers, and their ports on it (reference/topology.md §7.1, §7.3). */
 
 import { macOf } from '../../allocators/addresses.ts';
 import type { Layer3Names } from '../../model/rules/names.ts';
@@ -12,11 +12,11 @@ export const joinSwitch: NetworkPart<Layer3Names> = {
   rules: {
     'join-switch': {
       text: 'A network with gateways has a join switch, over which the distributed router reaches the gateway router of this node.',
-      source: 'topology.md §7.1',
+      source: 'reference/topology.md §7.1',
     },
     'gateway-link': {
       text: 'The gateway router of this node is on the join switch with the address of the node.',
-      source: 'topology.md §7.3',
+      source: 'reference/topology.md §7.3',
     },
   },
   claims: [ROUTER_PORT_CLAIM, SWITCH_CLAIM, SWITCH_PORT_CLAIM],

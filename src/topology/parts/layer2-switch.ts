@@ -1,4 +1,4 @@
-/** The switch of a Layer2 network's pods, on whatever node they are (topology.md §9.1, §10). */
+/** The switch of a Layer2 network's pods, on whatever node they are (reference/topology.md §9.1, §10). */
 
 import { RowReference } from '../../desired/rows.ts';
 import { SWITCH_COPP } from '../database/protection.ts';
@@ -10,7 +10,7 @@ export const layer2Switch: NetworkPart = {
   rules: {
     'layer2-switch': {
       text: 'All pods of a Layer2 network are on one switch, which has the same tunnel key in every zone.',
-      source: 'topology.md §9.1',
+      source: 'reference/topology.md §9.1',
     },
   },
   claims: [SWITCH_CLAIM],

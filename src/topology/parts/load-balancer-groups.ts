@@ -1,4 +1,4 @@
-/** Groups through which services reach the switches and gateway routers of a network (topology.md §7.1). */
+/** Groups through which services reach the switches and gateway routers of a network (reference/topology.md §7.1). */
 
 import { RowReference } from '../../desired/rows.ts';
 import {
@@ -33,7 +33,7 @@ export const loadBalancerGroups: NetworkPart = {
   rules: {
     'load-balancer-groups': {
       text: 'Each network has three groups of load balancers: for its switches and gateway routers, for its switches alone, for its gateway routers alone.',
-      source: 'topology.md §7.1',
+      source: 'reference/topology.md §7.1',
     },
   },
   claims: [LOAD_BALANCER_GROUP_CLAIM],

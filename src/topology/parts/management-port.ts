@@ -1,4 +1,4 @@
-/** The host's own port on a network's switch, and the way to it (topology.md §7.2). */
+/** The host's own port on a network's switch, and the way to it (reference/topology.md §7.2). */
 
 import { ipOf, macOf } from '../../allocators/addresses.ts';
 import { controllerOf } from '../../model/rules/names.ts';
@@ -17,19 +17,19 @@ export const managementPort: NetworkPart = {
   rules: {
     'management-port': {
       text: "On a network with gateways the host has a port, with the second address of the node's subnet, or of the network's on Layer2.",
-      source: 'topology.md §7.2',
+      source: 'reference/topology.md §7.2',
     },
     'allow-host': {
       text: 'What comes from the host of this node reaches its pods, whatever policies say.',
-      source: 'topology.md §7.2',
+      source: 'reference/topology.md §7.2',
     },
     'host-snat': {
       text: "What the router sends to the host gets the network's own masquerade address, by which the host knows the network.",
-      source: 'topology.md §7.2',
+      source: 'reference/topology.md §7.2',
     },
     'exit-through-host': {
       text: 'In local gateway mode pods leave the node through the host.',
-      source: 'topology.md §7.4',
+      source: 'reference/topology.md §7.4',
     },
   },
   claims: [SWITCH_PORT_CLAIM, ACL_CLAIM, NAT_CLAIM, ROUTE_CLAIM],

@@ -1,4 +1,4 @@
-/** Multicast is denied by default and flooded between nodes (topology.md §16.4). */
+/** Multicast is denied by default and flooded between nodes (reference/topology.md §16.4). */
 
 import { controllerOf } from '../../model/rules/names.ts';
 import { ACL_CLAIM, addAcl, DIRECTIONS, ofGroup } from '../rows/acls.ts';
@@ -13,11 +13,11 @@ export const multicastDeny: NetworkPart = {
   rules: {
     'multicast-deny': {
       text: 'Pods neither send nor receive multicast unless their namespace asks for it.',
-      source: 'topology.md §16.4',
+      source: 'reference/topology.md §16.4',
     },
     'multicast-between-nodes': {
       text: 'Multicast that was let out passes between nodes.',
-      source: 'topology.md §16.4',
+      source: 'reference/topology.md §16.4',
     },
   },
   claims: [ACL_CLAIM],

@@ -1,4 +1,4 @@
-/** How pods reach the addresses of their own node (topology.md §7.5, §6). */
+/** How pods reach the addresses of their own node (reference/topology.md §7.5, §6). */
 
 import { contains, familyOf, withoutPrefix } from '../../allocators/addresses.ts';
 import { firstOf, gatewayMasquerade, type NetworkOnNode } from './network-on-node.ts';
@@ -10,7 +10,7 @@ export const nodeAddressPolicies: NetworkPart = {
   rules: {
     'node-addresses': {
       text: 'What pods have for an address of their own node goes to the host through the management port, not out of the node.',
-      source: 'topology.md §7.5',
+      source: 'reference/topology.md §7.5',
     },
   },
   claims: [POLICY_CLAIM],
@@ -31,7 +31,7 @@ export const nodeAddressPolicies: NetworkPart = {
   },
 };
 
-/** What pods reach through the host beside the node's address. On Layer2 that is nothing (topology.md §9.3). */
+/** What pods reach through the host beside the node's address. On Layer2 that is nothing (reference/topology.md §9.3). */
 function otherAddresses(on: NetworkOnNode): string[] {
   if (on.isDefault) return hostAddresses(on);
   return on.network.topology === 'layer2' ? [] : gatewayMasquerade(on);

@@ -1,4 +1,4 @@
-/** The switch of this node's pods and its router port (topology.md §7.2). */
+/** The switch of this node's pods and its router port (reference/topology.md §7.2). */
 
 import { RowReference } from '../../desired/rows.ts';
 import { SWITCH_COPP } from '../database/protection.ts';
@@ -21,7 +21,7 @@ export const nodeSwitch: NetworkPart = {
   rules: {
     'node-switch': {
       text: "The pods of a Layer3 network on this node are on one switch with the node's subnet, whose gateway is the distributed router.",
-      source: 'topology.md §7.2',
+      source: 'reference/topology.md §7.2',
     },
   },
   claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ROUTER_PORT_CLAIM, GATEWAY_CHASSIS_CLAIM],

@@ -1,4 +1,4 @@
-/** Port groups that a network's ACLs are for, whatever its namespaces (topology.md §5). */
+/** Port groups that a network's ACLs are for, whatever its namespaces (reference/topology.md §5). */
 
 import { controllerOf } from '../../model/rules/names.ts';
 import {
@@ -13,7 +13,7 @@ export const podGroups: NetworkPart = {
   rules: {
     'cluster-port-groups': {
       text: 'A network with gateways has a group of its management port, whose ACLs cover the whole switch, and a group of its ports to routers.',
-      source: 'topology.md §5',
+      source: 'reference/topology.md §5',
     },
   },
   claims: [PORT_GROUP_CLAIM],

@@ -1,4 +1,4 @@
-/** No pod answers DHCP where the network gives pods their addresses (topology.md §22). */
+/** No pod answers DHCP where the network gives pods their addresses (reference/topology.md §22). */
 
 import type { Network } from '../../model/model.ts';
 import { controllerOf } from '../../model/rules/names.ts';
@@ -15,7 +15,7 @@ export const podServers: NetworkPart = {
   rules: {
     'pod-servers': {
       text: 'Where a network gives pods their addresses, nothing on its switch sends to DHCP clients but its router and the physical network.',
-      source: 'topology.md §22',
+      source: 'reference/topology.md §22',
     },
   },
   claims: [ACL_CLAIM],

@@ -1,4 +1,4 @@
-/** The router that tells pods of an OVNSecondaryNetwork which IPv6 subnet and MTU it has (topology.md §22). It leads nowhere. */
+/** The router that tells pods of an OVNSecondaryNetwork which IPv6 subnet and MTU it has (reference/topology.md §22). It leads nowhere. */
 
 import { macOf, nthAddress, nthInterface } from '../../allocators/addresses.ts';
 import { RowReference } from '../../desired/rows.ts';
@@ -15,7 +15,7 @@ export const routerAdvertisements: NetworkPart<Layer2Names> = {
   rules: {
     'router-advertisements': {
       text: 'An OVNSecondaryNetwork with an IPv6 subnet has a router in each zone that announces subnet and MTU to the pods, and routes nothing.',
-      source: 'topology.md §22',
+      source: 'reference/topology.md §22',
     },
   },
   claims: [ROUTER_CLAIM, ROUTER_PORT_CLAIM, SWITCH_PORT_CLAIM],

@@ -1,4 +1,4 @@
-/** The router of a primary Layer2 network, and its port to the pods (topology.md §9.1, §9.2). */
+/** The router of a primary Layer2 network, and its port to the pods (reference/topology.md §9.1, §9.2). */
 
 import { macOf } from '../../allocators/addresses.ts';
 import { RowReference } from '../../desired/rows.ts';
@@ -20,11 +20,11 @@ export const transitRouter: NetworkPart<Layer2Names> = {
   rules: {
     'transit-router': {
       text: 'A primary Layer2 network has one router, with the same tunnel key in every zone, by which its pods reach gateway routers.',
-      source: 'topology.md §9.1',
+      source: 'reference/topology.md §9.1',
     },
     'router-to-pods': {
       text: 'The gateway of the pods has the same address and MAC on every node; each zone answers for it.',
-      source: 'topology.md §9.2',
+      source: 'reference/topology.md §9.2',
     },
   },
   claims: [ROUTER_CLAIM, ROUTER_PORT_CLAIM, GATEWAY_CHASSIS_CLAIM, SWITCH_PORT_CLAIM],

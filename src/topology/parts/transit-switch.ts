@@ -1,4 +1,4 @@
-/** The switch that joins the zones of a Layer3 network, and this node's port on it (topology.md §13.1). */
+/** The switch that joins the zones of a Layer3 network, and this node's port on it (reference/topology.md §13.1). */
 
 import { transitPort, type Layer3Names } from '../../model/rules/names.ts';
 import type { NetworkPart } from './part.ts';
@@ -17,7 +17,7 @@ export const transitSwitch: NetworkPart<Layer3Names> = {
   rules: {
     'transit-switch': {
       text: 'A transit switch with the same tunnel key in every zone joins the distributed routers of a Layer3 network.',
-      source: 'topology.md §13.1',
+      source: 'reference/topology.md §13.1',
     },
   },
   claims: [SWITCH_CLAIM, SWITCH_PORT_CLAIM, ROUTER_PORT_CLAIM],

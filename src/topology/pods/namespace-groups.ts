@@ -1,4 +1,4 @@
-/** Groups of the pods of a namespace on a network, for rules per namespace (topology.md §5). */
+/** Groups of the pods of a namespace on a network, for rules per namespace (reference/topology.md §5). */
 
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
@@ -17,7 +17,7 @@ export const defaultNamespaceGroups: Feature<ZoneFacts> = {
   rules: {
     group: {
       text: 'The default network has a group of the pods of each namespace, where a feature has rules per namespace.',
-      source: 'topology.md §5',
+      source: 'reference/topology.md §5',
     },
   },
   claims: [PORT_GROUP_CLAIM],
@@ -36,7 +36,7 @@ export const namespaceGroups: Feature<ZoneFacts> = {
   rules: {
     group: {
       text: 'A primary network has a group of the pods of each namespace that it serves, where a feature has rules per namespace.',
-      source: 'topology.md §5',
+      source: 'reference/topology.md §5',
     },
   },
   claims: [PORT_GROUP_CLAIM],

@@ -1,4 +1,4 @@
-/** The row of a pod's port, wherever the pod is (topology.md §14). */
+/** The row of a pod's port, wherever the pod is (reference/topology.md §14). */
 
 import { withoutPrefix, type Family } from '../../allocators/addresses.ts';
 import type { Sink } from '../../desired/features.ts';

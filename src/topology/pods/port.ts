@@ -1,4 +1,4 @@
-/** Ports of this node's pods (topology.md §14). */
+/** Ports of this node's pods (reference/topology.md §14). */
 
 import type { Family } from '../../allocators/addresses.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -30,15 +30,15 @@ export const podPorts: Feature<ZoneFacts> = {
   rules: {
     port: {
       text: 'Each interface of a pod of this node is a port on the switch of its network, with its addresses only.',
-      source: 'topology.md §14',
+      source: 'reference/topology.md §14',
     },
     moving: {
       text: 'Of a virtual machine that moves from one pod to another only one port is open, and has its addresses.',
-      source: 'topology.md §14',
+      source: 'reference/topology.md §14',
     },
     'open-ports': {
       text: 'Ports that a pod opened on the default network can be reached there, although its primary network is another one.',
-      source: 'topology.md §17.1',
+      source: 'reference/topology.md §17.1',
     },
   },
   claims: [SWITCH_PORT_CLAIM, ACL_CLAIM],

@@ -1,4 +1,4 @@
-/** Ports of other nodes' pods on the switch of a Layer2 network, which spans all zones (topology.md §9.4, §14). */
+/** Ports of other nodes' pods on the switch of a Layer2 network, which spans all zones (reference/topology.md §9.4, §14). */
 
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -16,7 +16,7 @@ export const remotePodPorts: Feature<ZoneFacts> = {
   rules: {
     'remote-pod': {
       text: "Each interface of another node's pod on a Layer2 network is a remote port with the key that it has in its own zone, bound to the pod's chassis.",
-      source: 'topology.md §14',
+      source: 'reference/topology.md §14',
     },
   },
   claims: [SWITCH_PORT_CLAIM],

@@ -1,5 +1,5 @@
 /**
- * AdminNetworkPolicies, and the BaselineAdminNetworkPolicy behind all others (topology.md §16.2). The reference has them on the default
+ * AdminNetworkPolicies, and the BaselineAdminNetworkPolicy behind all others (reference/topology.md §16.2). The reference has them on the default
  * network alone; here they hold on primary networks too, under each network's controller.
  */
 
@@ -45,7 +45,7 @@ export const adminAddresses: Feature<ZoneFacts> = {
   rules: {
     addresses: {
       text: 'Peers of a rule of a policy of administrators are in one set: pods of all nodes on this network, nodes and ranges.',
-      source: 'topology.md §16.2',
+      source: 'reference/topology.md §16.2',
     },
   },
   claims: [ADDRESS_SET_CLAIM],
@@ -95,11 +95,11 @@ export const adminPolicy: Feature<ZoneFacts> = {
   rules: {
     group: {
       text: 'A policy of administrators has a group of the pods that it is about.',
-      source: 'topology.md §16.2',
+      source: 'reference/topology.md §16.2',
     },
     rule: {
       text: 'Of the rules of such a policy the first that matches decides, or passes the packet on to the policies of namespaces.',
-      source: 'topology.md §16.2',
+      source: 'reference/topology.md §16.2',
     },
   },
   claims: [PORT_GROUP_CLAIM, ACL_CLAIM],

@@ -1,4 +1,4 @@
-/** Pods that some policy of their namespace selects get and send nothing but what policies let through (topology.md §16.1). */
+/** Pods that some policy of their namespace selects get and send nothing but what policies let through (reference/topology.md §16.1). */
 
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
@@ -20,19 +20,19 @@ export const defaultDeny: Feature<ZoneFacts> = {
   rules: {
     group: {
       text: 'A namespace with policies has a group per direction of the pods that these close.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
     deny: {
       text: 'Nothing gets to pods that policies close, or from them, but what policies let through.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
     icmp: {
       text: 'ICMP gets through all the same, where the cluster is set so.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
     neighbours: {
       text: 'Closed pods find their neighbours all the same.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
   },
   claims: [PORT_GROUP_CLAIM, ACL_CLAIM],

@@ -1,4 +1,4 @@
-/** Matches of policies' ACLs, as text (topology.md §16.1). */
+/** Matches of policies' ACLs, as text (reference/topology.md §16.1). */
 
 import { ipOf, type Family } from '../../allocators/addresses.ts';
 import type { PolicyPort, Protocol } from '../../model/read/policies.ts';

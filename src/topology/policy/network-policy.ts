@@ -1,4 +1,4 @@
-/** What a NetworkPolicy, or a MultiNetworkPolicy on a secondary network, lets through (topology.md §16.1, §16.3). */
+/** What a NetworkPolicy, or a MultiNetworkPolicy on a secondary network, lets through (reference/topology.md §16.1, §16.3). */
 
 import {
   FAMILIES,
@@ -72,7 +72,7 @@ export const policyGroup: Feature<ZoneFacts> = {
   rules: {
     group: {
       text: 'A policy has a group of the pods that it selects.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
   },
   claims: [PORT_GROUP_CLAIM],
@@ -93,15 +93,15 @@ export const policyRules: Feature<ZoneFacts> = {
   rules: {
     allow: {
       text: 'What a rule of a policy lets through: a row per protocol, for peers by selectors and for peers by address.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
     blocks: {
       text: 'What exceptions leave of the blocks of a rule is in a set, as prefixes.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
     'allow-named': {
       text: 'Ports that a rule means by a name are those of the pods that call them so, each at its number.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
   },
   claims: [ADDRESS_SET_CLAIM, ACL_CLAIM],

@@ -1,4 +1,4 @@
-/** Addresses of the pods that policies select as peers, or that may send multicast, one set per selection and family, shared by policies (topology.md §16.1). */
+/** Addresses of the pods that policies select as peers, or that may send multicast, one set per selection and family, shared by policies (reference/topology.md §16.1). */
 
 import { union } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -27,7 +27,7 @@ export const podAddresses: Feature<ZoneFacts> = {
   rules: {
     addresses: {
       text: 'Pods of all nodes that policies select as peers, or that may send multicast to each other, are in a set by their addresses on the network.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
   },
   claims: [ADDRESS_SET_CLAIM],
@@ -54,7 +54,7 @@ export const portAddresses: Feature<ZoneFacts> = {
   rules: {
     addresses: {
       text: 'Pods that call a port by a name that a policy means are in a set per number.',
-      source: 'topology.md §16.1',
+      source: 'reference/topology.md §16.1',
     },
   },
   claims: [ADDRESS_SET_CLAIM],

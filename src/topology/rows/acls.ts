@@ -1,4 +1,4 @@
-/** ACLs as every owner writes them (topology.md §3.4). */
+/** ACLs as every owner writes them (reference/topology.md §3.4). */
 
 import type { LogSeverity } from '../../api/annotations/acl-logging.ts';
 import { RowReference, type Containment, type TableClaim } from '../../desired/rows.ts';

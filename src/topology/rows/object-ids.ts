@@ -1,4 +1,4 @@
-/** How rows say whose they are: marks of networks, ids of objects, and the names that are hashes of ids (topology.md §3). */
+/** How rows say whose they are: marks of networks, ids of objects, and the names that are hashes of ids (reference/topology.md §3). */
 
 import type { Network } from '../../model/model.ts';
 import { isDefault } from '../../model/rules/names.ts';

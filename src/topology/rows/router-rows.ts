@@ -127,7 +127,7 @@ export function addNat(rows: Rows, on: NetworkOnNode, router: string, nat: Snat)
   );
 }
 
-/** Sends what this node's pods have for an address of the node to the host (topology.md §7.5). */
+/** Sends what this node's pods have for an address of the node to the host (reference/topology.md §7.5). */
 export function addNodeAddressPolicy(
   rows: Rows,
   on: NetworkOnNode,

@@ -21,7 +21,7 @@ export const QOS_CLAIM: TableClaim = {
   keyOf: idKey,
 };
 
-/** What a switch says of itself that all zones of its network have a copy of (topology.md §9.1, §13.1). */
+/** What a switch says of itself that all zones of its network have a copy of (reference/topology.md §9.1, §13.1). */
 export const sharedSwitchConfig = (name: string, tunnelKey: number): Record<string, string> => ({
   'interconn-ts': name,
   'requested-tnl-key': String(tunnelKey),

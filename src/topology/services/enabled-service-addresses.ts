@@ -1,4 +1,4 @@
-/** Addresses of services that every primary network may use, for policies to refer to (topology.md §5). */
+/** Addresses of services that every primary network may use, for policies to refer to (reference/topology.md §5). */
 
 import { familyOf } from '../../allocators/addresses.ts';
 import { ONE } from '../../facts/keys.ts';
@@ -14,7 +14,7 @@ export const enabledServiceAddresses: Feature<ZoneFacts> = {
   rules: {
     addresses: {
       text: 'The cluster IPs of the services that every primary network may use are in one address set per family.',
-      source: 'topology.md §5',
+      source: 'reference/topology.md §5',
     },
   },
   claims: [ADDRESS_SET_CLAIM],

@@ -1,4 +1,4 @@
-/** Load balancers as rows, and how they are recognised (topology.md §15.1). */
+/** Load balancers as rows, and how they are recognised (reference/topology.md §15.1). */
 
 import type { Family } from '../../allocators/addresses.ts';
 import type { Containment } from '../../desired/rows.ts';
@@ -28,7 +28,7 @@ export interface LoadBalancer {
   readonly template?: Family;
 }
 
-/** `Service_blue/web_TCP_cluster`, behind the prefix of the network (topology.md §1.2). */
+/** `Service_blue/web_TCP_cluster`, behind the prefix of the network (reference/topology.md §1.2). */
 export const loadBalancerName = (
   prefix: string,
   service: string,

@@ -1,4 +1,4 @@
-/** Load balancers of services, on the networks that the services are on (topology.md §15). */
+/** Load balancers of services, on the networks that the services are on (reference/topology.md §15). */
 
 import { ovnPrefix } from '../../api/nad/network-name.ts';
 import type { Feature, Sink } from '../../desired/features.ts';
@@ -59,15 +59,15 @@ export const loadBalancers: Feature<ZoneFacts> = {
   rules: {
     cluster: {
       text: 'A service is balanced on the switch and the gateway router of the primary networks of its namespace alone, one load balancer per protocol.',
-      source: 'topology.md §15.2',
+      source: 'reference/topology.md §15.2',
     },
     template: {
       text: "Node ports of the default network are the same rows on every node: the chassis fills in the node's addresses.",
-      source: 'topology.md §15.2',
+      source: 'reference/topology.md §15.2',
     },
     node: {
       text: 'Addresses whose targets differ by node are balanced by rows of the node, at the switch and at the gateway router each with its own.',
-      source: 'topology.md §15.2',
+      source: 'reference/topology.md §15.2',
     },
   },
   claims: [LOAD_BALANCER_CLAIM],

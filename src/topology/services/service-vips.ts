@@ -1,4 +1,4 @@
-/** Which addresses of a service lead where on this node: at its switch, at its gateway router, at both (topology.md §15.2). Pure. */
+/** Which addresses of a service lead where on this node: at its switch, at its gateway router, at both (reference/topology.md §15.2). Pure. */
 
 import { FAMILIES, familyOf, type Family } from '../../allocators/addresses.ts';
 import {

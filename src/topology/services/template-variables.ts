@@ -1,4 +1,4 @@
-/** What this chassis fills in for load balancers that are the same rows on every node (topology.md §5, §15.2). */
+/** What this chassis fills in for load balancers that are the same rows on every node (reference/topology.md §5, §15.2). */
 
 import { ONE } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
@@ -28,7 +28,7 @@ export const templateVariables: Feature<ZoneFacts> = {
   rules: {
     variables: {
       text: "The chassis knows its host's addresses, and the targets of node ports that are on the host itself.",
-      source: 'topology.md §15.2',
+      source: 'reference/topology.md §15.2',
     },
   },
   claims: [TEMPLATE_VARIABLES_CLAIM],

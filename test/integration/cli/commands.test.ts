@@ -304,7 +304,7 @@ describe('heddle plan and diff', () => {
     });
     expect(rules['layer3/network']?.['distributed-router']).toEqual({
       text: 'One distributed router per Layer3 network and zone joins the pods of this node, the gateway and the other zones.',
-      source: 'topology.md §7.1',
+      source: 'reference/topology.md §7.1',
     });
     for (const { unit, rule } of databases[0].changes) {
       const [feature = ''] = JSON.parse(unit) as string[];

@@ -1,4 +1,4 @@
-/** Zones whose external bridge is looked at: the node and the networks of node.md §0, and any number of networks. */
+/** Zones whose external bridge is looked at: the node and the networks of reference/node.md §0, and any number of networks. */
 import type { Feature } from '../../../src/desired/features.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
@@ -63,7 +63,7 @@ const layer2: ZoneNetwork = {
   object: 'ClusterUserDefinedNetwork green',
 };
 
-/** IPv4, networks default, B and G, no services (node.md §4.5). */
+/** IPv4, networks default, B and G, no services (reference/node.md §4.5). */
 export const bridgeZone: Zone = {
   ...exampleZone,
   node: { ...worker, gateway, hostAddresses: ['172.18.0.3/16', '10.0.0.5/24', '169.254.0.2/17'] },
@@ -124,7 +124,7 @@ export const crowdedBridgeZone = (count: number): Zone => ({
   node: dualBridgeZone.node,
 });
 
-/** Numbers as in node.md §0: uplink, default network, then networks in order of their ids. */
+/** Numbers as in reference/node.md §0: uplink, default network, then networks in order of their ids. */
 export const bridgePortNumber =
   ({ networks }: Zone) =>
   (name: string): string | undefined => {

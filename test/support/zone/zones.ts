@@ -1,4 +1,4 @@
-/** Zones to test with: two nodes and network `blue_blue`, as in the worked example of topology.md §24. */
+/** Zones to test with: two nodes and network `blue_blue`, as in the worked example of reference/topology.md §24. */
 
 import {
   defaultNetwork as defaultNetworkOf,
@@ -174,7 +174,7 @@ export const blue: ZoneNetwork = {
   object: 'UserDefinedNetwork blue/blue',
 };
 
-/** A primary Layer2 network: `cluster_udn_yellow-net` of topology.md §1 and §2. */
+/** A primary Layer2 network: `cluster_udn_yellow-net` of reference/topology.md §1 and §2. */
 export const yellow: ZoneNetwork = {
   ...blue,
   name: networkName('cluster_udn_yellow-net'),

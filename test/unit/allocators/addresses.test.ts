@@ -204,7 +204,7 @@ describe('MAC addresses', () => {
   });
 });
 
-describe('MAC of an address in text (topology.md §2, node.md §1.4)', () => {
+describe('MAC of an address in text (reference/topology.md §2, reference/node.md §1.4)', () => {
   test.each([
     ['103.103.0.1', '0a:58:67:67:00:01'],
     ['169.254.0.4', '0a:58:a9:fe:00:04'],

@@ -32,7 +32,7 @@ const allocate = (subnets: ConnectSubnetAllocator, owner: string): string =>
 
 const DUAL = [range('192.168.0.0/16', 24), range('fd01::/112', 120)];
 
-test('blocks for Layer3, slices of shared blocks for Layer2 (api.md §14)', () => {
+test('blocks for Layer3, slices of shared blocks for Layer2 (reference/api.md §14)', () => {
   const subnets = new ConnectSubnetAllocator(DUAL);
   const expected = {
     layer3_1: '192.168.0.0/24 fd01::/120',

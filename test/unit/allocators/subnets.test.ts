@@ -28,7 +28,7 @@ const first = (range: string, hostLength: number, count: number): string[] => {
   );
 };
 
-describe('order of node subnets (api.md §14)', () => {
+describe('order of node subnets (reference/api.md §14)', () => {
   test.each([
     ['10.128.0.0/14', 23, '10.128.0.0 10.129.0.0 10.130.0.0 10.131.0.0 10.128.2.0'],
     ['10.1.0.0/16', 24, '10.1.0.0 10.1.1.0 10.1.2.0'],

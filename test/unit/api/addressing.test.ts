@@ -190,7 +190,7 @@ describe('the transit subnets of a primary layer2 network', () => {
     );
   };
 
-  // api.md §14.
+  // reference/api.md §14.
   test.each([
     ['10.12.0.0/16,fd12:dbba::/64', undefined, '100.88.0.0/16', 'fd97::/64'],
     ['100.88.0.0/15,fd97::/63', undefined, '100.90.0.0/16', 'fd97:0:0:2::/64'],

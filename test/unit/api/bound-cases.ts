@@ -1,4 +1,4 @@
-/** Types, bounds, required fields and list sizes of api.md §1: a value at the bound, one beyond it, and the message. */
+/** Types, bounds, required fields and list sizes of reference/api.md §1: a value at the bound, one beyond it, and the message. */
 import { layer2, layer3, localnet } from './objects.ts';
 import {
   cnc,

@@ -56,7 +56,7 @@ describe('a CRD', () => {
     expect(fields.filter((field) => !standard.includes(field))).toEqual([]);
   });
 
-  // api.md §1.1.
+  // reference/api.md §1.1.
   test.each([
     ['userdefinednetworks', 'Namespaced', ['udn'], ['v1', 'v1alpha1'], true, NETWORK_COLUMNS],
     ['clusteruserdefinednetworks', 'Cluster', ['cudn'], ['v1', 'v1alpha1'], true, NETWORK_COLUMNS],

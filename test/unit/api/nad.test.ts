@@ -252,7 +252,7 @@ const outcomeOf = (config: string): string => {
 const layer2Primary = { topology: 'layer2', role: 'primary', subnets: '10.0.0.0/24' };
 
 describe('a NAD is read', () => {
-  // One line per step of api.md §3.3.
+  // One line per step of reference/api.md §3.3.
   test.each([
     [
       'empty plugin list',

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../src/api/objects.ts';
 import { formatFieldError } from '../../../src/api/validation/field-errors.ts';
 import { validateObject } from '../../../src/api/validation/validate.ts';
 
-/** Dual-stack, with the defaults of api.md §12 and a masquerade subnet that has room for networks. */
+/** Dual-stack, with the defaults of reference/api.md §12 and a masquerade subnet that has room for networks. */
 export const settings: ClusterAddressing = {
   clusterSubnets: [{ cidr: '10.244.0.0/16' }, { cidr: 'fd00:10:244::/48' }],
   serviceSubnets: ['172.16.1.0/24'],

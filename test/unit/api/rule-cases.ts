@@ -1,5 +1,5 @@
 /**
- * One line per rule of the CRDs (api.md §1): an object that obeys it, one that breaks it alone, and the message.
+ * One line per rule of the CRDs (reference/api.md §1): an object that obeys it, one that breaks it alone, and the message.
  * With `old`, both are updates of that object. Used against our validation and against a real API server.
  */
 import { boundCases } from './bound-cases.ts';

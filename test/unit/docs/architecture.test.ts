@@ -101,7 +101,7 @@ test('each section that a rule of a feature names is in docs/topology.md', () =>
     ),
   );
   const named = zoneFeatures.flatMap(({ rules }) =>
-    Object.values(rules).map(({ source }) => source.replace('topology.md ', '')),
+    Object.values(rules).map(({ source }) => source.replace('reference/topology.md ', '')),
   );
   expect(named.filter((section) => !explained.has(section))).toEqual([]);
 });

@@ -20,7 +20,7 @@ import {
   type ZoneNetwork,
 } from '../../support/zone/zones.ts';
 
-/** Network B of node.md §0, and the masquerade addresses of §1.1. */
+/** Network B of reference/node.md §0, and the masquerade addresses of §1.1. */
 const example: ZoneNetwork = {
   ...defaultNetwork,
   name: networkName('blue_l3net'),
@@ -63,17 +63,17 @@ function lines(rows: readonly DesiredRow[], table: string): string[] {
     });
 }
 
-describe('network B on its host (node.md §0)', () => {
+describe('network B on its host (reference/node.md §0)', () => {
   const rows = rowsOf(zone, 'host/network blue_l3net');
 
-  test('has a management port on the integration bridge (§2.2, 2)', () => {
+  test('has a management port on the integration bridge (reference/node.md §2.2, 2)', () => {
     expect(rowTexts(rows.filter(({ database }) => database === 'Open_vSwitch'))).toEqual([
       'Interface ovn-k8s-mp2 external_ids={iface-id=k8s-blue_l3net_ovn-worker k8s.ovn.org/network=blue_l3net} mac=0a:58:0a:14:01:02 mtu_request=1400 type=internal < Port/ovn-k8s-mp2.interfaces',
       'Port ovn-k8s-mp2 < Bridge/br-int.ports',
     ]);
   });
 
-  test('has a VRF with a table of its id, and the port in it (§2.2, 3; design)', () => {
+  test('has a VRF with a table of its id, and the port in it (reference/node.md §2.2, 3; design)', () => {
     expect(lines(rows, 'link')).toEqual([
       'ovn-k8s-mp2: name=ovn-k8s-mp2 mac=0a:58:0a:14:01:02 master=mp2-udn-vrf',
       'mp2-udn-vrf: name=mp2-udn-vrf kind=vrf table=10002',
@@ -84,7 +84,7 @@ describe('network B on its host (node.md §0)', () => {
     ]);
   });
 
-  test('has the routes of the table (§2.3)', () => {
+  test('has the routes of the table (reference/node.md §2.3)', () => {
     expect(lines(rows, 'route')).toEqual([
       'unreachable default metric 4278198272 table 10002',
       '10.96.0.0/16 via 169.254.0.4 dev breth0 src 169.254.0.2 mtu 1400 table 10002',
@@ -101,7 +101,7 @@ describe('network B on its host (node.md §0)', () => {
     ]);
   });
 
-  test('has rules by mark and by masquerade address (§2.4)', () => {
+  test('has rules by mark and by masquerade address (reference/node.md §2.4)', () => {
     expect(lines(rows, 'rule')).toEqual([
       'v4 priority 2000 fwmark 0x1002 lookup 10002',
       'v4 priority 2000 to 169.254.0.14/32 lookup 10002',
@@ -110,7 +110,7 @@ describe('network B on its host (node.md §0)', () => {
     ]);
   });
 
-  test('has the settings of its port and neighbours on the bridge (§2.5, §2.2, 8)', () => {
+  test('has the settings of its port and neighbours on the bridge (reference/node.md §2.5, §2.2, 8)', () => {
     expect(lines(rows, 'sysctl')).toEqual([
       'net/ipv4/conf/ovn-k8s-mp2/forwarding: dev=ovn-k8s-mp2 value=1',
       'net/ipv6/conf/ovn-k8s-mp2/force_forwarding: dev=ovn-k8s-mp2 value=1 otherwise=net/ipv6/conf/all/forwarding',
@@ -123,7 +123,7 @@ describe('network B on its host (node.md §0)', () => {
   });
 });
 
-test('the default network has a port on the host, and routes beside those of the host (§2.1)', () => {
+test('the default network has a port on the host, and routes beside those of the host (reference/node.md §2.1)', () => {
   const rows = rowsOf(exampleZone, 'host/network default');
   expect(lines(rows, 'link')).toEqual(['ovn-k8s-mp0: name=ovn-k8s-mp0 mac=0a:58:0a:f4:00:02']);
   expect(lines(rows, 'route')).toEqual([
@@ -142,7 +142,7 @@ test('the default network has a port on the host, and routes beside those of the
   ]);
 });
 
-test('the host has masquerade addresses on the external bridge (§2.1)', () => {
+test('the host has masquerade addresses on the external bridge (reference/node.md §2.1)', () => {
   const rows = rowsOf(zone, 'host/masquerade');
   expect(lines(rows, 'address')).toEqual([
     'breth0 169.254.0.2/17: dev=breth0 address=169.254.0.2/17',

@@ -39,7 +39,7 @@ const withFeatures = (features: Partial<Zone['settings']['features']>): Zone => 
   },
 });
 
-describe('a Layer3 secondary network (topology.md §8)', () => {
+describe('a Layer3 secondary network (reference/topology.md §8)', () => {
   test('has a router, a switch, a way to other nodes, and no gateway', () => {
     expect(textsOf(withNetworks(secondary), ofNetwork('blue_sec'))).toEqual([
       'ACL blue_sec-network-controller:PodServers:blue_sec_ovn-worker:drop action=drop direction=from-lport external_ids={k/id=blue_sec-network-controller:PodServers:blue_sec_ovn-worker:drop k/name=blue_sec_ovn-worker k/owner-controller=blue_sec-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/blue_sec_ovn-worker.acls',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dualZone, exampleZone, inLocalMode, ipv6Zone } from '../../support/zone/zones.ts';
 import { added, heads, ofNetwork, rowsOf, textsOf } from './unit-texts.ts';
 
-describe('network blue_blue on ovn-worker (topology.md §24)', () => {
+describe('network blue_blue on ovn-worker (reference/topology.md §24)', () => {
   test('has exactly the 53 rows of the worked example, and the two that keep pods from answering DHCP', () => {
     expect(textsOf(exampleZone, ofNetwork('blue_blue'))).toEqual([
       'ACL blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress action=allow-related direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolDefault:allow-hairpinning:Egress k/name=allow-hairpinning k/owner-controller=blue_blue-network-controller k/owner-type=NetpolDefault} match=ip4.src == 169.254.0.5 options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a6305690735356339486.acls',

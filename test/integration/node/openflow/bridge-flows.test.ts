@@ -259,7 +259,7 @@ describe('flows of the external bridge', () => {
     for (const [resubmits] of Object.values(one ?? {})) expect(resubmits).toBeLessThan(8);
   }, 200_000);
 
-  test('packets of networks with one subnet leave with the address of the node and their marks, and with no other (node.md §4.8)', async () => {
+  test('packets of networks with one subnet leave with the address of the node and their marks, and with no other (reference/node.md §4.8)', async () => {
     const zone: Zone = {
       ...bridgeZone,
       allowedDefaultServices: [{ key: 'default/kubernetes', clusterIps: ['10.96.0.1'] }],
@@ -304,7 +304,7 @@ describe('flows of the external bridge', () => {
     expect(await inDefaultNetwork('10.96.0.7')).toBe(false);
   });
 
-  test('services are reached from outside by the network that has them, and take no connection of another one (node.md §4.6)', async () => {
+  test('services are reached from outside by the network that has them, and take no connection of another one (reference/node.md §4.6)', async () => {
     const zone = withServices(
       bridgeZone,
       service('blue/web', {

@@ -38,7 +38,7 @@ const serving = withServices(
   slice('kube-system/agent', ['172.18.0.3 on ovn-worker']),
 );
 
-describe('the external bridge with the gateway in a VLAN (node.md §4.1)', () => {
+describe('the external bridge with the gateway in a VLAN (reference/node.md §4.1)', () => {
   const signal = AbortSignal.timeout(240_000);
   let kept: KeptBridge;
 

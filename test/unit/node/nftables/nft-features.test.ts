@@ -41,7 +41,7 @@ test('every row has a unit, an object and a rule of its feature', () => {
   }
 });
 
-test('chains come in where the contract says, and masquerade in local gateway mode alone (§3.1)', () => {
+test('chains come in where the contract says, and masquerade in local gateway mode alone (reference/node.md §3.1)', () => {
   const common = [
     'services-prerouting: nat prerouting -100',
     'services-output: nat output -100',
@@ -69,7 +69,7 @@ test('chains come in where the contract says, and masquerade in local gateway mo
   ]);
 });
 
-test('egress services and egress addresses find their chains and maps (§3.7)', () => {
+test('egress services and egress addresses find their chains and maps (reference/node.md §3.7)', () => {
   expect(chain('egress-services')).toEqual([
     'meta mark 1008 return',
     'snat ip to ip saddr map @egress-service-snat-v4',
@@ -89,7 +89,7 @@ test('egress services and egress addresses find their chains and maps (§3.7)', 
   ]);
 });
 
-describe('what leaves the node (§3.2)', () => {
+describe('what leaves the node (reference/node.md §3.2)', () => {
   test('is masqueraded by OVN, pod subnet and network', () => {
     expect(chain('ovn-kube-local-gw-masq')).toEqual([
       'ip saddr 169.254.0.1 masquerade',
@@ -215,7 +215,7 @@ describe("the tunnels' port", () => {
   });
 });
 
-describe('services (§3.3)', () => {
+describe('services (reference/node.md §3.3)', () => {
   test('are reached by node port and external address', () => {
     expect(chain('services').slice(0, 3)).toEqual([
       'dnat ip to ip daddr . meta l4proto . th dport map @external-ips-v4',
@@ -281,7 +281,7 @@ describe('services (§3.3)', () => {
   });
 });
 
-test('what is for a primary network is marked for it before that (§3.4)', () => {
+test('what is for a primary network is marked for it before that (reference/node.md §3.4)', () => {
   expect(chain('udn-mark-0x1001')).toEqual(['meta mark set 0x1001']);
   expect(chain('udn-service-prerouting')).toEqual([
     'iifname != "ovn-k8s-mp0" jump udn-service-mark',
@@ -308,7 +308,7 @@ test('what is for a primary network is marked for it before that (§3.4)', () =>
   ]);
 });
 
-test('host processes stay away from pods with a primary network, but for kubelet and open ports (§3.6)', () => {
+test('host processes stay away from pods with a primary network, but for kubelet and open ports (reference/node.md §3.6)', () => {
   expect(chain('udn-isolation')).toEqual(
     [
       ['ip', 'v4', 'icmp'],

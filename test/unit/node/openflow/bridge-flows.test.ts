@@ -13,7 +13,7 @@ import {
 import { service, slice, withServices } from '../../../support/zone/services.ts';
 import { inLocalMode, type Zone } from '../../../support/zone/zones.ts';
 
-/** node.md §4.5, line by line: fields in the order of their names, in the words of `ovs-ofctl dump-flows`. */
+/** reference/node.md §4.5, line by line: fields in the order of their names, in the words of `ovs-ofctl dump-flows`. */
 const EXAMPLE = `
 table=0 700 icmp,icmp_code=4,icmp_type=3,in_port=2,nw_dst=172.18.0.2 → drop (0x304)
 table=0 700 icmp,icmp_code=4,icmp_type=3,in_port=3,nw_dst=172.18.0.2 → drop (0x304)
@@ -147,12 +147,12 @@ const fromNetworks = (zone: Zone): readonly string[] =>
   flowLines(zone).filter((line) => /in_port=(?![12]\b)\d/.test(line));
 
 describe('flows of the external bridge', () => {
-  test('are those of the worked example, in shared gateway mode (node.md §4.5)', () => {
+  test('are those of the worked example, in shared gateway mode (reference/node.md §4.5)', () => {
     expect(EXAMPLE).toEqual(expect.arrayContaining(LEFT_OUT));
     expect(flowLines(bridgeZone).toSorted()).toEqual(sharedGateway);
   });
 
-  test('in local gateway mode let the host judge sizes and translate (node.md §4.5)', () => {
+  test('in local gateway mode let the host judge sizes and translate (reference/node.md §4.5)', () => {
     const local = flowLines(inLocalMode(bridgeZone));
     const gone = sharedGateway.filter(
       (line) =>
@@ -185,7 +185,7 @@ describe('flows of the external bridge', () => {
     expect(without(local, [])).toEqual([...without(sharedGateway, gone), ...added].toSorted());
   });
 
-  test('without checks of sizes local gateway mode hands replies on at once (node.md §4.4)', () => {
+  test('without checks of sizes local gateway mode hands replies on at once (reference/node.md §4.4)', () => {
     const zone = inLocalMode({
       ...bridgeZone,
       node: { ...bridgeZone.node, gatewayMtuSupport: false },
@@ -208,7 +208,7 @@ describe('flows of the external bridge', () => {
     expect(to('any')).toEqual([`table=0 205 dl_dst=${MAC},in_port=1,tp_dst=6081,udp → LOCAL`]);
   });
 
-  test('have twins for IPv6, and neighbour discovery (node.md §4.7)', () => {
+  test('have twins for IPv6, and neighbour discovery (reference/node.md §4.7)', () => {
     const lines = flowLines(dualBridgeZone);
     const twins = [
       `table=0 100 dl_src=${MAC},in_port=3,ipv6,ipv6_src=fd69::b → ct(commit,zone=64000,nat(src=fc00:f853::3),exec(set_field:0x4->ct_mark)),output:1`,
@@ -241,7 +241,7 @@ const serviceLines = (zone: Zone): readonly string[] => {
   return flowLines(zone).filter((line) => !before.includes(line));
 };
 
-describe('services from outside (node.md §4.6)', () => {
+describe('services from outside (reference/node.md §4.6)', () => {
   const to = (match: string, actions: string): string =>
     `table=1 50 ${match.split(',').toSorted().join(',')} → ${actions}`;
   const from = (match: string, actions = 'output:1'): string =>
@@ -405,7 +405,7 @@ const serving: Zone = withServices(
 /** Tables that frames of the host reach, and what was meant for it; the others see what has a tag. */
 const WITHOUT_TAG = new Set([2, 5, 7, 11]);
 
-describe('a gateway with a VLAN (node.md §4.1)', () => {
+describe('a gateway with a VLAN (reference/node.md §4.1)', () => {
   const push = 'push_vlan:0x8100,set_field:4101->vlan_vid';
   const zones = [
     ['shared gateway', bridgeZone],

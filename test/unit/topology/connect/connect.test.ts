@@ -33,7 +33,7 @@ const rowsOf = (zone: Zone): string[] =>
 const columns = (text: string, ...names: readonly string[]): string =>
   names.map((name) => new RegExp(`${name}=(\\{[^}]*\\}|\\S+)`).exec(text)?.[0]).join(' ');
 
-describe('two connected Layer3 networks (topology.md §19.1)', () => {
+describe('two connected Layer3 networks (reference/topology.md §19.1)', () => {
   const rows = rowsOf(zoneWith(colored));
   const of = (table: string): string[] => rows.filter((text) => text.startsWith(`${table} `));
 
@@ -92,7 +92,7 @@ describe('two connected Layer3 networks (topology.md §19.1)', () => {
   });
 });
 
-test('a Layer2 network has one link, the same on every node, and routes to its whole subnet (topology.md §19.1)', () => {
+test('a Layer2 network has one link, the same on every node, and routes to its whole subnet (reference/topology.md §19.1)', () => {
   const rows = rowsOf({
     ...exampleZone,
     networks: [...exampleZone.networks, yellow],
@@ -152,7 +152,7 @@ test('connections are not transitive: policies are for networks of one connectio
   expect(ways.toSorted((a = '', b = '') => (a < b ? -1 : 1))).toEqual(['1:3', '3:1', '3:5', '5:3']);
 });
 
-test('where only services are connected, new connections to pods are dropped (topology.md §19.2)', () => {
+test('where only services are connected, new connections to pods are dropped (reference/topology.md §19.2)', () => {
   const rows = rowsOf(zoneWith({ ...colored, hasPods: false, hasServices: true }));
   const acls = (type: string): string[] =>
     rows
@@ -197,7 +197,7 @@ test('a node whose id is too large has no links, and says so; other nodes go on 
   ]);
 });
 
-describe('where services are connected (topology.md §19.2)', () => {
+describe('where services are connected (reference/topology.md §19.2)', () => {
   const service: ServiceFacts = {
     key: 'blue/web',
     namespace: 'blue',

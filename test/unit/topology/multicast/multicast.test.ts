@@ -42,7 +42,7 @@ const matchesOf = (zone: PolicedZone): Record<string, string> =>
 const SENDERS = hashedName('blue_blue-network-controller:PodSelector:blue_LS{}_LNM:v4');
 
 describe('a namespace that asks for multicast', () => {
-  test('has the rows of topology.md §16.4 on its primary network', () => {
+  test('has the rows of reference/topology.md §16.4 on its primary network', () => {
     const zone = PolicedZone.of(withMulticast(exampleZone), blue, ...pods);
     expect(
       rowTexts(

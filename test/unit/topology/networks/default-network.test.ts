@@ -9,7 +9,7 @@ import {
 } from '../../../support/zone/zones.ts';
 import { added, heads, NETWORKS, ofNetwork, rowsOf, textsOf } from '../unit-texts.ts';
 
-describe('the cluster default network on ovn-worker (topology.md §6)', () => {
+describe('the cluster default network on ovn-worker (reference/topology.md §6)', () => {
   test('has the rows of a primary network without marks', () => {
     expect(textsOf(exampleZone, ofNetwork('default'))).toEqual([
       'ACL default-network-controller:NetpolDefault:allow-hairpinning:Egress action=allow-related direction=from-lport external_ids={direction=Egress k/id=default-network-controller:NetpolDefault:allow-hairpinning:Egress k/name=allow-hairpinning k/owner-controller=default-network-controller k/owner-type=NetpolDefault} match=ip4.src == 169.254.0.5 options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a13298398610555951118.acls',
@@ -105,7 +105,7 @@ describe('the cluster default network on ovn-worker (topology.md §6)', () => {
   });
 });
 
-describe('pods whose primary network is another one (topology.md §17.1)', () => {
+describe('pods whose primary network is another one (reference/topology.md §17.1)', () => {
   test('keep the probes of their host, and nothing else', () => {
     expect(textsOf(exampleZone, /^isolation\//)).toEqual([
       'ACL default-network-controller:UDNIsolation:AllowHostARPPrimaryUDN:Egress action=allow direction=from-lport external_ids={direction=Egress k/id=default-network-controller:UDNIsolation:AllowHostARPPrimaryUDN:Egress k/name=AllowHostARPPrimaryUDN k/owner-controller=default-network-controller k/owner-type=UDNIsolation} match=inport == @a8747502060113802905 && (( arp && arp.tpa == 10.244.0.2 )) priority=1001 tier=0 < Port_Group/a8747502060113802905.acls',
@@ -134,7 +134,7 @@ describe('pods whose primary network is another one (topology.md §17.1)', () =>
   });
 });
 
-test('rows that exist once per database (topology.md §5)', () => {
+test('rows that exist once per database (reference/topology.md §5)', () => {
   expect(textsOf(exampleZone, /^(database|services|egress)\//)).toEqual([
     'Address_Set a1042611113178530741 addresses=[172.18.0.3, 172.18.0.4] external_ids={ip-family=v4 k/id=default-network-controller:ClusterNodeIPs:node-ips:v4 k/name=node-ips k/owner-controller=default-network-controller k/owner-type=ClusterNodeIPs}',
     'Address_Set a13607449821398607916 external_ids={ip-family=v4 k/id=default-network-controller:EgressService:egresssvc-served-pods:v4 k/name=egresssvc-served-pods k/owner-controller=default-network-controller k/owner-type=EgressService}',
@@ -163,7 +163,7 @@ test('rows that exist once per database (topology.md §5)', () => {
   ]);
 });
 
-test('rows of the Southbound database (topology.md §13.2)', () => {
+test('rows of the Southbound database (reference/topology.md §13.2)', () => {
   expect(textsOf(exampleZone, /^interconnect\/(own-)?chassis/)).toEqual([
     'Chassis C1 other_config={is-remote=false} (partial)',
     'Chassis C2 hostname=ovn-worker2 other_config={is-remote=true}',

@@ -41,7 +41,7 @@ const underlayPod: Attachment = {
   addresses: ['10.70.0.5/16'],
 };
 
-describe('the network of an OVNSecondaryNetwork (topology.md §22)', () => {
+describe('the network of an OVNSecondaryNetwork (reference/topology.md §22)', () => {
   test('with an IPv6 subnet has a router that announces subnet and MTU, and an answer to DHCP for each of its ports', () => {
     expect(texts(zoneOf(overlay, overlayPod))).toEqual([
       'ACL secondary_blue_overlay-network-controller:PodServers:SWITCH:drop action=drop direction=from-lport external_ids={k/id=secondary_blue_overlay-network-controller:PodServers:SWITCH:drop k/name=SWITCH k/owner-controller=secondary_blue_overlay-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/SWITCH.acls',

@@ -38,7 +38,7 @@ const short = (text: string): string =>
 const texts = (zone: Zone): string[] => textsOf(zone, UNITS).map(short);
 const plain = withNetwork(yellow);
 
-describe('a primary Layer2 network (topology.md §9)', () => {
+describe('a primary Layer2 network (reference/topology.md §9)', () => {
   test('has one switch and one router for all zones, and a gateway router for this node', () => {
     expect(texts(plain)).toEqual([
       'ACL CONTROLLER:NetpolDefault:allow-hairpinning:Egress action=allow-related direction=from-lport external_ids={direction=Egress k/id=CONTROLLER:NetpolDefault:allow-hairpinning:Egress k/name=allow-hairpinning k/owner-controller=CONTROLLER k/owner-type=NetpolDefault} match=ip4.src == 169.254.0.5 options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a4568699631100834198.acls',
@@ -191,7 +191,7 @@ describe('a primary Layer2 network (topology.md §9)', () => {
       '105.105.7.0/16',
       '105.105.7.1',
     ],
-  ])('addresses that are given: %s (api.md §6.9)', (_name, more, gateway, management) => {
+  ])('addresses that are given: %s (reference/api.md §6.9)', (_name, more, gateway, management) => {
     const rows = rowsOf(withNetwork({ ...yellow, ...more }), UNITS);
     const row = (table: string, key: RegExp): unknown =>
       rows.find((one) => one.table === table && key.test(one.key))?.columns;
@@ -204,7 +204,7 @@ describe('a primary Layer2 network (topology.md §9)', () => {
   });
 });
 
-describe('a secondary Layer2 network (topology.md §10)', () => {
+describe('a secondary Layer2 network (reference/topology.md §10)', () => {
   test('has a switch and groups of load balancers', () => {
     expect(texts(withNetwork(layer2Secondary))).toEqual([
       'ACL blue_l2-network-controller:PodServers:blue_l2_ovn_layer2_switch:drop action=drop direction=from-lport external_ids={k/id=blue_l2-network-controller:PodServers:blue_l2_ovn_layer2_switch:drop k/name=blue_l2_ovn_layer2_switch k/owner-controller=blue_l2-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/blue_l2_ovn_layer2_switch.acls',
@@ -229,7 +229,7 @@ describe('a secondary Layer2 network (topology.md §10)', () => {
   });
 });
 
-describe('pods on a Layer2 network (topology.md §14)', () => {
+describe('pods on a Layer2 network (reference/topology.md §14)', () => {
   const ports = (zone: Zone): string[] =>
     texts(zone).filter((text) => text.startsWith('Logical_Switch_Port yellow'));
 

@@ -28,7 +28,7 @@ const pod: Attachment = {
 
 const UNITS = /^localnet\/|^pods\/port /;
 
-describe('a localnet network (topology.md §11)', () => {
+describe('a localnet network (reference/topology.md §11)', () => {
   test('has a switch with a port to the physical network, in its VLAN, and the pods of this node', () => {
     expect(textsOf(withNetwork(localnet, pod), UNITS)).toEqual([
       'ACL blue_ln-network-controller:PodServers:blue_ln_ovn_localnet_switch:drop action=drop direction=from-lport external_ids={k/id=blue_ln-network-controller:PodServers:blue_ln_ovn_localnet_switch:drop k/name=blue_ln_ovn_localnet_switch k/owner-controller=blue_ln-network-controller k/owner-type=PodServers type=drop} match=udp.dst == {68, 546} options={apply-after-lb=true} priority=1050 tier=0 < Logical_Switch/blue_ln_ovn_localnet_switch.acls',

@@ -20,7 +20,7 @@ const PORT_OF_POD1 =
 const DEFAULT_PORT_OF_POD1 =
   'Logical_Switch_Port blue_pod1 addresses=[0a:58:0a:f4:00:03 10.244.0.3] external_ids={namespace=blue pod=true} options={iface-id-ver=b7a2d6c0-0000-4000-8000-000000000001 requested-chassis=C1} port_security=[0a:58:0a:f4:00:03 10.244.0.3] < Logical_Switch/ovn-worker.ports < Port_Group/a5290398105912930473.ports < Port_Group/a8747502060113802905.ports';
 
-describe('a pod with a primary network (topology.md §14, §24)', () => {
+describe('a pod with a primary network (reference/topology.md §14, §24)', () => {
   test('has a port on it, and one on the default network among the isolated ones', () => {
     expect(textsOf(withPods(bluePod, bluePodDefault), /^pods\/port /)).toEqual([
       PORT_OF_POD1,

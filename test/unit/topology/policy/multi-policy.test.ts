@@ -54,7 +54,7 @@ const mnp1 = multiPolicy('blue/mnp1', 'sec-l3', {
   ingress: [{ from: [{ podSelector: { matchLabels: { app: 'web' } } }] }],
 });
 
-test('a policy for a secondary network has the rows of a policy under that network’s controller (topology.md §16.3)', () => {
+test('a policy for a secondary network has the rows of a policy under that network’s controller (reference/topology.md §16.3)', () => {
   const policed = PolicedZone.of(zone, space, web, mnp1);
   const texts = rowTexts(policed.rows(/^policy\//)).map(short);
   expect(texts.filter((text) => text.includes('PodSelector') || text.includes(':mnp1:'))).toEqual([

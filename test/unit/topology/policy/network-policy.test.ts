@@ -70,7 +70,7 @@ const leftOf = (rule: string): string =>
 /** The group of policy blue/p. */
 const PORT = `@${hashedName('blue_blue-network-controller:NetworkPolicy:blue:p')}`;
 
-test('a policy of a primary network has the rows of topology.md §16.1', () => {
+test('a policy of a primary network has the rows of reference/topology.md §16.1', () => {
   const zone = PolicedZone.of(exampleZone, blue, web, far, allowWeb);
   expect(rowTexts(zone.rows(POLICIES)).map(short)).toEqual([
     'ACL blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow action=allow direction=from-lport external_ids={direction=Egress k/id=blue_blue-network-controller:NetpolNamespace:blue:Egress:arpAllow k/name=blue k/owner-controller=blue_blue-network-controller k/owner-type=NetpolNamespace type=arpAllow} match=inport == @a3172182252284646592 && (arp || nd) name=NP:blue:Egress options={apply-after-lb=true} priority=1001 tier=2 < Port_Group/a3172182252284646592.acls',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { hashedName, objectIds } from '../../../../src/topology/rows/object-ids.ts';
 
-describe('hashed names (topology.md §3.3)', () => {
+describe('hashed names (reference/topology.md §3.3)', () => {
   test.each([
     ['default-network-controller:UDNIsolation:SecondaryPods', 'a8747502060113802905'],
     ['default-network-controller:ClusterNodeIPs:node-ips:v4', 'a1042611113178530741'],

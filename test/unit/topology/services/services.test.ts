@@ -49,7 +49,7 @@ const vipsOf = (rows: readonly DesiredRow[]): Record<string, unknown> =>
 const vips = (zone: Zone): Record<string, unknown> =>
   vipsOf(rowsOf(zone, SERVICES).filter(({ table }) => table === 'Load_Balancer'));
 
-describe('the worked example: network blue_blue on ovn-worker (topology.md §15.3)', () => {
+describe('the worked example: network blue_blue on ovn-worker (reference/topology.md §15.3)', () => {
   const VARIABLES = 'Chassis_Template_Var C1 chassis=C1 variables={NODEIP_IPv4_0=172.18.0.3}';
 
   test('nothing but the addresses of the host without services', () => {
@@ -158,7 +158,7 @@ describe('the worked example: network blue_blue on ovn-worker (topology.md §15.
   });
 });
 
-describe('node ports of the default network (topology.md §15.2)', () => {
+describe('node ports of the default network (reference/topology.md §15.2)', () => {
   const spec = {
     type: 'NodePort',
     clusterIPs: ['10.96.2.1'],

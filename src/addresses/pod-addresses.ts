@@ -277,7 +277,7 @@ export class PodAddresses {
     ]);
   }
 
-  /** Several primary networks: the cluster manager alone chooses the first one with room for what the pod asks (seed 003). */
+  /** Several primary networks: the cluster manager alone chooses the first one with room for what the pod asks (reference/api.md §8). */
   async #choose(
     pod: Pod,
     { candidates, isRequested, request }: Extract<PodPlan, { kind: 'undecided' }>,

@@ -1,4 +1,4 @@
-/** Subnets that link the routers of connected networks (reference/api.md §5.5, §5.6; seed 002). */
+/** Subnets that link the routers of connected networks (reference/api.md §5.5, §5.6). */
 import { AllocationError } from './allocation-error.ts';
 import {
   bitsOf,

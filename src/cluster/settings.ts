@@ -1,7 +1,7 @@
 import type { LabelSelector } from '../api/types.ts';
 import type { ClusterSettings } from '../model/model.ts';
 
-/** How many networks there may be (seed 000, risks: a tenant must not exhaust the cluster). */
+/** How many networks there may be (reference/api.md §12: a tenant is not to use up the cluster's). */
 export interface NetworkLimits {
   /** User-defined networks in all; ids end at 4095. */
   readonly networks: number;

@@ -18,7 +18,7 @@ export interface TlsFiles {
   readonly caCert?: string;
 }
 
-/** Lock of the Northbound server that makes one process the zone's writer (ovsdb.md §7). */
+/** Lock of the Northbound server that makes one process the zone's writer (RFC 7047 §4.1.8). */
 export const ZONE_LOCK = 'heddle_zone';
 
 export interface DatabaseOptions {

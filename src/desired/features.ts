@@ -6,7 +6,7 @@ import type { DesiredRow, TableClaim } from './rows.ts';
 export interface Rule {
   /** One sentence: "one switch per Layer2 network, shared by all zones". */
   readonly text: string;
-  /** Section of a document, column of a schema: "reference/topology.md §9.1". */
+  /** Section of a page of docs, of an RFC or a manual page: "reference/topology.md §9.1". */
   readonly source: string;
 }
 

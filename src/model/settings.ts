@@ -1,4 +1,4 @@
-/** Defaults of the whole cluster (reference/api.md §12; masquerade subnets: design, decisions). */
+/** Defaults of the whole cluster (reference/api.md §12). */
 import type { ClusterSettings } from './model.ts';
 
 export const DEFAULT_SETTINGS: ClusterSettings = {

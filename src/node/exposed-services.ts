@@ -44,7 +44,7 @@ export interface ExposedService {
 
 const PROTOCOLS = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
 
-/** Undefined for a service that the host does not reach by that network: it has no gateway, or another of its networks is the way (seed 003). */
+/** Undefined for a service that the host does not reach by that network: it has no gateway, or another of its networks is the way (reference/api.md §8). */
 export function exposedService(
   facts: ZoneFacts,
   network: string,

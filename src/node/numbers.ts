@@ -9,7 +9,7 @@ export const PROTOCOL_KERNEL = 2;
 export const MAIN_TABLE = 254;
 export const DEFAULT_TABLE = 253;
 
-/** Routing table of network 0, which has none; the others follow by their ids (design, decisions). */
+/** Routing table of network 0, which has none; the others follow by their ids (reference/node.md §1.2). */
 export const ROUTING_TABLES = 10_000;
 /** Routing table of what host processes send to services with a local internal traffic policy, and priority of its rule (reference/node.md §2.1). */
 export const INTERNALLY_LOCAL_TABLE = 7;

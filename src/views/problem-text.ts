@@ -4,7 +4,7 @@ import type { ZoneProblem } from '../api/zone-status.ts';
 /** Finds `FILE:LINE` of an object (`Kind namespace/name`); undefined where no file declares it. */
 export type PlaceOf = (object: string) => string | undefined;
 
-/** Texts that conditions carry in the reference's words, and what they leave out: the field, and the remedy. */
+/** Texts that conditions carry in ovn-kubernetes' words, and what they leave out: the field, and the remedy. */
 const REMEDIES: readonly { readonly text: RegExp; readonly remedy: string }[] = [
   {
     text: /user defined join subnet "[^"]*" overlaps|overlaps user defined join subnet/,

@@ -265,7 +265,7 @@ async function statusesWritten(store: Store, networks: number): Promise<void> {
   await pause(2000);
 }
 
-/** What the reference implementation takes on such a machine. */
+/** What ovn-kubernetes takes on such a machine. */
 const goals: Readonly<Record<string, { readonly goal: number }>> = {
   '50x3': { goal: 4000 },
   '10x50': { goal: 10_000 },

@@ -19,7 +19,7 @@ export const NETWORK_NAME = 'k8s.ovn.org/network-name';
 export const NETWORK_ID = 'k8s.ovn.org/network-id';
 export const TUNNEL_KEYS = 'k8s.ovn.org/tunnel-keys';
 export const CONNECT_SUBNETS = 'k8s.ovn.org/network-connect-subnet';
-/** The seed's key for the same value. */
+/** Older key of the same value (reference/api.md §5.4). */
 const CONNECT_SUBNETS_OLD = 'k8s.ovn.org/network-subnets';
 export const CONNECT_TUNNEL_KEY = 'k8s.ovn.org/connect-router-tunnel-key';
 /** Label of namespaces whose pods have a primary user-defined network; set at creation only. */

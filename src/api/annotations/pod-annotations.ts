@@ -190,7 +190,7 @@ export const openDefaultPorts = (pod: Annotated): Reading<readonly OpenPort[]> =
 export const requestText = (pod: Annotated): string | null =>
   annotationOf(pod, REQUESTED_PRIMARY_UDN) ?? null;
 
-/** The primary network that a pod asks for; what it asked for when it was created counts (seed 003). */
+/** The primary network that a pod asks for; what it asked for when it was created counts (reference/api.md §8). */
 export function requestedPrimaryUdn(pod: Annotated): Reading<string> {
   const first = readAnnotation(pod, REQUESTED_AT_CREATION, BY_NEW_POD, (text) => {
     const value = parseJson(text);

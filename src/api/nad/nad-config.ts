@@ -21,7 +21,7 @@ import {
 } from './subnet-lists.ts';
 
 export const CNI_TYPE = 'ovn-k8s-cni-overlay';
-/** Spelling of seed 004 for plain secondary networks. */
+/** Type in the older form of NADs of plain secondary networks (reference/api.md §2). */
 const OLD_CNI_TYPE = 'ovn-kubernetes';
 const TOPOLOGIES: readonly string[] = ['layer3', 'layer2', 'localnet'];
 
@@ -102,12 +102,12 @@ function pluginOf(config: PlainObject): { plugin: PlainObject; others: readonly 
   return { plugin, others };
 }
 
-/** Whether a configuration is written as seed 004 does: `subnet` (singular) and no topology. */
+/** Whether a configuration is in the older form (reference/api.md §2): `subnet` (singular) and no topology. */
 export const isOldForm = (plugin: PlainObject): boolean =>
   own(plugin, 'topology') === undefined &&
   (own(plugin, 'subnet') !== undefined || own(plugin, 'type') === OLD_CNI_TYPE);
 
-/** The seed's spelling as what it means: a secondary layer2 network, or localnet with external connectivity. */
+/** The older form as what it means: a secondary layer2 network, or localnet with external connectivity. */
 function fromOldForm(plugin: PlainObject, others: readonly unknown[], nadKey: string): PlainObject {
   const onlyTuning = others.every(
     (other) => isPlainObject(other) && own(other, 'type') === 'tuning',
@@ -135,7 +135,7 @@ function fromOldForm(plugin: PlainObject, others: readonly unknown[], nadKey: st
   };
 }
 
-/** Keys of seeds 000 and 001 under the names that count now. */
+/** Older spellings of keys under the names that count now (reference/api.md §3.3). */
 function withCurrentKeys(plugin: PlainObject): PlainObject {
   const current: Record<string, unknown> = { ...plugin };
   const rename = (old: string, key: string, value: unknown): void => {

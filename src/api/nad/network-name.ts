@@ -54,7 +54,7 @@ export function parseNetworkName(network: string): NetworkOwner | undefined {
   return { kind: isSecondary ? 'OVNSecondaryNetwork' : 'UserDefinedNetwork', namespace, name };
 }
 
-/** What CNI allows; nothing of it can end a string in a match, or be taken for a separator (design.md §4). */
+/** What CNI allows; nothing of it can end a string in a match, or be taken for a separator (reference/api.md §3.1). */
 const SAFE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
 
 export const isSafeNetworkName = (name: string): boolean => SAFE_NAME.test(name);

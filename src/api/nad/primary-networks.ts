@@ -1,4 +1,4 @@
-/** Which primary networks may share a namespace (seed 003; reference/api.md §4.2, §8). Pure. */
+/** Which primary networks may share a namespace (reference/api.md §4.2, §8). Pure. */
 import { PRIMARY_NETWORK_LABEL } from '../annotations/network-annotations.ts';
 import { formatPrefix, overlaps, type Prefix } from '../../allocators/addresses.ts';
 import type { LabelSelector } from '../types.ts';

@@ -34,7 +34,7 @@ function layer3Entry(text: string): Outcome<SubnetEntry & { family: Family }> {
   }
   const hostLength = host === undefined ? DEFAULT_HOST_LENGTH[family] : Number(host);
   if (family === 'v6' && hostLength !== 64) return fail('IPv6 only supports /64 host subnets');
-  // A /32 passes the text parser of the reference and then has no room for a host: refused here already.
+  // A /32 passes the text parser of ovn-kubernetes and then has no room for a host: refused here already.
   if (family === 'v4' && hostLength >= bitsOf('v4')) {
     return fail('invalid host subnet, IPv4 subnet must be < 32');
   }

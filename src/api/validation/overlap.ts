@@ -192,7 +192,7 @@ export function nodeOverlap(
 }
 
 /**
- * What is wrong with the subnet of a network that is put on the underlay of the nodes (seed 004): it may not clash with
+ * What is wrong with the subnet of a network that is put on the underlay of the nodes (reference/api.md §2): it may not clash with
  * the pods and services of the cluster, with the networks of nodes, nor with another such network. Undefined when nothing is.
  */
 export function externalOverlap(

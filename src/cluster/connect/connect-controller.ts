@@ -1,4 +1,4 @@
-/** ClusterNetworkConnects: selection, validation, subnets and tunnel keys, status (seed 002; reference/api.md §5). */
+/** ClusterNetworkConnects: selection, validation, subnets and tunnel keys, status (reference/api.md §5). */
 import { isDeepStrictEqual } from 'node:util';
 import { AllocationError } from '../../allocators/allocation-error.ts';
 import { parsePrefix } from '../../allocators/addresses.ts';

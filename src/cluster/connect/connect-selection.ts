@@ -1,4 +1,4 @@
-/** Which networks a ClusterNetworkConnect selects, and whether they can be connected (seed 002; reference/api.md §5). Pure. */
+/** Which networks a ClusterNetworkConnect selects, and whether they can be connected (reference/api.md §5). Pure. */
 import {
   formatPrefix,
   overlaps,
@@ -51,7 +51,7 @@ export interface ConnectContext {
   readonly primariesOf: (namespace: string) => readonly ConnectableNetwork[];
 }
 
-/** Selects by labels and by name: the seed's examples select CUDNs by a name label that only namespaces carry by themselves. */
+/** Selects by labels and by name: examples of OKEP-5224 select CUDNs by a name label that only namespaces carry by themselves. */
 const selects = (
   selector: LabelSelector,
   {

@@ -1,5 +1,5 @@
 /**
- * Ranges that a Layer3 network grows by (seed 003): each is judged as those of a new network are, and one that is refused leaves the
+ * Ranges that a Layer3 network grows by (reference/api.md §8): each is judged as those of a new network are, and one that is refused leaves the
  * network as it is.
  */
 import { formatPrefix, parsePrefix } from '../../allocators/addresses.ts';

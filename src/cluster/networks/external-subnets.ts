@@ -1,4 +1,4 @@
-/** Ranges of OVNSecondaryNetworks with external connectivity: pods meet the underlay there (seed 004). Pure. */
+/** Ranges of OVNSecondaryNetworks with external connectivity: pods meet the underlay there (reference/api.md §2). Pure. */
 import { formatPrefix, overlaps, parsePrefix } from '../../allocators/addresses.ts';
 import { objectKey } from '../../api/objects.ts';
 import { nodeOverlap, type NodeAddresses } from '../../api/validation/overlap.ts';

@@ -78,7 +78,7 @@ export function transportAccepted(object: NetworkObject): StatedCondition | unde
 }
 
 /**
- * Condition `PrimaryNetworkConflict` (seed 000): somebody made a NAD that wants to be a primary network of a namespace of this one, too.
+ * Condition `PrimaryNetworkConflict` (reference/api.md §4.5): somebody made a NAD that wants to be a primary network of a namespace of this one, too.
  * The network goes on; the NAD is left alone. Undefined while there is none.
  */
 export function primaryNetworkConflict(nads: readonly string[]): StatedCondition | undefined {
@@ -125,7 +125,7 @@ const andMore = (count: number): string =>
   count > NODES_NAMED ? ` and ${count - NODES_NAMED} more` : '';
 
 /**
- * Condition `NetworkReady` (seed 000): true when every node that renders the network reports it in the data plane;
+ * Condition `NetworkReady` (reference/api.md §4.5): true when every node that renders the network reports it in the data plane;
  * undefined while no node has reported it.
  */
 export function networkReady(reports: readonly ZoneReport[]): StatedCondition | undefined {

@@ -80,7 +80,7 @@ const WHOLE_REASONS: readonly (string | undefined)[] = [
 ];
 
 /**
- * Why a primary ClusterUserDefinedNetwork that is nowhere yet comes to no namespace at all (seed 003): it does not match a primary network
+ * Why a primary ClusterUserDefinedNetwork that is nowhere yet comes to no namespace at all (reference/api.md §8): it does not match a primary network
  * of one of them. Undefined if that is not so.
  */
 export function refusalEverywhere(

@@ -3,7 +3,7 @@
 /** The socket of a node's daemon when nothing else is said. */
 export const CNI_SOCKET = '/run/heddle/cni.sock';
 
-/** Names of the plugin: its own, and the types that NADs name (reference/node.md §6.5, seed 004). */
+/** Names of the plugin: its own, and the types that NADs name (reference/node.md §6.5). */
 export const PLUGIN_NAMES = ['heddle-cni', 'ovn-k8s-cni-overlay', 'ovn-kubernetes'] as const;
 export const CONFLIST_NAME = '10-heddle.conflist';
 
@@ -20,7 +20,7 @@ export const NODE_NAME = 'heddle-cni-node';
 export const NODE_SCRIPT_NAME = 'heddle-cni.mjs';
 
 /**
- * curl is what most hosts have and takes some milliseconds; Node.js, where it was installed too, takes 30 (ecosystem.md §9). Either ends with 22
+ * curl is what most hosts have and takes some milliseconds; Node.js, where it was installed too, takes 30. Either ends with 22
  * when the daemon answered with an error, which is a CNI error object already.
  */
 export function shimScript(socket: string): string {

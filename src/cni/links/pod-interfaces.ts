@@ -19,7 +19,7 @@ import type { CniInterface } from '../protocol/result.ts';
 /** Network name by NAD, for `k8s.ovn.org/network`. */
 export type NetworkNames = ReadonlyMap<string, string>;
 
-/** Without a network's own: the reference's default (reference/api.md §12). */
+/** Without a network's own: ovn-kubernetes' default (reference/api.md §12). */
 const DEFAULT_MTU = 1400;
 /** Linux takes no longer names of links. */
 const LONGEST_DEVICE = 15;

@@ -50,7 +50,7 @@ interface Configured {
   readonly network: string;
   /** Whether a meta-plugin calls for the network of a NAD; otherwise it is about the pod's own networks. */
   readonly isSecondary: boolean;
-  /** `<namespace>/<name>` of that NAD; undefined where its configuration, as seed 004 writes it, does not say. */
+  /** `<namespace>/<name>` of that NAD; undefined where its configuration, in the older form, does not say. */
   readonly nad: string | undefined;
 }
 
@@ -212,7 +212,7 @@ function networkOf(command: Command, config: PlainObject): Configured {
     throw field('plugins', 'is for runtimes: a plugin gets one configuration');
   const ipam = own(config, 'ipam');
   const isEmpty = ipam === undefined || (isPlainObject(ipam) && Object.keys(ipam).length === 0);
-  // Seed 004 asks with it for addresses that the pod's annotation names.
+  // The older form asks with it for addresses that the pod's annotation names (reference/api.md §2).
   const isStatic = isOldForm(config) && isPlainObject(ipam) && own(ipam, 'type') === 'static';
   if (!isEmpty && !isStatic)
     throw new CniError(
@@ -222,7 +222,7 @@ function networkOf(command: Command, config: PlainObject): Configured {
   return { version, network, ...attachmentOf(command, config) };
 }
 
-/** A configuration with `topology` is that of a NAD (reference/node.md §6.1), and so is one as seed 004 writes it. */
+/** A configuration with `topology` is that of a NAD (reference/node.md §6.1), and so is one in the older form (reference/api.md §2). */
 function attachmentOf(
   command: Command,
   config: PlainObject,

@@ -78,7 +78,7 @@ const canonical = (cidr: string): string => {
   return prefix === undefined ? cidr : formatPrefix(prefix);
 };
 
-/** A peer without `podSelector` means all pods of its namespaces; the reference has a set of its own for it (reference/topology.md §16.1). */
+/** A peer without `podSelector` means all pods of its namespaces; ovn-kubernetes has a set of its own for it (reference/topology.md §16.1). */
 function selectionOf(
   { podSelector, namespaceSelector }: NetworkPolicyPeer,
   namespace: string,

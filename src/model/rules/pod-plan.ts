@@ -150,7 +150,7 @@ export function planPod(pod: Pod, context: PodContext, configNamespace: string):
   ]);
 }
 
-/** What a pod asks for when it is created counts, whatever it asks for when it is scheduled (seed 003): that is to be written down. */
+/** What a pod asks for when it is created counts, whatever it asks for when it is scheduled (reference/api.md §8): that is to be written down. */
 function planUnscheduled(pod: Pod, wish: PodWish, { isLabelled, primaries }: PodContext): PodPlan {
   const primary = isLabelled === true ? choosePrimary(pod, wish, primaries) : undefined;
   return typeof primary === 'object' && 'candidates' in primary && primary.isRequested
@@ -159,8 +159,8 @@ function planUnscheduled(pod: Pod, wish: PodWish, { isLabelled, primaries }: Pod
 }
 
 /**
- * What the pod asked for when it was created, where that is to be written down, because the pod has no network for the time being (seed
- * 003: what it asks for later has no effect). `first` is what it asked for before somebody changed that.
+ * What the pod asked for when it was created, where that is to be written down, because the pod has no network for the time being
+ * (reference/api.md §8: what it asks for later has no effect). `first` is what it asked for before somebody changed that.
  */
 export function requestToKeep(
   pod: Pod,
@@ -247,7 +247,7 @@ function settledPrimary(
   return held.find(({ key }) => key === selected) ?? held[0];
 }
 
-/** Why pods of a namespace may not join the network of another one (seed 001: not without permission). */
+/** Why pods of a namespace may not join the network of another one (reference/api.md §10: not without permission). */
 function foreignNamespace(
   { key, namespace, config }: PlannedNad,
   wish: PodWish,
@@ -258,7 +258,7 @@ function foreignNamespace(
   return `NAD ${key} is that of another namespace, and namespace "${wish.namespace}" has none of network "${config.name}": ask for one of its own, or of namespace "${SHARED_NAMESPACE}"`;
 }
 
-/** A pod on two networks with the same addresses could not tell them apart (seed 000); one that is wired stays so. */
+/** A pod on two networks with the same addresses could not tell them apart (reference/api.md §10); one that is wired stays so. */
 function withoutOverlap(pod: Pod, attachments: readonly WantedAttachment[]): PodPlan {
   const carried = annotatedNetworks(pod);
   const networks = new Map(
@@ -294,7 +294,7 @@ type OpenChoice = Pick<Extract<PodPlan, { kind: 'undecided' }>, 'candidates' | '
 
 /**
  * The primary network of a pod, those among which it is to be chosen, or why there is none. Of several the cluster manager's choice
- * counts, also for a pod that asks for one: what is asked for later has no effect then (seed 003).
+ * counts, also for a pod that asks for one: what is asked for later has no effect then (reference/api.md §8).
  */
 function choosePrimary(
   pod: Pod,

@@ -1,4 +1,4 @@
-/** Pods by selectors: one text for all selections that mean the same, as the reference writes it (reference/topology.md §16.1). */
+/** Pods by selectors: one text for all selections that mean the same, as ovn-kubernetes writes it (reference/topology.md §16.1). */
 import type { LabelSelector, LabelSelectorRequirement } from '../../api/types.ts';
 
 /** Pods of a namespace, or of the namespaces that a selector matches, by their labels. */

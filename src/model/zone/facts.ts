@@ -762,7 +762,7 @@ export class ZoneFacts {
     return { service: key, networks, isExposed };
   }
 
-  /** Of a service on several networks each has the endpoints of all that it reaches (seed 003). */
+  /** Of a service on several networks each has the endpoints of all that it reaches (reference/api.md §8). */
   #backendsOf(
     network: string,
     key: string,

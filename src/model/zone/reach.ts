@@ -1,5 +1,5 @@
 /**
- * Networks whose pods reach each other: the primary networks of one namespace (seed 003), and those whose pods are connected. What
+ * Networks whose pods reach each other: the primary networks of one namespace (reference/api.md §8), and those whose pods are connected. What
  * connects A with B and B with C says nothing of A and C.
  */
 import { overlaps, parsePrefix, type Prefix } from '../../allocators/addresses.ts';

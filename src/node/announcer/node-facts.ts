@@ -58,7 +58,7 @@ export type NodeAnnotations =
 
 /** Physical network of the default network's gateway (reference/node.md §5). */
 const GATEWAY_NETWORK = 'physnet';
-/** Layer2 networks have a transit router (topology.md, layout of Layer2). */
+/** Layer2 networks have a transit router (reference/topology.md §9). */
 const TRANSIT_ROUTER_LAYOUT = '2.0';
 /** What annotations, rows and flows may name things. */
 const NAME = /^[A-Za-z0-9_.:-]{1,253}$/;

@@ -16,7 +16,7 @@ export const vrfSockets = ({ hasVrfs }: HostSettings): Feature<ZoneFacts> => ({
   rules: {
     'vrf-sockets': {
       text: 'A raw socket of the host that is bound to no device does not hear what comes in by VRFs.',
-      source: 'seed 000, VRF Considerations',
+      source: 'reference/node.md §2.5; linux/include/net/raw.h, raw_sk_bound_dev_eq',
     },
   },
   claims: [],

@@ -5,7 +5,7 @@ export const vrf: HostPart = {
   rules: {
     vrf: {
       text: 'Each user-defined network with gateways has a VRF with a routing table that follows from its id; its alias says whose it is.',
-      source: 'reference/node.md §2.2; design, decisions',
+      source: 'reference/node.md §2.2, 3; §1.2',
     },
   },
   build(all, { vrf: name, table }) {

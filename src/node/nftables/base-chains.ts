@@ -150,7 +150,7 @@ function buildMarks(rows: NftRows, families: readonly Family[]): void {
   rows.rules(
     'udn-service-output',
     'jump udn-service-mark',
-    // Host processes reach what pods on the host's network are to reach (seed 000, Service Access).
+    // Host processes reach what pods on the host's network are to reach (reference/node.md §3.8).
     ...families.map(
       (family) => `${ipWord(family)} daddr vmap @${ofFamily('udn-mark-cluster-ips', family)}`,
     ),

@@ -1,6 +1,6 @@
 /**
  * Pods on the host's network, in namespaces that ask for a primary network, reach services of the default network and of their own networks alone,
- * and no pod on the host's network sends by the port of a network that is not its namespace's (seed 000, Host Networked Pods). They are known by
+ * and no pod on the host's network sends by the port of a network that is not its namespace's (reference/node.md §3.8). They are known by
  * their cgroups.
  */
 import { ONE } from '../../facts/keys.ts';
@@ -27,7 +27,7 @@ const LAST = 1_000_000;
 /** Chain for what is sent to services of a network, and by the host's port on it. */
 export const hostPodChain = (networkId: number): string => `${SERVICES}-${packetMark(networkId)}`;
 
-const SOURCE = 'seed 000, Host Networked Pods, Service Access';
+const SOURCE = 'reference/node.md §3.8';
 
 export const hostPodChains: Feature<ZoneFacts> = {
   name: 'nft/host-services',

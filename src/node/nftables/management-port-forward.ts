@@ -35,15 +35,15 @@ export const managementPortForward: Feature<ZoneFacts> = {
   rules: {
     'between-ports': {
       text: 'The host forwards nothing from one of its ports on networks to another, or back: pods reach each other in OVN, where policies are.',
-      source: 'reference/node.md §2.2',
+      source: 'reference/node.md §3.9',
     },
     'own-address': {
       text: "From a primary network the host forwards what has the network's masquerade address, and replies.",
-      source: 'reference/node.md §1.1, §1.5',
+      source: 'reference/node.md §3.9, §1.1',
     },
     'default-network': {
       text: 'In shared gateway mode the host forwards from the default network what is for a service by a node port or external address, what egress marked, and replies: pods leave by their gateway router.',
-      source: 'reference/node.md §3.3, §3.7',
+      source: 'reference/node.md §3.9',
     },
   },
   claims: [],
@@ -84,7 +84,7 @@ export const networkForward: Feature<ZoneFacts> = {
   rules: {
     'own-address': {
       text: "A network's masquerade address is known by the host's port on it.",
-      source: 'reference/node.md §1.1, §1.5',
+      source: 'reference/node.md §3.9, §1.1',
     },
   },
   claims: [],

@@ -47,7 +47,7 @@ export const serviceElements: Feature<ZoneFacts> = {
     },
     'host-pods': {
       text: "What is sent to a cluster address of a primary network's service is looked at: pods of other networks on the host's network don't get there.",
-      source: 'seed 000, Host Networked Pods, Service Access',
+      source: 'reference/node.md §3.8',
     },
   },
   claims: [],

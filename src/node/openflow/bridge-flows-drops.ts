@@ -30,7 +30,7 @@ export const dropFlows: BridgePart = {
     },
     'pod-sources': {
       text: "A pod's own address never leaves the node, whatever features are on.",
-      source: 'design, decisions; reference/node.md §4.3, 103, §9',
+      source: 'reference/node.md §4.3, 103',
     },
     'nothing-else': {
       text: 'What no flow lets a network send is dropped.',

@@ -37,7 +37,7 @@ export const serviceWays: BridgePart = {
     },
     refusal: {
       text: 'A primary network may say, with an address of the node or the external one of a service, that nobody is behind a port: who sent a datagram there hears it at once.',
-      source: 'Kubernetes: a service without endpoints rejects',
+      source: 'reference/node.md §4.6, refusal',
     },
     'external-address': {
       text: 'Who asks for the external address of a service asks the host, not OVN: others announce it.',

@@ -1,5 +1,5 @@
 /**
- * The way between primary networks of one namespace (seed 003): their routers have a link on each node, so that a packet changes the
+ * The way between primary networks of one namespace (reference/topology.md §20): their routers have a link on each node, so that a packet changes the
  * network on the node that it comes from, and goes to other nodes over the tunnels of the network that it is for.
  */
 

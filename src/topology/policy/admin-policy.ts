@@ -1,5 +1,5 @@
 /**
- * AdminNetworkPolicies, and the BaselineAdminNetworkPolicy behind all others (reference/topology.md §16.2). The reference has them on the default
+ * AdminNetworkPolicies, and the BaselineAdminNetworkPolicy behind all others (reference/topology.md §16.2). ovn-kubernetes has them on the default
  * network alone; here they hold on primary networks too, under each network's controller.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Ports that a rule means by a name. Pods that call a port so are in a set per number, so that a rule has one ACL per protocol however
- * many pods there are. The reference takes such a port for all ports of its protocol.
+ * many pods there are. ovn-kubernetes takes such a port for all ports of its protocol.
  */
 
 import type { Family } from '../../allocators/addresses.ts';

@@ -56,7 +56,7 @@ export const enabledServiceIps = (family: Family): AddressSet =>
 export const selectedPods = (controller: string, selection: string, family: Family): AddressSet =>
   addressSet(objectIds(controller, 'PodSelector', { name: selection, 'ip-family': family }));
 
-/** Those of a selection that call a port by a name and a number; the reference has none. */
+/** Those of a selection that call a port by a name and a number; ovn-kubernetes has none. */
 export const podsWithPort = (
   controller: string,
   selection: string,
@@ -68,7 +68,7 @@ export const podsWithPort = (
   family: Family,
 ): AddressSet => selectedPods(controller, `${selection}_PORT{${protocol}/${name}/${port}}`, family);
 
-/** What exceptions leave of the blocks of a rule of a policy; the reference negates the exceptions instead. */
+/** What exceptions leave of the blocks of a rule of a policy; ovn-kubernetes negates the exceptions instead. */
 export const blocksOfRule = (
   controller: string,
   policy: { readonly namespace: string; readonly name: string },

@@ -407,7 +407,7 @@ describe.skipIf(whyNoNamespace !== undefined)('the CNI plugin', () => {
     await nothingIsLeft();
   });
 
-  test('a chain as seed 004 writes it adds its own interface, is checked with the result of the next plugin, and takes nothing else along when it goes', async () => {
+  test('a chain in the older form (reference/api.md §2) adds its own interface, is checked with the result of the next plugin, and takes nothing else along when it goes', async () => {
     const extra = {
       nadKey: 'blue/tenantA-overlay',
       address: '192.168.2.205/24',

@@ -50,7 +50,7 @@ describe('the flat shape', () => {
     });
   });
 
-  test("of the seeds' example: layer2 with excluded subnets and either spelling of the lifecycle", () => {
+  test('of the example of OKEP-5193: layer2 with excluded subnets and either spelling of the lifecycle', () => {
     const base = {
       topology: 'Layer2',
       role: 'Primary',

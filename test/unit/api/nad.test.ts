@@ -520,12 +520,12 @@ describe('a NAD is read', () => {
       },
       { name: 'blue.net', topology: 'layer2', role: 'secondary' },
     ],
-  ])('in the spelling of seed 004: %j', (config, expected) => {
+  ])('in the older form (reference/api.md §2): %j', (config, expected) => {
     const result = parseNetworkConfig(JSON.stringify(config), 'blue/net', settings);
     expect(result).toMatchObject({ outcome: 'network', config: expected });
   });
 
-  test('in the spelling of seeds 000 and 001', () => {
+  test('in older spellings of keys (reference/api.md §3.3)', () => {
     const config = nadConfig({
       topology: 'layer2',
       subnets: '10.0.0.0/24',

@@ -1,4 +1,4 @@
-/** Ranges that are appended to networks that are in use (seed 003). */
+/** Ranges that are appended to networks that are in use (reference/api.md §8). */
 import { expect, test } from 'vitest';
 import {
   clusterUserDefinedNetworks,

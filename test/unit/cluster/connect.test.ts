@@ -72,7 +72,7 @@ test('selected networks get subnets, and the connect router a tunnel key', async
   );
 });
 
-test('a CUDN is selected by its labels, or by its name as in the seed', async () => {
+test('a CUDN is selected by its labels, or by its name as in the examples of OKEP-5224', async () => {
   const store = new MemoryStore();
   await using running = startManager(store);
   await apply(store, namespace('a'), namespace('b'));

@@ -73,7 +73,7 @@ describe('network B on its host (reference/node.md §0)', () => {
     ]);
   });
 
-  test('has a VRF with a table of its id, and the port in it (reference/node.md §2.2, 3; design)', () => {
+  test('has a VRF with a table of its id, and the port in it (reference/node.md §2.2, 3)', () => {
     expect(lines(rows, 'link')).toEqual([
       'ovn-k8s-mp2: name=ovn-k8s-mp2 mac=0a:58:0a:14:01:02 master=mp2-udn-vrf',
       'mp2-udn-vrf: name=mp2-udn-vrf kind=vrf table=10002',

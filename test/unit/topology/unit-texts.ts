@@ -1,4 +1,4 @@
-/** Rows of a zone's units as text, with the abbreviations of topology.md: X2 and X3 for marks, C1 and C2 for chassis. */
+/** Rows of a zone's units as text, with the abbreviations of docs/reference/topology.md: X2 and X3 for marks, C1 and C2 for chassis (reference/topology.md §24). */
 
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { builtUnits } from '../../support/zone/built-rows.ts';

@@ -59,13 +59,16 @@ test('a configuration with a topology is that of a NAD', () => {
 test.each([
   ['a subnet', { type: 'ovn-k8s-cni-overlay', subnet: '10.10.10.0/24', ipam: { type: 'static' } }],
   ['the old type', { type: 'ovn-kubernetes', subnet: '10.10.20.0/24' }],
-])('so is one as seed 004 writes it, with %s, though it does not say which', (_what, old) => {
-  const call = { ...config, ...old, name: 'tenantA-overlay', capabilities: { ips: true } };
-  const found = { isSecondary: true, nad: undefined, network: 'tenantA-overlay' };
-  expect(readRequest(request({ CNI_IFNAME: 'net1' }, call))).toMatchObject(found);
-  const del = request({ CNI_COMMAND: 'DEL', CNI_NETNS: '', CNI_IFNAME: 'net1' }, call);
-  expect(readRequest(del)).toMatchObject({ ...found, device: 'net1' });
-});
+])(
+  'so is one in the older form (reference/api.md §2), with %s, though it does not say which',
+  (_what, old) => {
+    const call = { ...config, ...old, name: 'tenantA-overlay', capabilities: { ips: true } };
+    const found = { isSecondary: true, nad: undefined, network: 'tenantA-overlay' };
+    expect(readRequest(request({ CNI_IFNAME: 'net1' }, call))).toMatchObject(found);
+    const del = request({ CNI_COMMAND: 'DEL', CNI_NETNS: '', CNI_IFNAME: 'net1' }, call);
+    expect(readRequest(del)).toMatchObject({ ...found, device: 'net1' });
+  },
+);
 
 test('DEL needs no network namespace and no pod', () => {
   const found = readRequest(

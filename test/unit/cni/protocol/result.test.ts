@@ -98,7 +98,7 @@ test('a secondary network is found by its interface', () => {
 });
 
 test.each(['extra', 'blue_extra'])(
-  'of a NAD as seed 004 writes it, called %s, which does not say whose it is, as well',
+  'of a NAD in the older form (reference/api.md §2), called %s, which does not say whose it is, as well',
   (network) => {
     const entry = { nadKey: 'blue/extra', address: '10.30.0.5/24', role: 'secondary' as const };
     const other = { ...entry, nadKey: 'blue/other' };

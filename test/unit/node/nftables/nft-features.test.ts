@@ -325,7 +325,7 @@ test('host processes stay away from pods with a primary network, but for kubelet
   expect(elements('udn-open-ports-icmp-v4')).toEqual(['10.244.0.5']);
 });
 
-describe("pods on the host's network (seed 000, Service Access)", () => {
+describe("pods on the host's network (reference/node.md §3.8)", () => {
   const UID = '0f6b2c1e-58a4-4c0f-9a39-1d2e3f405162';
   const withPods = (...pods: HostNetworkPod[]): Zone => ({ ...nftZone, hostNetworkPods: pods });
   const of = (namespace: string, uid = UID): HostNetworkPod => ({ namespace, name: 'agent', uid });

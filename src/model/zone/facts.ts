@@ -408,6 +408,7 @@ export class ZoneFacts {
   get isComplete(): boolean {
     return (
       this.unreadableNodes.size === 0 &&
+      this.policing.unknownAdmins.size === 0 &&
       this.graph.failures().next().done === true &&
       this.otherPods.peekKnown() !== false &&
       this.#admissions.table

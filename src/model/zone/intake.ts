@@ -274,6 +274,8 @@ export class ObjectIntake {
           }
         : undefined,
     );
+    const isUnknown = after !== undefined && policy === undefined && isNew;
+    this.#facts.policing.unknownAdmins.put([kind, key], isUnknown ? { kind } : undefined);
     if (policy === undefined) return;
     admins.put([kind, key], isTooCostly ? denyingEverybody(policy) : policy);
     this.#facts.otherPods.want(object, true);

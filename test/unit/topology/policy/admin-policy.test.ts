@@ -403,6 +403,10 @@ describe('a policy that can’t be read, of which nothing was read before, as af
       expect.stringContaining('the rows that it has stay, but no more pods come under it'),
     ]);
     expect(zone.units(/^policy\/admin/)).toEqual([]);
+    // What it has in the database stays, as nobody knows what of it is not wanted.
+    expect(zone.facts.isComplete).toBe(false);
+    zone.remove(guard);
+    expect(zone.facts.isComplete).toBe(true);
   });
 });
 

@@ -5,8 +5,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import * as ids from '../../../src/allocators/ids.ts';
+import { DEFAULT_SETTINGS } from '../../../src/model/settings.ts';
 import { hostFeatures } from '../../../src/node/features.ts';
+import * as hostNumbers from '../../../src/node/numbers.ts';
 import { zoneFeatures } from '../../../src/topology/features.ts';
+import * as rowNumbers from '../../../src/topology/numbers.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const FOLDER = 'docs/reference';
@@ -152,4 +156,27 @@ describe.each(PAGES)('docs/reference/%s', (page) => {
 test('every page is linked from docs/architecture.md', () => {
   const linked = [...read('docs/architecture.md').matchAll(/\]\(reference\/([\w-]+\.md)\)/g)];
   expect(new Set(linked.map(([, page]) => page))).toEqual(new Set(PAGES));
+});
+
+/** What of these values is a number of three digits or more, a mark, or has a slash: ranges and names of services. Others are words. */
+const figuresIn = (value: unknown): readonly string[] => {
+  if (typeof value === 'number') return Math.abs(value) < 100 ? [] : [String(Math.abs(value))];
+  if (typeof value === 'string') return /^0x|^\d{3,}$|\//.test(value) ? [value] : [];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(figuresIn) : [];
+};
+
+const { serviceLimits: _service, policies: _policies, ...addressing } = DEFAULT_SETTINGS;
+
+test.each([
+  ['topology.md', 'src/topology/numbers.ts', rowNumbers],
+  ['node.md', 'src/node/numbers.ts', hostNumbers],
+  ['api.md', 'src/allocators/ids.ts', ids],
+  ['api.md', 'src/model/settings.ts', addressing],
+])('%s has the figures of %s', (page, _file, values) => {
+  const text = read(join(FOLDER, page));
+  const figures = figuresIn(values);
+  expect(figures.length).toBeGreaterThan(2);
+  expect(figures.filter((figure) => !new RegExp(`(?<![\\w.])${figure}(?!\\w)`).test(text))).toEqual(
+    [],
+  );
 });

@@ -34,7 +34,7 @@ export const dropFlows: BridgePart = {
     },
     'nothing-else': {
       text: 'What no flow lets a network send is dropped.',
-      source: 'reference/node.md §4.3, 9',
+      source: 'reference/node.md §4.3, 9 and 60',
     },
     normal: {
       text: 'What concerns no network is switched as on any bridge.',

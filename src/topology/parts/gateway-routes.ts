@@ -84,7 +84,7 @@ function addDistributedRouterRoutes(rows: Rows, on: NetworkOnNode): void {
       externalIds: on.networkIds,
     });
   }
-  // Pods leave through the management port there: network/management-port.ts has that route.
+  // Pods leave through the management port there: management-port.ts has that route.
   if (on.mode === 'local') return;
   for (const range of on.podRanges) {
     const link = on.links.find((link) => link.family === range.family);

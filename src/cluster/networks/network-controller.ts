@@ -164,7 +164,8 @@ export class NetworkController {
   }
 
   #retryDecisions(): void {
-    for (const key of this.#undecided) this.queue.add(key);
+    // What fails is tried again with its own back-off: two that fail would ask each other without a pause.
+    for (const key of this.#undecided) if (!this.queue.failing.has(key)) this.queue.add(key);
   }
 
   #namespaceChanged(namespace: string): void {

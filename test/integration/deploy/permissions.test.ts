@@ -220,7 +220,7 @@ describe.skipIf(typeof started === 'string')('permissions that deploy/ grants', 
       metadata: { namespace: 'heddle', name: 'heddle-node-n1' },
       spec: {
         holderIdentity: 'former',
-        leaseDurationSeconds: 40,
+        leaseDurationSeconds: 2,
         renewTime: '2026-01-01T00:00:00.000000Z',
       },
     };

@@ -12,8 +12,10 @@ export function crashingStore(
   let left = writes;
   const guarded = async <T>(write: () => Promise<T>): Promise<T> => {
     left -= 1;
-    if (left === 0 && isLastDone) await write();
-    if (left === 0) onCrash();
+    const isLast = left === 0;
+    // Another write may come while the last one is done.
+    if (isLast && isLastDone) await write();
+    if (isLast) onCrash();
     if (left <= 0) throw new StoreError('unavailable', 'the process was killed');
     return await write();
   };

@@ -60,6 +60,31 @@ test('a manager that starts again withdraws no condition, good or bad', async ()
   expect(store.writes.slice(length)).toEqual([]);
 });
 
+test('while nothing can be written, networks that are refused somewhere wait for their back-off', async () => {
+  const store = new MemoryStore();
+  // In `plain`, which has not the label, they are refused.
+  await apply(store, namespace('plain', {}), namespace('red'), namespace('green'));
+  let refused = 0;
+  store.beforeWrite = ({ fieldManager }) => {
+    if (fieldManager === 'user') return;
+    refused += 1;
+    throw new StoreError('unavailable', 'the connection was cut');
+  };
+  await using running = startManager(store);
+  await running.manager.started;
+  for (const [name, subnet, other] of [
+    ['one', '10.1.0.0/16', 'red'],
+    ['two', '10.2.0.0/16', 'green'],
+  ] as const)
+    await apply(store, clusterLayer3(name, inNamespaces('plain', other), subnet));
+  await expect.poll(() => running.manager.problems().length).toBeGreaterThan(0);
+  await sleep(300);
+  expect(refused).toBeGreaterThan(4);
+  // Objects are tried again after 100 ms, 200 ms …; without a pause it would be hundreds.
+  expect(refused).toBeLessThan(40);
+  store.beforeWrite = () => undefined;
+});
+
 test('a conflict is a problem when retries do not cure it', async () => {
   const store = new MemoryStore();
   let conflicts = 0;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { distinctProblems } from '../../../src/views/distinct-problems.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { MARK } from '../../../src/desired/rows.ts';
@@ -343,28 +343,6 @@ describe('zone controller', () => {
     await small.controller.flush(signal);
     expect(names('Logical_Switch_Port')).not.toContain('blue.blue_blue_pod1');
     expect(names('Logical_Switch')).toContain(ofYellow);
-  });
-
-  test('when facts that follow from others cannot be worked out, rows stay and the report says why', async () => {
-    const { database, controller, facts } = bed({ ...exampleZone, attachments: [bluePod] });
-    await controller.flush(signal);
-    const before = rowsIn(database);
-    vi.spyOn(facts, 'refresh').mockImplementation(() => {
-      throw new Error('facts peers of blue: no such selector');
-    });
-    controller.update();
-    expect(await controller.flush(signal)).toMatchObject({ kind: 'settled', committed: 0 });
-    expect(rowsIn(database)).toEqual(before);
-    expect(controller.problems()).toEqual([
-      {
-        object: `Node ${facts.nodeName}`,
-        message:
-          'what follows from the objects stays as it was until it can be worked out again: facts peers of blue: no such selector',
-      },
-    ]);
-    vi.restoreAllMocks();
-    controller.update();
-    expect(controller.problems()).toEqual([]);
   });
 
   test('while another node could not be read since the start its rows stay', async () => {

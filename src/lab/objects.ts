@@ -64,9 +64,10 @@ export function missing(
   const words: string[] = [];
   for (const node of nodes) {
     const zone = zones.get(node);
+    const { networks: reports = [] } = zone ?? {};
     if (zone?.message !== undefined) words.push(`${node}: ${zone.message}`);
     for (const network of networks) {
-      const found = zone?.networks.find((each) => each.name === network);
+      const found = reports.find((each) => each.name === network);
       if (found?.state === 'Programmed' || found?.state === 'Unused') continue;
       const why = found?.message === undefined ? '' : ` (${found.message})`;
       words.push(`network ${network} on ${node}: ${found?.state ?? 'not reported'}${why}`);

@@ -1,6 +1,7 @@
 /** QEMU's monitor. */
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LabError } from './paths.ts';
 
 interface QmpMessage {
@@ -11,6 +12,21 @@ interface QmpMessage {
 interface Waiting {
   readonly resolve: (answer: Readonly<Record<string, unknown>>) => void;
   readonly reject: (error: Error) => void;
+}
+
+/** The socket is there a moment before QEMU listens. */
+async function connected(path: string): Promise<Socket> {
+  for (let left = 100; ; left -= 1) {
+    const socket = connect(path);
+    try {
+      await once(socket, 'connect');
+      return socket;
+    } catch (error) {
+      socket.destroy();
+      if (left === 0 || (error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') throw error;
+      await sleep(50);
+    }
+  }
 }
 
 export class Monitor implements Disposable {
@@ -31,8 +47,7 @@ export class Monitor implements Disposable {
   }
 
   static async open(path: string): Promise<Monitor> {
-    const socket = connect(path);
-    await once(socket, 'connect');
+    const socket = await connected(path);
     const monitor = new Monitor(socket);
     await monitor.ask('qmp_capabilities');
     return monitor;

@@ -244,7 +244,8 @@ function onNode(
   daemons: ReadonlyMap<string, DaemonOverview>,
 ): NetworkOnNode {
   const { name } = node.metadata;
-  const found = zones.get(name)?.networks.find((candidate) => candidate.name === network);
+  const { networks = [] } = zones.get(name) ?? {};
+  const found = networks.find((candidate) => candidate.name === network);
   return {
     node: name,
     subnets: nodeSubnets(node).value?.get(network) ?? [],

@@ -260,7 +260,7 @@ export class ZoneStatusWriter {
         options,
       );
     try {
-      return await patch();
+      return await patch(this.#written === undefined ? await this.#lacking(signal) : {});
     } catch (error) {
       if (!(error instanceof StoreError && error.code === 'not-found')) throw error;
     }
@@ -276,6 +276,15 @@ export class ZoneStatusWriter {
     );
     // The first status has all that the definition requires, also when parts of it are refused.
     return await patch({ observedAt: this.#now().toISOString(), ...NOTHING });
+  }
+
+  /** What the definition requires and the status has not, of an object that somebody made or that we did not come to fill. */
+  async #lacking(signal: AbortSignal): Promise<Status> {
+    const found = await this.#store.get(zoneStatuses, this.#node, signal);
+    const has: Status = found?.status ?? {};
+    return Object.fromEntries(
+      Object.entries(NOTHING).filter(([part]) => has[part as keyof Status] === undefined),
+    );
   }
 
   async #isUntouched(signal: AbortSignal): Promise<boolean> {

@@ -50,6 +50,21 @@ test('the first report of a node has lists of networks and connections, known or
   });
 });
 
+test('an object without a status, left by a daemon that was killed, gets all that a status holds', async () => {
+  const store = new MemoryStore();
+  await store.create(
+    zoneStatuses,
+    { apiVersion: 'k8s.ovn.org/v1alpha1', kind: 'ZoneStatus', metadata: { name: 'n1' } },
+    { fieldManager: 'heddle-node-n1' },
+  );
+  await new ZoneStatusWriter(store, 'n1').write({ message: 'no connection', problems: [] }, signal);
+  expect((await store.get(zoneStatuses, 'n1'))?.status).toMatchObject({
+    networks: [],
+    connects: [],
+    message: 'no connection',
+  });
+});
+
 test('comes back when somebody removed or changed it', async () => {
   const store = new MemoryStore();
   let now = 0;

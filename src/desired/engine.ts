@@ -177,6 +177,30 @@ export class Engine<F> {
     return this.#unbuilt.size === 0;
   }
 
+  /**
+   * Whether rows of a database may be those of a unit that could not be built since targets were connected, by their table and the object that
+   * they are marked with: they stay though nobody wants them.
+   */
+  unbuiltIn(database: string): (table: string, object: string) => boolean {
+    const anything = new Set<string>();
+    const objectsIn = new Map<string, Set<string>>();
+    for (const { kind, args } of this.#unbuilt) {
+      const { claims } = kind.feature;
+      const objects = kind.feature.objects?.(this.#options.facts, args);
+      for (const claim of claims) {
+        if (claim.database !== database) continue;
+        if (objects === undefined) anything.add(claim.table);
+        const known = objectsIn.get(claim.table) ?? new Set();
+        for (const object of objects ?? []) known.add(object);
+        objectsIn.set(claim.table, known);
+      }
+    }
+    // Of a row whose mark is lost nobody can tell whose it is.
+    return (table, object) =>
+      anything.has(table) ||
+      (object === '' ? objectsIn.has(table) : objectsIn.get(table)?.has(object) === true);
+  }
+
   get isDirty(): boolean {
     return this.#dirty.size > 0;
   }

@@ -34,6 +34,11 @@ export interface Feature<F> {
   readonly claims: readonly TableClaim[];
   /** Which unit keeps a name that two want: the lower one, then the feature that comes first in the list, then the lower key. Default 0. */
   rank?(facts: F, args: readonly string[]): number;
+  /**
+   * Objects whose marks the unit's rows may carry: rows of theirs that nobody wants stay as long as the unit could not be built since the
+   * start. Undefined where nobody can tell: all rows of its tables do. Nothing that is read here is recorded.
+   */
+  objects?(facts: F, args: readonly string[]): readonly string[] | undefined;
   /** What the unit's state counts for in a report, such as the name of a network; undefined for what concerns all. */
   subject?(facts: F, args: readonly string[]): string | undefined;
 }

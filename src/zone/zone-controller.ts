@@ -9,6 +9,7 @@ import { connectObject } from '../topology/connect/connect-rows.ts';
 import {
   commitPlan,
   Reconciler,
+  type MayBeWanted,
   type Plan,
   type PlanProblem,
   type UnmarkedRow,
@@ -16,7 +17,9 @@ import {
 import type { FoundRow } from '../desired/rows.ts';
 import type { ZoneFacts } from '../model/zone/facts.ts';
 import type { Topology } from '../model/model.ts';
+import { unknownOf } from '../model/zone/unknown.ts';
 import { zoneFeatures } from '../topology/features.ts';
+import { rowsOfUnknown } from '../topology/unknown-rows.ts';
 import { CLUSTER } from '../topology/rows/unit-rows.ts';
 import { isReferenceRow, networkOfReferenceRow } from '../topology/rows/reference-rows.ts';
 import { backoffDelay, type Backoff } from '../store/backoff.ts';
@@ -42,6 +45,8 @@ export interface ZoneControllerOptions {
   readonly wallClock?: () => Date;
   /** Rows that an ovn-kubernetes left and that nobody wants are removed, once every unit was built. */
   readonly takeOver?: boolean;
+  /** Objects, `Kind namespace/name`, whose newest version did not get into the facts. */
+  readonly unread?: () => Iterable<string>;
   /** Called after each plan that was sent, for metrics. */
   readonly onCommit?: (commit: CommitRecord) => void;
   /** Called once for each network that came into use after the start, when all its rows are in the Northbound database. */
@@ -99,7 +104,7 @@ interface Target {
   readonly reconciler: Reconciler;
   problems: readonly PlanProblem[];
   failure: ServerFailure | undefined;
-  /** Rows of ours that nobody wants and that stay, because not every unit could be built. */
+  /** Rows of ours that nobody wants and that stay, as they may be there for something that can't be read or built. */
   heldBack: number;
   readonly unsupported: Set<string>;
   /** UUIDs of rows that could not be read, and the tables that had any. */
@@ -278,7 +283,7 @@ export class ZoneController {
       if (heldBack > 0)
         problems.push({
           object: `database ${name}`,
-          message: `${heldBack} rows that nobody may want any more stay until everything could be built`,
+          message: `${heldBack} rows that nobody wants stay, as they may be there for something that can't be read or built: see what else is reported`,
         });
     }
     return problems;
@@ -332,7 +337,7 @@ export class ZoneController {
     ]);
   }
 
-  /** True when every unit was built: only then is it known what nobody wants. */
+  /** True when everything is known and every unit was built. Before, the host keeps all that nobody wants, and nothing is taken over. */
   get isComplete(): boolean {
     return this.#options.facts.isComplete && this.#engine.isComplete && !this.#engine.isDirty;
   }
@@ -401,7 +406,11 @@ export class ZoneController {
   #plan(target: Target): Plan {
     const isComplete = this.isComplete;
     if (isComplete) this.#takeOverOnce();
-    const plan = target.reconciler.plan({ now: this.#now(), isComplete });
+    const plan = target.reconciler.plan({
+      now: this.#now(),
+      isComplete: !this.#engine.isDirty,
+      mayBeWanted: this.#mayBeWanted(target.reconciler.database),
+    });
     this.#logUnread(target);
     target.problems = plan.problems;
     target.heldBack = plan.heldBack;
@@ -411,6 +420,23 @@ export class ZoneController {
       this.#options.log.warn({ database: target.name }, sentence);
     }
     return plan;
+  }
+
+  /** Worked out at the first row that is asked about: mostly there is none. */
+  #mayBeWanted(database: string): MayBeWanted {
+    const { facts, unread = (): Iterable<string> => [] } = this.#options;
+    let rules: readonly MayBeWanted[] | undefined;
+    return (...found) => {
+      if (rules === undefined) {
+        const isOfUnbuilt = this.#engine.unbuiltIn(database);
+        const unknown = unknownOf(facts, unread());
+        rules = [
+          (_row, table, object) => isOfUnbuilt(table, object),
+          ...(unknown === undefined ? [] : [rowsOfUnknown(facts, unknown)]),
+        ];
+      }
+      return rules.some((mayBeWanted) => mayBeWanted(...found));
+    };
   }
 
   #serverFailure({ name, failure }: Target, what: string): ServerFailure {

@@ -181,6 +181,7 @@ export class ZoneRuntime implements AsyncDisposable {
     this.controller = new ZoneController({
       facts: this.facts,
       takeOver: configuration.takeOver,
+      unread: () => informers.problems().map(({ object }) => object),
       northbound: this.northbound,
       ...(this.southbound === undefined ? {} : { southbound: this.southbound }),
       ...(this.host === undefined ? {} : { host: this.host.controller }),

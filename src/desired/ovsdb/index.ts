@@ -11,5 +11,5 @@ export {
 } from './changes.ts';
 export { isMap, isSet, membersOf, without } from './column-values.ts';
 export { commitPlan, type PlanCommitOptions, type PlanCommitResult } from './commit.ts';
-export { Reconciler, type PlanOptions, type UnmarkedRow } from './reconciler.ts';
+export { Reconciler, type MayBeWanted, type PlanOptions, type UnmarkedRow } from './reconciler.ts';
 export { claimedSelection, missingFor } from './selection.ts';

@@ -3,7 +3,7 @@
  * those alone. The plan of the changed units is the same as that of a full pass.
  */
 import type { DesiredRow, FoundRow } from '../rows.ts';
-import type { ReplicaChanges, ReplicaView } from '../../ovsdb/index.ts';
+import type { ReplicaChanges, ReplicaRow, ReplicaView } from '../../ovsdb/index.ts';
 import { errorText } from '../../facts/error-text.ts';
 import type { RowOwner, RowTarget } from '../engine.ts';
 import type { TableClaim } from '../rows.ts';
@@ -18,6 +18,7 @@ import { REFUSED_REST, type Entry, type OwnedRows } from './entry.ts';
 import { inBatches, inOrder } from './order.ts';
 import { PlanPass } from './plan-pass.ts';
 import type { UnreadRow } from './found-rows.ts';
+import { isStrong } from './removals.ts';
 import { RowIndex } from './row-index.ts';
 import { UnitPlan } from './unit-plan.ts';
 
@@ -28,9 +29,17 @@ export interface ReconcilerOptions {
 export interface PlanOptions {
   /** Milliseconds on a monotonic clock: what the server refused rests for a while. */
   readonly now: number;
-  /** True when every unit has been built: only then is it known which rows of ours nobody wants. */
+  /** True when every unit that can be built has been: only then is it known which rows of ours nobody wants. */
   readonly isComplete: boolean;
+  /** Of those rows, the ones that stay. Absent: none does. */
+  readonly mayBeWanted?: MayBeWanted;
 }
+
+/**
+ * Whether something that can't be known may want a row of ours that no unit wants. `object` is the row's mark; '' for a row that can't be marked
+ * and whose marker is gone.
+ */
+export type MayBeWanted = (row: FoundRow, table: string, object: string) => boolean;
 
 /** A row of the database that carries no mark of ours. */
 export interface UnmarkedRow {
@@ -140,7 +149,7 @@ export class Reconciler implements RowTarget {
     const index = this.#index;
     index.found.retry(options.now);
     index.sweep();
-    const heldBack = this.#collectUnwanted(options.isComplete);
+    const heldBack = this.#collectUnwanted(options);
     const left = this.#loadUnits(options.now);
     const pass = new PlanPass(index, this.#replica, this.#unsupported);
     for (const owned of index.dirty) if (!left.has(owned)) pass.reclaim(owned);
@@ -217,26 +226,47 @@ export class Reconciler implements RowTarget {
   }
 
   /** Rows of ours that no unit wants get an owner that wants nothing. Returns how many have to stay for now. */
-  #collectUnwanted(isComplete: boolean): number {
+  #collectUnwanted({ isComplete, mayBeWanted }: PlanOptions): number {
     const index = this.#index;
-    let heldBack = 0;
+    const staying = new Set<Entry>();
+    const going = new Map<Entry, string>();
     for (const [entry, remover] of index.unwanted) {
       if (remover !== undefined) continue;
-      const mark = this.#markOf(entry);
-      if (mark === undefined) index.unwanted.delete(entry);
-      else if (isComplete) index.giveUp(entry, mark);
-      else heldBack += 1;
+      const marked = this.#markedRows(entry);
+      const [first] = marked;
+      if (first === undefined) index.unwanted.delete(entry);
+      else if (
+        !isComplete ||
+        marked.some(({ row, mark }) => mayBeWanted?.(row, entry.table.name, mark) === true)
+      )
+        staying.add(entry);
+      else going.set(entry, first.mark);
     }
-    return heldBack;
+    // A row that goes takes with it what lives in it.
+    if (going.size > 0)
+      for (const entry of staying)
+        for (const home of this.#homesOf(entry)) if (going.delete(home)) staying.add(home);
+    for (const [entry, mark] of going) index.giveUp(entry, mark);
+    return staying.size;
   }
 
-  #markOf(entry: Entry): string | undefined {
+  #markedRows(entry: Entry): readonly { readonly row: ReplicaRow; readonly mark: string }[] {
     const { found } = this.#index;
-    for (const row of found.rowsOf(entry)) {
+    return found.rowsOf(entry).flatMap((row) => {
       const mark = found.markOf(entry.table.name, row);
-      if (mark !== undefined) return mark;
-    }
-    return undefined;
+      return mark === undefined ? [] : [{ row, mark }];
+    });
+  }
+
+  /** Whatever holds rows that can't be without a row that holds them. */
+  *#homesOf(entry: Entry): Iterable<Entry> {
+    const { found, tables } = this.#index;
+    if (entry.table.isRoot) return;
+    for (const row of found.rowsOf(entry))
+      for (const referrer of this.#replica.referrers(row.table, row.uuid)) {
+        const home = tables.get(referrer.table)?.byUuid.get(referrer.uuid);
+        if (home !== undefined && isStrong(this.#replica, row, referrer)) yield home;
+      }
   }
 
   /**

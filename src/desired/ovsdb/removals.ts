@@ -1,5 +1,5 @@
 /** How rows go that nobody wants any more: out of every set that holds them, after whatever they hold and isolate. */
-import type { Referrer, ReplicaRow } from '../../ovsdb/index.ts';
+import type { Referrer, ReplicaRow, ReplicaView } from '../../ovsdb/index.ts';
 import type { PlannedMembership } from './changes.ts';
 import type { Entry } from './entry.ts';
 import type { Going, PlanPass } from './plan-pass.ts';
@@ -17,7 +17,7 @@ export function planRemovals(
     const memberships: PlannedMembership[] = [];
     let obstacle: string | undefined;
     for (const referrer of pass.replica.referrers(going.row.table, going.row.uuid)) {
-      if (isStrong(pass, going.row, referrer))
+      if (isStrong(pass.replica, going.row, referrer))
         obstacle ??= release(pass, plan, going, referrer, memberships);
       else goAfterReferrer(pass, plan, referrer);
     }
@@ -48,8 +48,12 @@ export function planRemovals(
 }
 
 /** While a strong reference to a row is left, it lives on. */
-function isStrong(pass: PlanPass, row: ReplicaRow, { table, column }: Referrer): boolean {
-  const type = pass.replica.schema.tables.get(table)?.columns.get(column)?.type;
+export function isStrong(
+  replica: ReplicaView,
+  row: ReplicaRow,
+  { table, column }: Referrer,
+): boolean {
+  const type = replica.schema.tables.get(table)?.columns.get(column)?.type;
   return (
     type !== undefined && referencesOf(type).some((one) => one.table === row.table && one.isStrong)
   );

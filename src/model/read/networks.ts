@@ -12,6 +12,7 @@ import {
 } from '../../api/annotations/network-annotations.ts';
 import type { NetworkConfig } from '../../api/nad/network-config.ts';
 import { DEFAULT_NETWORK as DEFAULT_NAME } from '../../api/nad/network-name.ts';
+import { objectKey } from '../../api/objects.ts';
 import type { NetworkAttachmentDefinition } from '../../api/types.ts';
 import type {
   ClusterSettings,
@@ -97,7 +98,11 @@ export function registrationOf(
 }
 
 /** The object that a NAD was made from, else the NAD: NADs have the names of their objects. */
-function objectOf({ ownerKind, key, name }: RegisteredNad): string {
+function objectOf({
+  ownerKind,
+  key,
+  name,
+}: Pick<RegisteredNad, 'ownerKind' | 'key' | 'name'>): string {
   switch (ownerKind) {
     case 'ClusterUserDefinedNetwork':
       return `${ownerKind} ${name}`;
@@ -107,6 +112,15 @@ function objectOf({ ownerKind, key, name }: RegisteredNad): string {
     default:
       return `NetworkAttachmentDefinition ${key}`;
   }
+}
+
+/** The object that the rows of a NAD's network are there for, as far as the NAD's metadata tells. */
+export function ownersOf({ metadata }: NetworkAttachmentDefinition): readonly string[] {
+  const { name, ownerReferences } = metadata;
+  const owner = ownerReferences?.find(({ controller }) => controller === true);
+  return owner === undefined
+    ? []
+    : [objectOf({ ownerKind: owner.kind, key: objectKey(metadata), name })];
 }
 
 /** The cluster default network, which no NAD has to describe. */

@@ -119,6 +119,11 @@ export class ZoneFacts {
   readonly recorder = new ReadRecorder();
   readonly graph = new DerivationGraph(this.recorder);
   readonly problems = new ProblemList();
+  /**
+   * Objects, `Kind namespace/name`, of which nothing is known as they could not be read since the start, each with others whose rows may be there
+   * for it. Nodes and policies of administrators have tables of their own.
+   */
+  readonly unreadable = new Map<string, readonly string[]>();
 
   /** This node, by its name; what it said last that could be read. */
   readonly self: FactTable<LocalNode>;
@@ -404,17 +409,22 @@ export class ZoneFacts {
     return isOwn || this.otherPods.peekKnown() === true ? this.#round : 0;
   }
 
-  /** False while rows that nobody wants may be those of something that could not be read, or of a network that settings have no room for. */
+  /** For the host, whose state does not say for which object it is there: false while some of what nobody wants may be that of something that is not known. */
   get isComplete(): boolean {
     return (
       this.unreadableNodes.size === 0 &&
       this.policing.unknownAdmins.size === 0 &&
       this.graph.failures().next().done === true &&
       this.otherPods.peekKnown() !== false &&
-      this.#admissions.table
-        .keysBy('keepsRows', '')
-        .every((network) => this.usage.table.peek(network) === undefined)
+      this.keptNetworks.length === 0
     );
+  }
+
+  /** Networks in use that settings have no room for: they may have been written with other settings, and what there is of them stays. */
+  get keptNetworks(): readonly string[] {
+    return this.#admissions.table
+      .keysBy('keepsRows', '')
+      .filter((network) => this.usage.table.peek(network) !== undefined);
   }
 
   /** When facts change by themselves, on the clock of `refresh`. */

@@ -22,11 +22,19 @@ const networkObject = (facts: ZoneFacts, name: string): string =>
       facts.registrations.peek(name)?.object ??
       `network ${name}`);
 
-const networkObjects = (facts: ZoneFacts): readonly string[] =>
-  [...facts.usage.table.entries()].map(([name]) => networkObject(facts, name));
+/** Of all networks: one that nothing else uses may be in use by what is not known. */
+export const networkObjects = (facts: ZoneFacts): readonly string[] => [
+  ...new Set(
+    [DEFAULT_NETWORK, ...networkNames(facts.registrations), ...networkNames(facts.networks)].map(
+      (name) => networkObject(facts, name),
+    ),
+  ),
+];
+const networkNames = (table: { entries(): Iterable<[string, object]> }): readonly string[] =>
+  [...table.entries()].map(([name]) => name);
 const connectObjects = (facts: ZoneFacts): readonly string[] =>
   [...facts.connects.entries()].map(([name]) => `ClusterNetworkConnect ${name}`);
-const adminObjects = (facts: ZoneFacts): readonly string[] =>
+export const adminObjects = (facts: ZoneFacts): readonly string[] =>
   [...facts.policing.admins.entries()].map(([, { kind, name }]) => `${kind} ${name}`);
 
 /** Namespaces whose pods may be on a network. */
@@ -47,7 +55,7 @@ const connectedWith = (facts: ZoneFacts, network: string): readonly string[] => 
 };
 
 /** Networks of one namespace reach each other, as those of a connection do. */
-const ofNetwork: AboutKey = (facts, [name = '']) => ({
+export const ofNetwork: AboutKey = (facts, [name = '']) => ({
   object: networkObject(facts, name),
   objects: [
     ...networkObjects(facts),
@@ -58,7 +66,7 @@ const ofNetwork: AboutKey = (facts, [name = '']) => ({
   namespaces: [name, ...connectedWith(facts, name)].flatMap((one) => namespacesOn(facts, one)),
 });
 /** Who is on it is known by its pods. */
-const ofNode: AboutKey = (facts, [name = '']) => ({
+export const ofNode: AboutKey = (facts, [name = '']) => ({
   object: `Node ${name}`,
   objects: [
     ...networkObjects(facts),
@@ -68,17 +76,24 @@ const ofNode: AboutKey = (facts, [name = '']) => ({
       .map(([, { namespace, pod }]) => `Pod ${namespace}/${pod}`),
   ],
 });
-const inNamespace = (facts: ZoneFacts, object: string, namespace: string): About => ({
+/** Networks of the namespace may be in use by it alone. */
+export const inNamespace = (facts: ZoneFacts, object: string, namespace: string): About => ({
   object,
   objects: [...networkObjects(facts), ...connectObjects(facts), ...adminObjects(facts)],
-  namespaces: [namespace],
+  namespaces: [
+    namespace,
+    ...[...facts.definitions.entries()]
+      .filter(([, definition]) => definition.namespace === namespace)
+      .flatMap(([, { network }]) => [network, ...connectedWith(facts, network)])
+      .flatMap((network) => namespacesOn(facts, network)),
+  ],
 });
 const ofNamespace: AboutKey = (facts, [name = '']) => inNamespace(facts, `Namespace ${name}`, name);
 const ofPod: AboutKey = (facts, [namespace = '', name = '']) =>
   inNamespace(facts, `Pod ${namespace}/${name}`, namespace);
 const ofService: AboutKey = (facts, [key = '']) =>
   inNamespace(facts, `Service ${key}`, namespaceOf(key));
-const ofConnect: AboutKey = (facts, [name = '']) => ({
+export const ofConnect: AboutKey = (facts, [name = '']) => ({
   object: `ClusterNetworkConnect ${name}`,
   objects: networkObjects(facts),
   namespaces: (facts.connects.peek(name)?.members ?? []).flatMap(({ networkId }) =>
@@ -93,7 +108,7 @@ const ofSelection: AboutKey = (facts, [network = '']) => ofNetwork(facts, [netwo
 const ofSelectionText: AboutKey = (facts, [selection = '']) =>
   ofNetwork(facts, JSON.parse(selection) as readonly string[]);
 
-const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'));
+export const namespaceOf = (key: string): string => key.slice(0, key.indexOf('/'));
 
 /** By the names of the tables. A test holds that each has its entry. */
 const ABOUT: Readonly<Record<string, AboutKey>> = {
@@ -141,8 +156,11 @@ export function aboutFailure(facts: ZoneFacts, { table, key }: FactFailure): Abo
   return ABOUT[table]?.(facts, key) ?? { object: `Node ${facts.nodeName}` };
 }
 
-/** Whether rows with this mark may follow from what these facts are about. */
-export function concernedBy(abouts: Iterable<About>): (mark: string) => boolean {
+/** Whether rows with this mark may follow from what these facts are about; nothing follows for an object in a namespace that `isGone`. */
+export function concernedBy(
+  abouts: Iterable<About>,
+  isGone: (kind: string, key: string) => boolean = () => false,
+): (mark: string) => boolean {
   const objects = new Set<string>();
   const spaces = new Set<string>();
   for (const { object, objects: others = [], namespaces = [] } of abouts) {
@@ -152,7 +170,8 @@ export function concernedBy(abouts: Iterable<About>): (mark: string) => boolean 
   return (mark) => {
     if (objects.has(mark)) return true;
     const [kind = '', name = ''] = mark.split(' ');
-    return spaces.has(kind === 'Namespace' ? name : namespaceOf(name));
+    if (kind !== 'Namespace' && !name.includes('/')) return false;
+    return spaces.has(kind === 'Namespace' ? name : namespaceOf(name)) && !isGone(kind, name);
   };
 }
 

@@ -39,7 +39,7 @@ import type { ZoneFacts } from './facts.ts';
 import { identitiesOf } from '../rules/admission.ts';
 import type { NodeFacts, PodInterface } from '../model.ts';
 import { multicastEnabled } from '../read/multicast.ts';
-import { definitionTexts, readDefinition, registrationOf } from '../read/networks.ts';
+import { definitionTexts, ownersOf, readDefinition, registrationOf } from '../read/networks.ts';
 import { NO_SUBNETS, readNodeSubnets, type SubnetsOfNode } from '../read/node-subnets.ts';
 import { closedPolicy, needsPods, readPolicy, type Policy } from '../read/policies.ts';
 import {
@@ -101,7 +101,13 @@ export class ObjectIntake {
     const reading = after && readDefinition(after, this.#facts.settings);
     this.#facts.problems.note(object, 'definition', reading);
     // What can't be read leaves in force what was read last.
-    if (reading?.kind === 'problem' && this.#registry.nad(key) !== undefined) return;
+    const isInForce = this.#registry.nad(key) !== undefined;
+    this.#noteUnreadable(
+      object,
+      reading?.kind === 'problem' && !isInForce,
+      after && ownersOf(after),
+    );
+    if (reading?.kind === 'problem' && isInForce) return;
     const nad = reading?.kind === 'value' ? reading.value : undefined;
     const networks = this.#registry.set(key, nad);
     if (nad === undefined) {
@@ -156,6 +162,7 @@ export class ObjectIntake {
       !isOwn || openPorts === undefined ? undefined : { kind: 'problem', message: openPorts },
     );
     const isTorn = reading?.kind === 'problem' && this.#isOfPod(key, pod);
+    this.#noteUnreadable(object, reading?.kind === 'problem' && !isTorn);
     const wish = pod && readWish(pod);
     // Of a torn annotation what was read last stays in force, as far as the pod may have it.
     const carried = (isTorn ? wishes.peek(namespace, name) : wish)?.carried ?? [];
@@ -168,6 +175,12 @@ export class ObjectIntake {
     // A virtual machine may move to another node or come from one.
     const canMove = interfaces.some(({ machine, nadKey }) => machine && nadKey !== DEFAULT_NAD_KEY);
     otherPods.want(object, isOwn && canMove);
+  }
+
+  /** `others` are objects whose rows may be there for it. */
+  #noteUnreadable(object: string, isUnreadable: boolean, others: readonly string[] = []): void {
+    if (isUnreadable) this.#facts.unreadable.set(object, others);
+    else this.#facts.unreadable.delete(object);
   }
 
   #noteUnheeded(kind: string, key: ObjectKey, after: KubeObject | undefined): void {
@@ -289,6 +302,8 @@ export class ObjectIntake {
       'allocations',
       reading?.kind === 'problem' ? reading : undefined,
     );
+    const isInForce = this.#facts.connects.peek(key) !== undefined;
+    this.#noteUnreadable(`ClusterNetworkConnect ${key}`, reading?.kind === 'problem' && !isInForce);
     if (reading?.kind === 'problem') return;
     this.#facts.connects.put(key, reading?.kind === 'value' ? reading.value : undefined);
   }

@@ -66,6 +66,7 @@ export const connectedNetworks: Feature<ZoneFacts> = {
   name: 'connect/network',
   over: (facts) => facts.connects.distinct('member', 2),
   subject: (_facts, [connect = '']) => connectObject(connect),
+  objects: (_facts, [connect = '']) => [connectObject(connect)],
   rules: {
     link: {
       text: 'The router of a connected network has a link to the connect router: of Layer3 networks one per node, of Layer2 networks one.',
@@ -132,6 +133,7 @@ export const connectedWays: Feature<ZoneFacts> = {
   name: 'connect/way',
   over: (facts) => facts.connects.distinct('way', 3),
   subject: (_facts, [connect = '']) => connectObject(connect),
+  objects: (_facts, [connect = '']) => [connectObject(connect)],
   rules: {
     policies: {
       text: 'What pods of a connected network have for a network of the same connection goes to the connect router; nothing else does.',

@@ -20,6 +20,7 @@ export const connectedRemoteNodes: Feature<ZoneFacts> = {
   name: 'connect/remote-node',
   over: (facts) => pairs(facts.connects.distinct('member', 2), facts.remoteNodes),
   subject: (_facts, [connect = '']) => connectObject(connect),
+  objects: (_facts, [connect = '']) => [connectObject(connect)],
   rules: {
     'remote-link': {
       text: 'Another node with pods of a connected Layer3 network has a port on the connect router, bound to its chassis.',

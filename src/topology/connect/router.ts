@@ -22,6 +22,7 @@ export const connectRouters: Feature<ZoneFacts> = {
   name: 'connect/router',
   over: (facts) => facts.connects,
   subject: (_facts, [name = '']) => connectObject(name),
+  objects: (_facts, [connect = '']) => [connectObject(connect)],
   rules: {
     'connect-router': {
       text: 'Networks of a connection are joined by a router of their own, where one of them is in use.',

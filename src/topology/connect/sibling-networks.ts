@@ -17,7 +17,7 @@ import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import type { Network } from '../../model/model.ts';
 import { policyKey } from '../rows/row-keys.ts';
-import { networkOf, networkRank } from '../networks/network-feature.ts';
+import { networkOf, networkRank, networkObjects } from '../networks/network-feature.ts';
 import { POLICY_SIBLING } from '../numbers.ts';
 import { networkIds } from '../rows/object-ids.ts';
 import { POLICY_CLAIM, ROUTER_PORT_CLAIM } from '../rows/router-rows.ts';
@@ -38,6 +38,12 @@ export const siblingNetworks: Feature<ZoneFacts> = {
   over: (facts) => facts.reach.siblingPairs,
   rank: networkRank,
   subject: networkOf,
+  objects(facts, names) {
+    const objects = names.map((name) => networkObjects(facts, [name]));
+    return objects.some((one) => one === undefined)
+      ? undefined
+      : objects.flatMap((one) => one ?? []);
+  },
   rules: {
     link: {
       text: 'The routers of two primary networks of a namespace have a link of their own on each node.',

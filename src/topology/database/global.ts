@@ -29,6 +29,7 @@ const NB_GLOBAL_CLAIM: TableClaim = {
 export const zoneName: Feature<ZoneFacts> = {
   name: 'database/global',
   over: () => ONE,
+  objects: () => [CLUSTER],
   rules: {
     'zone-name': {
       text: 'A zone has the name of its node. The row is everybody’s: nothing else of it is ours.',

@@ -62,6 +62,7 @@ const METER_BAND_CLAIM: TableClaim = {
 export const controlPlaneProtection: Feature<ZoneFacts> = {
   name: 'database/protection',
   over: () => ONE,
+  objects: () => [CLUSTER],
   rules: {
     copp: {
       text: 'Every router and every switch of pods limits what it hands to ovn-controller, each kind of packet by a meter of its own.',

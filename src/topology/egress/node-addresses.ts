@@ -17,6 +17,7 @@ import { CLUSTER, Rows } from '../rows/unit-rows.ts';
 export const egressAddresses: Feature<ZoneFacts> = {
   name: 'egress/node-addresses',
   over: () => ONE,
+  objects: () => [CLUSTER],
   rules: {
     'node-addresses': {
       text: 'Every address of every node is in one address set per family.',

@@ -25,6 +25,7 @@ const ENCAP_CLAIM: TableClaim = {
 export const remoteChassis: Feature<ZoneFacts> = {
   name: 'interconnect/chassis',
   over: (facts) => facts.remoteNodes,
+  objects: (_facts, [name = '']) => [`Node ${name}`],
   rules: {
     chassis: {
       text: 'Every other node is a remote chassis with its tunnel endpoints, so that ports of the transit switches can be bound to it.',
@@ -54,6 +55,7 @@ export const remoteChassis: Feature<ZoneFacts> = {
 export const ownChassis: Feature<ZoneFacts> = {
   name: 'interconnect/own-chassis',
   over: () => ONE,
+  objects: () => [CLUSTER],
   rules: {
     'own-chassis': {
       text: "This node's chassis belongs to ovn-controller; it is only told apart from remote ones.",

@@ -13,20 +13,21 @@ import {
   joinSubnets,
   transitLink,
 } from '../../model/rules/network-addresses.ts';
-import { networkOf, networkRank } from '../networks/network-feature.ts';
+import { networkOf, networkRank, networkObjects } from '../networks/network-feature.ts';
 import { transitRouterGatewayPort } from '../numbers.ts';
 import { networkIds } from '../rows/object-ids.ts';
 import { addRoute, ROUTE_CLAIM, ROUTER_PORT_CLAIM } from '../rows/router-rows.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 
 /** External id of rows for another node of a Layer2 network. */
-const REMOTE_NODE_ID = 'k8s.ovn.org/node';
+export const REMOTE_NODE_ID = 'k8s.ovn.org/node';
 
 export const remoteGateway: Feature<ZoneFacts> = {
   name: 'layer2/remote-gateway',
   over: (facts) => pairs(facts.renderedWithGateway('layer2'), facts.remoteNodes),
   rank: networkRank,
   subject: networkOf,
+  objects: networkObjects,
   rules: {
     'remote-port': {
       text: "The transit router has a port to every other node's gateway router, bound to that node's chassis.",

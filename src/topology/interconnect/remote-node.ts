@@ -5,9 +5,10 @@ import { ovnPrefix } from '../../api/nad/network-name.ts';
 import { pairs } from '../../facts/keys.ts';
 import type { Feature } from '../../desired/features.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
+import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import { clusterRouter, isDefault, transitPort, transitSwitch } from '../../model/rules/names.ts';
 import { joinAddresses, joinSubnets } from '../../model/rules/network-addresses.ts';
-import { networkOf, networkRank } from '../networks/network-feature.ts';
+import { networkOf, networkRank, networkObjects } from '../networks/network-feature.ts';
 import { NETWORK_ID } from '../rows/object-ids.ts';
 import { addRoute, ROUTE_CLAIM } from '../rows/router-rows.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
@@ -15,13 +16,15 @@ import { SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
 import { PORT_NODE_ID, transitEnd } from './transit-end.ts';
 
 /** External id of interconnect routes: the node that they lead to. */
-const ROUTE_NODE_ID = 'ic-node';
+export const ROUTE_NODE_ID = 'ic-node';
 
 export const remoteNode: Feature<ZoneFacts> = {
   name: 'interconnect/remote-node',
   over: (facts) => pairs(facts.renderedOf('layer3'), facts.remoteNodes),
   rank: networkRank,
   subject: networkOf,
+  objects: (facts, [name = '', node = '']) =>
+    name === DEFAULT_NETWORK ? [`Node ${node}`] : networkObjects(facts, [name]),
   rules: {
     'transit-port': {
       text: 'Another node with a subnet of the network has a remote port on the transit switch, bound to its chassis.',

@@ -16,6 +16,7 @@ import { addIsolationAcl } from './isolation-acl.ts';
 export const secondaryPods: Feature<ZoneFacts> = {
   name: 'isolation/secondary-pods',
   over: () => ONE,
+  objects: () => [CLUSTER],
   rules: {
     'isolated-pods': {
       text: 'Ports on the default network of pods with a primary network of their own are in one group.',

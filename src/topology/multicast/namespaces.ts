@@ -21,6 +21,7 @@ export const namespaceMulticast: Feature<ZoneFacts> = {
   over: (facts) => facts.policing.multicast.distinct('unit', 2),
   rank: networkRank,
   subject: networkOf,
+  objects: (_facts, [, namespace = '']) => [`Namespace ${namespace}`],
   rules: {
     allow: {
       text: 'Pods of a namespace that asks for it send multicast, and get that of its pods of all nodes.',

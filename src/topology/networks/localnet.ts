@@ -8,7 +8,7 @@ import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { localnetPort, localnetSwitch } from '../../model/rules/names.ts';
 import { addDhcpOptions, dhcpOptions } from '../parts/dhcp.ts';
 import { addPodServerAcls, podServers } from '../parts/pod-servers.ts';
-import { networkOf, networkRank } from './network-feature.ts';
+import { networkOf, networkRank, networkObjects } from './network-feature.ts';
 import { networkRoleIds } from '../rows/object-ids.ts';
 import { holds, Rows } from '../rows/unit-rows.ts';
 import { subnetConfig, SWITCH_CLAIM, SWITCH_PORT_CLAIM } from '../rows/switch-rows.ts';
@@ -18,6 +18,7 @@ export const localnetNetwork: Feature<ZoneFacts> = {
   over: (facts) => facts.renderedOf('localnet'),
   rank: networkRank,
   subject: networkOf,
+  objects: networkObjects,
   rules: {
     ...dhcpOptions.rules,
     ...podServers.rules,

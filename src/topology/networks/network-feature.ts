@@ -18,6 +18,7 @@ export function networkFeature<Names extends LocalNames>(
     over: (facts) => facts.renderedOf(topology),
     rank: networkRank,
     subject: networkOf,
+    objects: networkObjects,
     rules: Object.assign({}, ...parts.map(({ rules }) => rules)) as NetworkPart['rules'],
     claims: [...new Set(parts.flatMap(({ claims }) => claims))],
     build(facts, [name = ''], out) {
@@ -33,6 +34,15 @@ export function networkFeature<Names extends LocalNames>(
 /** The network of a unit whose first argument it is. */
 export function networkOf(_facts: ZoneFacts, [name]: readonly string[]): string | undefined {
   return name;
+}
+
+/** What rows of a network are marked with; undefined for one that is not known. */
+export function networkObjects(
+  { networks, registrations }: ZoneFacts,
+  [name = '']: readonly string[],
+): readonly string[] | undefined {
+  const object = networks.peek(name)?.object ?? registrations.peek(name)?.object;
+  return object === undefined ? undefined : [object];
 }
 
 /** Of two networks that want one name, the one of the lower id has it. */

@@ -5,7 +5,7 @@ import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { controllerOf } from '../../model/rules/names.ts';
 import { DEFAULT_NETWORK } from '../../model/read/networks.ts';
 import type { NetworkName } from '../../model/model.ts';
-import { networkOf, networkRank } from '../networks/network-feature.ts';
+import { networkOf, networkRank, networkObjects } from '../networks/network-feature.ts';
 import { addPortGroup, namespacePortGroup, PORT_GROUP_CLAIM } from '../rows/port-groups.ts';
 import { Rows } from '../rows/unit-rows.ts';
 
@@ -14,6 +14,7 @@ export const defaultNamespaceGroups: Feature<ZoneFacts> = {
   name: 'pods/default-namespace-groups',
   over: (facts) => facts.namespaces,
   subject: () => DEFAULT_NETWORK,
+  objects: (facts) => networkObjects(facts, [DEFAULT_NETWORK]),
   rules: {
     group: {
       text: 'The default network has a group of the pods of each namespace, where a feature has rules per namespace.',
@@ -33,6 +34,7 @@ export const namespaceGroups: Feature<ZoneFacts> = {
   over: (facts) => facts.groupedNamespaces.distinct('group', 2),
   rank: networkRank,
   subject: networkOf,
+  objects: networkObjects,
   rules: {
     group: {
       text: 'A primary network has a group of the pods of each namespace that it serves, where a feature has rules per namespace.',

@@ -27,6 +27,7 @@ export const podPorts: Feature<ZoneFacts> = {
   over: (facts) => facts.attachments,
   rank: () => POD_RANK,
   subject: (facts, args) => facts.attachments.get(...args)?.network,
+  objects: (_facts, [namespace = '', pod = '']) => [`Pod ${namespace}/${pod}`],
   rules: {
     port: {
       text: 'Each interface of a pod of this node is a port on the switch of its network, with its addresses only.',

@@ -13,6 +13,7 @@ export const remotePodPorts: Feature<ZoneFacts> = {
   over: (facts) => facts.remoteAttachments.buckets('network', facts.renderedOf('layer2')),
   rank: () => POD_RANK,
   subject: (facts, args) => facts.remoteAttachments.get(...args)?.network,
+  objects: (_facts, [namespace = '', pod = '']) => [`Pod ${namespace}/${pod}`],
   rules: {
     'remote-pod': {
       text: "Each interface of another node's pod on a Layer2 network is a remote port with the key that it has in its own zone, bound to the pod's chassis.",

@@ -42,6 +42,7 @@ export const adminAddresses: Feature<ZoneFacts> = {
   over: (facts) => facts.policing.adminPlacements.distinct('rule', 5),
   rank: networkRank,
   subject: networkOf,
+  objects: (_facts, [, kind = '', name = '']) => [`${kind} ${name}`],
   rules: {
     addresses: {
       text: 'Peers of a rule of a policy of administrators are in one set: pods of all nodes on this network, nodes and ranges.',
@@ -92,6 +93,7 @@ export const adminPolicy: Feature<ZoneFacts> = {
   over: (facts) => facts.policing.adminPlacements.distinct('unit', 3),
   rank: networkRank,
   subject: networkOf,
+  objects: (_facts, [, kind = '', name = '']) => [`${kind} ${name}`],
   rules: {
     group: {
       text: 'A policy of administrators has a group of the pods that it is about.',

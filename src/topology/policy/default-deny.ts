@@ -17,6 +17,7 @@ export const defaultDeny: Feature<ZoneFacts> = {
   over: (facts) => facts.policing.placements.distinct('namespace', 2),
   rank: networkRank,
   subject: networkOf,
+  objects: (_facts, [, namespace = '']) => [`Namespace ${namespace}`],
   rules: {
     group: {
       text: 'A namespace with policies has a group per direction of the pods that these close.',

@@ -69,6 +69,7 @@ export const policyGroup: Feature<ZoneFacts> = {
   over: (facts) => facts.policing.placements.distinct('unit', 4),
   rank: networkRank,
   subject: networkOf,
+  objects: (_facts, [, namespace = '', name = '', kind = '']) => [`${kind} ${namespace}/${name}`],
   rules: {
     group: {
       text: 'A policy has a group of the pods that it selects.',
@@ -90,6 +91,7 @@ export const policyRules: Feature<ZoneFacts> = {
   over: (facts) => facts.policing.placements.distinct('unit', 4),
   rank: networkRank,
   subject: networkOf,
+  objects: (_facts, [, namespace = '', name = '', kind = '']) => [`${kind} ${namespace}/${name}`],
   rules: {
     allow: {
       text: 'What a rule of a policy lets through: a row per protocol, for peers by selectors and for peers by address.',

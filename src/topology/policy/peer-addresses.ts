@@ -11,7 +11,7 @@ import {
   podsWithPort,
   selectedPods,
 } from '../rows/address-sets.ts';
-import { networkOf, networkRank } from '../networks/network-feature.ts';
+import { networkOf, networkRank, networkObjects } from '../networks/network-feature.ts';
 import { Rows } from '../rows/unit-rows.ts';
 import { familiesOf } from './placed.ts';
 
@@ -24,6 +24,7 @@ export const podAddresses: Feature<ZoneFacts> = {
     ),
   rank: networkRank,
   subject: networkOf,
+  objects: networkObjects,
   rules: {
     addresses: {
       text: 'Pods of all nodes that policies select as peers, or that may send multicast to each other, are in a set by their addresses on the network.',
@@ -51,6 +52,7 @@ export const portAddresses: Feature<ZoneFacts> = {
   over: (facts) => facts.policing.namedNumbers,
   rank: (facts, [selection = '']) => networkRank(facts, JSON.parse(selection) as string[]),
   subject: (_facts, [selection = '']) => (JSON.parse(selection) as string[])[0],
+  objects: (facts, [selection = '']) => networkObjects(facts, JSON.parse(selection) as string[]),
   rules: {
     addresses: {
       text: 'Pods that call a port by a name that a policy means are in a set per number.',

@@ -11,6 +11,7 @@ import { CLUSTER, Rows } from '../rows/unit-rows.ts';
 export const enabledServiceAddresses: Feature<ZoneFacts> = {
   name: 'services/enabled-service-addresses',
   over: () => ONE,
+  objects: () => [CLUSTER],
   rules: {
     addresses: {
       text: 'The cluster IPs of the services that every primary network may use are in one address set per family.',

@@ -56,6 +56,7 @@ export const loadBalancers: Feature<ZoneFacts> = {
   over: (facts) => facts.backends,
   rank: networkRank,
   subject: networkOf,
+  objects: (_facts, [, key = '']) => [`Service ${key}`],
   rules: {
     cluster: {
       text: 'A service is balanced on the switch and the gateway router of the primary networks of its namespace alone, one load balancer per protocol.',

@@ -25,6 +25,7 @@ const TEMPLATE_VARIABLES_CLAIM: TableClaim = {
 export const templateVariables: Feature<ZoneFacts> = {
   name: 'services/template-variables',
   over: () => ONE,
+  objects: () => [CLUSTER],
   rules: {
     variables: {
       text: "The chassis knows its host's addresses, and the targets of node ports that are on the host itself.",

@@ -1,7 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
+import { parseSchema, type JsonValue, type ReplicaRow } from '../../../src/ovsdb/index.ts';
+import { createLogger } from '../../../src/process/logger.ts';
+import { ZoneController } from '../../../src/zone/zone-controller.ts';
+import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
+import { zoneFeatures } from '../../../src/topology/features.ts';
 import { tupleKey } from '../../../src/facts/keys.ts';
 import type { Reader } from '../../../src/facts/reads.ts';
-import type { DesiredRow } from '../../../src/desired/rows.ts';
+import { MARK, type DesiredRow } from '../../../src/desired/rows.ts';
 import type { Engine, RowOwner, RowTarget } from '../../../src/desired/engine.ts';
 import { isToBlame } from '../../../src/facts/derived-facts.ts';
 import { aboutFailure, concernedBy, tablesAbout } from '../../../src/model/zone/failed-facts.ts';
@@ -142,6 +148,21 @@ const difference = (a: ReadonlyMap<string, string>, b: ReadonlyMap<string, strin
     .filter((id) => a.get(id) !== b.get(id))
     .map((id) => `${id} ${a.has(id) ? 'is' : 'is not there'} ${b.has(id) ? '' : 'and was not'}`);
 
+test('each feature names the objects of its rows, and claims their tables', () => {
+  const { facts, target, engine } = new World();
+  engine.build();
+  for (const [id, rows] of target.rows) {
+    const [name, ...args] = JSON.parse(id) as [string, ...string[]];
+    const feature = zoneFeatures.find((one) => one.name === name);
+    const tables = feature?.claims.map(({ table }) => table);
+    const objects = feature?.objects?.(facts, args);
+    for (const { table, object } of rows) {
+      expect(objects, id).toContain(object);
+      expect(tables, id).toContain(table);
+    }
+  }
+});
+
 describe('a fact that can not be worked out', () => {
   const world = new World();
   const { facts, faults, engine } = world;
@@ -201,6 +222,60 @@ describe('a fact that can not be worked out', () => {
       expect([...engine.notable()].filter(({ state }) => state.kind === 'failed')).toEqual([]);
     },
   );
+
+  test('from the start on a database that was right: nothing goes that is wanted, and a deleted policy goes', async () => {
+    const schema = parseSchema(
+      JSON.parse(readFileSync('schemas/ovn-nb.ovsschema', 'utf8')) as JsonValue,
+    );
+    const database = new MemoryDatabase(schema);
+    database.write({ op: 'insert', table: 'NB_Global', row: {} });
+    const controllerOf = ({ facts: known }: Pick<World, 'facts'>): ZoneController =>
+      new ZoneController({
+        facts: known,
+        northbound: { replica: database, transactor: database, unavailable: () => undefined },
+        log: createLogger('silent'),
+        now: () => 0,
+      });
+    const earlier = new World();
+    earlier.facts.policing.policies.put(
+      ['blue', 'deleted', 'NetworkPolicy'],
+      closedPolicy(networkPolicy('blue/deleted', { podSelector: {} })),
+    );
+    const first = controllerOf(earlier);
+    first.update();
+    await first.flush(new AbortController().signal);
+    first.close();
+    const isDeleted = (row: ReplicaRow | undefined): boolean =>
+      row?.includes('external_ids', MARK) === true &&
+      (row.column('external_ids') as ReadonlyMap<string, string>).get(MARK) ===
+        'NetworkPolicy blue/deleted';
+    const going = ['Port_Group', 'ACL'].flatMap((table) =>
+      database
+        .rows(table)
+        .filter(isDeleted)
+        .map(({ uuid }) => uuid),
+    );
+    expect(going.length).toBeGreaterThan(0);
+    const wanted = new Set([...all.values()].flat().map(({ table, key }) => `${table} ${key}`));
+    for (const [id] of keys) {
+      const again = new World(id);
+      const controller = controllerOf(again);
+      controller.update();
+      const gone = controller
+        .plans()
+        .flatMap(({ changes }) => changes)
+        .filter(({ action }) => action === 'delete');
+      controller.close();
+      const lost = gone
+        .map(({ table, key }) => `${table} ${key}`)
+        .filter((name) => wanted.has(name));
+      expect(lost, id).toEqual([]);
+      expect(
+        gone.map(({ uuid }) => uuid),
+        id,
+      ).toEqual(expect.arrayContaining(going));
+    }
+  }, 240_000);
 
   test('from the start: all others are there, and nobody has a port without what closes it', () => {
     const missing: string[] = [];

@@ -1,0 +1,164 @@
+/** What of the cluster is not known: objects that exist and could not be read since the start, and facts that could not be worked out. */
+import { DEFAULT_NETWORK } from '../read/networks.ts';
+import type { ZoneFacts } from './facts.ts';
+import {
+  aboutFailure,
+  adminObjects,
+  concernedBy,
+  inNamespace,
+  namespaceOf,
+  networkObjects,
+  ofConnect,
+  ofNetwork,
+  ofNode,
+  type About,
+} from './failed-facts.ts';
+
+/** Whether rows that nobody wants may be there for something that is not known, by what they are marked with. */
+export interface Unknown {
+  /** Other nodes of which nothing is known. */
+  readonly nodes: ReadonlySet<string>;
+  /** For rows of those nodes. */
+  readonly concernsNodes: (mark: string) => boolean;
+  /** Keys of NADs of which nothing is known: interfaces of pods may be there for them. */
+  readonly nads: ReadonlySet<string>;
+  /** For rows of policies on networks that only those NADs may have brought to where these policies are. */
+  readonly concernsNads: (mark: string) => boolean;
+  /** For rows of everything else that is not known. */
+  readonly concerns: (mark: string) => boolean;
+}
+
+/** Tables whose facts are other nodes. */
+const NODE_TABLES: ReadonlySet<string> = new Set(['nodeAdmissions', 'remoteNodes']);
+
+/**
+ * `unread` are objects, `Kind namespace/name`, of which not even the facts know, as their newest version is malformed or threw. Undefined when
+ * everything is known.
+ */
+export function unknownOf(facts: ZoneFacts, unread: Iterable<string>): Unknown | undefined {
+  const nodes = new Set<string>([...facts.unreadableNodes.entries()].map(([name]) => name));
+  const abouts: About[] = facts.keptNetworks.map((network) => ofNetwork(facts, [network]));
+  for (const failure of facts.graph.failures()) {
+    const [key = ''] = failure.key;
+    if (NODE_TABLES.has(failure.table)) nodes.add(key);
+    else abouts.push(aboutFailure(facts, failure));
+  }
+  /** Of objects that leave alone what other pods have. */
+  const beside: About[] = [];
+  const nads = new Set<string>();
+  const note = (object: string, others: readonly string[]): void => {
+    const [kind = '', key = ''] = object.split(' ');
+    if (kind === 'Node') nodes.add(key);
+    else if (kind === 'NetworkAttachmentDefinition') nads.add(key);
+    else (kind === 'Namespace' ? abouts : beside).push(aboutObject(facts, kind, key));
+    beside.push({ object, objects: others });
+  };
+  for (const object of unread) note(object, namesakes(object));
+  for (const [object, others] of facts.unreadable) note(object, others);
+  for (const [key] of facts.policing.unknownAdmins.entries())
+    beside.push({ object: (JSON.parse(key) as readonly string[]).join(' ') });
+  const isMissingPods = facts.otherPods.peekKnown() === false;
+  if (isMissingPods)
+    beside.push({ object: '', objects: [...networkObjects(facts), ...adminObjects(facts)] });
+  if (abouts.length + beside.length + nodes.size === 0) return undefined;
+  const isGone = (kind: string, key: string): boolean => isObjectGone(facts, kind, key);
+  const marks = [
+    concernedBy(abouts, isGone),
+    concernedBy(beside, (kind, key) => kind === 'Pod' || isGone(kind, key)),
+  ];
+  return {
+    nodes,
+    nads,
+    concernsNads: concernedBy(
+      [...nads].map((nad) => ({
+        object: '',
+        objects: adminObjects(facts),
+        namespaces: namespacesWith(facts, nad),
+      })),
+      isGone,
+    ),
+    concernsNodes: concernedBy(
+      [...nodes].map((node) => ofNode(facts, [node])),
+      isGone,
+    ),
+    concerns: (mark) =>
+      (isMissingPods && mark.startsWith('Pod ')) || marks.some((concerns) => concerns(mark)),
+  };
+}
+
+/** True for a policy that is on a network and whose units there are therefore built: nothing else of it there may be wanted. */
+export function isPlaced(facts: ZoneFacts, object: string, network: string): boolean {
+  const { placements, adminPlacements } = facts.policing;
+  const [kind = '', key = ''] = object.split(' ');
+  const [namespace = '', name] = key.split('/');
+  const placement =
+    name === undefined ? adminPlacements.peek(kind, key) : placements.peek(namespace, name, kind);
+  return placement?.networks.some((one) => one === network) === true;
+}
+
+/** True if what a namespace has on a network does not depend on NADs of which nothing is known. */
+export function isOnNetwork(facts: ZoneFacts, object: string, network: string): boolean {
+  const [kind = '', key = ''] = object.split(' ');
+  const own = kind === 'Namespace' ? key : namespaceOf(key);
+  return (
+    network === DEFAULT_NETWORK ||
+    [...facts.definitions.entries()].some(
+      ([, definition]) => definition.namespace === own && definition.network === network,
+    )
+  );
+}
+
+/** Of which kind it is says what may follow from it. */
+function aboutObject(facts: ZoneFacts, kind: string, key: string): About {
+  const object = `${kind} ${key}`;
+  if (kind === 'ClusterNetworkConnect')
+    return { ...ofConnect(facts, [key]), object, objects: networkObjects(facts) };
+  if (kind === 'Namespace') return inNamespace(facts, object, key);
+  if (!key.includes('/')) return { object };
+  return inNamespace(facts, object, namespaceOf(key));
+}
+
+/** The namespace of a NAD, and those of pods with an interface of it. */
+const namespacesWith = (facts: ZoneFacts, nad: string): readonly string[] => [
+  namespaceOf(nad),
+  ...[...facts.interfaces.entries(), ...facts.remoteInterfaces.entries()]
+    .filter(([, { nadKey }]) => nadKey === nad)
+    .map(([, { namespace }]) => namespace),
+];
+
+/** Objects that a NAD of which nothing is known may have been made from. */
+function namesakes(object: string): readonly string[] {
+  const [kind = '', key = ''] = object.split(' ');
+  if (kind !== 'NetworkAttachmentDefinition') return [];
+  const name = key.slice(key.indexOf('/') + 1);
+  return [
+    `UserDefinedNetwork ${key}`,
+    `OVNSecondaryNetwork ${key}`,
+    `ClusterUserDefinedNetwork ${name}`,
+  ];
+}
+
+/** True for an object in a namespace of which it is known that it is not there. */
+function isObjectGone(facts: ZoneFacts, kind: string, key: string): boolean {
+  const [namespace = '', name = ''] = key.split('/');
+  switch (kind) {
+    case 'NetworkPolicy':
+    case 'MultiNetworkPolicy':
+      return facts.policing.policies.peek(namespace, name, kind) === undefined;
+    case 'Service':
+      return facts.declaredServices.peek(key) === undefined;
+    case 'Namespace':
+      return facts.namespaces.peek(key) === undefined;
+    case 'UserDefinedNetwork':
+    case 'OVNSecondaryNetwork':
+    case 'NetworkAttachmentDefinition':
+      return !networkObjects(facts).includes(`${kind} ${key}`);
+    // As long as they are not followed, it may be one of another node.
+    case 'Pod':
+      return (
+        facts.otherPods.peekKnown() === true && facts.wishes.peek(namespace, name) === undefined
+      );
+    default:
+      return false;
+  }
+}

@@ -27,6 +27,7 @@ interface LockedPackage {
   readonly integrity?: string;
   readonly dev?: boolean;
   readonly optional?: boolean;
+  readonly link?: boolean;
 }
 
 const byReference = (a: Component, b: Component): number =>
@@ -37,8 +38,10 @@ const npmPurl = (name: string, version: string): string =>
 
 function npmComponents({ packages }: Lock): readonly Component[] {
   return Object.entries(packages).flatMap(([path, locked]) => {
-    const { version = '', license, integrity = '', dev, optional } = locked;
-    if (path === '' || dev === true || optional === true) return [];
+    const { version = '', license, integrity = '', dev, optional, link } = locked;
+    // Heddle itself, and the folders of its workspace, which are compiled into it.
+    if (!path.startsWith('node_modules/') || link === true) return [];
+    if (dev === true || optional === true) return [];
     const name = path.replace(/^.*node_modules\//, '');
     const [algorithm, content] = integrity.split('-');
     if (algorithm !== 'sha512' || content === undefined)

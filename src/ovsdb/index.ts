@@ -58,11 +58,6 @@ export type { Monitor, MonitorMethod } from './session/monitor.ts';
 export { parseRemotes, remoteText, type Remotes } from './session/remote.ts';
 export type { Selection, SelectTables, TableSelection } from './session/selection.ts';
 export type { DatabaseStatus } from './session/server-status.ts';
-export {
-  scriptedTransport,
-  type ScriptedPeer,
-  type ScriptedServer,
-} from './session/scripted-transport.ts';
 export type { TlsOptions } from './session/tls.ts';
 export type { OpenSocket } from './session/transport.ts';
 export { fetchColumns } from './transaction/fetch.ts';

@@ -20,12 +20,19 @@ interface Lock {
         readonly dev?: boolean;
         readonly optional?: boolean;
         readonly integrity?: string;
+        /** Where it comes from; a folder of the repository for its own packages. */
+        readonly resolved?: string;
+        readonly link?: boolean;
       }
     >
   >;
 }
 const lock = JSON.parse(read('package-lock.json')) as Lock;
-const installed = Object.entries(lock.packages).filter(([path]) => path !== '');
+/** The repository's own: Heddle, and the packages of its workspace. */
+const { workspaces } = JSON.parse(read('package.json')) as { workspaces: readonly string[] };
+const installed = Object.entries(lock.packages).filter(
+  ([path, { link }]) => path !== '' && link !== true && !workspaces.includes(path),
+);
 const shipped = installed.filter(([, { dev, optional }]) => dev !== true && optional !== true);
 
 describe('base images', () => {
@@ -75,6 +82,16 @@ describe('packages', () => {
   test('have the contents that were looked at', () => {
     expect(shipped.length).toBeGreaterThan(20);
     expect(installed.filter(([, { integrity }]) => integrity === undefined)).toEqual([]);
+  });
+
+  test('of the workspace are folders of the repository, and nothing of their own is installed', () => {
+    const links = Object.entries(lock.packages).filter(([, { link }]) => link === true);
+    expect(links.map(([, { resolved }]) => resolved)).toEqual(workspaces);
+    for (const folder of workspaces) {
+      expect(JSON.parse(read(`${folder}/package.json`))).not.toHaveProperty('dependencies');
+      // npm installs from all package files: without one, the image would have no client.
+      expect(dockerfile).toContain(`\nCOPY ${folder}/package.json ${folder}/package.json\n`);
+    }
   });
 
   test('run nothing while they are installed', () => {

@@ -155,8 +155,7 @@ ${tables.map(desiredText).join('')}}
   ].join('');
 }
 
-/** From sources the client is imported as in the documentation, from the package by its name. */
-const CLIENT = import.meta.filename.endsWith('.ts') ? './src/ovsdb/index.ts' : 'heddle-ovsdb';
+const CLIENT = 'ovsdb-client-ts';
 
 const USAGE = `usage: ${basename(import.meta.filename)} SCHEMA_FILE INTERFACE [MODULE] [--rows MODULE]
 

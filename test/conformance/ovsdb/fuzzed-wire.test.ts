@@ -2,13 +2,12 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   OvsdbClient,
-  scriptedTransport,
   stringify,
   type JsonObject,
   type JsonValue,
   type OpenSocket,
-  type ScriptedPeer,
 } from '../../../src/ovsdb/index.ts';
+import { scriptedTransport, type ScriptedPeer } from '../../../src/ovsdb/testing/index.ts';
 import { settle } from '../../support/run/manual-clock.ts';
 import {
   DATABASE_ID,

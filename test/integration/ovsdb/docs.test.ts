@@ -1,22 +1,23 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as exported from '../../../src/ovsdb/index.ts';
+import * as testing from '../../../src/ovsdb/testing/index.ts';
 import * as values from '../../../src/ovsdb/values/index.ts';
 import { Authority } from '../../support/run/certificates.ts';
 import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, SCHEMAS, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 
 /**
- * The examples of docs/ovsdb.md as a reader has them: each block is a program of its own, type-checked and run by Node. `// → text` behind
+ * The examples of the package's README as a reader has them: each block is a program of its own, type-checked and run by Node. `// → text` behind
  * a statement is what it gives, `// throws code` what it throws. Addresses are those of servers started here.
  */
 
 const execute = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../../..');
-const page = readFileSync(join(ROOT, 'docs/ovsdb.md'), 'utf8');
+const page = readFileSync(join(ROOT, 'src/ovsdb/README.md'), 'utf8');
 const blocks = [...page.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, code]) => code ?? '');
 const folder = temporaryFolder();
 
@@ -57,8 +58,19 @@ let certificates: Authority;
 beforeAll(async () => {
   certificates = new Authority(folder.path, 'ca');
   for (const [n, code] of blocks.entries()) writeFileSync(fileOf(n), program(code));
-  for (const name of ['src', 'node_modules', 'package.json'])
-    symlinkSync(join(ROOT, name), join(folder.path, name));
+  writeFileSync(join(folder.path, 'package.json'), '{"type":"module"}');
+  const packages = join(folder.path, 'node_modules');
+  mkdirSync(packages);
+  symlinkSync(join(ROOT, 'src/ovsdb'), join(packages, 'ovsdb-client-ts'));
+  for (const name of ['@types', 'undici-types'])
+    symlinkSync(join(ROOT, 'node_modules', name), join(packages, name));
+  const generator = join(ROOT, 'src/ovsdb/schema/generate.ts');
+  const { stdout } = await execute(process.execPath, [
+    generator,
+    join(ROOT, 'schemas/ovn-nb.ovsschema'),
+    'Northbound',
+  ]);
+  writeFileSync(join(folder.path, 'northbound.generated.ts'), stdout);
   writeFileSync(
     join(folder.path, 'tsconfig.json'),
     JSON.stringify({
@@ -88,7 +100,9 @@ test('links to parts of the page lead there', () => {
 
 test('everything that is exported is on the page', () => {
   const words = new Set(page.match(/\w+/g));
-  expect(Object.keys({ ...exported, ...values }).filter((name) => !words.has(name))).toEqual([]);
+  expect(
+    Object.keys({ ...exported, ...testing, ...values }).filter((name) => !words.has(name)),
+  ).toEqual([]);
 });
 
 test('there are examples, and they have the types that they show', async () => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,6 +11,7 @@ const execute = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../../..');
 const folder = temporaryFolder();
 const program = join(folder.path, 'program');
+let packedFrom = '';
 const environment = {
   ...process.env,
   PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`,
@@ -35,6 +36,7 @@ beforeAll(async () => {
   mkdirSync(program);
   writeFileSync(join(program, 'package.json'), '{"type":"module","private":true}');
   await run('npm', 'pack', join(sources, 'src/ovsdb'), '--pack-destination', folder.path);
+  packedFrom = join(sources, 'src/ovsdb');
   const [packed = ''] = readdirSync(folder.path).filter((name) => name.endsWith('.tgz'));
   await run('npm', 'install', '--offline', '--no-audit', '--no-fund', join(folder.path, packed));
   symlinkSync(join(ROOT, 'node_modules/@types'), join(program, 'node_modules/@types'));
@@ -57,12 +59,12 @@ test('a program with options of its own compiles against it and follows a databa
   const schema = join(program, 'inventory.ovsschema');
   writeFileSync(schema, JSON.stringify(own));
   const types = await run('npx', '--offline', 'ovsdb-types', schema, 'Inventory');
-  expect(types).toContain("import type { Column, Integer } from 'heddle-ovsdb';");
+  expect(types).toContain("import type { Column, Integer } from 'ovsdb-client-ts';");
   writeFileSync(join(program, 'inventory.generated.ts'), types);
   writeFileSync(
     join(program, 'main.ts'),
-    `import { OvsdbClient, type NewRow } from 'heddle-ovsdb';
-import { parseColumnType } from 'heddle-ovsdb/values';
+    `import { OvsdbClient, type NewRow } from 'ovsdb-client-ts';
+import { parseColumnType } from 'ovsdb-client-ts/values';
 import type { Inventory } from './inventory.generated.ts';
 await using client = new OvsdbClient<Inventory>({ remotes: process.argv[2] ?? '', database: 'Inventory' }).start();
 await client.ready(AbortSignal.timeout(10_000));
@@ -94,6 +96,57 @@ console.log(outcome.kind, names, host.name, parseColumnType('string').key.type);
   );
 });
 
+test('a program in plain JavaScript follows and writes a database, and is tested without one', async () => {
+  writeFileSync(
+    join(program, 'main.js'),
+    `import { OvsdbClient, isRetryable } from 'ovsdb-client-ts';
+import { scriptedTransport } from 'ovsdb-client-ts/testing';
+import { datumText, parseColumnType } from 'ovsdb-client-ts/values';
+const client = new OvsdbClient({ remotes: process.argv[2], database: 'Inventory' }).start();
+await client.ready(AbortSignal.timeout(10_000));
+const outcome = await client.transact([{ op: 'insert', table: 'Host', row: { name: 'b', cpus: 2 } }]);
+const [host] = client.find('Host', { name: 'b' });
+console.log(outcome.kind, host.cpus, datumText(parseColumnType('integer'), host.cpus));
+client.close();
+
+const unanswered = new OvsdbClient({
+  remotes: 'tcp:script',
+  database: 'Inventory',
+  openSocket: scriptedTransport({ message: ({ id }, peer) => peer.send({ id, result: null, error: 'not today' }) }),
+});
+const refused = await unanswered.start().ready(AbortSignal.timeout(100)).catch((error) => error);
+unanswered.close();
+console.log(refused.code, isRetryable(refused));
+`,
+  );
+  const schema = join(program, 'plain.ovsschema');
+  writeFileSync(schema, JSON.stringify(own));
+  await using server = await OvsdbServer.start({ schema });
+  expect(await run(process.execPath, 'main.js', server.remote)).toBe(
+    'success 2 2\ntimed out true\n',
+  );
+});
+
+test('its page and its license are in it, and its manifest names sources again afterwards', () => {
+  const installed = join(program, 'node_modules/ovsdb-client-ts');
+  expect(readdirSync(installed).toSorted()).toEqual([
+    'LICENSE',
+    'README.md',
+    'dist',
+    'package.json',
+  ]);
+  for (const [name, ours] of [
+    ['LICENSE', 'LICENSE'],
+    ['README.md', 'src/ovsdb/README.md'],
+  ] as const)
+    expect(readFileSync(join(installed, name), 'utf8')).toBe(
+      readFileSync(join(ROOT, ours), 'utf8'),
+    );
+  expect(readFileSync(join(packedFrom, 'package.json'), 'utf8')).toBe(
+    readFileSync(join(ROOT, 'src/ovsdb/package.json'), 'utf8'),
+  );
+});
+
 test('the sources compile in a program that has no option but strict and theirs', async () => {
   const copy = join(folder.path, 'copied');
   mkdirSync(copy);
@@ -118,7 +171,7 @@ test('the sources compile in a program that has no option but strict and theirs'
   expect(await run('tsc', '-p', copy)).toBe('');
 });
 
-test.each(['heddle-ovsdb', 'heddle-ovsdb/values'])(
+test.each(['ovsdb-client-ts', 'ovsdb-client-ts/values', 'ovsdb-client-ts/testing'])(
   'a Node.js that is too old is told so by %s before anything else happens',
   async (entry) => {
     // Stands in for an old one: it says that it is one, and lacks what those lack.

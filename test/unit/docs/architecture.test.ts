@@ -30,8 +30,12 @@ const sourceFiles = (folder: string): string[] =>
 
 /** Files that a file imports, or exports from; those of an `index.ts` count as its own. */
 function importsOf(file: string): string[] {
-  return [...read(file).matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)]
-    .map(([, path = '']) => relative(ROOT, resolve(ROOT, dirname(file), path)))
+  return [...read(file).matchAll(/(?:from|import\()\s*'(\.[^']+|ovsdb-client-ts)'/g)]
+    .map(([, path = '']) =>
+      path === 'ovsdb-client-ts'
+        ? 'src/ovsdb/index.ts'
+        : relative(ROOT, resolve(ROOT, dirname(file), path)),
+    )
     .flatMap((path) => (basename(path) === 'index.ts' ? [path, ...importsOf(path)] : [path]));
 }
 

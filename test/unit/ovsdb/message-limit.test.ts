@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest';
-import {
-  OvsdbClient,
-  scriptedTransport,
-  type ClientEvent,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type ClientEvent, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { scriptedTransport } from '../../../src/ovsdb/testing/index.ts';
 
 const MAX_MESSAGE_BYTES = 100_000;
 

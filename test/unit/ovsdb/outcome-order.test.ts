@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  OvsdbClient,
-  scriptedTransport,
-  type JsonObject,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type JsonObject, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { scriptedTransport } from '../../../src/ovsdb/testing/index.ts';
 
 const SCHEMA = {
   name: 'Small',

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import {
   OvsdbClient,
   parseSchema,
-  scriptedTransport,
   type ClientEvent,
   type ClientOptions,
   type JsonValue,
 } from '../../../src/ovsdb/index.ts';
+import { scriptedTransport } from '../../../src/ovsdb/testing/index.ts';
 
 const SCHEMA = {
   name: 'Small',

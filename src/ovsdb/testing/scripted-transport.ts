@@ -3,7 +3,7 @@ import { stringify } from '../data/json.ts';
 import type { JsonObject, JsonValue } from '../data/value.ts';
 import { Framer } from '../wire/framer.ts';
 import { parseJsonText } from '../wire/json-text.ts';
-import type { OpenSocket } from './transport.ts';
+import type { OpenSocket } from '../session/transport.ts';
 
 /** The server's end of a connection that only exists in memory. */
 export interface ScriptedPeer {

@@ -27,9 +27,11 @@ export class AnswerWatch {
     this.#note('ovn-controller', northd, chassis, now, wall);
   }
 
-  /** Those who have owed an answer for longer than the limit. */
+  /** Those who have owed an answer for longer than the limit. ovn-northd brings the chassis's answer, too: while it is silent nobody else is blamed. */
   silent(now: number): readonly Unanswered[] {
-    return [...this.#debts.values()].filter(({ begin }) => now - begin >= ANSWER_LIMIT);
+    const silent = [...this.#debts.values()].filter(({ begin }) => now - begin >= ANSWER_LIMIT);
+    const northd = silent.filter(({ program }) => program === 'ovn-northd');
+    return northd.length > 0 ? northd : silent;
   }
 
   /** Milliseconds until somebody may be silent who is not yet; undefined when nobody owes an answer. */

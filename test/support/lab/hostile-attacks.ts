@@ -150,11 +150,16 @@ export async function tunnelsByOtherMeans(lab: HostileLab): Promise<readonly Sen
       add(vx, ip(PROTOCOL.udp, udp(between, 40_000, VXLAN_PORT, vxlan(1, framed(vx)))));
       const stt = id('STT');
       add(stt, ip(PROTOCOL.tcp, tcp(between, 40_000, STT_PORT, 0x18, framed(stt))));
-      const ipip = id('IP in IP');
-      add(ipip, ip(familyOf(inside) === 'v4' ? PROTOCOL.ipv4 : PROTOCOL.ipv6, inner(ipip)));
-      const gre = id('GRE');
-      const greHeader = Buffer.from([0, 0, ...shortBytes(ethertypeOf(inside))]);
-      add(gre, ip(PROTOCOL.gre, Buffer.concat([greHeader, inner(gre)])));
+      // Connections without ports are told apart by their addresses alone, which of two networks of a node are the same: what n2
+      // answers to the second one goes to the first. So each sends another protocol (docs/security.md, "What is not held").
+      if (key === 'plain/attacker') {
+        const ipip = id('IP in IP');
+        add(ipip, ip(familyOf(inside) === 'v4' ? PROTOCOL.ipv4 : PROTOCOL.ipv6, inner(ipip)));
+      } else {
+        const gre = id('GRE');
+        const greHeader = Buffer.from([0, 0, ...shortBytes(ethertypeOf(inside))]);
+        add(gre, ip(PROTOCOL.gre, Buffer.concat([greHeader, inner(gre)])));
+      }
     }
     // A route that names the victim after the gateway, which is to forward it.
     const [own = ''] = addresses;

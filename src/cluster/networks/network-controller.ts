@@ -39,6 +39,9 @@ export interface NetworkControllerOptions extends Omit<OwnedNadsOptions, 'onDrop
   readonly onFailure: (failure: Failure) => void;
 }
 
+/** Milliseconds until a network that could not be written is decided again because another one gave something back. */
+const PAUSE = 100;
+
 export class NetworkController {
   readonly queue: WorkQueue;
   readonly #options: NetworkControllerOptions;
@@ -164,8 +167,10 @@ export class NetworkController {
   }
 
   #retryDecisions(): void {
-    // What fails is tried again with its own back-off: two that fail would ask each other without a pause.
-    for (const key of this.#undecided) if (!this.queue.failing.has(key)) this.queue.add(key);
+    for (const key of this.#undecided)
+      // Two that fail would ask each other without a pause.
+      if (this.queue.failing.has(key)) this.queue.addAfter(key, PAUSE);
+      else this.queue.add(key);
   }
 
   #namespaceChanged(namespace: string): void {

@@ -14,7 +14,7 @@ import {
 import { HostileLab } from '../../support/lab/hostile-lab.ts';
 import { whyNoVirtualMachine } from '../../support/lab/lab.ts';
 
-const LIMIT = 1_200_000;
+const LIMIT = 2_400_000;
 
 describe.skipIf(whyNoVirtualMachine !== undefined)(
   `packets of attackers, kernel datapath${whyNoVirtualMachine === undefined ? '' : ` (${whyNoVirtualMachine})`}`,
@@ -22,7 +22,7 @@ describe.skipIf(whyNoVirtualMachine !== undefined)(
   () => {
     let lab: HostileLab;
     beforeAll(async () => {
-      lab = await HostileLab.start('e2e-hostile-vm', 'vm', 600);
+      lab = await HostileLab.start('e2e-hostile-vm', 'vm', 1200);
     }, LIMIT);
     afterAll(async () => {
       await lab[Symbol.asyncDispose]();

@@ -14,7 +14,7 @@ const sources = [
 for (const { schema, file, name } of sources) {
   const types = execFileSync(
     process.execPath,
-    [generator, join(import.meta.dirname, schema), name, '../../ovsdb/index.ts', '--rows', './row-types.ts'],
+    [generator, join(import.meta.dirname, schema), name, '--rows', './row-types.ts'],
     { encoding: 'utf8' },
   );
   const text = `// Written by \`npm run generate\`. Edit the schema or the generator instead.\n${types}`;

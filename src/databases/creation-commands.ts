@@ -1,6 +1,6 @@
 /** A plan for a fresh database as commands of ovn-nbctl and ovn-sbctl, one for each transaction. */
 import { visibleJson } from '../api/visible-text.ts';
-import type { Atom, Datum } from '../ovsdb/index.ts';
+import type { Atom, Datum } from 'ovsdb-client-ts';
 import {
   isMap,
   isSet,

@@ -1,7 +1,7 @@
 /** A database as it is before anybody wrote into it: what a plan for it holds is all that is wanted. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parseSchema, Replica, type JsonValue } from '../ovsdb/index.ts';
+import { parseSchema, Replica, type JsonValue } from 'ovsdb-client-ts';
 import type { Plan } from '../desired/ovsdb/index.ts';
 import { creationCommands } from './creation-commands.ts';
 import type { ZoneDatabaseOptions, OpenDatabase } from './open-database.ts';

@@ -9,7 +9,7 @@ import {
   type ClientEvent,
   type SelectTables,
   type TlsOptions,
-} from '../ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import type { ZoneDatabase } from './zone-database.ts';
 
 export interface TlsFiles {

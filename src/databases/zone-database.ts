@@ -1,4 +1,4 @@
-import type { ReplicaView, Transactor } from '../ovsdb/index.ts';
+import type { ReplicaView, Transactor } from 'ovsdb-client-ts';
 
 /** One database of the zone as the controller needs it. */
 export interface ZoneDatabase {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { OvsdbError } from '../ovsdb/index.ts';
+import { OvsdbError } from 'ovsdb-client-ts';
 
 /** Between polls of a condition that nothing announces. */
 const POLL = 20;

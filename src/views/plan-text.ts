@@ -1,6 +1,6 @@
 /** A plan for people and for programs. */
 import { visibleText } from '../api/visible-text.ts';
-import type { Atom, ColumnType, Datum, JsonValue } from '../ovsdb/index.ts';
+import type { Atom, ColumnType, Datum, JsonValue } from 'ovsdb-client-ts';
 import {
   isMap,
   isSet,

@@ -2,7 +2,7 @@
  * The handshake with the data plane (ovn-nb(5), NB_Global): after a commit `nb_cfg` is raised; ovn-northd copies it
  * to `sb_cfg` once the Southbound database is written, and `hv_cfg` is what every chassis has reached.
  */
-import type { Operation, ReplicaView, Transactor } from '../ovsdb/index.ts';
+import type { Operation, ReplicaView, Transactor } from 'ovsdb-client-ts';
 
 export interface ConfigurationSequence {
   /** `nb_cfg`: raised with each change. */

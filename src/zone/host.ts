@@ -28,7 +28,7 @@ import type { OpenVswitchIds } from '../node/announcer/node-announcer.ts';
 import { LINUX } from '../node/linux/linux-rows.ts';
 import { INTEGRATION_BRIDGE } from '../node/names.ts';
 import { NFTABLES } from '../node/nftables/nft-rows.ts';
-import type { SelectTables } from '../ovsdb/index.ts';
+import type { SelectTables } from 'ovsdb-client-ts';
 import {
   chassisRemovals,
   removeChassisSettings,

@@ -7,7 +7,7 @@ import type { ZoneFacts } from '../model/zone/facts.ts';
 import type { FlowProblem } from '../node/openflow/flow-plan.ts';
 import type { LinuxProblem } from '../node/linux/linux-change.ts';
 import type { NftProblem } from '../node/nftables/nft-plan.ts';
-import type { ReplicaView } from '../ovsdb/index.ts';
+import type { ReplicaView } from 'ovsdb-client-ts';
 import { connectObject } from '../topology/connect/connect-rows.ts';
 import { configurationSequence, type ConfigurationSequence } from './confirmation.ts';
 import { AnswerWatch, unansweredText } from './unanswered.ts';

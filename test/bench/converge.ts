@@ -16,7 +16,7 @@ import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts'
 import { ManifestStore } from '../../src/store/manifests/manifest-store.ts';
 import { objectRules } from '../../src/store/object-rules.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { OvsdbClient } from '../../src/ovsdb/index.ts';
+import type { OvsdbClient } from 'ovsdb-client-ts';
 import { apply, layer3, namespace, node, startManager } from '../support/cluster/cluster.ts';
 import { command, type RunningCommand } from '../support/run/heddle.ts';
 import { startKubeApi, type KubeApi } from '../support/cluster/kube-api.ts';

@@ -1,4 +1,4 @@
-import { OvsdbClient } from '../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { OvsdbServer, runOvs } from '../support/ovsdb/ovsdb-server.ts';
 
 /** Northbound databases for benchmarks. */

@@ -7,7 +7,7 @@ import {
   ZERO_UUID,
   type DatabaseSchema,
   type JsonValue,
-} from '../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { OvsdbServer } from '../support/ovsdb/ovsdb-server.ts';
 import { until } from '../support/run/until.ts';
 import { networkOperations } from '../support/ovsdb/ovsdb-workload.ts';

@@ -1,4 +1,4 @@
-import type { OvsdbClient, Operation } from '../../src/ovsdb/index.ts';
+import type { OvsdbClient, Operation } from 'ovsdb-client-ts';
 
 /** A Northbound database with very many ports. */
 

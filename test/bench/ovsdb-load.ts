@@ -1,4 +1,4 @@
-import { OvsdbClient } from '../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { peakMemory, processorTime, timed, type Benchmark, type Figure } from './benchmark.ts';
 import { filledServer, forgotten, receiveOnly, schemaOf } from './filled-server.ts';
 import { worstStall } from './stall.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { stringify, type Operation } from '../../src/ovsdb/index.ts';
+import { stringify, type Operation } from 'ovsdb-client-ts';
 import { bound } from '../support/run/left-behind.ts';
 import { OvsdbServer, temporaryFolder } from '../support/ovsdb/ovsdb-server.ts';
 import { networkOperations } from '../support/ovsdb/ovsdb-workload.ts';

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OvsdbClient } from '../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { NORTHBOUND_SCHEMA, OvsdbServer, runOvs } from '../support/ovsdb/ovsdb-server.ts';
 import { until } from '../support/run/until.ts';
 import type { Benchmark, Figure } from './benchmark.ts';

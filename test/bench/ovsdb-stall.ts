@@ -1,4 +1,4 @@
-import { OvsdbClient } from '../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { OvsdbServer } from '../support/ovsdb/ovsdb-server.ts';
 import { until } from '../support/run/until.ts';
 import { timed, type Benchmark, type Figure } from './benchmark.ts';

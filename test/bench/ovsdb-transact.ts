@@ -1,9 +1,4 @@
-import {
-  OvsdbClient,
-  type Operation,
-  type Selection,
-  type Transactor,
-} from '../../src/ovsdb/index.ts';
+import { OvsdbClient, type Operation, type Selection, type Transactor } from 'ovsdb-client-ts';
 import { OvsdbServer } from '../support/ovsdb/ovsdb-server.ts';
 import { networkOperations } from '../support/ovsdb/ovsdb-workload.ts';
 import {

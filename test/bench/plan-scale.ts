@@ -2,7 +2,7 @@ import { commitPlan } from '../../src/desired/ovsdb/commit.ts';
 import { operationsOf } from '../../src/desired/ovsdb/operations.ts';
 import { Reconciler } from '../../src/desired/ovsdb/reconciler.ts';
 import { claimedSelection } from '../../src/desired/ovsdb/selection.ts';
-import { OvsdbClient } from '../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import type { OvsdbServer } from '../support/ovsdb/ovsdb-server.ts';
 import { median, peakMemory, processorTime, type Benchmark, type Figure } from './benchmark.ts';
 import { northboundServer } from './fill.ts';

@@ -12,7 +12,7 @@ import { manifestsFolder } from '../../src/lab/node-facts.ts';
 import { checkout } from '../../src/lab/paths.ts';
 import { IpProgram } from '../../src/node/programs/ip-program.ts';
 import { SpareShells } from '../../src/node/programs/spare-shells.ts';
-import { OvsdbClient } from '../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { testLab } from '../support/lab/lab.ts';
 import { inParallel, startPodNode } from '../support/lab/pod-nodes.ts';
 import { until } from '../support/run/until.ts';

@@ -6,7 +6,7 @@ import {
   type JsonValue,
   type Operation,
   type Replica,
-} from '../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 
 /**
  * The floor of a commit: sends transactions as they are over a socket and counts the replies. No replica, no monitor,

@@ -5,7 +5,7 @@ import { northboundTables } from '../../src/zone/monitored-columns.ts';
 import { ZoneController } from '../../src/zone/zone-controller.ts';
 import { ZoneInformers } from '../../src/zone/zone-informers.ts';
 import { ZoneFacts } from '../../src/model/zone/facts.ts';
-import { OvsdbClient } from '../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { Informers } from '../../src/store/informers.ts';
 import { MemoryStore } from '../support/cluster/memory-store.ts';
 import { northboundServer } from './fill.ts';

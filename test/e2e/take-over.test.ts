@@ -10,7 +10,7 @@ import { OUTSIDE } from '../../src/lab/node-facts.ts';
 import { settingsFile } from '../../src/lab/objects.ts';
 import { nodeSockets, remote, stateFolder } from '../../src/lab/paths.ts';
 import { MARK } from '../../src/desired/rows.ts';
-import { OvsdbClient } from '../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import {
   countSets,
   leaveAsReference,

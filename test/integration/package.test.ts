@@ -33,7 +33,12 @@ describe('the package', () => {
         'docs',
       ])
         cpSync(join(ROOT, part), join(folder, part), { recursive: true });
-      symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+      mkdirSync(join(folder, 'node_modules'));
+      for (const name of readdirSync(join(ROOT, 'node_modules')))
+        symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
+      // As `npm ci` does in a checkout.
+      rmSync(join(folder, 'node_modules/ovsdb-client-ts'));
+      symlinkSync('../src/ovsdb', join(folder, 'node_modules/ovsdb-client-ts'));
       for (const name of readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' }))
         utimesSync(join(folder, 'src', name), time * 1e8, time * 1e8);
       execFileSync(process.execPath, ['build.ts'], { cwd: folder });

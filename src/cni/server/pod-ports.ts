@@ -9,7 +9,7 @@ import {
   type Operation,
   type OperationResult,
   type ReplicaRow,
-} from '../../ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import type { OpenDatabase } from '../../databases/open-database.ts';
 
 /** A port of a pod. */

@@ -1,4 +1,4 @@
-import type { ColumnType, Datum, Mutation } from '../../ovsdb/index.ts';
+import type { ColumnType, Datum, Mutation } from 'ovsdb-client-ts';
 
 /** What a plan consists of. */
 

@@ -8,7 +8,7 @@ import {
   type ReplicaRow,
   type ReplicaView,
   type Uuid,
-} from '../../ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { MARK, type TableClaim } from '../rows.ts';
 import { Entry } from './entry.ts';
 import { isCompared, referencesOf } from './selection.ts';

@@ -8,7 +8,7 @@ import {
   type Datum,
   type Mutation,
   type Writable,
-} from '../../ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import type { SetVersion } from '../../facts/counted-set.ts';
 import type { PlannedColumn } from './changes.ts';
 import type { ClaimedColumn } from './claimed-table.ts';

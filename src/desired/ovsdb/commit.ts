@@ -5,7 +5,7 @@ import {
   type Operation,
   type Outcome,
   type Transactor,
-} from '../../ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import {
   label,
   problemOf,

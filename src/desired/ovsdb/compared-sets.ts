@@ -2,7 +2,7 @@
  * Sets of the database that were compared with a version of a wanted set: from then on only members can differ that moved on one
  * of the two sides, and only these are compared.
  */
-import { members, type ReplicaRow } from '../../ovsdb/index.ts';
+import { members, type ReplicaRow } from 'ovsdb-client-ts';
 import type { SetVersion } from '../../facts/counted-set.ts';
 
 /** What a set lacks, and what it has too much. */

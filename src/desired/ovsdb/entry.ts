@@ -1,5 +1,5 @@
 /** What is known of one key of one table: which rows of the database have it, and who wants it. */
-import type { Uuid } from '../../ovsdb/index.ts';
+import type { Uuid } from 'ovsdb-client-ts';
 import type { RowOwner } from '../engine.ts';
 import type { DesiredRow } from '../rows.ts';
 import type { PlanProblem } from './changes.ts';

@@ -5,7 +5,7 @@ import type {
   ReplicaView,
   RowChange,
   TableChanges,
-} from '../../ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { MARK, RowReference } from '../rows.ts';
 import type { ClaimedTable, ClaimedTables } from './claimed-table.ts';
 import { ComparedSets } from './compared-sets.ts';

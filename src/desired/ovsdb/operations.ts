@@ -1,4 +1,4 @@
-import { datumToJson, type JsonValue, type Mutation, type Operation } from '../../ovsdb/index.ts';
+import { datumToJson, type JsonValue, type Mutation, type Operation } from 'ovsdb-client-ts';
 import type { PlannedChange, PlannedMembership } from './changes.ts';
 
 /** Changes → operations of one transaction. */

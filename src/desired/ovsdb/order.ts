@@ -8,7 +8,7 @@
  * 3. all others: isolation before connectivity;
  * 4. those that only remove such rows go last.
  */
-import type { Atom, Datum } from '../../ovsdb/index.ts';
+import type { Atom, Datum } from 'ovsdb-client-ts';
 import {
   problemOf,
   type BatchLimits,

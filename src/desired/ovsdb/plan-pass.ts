@@ -1,5 +1,5 @@
 /** What one pass knows: which row of the database stands for a key, which rows go. */
-import type { ReplicaRow, ReplicaView, Uuid } from '../../ovsdb/index.ts';
+import type { ReplicaRow, ReplicaView, Uuid } from 'ovsdb-client-ts';
 import type { DesiredRow } from '../rows.ts';
 import type { ProblemKind } from './changes.ts';
 import type { RowIndex } from './row-index.ts';

@@ -3,7 +3,7 @@
  * those alone. The plan of the changed units is the same as that of a full pass.
  */
 import type { DesiredRow, FoundRow } from '../rows.ts';
-import type { ReplicaChanges, ReplicaRow, ReplicaView } from '../../ovsdb/index.ts';
+import type { ReplicaChanges, ReplicaRow, ReplicaView } from 'ovsdb-client-ts';
 import { errorText } from '../../facts/error-text.ts';
 import type { RowOwner, RowTarget } from '../engine.ts';
 import type { TableClaim } from '../rows.ts';

@@ -1,5 +1,5 @@
 /** How rows go that nobody wants any more: out of every set that holds them, after whatever they hold and isolate. */
-import type { Referrer, ReplicaRow, ReplicaView } from '../../ovsdb/index.ts';
+import type { Referrer, ReplicaRow, ReplicaView } from 'ovsdb-client-ts';
 import type { PlannedMembership } from './changes.ts';
 import type { Entry } from './entry.ts';
 import type { Going, PlanPass } from './plan-pass.ts';

@@ -2,7 +2,7 @@
  * Which keys are wanted by whom and which rows of the database have them, kept up to date from both sides, with the owners
  * that either side touched since they were last found right.
  */
-import type { DatabaseSchema, ReplicaView } from '../../ovsdb/index.ts';
+import type { DatabaseSchema, ReplicaView } from 'ovsdb-client-ts';
 import type { RowOwner } from '../engine.ts';
 import type { DesiredRow, TableClaim } from '../rows.ts';
 import { isSame } from '../../facts/same.ts';

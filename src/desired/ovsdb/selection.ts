@@ -1,5 +1,5 @@
 /** Which columns a plan looks at: told by the claims alone, for the client that follows them and for the plan that checks it. */
-import type { ColumnType, DatabaseSchema, Selection } from '../../ovsdb/index.ts';
+import type { ColumnType, DatabaseSchema, Selection } from 'ovsdb-client-ts';
 import type { TableClaim } from '../rows.ts';
 
 /** True for a column that the plan compares and writes. */

@@ -5,7 +5,7 @@ import {
   type Referrer,
   type ReplicaRow,
   type Writable,
-} from '../../ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { SetVersion } from '../../facts/counted-set.ts';
 import { MARK, RowReference, type DesiredRow, type DesiredValue } from '../rows.ts';
 import {

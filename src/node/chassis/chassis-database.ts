@@ -10,7 +10,7 @@ import {
   type Operation,
   type ReplicaRow,
   type ReplicaView,
-} from '../../ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { textOf } from '../openflow/bridge-ports.ts';
 import type { ZoneDatabase } from '../../databases/zone-database.ts';
 

@@ -3,7 +3,7 @@ import type { ZoneProblem } from '../../api/zone-status.ts';
 import type { ZoneFacts } from '../../model/zone/facts.ts';
 import { SOUTHBOUND_REMOTE } from './settings.ts';
 import { unreachedNodes, type Unreached } from './tunnels.ts';
-import type { ReplicaView } from '../../ovsdb/index.ts';
+import type { ReplicaView } from 'ovsdb-client-ts';
 import { idOf } from '../openflow/bridge-ports.ts';
 import { tunnelsIn } from './chassis-database.ts';
 

@@ -6,7 +6,7 @@ import type { BridgePorts, PortNumbers } from './flow-driver.ts';
 import { hostInVlan, LOCAL, MARK_OF_HOST, UPLINK_PORT } from './flow-rows.ts';
 import { INTEGRATION_BRIDGE } from '../names.ts';
 import { INTO_OVN_MARK } from '../numbers.ts';
-import type { ReplicaChanges, ReplicaRow, ReplicaView } from '../../ovsdb/index.ts';
+import type { ReplicaChanges, ReplicaRow, ReplicaView } from 'ovsdb-client-ts';
 
 /** Columns that are followed for it. */
 export const PORT_COLUMNS = {

@@ -14,7 +14,7 @@ import {
   type Mutation,
   type Operation,
   type ReplicaView,
-} from '../../ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import {
   bridgePorts,
   changedBridges,

@@ -1,6 +1,6 @@
 // Written by `npm run generate`. Edit the schema or the generator instead.
 // Types of the tables of OVN_Northbound 7.11.0, from ovn-nb.ovsschema.
-import type { Column, Integer, Uuid } from '../../ovsdb/index.ts';
+import type { Column, Integer, Uuid } from 'ovsdb-client-ts';
 import type { Reference, StringMap } from './row-types.ts';
 
 export interface NB_Global {

@@ -1,6 +1,6 @@
 // Written by `npm run generate`. Edit the schema or the generator instead.
 // Types of the tables of OVN_Southbound 20.41.0, from ovn-sb.ovsschema.
-import type { Column, Integer, Uuid } from '../../ovsdb/index.ts';
+import type { Column, Integer, Uuid } from 'ovsdb-client-ts';
 import type { Reference, StringMap } from './row-types.ts';
 
 export interface SB_Global {

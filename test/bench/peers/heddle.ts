@@ -5,8 +5,8 @@ import {
   type Uuid,
   type JsonValue,
   type Writable,
-} from '../../../src/ovsdb/index.ts';
-import { parseDatum } from '../../../src/ovsdb/values/index.ts';
+} from 'ovsdb-client-ts';
+import { parseDatum } from 'ovsdb-client-ts/values';
 import { peakMemory, processorTime } from '../benchmark.ts';
 
 /** Our client as a peer of the benchmark `ovsdb-peers`: README.md says what is asked of a peer. */

@@ -8,13 +8,8 @@ import {
   parseDatum,
   parseTableSchema,
   UUID_COLUMN,
-} from '../../../src/ovsdb/values/index.ts';
-import {
-  ZERO_UUID,
-  type Datum,
-  type JsonValue,
-  type TableSchema,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts/values';
+import { ZERO_UUID, type Datum, type JsonValue, type TableSchema } from 'ovsdb-client-ts';
 import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');

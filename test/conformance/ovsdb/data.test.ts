@@ -7,7 +7,7 @@ import {
   ZERO_UUID,
   type Datum,
   type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import {
   compareAtoms,
   compareDatums,
@@ -16,7 +16,7 @@ import {
   parseJson,
   writableToJson,
   type AtomicType,
-} from '../../../src/ovsdb/values/index.ts';
+} from 'ovsdb-client-ts/values';
 import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');

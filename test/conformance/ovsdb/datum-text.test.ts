@@ -10,8 +10,8 @@ import {
   parseDatum,
   parseDatumText,
   realText,
-} from '../../../src/ovsdb/values/index.ts';
-import { datumEquals, type JsonValue } from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts/values';
+import { datumEquals, type JsonValue } from 'ovsdb-client-ts';
 import { outcome, refused } from '../../support/run/outcome.ts';
 import { valueJson, VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';
 

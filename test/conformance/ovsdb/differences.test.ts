@@ -6,8 +6,8 @@ import {
   parseColumnType,
   parseDatum,
   parseDifference,
-} from '../../../src/ovsdb/values/index.ts';
-import { datumToJson, stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts/values';
+import { datumToJson, stringify, type JsonValue } from 'ovsdb-client-ts';
 import { outcome, refused } from '../../support/run/outcome.ts';
 
 test('members may be given in any order', () => {

@@ -6,8 +6,8 @@ import {
   type JsonObject,
   type JsonValue,
   type OpenSocket,
-} from '../../../src/ovsdb/index.ts';
-import { scriptedTransport, type ScriptedPeer } from '../../../src/ovsdb/testing/index.ts';
+} from 'ovsdb-client-ts';
+import { scriptedTransport, type ScriptedPeer } from 'ovsdb-client-ts/testing';
 import { settle } from '../../support/run/manual-clock.ts';
 import {
   DATABASE_ID,

@@ -6,8 +6,8 @@ import {
   parseJson,
   parseJsonText,
   type FramerLimits,
-} from '../../../src/ovsdb/values/index.ts';
-import { stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts/values';
+import { stringify, type JsonValue } from 'ovsdb-client-ts';
 import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');

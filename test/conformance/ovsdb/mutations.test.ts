@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { datumToJson, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { datumToJson, type JsonValue } from 'ovsdb-client-ts';
 import {
   mutateRow,
   mutationsToJson,
@@ -7,7 +7,7 @@ import {
   parseDatum,
   parseMutations,
   parseTableSchema,
-} from '../../../src/ovsdb/values/index.ts';
+} from 'ovsdb-client-ts/values';
 import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');

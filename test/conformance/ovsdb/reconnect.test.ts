@@ -1,12 +1,7 @@
 import { duplexPair, type Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Framer, parseJson } from '../../../src/ovsdb/values/index.ts';
-import {
-  OvsdbClient,
-  stringify,
-  type ClientOptions,
-  type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+import { Framer, parseJson } from 'ovsdb-client-ts/values';
+import { OvsdbClient, stringify, type ClientOptions, type JsonValue } from 'ovsdb-client-ts';
 import { type OpenHandlers } from '../../../src/ovsdb/session/transport.ts';
 import { settle } from '../../support/run/manual-clock.ts';
 import { smallDatabase, type HeardMessage } from '../../support/ovsdb/scripted-ovsdb-server.ts';

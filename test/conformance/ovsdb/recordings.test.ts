@@ -6,7 +6,7 @@ import {
   type ClientEvent,
   type ClientOptions,
   type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import {
   DATABASE_ID,
   databaseRow,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRemotes, remoteText } from '../../../src/ovsdb/index.ts';
+import { parseRemotes, remoteText } from 'ovsdb-client-ts';
 import { outcome, refused } from '../../support/run/outcome.ts';
 
 const CLUSTER = '6d53a6dd-2da7-4924-9927-97f613812382';

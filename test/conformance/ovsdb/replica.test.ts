@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { evaluateCondition, parseCondition, tableOf } from '../../../src/ovsdb/values/index.ts';
+import { evaluateCondition, parseCondition, tableOf } from 'ovsdb-client-ts/values';
 import {
   parseSchema,
   Replica,
   type Datum,
   type JsonValue,
   type ReplicaChanges,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { type MonitoredColumns } from '../../../src/ovsdb/replica/definition.ts';
 import { outcome, refused } from '../../support/run/outcome.ts';
 

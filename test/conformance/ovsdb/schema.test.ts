@@ -7,8 +7,8 @@ import {
   parseTableSchema,
   schemaToJson,
   tableSchemaToJson,
-} from '../../../src/ovsdb/values/index.ts';
-import { parseSchema, type JsonObject, type JsonValue } from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts/values';
+import { parseSchema, type JsonObject, type JsonValue } from 'ovsdb-client-ts';
 import { outcome, refused } from '../../support/run/outcome.ts';
 
 const SYNTAX = refused('syntax error');

@@ -5,7 +5,7 @@ import {
   type JsonValue,
   type Operation,
   type Outcome,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { ScriptedOvsdbServer, smallDatabase } from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);

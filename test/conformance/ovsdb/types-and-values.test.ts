@@ -13,8 +13,8 @@ import {
   schemaToJson,
   tableSchemaToJson,
   typeToEnglish,
-} from '../../../src/ovsdb/values/index.ts';
-import { datumToJson, parseSchema, type Datum, type JsonValue } from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts/values';
+import { datumToJson, parseSchema, type Datum, type JsonValue } from 'ovsdb-client-ts';
 
 /** What RFC 7047 and ovsdb-server say about types, values, schemas and conditions, case by case. */
 

@@ -5,7 +5,7 @@ import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
 import { renderPlan } from '../../../src/views/plan-text.ts';
 import { claimedSelection } from '../../../src/desired/ovsdb/selection.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import { OvsdbClient } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 import {

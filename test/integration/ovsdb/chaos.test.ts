@@ -2,12 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, type TestContext } from 'vitest';
-import {
-  OvsdbClient,
-  OvsdbError,
-  type Clause,
-  type ClientEvent,
-} from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, OvsdbError, type Clause, type ClientEvent } from 'ovsdb-client-ts';
 import { SeededRandom } from '../../support/run/seeded-random.ts';
 import { OvsdbCluster } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { contentsOf } from '../../support/ovsdb/ovsdb-oracle.ts';

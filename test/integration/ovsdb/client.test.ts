@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OvsdbClient, type ReplicaChanges } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type ReplicaChanges } from 'ovsdb-client-ts';
 import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 

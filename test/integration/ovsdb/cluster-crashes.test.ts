@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OvsdbClient, type ClientEvent, type Operation } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type ClientEvent, type Operation } from 'ovsdb-client-ts';
 import { OvsdbCluster } from '../../support/ovsdb/ovsdb-cluster.ts';
 import type { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';

@@ -5,7 +5,7 @@ import {
   type ClientEvent,
   type Operation,
   type ReplicaChanges,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { OvsdbCluster } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';

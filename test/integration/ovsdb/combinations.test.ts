@@ -9,8 +9,8 @@ import {
   type JsonValue,
   type Operation,
   type Replica,
-} from '../../../src/ovsdb/index.ts';
-import { parseJson } from '../../../src/ovsdb/values/index.ts';
+} from 'ovsdb-client-ts';
+import { parseJson } from 'ovsdb-client-ts/values';
 import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';

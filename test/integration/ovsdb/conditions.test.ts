@@ -2,11 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  evaluateMonitorCondition,
-  parseCondition,
-  tableOf,
-} from '../../../src/ovsdb/values/index.ts';
+import { evaluateMonitorCondition, parseCondition, tableOf } from 'ovsdb-client-ts/values';
 import {
   OvsdbClient,
   parseSchema,
@@ -16,7 +12,7 @@ import {
   type JsonValue,
   type Operation,
   type ReplicaRow,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonValue, Operation } from '../../../src/ovsdb/index.ts';
+import type { JsonValue, Operation } from 'ovsdb-client-ts';
 import type { WireRow } from '../../../src/ovsdb/data/operation.ts';
 import { History } from '../../support/ovsdb/ovsdb-history.ts';
 

@@ -12,7 +12,7 @@ import {
   type JsonValue,
   type Operation,
   type ReplicaChanges,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import {
   NORTHBOUND_SCHEMA,
   OvsdbServer,

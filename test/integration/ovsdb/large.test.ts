@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { OvsdbClient, type ClientOptions, type Operation } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type ClientOptions, type Operation } from 'ovsdb-client-ts';
 import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { OvsdbClient, type Lock } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type Lock } from 'ovsdb-client-ts';
 import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 

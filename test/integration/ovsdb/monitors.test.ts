@@ -13,7 +13,7 @@ import {
   type Monitor,
   type Operation,
   type ReplicaRow,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { OvsdbServer, runOvs } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 

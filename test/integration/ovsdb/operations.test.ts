@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OvsdbClient, type Operation, type Outcome } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type Operation, type Outcome } from 'ovsdb-client-ts';
 import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(15_000);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OvsdbClient } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { OvsdbProxy } from '../../support/ovsdb/ovsdb-proxy.ts';
 import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';

@@ -11,14 +11,14 @@ import {
   type ColumnSchema,
   type Datum,
   type JsonValue,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import {
   evaluateCondition,
   mutateRow,
   parseCondition,
   parseDatum,
   parseMutations,
-} from '../../../src/ovsdb/values/index.ts';
+} from 'ovsdb-client-ts/values';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { valueJson, VALUES_SCHEMA, VALUES_SCHEMA_JSON } from '../../support/ovsdb/ovsdb-values.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { OvsdbClient, type ClientEvent, type Operation } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type ClientEvent, type Operation } from 'ovsdb-client-ts';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { until } from '../../support/run/until.ts';
 

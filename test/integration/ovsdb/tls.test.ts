@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OvsdbClient, type TlsOptions } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type TlsOptions } from 'ovsdb-client-ts';
 import { Authority, type Identity } from '../../support/run/certificates.ts';
 import { freePort } from '../../support/ovsdb/ovsdb-cluster.ts';
 import { OvsdbServer, runOvs, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';

@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  OvsdbClient,
-  referredRows,
-  Transaction,
-  uuidFromName,
-  ZERO_UUID,
-} from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, referredRows, Transaction, uuidFromName, ZERO_UUID } from 'ovsdb-client-ts';
 import type { Northbound } from '../../../src/topology/schema/northbound.generated.ts';
 import { OvsdbServer } from '../../support/ovsdb/ovsdb-server.ts';
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createLogger } from '../../../src/process/logger.ts';
 import { northboundTables } from '../../../src/zone/monitored-columns.ts';
 import { ZoneController } from '../../../src/zone/zone-controller.ts';
-import { OvsdbClient } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { OvsdbServer, temporaryFolder } from '../../support/ovsdb/ovsdb-server.ts';
 import { exampleZone, factsOf } from '../../support/zone/zones.ts';
 

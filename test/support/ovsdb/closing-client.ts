@@ -1,4 +1,4 @@
-import { OvsdbClient, type ClientOptions } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, type ClientOptions } from 'ovsdb-client-ts';
 
 /**
  * A program that uses a client, closes it when its parent says so, and has nothing else that keeps it alive.

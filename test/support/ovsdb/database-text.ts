@@ -1,5 +1,5 @@
 /** Rows of a database in memory as text: the same rows, the same text, whatever their UUIDs. */
-import type { Atom, Datum, ReplicaRow } from '../../../src/ovsdb/index.ts';
+import type { Atom, Datum, ReplicaRow } from 'ovsdb-client-ts';
 import type { MemoryDatabase } from './memory-database.ts';
 
 /** Columns that others fill: of these nothing is compared. */

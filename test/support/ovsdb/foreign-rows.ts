@@ -1,5 +1,5 @@
 /** Rows of other programs, as each of them writes its own: nothing of them may change. */
-import type { JsonValue, Operation } from '../../../src/ovsdb/index.ts';
+import type { JsonValue, Operation } from 'ovsdb-client-ts';
 
 const ids = (of: Readonly<Record<string, string>>): JsonValue => ['map', Object.entries(of)];
 

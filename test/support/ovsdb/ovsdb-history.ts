@@ -8,8 +8,8 @@ import {
   type MonitorMethod,
   type Operation,
   type Outcome,
-} from '../../../src/ovsdb/index.ts';
-import { parseDatum } from '../../../src/ovsdb/values/index.ts';
+} from 'ovsdb-client-ts';
+import { parseDatum } from 'ovsdb-client-ts/values';
 import { OvsdbServer, temporaryFolder } from './ovsdb-server.ts';
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;

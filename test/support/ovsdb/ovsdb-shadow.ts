@@ -1,4 +1,4 @@
-import type { ReplicaChanges, ReplicaView } from '../../../src/ovsdb/index.ts';
+import type { ReplicaChanges, ReplicaView } from 'ovsdb-client-ts';
 import { valueText, type Contents } from './ovsdb-oracle.ts';
 
 type Cells = Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { parseSchema, type DatabaseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { parseSchema, type DatabaseSchema, type JsonValue } from 'ovsdb-client-ts';
 
 /** A schema with a column of each kind of type, and values for it: small ranges, so that random values often meet. */
 

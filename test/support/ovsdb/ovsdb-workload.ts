@@ -1,4 +1,4 @@
-import { uuidFromName, ZERO_UUID, type Operation, type Uuid } from '../../../src/ovsdb/index.ts';
+import { uuidFromName, ZERO_UUID, type Operation, type Uuid } from 'ovsdb-client-ts';
 import { type WireRow } from '../../../src/ovsdb/data/operation.ts';
 
 /**

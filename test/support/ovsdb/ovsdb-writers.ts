@@ -1,10 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  Transaction,
-  type JsonValue,
-  type OvsdbClient,
-  type Outcome,
-} from '../../../src/ovsdb/index.ts';
+import { Transaction, type JsonValue, type OvsdbClient, type Outcome } from 'ovsdb-client-ts';
 import type { SeededRandom } from '../run/seeded-random.ts';
 
 const many = (key: JsonValue): JsonValue => ({ type: { key, min: 0, max: 'unlimited' } });

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { Framer, parseJson } from '../../../src/ovsdb/values/index.ts';
-import { stringify, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { Framer, parseJson } from 'ovsdb-client-ts/values';
+import { stringify, type JsonValue } from 'ovsdb-client-ts';
 import { temporaryFolder } from './ovsdb-server.ts';
 
 export interface HeardMessage {

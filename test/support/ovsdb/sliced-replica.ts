@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { Replica, type DatabaseSchema } from '../../../src/ovsdb/index.ts';
+import { Replica, type DatabaseSchema } from 'ovsdb-client-ts';
 import type { UpdateReader } from '../../../src/ovsdb/replica/update-reader.ts';
 import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
 

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import type { MonitorMethod, OpenSocket } from '../../../src/ovsdb/index.ts';
+import type { MonitorMethod, OpenSocket } from 'ovsdb-client-ts';
 import type { OvsdbServer } from '../ovsdb/ovsdb-server.ts';
 
 /** Ways to monitor, and the methods that an older server lacks when that is its best one. */

@@ -1,4 +1,4 @@
-import { OvsdbError } from '../../../src/ovsdb/index.ts';
+import { OvsdbError } from 'ovsdb-client-ts';
 
 /** What a function returns or, in place of an exception, the kind of its error. */
 export function outcome<T>(compute: () => T): T | { readonly refused: string } {

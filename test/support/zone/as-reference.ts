@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { MARK } from '../../../src/desired/rows.ts';
-import type { JsonValue, Operation, OvsdbClient } from '../../../src/ovsdb/index.ts';
+import type { JsonValue, Operation, OvsdbClient } from 'ovsdb-client-ts';
 import { foreignRows } from '../ovsdb/foreign-rows.ts';
 
 /** A row in wire form (RFC 7047 §5.1). */

@@ -1,5 +1,5 @@
 /** Ports of a zone that are reached although they should be kept apart. */
-import type { ReplicaRow } from '../../../src/ovsdb/index.ts';
+import type { ReplicaRow } from 'ovsdb-client-ts';
 import { idsOf, members } from '../ovsdb/database-text.ts';
 import type { MemoryDatabase } from '../ovsdb/memory-database.ts';
 

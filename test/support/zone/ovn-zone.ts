@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { northboundTables, southboundTables } from '../../../src/zone/monitored-columns.ts';
 import type { Database } from '../../../src/zone/zone-controller.ts';
 import { commitPlan, type Plan } from '../../../src/desired/ovsdb/index.ts';
-import { OvsdbClient } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { bound } from '../run/left-behind.ts';
 import { ovsProgram } from '../host/ovs-programs.ts';
 import { OvsdbServer, runOvs, SCHEMAS } from '../ovsdb/ovsdb-server.ts';

@@ -4,7 +4,7 @@ import { claimsOf, Engine } from '../../../src/desired/engine.ts';
 import type { Feature } from '../../../src/desired/features.ts';
 import { Reconciler, type Plan } from '../../../src/desired/ovsdb/index.ts';
 import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
-import type { ReplicaView } from '../../../src/ovsdb/index.ts';
+import type { ReplicaView } from 'ovsdb-client-ts';
 import { zoneFeatures } from '../../../src/topology/features.ts';
 import { factsOf, putZone, type Zone } from './zones.ts';
 

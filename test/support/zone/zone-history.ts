@@ -18,7 +18,7 @@ import {
   type Operation,
   type Outcome,
   type ReplicaRow,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import type { KubeObject } from '../../../src/api/objects.ts';
 import type { SeededRandom } from '../run/seeded-random.ts';
 import { contents, same, textOf } from '../ovsdb/database-text.ts';

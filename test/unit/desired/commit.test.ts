@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/desired/ovsdb/changes.ts';
 import { commitPlan } from '../../../src/desired/ovsdb/commit.ts';
-import type { Outcome, Transactor } from '../../../src/ovsdb/index.ts';
+import type { Outcome, Transactor } from 'ovsdb-client-ts';
 import {
   aclRow,
   bandRow,

@@ -4,7 +4,7 @@ import type { Plan } from '../../../src/desired/ovsdb/changes.ts';
 import { commitPlan } from '../../../src/desired/ovsdb/commit.ts';
 import { planToJson } from '../../../src/views/plan-text.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import type { Operation, Outcome } from '../../../src/ovsdb/index.ts';
+import type { Operation, Outcome } from 'ovsdb-client-ts';
 import type { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import {
   aclRow,

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { CountedSet, type SetVersion } from '../../../src/facts/counted-set.ts';
 import { ComparedSets } from '../../../src/desired/ovsdb/compared-sets.ts';
 import { planToJson } from '../../../src/views/plan-text.ts';
-import type { ReplicaRow } from '../../../src/ovsdb/index.ts';
+import type { ReplicaRow } from 'ovsdb-client-ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import {
   insert,

@@ -8,12 +8,7 @@ import {
   type FoundRow,
   type TableClaim,
 } from '../../../src/desired/rows.ts';
-import {
-  parseSchema,
-  type DatabaseSchema,
-  type JsonValue,
-  type Operation,
-} from '../../../src/ovsdb/index.ts';
+import { parseSchema, type DatabaseSchema, type JsonValue, type Operation } from 'ovsdb-client-ts';
 import type { WireRow } from '../../../src/ovsdb/data/operation.ts';
 
 /** A small northbound world for tests of the reconciler. */

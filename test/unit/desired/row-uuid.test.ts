@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ClaimedTable } from '../../../src/desired/ovsdb/claimed-table.ts';
-import { uuidFromName, type Uuid } from '../../../src/ovsdb/index.ts';
+import { uuidFromName, type Uuid } from 'ovsdb-client-ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { CLAIMS, northboundSchema } from './northbound.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
 import type { TableClaim } from '../../../src/desired/rows.ts';
-import { parseSchema, Replica } from '../../../src/ovsdb/index.ts';
+import { parseSchema, Replica } from 'ovsdb-client-ts';
 import { keyed, TestUnit } from './northbound.ts';
 
 /** A reconciler of a replica whose server comes back, with the same schema or another version of it. */

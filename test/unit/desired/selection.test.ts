@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
 import { claimedSelection } from '../../../src/desired/ovsdb/selection.ts';
 import type { FoundRow, TableClaim } from '../../../src/desired/rows.ts';
-import { parseSchema, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { parseSchema, Replica, type JsonValue } from 'ovsdb-client-ts';
 import { keyed, TestUnit } from './northbound.ts';
 
 /** What a plan looks at, and what becomes of one that can't see it. */

@@ -4,7 +4,7 @@ import { commitPlan, type PlanCommitResult } from '../../../src/desired/ovsdb/co
 import { Reconciler } from '../../../src/desired/ovsdb/reconciler.ts';
 import { renderPlan } from '../../../src/views/plan-text.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
-import type { DatabaseSchema, ReplicaRow } from '../../../src/ovsdb/index.ts';
+import type { DatabaseSchema, ReplicaRow } from 'ovsdb-client-ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { CLAIMS, northboundSchema, TestUnit } from './northbound.ts';
 

@@ -6,7 +6,7 @@ import { hostReport, type HostReport } from '../../../src/node/report.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { ZoneController } from '../../../src/zone/zone-controller.ts';
 import { hostFeatures } from '../../../src/node/features.ts';
-import { parseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { parseSchema, type JsonValue } from 'ovsdb-client-ts';
 import type { SwitchBridge } from '../../../src/node/uplink/state.ts';
 import { HOST_SETTINGS } from '../../support/host/host-units.ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';

@@ -6,7 +6,7 @@ import {
   type ClientOptions,
   type JsonValue,
   type Operation,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { outcomeOf } from '../../../src/ovsdb/data/outcome.ts';
 import {
   DATABASE_ID,

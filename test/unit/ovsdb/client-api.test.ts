@@ -8,7 +8,7 @@ import {
   type Outcome,
   type ReplicaChanges,
   type Transaction,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { checked } from '../../../src/ovsdb/data/outcome.ts';
 import type { Northbound } from '../../../src/topology/schema/northbound.generated.ts';
 import {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ChangeTracker, parseSchema, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { ChangeTracker, parseSchema, Replica, type JsonValue } from 'ovsdb-client-ts';
 
 /** What a program holds of a replica while the database is converted to another schema. */
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { parseSchema, Replica } from '../../../src/ovsdb/index.ts';
+import { parseSchema, Replica } from 'ovsdb-client-ts';
 import type { UpdateFormat } from '../../../src/ovsdb/replica/update-reader.ts';
 
 /** Members of an object that are given twice: the last one counts, as in every JSON text that a server reads. */

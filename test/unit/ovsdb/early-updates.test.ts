@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OvsdbClient, ZERO_UUID, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, ZERO_UUID, type JsonValue } from 'ovsdb-client-ts';
 import {
   DATABASE_ID,
   ScriptedOvsdbServer,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ChangeTracker, OvsdbClient, parseSchema, Replica } from '../../../src/ovsdb/index.ts';
+import { ChangeTracker, OvsdbClient, parseSchema, Replica } from 'ovsdb-client-ts';
 
 const client = (): OvsdbClient =>
   new OvsdbClient({ remotes: 'unix:/does/not/exist', database: 'Small' });

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseColumnType } from '../../../src/ovsdb/values/index.ts';
-import { toDatum, type ColumnType, type Writable } from '../../../src/ovsdb/index.ts';
+import { parseColumnType } from 'ovsdb-client-ts/values';
+import { toDatum, type ColumnType, type Writable } from 'ovsdb-client-ts';
 import { matches } from '../../../src/ovsdb/storage/cell-match.ts';
 import { Pools } from '../../../src/ovsdb/storage/pools.ts';
 

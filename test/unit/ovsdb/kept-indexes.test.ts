@@ -7,7 +7,7 @@ import {
   type JsonValue,
   type OrderedColumn,
   type TableIndexes,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import {
   ScriptedOvsdbServer,
   smallDatabase,

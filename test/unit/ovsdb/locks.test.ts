@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OvsdbClient } from '../../../src/ovsdb/index.ts';
+import { OvsdbClient } from 'ovsdb-client-ts';
 import { ScriptedOvsdbServer, smallDatabase } from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 /** What a server says of a lock while the client gives it up and asks anew. Answers to `lock` are given by hand. */

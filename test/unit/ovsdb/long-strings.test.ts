@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseSchema, Replica, type Datum } from '../../../src/ovsdb/index.ts';
+import { parseSchema, Replica, type Datum } from 'ovsdb-client-ts';
 
 const uuid = '00000000-0000-4000-8000-000000000001';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseSchema, Replica, type Atom, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { parseSchema, Replica, type Atom, type JsonValue } from 'ovsdb-client-ts';
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 

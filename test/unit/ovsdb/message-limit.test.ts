@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { OvsdbClient, type ClientEvent, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { scriptedTransport } from '../../../src/ovsdb/testing/index.ts';
+import { OvsdbClient, type ClientEvent, type JsonValue } from 'ovsdb-client-ts';
+import { scriptedTransport } from 'ovsdb-client-ts/testing';
 
 const MAX_MESSAGE_BYTES = 100_000;
 

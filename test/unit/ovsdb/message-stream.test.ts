@@ -1,13 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  Framer,
-  jsonEquals,
-  parseColumnType,
-  parseDatum,
-  parseJson,
-} from '../../../src/ovsdb/values/index.ts';
-import { Replica, stringify, type JsonValue, type OvsdbError } from '../../../src/ovsdb/index.ts';
+import { Framer, jsonEquals, parseColumnType, parseDatum, parseJson } from 'ovsdb-client-ts/values';
+import { Replica, stringify, type JsonValue, type OvsdbError } from 'ovsdb-client-ts';
 import type { UpdateSink } from '../../../src/ovsdb/wire/message.ts';
 import { MessageStream } from '../../../src/ovsdb/wire/message-stream.ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { OvsdbError, Replica, type ReplicaRow } from '../../../src/ovsdb/index.ts';
+import { OvsdbError, Replica, type ReplicaRow } from 'ovsdb-client-ts';
 import { VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';
 
 const latin = (text: string): Buffer => Buffer.from(text, 'latin1');

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ChangeTracker, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { compareDatums } from '../../../src/ovsdb/values/index.ts';
+import { ChangeTracker, Replica, type JsonValue } from 'ovsdb-client-ts';
+import { compareDatums } from 'ovsdb-client-ts/values';
 import { VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;

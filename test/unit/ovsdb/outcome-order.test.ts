@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { OvsdbClient, type JsonObject, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { scriptedTransport } from '../../../src/ovsdb/testing/index.ts';
+import { OvsdbClient, type JsonObject, type JsonValue } from 'ovsdb-client-ts';
+import { scriptedTransport } from 'ovsdb-client-ts/testing';
 
 const SCHEMA = {
   name: 'Small',

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseSchema, type JsonValue, type Replica } from '../../../src/ovsdb/index.ts';
+import { parseSchema, type JsonValue, type Replica } from 'ovsdb-client-ts';
 import { cuts, Follower, keptValues, pieces } from '../../support/ovsdb/sliced-replica.ts';
 
 /** Messages that arrive in many pieces: what is seen meanwhile, and afterwards. */

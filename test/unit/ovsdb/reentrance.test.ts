@@ -5,8 +5,8 @@ import {
   type ClientEvent,
   type ClientOptions,
   type JsonValue,
-} from '../../../src/ovsdb/index.ts';
-import { scriptedTransport } from '../../../src/ovsdb/testing/index.ts';
+} from 'ovsdb-client-ts';
+import { scriptedTransport } from 'ovsdb-client-ts/testing';
 
 const SCHEMA = {
   name: 'Small',

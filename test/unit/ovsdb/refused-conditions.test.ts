@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  OvsdbClient,
-  parseSchema,
-  type ClientOptions,
-  type Clause,
-} from '../../../src/ovsdb/index.ts';
+import { OvsdbClient, parseSchema, type ClientOptions, type Clause } from 'ovsdb-client-ts';
 import {
   ScriptedOvsdbServer,
   smallDatabase,

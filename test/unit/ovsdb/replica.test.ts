@@ -7,7 +7,7 @@ import {
   mergeDifferences,
   parseDatum,
   parseDifference,
-} from '../../../src/ovsdb/values/index.ts';
+} from 'ovsdb-client-ts/values';
 import {
   datumEquals,
   datumToJson,
@@ -19,7 +19,7 @@ import {
   type JsonValue,
   type RowChange,
   type ReplicaChanges,
-} from '../../../src/ovsdb/index.ts';
+} from 'ovsdb-client-ts';
 import { valueJson, VALUES_SCHEMA } from '../../support/ovsdb/ovsdb-values.ts';
 
 const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;

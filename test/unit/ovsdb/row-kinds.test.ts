@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseSchema, Replica, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { parseSchema, Replica, type JsonValue } from 'ovsdb-client-ts';
 
 const uuid = '00000000-0000-4000-8000-000000000001';
 

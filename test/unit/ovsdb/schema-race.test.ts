@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { OvsdbClient, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { scriptedTransport } from '../../../src/ovsdb/testing/index.ts';
+import { OvsdbClient, type JsonValue } from 'ovsdb-client-ts';
+import { scriptedTransport } from 'ovsdb-client-ts/testing';
 
 const uuid = '00000000-0000-4000-8000-000000000001';
 const schema = (...columns: readonly string[]): JsonValue => ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { OvsdbClient, stringify, type JsonObject } from '../../../src/ovsdb/index.ts';
-import { scriptedTransport, type ScriptedPeer } from '../../../src/ovsdb/testing/index.ts';
+import { OvsdbClient, stringify, type JsonObject } from 'ovsdb-client-ts';
+import { scriptedTransport, type ScriptedPeer } from 'ovsdb-client-ts/testing';
 import { smallDatabase } from '../../support/ovsdb/scripted-ovsdb-server.ts';
 
 const soon = (): AbortSignal => AbortSignal.timeout(10_000);

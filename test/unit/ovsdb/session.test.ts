@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { outcomeOf } from '../../../src/ovsdb/data/outcome.ts';
-import { parseRemotes, remoteText, type Clause, type Operation } from '../../../src/ovsdb/index.ts';
+import { parseRemotes, remoteText, type Clause, type Operation } from 'ovsdb-client-ts';
 import { MonitorConditions } from '../../../src/ovsdb/session/conditions.ts';
 import {
   deadline,

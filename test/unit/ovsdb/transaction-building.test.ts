@@ -1,11 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  parseSchema,
-  Replica,
-  Transaction,
-  type Operation,
-  type Outcome,
-} from '../../../src/ovsdb/index.ts';
+import { parseSchema, Replica, Transaction, type Operation, type Outcome } from 'ovsdb-client-ts';
 import { commitWithRetry } from '../../../src/ovsdb/transaction/with-retry.ts';
 
 const ROW = '00000000-0000-4000-8000-000000000001';

@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events';
 import { Duplex } from 'node:stream';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { OvsdbError, type JsonValue, type Operation } from '../../../src/ovsdb/index.ts';
-import { parseJson } from '../../../src/ovsdb/values/index.ts';
+import { OvsdbError, type JsonValue, type Operation } from 'ovsdb-client-ts';
+import { parseJson } from 'ovsdb-client-ts/values';
 import { Connection } from '../../../src/ovsdb/session/connection.ts';
 import { Transactions } from '../../../src/ovsdb/session/transactions.ts';
 

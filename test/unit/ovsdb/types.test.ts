@@ -1,5 +1,5 @@
 import { expect, expectTypeOf, test } from 'vitest';
-import type { Change, Column, Integer, NewRow, Row, Uuid } from '../../../src/ovsdb/index.ts';
+import type { Change, Column, Integer, NewRow, Row, Uuid } from 'ovsdb-client-ts';
 import type {
   ACL,
   Logical_Switch_Port,

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { datumEquals, datumToJson, toDatum, type JsonValue } from '../../../src/ovsdb/index.ts';
-import { parseColumnType, parseDatum } from '../../../src/ovsdb/values/index.ts';
+import { datumEquals, datumToJson, toDatum, type JsonValue } from 'ovsdb-client-ts';
+import { parseColumnType, parseDatum } from 'ovsdb-client-ts/values';
 
 /** What a program writes is the value that the server would send for it, in whatever form and order it is given. */
 

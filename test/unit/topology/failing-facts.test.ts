@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
-import { parseSchema, type JsonValue, type ReplicaRow } from '../../../src/ovsdb/index.ts';
+import { parseSchema, type JsonValue, type ReplicaRow } from 'ovsdb-client-ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import { ZoneController } from '../../../src/zone/zone-controller.ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';

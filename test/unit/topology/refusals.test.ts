@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Attachment } from '../../../src/model/model.ts';
-import { parseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { parseSchema, type JsonValue } from 'ovsdb-client-ts';
 import {
   blue,
   bluePod,

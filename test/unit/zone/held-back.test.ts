@@ -6,7 +6,7 @@ import { MARK } from '../../../src/desired/rows.ts';
 import { createLogger } from '../../../src/process/logger.ts';
 import type { ZoneFacts } from '../../../src/model/zone/facts.ts';
 import { readPolicy } from '../../../src/model/read/policies.ts';
-import { parseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { parseSchema, type JsonValue } from 'ovsdb-client-ts';
 import { ZoneController } from '../../../src/zone/zone-controller.ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';

@@ -4,7 +4,7 @@ import { CONFIRMATION_COLUMNS } from '../../../src/zone/confirmation.ts';
 import { northboundTables, southboundTables } from '../../../src/zone/monitored-columns.ts';
 import { claimsOf } from '../../../src/desired/engine.ts';
 import { RowReference, type DesiredRow, type FoundRow } from '../../../src/desired/rows.ts';
-import { parseSchema, type JsonValue, type Selection } from '../../../src/ovsdb/index.ts';
+import { parseSchema, type JsonValue, type Selection } from 'ovsdb-client-ts';
 import { zoneFeatures } from '../../../src/topology/features.ts';
 import { foundRow, readBackRow } from '../../support/ovsdb/found-rows.ts';
 import {

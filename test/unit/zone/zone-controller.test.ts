@@ -6,12 +6,7 @@ import { createLogger } from '../../../src/process/logger.ts';
 import { MARK } from '../../../src/desired/rows.ts';
 import { ZoneController, type NetworkWritten } from '../../../src/zone/zone-controller.ts';
 import type { ZoneFacts, ZoneFactsOptions } from '../../../src/model/zone/facts.ts';
-import {
-  parseSchema,
-  type DatabaseSchema,
-  type JsonValue,
-  type Outcome,
-} from '../../../src/ovsdb/index.ts';
+import { parseSchema, type DatabaseSchema, type JsonValue, type Outcome } from 'ovsdb-client-ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';
 import {

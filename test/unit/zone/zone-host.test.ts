@@ -5,7 +5,7 @@ import { createLogger } from '../../../src/process/logger.ts';
 import { ZoneController, type ZoneHost } from '../../../src/zone/zone-controller.ts';
 import type { DesiredRow } from '../../../src/desired/rows.ts';
 import { hostFeatures } from '../../../src/node/features.ts';
-import { parseSchema, type JsonValue } from '../../../src/ovsdb/index.ts';
+import { parseSchema, type JsonValue } from 'ovsdb-client-ts';
 import { HOST_SETTINGS } from '../../support/host/host-units.ts';
 import { MemoryDatabase } from '../../support/ovsdb/memory-database.ts';
 import { SCHEMAS } from '../../support/ovsdb/ovsdb-server.ts';

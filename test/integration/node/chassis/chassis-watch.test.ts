@@ -5,7 +5,7 @@ import { openDatabase, type OpenDatabase } from '../../../../src/databases/open-
 import { hostTables } from '../../../../src/zone/host.ts';
 import { createLogger } from '../../../../src/process/logger.ts';
 import { southboundTables } from '../../../../src/zone/monitored-columns.ts';
-import type { JsonValue, Operation } from '../../../../src/ovsdb/index.ts';
+import type { JsonValue, Operation } from 'ovsdb-client-ts';
 import { HOST_SETTINGS } from '../../../support/host/host-units.ts';
 import { OvsdbServer, SCHEMAS } from '../../../support/ovsdb/ovsdb-server.ts';
 import { exampleZone, factsOf, worker, worker2 } from '../../../support/zone/zones.ts';

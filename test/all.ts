@@ -23,10 +23,10 @@ Without arguments: checks, unit tests, tests against real servers, and the end-t
 const SHORT_E2E = ['demo', 'matrix', 'runtime'].map((name) => `test/e2e/${name}.test.ts`);
 /** What a run without arguments leaves out of the tests against real servers: half a minute and more each. */
 const LONG_INTEGRATION = [
+  'cli/commands',
   'cluster/any-order',
   'cluster/kubernetes',
   'cluster/random-histories',
-  'daemon/commands',
   'ovsdb/chaos',
   'ovsdb/cluster-crashes',
 ].map((name) => `test/integration/${name}.test.ts`);
@@ -206,6 +206,9 @@ function add(report: Report, count: Count): void {
       }
   }
 }
+
+for (const file of [...SHORT_E2E, ...LONG_INTEGRATION])
+  if (!existsSync(join(checkout, file))) throw new Error(`test/all.ts names ${file}: no such file`);
 
 const { asked, isAll } = readArguments();
 const isShort = asked.length === 0 && !isAll;
